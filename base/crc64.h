@@ -1,0 +1,34 @@
+/* crc64.h - CRC-64/Jones, the checksum at the end of an RDB file and of a DUMP payload.
+ *
+ * Polynomial 0xad93d23594c935a9, reflected in and out, initial value 0, no final xor. The check
+ * value (the CRC of "123456789") is 0xe9c6d914c4b8d9ca.
+ *
+ * rd_crc64() picks the fastest implementation that the processor has at the first call; all of
+ * them give the same result at every length and alignment (tests hold each against the table).
+ */
+#ifndef BASE_CRC64_H
+#define BASE_CRC64_H
+
+#include "base/api.h"
+#include "base/slice.h"
+
+/* Continues crc (0 to begin) over len bytes. */
+RD_API uint64_t rd_crc64(uint64_t crc, const void *ptr, size_t len);
+
+/* The checksum of A followed by B, from the checksums of A and of B and the length of B.
+ * O(log len2). */
+RD_API uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2);
+
+/* The implementations by name, for tests and benchmarks: "table", "pclmul", "vpclmul", "pmull".
+ * usable says whether this processor can run it. The list ends with name NULL. */
+struct rd_crc64_impl {
+    const char *name;
+    bool usable;
+    uint64_t (*update)(uint64_t crc, const void *ptr, size_t len);
+};
+const struct rd_crc64_impl *rd_crc64_impls(void);
+
+/* Name of the implementation that rd_crc64() uses. */
+RD_API const char *rd_crc64_impl_name(void);
+
+#endif

@@ -1,0 +1,102 @@
+/* err.h - an error is data.
+ *
+ * One caller-owned struct rd_err serves one operation. It holds a code, the byte offset of the first
+ * wrong byte, what was wrong, and what was being done. No function here allocates, and the first
+ * failure wins: setting an error that is already set changes nothing.
+ *
+ *     struct rd_err err = {0};
+ *     if (!rd_src_open_file(&src, path, NULL, &err)) {
+ *         char line[1024];
+ *         rd_err_render(&err, line, sizeof line);
+ *         ...
+ *     }
+ *
+ * Functions that can fail return bool (false: see err) or a documented status enum. Every function
+ * that takes an err accepts NULL for "not interested".
+ *
+ * Text is lower case without a full stop; hints for operators are added by the tools. Bytes of the
+ * input (key names, server replies) enter an error only through rd_err_quote(), so that no error
+ * carries control bytes to a terminal.
+ */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "base/api.h"
+#include "base/slice.h"
+
+/* name, exit status of a tool that stops because of it, word in JSON output and in fixtures */
+#define RD_ERR_CODES(X)                                                                            \
+    X(OK, 0, "ok")                                                                                 \
+    X(CORRUPT, 1, "corrupt")         /* a byte that no writer of the format would have written */  \
+    X(TRUNCATED, 1, "truncated")     /* the input ends inside a record */                          \
+    X(CHECKSUM, 1, "checksum")       /* well formed, but not the bytes that were written */        \
+    X(USAGE, 2, "usage")             /* the caller asked for something that makes no sense */      \
+    X(IO, 3, "io")                   /* the operating system said no; see sys */                   \
+    X(UNSUPPORTED, 4, "unsupported") /* a version, type or feature that this code does not know */ \
+    X(LIMIT, 5, "limit")             /* an option forbids going on */                              \
+    X(MEMORY, 5, "memory")           /* out of memory */                                           \
+    X(PROTOCOL, 6, "protocol")       /* a peer broke the protocol, or refused us */                \
+    X(LOCKED, 7, "locked")           /* somebody else works on it */                               \
+    X(CANCELLED, 130, "cancelled")   /* the user asked to stop */
+
+enum rd_err_code {
+#define X(name, exit_status, word) RD_ERR_##name,
+    RD_ERR_CODES(X)
+#undef X
+        RD_ERR_COUNT
+};
+
+#define RD_NO_OFFSET UINT64_MAX
+
+enum { RD_ERR_DOING_MAX = 4, RD_ERR_TEXT_MAX = 200 };
+
+struct rd_err {
+    enum rd_err_code code; /* RD_ERR_OK: nothing happened */
+    int sys;               /* errno, or 0 */
+    uint64_t offset;       /* first wrong byte, or RD_NO_OFFSET */
+    uint64_t inner;        /* offset inside the decoded string at `offset`, or RD_NO_OFFSET */
+    unsigned n_doing;
+    char text[RD_ERR_TEXT_MAX];
+    char doing[RD_ERR_DOING_MAX][RD_ERR_TEXT_MAX]; /* innermost first */
+    char origin[RD_ERR_TEXT_MAX];                  /* file name or peer, escaped; may be empty */
+};
+
+/* Sets the error unless one is set. Always returns false, so that `return rd_err_set(…)` reads well.
+ * offset may be RD_NO_OFFSET. */
+RD_API bool rd_err_set(struct rd_err *err, enum rd_err_code code, uint64_t offset, const char *fmt,
+                       ...) RD_PRINTF(4, 5);
+
+/* The same for damage inside a decoded (decompressed or packed) string that begins at `offset`. */
+RD_API bool rd_err_set_inner(struct rd_err *err, enum rd_err_code code, uint64_t offset,
+                             uint64_t inner, const char *fmt, ...) RD_PRINTF(5, 6);
+
+/* RD_ERR_IO with errno `sys`; the text is "WHAT: strerror". */
+RD_API bool rd_err_sys(struct rd_err *err, int sys, const char *fmt, ...) RD_PRINTF(3, 4);
+
+/* RD_ERR_MEMORY. */
+RD_API bool rd_err_nomem(struct rd_err *err, size_t size);
+
+/* Adds one line of context ("element 17 of hash \"user:1\" in db 0"), innermost first. Ignored when
+ * no error is set or the lines are used up. */
+RD_API void rd_err_doing(struct rd_err *err, const char *fmt, ...) RD_PRINTF(2, 3);
+
+/* Names the file or peer, unless one is named already. */
+RD_API void rd_err_origin(struct rd_err *err, const char *origin);
+
+/* Copies src over dst when dst is still unset. */
+RD_API void rd_err_adopt(struct rd_err *dst, const struct rd_err *src);
+
+RD_API void rd_err_reset(struct rd_err *err);
+
+/* Writes bytes as printable ASCII in double quotes: \n \r \t \" \\ and \xHH for the rest; long runs are
+ * cut with "..." so that the result fits `size` (at least 8). Returns dst. */
+RD_API char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes);
+
+/* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the doing lines.
+ * Truncates to fit. Returns dst. */
+RD_API char *rd_err_render(const struct rd_err *err, char *dst, size_t size);
+
+RD_API const char *rd_err_word(enum rd_err_code code);
+RD_API int rd_err_exit_status(enum rd_err_code code);
+
+#endif

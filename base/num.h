@@ -1,0 +1,30 @@
+/* num.h - numbers as text, independent of the locale.
+ */
+#ifndef BASE_NUM_H
+#define BASE_NUM_H
+
+#include "base/api.h"
+#include "base/slice.h"
+
+enum { RD_NUM_I64_MAX = 20, RD_NUM_F64_MAX = 32 };
+
+/* Writes v in decimal without a terminator; returns the length, at most RD_NUM_I64_MAX. */
+RD_API size_t rd_num_put_i64(char *dst, int64_t v);
+RD_API size_t rd_num_put_u64(char *dst, uint64_t v);
+
+/* Parses text that is exactly the canonical decimal form of an int64 (as rd_num_put_i64 would write
+ * it): no sign for zero, no leading zeros, no blanks. */
+RD_API bool rd_num_get_i64(struct rd_slice text, int64_t *ret);
+RD_API bool rd_num_get_u64(struct rd_slice text, uint64_t *ret);
+
+/* The shortest decimal digits that read back as v; "inf", "-inf", "nan". Returns the length, at most
+ * RD_NUM_F64_MAX. */
+RD_API size_t rd_num_put_f64(char *dst, double v);
+
+/* Parses a whole slice as strtod does in the C locale, without leading blanks or hexadecimal. */
+RD_API bool rd_num_get_f64(struct rd_slice text, double *ret);
+
+/* A size as redis.conf means it: 64, 64k (1000), 64kb (1024), 1gb …; also KiB, MiB, GiB, TiB. */
+RD_API bool rd_num_get_size(struct rd_slice text, uint64_t *ret);
+
+#endif

@@ -1,0 +1,126 @@
+/* sink.h - the door through which every byte is written.
+ *
+ * A sink buffers, counts, sums and passes on. A file that is written through rd_sink_open_file()
+ * appears whole under its name, or not at all:
+ *
+ *     struct rd_sink *out;
+ *     if (!rd_sink_open_file(&out, "dump.rdb", NULL, &err))
+ *         ...
+ *     ok = rd_sink_write(out, bytes, len) && ...;
+ *     if (!rd_sink_close(out, &err))      // flush, fsync, rename, fsync of the folder
+ *         ...                             // nothing was left behind
+ *     or: rd_sink_abort(out);             // removes the temporary file
+ *
+ * The first failure sticks: later writes return false and rd_sink_close() reports it. So a caller may
+ * write a whole record and check once.
+ */
+#ifndef BASE_SINK_H
+#define BASE_SINK_H
+
+#include "base/api.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+struct rd_sink;
+
+struct rd_sink_ops {
+    bool (*write)(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err);
+    /* Makes everything written so far durable. NULL: nothing to do. */
+    bool (*sync)(void *impl, struct rd_err *err);
+    /* Ends the output: commit says whether it may take effect. Frees impl in any case. */
+    bool (*close)(void *impl, bool commit, struct rd_err *err);
+};
+
+enum { RD_SINK_BUFFER = 256 * 1024 };
+
+struct rd_sink_opts {
+    size_t buffer;      /* bytes; 0: RD_SINK_BUFFER */
+    const char *origin; /* name in errors; copied */
+    bool replace;       /* file: an existing file may be replaced */
+    bool no_sync;       /* file: leave out fsync (tests, scratch files) */
+    unsigned mode;      /* file: permissions; 0: 0644 less umask */
+};
+
+struct rd_sink {
+    uint8_t *cur; /* where the next byte goes */
+    uint8_t *end; /* end of the buffer */
+    uint8_t *buf;
+    uint64_t flushed; /* bytes passed on */
+    uint8_t *summed;  /* bytes of the buffer before this one are in `crc` */
+    uint64_t crc;
+    bool sum;
+    bool failed;
+    const struct rd_sink_ops *ops;
+    void *impl;
+    struct rd_err err;
+    char origin[RD_ERR_TEXT_MAX];
+};
+
+/* A sink over a vtable; takes ownership of impl also when it fails. */
+RD_API bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, void *impl,
+                        const struct rd_sink_opts *opts, struct rd_err *err);
+
+/* Path "-" is standard output. Without opts->replace an existing file is an error (RD_ERR_USAGE),
+ * found before anything is written and again, without a race, when the name is given. */
+RD_API bool rd_sink_open_file(struct rd_sink **ret, const char *path,
+                              const struct rd_sink_opts *opts, struct rd_err *err);
+RD_API bool rd_sink_open_fd(struct rd_sink **ret, int fd, bool own, const struct rd_sink_opts *opts,
+                            struct rd_err *err);
+
+/* Appends to *buf, which the caller owns. */
+struct rd_buf;
+RD_API bool rd_sink_open_buf(struct rd_sink **ret, struct rd_buf *buf,
+                             const struct rd_sink_opts *opts, struct rd_err *err);
+
+/* Counts and sums, keeps nothing. */
+RD_API bool rd_sink_open_null(struct rd_sink **ret, const struct rd_sink_opts *opts,
+                              struct rd_err *err);
+
+RD_API bool rd_sink_flush(struct rd_sink *sink);
+RD_API bool rd_sink_sync(struct rd_sink *sink);
+
+/* Ends the output and frees the sink. False when anything failed since it was opened: then nothing
+ * took effect. */
+RD_API bool rd_sink_close(struct rd_sink *sink, struct rd_err *err);
+
+/* Drops the output and frees the sink; NULL is allowed. */
+RD_API void rd_sink_abort(struct rd_sink *sink);
+
+/* Removes every temporary file that is still open; async-signal-safe, for a handler of SIGINT. */
+RD_API void rd_sink_unlink_all(void);
+
+/* Slow path of rd_sink_write(). */
+RD_API bool rd_sink_write_slow(struct rd_sink *sink, const void *ptr, size_t len);
+
+static inline bool rd_sink_write(struct rd_sink *sink, const void *ptr, size_t len)
+{
+    if (RD_LIKELY((size_t)(sink->end - sink->cur) >= len)) {
+        if (len > 0)
+            memcpy(sink->cur, ptr, len);
+        sink->cur += len;
+        return true;
+    }
+    return rd_sink_write_slow(sink, ptr, len);
+}
+
+static inline bool rd_sink_byte(struct rd_sink *sink, uint8_t byte)
+{
+    return rd_sink_write(sink, &byte, 1);
+}
+
+/* Offset of the next byte to be written. */
+static inline uint64_t rd_sink_offset(const struct rd_sink *sink)
+{
+    return sink->flushed + (uint64_t)(sink->cur - sink->buf);
+}
+
+/* Begins to sum with value crc at the next byte; rd_sink_sum() is the CRC-64 since then. */
+RD_API void rd_sink_sum_begin(struct rd_sink *sink, uint64_t crc);
+RD_API uint64_t rd_sink_sum(struct rd_sink *sink);
+
+static inline const struct rd_err *rd_sink_err(const struct rd_sink *sink)
+{
+    return &sink->err;
+}
+
+#endif
