@@ -1,0 +1,281 @@
+/* event.h - a snapshot as a stream of events: what the reader gives and the writer takes.
+ *
+ *     HEADER  AUX*  { AUX | DB | DB_SIZE | SLOT | FUNCTION | MODULE_AUX … | key }*  TRAILER
+ *
+ *     key     = KEY  value
+ *     value   = VALUE  body  VALUE_END
+ *     body    = ELEM*                              string, list, set, zset, hash, array
+ *             | PACKED*                            the same, when packed values were asked for
+ *             | (NODE? ENTRY ELEM* | PACKED)* STREAM group*      stream
+ *             | MODULE_ITEM*                       module
+ *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
+ *     MODULE_AUX, KEY_META = MODULE_ITEM* VALUE_END
+ *
+ * Every event carries the offset of its first byte. Bytes in an event are borrowed from the reader
+ * and live until its next call.
+ */
+#ifndef RDB_EVENT_H
+#define RDB_EVENT_H
+
+#include "base/num.h"
+#include "rdb/rdb.h"
+
+enum rdb_event_kind {
+    RDB_HEADER,
+    RDB_AUX,         /* aux; chunked by aux.value.more */
+    RDB_DB,          /* db */
+    RDB_DB_SIZE,     /* db_size */
+    RDB_SLOT,        /* slot: Redis opcode 244 */
+    RDB_SLOT_IMPORT, /* slot_import: Valkey opcode 243; ranges follow as RDB_SLOT_RANGE */
+    RDB_SLOT_RANGE,  /* slot_range */
+    RDB_FUNCTION,    /* function; chunked by function.code.more */
+    RDB_MODULE_AUX,  /* module */
+    RDB_KEY_META,    /* module: one class of Redis opcode 243, in front of its KEY */
+    RDB_KEY,         /* key */
+    RDB_VALUE,       /* value */
+    RDB_ELEM,        /* elem */
+    RDB_PACKED,      /* packed */
+    RDB_ENTRY,       /* entry: one live stream entry; 2 * n_fields ELEM follow */
+    RDB_STREAM,      /* stream */
+    RDB_GROUP,       /* group */
+    RDB_PENDING,     /* pending: an entry of the group's pending list */
+    RDB_CONSUMER,    /* consumer */
+    RDB_OWNED,       /* id: which of the pending entries the consumer owns */
+    RDB_PRODUCER,    /* producer (stream type 26 on): ELEM and ids follow as RDB_PRODUCED */
+    RDB_PRODUCED,    /* produced */
+    RDB_NACKED,      /* id (stream type 27) */
+    RDB_MODULE_ITEM, /* item */
+    RDB_VALUE_END,   /* value_end */
+    RDB_NOTE,        /* note: well framed, but not what a server would have written */
+    RDB_TRAILER      /* trailer */
+};
+
+/* A string of the file, whole or in pieces. */
+struct rdb_string {
+    const uint8_t *ptr; /* bytes of this piece; not set when is_int */
+    size_t len;         /* of this piece */
+    uint64_t total;     /* length of the whole string (not kept up when is_int) */
+    int64_t num;        /* the value, when is_int */
+    bool is_int;        /* stored as an integer; rdb_string_bytes() gives its text */
+    bool more;          /* another piece follows in the next event of this kind */
+    bool first;         /* the first (or only) piece */
+};
+
+/* The bytes of a piece. tmp holds the digits when it is an integer. */
+static inline struct rd_slice rdb_string_bytes(const struct rdb_string *s, char tmp[RD_NUM_I64_MAX])
+{
+    return s->is_int ? rd_slice(tmp, rd_num_put_i64(tmp, s->num)) : rd_slice(s->ptr, s->len);
+}
+
+/* What a string is within its value. */
+enum rdb_role {
+    RDB_ROLE_STRING,  /* the value of a string key */
+    RDB_ROLE_ELEMENT, /* of a list */
+    RDB_ROLE_MEMBER,  /* of a set or zset */
+    RDB_ROLE_FIELD,   /* of a hash or stream entry; a VALUE follows */
+    RDB_ROLE_VALUE,   /* of the field before */
+    RDB_ROLE_ITEM     /* of an array */
+};
+
+struct rdb_stream_id {
+    uint64_t ms;
+    uint64_t seq;
+};
+
+static inline int rdb_stream_id_cmp(struct rdb_stream_id a, struct rdb_stream_id b)
+{
+    if (a.ms != b.ms)
+        return a.ms < b.ms ? -1 : 1;
+    return (a.seq > b.seq) - (a.seq < b.seq);
+}
+
+#define RDB_UNKNOWN   UINT64_MAX /* a count that the file does not tell */
+#define RDB_NO_EXPIRE INT64_MIN  /* no expiry */
+
+/* Encodings of several elements in one string. */
+enum rdb_codec { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP, RDB_INTSET, RDB_CODEC_COUNT };
+
+/* Things that are wrong although every record has its place. Each has a stable word and a severity;
+ * where servers refuse to load the file because of it, it is an error. */
+#define RDB_NOTES(X)                                                                               \
+    X(DUPLICATE_MEMBER, "duplicate-member", ERROR)                                                 \
+    X(UNSORTED_SET, "unsorted-intset", ERROR)                                                      \
+    X(UNSORTED_ZSET, "unsorted-zset", WARNING)                                                     \
+    X(NAN_SCORE, "nan-score", ERROR)                                                               \
+    X(BAD_SCORE, "bad-score", ERROR)                                                               \
+    X(EMPTY_COLLECTION, "empty-collection", WARNING)                                               \
+    X(ENTRY_ORDER, "stream-entry-order", ERROR)                                                    \
+    X(ENTRY_COUNT, "stream-length", WARNING)                                                       \
+    X(PENDING_OWNER, "pending-without-consumer", ERROR)                                            \
+    X(PENDING_UNKNOWN, "pending-unknown", ERROR)                                                   \
+    X(FIELD_TTL_ORDER, "field-ttl-order", WARNING)                                                 \
+    X(FIELD_TTL_RANGE, "field-ttl-range", ERROR)                                                   \
+    X(UNCHECKED_MEMBERS, "unchecked-members", INFO)                                                \
+    X(NOT_CANONICAL, "not-canonical", INFO)
+
+enum rdb_severity { RDB_SEVERITY_INFO, RDB_SEVERITY_WARNING, RDB_SEVERITY_ERROR };
+
+enum rdb_note_id {
+#define X(name, word, severity) RDB_NOTE_##name,
+    RDB_NOTES(X)
+#undef X
+        RDB_NOTE_COUNT
+};
+
+RD_API const char *rdb_note_word(enum rdb_note_id id);
+RD_API enum rdb_severity rdb_note_severity(enum rdb_note_id id);
+
+struct rdb_event {
+    enum rdb_event_kind kind;
+    uint64_t offset; /* of the first byte, in the stream the reader was given */
+    uint64_t
+        inner; /* for what lies in a packed string at `offset`: offset there; else RD_NO_OFFSET */
+    struct rd_slice
+        raw; /* outside of values (AUX … KEY, FUNCTION, MODULE_AUX and its items): the bytes
+                of the file that this event stands for; together they are the file */
+    union {
+        struct {
+            enum rdb_dialect dialect;
+            int version;
+        } header;
+        struct {
+            struct rd_slice name;
+            struct rdb_string value;
+        } aux;
+        uint64_t db;
+        struct {
+            uint64_t keys;
+            uint64_t expires;
+        } db_size;
+        struct {
+            uint64_t slot;
+            uint64_t keys;
+            uint64_t expires;
+        } slot;
+        struct {
+            struct rd_slice job;
+            uint64_t n_ranges;
+        } slot_import;
+        struct {
+            uint64_t first;
+            uint64_t last;
+        } slot_range;
+        struct {
+            struct rdb_string code;
+            bool pre_ga; /* opcode 246, whose pieces are not code; see docs/format/rdb.md */
+        } function;
+        struct {
+            uint64_t id;   /* RDB_MODULE_AUX: module id; RDB_KEY_META: the 32-bit class */
+            uint64_t when; /* RDB_MODULE_AUX: 1 before the keys, 2 after */
+        } module;
+        struct {
+            struct rd_slice name;
+            const struct rdb_type *type;
+            uint64_t db;
+            uint64_t record;   /* offset of the record: of its expiry opcode, where it has one */
+            int64_t expire_ms; /* unix time in ms, or RDB_NO_EXPIRE */
+            uint64_t idle_s;   /* or RDB_UNKNOWN */
+            uint64_t freq;     /* 0 to 255, or RDB_UNKNOWN */
+            bool expire_in_s;  /* stored by opcode 253, in seconds */
+        } key;
+        struct {
+            const struct rdb_type *type;
+            uint64_t count; /* elements (pairs for hash and zset), or RDB_UNKNOWN until the end */
+            uint64_t nodes; /* quicklists and streams: nodes; else RDB_UNKNOWN */
+            uint64_t module_id;    /* modules */
+            int64_t min_expire_ms; /* hashes with field TTLs: as stored; else RDB_NO_EXPIRE */
+        } value;
+        struct {
+            enum rdb_role role;
+            struct rdb_string str;
+            double score;      /* zset: set on the last piece of the member */
+            int64_t expire_ms; /* hash: of the field, set on the last piece of the VALUE */
+            uint64_t index;    /* array: position; else not set */
+        } elem;
+        struct {
+            enum rdb_codec codec;
+            struct rd_slice blob;      /* decompressed, validated */
+            uint64_t count;            /* entries in it */
+            struct rdb_stream_id node; /* streams: the id that entries are relative to */
+            bool plain;                /* quicklist 2: one element as it is, not an encoding */
+        } packed;
+        struct {
+            struct rdb_stream_id id;
+            uint64_t n_fields;
+        } entry;
+        struct {
+            uint64_t length;
+            struct rdb_stream_id last_id;
+            struct rdb_stream_id first_id;       /* from type 19 on; see has_offsets */
+            struct rdb_stream_id max_deleted_id; /* from type 19 on */
+            uint64_t entries_added;              /* from type 19 on */
+            bool has_offsets;
+            uint64_t idmp_duration, idmp_max_size; /* from type 26 on */
+            uint64_t iids_added, iids_duplicates;  /* from type 26 on; at the second STREAM event */
+            uint64_t n_groups;
+        } stream;
+        struct {
+            struct rd_slice name;
+            struct rdb_stream_id last_id;
+            uint64_t
+                entries_read; /* from type 19 on; RDB_UNKNOWN also where the server did not know */
+            uint64_t n_pending;
+        } group;
+        struct {
+            struct rdb_stream_id id;
+            int64_t delivery_ms;
+            uint64_t delivery_count;
+        } pending;
+        struct {
+            struct rd_slice name;
+            int64_t seen_ms;
+            int64_t active_ms; /* from type 21 on, -1: never; else RDB_NO_EXPIRE */
+            uint64_t n_owned;
+        } consumer;
+        struct rdb_stream_id id;
+        struct {
+            struct rd_slice name;
+            uint64_t n_ids;
+        } producer;
+        struct {
+            struct rd_slice name;
+            struct rdb_stream_id id;
+        } produced;
+        struct {
+            uint64_t opcode; /* enum rdb_module_opcode */
+            union {
+                int64_t sint;
+                uint64_t uint;
+                float f32;
+                double f64;
+            };
+            struct rdb_string str;
+        } item;
+        struct {
+            uint64_t count; /* elements seen; pairs for hash and zset, entries for streams */
+            uint64_t bytes; /* of the value in the file, without key and type */
+        } value_end;
+        struct {
+            enum rdb_note_id id;
+            uint64_t detail;  /* a count or an index, by id; else RDB_UNKNOWN */
+            const char *text; /* static */
+        } note;
+        struct {
+            bool present;    /* the version has a checksum */
+            uint64_t stored; /* 0: the writer kept none */
+            uint64_t computed;
+            bool summed; /* `computed` is known */
+        } trailer;
+    };
+};
+
+enum rdb_module_opcode {
+    RDB_MODULE_END = 0,
+    RDB_MODULE_SINT = 1,
+    RDB_MODULE_UINT = 2,
+    RDB_MODULE_FLOAT = 3,
+    RDB_MODULE_DOUBLE = 4,
+    RDB_MODULE_STRING = 5
+};
+
+#endif

@@ -1,0 +1,135 @@
+/* rdb.h - the RDB format: magic, dialects, versions, opcodes and value types.
+ *
+ *     "REDIS" vvvv  |  "VALKEY" vvv        9 bytes, v decimal digits
+ *     record*                              opcode or value type, then what belongs to it
+ *     0xFF                                 end
+ *     crc64                                8 bytes little-endian, from version 5 on; 0: not kept
+ *
+ * Redis and Valkey gave different meanings to the same numbers after they parted (types from 22,
+ * opcodes 242 to 244), so a type is looked up by dialect, version and number, never by number
+ * alone. Sources of these facts: the files that the servers write, and docs/format/rdb.md.
+ */
+#ifndef RDB_RDB_H
+#define RDB_RDB_H
+
+#include "base/api.h"
+#include "base/slice.h"
+
+enum rdb_dialect { RDB_REDIS, RDB_VALKEY };
+
+enum {
+    RDB_MAGIC_LEN = 9,
+    RDB_TRAILER_LEN = 8,
+    RDB_VERSION_MIN = 1,
+    RDB_VERSION_REDIS_MAX = 15,
+    RDB_VERSION_VALKEY_MIN = 80,
+    RDB_VERSION_VALKEY_MAX = 81,
+    RDB_VERSION_CHECKSUM = 5 /* first version that ends with a checksum */
+};
+
+enum rdb_opcode {
+    RDB_OP_HASH_TEMPLATE = 242, /* Redis 15: fields shared by hashes */
+    RDB_OP_UPDATE = 242,        /* Valkey 81: a command inside a snapshot */
+    RDB_OP_KEY_META = 243,      /* Redis 13: module metadata of the next key */
+    RDB_OP_SLOT_IMPORT = 243,   /* Valkey 80: a slot migration that was under way */
+    RDB_OP_SLOT_INFO = 244,     /* Redis 12: keys and expiries of a hash slot */
+    RDB_OP_FUNCTION2 = 245,
+    RDB_OP_FUNCTION_PRE_GA = 246, /* 7.0 release candidates */
+    RDB_OP_MODULE_AUX = 247,
+    RDB_OP_IDLE = 248, /* seconds since last access, as a length */
+    RDB_OP_FREQ = 249, /* LFU counter, one byte */
+    RDB_OP_AUX = 250,
+    RDB_OP_RESIZEDB = 251,
+    RDB_OP_EXPIRETIME_MS = 252, /* int64 little-endian */
+    RDB_OP_EXPIRETIME = 253,    /* int32 little-endian, seconds */
+    RDB_OP_SELECTDB = 254,
+    RDB_OP_EOF = 255
+};
+
+/* What a value is to a user of the server. The words are those of the TYPE command. */
+#define RDB_KINDS(X)                                                                               \
+    X(STRING, "string")                                                                            \
+    X(LIST, "list")                                                                                \
+    X(SET, "set")                                                                                  \
+    X(ZSET, "zset")                                                                                \
+    X(HASH, "hash")                                                                                \
+    X(STREAM, "stream")                                                                            \
+    X(MODULE, "module")                                                                            \
+    X(ARRAY, "array")
+
+enum rdb_kind {
+#define X(name, word) RDB_KIND_##name,
+    RDB_KINDS(X)
+#undef X
+        RDB_KIND_COUNT
+};
+
+/* name, number, family, first version, kind, word for the encoding.
+ * The family is REDIS, VALKEY, or BOTH for what was settled before they parted. */
+#define RDB_TYPES(X)                                                                               \
+    X(STRING, 0, BOTH, 1, STRING, "string")                                                        \
+    X(LIST, 1, BOTH, 1, LIST, "linkedlist")                                                        \
+    X(SET, 2, BOTH, 1, SET, "hashtable")                                                           \
+    X(ZSET, 3, BOTH, 1, ZSET, "skiplist")                                                          \
+    X(HASH, 4, BOTH, 1, HASH, "hashtable")                                                         \
+    X(ZSET_2, 5, BOTH, 8, ZSET, "skiplist")                                                        \
+    X(MODULE, 6, BOTH, 8, MODULE, "module")                                                        \
+    X(MODULE_2, 7, BOTH, 8, MODULE, "module_2")                                                    \
+    X(HASH_ZIPMAP, 9, BOTH, 2, HASH, "zipmap")                                                     \
+    X(LIST_ZIPLIST, 10, BOTH, 2, LIST, "ziplist")                                                  \
+    X(SET_INTSET, 11, BOTH, 2, SET, "intset")                                                      \
+    X(ZSET_ZIPLIST, 12, BOTH, 2, ZSET, "ziplist")                                                  \
+    X(HASH_ZIPLIST, 13, BOTH, 4, HASH, "ziplist")                                                  \
+    X(LIST_QUICKLIST, 14, BOTH, 7, LIST, "quicklist")                                              \
+    X(STREAM_LISTPACKS, 15, BOTH, 9, STREAM, "stream_listpacks")                                   \
+    X(HASH_LISTPACK, 16, BOTH, 10, HASH, "listpack")                                               \
+    X(ZSET_LISTPACK, 17, BOTH, 10, ZSET, "listpack")                                               \
+    X(LIST_QUICKLIST_2, 18, BOTH, 10, LIST, "quicklist2")                                          \
+    X(STREAM_LISTPACKS_2, 19, BOTH, 10, STREAM, "stream_listpacks_2")                              \
+    X(SET_LISTPACK, 20, BOTH, 11, SET, "listpack")                                                 \
+    X(STREAM_LISTPACKS_3, 21, BOTH, 11, STREAM, "stream_listpacks_3")                              \
+    X(HASH_METADATA_PRE_GA, 22, REDIS, 12, HASH, "metadata_pre_ga")                                \
+    X(HASH_LISTPACK_EX_PRE_GA, 23, REDIS, 12, HASH, "listpack_ex_pre_ga")                          \
+    X(HASH_METADATA, 24, REDIS, 12, HASH, "metadata")                                              \
+    X(HASH_LISTPACK_EX, 25, REDIS, 12, HASH, "listpack_ex")                                        \
+    X(STREAM_LISTPACKS_4, 26, REDIS, 13, STREAM, "stream_listpacks_4")                             \
+    X(STREAM_LISTPACKS_5, 27, REDIS, 14, STREAM, "stream_listpacks_5")                             \
+    X(ARRAY, 28, REDIS, 14, ARRAY, "array")                                                        \
+    X(HASH_2, 22, VALKEY, 80, HASH, "hash_2")                                                      \
+    X(PATH_HASH, 23, VALKEY, 81, HASH, "path_hash")
+
+enum rdb_type_id {
+#define X(name, number, family, since, kind, word) RDB_TYPE_##name,
+    RDB_TYPES(X)
+#undef X
+        RDB_TYPE_COUNT
+};
+
+enum rdb_family { RDB_FAMILY_BOTH, RDB_FAMILY_REDIS, RDB_FAMILY_VALKEY };
+
+struct rdb_type {
+    enum rdb_type_id id;
+    uint8_t number; /* in the file */
+    uint8_t since;  /* first version that has it */
+    enum rdb_family family;
+    enum rdb_kind kind;
+    const char *name;     /* "HASH_LISTPACK" */
+    const char *encoding; /* "listpack" */
+};
+
+/* The type that `number` stands for, or NULL. O(1). */
+RD_API const struct rdb_type *rdb_type_find(enum rdb_dialect dialect, int version, uint8_t number);
+RD_API const struct rdb_type *rdb_type_get(enum rdb_type_id id);
+RD_API const char *rdb_kind_name(enum rdb_kind kind);
+
+/* "redis" and "valkey"; the magic word; and whether a version exists in a dialect. */
+RD_API const char *rdb_dialect_name(enum rdb_dialect dialect);
+RD_API bool rdb_version_known(enum rdb_dialect dialect, int version);
+
+/* The nine characters of a module's name from its 64-bit id (six bits each, high bits first), and
+ * the low ten bits, its encoding version. dst is terminated. */
+enum { RDB_MODULE_NAME_LEN = 9 };
+RD_API void rdb_module_name(uint64_t id, char dst[RDB_MODULE_NAME_LEN + 1]);
+RD_API unsigned rdb_module_encver(uint64_t id);
+
+#endif

@@ -1,0 +1,89 @@
+/* reader.h - reads a snapshot as events, in memory bounded by options.
+ *
+ *     struct rdb_reader *r;
+ *     if (!rdb_reader_new(&r, src, NULL, &err))
+ *         ...
+ *     struct rdb_event ev;
+ *     enum rdb_status st;
+ *     while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT) {
+ *         if (ev.kind == RDB_KEY && !wanted(ev.key.name))
+ *             rdb_reader_skip_value(r);
+ *         ...
+ *     }
+ *     if (st == RDB_FAIL)
+ *         ... rdb_reader_err(r) ...
+ *
+ * One implementation serves blocking and non-blocking input: where the source says MORE, the reader
+ * says RDB_MORE, has consumed nothing of the event it was at, and is called again later.
+ *
+ * Strings longer than a piece (half the source's window, 128 KiB by default) arrive in pieces;
+ * all others in one. Only the name of a key, of a group or consumer, and an AUX name are always
+ * whole; opts.max_name bounds them.
+ */
+#ifndef RDB_READER_H
+#define RDB_READER_H
+
+#include "base/err.h"
+#include "base/sink.h"
+#include "base/src.h"
+#include "rdb/event.h"
+
+enum rdb_status { RDB_EVENT, RDB_MORE, RDB_END, RDB_FAIL };
+
+/* How much of a value is given out. Whatever is chosen, framing is verified. */
+enum rdb_detail {
+    RDB_DETAIL_ELEMENTS, /* every element */
+    RDB_DETAIL_PACKED,   /* packed encodings as validated blobs, everything else by element */
+    RDB_DETAIL_CHECK,    /* everything verified, nothing given out: VALUE, then VALUE_END */
+    RDB_DETAIL_FRAMES    /* framing only: VALUE, then VALUE_END */
+};
+
+struct rdb_reader_opts {
+    enum rdb_detail detail;
+    bool notes;        /* give RDB_NOTE events; only with RDB_DETAIL_CHECK do they cover members */
+    bool no_sum;       /* do not compute the checksum */
+    size_t max_name;   /* bytes of a key's name; 0: 16 MiB */
+    size_t max_packed; /* with RDB_DETAIL_PACKED: larger blobs come by element; 0: 1 MiB */
+};
+
+struct rdb_reader;
+
+/* The source stays the caller's and must outlive the reader. */
+RD_API bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src,
+                           const struct rdb_reader_opts *opts, struct rd_err *err);
+RD_API void rdb_reader_free(struct rdb_reader *r);
+
+/* A reader for one value without key, as in a DUMP payload: VALUE … VALUE_END, then RDB_END. */
+RD_API bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src,
+                                 enum rdb_dialect dialect, int version,
+                                 const struct rdb_reader_opts *opts, struct rd_err *err);
+
+/* A reader that begins between two records, for salvage and for parts of files: gives no HEADER. */
+RD_API bool rdb_reader_new_records(struct rdb_reader **ret, struct rd_src *src,
+                                   enum rdb_dialect dialect, int version,
+                                   const struct rdb_reader_opts *opts, struct rd_err *err);
+
+/* Forgets everything and stands between two records at the source's present position. */
+RD_API void rdb_reader_restart(struct rdb_reader *r, uint64_t db);
+
+RD_API enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret);
+
+/* After RDB_KEY, before the next rdb_reader_next(): the cheapest way past the value. RDB_EVENT:
+ * done, the next event is that of the next record. RDB_MORE: call again. */
+RD_API enum rdb_status rdb_reader_skip_value(struct rdb_reader *r);
+
+/* The same, and the serialized value (without type byte and key) goes to the sink verbatim. A
+ * failure of the sink is RDB_FAIL with its error. */
+RD_API enum rdb_status rdb_reader_copy_value(struct rdb_reader *r, struct rd_sink *to);
+
+/* Why the last call failed. */
+RD_API const struct rd_err *rdb_reader_err(const struct rdb_reader *r);
+
+/* The offset at which the record (or opcode) being read begins. */
+RD_API uint64_t rdb_reader_record(const struct rdb_reader *r);
+
+/* What the header said; 0 before it was read. */
+RD_API int rdb_reader_version(const struct rdb_reader *r);
+RD_API enum rdb_dialect rdb_reader_dialect(const struct rdb_reader *r);
+
+#endif
