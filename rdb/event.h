@@ -9,7 +9,9 @@
  *             | (NODE? ENTRY ELEM* | PACKED)* STREAM group*      stream
  *             | MODULE_ITEM*                       module
  *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
- *     MODULE_AUX, KEY_META = MODULE_ITEM* VALUE_END
+ *     stream, type 26 on: … group*  IDMP { PRODUCER PRODUCED* }* IDMP_END
+ *     MODULE_AUX = MODULE_AUX  MODULE_ITEM*  VALUE_END
+ *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*      before its KEY
  *
  * Every event carries the offset of its first byte. Bytes in an event are borrowed from the reader
  * and live until its next call.
@@ -22,32 +24,35 @@
 
 enum rdb_event_kind {
     RDB_HEADER,
-    RDB_AUX,         /* aux; chunked by aux.value.more */
-    RDB_DB,          /* db */
-    RDB_DB_SIZE,     /* db_size */
-    RDB_SLOT,        /* slot: Redis opcode 244 */
-    RDB_SLOT_IMPORT, /* slot_import: Valkey opcode 243; ranges follow as RDB_SLOT_RANGE */
-    RDB_SLOT_RANGE,  /* slot_range */
-    RDB_FUNCTION,    /* function; chunked by function.code.more */
-    RDB_MODULE_AUX,  /* module */
-    RDB_KEY_META,    /* module: one class of Redis opcode 243, in front of its KEY */
-    RDB_KEY,         /* key */
-    RDB_VALUE,       /* value */
-    RDB_ELEM,        /* elem */
-    RDB_PACKED,      /* packed */
-    RDB_ENTRY,       /* entry: one live stream entry; 2 * n_fields ELEM follow */
-    RDB_STREAM,      /* stream */
-    RDB_GROUP,       /* group */
-    RDB_PENDING,     /* pending: an entry of the group's pending list */
-    RDB_CONSUMER,    /* consumer */
-    RDB_OWNED,       /* id: which of the pending entries the consumer owns */
-    RDB_PRODUCER,    /* producer (stream type 26 on): ELEM and ids follow as RDB_PRODUCED */
-    RDB_PRODUCED,    /* produced */
-    RDB_NACKED,      /* id (stream type 27) */
-    RDB_MODULE_ITEM, /* item */
-    RDB_VALUE_END,   /* value_end */
-    RDB_NOTE,        /* note: well framed, but not what a server would have written */
-    RDB_TRAILER      /* trailer */
+    RDB_AUX,            /* aux; chunked by aux.value.more */
+    RDB_DB,             /* db */
+    RDB_DB_SIZE,        /* db_size */
+    RDB_SLOT,           /* slot: Redis opcode 244 */
+    RDB_SLOT_IMPORT,    /* slot_import: Valkey opcode 243; ranges follow as RDB_SLOT_RANGE */
+    RDB_SLOT_RANGE,     /* slot_range */
+    RDB_FUNCTION,       /* function; chunked by function.code.more */
+    RDB_MODULE_AUX,     /* module */
+    RDB_KEY_META_BEGIN, /* key_meta: Redis opcode 243, in front of its KEY; classes follow */
+    RDB_KEY_META,       /* module: one class; its items and a VALUE_END follow */
+    RDB_KEY,            /* key */
+    RDB_VALUE,          /* value */
+    RDB_ELEM,           /* elem */
+    RDB_PACKED,         /* packed */
+    RDB_ENTRY,          /* entry: one live stream entry; 2 * n_fields ELEM follow */
+    RDB_STREAM,         /* stream */
+    RDB_GROUP,          /* group */
+    RDB_PENDING,        /* pending: an entry of the group's pending list */
+    RDB_CONSUMER,       /* consumer */
+    RDB_OWNED,          /* id: which of the pending entries the consumer owns */
+    RDB_IDMP,           /* idmp: idempotent XADD (stream type 26 on); producers follow */
+    RDB_PRODUCER,       /* producer; its ids follow as PRODUCED */
+    RDB_PRODUCED,       /* produced */
+    RDB_IDMP_END,       /* idmp_end */
+    RDB_NACKED,         /* id (stream type 27) */
+    RDB_MODULE_ITEM,    /* item */
+    RDB_VALUE_END,      /* value_end */
+    RDB_NOTE,           /* note: well framed, but not what a server would have written */
+    RDB_TRAILER         /* trailer */
 };
 
 /* A string of the file, whole or in pieces. */
@@ -169,6 +174,9 @@ struct rdb_event {
             uint64_t when; /* RDB_MODULE_AUX: 1 before the keys, 2 after */
         } module;
         struct {
+            uint64_t n_classes;
+        } key_meta;
+        struct {
             struct rd_slice name;
             const struct rdb_type *type;
             uint64_t db;
@@ -210,8 +218,6 @@ struct rdb_event {
             struct rdb_stream_id max_deleted_id; /* from type 19 on */
             uint64_t entries_added;              /* from type 19 on */
             bool has_offsets;
-            uint64_t idmp_duration, idmp_max_size; /* from type 26 on */
-            uint64_t iids_added, iids_duplicates;  /* from type 26 on; at the second STREAM event */
             uint64_t n_groups;
         } stream;
         struct {
@@ -233,6 +239,15 @@ struct rdb_event {
             uint64_t n_owned;
         } consumer;
         struct rdb_stream_id id;
+        struct {
+            uint64_t duration;
+            uint64_t max_size;
+            uint64_t n_producers;
+        } idmp;
+        struct {
+            uint64_t added;
+            uint64_t duplicates;
+        } idmp_end;
         struct {
             struct rd_slice name;
             uint64_t n_ids;

@@ -16,9 +16,9 @@
  * One implementation serves blocking and non-blocking input: where the source says MORE, the reader
  * says RDB_MORE, has consumed nothing of the event it was at, and is called again later.
  *
- * Strings longer than a piece (half the source's window, 128 KiB by default) arrive in pieces;
- * all others in one. Only the name of a key, of a group or consumer, and an AUX name are always
- * whole; opts.max_name bounds them.
+ * Strings longer than a piece (a quarter of the source's window, 64 KiB by default) arrive in
+ * pieces; all others in one. Only the name of a key, of a group or consumer, and an AUX name are
+ * always whole; opts.max_name bounds them.
  */
 #ifndef RDB_READER_H
 #define RDB_READER_H
@@ -33,27 +33,29 @@ enum rdb_status { RDB_EVENT, RDB_MORE, RDB_END, RDB_FAIL };
 /* How much of a value is given out. Whatever is chosen, framing is verified. */
 enum rdb_detail {
     RDB_DETAIL_ELEMENTS, /* every element */
-    RDB_DETAIL_PACKED,   /* packed encodings as validated blobs, everything else by element */
-    RDB_DETAIL_CHECK,    /* everything verified, nothing given out: VALUE, then VALUE_END */
-    RDB_DETAIL_FRAMES    /* framing only: VALUE, then VALUE_END */
+    RDB_DETAIL_PACKED, /* packed encodings as validated blobs (longer than a piece: by element), the
+                          rest by element */
+    RDB_DETAIL_CHECK,  /* everything verified, nothing given out: VALUE, then VALUE_END */
+    RDB_DETAIL_FRAMES  /* framing only: VALUE, then VALUE_END */
 };
 
 struct rdb_reader_opts {
     enum rdb_detail detail;
-    bool notes;        /* give RDB_NOTE events; only with RDB_DETAIL_CHECK do they cover members */
-    bool no_sum;       /* do not compute the checksum */
-    size_t max_name;   /* bytes of a key's name; 0: 16 MiB */
-    size_t max_packed; /* with RDB_DETAIL_PACKED: larger blobs come by element; 0: 1 MiB */
+    bool notes;      /* give RDB_NOTE events; only with RDB_DETAIL_CHECK do they cover members */
+    bool no_sum;     /* do not compute the checksum */
+    size_t max_name; /* bytes of a key's name; 0: 16 MiB */
 };
 
 struct rdb_reader;
 
-/* The source stays the caller's and must outlive the reader. */
+/* The source stays the caller's and must outlive the reader; its window must be 512 bytes or more.
+ */
 RD_API bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src,
                            const struct rdb_reader_opts *opts, struct rd_err *err);
 RD_API void rdb_reader_free(struct rdb_reader *r);
 
-/* A reader for one value without key, as in a DUMP payload: VALUE … VALUE_END, then RDB_END. */
+/* A reader for one value without key, as in a DUMP payload: the source begins with the type byte.
+ * Gives VALUE … VALUE_END, then RDB_END. */
 RD_API bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src,
                                  enum rdb_dialect dialect, int version,
                                  const struct rdb_reader_opts *opts, struct rd_err *err);

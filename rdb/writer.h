@@ -35,8 +35,8 @@ struct rdb_writer_opts {
     bool no_checksum; /* write 0, as rdbchecksum no */
     bool lossy;       /* leave out what the target cannot hold */
     bool verbatim;    /* events that carry ev->raw are written as those bytes (as long as the target
-                         has    them), values are copied by the caller: the output is the input, byte by
-                         byte */
+                         has    them), values are copied by the caller: the output is the input, byte
+                         by    byte */
 };
 
 /* What was left out with opts.lossy. */

@@ -1,0 +1,38 @@
+/* lzf.h - decoding of LZF, the compression of strings in RDB files.
+ *
+ *     000lllll  l+1 literal bytes                              1 to 32 bytes
+ *     llldddddd dddddddd              l = 1..6: copy l+2 bytes from d+1 bytes back
+ *     111ddddd llllllll dddddddd      copy l+9 bytes (l the second byte) from d+1 bytes back
+ *
+ * (ddddd holds the high five bits of the distance.) A copy reaches back 8192 bytes at most and may
+ * overlap what it writes. Nothing marks the end: stored and decoded length stand in front of the
+ * string, and both must come out even.
+ */
+#ifndef RDB_ENC_LZF_H
+#define RDB_ENC_LZF_H
+
+#include "base/api.h"
+#include "base/slice.h"
+
+enum {
+    RDB_LZF_REACH = 8192,    /* how far back a copy can reach */
+    RDB_LZF_TOKEN_IN = 33,   /* the longest token, stored */
+    RDB_LZF_TOKEN_OUT = 264, /* the longest token, decoded */
+    RDB_LZF_RATIO = 88,      /* no stored byte stands for more decoded bytes than this */
+    RDB_LZF_SLACK = 32       /* bytes behind the output that a decoder may scribble on */
+};
+
+/* Decodes the whole of in[0..len) to exactly out_len bytes. out has RDB_LZF_SLACK bytes more.
+ * False: the input is not LZF, or does not decode to out_len bytes. */
+bool rdb_lzf_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_len);
+
+/* What rdb_lzf_decode() would say, without an output: for checks that do not look at the bytes. */
+bool rdb_lzf_verify(const uint8_t *in, size_t len, uint64_t out_len);
+
+/* Decodes whole tokens until the input has no whole token left or fewer than RDB_LZF_TOKEN_OUT
+ * bytes of room are left. Copies may reach back to `start`. out_end has RDB_LZF_SLACK bytes behind
+ * it. Returns false where a token is wrong; *in and *out stand behind the last whole token. */
+bool rdb_lzf_decode_some(const uint8_t **in, const uint8_t *in_end, const uint8_t *start,
+                         uint8_t **out, const uint8_t *out_end);
+
+#endif

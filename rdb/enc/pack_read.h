@@ -1,0 +1,93 @@
+/* pack_read.h - the encodings that keep several elements in one string, entry by entry.
+ *
+ * One walker serves validation and iteration. It looks at memory only and says how much it wants,
+ * so that it walks a whole string as well as one that arrives in pieces.
+ *
+ *     listpack  bytes:u32 count:u16 { head data backlen }* ff
+ *     ziplist   bytes:u32 tail:u32 count:u16 { prevlen head data }* ff
+ *     zipmap    count:u8 { len key  len free value unused[free] }* ff
+ *     intset    width:u32 count:u32 { int }*
+ *
+ * All numbers little-endian. A count of 65535 (zipmap: 254) means: count them yourself.
+ *
+ *     struct rdb_pack pack;
+ *     rdb_pack_init(&pack, RDB_LISTPACK);
+ *     size = rdb_pack_begin(&pack, p, have, string_len);     // header
+ *     while (size = rdb_pack_entry(&pack, p, have, &entry))  // head of the next entry
+ *         ... the entry is entry.head + entry.len + entry.tail bytes ...
+ */
+#ifndef RDB_ENC_PACK_READ_H
+#define RDB_ENC_PACK_READ_H
+
+#include "base/api.h"
+#include "base/endian.h"
+#include "base/slice.h"
+#include "rdb/event.h"
+
+enum rdb_pack_status {
+    RDB_PACK_ENTRY, /* the entry's head was parsed */
+    RDB_PACK_WANT,  /* pack->want bytes are needed to tell */
+    RDB_PACK_END,   /* the string ends here, as it should */
+    RDB_PACK_BAD    /* pack->why says what is wrong with the byte at pack->pos + pack->bad */
+};
+
+struct rdb_pack_entry {
+    const uint8_t *str; /* not set when is_int */
+    uint64_t len;       /* of str; 0 when is_int */
+    int64_t num;
+    uint32_t head; /* bytes before str, an integer's bytes included */
+    uint32_t tail; /* bytes behind str: back length, unused bytes of a zipmap */
+    bool is_int;
+};
+
+enum {
+    RDB_PACK_HEAD_MAX = 10,      /* the longest header of an encoding */
+    RDB_PACK_ENTRY_HEAD_MAX = 14 /* ziplist: 5 + 9 */
+};
+
+/* A walk. Positions count from the string's first byte. */
+struct rdb_pack {
+    enum rdb_codec codec;
+    uint64_t size;     /* of the string */
+    uint64_t pos;      /* of the next entry */
+    uint64_t n;        /* entries passed */
+    uint64_t declared; /* entries that the header promises, or RDB_UNKNOWN */
+    uint64_t prev;     /* ziplist: size of the entry before */
+    uint64_t last;     /* ziplist: where the header says the last entry begins */
+    uint64_t last_at;  /* ziplist: where the entry before began */
+    uint32_t width;    /* intset */
+    bool value;        /* zipmap: a value is next */
+    size_t want;
+    size_t bad; /* offset of the wrong byte from pos */
+    const char *why;
+};
+
+void rdb_pack_init(struct rdb_pack *pack, enum rdb_codec codec, uint64_t size);
+
+/* Parses the header at p (position 0). ENTRY: pos stands behind it. END does not happen. */
+enum rdb_pack_status rdb_pack_begin(struct rdb_pack *pack, const uint8_t *p, size_t have);
+
+/* Parses the head of the entry at pos, where p points; `have` bytes can be seen. */
+enum rdb_pack_status rdb_pack_next(struct rdb_pack *pack, const uint8_t *p, size_t have,
+                                   struct rdb_pack_entry *ret);
+
+/* Checks what stands behind an entry's data (`tail` points at entry->tail bytes) and steps over it.
+ */
+bool rdb_pack_pass(struct rdb_pack *pack, const struct rdb_pack_entry *entry, const uint8_t *tail);
+
+/* Walks the whole of a string that is in memory. False: pack says where and why. */
+bool rdb_pack_validate(struct rdb_pack *pack, struct rd_slice blob);
+
+/* The whole next entry of a validated string, at *p; false at the end. For whoever iterates a blob.
+ */
+static inline bool rdb_pack_step(struct rdb_pack *pack, const uint8_t **p, const uint8_t *end,
+                                 struct rdb_pack_entry *ret)
+{
+    if (rdb_pack_next(pack, *p, (size_t)(end - *p), ret) != RDB_PACK_ENTRY)
+        return false;
+    const uint8_t *tail = *p + ret->head + ret->len;
+    *p = tail + ret->tail;
+    return rdb_pack_pass(pack, ret, tail);
+}
+
+#endif

@@ -1,0 +1,415 @@
+/* priv.h - the reader's inside.
+ *
+ *     record.c   opcodes and keys: everything outside of values
+ *     value.c    the interpreter of shapes: walks a value of any type
+ *     shape.c    the shapes: one small program a value type
+ *     string.c   strings: whole, in pieces, skipped or verified
+ *     feed.c     the decoded bytes of one string, as a window
+ *     packed.c   packed encodings, by element or as a blob
+ *     stream.c   what only streams have
+ *     module.c   module values
+ *     unique.c   whether a member was seen before
+ *
+ * A step either gives an event, or goes on (STEP_ON), or says why not. It keeps its place in the
+ * reader, so that it can be called again when there is more input.
+ */
+#ifndef RDB_READ_PRIV_H
+#define RDB_READ_PRIV_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "rdb/enc/len.h"
+#include "rdb/enc/lzf.h"
+#include "rdb/enc/pack_read.h"
+#include "rdb/reader.h"
+
+enum { STEP_ON = -1 }; /* beside enum rdb_status: go on without an event */
+
+enum {
+    WINDOW_MIN = 512,            /* a source with a smaller window cannot be read */
+    PIECE_MAX = 64 * 1024,       /* the longest piece of a string */
+    NAME_MAX_DEFAULT = 16 << 20, /* bytes of a name */
+    FIELDS_MAX = 4 << 20,        /* bytes of a stream node's shared field names */
+    LOOP_DEPTH = 4,
+    KEY_SHOWN = 120 /* bytes of a key's name kept for errors */
+};
+
+/* One instruction of a shape. */
+enum op {
+    OP_END,
+    OP_EACH, /* the body up to the matching OP_NEXT, reader.loop_count times */
+    OP_NEXT,
+    OP_STR,            /* a string; arg: role */
+    OP_STR_SCORE,      /* a member and its score, a binary double */
+    OP_STR_SCORE_TEXT, /* … as text */
+    OP_STR_EXPIRE,     /* a hash value and its expiry, int64, -1: none */
+    OP_TTL,     /* length: the expiry of the field that follows, relative to the value's minimum */
+    OP_TTL_ABS, /* length: … absolute */
+    OP_PACK,    /* a packed encoding; arg: PACK_ARG() */
+    OP_CONTAINER,   /* length: what the quicklist node that follows is */
+    OP_NODE,        /* a quicklist 2 node */
+    OP_STREAM_NODE, /* two strings: id, listpack */
+    OP_STREAM_TAIL, /* length, ids, number of groups; arg: generation of the format */
+    OP_GROUP,       /* arg: generation */
+    OP_PENDING,
+    OP_CONSUMERS, /* count of consumers */
+    OP_CONSUMER,  /* arg: generation */
+    OP_OWNED,
+    OP_NACKS, /* count of nacked entries */
+    OP_NACKED,
+    OP_GROUP_END, /* compares what was pending with what was owned */
+    OP_IDMP,      /* idempotency: duration, maximum, count of producers */
+    OP_PRODUCER,
+    OP_PRODUCED,
+    OP_IDMP_END,
+    OP_PATH,  /* path hash: path, count of fields */
+    OP_ITEM,  /* array: index, tag, value */
+    OP_MODULE /* opcodes up to 0 */
+};
+
+struct instr {
+    uint8_t op;
+    uint8_t arg;
+};
+
+/* How a value begins, before its program. */
+enum prelude {
+    PRELUDE_NONE,
+    PRELUDE_COUNT,     /* number of elements */
+    PRELUDE_NODES,     /* number of nodes */
+    PRELUDE_TTL_COUNT, /* 8 bytes minimum expiry, number of elements */
+    PRELUDE_TTL,       /* 8 bytes minimum expiry */
+    PRELUDE_MODULE,    /* module id */
+    PRELUDE_ARRAY      /* count, flag, insert index */
+};
+
+struct shape {
+    uint8_t prelude;
+    const struct instr *body;
+};
+
+const struct shape *rdb_shape(enum rdb_type_id type);
+
+/* How the entries of a packed string make elements. */
+enum layout { LAYOUT_LIST, LAYOUT_SET, LAYOUT_HASH, LAYOUT_ZSET, LAYOUT_HASH_TTL, LAYOUT_STREAM };
+
+#define PACK_ARG(codec, layout) ((uint8_t)((codec) << 4 | (layout)))
+
+/* The decoded bytes of one string: [p, end) can be seen, `left` more can be brought. */
+struct feed {
+    const uint8_t *p;
+    const uint8_t *end;
+    uint64_t left;
+    uint64_t in_left; /* stored bytes that were not consumed from the source */
+    uint64_t off;     /* of the string's head in the input */
+    uint64_t total;
+    bool lzf;
+    struct rd_slice raw; /* the stored bytes that the last call of rdb_feed_need() took */
+    uint8_t *wr;         /* LZF: end of what was decoded, in reader.out */
+};
+
+/* A string that comes in pieces. */
+struct pieces {
+    bool active;
+    bool first;
+    uint8_t tail; /* enum tail: what follows the string in the same element */
+    enum rdb_role role;
+    enum rdb_event_kind kind; /* ELEM, AUX, FUNCTION, MODULE_ITEM */
+    uint64_t total;
+};
+
+enum tail { TAIL_NONE, TAIL_SCORE, TAIL_SCORE_TEXT, TAIL_EXPIRE };
+
+/* A packed string being walked. */
+struct walk {
+    bool active;
+    bool started; /* its header was parsed */
+    bool whole;   /* all of it is in memory */
+    uint8_t layout;
+    uint8_t part;   /* which part of an element comes next */
+    bool long_open; /* an entry longer than a piece is being given out */
+    uint64_t long_left;
+    struct rdb_pack_entry long_entry;
+    struct rdb_pack pack;
+    double score; /* of the element before */
+    int64_t num;  /* of the element before (intset) */
+    int64_t ttl;
+    uint64_t elem_inner; /* where the element began */
+    uint64_t n_before;   /* elements of the value before this string's */
+};
+
+/* A stream node's listpack: which entry comes next, and what the entries before said. */
+enum node_phase {
+    NODE_COUNT,
+    NODE_DELETED,
+    NODE_N_FIELDS,
+    NODE_FIELD, /* shared field names */
+    NODE_ZERO,
+    NODE_FLAGS,
+    NODE_MS,
+    NODE_SEQ,
+    NODE_OWN_N,
+    NODE_OWN_FIELD,
+    NODE_VALUE,
+    NODE_LP_COUNT
+};
+
+struct node {
+    enum node_phase phase;
+    struct rdb_stream_id base; /* the node's key */
+    struct rdb_stream_id id;   /* of the entry */
+    uint64_t live, deleted;    /* as declared */
+    uint64_t seen_live, seen_deleted;
+    uint64_t n_shared; /* fields */
+    uint64_t n_fields, i;
+    int64_t flags;
+    uint64_t lp_count;
+    struct rd_buf shared; /* their names: u32 length (or 2^32-1: an integer follows) and bytes */
+    size_t shared_at;
+    bool give_field; /* the shared name for the next value was not given yet */
+};
+
+struct stream {
+    struct rdb_stream_id last; /* entry */
+    bool any;
+    uint64_t live;
+    struct rdb_stream_id group_last; /* pending entry of the group */
+    uint64_t sum_pending;            /* sums of hashed ids: the same set has the same sum */
+    uint64_t sum_owned;
+    uint64_t n_pending;
+    uint64_t n_owned;
+};
+
+/* Members seen in a collection. */
+struct unique {
+    uint64_t *slots;
+    size_t cap; /* power of two */
+    size_t used;
+    size_t mask; /* of the part in use now */
+    bool full;   /* more members than can be remembered */
+};
+
+struct loop {
+    const struct instr *start;
+    uint64_t left;
+};
+
+struct rdb_reader {
+    struct rd_src *src;
+    struct rdb_reader_opts opts;
+    struct rd_err err;
+    int (*step)(struct rdb_reader *r, struct rdb_event *ev);
+    enum rdb_dialect dialect;
+    int version;
+    bool single; /* one value, no records */
+    bool summing;
+    uint64_t db;
+    uint64_t record;             /* where the record begins */
+    const struct rdb_type *type; /* of the value being read; NULL outside */
+    uint8_t shown[KEY_SHOWN];
+    size_t shown_len, name_len;
+    enum rdb_detail detail; /* for the present value */
+    struct rd_sink *tee;
+    uint64_t value_off;
+
+    const struct instr *pc;
+    struct loop loops[LOOP_DEPTH];
+    int depth;
+    uint64_t loop_count;
+    uint64_t n_elems;
+    uint8_t tail_due; /* a string was passed, its tail was not */
+    int64_t min_expire;
+    int64_t field_expire;
+    uint64_t container;
+    uint64_t index;
+    uint64_t pass_left; /* bytes of a string still to be passed over */
+
+    struct feed feed;
+    struct pieces pieces;
+    struct walk walk;
+    struct node node;
+    struct stream stream;
+    struct unique unique;
+
+    bool module_aux;      /* the module opcodes are an aux record's */
+    uint64_t ranges_left; /* slot ranges of an import */
+    uint64_t meta_left;   /* key metadata classes */
+
+    bool note_set; /* a note waits to be given out */
+    struct rdb_event note;
+
+    struct rd_buf big;   /* input larger than the window, gathered */
+    struct rd_buf text;  /* a decoded name */
+    struct rd_buf text2; /* a second one in the same event */
+    char digits[RD_NUM_I64_MAX];
+    uint8_t *out; /* decoder's output: reach, piece, room for a token, slack */
+    size_t out_cap;
+    size_t piece; /* the longest piece; at most PIECE_MAX */
+};
+
+/* -- input (record.c) -- */
+
+/* n bytes from here, however large; *ret may be longer. RDB_EVENT: they are there. */
+int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret);
+
+static inline int rdb_read_need(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
+{
+    size_t have = rd_src_avail(r->src);
+    if (RD_LIKELY(have >= n && r->big.len == 0)) {
+        *ret = rd_slice(r->src->cur, have);
+        return RDB_EVENT;
+    }
+    return rdb_read_need_slow(r, n, ret);
+}
+
+void rdb_read_consume_slow(struct rdb_reader *r, size_t n);
+
+static inline void rdb_read_consume(struct rdb_reader *r, size_t n)
+{
+    if (RD_UNLIKELY(r->tee != NULL || r->big.len != 0))
+        rdb_read_consume_slow(r, n);
+    else
+        rd_src_consume(r->src, n);
+}
+
+static inline uint64_t rdb_read_offset(const struct rdb_reader *r)
+{
+    return rd_src_offset(r->src) - r->big.len;
+}
+
+/* -- errors -- */
+
+/* Each sets the error with its context and returns RDB_FAIL. */
+int rdb_read_corrupt(struct rdb_reader *r, uint64_t off, const char *what);
+int rdb_read_corrupt_in(struct rdb_reader *r, uint64_t off, uint64_t inner, const char *what);
+int rdb_read_fail(struct rdb_reader *r, enum rd_err_code code, uint64_t off, const char *what);
+int rdb_read_nomem(struct rdb_reader *r, size_t size);
+
+/* Keeps a note to be given out before the next event (the first one wins until then). */
+void rdb_read_note(struct rdb_reader *r, enum rdb_note_id id, uint64_t off, uint64_t inner,
+                   uint64_t detail, const char *text);
+
+/* -- parsing several things at once from memory, or nothing of it -- */
+
+struct cur {
+    const uint8_t *base;
+    const uint8_t *p;
+    const uint8_t *end;
+    uint64_t want;   /* bytes from base that are needed, after a failure; 0: it is corrupt */
+    const char *why; /* … because of this */
+};
+
+static inline struct cur cur_of(struct rd_slice s)
+{
+    return (struct cur){.base = s.ptr, .p = s.ptr, .end = s.ptr + s.len};
+}
+
+static inline bool cur_take(struct cur *c, uint64_t n, const uint8_t **ret)
+{
+    if (RD_UNLIKELY((uint64_t)(c->end - c->p) < n)) {
+        c->want = (uint64_t)(c->p - c->base) + n;
+        return false;
+    }
+    *ret = c->p;
+    c->p += n;
+    return true;
+}
+
+bool cur_len(struct cur *c, uint64_t *ret);
+bool cur_u64le(struct cur *c, uint64_t *ret);
+bool cur_id(struct cur *c, struct rdb_stream_id *ret);     /* 16 bytes big-endian */
+bool cur_len_id(struct cur *c, struct rdb_stream_id *ret); /* two lengths */
+
+/* A whole string. RAW is borrowed, others are rendered into buf. *ret lives until the next call. */
+bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret);
+
+/* What a step does when a parse failed: brings more input (STEP_ON: parse again), or fails. */
+int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s);
+
+/* -- strings (string.c) -- */
+
+/* Begins the string that stands here: its pieces are given out as events of `kind`, the first of
+ * them in *ev. STEP_ON is never returned. */
+int rdb_read_string(struct rdb_reader *r, enum rdb_event_kind kind, enum rdb_role role,
+                    enum tail tail, struct rdb_event *ev);
+int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev);
+
+/* Passes a string without looking into it; `verify`: LZF must decode. STEP_ON: passed. */
+int rdb_read_pass(struct rdb_reader *r, bool verify);
+int rdb_read_pass_rest(struct rdb_reader *r);
+
+/* Passes a string as rdb_read_pass() does, and gives the hash of its bytes, or says that it was too
+ * long to look at (STEP_ON, *ret_known false). */
+int rdb_read_member(struct rdb_reader *r, uint64_t *ret_hash, bool *ret_known);
+
+/* Passes what follows a string. */
+int rdb_read_pass_tail(struct rdb_reader *r, enum tail tail);
+
+/* One whole string, if the window can hold it, behind `prefix` bytes; see string.c. */
+int rdb_read_prefixed(struct rdb_reader *r, enum rdb_event_kind kind, size_t prefix,
+                      struct rdb_event *ev);
+
+/* -- feed.c -- */
+
+/* Begins to decode the string whose head is at the source's position, and consumes the head. */
+int rdb_feed_begin(struct rdb_reader *r, const struct rdb_str_head *head, uint64_t off);
+
+/* At least n decoded bytes in [p, end), n <= r->piece. RDB_END: the string has fewer left. */
+int rdb_feed_need(struct rdb_reader *r, size_t n);
+
+/* Consumes the stored bytes that were looked at; they stay readable until more is needed. */
+void rdb_feed_settle(struct rdb_reader *r);
+
+/* Consumes what is left of the stored bytes. All decoded bytes were seen. */
+int rdb_feed_end(struct rdb_reader *r);
+
+static inline uint64_t rdb_feed_pos(const struct feed *f)
+{
+    return f->total - f->left - (uint64_t)(f->end - f->p);
+}
+
+/* -- values (value.c, packed.c, stream.c, module.c) -- */
+
+int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_value_run(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout layout);
+int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_packed_bad(struct rdb_reader *r);
+int rdb_node_run(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_stream_op(struct rdb_reader *r, const struct instr *in, struct rdb_event *ev);
+int rdb_module_run(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev);
+int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev); /* a type, then its value */
+
+/* The next entry of the walk, whole in memory: RDB_EVENT; RDB_END: the end, checked; STEP_ON with
+ * walk.long_open: an entry longer than a piece, whose head was passed. */
+int rdb_walk_entry(struct rdb_reader *r, struct rdb_pack_entry *ret);
+int rdb_walk_pass(struct rdb_reader *r, const struct rdb_pack_entry *e);
+
+/* Are elements, or blobs, given out for the present value? */
+static inline bool rdb_read_gives(const struct rdb_reader *r)
+{
+    return r->detail == RDB_DETAIL_ELEMENTS || r->detail == RDB_DETAIL_PACKED;
+}
+
+static inline bool rdb_read_checks(const struct rdb_reader *r)
+{
+    return r->detail == RDB_DETAIL_CHECK;
+}
+
+/* -- unique.c -- */
+
+/* Prepares for about n members (RDB_UNKNOWN: grows). */
+bool rdb_unique_begin(struct unique *u, uint64_t n);
+
+/* Adds a member; false when it was there. */
+bool rdb_unique_add(struct unique *u, uint64_t hash);
+void rdb_unique_done(struct unique *u);
+uint64_t rdb_hash_bytes(const uint8_t *p, size_t len);
+uint64_t rdb_hash_int(int64_t num);
+
+/* Of a member: integers and the text of the same integer have the same hash. */
+uint64_t rdb_hash_member(const uint8_t *p, size_t len);
+
+#endif

@@ -1,0 +1,217 @@
+#include "rdb/read/priv.h"
+
+static bool piece_size(const struct rd_src *src, size_t *ret)
+{
+    size_t window = src->buf == NULL ? RD_SRC_WINDOW : src->cap;
+    if (window < WINDOW_MIN)
+        return false;
+    *ret = window / 4 < PIECE_MAX ? window / 4 : PIECE_MAX;
+    return true;
+}
+
+static int header_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct rd_slice s;
+    int st = rdb_read_need(r, RDB_MAGIC_LEN, &s);
+    if (st != RDB_EVENT) {
+        if (st == RDB_FAIL && r->err.code == RD_ERR_TRUNCATED)
+            r->err.offset = rd_src_avail(r->src);
+        return st;
+    }
+    static const char *const magic[] = {"REDIS", "VALKEY"};
+    bool valkey = memcmp(s.ptr, magic[RDB_VALKEY], 6) == 0;
+    if (!valkey && memcmp(s.ptr, magic[RDB_REDIS], 5) != 0)
+        return rdb_read_corrupt(r, 0, "not an RDB file: it begins with neither REDIS nor VALKEY");
+    r->dialect = valkey ? RDB_VALKEY : RDB_REDIS;
+    r->version = 0;
+    for (unsigned i = valkey ? 6 : 5; i < RDB_MAGIC_LEN; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9')
+            return rdb_read_corrupt(r, i, "RDB version that is not a number");
+        r->version = r->version * 10 + (s.ptr[i] - '0');
+    }
+    if (!rdb_version_known(r->dialect, r->version)) {
+        rd_err_set(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, "%s RDB version %d is not known",
+                   rdb_dialect_name(r->dialect), r->version);
+        rd_err_origin(&r->err, r->src->origin);
+        return RDB_FAIL;
+    }
+    *ev = (struct rdb_event){.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
+    ev->raw = rd_slice(s.ptr, RDB_MAGIC_LEN);
+    ev->header.dialect = r->dialect;
+    ev->header.version = r->version;
+    rdb_read_consume(r, RDB_MAGIC_LEN);
+    if (r->version < RDB_VERSION_CHECKSUM || r->opts.no_sum) {
+        r->summing = false;
+        rd_src_sum_stop(r->src);
+    }
+    r->step = rdb_record_step;
+    return RDB_EVENT;
+}
+
+static bool new_reader(struct rdb_reader **ret, struct rd_src *src,
+                       const struct rdb_reader_opts *opts, struct rd_err *err)
+{
+    size_t piece;
+    if (!piece_size(src, &piece))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
+    struct rdb_reader *r = rd_calloc(1, sizeof *r);
+    if (r == NULL)
+        return rd_err_nomem(err, sizeof *r);
+    r->src = src;
+    if (opts != NULL)
+        r->opts = *opts;
+    if (r->opts.max_name == 0)
+        r->opts.max_name = NAME_MAX_DEFAULT;
+    r->piece = piece;
+    r->out_cap = RDB_LZF_REACH + piece + 2 * RDB_LZF_TOKEN_OUT;
+    r->out = rd_alloc(r->out_cap + RDB_LZF_SLACK);
+    if (r->out == NULL) {
+        rd_free(r);
+        return rd_err_nomem(err, piece);
+    }
+    *ret = r;
+    return true;
+}
+
+bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src, const struct rdb_reader_opts *opts,
+                    struct rd_err *err)
+{
+    struct rdb_reader *r;
+    if (!new_reader(&r, src, opts, err))
+        return false;
+    r->step = header_step;
+    r->summing = !r->opts.no_sum;
+    if (r->summing)
+        rd_src_sum_begin(src, 0);
+    *ret = r;
+    return true;
+}
+
+bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src, enum rdb_dialect dialect,
+                          int version, const struct rdb_reader_opts *opts, struct rd_err *err)
+{
+    struct rdb_reader *r;
+    if (!new_reader(&r, src, opts, err))
+        return false;
+    r->dialect = dialect;
+    r->version = version;
+    r->single = true;
+    r->step = rdb_payload_step;
+    *ret = r;
+    return true;
+}
+
+bool rdb_reader_new_records(struct rdb_reader **ret, struct rd_src *src, enum rdb_dialect dialect,
+                            int version, const struct rdb_reader_opts *opts, struct rd_err *err)
+{
+    struct rdb_reader *r;
+    if (!new_reader(&r, src, opts, err))
+        return false;
+    r->dialect = dialect;
+    r->version = version;
+    r->step = rdb_record_step;
+    *ret = r;
+    return true;
+}
+
+void rdb_reader_restart(struct rdb_reader *r, uint64_t db)
+{
+    rd_err_reset(&r->err);
+    r->step = rdb_record_step;
+    r->db = db;
+    r->type = NULL;
+    r->detail = r->opts.detail;
+    r->tee = NULL;
+    r->depth = 0;
+    r->pass_left = 0;
+    r->pieces.active = false;
+    r->walk.active = false;
+    r->summing = false;
+    r->note_set = false;
+    r->ranges_left = r->meta_left = 0;
+    rd_buf_reset(&r->big);
+    rd_src_sum_stop(r->src);
+}
+
+void rdb_reader_free(struct rdb_reader *r)
+{
+    if (r == NULL)
+        return;
+    rd_buf_done(&r->big);
+    rd_buf_done(&r->text);
+    rd_buf_done(&r->text2);
+    rd_buf_done(&r->node.shared);
+    rdb_unique_done(&r->unique);
+    rd_free(r->out);
+    rd_free(r);
+}
+
+enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
+{
+    if (r->err.code != RD_ERR_OK)
+        return RDB_FAIL;
+    for (;;) {
+        if (RD_UNLIKELY(r->note_set)) {
+            *ret = r->note;
+            r->note_set = false;
+            return RDB_EVENT;
+        }
+        int st = r->step(r, ret);
+        if (st != STEP_ON)
+            return (enum rdb_status)st;
+    }
+}
+
+/* Both ways past a value run its shape without giving anything out. */
+static enum rdb_status run_quietly(struct rdb_reader *r)
+{
+    if (r->err.code != RD_ERR_OK)
+        return RDB_FAIL;
+    if (r->type == NULL || r->single) {
+        rdb_read_fail(r, RD_ERR_USAGE, rdb_read_offset(r), "no value stands here");
+        return RDB_FAIL;
+    }
+    r->detail = RDB_DETAIL_FRAMES;
+    for (;;) {
+        struct rdb_event ev;
+        int st = r->step(r, &ev);
+        if (r->err.code != RD_ERR_OK)
+            return RDB_FAIL;
+        if (st == STEP_ON || (st == RDB_EVENT && ev.kind != RDB_VALUE_END))
+            continue;
+        if (st == RDB_EVENT)
+            r->tee = NULL;
+        return (enum rdb_status)st;
+    }
+}
+
+enum rdb_status rdb_reader_skip_value(struct rdb_reader *r)
+{
+    return run_quietly(r);
+}
+
+enum rdb_status rdb_reader_copy_value(struct rdb_reader *r, struct rd_sink *to)
+{
+    r->tee = to;
+    return run_quietly(r);
+}
+
+const struct rd_err *rdb_reader_err(const struct rdb_reader *r)
+{
+    return &r->err;
+}
+
+uint64_t rdb_reader_record(const struct rdb_reader *r)
+{
+    return r->record;
+}
+
+int rdb_reader_version(const struct rdb_reader *r)
+{
+    return r->version;
+}
+
+enum rdb_dialect rdb_reader_dialect(const struct rdb_reader *r)
+{
+    return r->dialect;
+}

@@ -1,0 +1,447 @@
+/* record.c - everything outside of values: opcodes, and the heads of keys.
+ *
+ *     key record:  [ fc ms:8 | fd s:4 ] [ f8 idle:len | f9 freq:1 ]*  type  name  value
+ *
+ * A record's head is parsed whole or not at all.
+ */
+#include "rdb/read/priv.h"
+
+static int trailer_step(struct rdb_reader *r, struct rdb_event *ev);
+
+static void begin_event(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_event *ev)
+{
+    ev->kind = kind;
+    ev->offset = rdb_read_offset(r);
+    ev->inner = RD_NO_OFFSET;
+}
+
+/* Consumes what was parsed and hands its bytes out with the event. */
+static int took(struct rdb_reader *r, const struct cur *c, struct rdb_event *ev)
+{
+    size_t n = (size_t)(c->p - c->base);
+    ev->raw = rd_slice(c->base, n);
+    if (r->big.len > 0) {
+        /* The bytes stay where they are until the next need; only their length is forgotten. */
+        r->big.len = 0;
+    } else {
+        rdb_read_consume(r, n);
+    }
+    return RDB_EVENT;
+}
+
+static bool refuse(struct cur *c, const uint8_t *at, const char *why)
+{
+    c->p = at;
+    c->want = 0;
+    c->why = why;
+    return false;
+}
+
+/* -- keys -- */
+
+static void key_defaults(struct rdb_event *ev)
+{
+    ev->key.expire_ms = RDB_NO_EXPIRE;
+    ev->key.idle_s = ev->key.freq = RDB_UNKNOWN;
+    ev->key.expire_in_s = false;
+}
+
+static bool parse_attribute(struct rdb_reader *r, struct cur *c, uint8_t op, struct rdb_event *ev)
+{
+    const uint8_t *p;
+    uint64_t num;
+    switch (op) {
+    case RDB_OP_EXPIRETIME_MS:
+        if (!cur_u64le(c, &num))
+            return false;
+        ev->key.expire_ms = (int64_t)num;
+        return true;
+    case RDB_OP_EXPIRETIME:
+        if (!cur_take(c, 4, &p))
+            return false;
+        ev->key.expire_ms = (int64_t)(int32_t)rd_get_le32(p) * 1000;
+        ev->key.expire_in_s = true;
+        return true;
+    case RDB_OP_IDLE:
+        return cur_len(c, &ev->key.idle_s);
+    default:
+        (void)r;
+        if (!cur_take(c, 1, &p))
+            return false;
+        ev->key.freq = p[0];
+        return true;
+    }
+}
+
+static bool is_attribute(uint8_t op)
+{
+    return op == RDB_OP_EXPIRETIME_MS || op == RDB_OP_EXPIRETIME || op == RDB_OP_IDLE ||
+           op == RDB_OP_FREQ;
+}
+
+static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
+{
+    const uint8_t *op;
+    key_defaults(ev);
+    for (;;) {
+        if (!cur_take(c, 1, &op))
+            return false;
+        if (!is_attribute(op[0]))
+            break;
+        if (!parse_attribute(r, c, op[0], ev))
+            return false;
+    }
+    ev->key.type = rdb_type_find(r->dialect, r->version, op[0]);
+    if (ev->key.type == NULL)
+        return refuse(c, op,
+                      op[0] >= RDB_OP_HASH_TEMPLATE
+                          ? "an opcode between a key's attributes and its type"
+                          : "unknown value type");
+    return cur_str(r, c, &r->text, &ev->key.name);
+}
+
+static int unknown_type(struct rdb_reader *r, const struct cur *c)
+{
+    uint8_t number = c->p[0];
+    uint64_t off = rdb_read_offset(r) + (uint64_t)(c->p - c->base);
+    rd_err_set(&r->err, RD_ERR_UNSUPPORTED, off, "%s %u is not known in %s RDB version %d",
+               number >= RDB_OP_HASH_TEMPLATE ? "opcode" : "value type", number,
+               rdb_dialect_name(r->dialect), r->version);
+    rd_err_origin(&r->err, r->src->origin);
+    return RDB_FAIL;
+}
+
+static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+{
+    struct cur c = cur_of(s);
+    begin_event(r, RDB_KEY, ev);
+    while (!parse_key(r, &c, ev)) {
+        if (c.want == 0 && strcmp(c.why, "unknown value type") == 0)
+            return unknown_type(r, &c);
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+        begin_event(r, RDB_KEY, ev);
+    }
+    ev->key.db = r->db;
+    ev->key.record = ev->offset;
+    r->type = ev->key.type;
+    r->name_len = ev->key.name.len;
+    r->shown_len = r->name_len < KEY_SHOWN ? r->name_len : KEY_SHOWN;
+    if (r->shown_len > 0)
+        memcpy(r->shown, ev->key.name.ptr, r->shown_len);
+    r->n_elems = 0;
+    r->detail = r->opts.detail;
+    r->step = rdb_value_begin;
+    return took(r, &c, ev);
+}
+
+/* -- opcodes -- */
+
+static bool parse_numbers(struct cur *c, uint64_t *ret, int n)
+{
+    const uint8_t *op;
+    if (!cur_take(c, 1, &op))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!cur_len(c, &ret[i]))
+            return false;
+    return true;
+}
+
+static int numbers_step(struct rdb_reader *r, struct rd_slice s, enum rdb_event_kind kind, int n,
+                        struct rdb_event *ev)
+{
+    uint64_t num[3];
+    struct cur c = cur_of(s);
+    while (!parse_numbers(&c, num, n)) {
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    begin_event(r, kind, ev);
+    if (kind == RDB_DB) {
+        ev->db = r->db = num[0];
+    } else if (kind == RDB_DB_SIZE) {
+        ev->db_size.keys = num[0];
+        ev->db_size.expires = num[1];
+    } else {
+        ev->slot.slot = num[0];
+        ev->slot.keys = num[1];
+        ev->slot.expires = num[2];
+    }
+    return took(r, &c, ev);
+}
+
+/* AUX: a name and a value. The name is kept in r->text for all pieces of the value. */
+static int aux_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+{
+    struct cur c = cur_of(s);
+    struct rd_slice name;
+    const uint8_t *op;
+    while (!cur_take(&c, 1, &op) || !cur_str(r, &c, &r->text2, &name)) {
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    size_t prefix = (size_t)(c.p - c.base);
+    if (prefix > r->piece)
+        return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r), "auxiliary field name too long");
+    rd_buf_reset(&r->text);
+    if (!rd_buf_add(&r->text, name.ptr, name.len))
+        return rdb_read_nomem(r, name.len);
+    return rdb_read_prefixed(r, RDB_AUX, prefix, ev);
+}
+
+/* The pre-release form of functions: name, engine, whether there is a description, [description],
+ * code. All of it is one event, whose bytes are the strings as they are stored. */
+static int old_function_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+{
+    struct cur c = cur_of(s);
+    const uint8_t *op;
+    struct rd_slice str;
+    uint64_t described;
+    for (;;) {
+        if (cur_take(&c, 1, &op) && cur_str(r, &c, &r->text, &str) &&
+            cur_str(r, &c, &r->text, &str) && cur_len(&c, &described) &&
+            (described == 0 || cur_str(r, &c, &r->text, &str)) && cur_str(r, &c, &r->text, &str))
+            break;
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    begin_event(r, RDB_FUNCTION, ev);
+    ev->function.pre_ga = true;
+    ev->function.code = (struct rdb_string){
+        .ptr = str.ptr, .len = str.len, .total = str.len, .first = true, .more = false};
+    return took(r, &c, ev);
+}
+
+static bool parse_module_aux(struct cur *c, uint64_t *id, uint64_t *when)
+{
+    const uint8_t *op;
+    uint64_t opcode;
+    if (!cur_take(c, 1, &op) || !cur_len(c, id))
+        return false;
+    const uint8_t *at = c->p;
+    if (!cur_len(c, &opcode))
+        return false;
+    if (opcode != RDB_MODULE_UINT)
+        return refuse(c, at, "module aux field that does not begin with when it was written");
+    return cur_len(c, when);
+}
+
+static int module_aux_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+{
+    struct cur c = cur_of(s);
+    uint64_t id;
+    uint64_t when;
+    while (!parse_module_aux(&c, &id, &when)) {
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    begin_event(r, RDB_MODULE_AUX, ev);
+    ev->module.id = id;
+    ev->module.when = when;
+    r->module_aux = true;
+    r->n_elems = 0;
+    r->tail_due = 0;
+    r->value_off = ev->offset;
+    r->step = rdb_module_run;
+    return took(r, &c, ev);
+}
+
+/* Redis 13: count of classes, then for each a 32-bit class and module opcodes up to 0. */
+int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct rd_slice s;
+    int st = rdb_read_need(r, 4, &s);
+    if (st != RDB_EVENT)
+        return st;
+    struct cur c = cur_of(s);
+    const uint8_t *class;
+    cur_take(&c, 4, &class);
+    begin_event(r, RDB_KEY_META, ev);
+    ev->module.id = rd_get_le32(class);
+    ev->module.when = 0;
+    r->meta_left--;
+    r->module_aux = true;
+    r->n_elems = 0;
+    r->tail_due = 0;
+    r->value_off = ev->offset;
+    r->step = rdb_module_run;
+    return took(r, &c, ev);
+}
+
+static int opcode_243(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+{
+    struct cur c = cur_of(s);
+    const uint8_t *op;
+    struct rd_slice job = {0};
+    uint64_t n;
+    bool valkey = r->dialect == RDB_VALKEY;
+    while (!cur_take(&c, 1, &op) || (valkey && !cur_str(r, &c, &r->text, &job)) ||
+           !cur_len(&c, &n)) {
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    if (!valkey) {
+        if (n > 7)
+            return rdb_read_corrupt(r, rdb_read_offset(r),
+                                    "more metadata classes than a key can have");
+        r->meta_left = n;
+        r->step = n > 0 ? rdb_key_meta_step : rdb_record_step;
+        begin_event(r, RDB_KEY_META_BEGIN, ev);
+        ev->key_meta.n_classes = n;
+        return took(r, &c, ev);
+    }
+    begin_event(r, RDB_SLOT_IMPORT, ev);
+    ev->slot_import.job = job;
+    ev->slot_import.n_ranges = r->ranges_left = n;
+    return took(r, &c, ev);
+}
+
+static int slot_range(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct rd_slice s;
+    int st = rdb_read_need(r, 1, &s);
+    if (st != RDB_EVENT)
+        return st;
+    struct cur c = cur_of(s);
+    uint64_t first;
+    uint64_t last;
+    while (!cur_len(&c, &first) || !cur_len(&c, &last)) {
+        st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    begin_event(r, RDB_SLOT_RANGE, ev);
+    ev->slot_range.first = first;
+    ev->slot_range.last = last;
+    r->ranges_left--;
+    return took(r, &c, ev);
+}
+
+static int eof_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    r->type = NULL;
+    rdb_read_consume(r, 1);
+    r->step = trailer_step;
+    return trailer_step(r, ev);
+}
+
+static int end_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    (void)r;
+    (void)ev;
+    return RDB_END;
+}
+
+static int trailer_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    bool present = r->version >= RDB_VERSION_CHECKSUM;
+    struct rd_slice s = {0};
+    if (present) {
+        int st = rdb_read_need(r, RDB_TRAILER_LEN, &s);
+        if (st != RDB_EVENT)
+            return st;
+    }
+    begin_event(r, RDB_TRAILER, ev);
+    ev->raw = rd_slice(s.ptr, present ? RDB_TRAILER_LEN : 0);
+    ev->trailer.present = present;
+    ev->trailer.stored = present ? rd_get_le64(s.ptr) : 0;
+    ev->trailer.summed = r->summing;
+    ev->trailer.computed = r->summing ? rd_src_sum(r->src) : 0;
+    rd_src_sum_stop(r->src);
+    r->summing = false;
+    if (present)
+        rdb_read_consume(r, RDB_TRAILER_LEN);
+    r->step = end_step;
+    return RDB_EVENT;
+}
+
+static int has_opcode(const struct rdb_reader *r, uint8_t op)
+{
+    bool valkey = r->dialect == RDB_VALKEY;
+    switch (op) {
+    case RDB_OP_KEY_META:
+        return valkey || r->version >= 13;
+    case RDB_OP_SLOT_INFO:
+        return !valkey && r->version >= 12;
+    case RDB_OP_HASH_TEMPLATE:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct rd_slice s;
+    if (r->pieces.active)
+        return rdb_read_piece(r, ev);
+    if (r->ranges_left > 0)
+        return slot_range(r, ev);
+    r->type = NULL;
+    r->module_aux = false;
+    r->record = rdb_read_offset(r);
+    int st = rdb_read_need(r, 1, &s);
+    if (st != RDB_EVENT)
+        return st;
+    uint8_t op = s.ptr[0];
+    if (op < RDB_OP_HASH_TEMPLATE || is_attribute(op))
+        return key_step(r, s, ev);
+    if (!has_opcode(r, op)) {
+        struct cur c = cur_of(s);
+        return unknown_type(r, &c);
+    }
+    switch (op) {
+    case RDB_OP_SELECTDB:
+        return numbers_step(r, s, RDB_DB, 1, ev);
+    case RDB_OP_RESIZEDB:
+        return numbers_step(r, s, RDB_DB_SIZE, 2, ev);
+    case RDB_OP_SLOT_INFO:
+        return numbers_step(r, s, RDB_SLOT, 3, ev);
+    case RDB_OP_AUX:
+        return aux_step(r, s, ev);
+    case RDB_OP_FUNCTION2:
+        return rdb_read_prefixed(r, RDB_FUNCTION, 1, ev);
+    case RDB_OP_FUNCTION_PRE_GA:
+        return old_function_step(r, s, ev);
+    case RDB_OP_MODULE_AUX:
+        return module_aux_step(r, s, ev);
+    case RDB_OP_KEY_META:
+        return opcode_243(r, s, ev);
+    default:
+        return eof_step(r, ev);
+    }
+}
+
+int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    if (r->record == UINT64_MAX)
+        return RDB_END;
+    struct rd_slice s;
+    int st = rdb_read_need(r, 1, &s);
+    if (st != RDB_EVENT)
+        return st;
+    r->type = rdb_type_find(r->dialect, r->version, s.ptr[0]);
+    if (r->type == NULL) {
+        struct cur c = cur_of(s);
+        return unknown_type(r, &c);
+    }
+    r->detail = r->opts.detail;
+    rdb_read_consume(r, 1);
+    r->record = UINT64_MAX;
+    r->step = rdb_value_begin;
+    return rdb_value_begin(r, ev);
+}

@@ -1,0 +1,405 @@
+/* value.c - walks a value by the shape of its type. */
+#include "rdb/read/priv.h"
+
+static bool tracks_members(const struct rdb_reader *r)
+{
+    if (!rdb_read_checks(r) || !r->opts.notes)
+        return false;
+    enum rdb_kind kind = r->type->kind;
+    return kind == RDB_KIND_SET || kind == RDB_KIND_ZSET || kind == RDB_KIND_HASH;
+}
+
+/* Members of a hash are its fields. */
+static bool is_unique_role(const struct rdb_reader *r, uint8_t role)
+{
+    return (role == RDB_ROLE_MEMBER || role == RDB_ROLE_FIELD) && r->unique.slots != NULL &&
+           tracks_members(r);
+}
+
+static bool parse_array_head(struct cur *c, uint64_t *count)
+{
+    uint64_t flag;
+    uint64_t insert;
+    if (!cur_len(c, count) || !cur_len(c, &flag))
+        return false;
+    if (flag > 1) {
+        c->want = 0;
+        c->why = "array flag that is neither 0 nor 1";
+        return false;
+    }
+    return flag == 0 || cur_len(c, &insert);
+}
+
+static bool parse_prelude(enum prelude prelude, struct cur *c, struct rdb_event *ev)
+{
+    uint64_t min;
+    ev->value.count = ev->value.nodes = RDB_UNKNOWN;
+    ev->value.min_expire_ms = RDB_NO_EXPIRE;
+    ev->value.module_id = 0;
+    switch (prelude) {
+    case PRELUDE_NONE:
+        return true;
+    case PRELUDE_COUNT:
+        return cur_len(c, &ev->value.count);
+    case PRELUDE_NODES:
+        return cur_len(c, &ev->value.nodes);
+    case PRELUDE_MODULE:
+        return cur_len(c, &ev->value.module_id);
+    case PRELUDE_ARRAY:
+        return parse_array_head(c, &ev->value.count);
+    case PRELUDE_TTL:
+    case PRELUDE_TTL_COUNT:
+        if (!cur_u64le(c, &min))
+            return false;
+        ev->value.min_expire_ms = (int64_t)min;
+        return prelude == PRELUDE_TTL || cur_len(c, &ev->value.count);
+    }
+    return true;
+}
+
+static int value_refused(struct rdb_reader *r)
+{
+    return rdb_read_fail(r, RD_ERR_UNSUPPORTED, rdb_read_offset(r),
+                         "value of a module API that no release kept: its size cannot be known");
+}
+
+int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
+{
+    const struct shape *shape = rdb_shape(r->type->id);
+    if (shape->body == NULL)
+        return value_refused(r);
+    struct rd_slice s = rd_slice(r->src->cur, r->big.len > 0 ? 0 : rd_src_avail(r->src));
+    struct cur c = cur_of(s);
+    while (!parse_prelude((enum prelude)shape->prelude, &c, ev)) {
+        int st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    ev->kind = RDB_VALUE;
+    ev->offset = rdb_read_offset(r);
+    ev->inner = RD_NO_OFFSET;
+    ev->raw = rd_slice(NULL, 0);
+    ev->value.type = r->type;
+    r->value_off = ev->offset;
+    r->pc = shape->body;
+    r->depth = 0;
+    r->n_elems = 0;
+    r->tail_due = TAIL_NONE;
+    r->field_expire = RDB_NO_EXPIRE;
+    r->min_expire = ev->value.min_expire_ms;
+    r->loop_count = ev->value.count != RDB_UNKNOWN ? ev->value.count : ev->value.nodes;
+    r->module_aux = false;
+    r->stream = (struct stream){0};
+    if (tracks_members(r) && !rdb_unique_begin(&r->unique, ev->value.count))
+        return rdb_read_nomem(r, 0);
+    if (r->loop_count == 0 && r->type->kind != RDB_KIND_STREAM)
+        rdb_read_note(r, RDB_NOTE_EMPTY_COLLECTION, ev->offset, RD_NO_OFFSET, 0,
+                      "collection without elements; servers drop the key");
+    rdb_read_consume(r, (size_t)(c.p - c.base));
+    r->step = rdb_value_run;
+    return RDB_EVENT;
+}
+
+static int value_end(struct rdb_reader *r, struct rdb_event *ev)
+{
+    ev->kind = RDB_VALUE_END;
+    ev->offset = rdb_read_offset(r);
+    ev->inner = RD_NO_OFFSET;
+    ev->raw = rd_slice(NULL, 0);
+    ev->value_end.count = r->n_elems;
+    ev->value_end.bytes = ev->offset - r->value_off;
+    if (rdb_read_checks(r) && r->unique.full)
+        rdb_read_note(r, RDB_NOTE_UNCHECKED_MEMBERS, r->value_off, RD_NO_OFFSET, r->n_elems,
+                      "too many members to look for duplicates among all of them");
+    r->unique.full = false;
+    r->type = NULL;
+    r->detail = r->opts.detail;
+    r->step = rdb_record_step;
+    if (r->single)
+        r->step = rdb_payload_step;
+    return RDB_EVENT;
+}
+
+static void loop_begin(struct rdb_reader *r)
+{
+    const struct instr *body = r->pc + 1;
+    if (r->loop_count > 0) {
+        r->loops[r->depth++] = (struct loop){body, r->loop_count};
+        r->pc = body;
+        return;
+    }
+    for (int open = 1; open > 0; body++)
+        open += body->op == OP_EACH ? 1 : body->op == OP_NEXT ? -1 : 0;
+    r->pc = body;
+}
+
+static void loop_next(struct rdb_reader *r)
+{
+    struct loop *loop = &r->loops[r->depth - 1];
+    if (--loop->left > 0) {
+        r->pc = loop->start;
+    } else {
+        r->depth--;
+        r->pc++;
+    }
+}
+
+/* Which strings complete an element. */
+static bool completes(uint8_t role)
+{
+    return role != RDB_ROLE_FIELD;
+}
+
+static void note_duplicate(struct rdb_reader *r, uint64_t hash)
+{
+    if (!rdb_unique_add(&r->unique, hash))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, rdb_read_offset(r), RD_NO_OFFSET, r->n_elems,
+                      "member that the collection has already");
+}
+
+/* A string that is not given out. STEP_ON: passed, with its tail. */
+static int pass_string(struct rdb_reader *r, uint8_t role, enum tail tail)
+{
+    int st;
+    if (r->tail_due == TAIL_NONE) {
+        bool known = false;
+        uint64_t hash = 0;
+        if (is_unique_role(r, role))
+            st = rdb_read_member(r, &hash, &known);
+        else
+            st = rdb_read_pass(r, rdb_read_checks(r));
+        if (st != STEP_ON)
+            return st;
+        if (known)
+            note_duplicate(r, hash);
+        r->tail_due = (uint8_t)tail;
+    }
+    if (r->tail_due != TAIL_NONE) {
+        st = rdb_read_pass_tail(r, tail);
+        if (st != STEP_ON)
+            return st;
+        r->tail_due = TAIL_NONE;
+    }
+    return STEP_ON;
+}
+
+static int string_op(struct rdb_reader *r, uint8_t role, enum tail tail, struct rdb_event *ev)
+{
+    int st;
+    if (!rdb_read_gives(r)) {
+        st = pass_string(r, role, tail);
+        if (st != STEP_ON)
+            return st;
+    } else {
+        if (role == RDB_ROLE_FIELD && r->type->id == RDB_TYPE_HASH_2)
+            r->field_expire = RDB_NO_EXPIRE;
+        st = r->pieces.active ? rdb_read_piece(r, ev)
+                              : rdb_read_string(r, RDB_ELEM, (enum rdb_role)role, tail, ev);
+        if (st != RDB_EVENT || ev->elem.str.more)
+            return st;
+    }
+    r->n_elems += completes(role);
+    r->pc++;
+    return st;
+}
+
+static int ttl_op(struct rdb_reader *r, bool absolute)
+{
+    struct rd_slice s;
+    int st = rdb_read_need(r, 1, &s);
+    if (st != RDB_EVENT)
+        return st;
+    struct cur c = cur_of(s);
+    uint64_t ttl;
+    while (!cur_len(&c, &ttl)) {
+        st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    uint64_t base = absolute ? 0 : (uint64_t)r->min_expire - 1;
+    r->field_expire = ttl == 0 ? RDB_NO_EXPIRE : (int64_t)(base + ttl);
+    if (ttl != 0 && (r->field_expire < 0 || r->field_expire >= (int64_t)1 << 46))
+        rdb_read_note(r, RDB_NOTE_FIELD_TTL_RANGE, rdb_read_offset(r), RD_NO_OFFSET, r->n_elems,
+                      "field expiry that no server takes");
+    rdb_read_consume(r, (size_t)(c.p - c.base));
+    r->pc++;
+    return STEP_ON;
+}
+
+static int container_op(struct rdb_reader *r)
+{
+    struct rd_slice s;
+    int st = rdb_read_need(r, 1, &s);
+    if (st != RDB_EVENT)
+        return st;
+    if (s.ptr[0] != 1 && s.ptr[0] != 2)
+        return rdb_read_corrupt(r, rdb_read_offset(r), "quicklist node of an unknown kind");
+    r->container = s.ptr[0];
+    rdb_read_consume(r, 1);
+    r->pc++;
+    return STEP_ON;
+}
+
+static int pack_op(struct rdb_reader *r, uint8_t arg, struct rdb_event *ev)
+{
+    int st;
+    if (r->detail == RDB_DETAIL_FRAMES) {
+        st = rdb_read_pass(r, false);
+    } else {
+        st = STEP_ON;
+        if (!r->walk.active)
+            st = rdb_packed_begin(r, (enum rdb_codec)(arg >> 4), (enum layout)(arg & 15));
+        if (st == STEP_ON)
+            st = rdb_packed_run(r, ev);
+    }
+    if (st == RDB_END) {
+        r->pc++;
+        return STEP_ON;
+    }
+    if (st == STEP_ON && r->detail == RDB_DETAIL_FRAMES)
+        r->pc++;
+    return st;
+}
+
+/* Redis Array: index, tag, value. Not checked against a server. */
+static int item_op(struct rdb_reader *r, struct rdb_event *ev)
+{
+    enum { TAG_STRING, TAG_INT, TAG_DOUBLE, TAG_SMALL };
+    if (r->pieces.active || r->pass_left > 0)
+        return string_op(r, RDB_ROLE_ITEM, TAIL_NONE, ev);
+    struct rd_slice s;
+    int st = rdb_read_need(r, 2, &s);
+    if (st != RDB_EVENT)
+        return st;
+    struct cur c = cur_of(s);
+    uint64_t tag;
+    const uint8_t *num = NULL;
+    while (!cur_len(&c, &r->index) || !cur_len(&c, &tag) ||
+           ((tag == TAG_INT || tag == TAG_DOUBLE) && !cur_take(&c, 8, &num)) ||
+           (tag != TAG_INT && tag != TAG_DOUBLE && !cur_take(&c, 1, &num))) {
+        st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    if (tag > TAG_SMALL)
+        return rdb_read_corrupt(r, rdb_read_offset(r), "array item of an unknown kind");
+    uint64_t off = rdb_read_offset(r);
+    if (tag == TAG_STRING || tag == TAG_SMALL) {
+        rdb_read_consume(r, (size_t)(c.p - 1 - c.base));
+        return string_op(r, RDB_ROLE_ITEM, TAIL_NONE, ev);
+    }
+    *ev = (struct rdb_event){.kind = RDB_ELEM, .offset = off, .inner = RD_NO_OFFSET};
+    ev->elem.role = RDB_ROLE_ITEM;
+    ev->elem.index = r->index;
+    ev->elem.expire_ms = RDB_NO_EXPIRE;
+    ev->elem.str = (struct rdb_string){.is_int = tag == TAG_INT, .first = true};
+    ev->elem.str.num = (int64_t)rd_get_le64(num);
+    if (tag == TAG_DOUBLE) {
+        ev->elem.str.ptr = (const uint8_t *)r->digits;
+        char text[RD_NUM_F64_MAX];
+        ev->elem.str.len = rd_num_put_f64(text, rd_get_le_f64(num));
+        rd_buf_reset(&r->text);
+        if (!rd_buf_add(&r->text, text, ev->elem.str.len))
+            return rdb_read_nomem(r, sizeof text);
+        ev->elem.str.ptr = r->text.ptr;
+        ev->elem.str.total = ev->elem.str.len;
+    }
+    rdb_read_consume(r, (size_t)(c.p - c.base));
+    r->n_elems++;
+    r->pc++;
+    return rdb_read_gives(r) ? RDB_EVENT : STEP_ON;
+}
+
+/* Valkey path hash: a path, then its fields. The path comes as a field of its own with an empty
+ * value count; see docs/format/rdb.md. Not checked against a server. */
+static int path_op(struct rdb_reader *r)
+{
+    struct rd_slice s;
+    int st = rdb_read_need(r, 1, &s);
+    if (st != RDB_EVENT)
+        return st;
+    struct cur c = cur_of(s);
+    struct rd_slice path;
+    while (!cur_str(r, &c, &r->text, &path) || !cur_len(&c, &r->loop_count)) {
+        st = rdb_read_retry(r, &c, &s);
+        if (st != STEP_ON)
+            return st;
+        c = cur_of(s);
+    }
+    if (r->loop_count == 0)
+        return rdb_read_corrupt(r, rdb_read_offset(r), "path without fields");
+    if (rdb_read_gives(r))
+        return rdb_read_fail(r, RD_ERR_UNSUPPORTED, rdb_read_offset(r),
+                             "path hashes are verified and copied, not taken apart");
+    rdb_read_consume(r, (size_t)(c.p - c.base));
+    r->pc++;
+    return STEP_ON;
+}
+
+static int run_one(struct rdb_reader *r, struct rdb_event *ev)
+{
+    const struct instr *in = r->pc;
+    switch ((enum op)in->op) {
+    case OP_END:
+        return value_end(r, ev);
+    case OP_EACH:
+        loop_begin(r);
+        return STEP_ON;
+    case OP_NEXT:
+        loop_next(r);
+        return STEP_ON;
+    case OP_STR:
+        return string_op(r, in->arg, TAIL_NONE, ev);
+    case OP_STR_SCORE:
+        return string_op(r, RDB_ROLE_MEMBER, TAIL_SCORE, ev);
+    case OP_STR_SCORE_TEXT:
+        return string_op(r, RDB_ROLE_MEMBER, TAIL_SCORE_TEXT, ev);
+    case OP_STR_EXPIRE:
+        return string_op(r, in->arg, TAIL_EXPIRE, ev);
+    case OP_TTL:
+    case OP_TTL_ABS:
+        return ttl_op(r, in->op == OP_TTL_ABS);
+    case OP_PACK:
+        return pack_op(r, in->arg, ev);
+    case OP_CONTAINER:
+        return container_op(r);
+    case OP_NODE:
+        if (r->container == 1)
+            return string_op(r, RDB_ROLE_ELEMENT, TAIL_NONE, ev);
+        return pack_op(r, PACK_ARG(RDB_LISTPACK, LAYOUT_LIST), ev);
+    case OP_ITEM:
+        return item_op(r, ev);
+    case OP_PATH:
+        return path_op(r);
+    case OP_MODULE:
+        return rdb_module_run(r, ev);
+    case OP_STREAM_NODE:
+    case OP_STREAM_TAIL:
+    case OP_GROUP:
+    case OP_PENDING:
+    case OP_CONSUMERS:
+    case OP_CONSUMER:
+    case OP_OWNED:
+    case OP_NACKS:
+    case OP_NACKED:
+    case OP_GROUP_END:
+    case OP_IDMP:
+    case OP_PRODUCER:
+    case OP_PRODUCED:
+    case OP_IDMP_END:
+        break;
+    }
+    return rdb_stream_op(r, in, ev);
+}
+
+int rdb_value_run(struct rdb_reader *r, struct rdb_event *ev)
+{
+    int st;
+    do
+        st = run_one(r, ev);
+    while (st == STEP_ON && !r->note_set);
+    return st;
+}
