@@ -1,0 +1,473 @@
+#include "rdb/check.h"
+
+#include "base/crc16.h"
+#include "base/mem.h"
+#include "rdb/keyset.h"
+#include "rdb/reader.h"
+
+#include <stdio.h>
+
+enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32 };
+
+/* What was promised about a range of keys, and what came. */
+struct promise {
+    bool open;
+    uint64_t offset;
+    uint64_t name; /* database or slot */
+    uint64_t keys, expires;
+    uint64_t seen_keys, seen_expires;
+};
+
+struct check {
+    const struct rdb_check_opts *opts;
+    struct rdb_check_result *res;
+    struct rdb_reader *reader;
+    struct rdb_keyset keys;
+    struct promise db;
+    struct promise slot;
+    uint64_t db_now;
+    bool in_value;
+    bool in_key; /* key, type and record below are those of the value being read */
+    uint8_t key[RDB_FINDING_KEY_MAX];
+    uint64_t key_len;
+    const struct rdb_type *type;
+    uint64_t record;
+    uint64_t modules[MODULES_KEPT];
+    size_t n_modules;
+    uint64_t empty_at; /* where the empty key before this record began, or RD_NO_OFFSET */
+    bool zeros;        /* a run of them was reported */
+    char text[256];
+    struct rd_err *err;
+};
+
+struct finding {
+    const char *word;
+    enum rdb_severity severity;
+};
+
+static const struct finding findings[RDB_FINDING_COUNT] = {
+#define X(name, word, severity) {word, RDB_SEVERITY_##severity},
+    RDB_FINDINGS(X)
+#undef X
+};
+
+const char *rdb_severity_name(enum rdb_severity severity)
+{
+    static const char *const names[] = {"info", "warning", "error"};
+    return names[severity];
+}
+
+static void count(struct rdb_check_result *res, enum rdb_severity severity)
+{
+    if (severity == RDB_SEVERITY_ERROR)
+        res->errors++;
+    else if (severity == RDB_SEVERITY_WARNING)
+        res->warnings++;
+    else
+        res->infos++;
+}
+
+static void tell(struct check *c, struct rdb_finding *f)
+{
+    count(c->res, f->severity);
+    if (c->opts->finding == NULL)
+        return;
+    f->db = c->db_now;
+    if (f->has_key) {
+        f->key_len = c->key_len;
+        f->key = rd_slice(c->key, c->key_len < sizeof c->key ? (size_t)c->key_len : sizeof c->key);
+        f->type = c->type;
+        f->record = c->record;
+    }
+    c->opts->finding(c->opts->ctx, f);
+}
+
+static void report(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
+{
+    struct rdb_finding f = {.id = findings[id].word,
+                            .severity = findings[id].severity,
+                            .offset = offset,
+                            .inner = RD_NO_OFFSET,
+                            .record = RD_NO_OFFSET,
+                            .text = text};
+    tell(c, &f);
+}
+
+static void report_key(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
+{
+    struct rdb_finding f = {.id = findings[id].word,
+                            .severity = findings[id].severity,
+                            .offset = offset,
+                            .inner = RD_NO_OFFSET,
+                            .has_key = true,
+                            .text = text};
+    tell(c, &f);
+}
+
+static void note(struct check *c, const struct rdb_event *ev)
+{
+    struct rdb_finding f = {.id = rdb_note_word(ev->note.id),
+                            .severity = rdb_note_severity(ev->note.id),
+                            .offset = ev->offset,
+                            .inner = ev->inner,
+                            .record = RD_NO_OFFSET,
+                            .has_key = c->in_key,
+                            .text = ev->note.text};
+    tell(c, &f);
+}
+
+/* -- promises -- */
+
+static void settle(struct check *c, struct promise *p, enum rdb_finding_id id, const char *what)
+{
+    if (p->open && (p->keys != p->seen_keys || p->expires != p->seen_expires)) {
+        snprintf(c->text, sizeof c->text,
+                 "%s %llu should have %llu keys, %llu of them with an expiry; it has %llu and %llu",
+                 what, (unsigned long long)p->name, (unsigned long long)p->keys,
+                 (unsigned long long)p->expires, (unsigned long long)p->seen_keys,
+                 (unsigned long long)p->seen_expires);
+        report(c, id, p->offset, c->text);
+    }
+    p->open = false;
+}
+
+static void promise(struct promise *p, uint64_t offset, uint64_t name, uint64_t keys,
+                    uint64_t expires)
+{
+    *p = (struct promise){
+        .open = true, .offset = offset, .name = name, .keys = keys, .expires = expires};
+}
+
+static void settle_all(struct check *c)
+{
+    settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
+    settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
+}
+
+/* Valkey 8 keeps slot sizes in aux fields: slot-info = slot,keys,expires. */
+static void slot_aux(struct check *c, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    char text[64];
+    unsigned long long slot;
+    unsigned long long keys;
+    unsigned long long expires;
+    struct rd_slice value = rdb_string_bytes(&ev->aux.value, tmp);
+    if (!rd_slice_is(ev->aux.name, "slot-info") || value.len >= sizeof text)
+        return;
+    memcpy(text, value.ptr, value.len);
+    text[value.len] = '\0';
+    if (sscanf(text, "%llu,%llu,%llu", &slot, &keys, &expires) != 3)
+        return;
+    settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
+    promise(&c->slot, ev->offset, slot, keys, expires);
+}
+
+/* -- keys -- */
+
+static void duplicate(struct check *c, const struct rdb_event *ev)
+{
+    bool zeros =
+        ev->key.name.len == 0 && ev->key.type->id == RDB_TYPE_STRING && c->empty_at != RD_NO_OFFSET;
+    if (zeros && !c->zeros)
+        report_key(c, RDB_FINDING_ZEROED, c->empty_at,
+                   "empty keys one behind the other: a range of zeros");
+    else if (!zeros)
+        report_key(c, RDB_FINDING_DUPLICATE_KEY, ev->key.record,
+                   "key that the database has already; servers refuse to load it");
+    c->zeros = zeros;
+}
+
+static bool compare_key(struct check *c, const struct rdb_event *ev)
+{
+    switch (rdb_keyset_add(&c->keys, ev->key.db, ev->key.name, ev->key.record, c->err)) {
+    case RDB_KEYSET_FAIL:
+        return false;
+    case RDB_KEYSET_KNOWN:
+        duplicate(c, ev);
+        return true;
+    case RDB_KEYSET_NEW:
+    case RDB_KEYSET_LATER:
+        c->zeros = false;
+        return true;
+    }
+    return true;
+}
+
+static void count_key(struct check *c, const struct rdb_event *ev)
+{
+    struct rdb_check_result *res = c->res;
+    bool expires = ev->key.expire_ms != RDB_NO_EXPIRE;
+    res->keys++;
+    res->keys_by_kind[ev->key.type->kind]++;
+    res->expires += expires;
+    res->expired += expires && c->opts->now_ms != 0 && ev->key.expire_ms < c->opts->now_ms;
+    c->db.seen_keys++;
+    c->db.seen_expires += expires;
+    c->slot.seen_keys++;
+    c->slot.seen_expires += expires;
+}
+
+static bool key(struct check *c, const struct rdb_event *ev)
+{
+    struct rd_slice name = ev->key.name;
+    c->key_len = name.len;
+    if (name.len > 0)
+        memcpy(c->key, name.ptr, name.len < sizeof c->key ? name.len : sizeof c->key);
+    c->type = ev->key.type;
+    c->record = ev->key.record;
+    c->in_key = true;
+    count_key(c, ev);
+    if (c->slot.open && rd_hash_slot(name) != c->slot.name)
+        report_key(c, RDB_FINDING_SLOT_KEY, ev->key.record, "key that belongs to another slot");
+    return c->opts->quick || compare_key(c, ev);
+}
+
+/* Zeros read as an empty string under an empty key: the place is kept, in case the next is the
+ * same. */
+static void value_end(struct check *c, const struct rdb_event *ev)
+{
+    bool empty =
+        c->in_key && c->key_len == 0 && c->type->id == RDB_TYPE_STRING && ev->value_end.bytes == 1;
+    if (!empty)
+        c->empty_at = RD_NO_OFFSET;
+    else if (c->empty_at == RD_NO_OFFSET)
+        c->empty_at = c->record;
+    c->in_key = false;
+}
+
+static void needs_module(struct check *c, uint64_t id, uint64_t offset)
+{
+    char name[RDB_MODULE_NAME_LEN + 1];
+    for (size_t i = 0; i < c->n_modules; i++)
+        if (c->modules[i] >> 10 == id >> 10)
+            return;
+    if (c->n_modules == MODULES_KEPT)
+        return;
+    c->modules[c->n_modules++] = id;
+    rdb_module_name(id, name);
+    snprintf(c->text, sizeof c->text, "loads only where module type %s is known", name);
+    report(c, RDB_FINDING_MODULE, offset, c->text);
+}
+
+static void function(struct check *c, const struct rdb_event *ev)
+{
+    const struct rdb_string *code = &ev->function.code;
+    if (!code->more)
+        c->res->functions++;
+    if (ev->function.pre_ga)
+        report(c, RDB_FINDING_FUNCTION_OLD, ev->offset,
+               "function in the form of a release candidate; servers refuse it");
+    else if (code->first && !code->more &&
+             (code->is_int || code->len < 2 || memcmp(code->ptr, "#!", 2) != 0))
+        report(c, RDB_FINDING_FUNCTION, ev->offset,
+               "function library that does not name its engine; servers refuse it");
+}
+
+static void select_db(struct check *c, const struct rdb_event *ev)
+{
+    settle_all(c);
+    c->db_now = ev->db;
+    c->res->dbs++;
+    if (ev->db >= DATABASES_DEFAULT)
+        report(c, RDB_FINDING_HIGH_DB, ev->offset,
+               "database above 15: needs a server with more databases than the default");
+}
+
+static void trailer(struct check *c, const struct rdb_event *ev)
+{
+    struct rdb_check_result *res = c->res;
+    settle_all(c);
+    res->stored = ev->trailer.stored;
+    res->computed = ev->trailer.computed;
+    if (!ev->trailer.present) {
+        res->sum = RDB_SUM_NONE;
+        report(c, RDB_FINDING_CHECKSUM_NONE, ev->offset, "this version has no checksum");
+    } else if (ev->trailer.stored == 0) {
+        res->sum = RDB_SUM_OFF;
+        report(c, RDB_FINDING_CHECKSUM_OFF, ev->offset, "saved with checksum disabled");
+    } else if (ev->trailer.stored == ev->trailer.computed) {
+        res->sum = RDB_SUM_OK;
+    } else {
+        res->sum = RDB_SUM_BAD;
+        snprintf(c->text, sizeof c->text, "checksum is %016llx, the bytes give %016llx",
+                 (unsigned long long)ev->trailer.stored, (unsigned long long)ev->trailer.computed);
+        report(c, RDB_FINDING_CHECKSUM, rdb_reader_record(c->reader), c->text);
+    }
+}
+
+static bool event(struct check *c, const struct rdb_event *ev)
+{
+    struct rdb_check_result *res = c->res;
+    switch (ev->kind) {
+    case RDB_HEADER:
+        res->has_header = true;
+        res->dialect = ev->header.dialect;
+        res->version = ev->header.version;
+        return true;
+    case RDB_AUX:
+        res->aux += !ev->aux.value.more;
+        slot_aux(c, ev);
+        return true;
+    case RDB_DB:
+        select_db(c, ev);
+        return true;
+    case RDB_DB_SIZE:
+        promise(&c->db, ev->offset, c->db_now, ev->db_size.keys, ev->db_size.expires);
+        return true;
+    case RDB_SLOT:
+        settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
+        promise(&c->slot, ev->offset, ev->slot.slot, ev->slot.keys, ev->slot.expires);
+        return true;
+    case RDB_FUNCTION:
+        function(c, ev);
+        return true;
+    case RDB_MODULE_AUX:
+        res->module_aux++;
+        needs_module(c, ev->module.id, ev->offset);
+        return true;
+    case RDB_KEY:
+        return key(c, ev);
+    case RDB_VALUE:
+        if (ev->value.type->kind == RDB_KIND_MODULE)
+            needs_module(c, ev->value.module_id, ev->offset);
+        return true;
+    case RDB_VALUE_END:
+        value_end(c, ev);
+        return true;
+    case RDB_NOTE:
+        note(c, ev);
+        return true;
+    case RDB_TRAILER:
+        trailer(c, ev);
+        return true;
+    default:
+        return true;
+    }
+}
+
+static void spooled_duplicate(void *ctx, uint64_t offset)
+{
+    report(ctx, RDB_FINDING_DUPLICATE_KEY, offset,
+           "key that the database has already; servers refuse to load it");
+}
+
+static bool structural(enum rd_err_code code)
+{
+    return code == RD_ERR_CORRUPT || code == RD_ERR_TRUNCATED || code == RD_ERR_UNSUPPORTED ||
+           code == RD_ERR_LIMIT;
+}
+
+static void damaged(struct check *c, const struct rd_err *err)
+{
+    static const enum rdb_finding_id ids[RD_ERR_COUNT] = {
+        [RD_ERR_CORRUPT] = RDB_FINDING_CORRUPT,
+        [RD_ERR_TRUNCATED] = RDB_FINDING_TRUNCATED,
+        [RD_ERR_UNSUPPORTED] = RDB_FINDING_UNSUPPORTED,
+        [RD_ERR_LIMIT] = RDB_FINDING_LIMIT,
+    };
+    c->res->damaged = true;
+    c->res->err = *err;
+    c->res->record = rdb_reader_record(c->reader);
+    struct rdb_finding f = {.id = findings[ids[err->code]].word,
+                            .severity = RDB_SEVERITY_ERROR,
+                            .offset = err->offset,
+                            .inner = err->inner,
+                            .record = c->res->record,
+                            .has_key = c->in_key,
+                            .text = err->text};
+    tell(c, &f);
+}
+
+/* Counts what stands behind the trailer. */
+static bool trailing(struct check *c, struct rd_src *src)
+{
+    struct rd_slice s;
+    for (;;) {
+        switch (rd_src_need(src, 1, &s)) {
+        case RD_SRC_OK:
+            c->res->trailing += s.len;
+            rd_src_consume(src, s.len);
+            continue;
+        case RD_SRC_FAIL:
+            rd_err_adopt(c->err, rd_src_err(src));
+            return false;
+        case RD_SRC_MORE:
+        case RD_SRC_END:
+            break;
+        }
+        break;
+    }
+    if (c->res->trailing > 0) {
+        snprintf(c->text, sizeof c->text, "%llu bytes behind the end of the snapshot",
+                 (unsigned long long)c->res->trailing);
+        report(c, RDB_FINDING_TRAILING, c->res->end, c->text);
+    }
+    return true;
+}
+
+static bool finish(struct check *c, struct rd_src *src)
+{
+    c->res->end = rd_src_offset(src);
+    if (!rdb_keyset_finish(&c->keys, spooled_duplicate, c, c->err))
+        return false;
+    if (c->keys.lost > 0) {
+        snprintf(c->text, sizeof c->text, "%llu keys were not looked at for duplicates",
+                 (unsigned long long)c->keys.lost);
+        report(c, RDB_FINDING_KEYS_SKIPPED, RD_NO_OFFSET, c->text);
+    }
+    if (c->res->expired > 0) {
+        snprintf(c->text, sizeof c->text,
+                 "%llu keys have expired: a master drops them when it loads the file",
+                 (unsigned long long)c->res->expired);
+        report(c, RDB_FINDING_EXPIRED, RD_NO_OFFSET, c->text);
+    }
+    return c->res->damaged || trailing(c, src);
+}
+
+static bool run(struct check *c, struct rd_src *src)
+{
+    struct rdb_event ev;
+    enum rdb_status st;
+    while ((st = rdb_reader_next(c->reader, &ev)) == RDB_EVENT) {
+        if (!event(c, &ev))
+            return false;
+        if (c->opts->event != NULL)
+            c->opts->event(c->opts->ctx, &ev);
+        if (ev.kind == RDB_KEY && c->opts->tick != NULL)
+            c->opts->tick(c->opts->ctx, ev.offset);
+    }
+    if (st == RDB_FAIL) {
+        const struct rd_err *err = rdb_reader_err(c->reader);
+        if (!structural(err->code)) {
+            rd_err_adopt(c->err, err);
+            return false;
+        }
+        damaged(c, err);
+    }
+    return finish(c, src);
+}
+
+bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb_check_result *ret,
+               struct rd_err *err)
+{
+    struct rdb_reader_opts ropts = {.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
+                                    .notes = !opts->quick};
+    struct rd_err own = {0};
+    struct check *c = rd_calloc(1, sizeof *c);
+    *ret = (struct rdb_check_result){0};
+    if (c == NULL)
+        return rd_err_nomem(err, sizeof *c);
+    c->opts = opts;
+    c->res = ret;
+    c->err = err != NULL ? err : &own;
+    c->empty_at = RD_NO_OFFSET;
+    c->keys.spool = opts->spool;
+    bool ok = rdb_reader_new(&c->reader, src, &ropts, c->err);
+    if (ok)
+        ok = run(c, src);
+    rdb_reader_free(c->reader);
+    rdb_keyset_done(&c->keys);
+    rd_free(c);
+    return ok;
+}

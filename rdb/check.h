@@ -1,0 +1,119 @@
+/* check.h - verifies a snapshot and tells everything that is wrong with it.
+ *
+ *     struct rdb_check_opts opts = {.finding = print_it, .ctx = me, .now_ms = now};
+ *     struct rdb_check_result res;
+ *     if (!rdb_check(src, &opts, &res, &err))
+ *         ... the check could not be done (I/O, memory): nothing is known ...
+ *     if (res.damaged) ... res.err says where the structure breaks ...
+ *
+ * One pass, in memory that does not depend on the input. A check goes as far as the structure
+ * holds; what stands behind damage is for rdb/salvage.h to find.
+ */
+#ifndef RDB_CHECK_H
+#define RDB_CHECK_H
+
+#include "base/err.h"
+#include "base/src.h"
+#include "rdb/event.h"
+
+/* Findings that are not about one value; those of values are RDB_NOTES. Words are stable. */
+#define RDB_FINDINGS(X)                                                                            \
+    X(CORRUPT, "corrupt", ERROR)         /* a byte that no writer would have written */            \
+    X(TRUNCATED, "truncated", ERROR)     /* the file ends inside a record */                       \
+    X(UNSUPPORTED, "unsupported", ERROR) /* a version, type or opcode that is not known */         \
+    X(LIMIT, "limit", ERROR)             /* larger than an option allows */                        \
+    X(CHECKSUM, "checksum-mismatch", ERROR)                                                        \
+    X(CHECKSUM_OFF, "checksum-disabled", INFO)                                                     \
+    X(CHECKSUM_NONE, "no-checksum", INFO) /* versions before 5 */                                  \
+    X(TRAILING, "trailing-bytes", WARNING)                                                         \
+    X(DUPLICATE_KEY, "duplicate-key", ERROR)                                                       \
+    X(ZEROED, "zeroed-range", ERROR) /* runs of zeros that read as empty keys */                   \
+    X(KEYS_SKIPPED, "unchecked-keys", INFO)                                                        \
+    X(DB_SIZE, "db-size", WARNING)                                                                 \
+    X(SLOT_SIZE, "slot-size", WARNING)                                                             \
+    X(SLOT_KEY, "key-in-wrong-slot", WARNING)                                                      \
+    X(HIGH_DB, "high-db", INFO)                                                                    \
+    X(EXPIRED, "expired-keys", INFO)                                                               \
+    X(FUNCTION, "function-without-engine", WARNING)                                                \
+    X(FUNCTION_OLD, "pre-release-function", WARNING)                                               \
+    X(MODULE, "needs-module", INFO)                                                                \
+    X(DANGLING, "attributes-without-key", WARNING)
+
+enum rdb_finding_id {
+#define X(name, word, severity) RDB_FINDING_##name,
+    RDB_FINDINGS(X)
+#undef X
+        RDB_FINDING_COUNT
+};
+
+struct rdb_finding {
+    const char *id; /* stable word */
+    enum rdb_severity severity;
+    uint64_t offset;
+    uint64_t inner;  /* in the decoded string at offset, or RD_NO_OFFSET */
+    uint64_t record; /* where the record begins, or RD_NO_OFFSET */
+    uint64_t db;
+    bool has_key;
+    struct rd_slice key;         /* its first bytes, at most RDB_FINDING_KEY_MAX */
+    uint64_t key_len;            /* of the whole name */
+    const struct rdb_type *type; /* or NULL */
+    const char *text;            /* lives until the callback returns */
+};
+
+enum { RDB_FINDING_KEY_MAX = 512 };
+
+typedef void (*rdb_finding_fn)(void *ctx, const struct rdb_finding *finding);
+
+/* Where hashes of keys go when they are too many for memory (a million); see rdb_check_opts.spool.
+ */
+struct rdb_spool {
+    bool (*append)(void *ctx, const void *bytes, size_t len, struct rd_err *err);
+    /* Reads len bytes at offset (both multiples of what was appended). */
+    bool (*read)(void *ctx, uint64_t offset, void *bytes, size_t len, struct rd_err *err);
+    void *ctx;
+};
+
+struct rdb_check_opts {
+    bool quick;                               /* framing and checksum only */
+    int64_t now_ms;                           /* to count expired keys; 0: do not */
+    rdb_finding_fn finding;                   /* may be NULL */
+    void (*tick)(void *ctx, uint64_t offset); /* called for every key; may be NULL */
+    /* Called for every event outside of values, KEY included; may be NULL. */
+    void (*event)(void *ctx, const struct rdb_event *ev);
+    void *ctx;
+    const struct rdb_spool *spool; /* NULL: keys beyond the first million are not compared */
+    bool single_thread;            /* do everything on the calling thread */
+};
+
+enum rdb_sum_state {
+    RDB_SUM_UNKNOWN, /* the check did not get to the end */
+    RDB_SUM_NONE,    /* the version has none */
+    RDB_SUM_OFF,     /* the writer kept none */
+    RDB_SUM_OK,
+    RDB_SUM_BAD
+};
+
+struct rdb_check_result {
+    bool has_header;
+    enum rdb_dialect dialect;
+    int version;
+    bool damaged;      /* the structure breaks at err.offset */
+    struct rd_err err; /* where and how; of the structure only */
+    uint64_t record;   /* the record that could not be read */
+    enum rdb_sum_state sum;
+    uint64_t stored, computed; /* checksums */
+    uint64_t end;              /* offset behind the trailer, or where reading stopped */
+    uint64_t trailing;         /* bytes behind the trailer */
+    uint64_t keys, expires, expired, field_expires;
+    uint64_t dbs, functions, aux, module_aux;
+    uint64_t keys_by_kind[RDB_KIND_COUNT];
+    uint64_t errors, warnings, infos; /* findings by severity */
+};
+
+/* False when the check could not be done; *ret is set in any case. */
+RD_API bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts,
+                      struct rdb_check_result *ret, struct rd_err *err);
+
+RD_API const char *rdb_severity_name(enum rdb_severity severity);
+
+#endif

@@ -1,0 +1,106 @@
+/* priv.h - the inside of salvage.
+ *
+ *     record.c   one record, with all that the deep check says of it
+ *     resync.c   the search for the next place from which records can be read
+ *     ../salvage.c   the walk over the file, what is kept and what is written
+ */
+#ifndef RDB_MEND_PRIV_H
+#define RDB_MEND_PRIV_H
+
+#include "rdb/keyset.h"
+#include "rdb/reader.h"
+#include "rdb/salvage.h"
+
+enum {
+    CHAIN_STRONG = 8,     /* weight of records in a row that nobody doubts */
+    CHAIN_AT_END = 3,     /* … where the file was cut behind them */
+    WEIGHT_ANCHOR = 3,    /* of an opcode that is rare in other bytes */
+    RING = 256,           /* records remembered behind the present one */
+    LOOK_BACK = 1 << 20,  /* bytes searched in them, and always the last record whole */
+    CHAIN_BYTES = 4 << 20 /* a chain that is longer after one record is looked at later */
+};
+
+enum record_kind { RECORD_KEY, RECORD_DB, RECORD_HINT, RECORD_OTHER, RECORD_END };
+
+struct record {
+    enum record_kind kind;
+    uint64_t start, end;
+    uint64_t db;         /* RECORD_DB: the number; else the database it is in */
+    const char *refused; /* the word of a finding that makes servers refuse it; or NULL */
+    const struct rdb_type *type;
+    uint8_t key[RDB_FINDING_KEY_MAX];
+    uint64_t key_len;
+    uint64_t hash;
+    bool has_key;
+    bool expires;
+    bool plausible_expiry;
+    bool hollow; /* an empty string under an empty key: three zeros read so */
+    int since;   /* first version that has all of it */
+};
+
+/* What the names of keys look like in this file. */
+struct habits {
+    uint64_t n;
+    uint64_t n_printable;
+    uint64_t shortest;
+};
+
+/* A source that ends early, so that a senseless length does not read the whole file. */
+struct limited {
+    struct rd_src *inner;
+    uint64_t stop;
+};
+
+struct scan {
+    struct rd_src *file;
+    struct limited limit;
+    struct rd_src *src; /* over limit */
+    struct rdb_reader *reader;
+    uint64_t size;
+    enum rdb_dialect dialect;
+    int version;
+    struct rd_err err; /* what makes it impossible to go on: I/O, memory */
+    struct habits habits;
+    struct {
+        uint64_t start;
+        uint64_t db;
+        bool kept;
+    } ring[RING];
+    uint64_t n_ring; /* records put in; the last RING of them are there */
+};
+
+bool mend_scan_init(struct scan *s, struct rd_src *file, struct rd_err *err);
+void mend_scan_done(struct scan *s);
+
+/* Makes the reader for a version; anew when it changes. */
+bool mend_scan_version(struct scan *s, enum rdb_dialect dialect, int version);
+
+/* Stands at an offset, in a database, and does not read beyond `stop`. */
+bool mend_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t stop);
+
+/* MEND_OK: *ret; MEND_BROKEN: rdb_reader_err(s->reader), ret->start and what was read of it;
+ * MEND_FAIL: s->err. */
+enum mend_status { MEND_OK, MEND_BROKEN, MEND_FAIL };
+enum mend_status mend_record(struct scan *s, struct record *ret);
+
+bool mend_is_printable(const struct record *rec);
+void mend_habits_add(struct habits *h, const struct record *rec);
+
+/* Nearly all names are printable: a few records read out of damage must not spoil it. */
+static inline bool mend_names_printable(const struct habits *h)
+{
+    return h->n_printable * 20 >= h->n * 19;
+}
+
+struct way_back {
+    bool found;
+    uint64_t at;
+    uint64_t db;
+    const char *how;
+};
+
+/* Finds where records can be read again, after the record at `broken` could not be read. The place
+ * may lie before it, inside one of the records in the ring. */
+enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, struct way_back *ret);
+
+#endif

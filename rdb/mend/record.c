@@ -1,0 +1,189 @@
+#include "rdb/mend/priv.h"
+
+#include "base/mem.h"
+
+static enum rd_src_status limited_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                       struct rd_err *err)
+{
+    struct limited *l = impl;
+    struct rd_slice s;
+    uint64_t at = rd_src_offset(l->inner);
+    *ret_len = 0;
+    if (at >= l->stop)
+        return RD_SRC_END;
+    enum rd_src_status st = rd_src_need(l->inner, 1, &s);
+    if (st == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(l->inner));
+    if (st != RD_SRC_OK)
+        return st;
+    size_t n = s.len < cap ? s.len : cap;
+    if (n > l->stop - at)
+        n = (size_t)(l->stop - at);
+    memcpy(buf, s.ptr, n);
+    rd_src_consume(l->inner, n);
+    *ret_len = n;
+    return RD_SRC_OK;
+}
+
+static bool limited_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct limited *l = impl;
+    return rd_src_seek(l->inner, offset, err);
+}
+
+bool mend_scan_init(struct scan *s, struct rd_src *file, struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = limited_read, .seek = limited_seek};
+    *s = (struct scan){.file = file, .size = file->size};
+    s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
+    if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "only a file that can be searched can be salvaged");
+    struct rd_src_opts opts = {.origin = file->origin, .size = file->size};
+    return rd_src_new(&s->src, &ops, &s->limit, &opts, err);
+}
+
+void mend_scan_done(struct scan *s)
+{
+    rdb_reader_free(s->reader);
+    rd_src_close(s->src);
+    s->reader = NULL;
+    s->src = NULL;
+}
+
+bool mend_scan_version(struct scan *s, enum rdb_dialect dialect, int version)
+{
+    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    rdb_reader_free(s->reader);
+    s->reader = NULL;
+    s->dialect = dialect;
+    s->version = version;
+    return rdb_reader_new_records(&s->reader, s->src, dialect, version, &opts, &s->err);
+}
+
+bool mend_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t stop)
+{
+    s->limit.stop = stop < s->size ? stop : s->size;
+    if (!rd_src_seek(s->src, offset, &s->err))
+        return false;
+    rdb_reader_restart(s->reader, db);
+    return true;
+}
+
+/* Milliseconds that a clock of the years 2009 to 2248 shows, or the largest that servers take. */
+static bool plausible_expiry(int64_t ms)
+{
+    return (ms > (int64_t)1230768000000 && ms < (int64_t)1 << 43) || ms > INT64_MAX - 1000;
+}
+
+static void set_key(struct record *rec, const struct rdb_event *ev)
+{
+    struct rd_slice name = ev->key.name;
+    rec->kind = RECORD_KEY;
+    rec->has_key = true;
+    rec->type = ev->key.type;
+    rec->db = ev->key.db;
+    rec->key_len = name.len;
+    if (name.len > 0)
+        memcpy(rec->key, name.ptr, name.len < sizeof rec->key ? name.len : sizeof rec->key);
+    rec->hash = rdb_keyset_hash(ev->key.db, name);
+    rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
+    rec->plausible_expiry = !rec->expires || plausible_expiry(ev->key.expire_ms);
+    rec->since = ev->key.type->since;
+}
+
+/* What the event adds. True: the record is whole. */
+static bool take(struct record *rec, const struct rdb_event *ev)
+{
+    switch (ev->kind) {
+    case RDB_KEY:
+        set_key(rec, ev);
+        return false;
+    case RDB_VALUE_END:
+        rec->hollow = rec->has_key && rec->key_len == 0 && rec->type->id == RDB_TYPE_STRING &&
+                      ev->value_end.bytes == 1;
+        return rec->kind != RECORD_HINT;
+    case RDB_DB:
+        rec->kind = RECORD_DB;
+        rec->db = ev->db;
+        return true;
+    case RDB_DB_SIZE:
+    case RDB_SLOT:
+        rec->kind = RECORD_HINT;
+        return true;
+    case RDB_AUX:
+        rec->since = 7;
+        return !ev->aux.value.more;
+    case RDB_FUNCTION:
+        rec->since = 10;
+        return !ev->function.code.more;
+    case RDB_MODULE_AUX:
+        rec->since = 9;
+        return false;
+    case RDB_SLOT_IMPORT:
+        return ev->slot_import.n_ranges == 0;
+    case RDB_TRAILER:
+        rec->kind = RECORD_END;
+        return true;
+    case RDB_NOTE:
+        if (rec->refused == NULL && (rdb_note_severity(ev->note.id) == RDB_SEVERITY_ERROR ||
+                                     ev->note.id == RDB_NOTE_EMPTY_COLLECTION))
+            rec->refused = rdb_note_word(ev->note.id);
+        return false;
+    default:
+        return false;
+    }
+}
+
+enum mend_status mend_record(struct scan *s, struct record *ret)
+{
+    struct rdb_event ev;
+    enum rdb_status st;
+    ret->kind = RECORD_OTHER;
+    ret->start = rd_src_offset(s->src);
+    ret->refused = NULL;
+    ret->type = NULL;
+    ret->has_key = ret->hollow = ret->expires = false;
+    ret->plausible_expiry = true;
+    ret->since = RDB_VERSION_MIN;
+    uint64_t ranges = 0;
+    while ((st = rdb_reader_next(s->reader, &ev)) == RDB_EVENT) {
+        if (ev.kind == RDB_SLOT_IMPORT)
+            ranges = ev.slot_import.n_ranges;
+        /* Metadata belongs to the key behind it. */
+        bool inner_end =
+            ev.kind == RDB_VALUE_END && !ret->has_key && ev.raw.len > 0 && ret->since == 13;
+        if (ev.kind == RDB_KEY_META_BEGIN)
+            ret->since = 13;
+        if (take(ret, &ev) && !inner_end)
+            break;
+        if (ev.kind == RDB_SLOT_RANGE && --ranges == 0)
+            break;
+    }
+    ret->end = rd_src_offset(s->src);
+    if (st == RDB_EVENT)
+        return MEND_OK;
+    const struct rd_err *err = rdb_reader_err(s->reader);
+    if (err->code == RD_ERR_IO || err->code == RD_ERR_MEMORY) {
+        rd_err_adopt(&s->err, err);
+        return MEND_FAIL;
+    }
+    return MEND_BROKEN;
+}
+
+bool mend_is_printable(const struct record *rec)
+{
+    size_t n = rec->key_len < sizeof rec->key ? (size_t)rec->key_len : sizeof rec->key;
+    for (size_t i = 0; i < n; i++)
+        if (rec->key[i] < 0x20 || rec->key[i] == 0x7f)
+            return false;
+    return true;
+}
+
+void mend_habits_add(struct habits *h, const struct record *rec)
+{
+    if (h->n == 0 || rec->key_len < h->shortest)
+        h->shortest = rec->key_len;
+    h->n++;
+    h->n_printable += mend_is_printable(rec);
+}

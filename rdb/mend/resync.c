@@ -1,0 +1,348 @@
+/* resync.c - finds where records can be read again.
+ *
+ * Any byte may begin a record. A place is believed when the records from there follow each other
+ * for long enough, are sound to the last element, have names of their own, and when the first of
+ * them looks like the other keys of the file: a record that begins one byte too early, out of the
+ * remains of a damaged one, leads to the same good records behind it.
+ */
+#include "rdb/mend/priv.h"
+
+enum { DATABASES_MAX = 1 << 16, LATER_MAX = 1024, LATER_WORK = 512 << 20, HASHES = 64 };
+
+struct chain {
+    unsigned weight;
+    unsigned keys;
+    enum record_kind second; /* what follows the first record */
+    bool to_end;             /* the last record was the end of the file */
+    bool cut;                /* it broke because the input ends */
+    bool over;               /* it went on beyond the limit */
+    uint64_t end;            /* where it stopped */
+    struct record first;
+    unsigned before; /* records that begin before `join` */
+    bool joined;     /* a record begins exactly at `join` */
+};
+
+/* Can a record begin with this byte? */
+static bool can_begin(const struct scan *s, uint8_t byte)
+{
+    switch (byte) {
+    case RDB_OP_SELECTDB:
+    case RDB_OP_EXPIRETIME:
+    case RDB_OP_EXPIRETIME_MS:
+    case RDB_OP_IDLE:
+    case RDB_OP_FREQ:
+    case RDB_OP_AUX:
+    case RDB_OP_FUNCTION2:
+    case RDB_OP_MODULE_AUX:
+    case RDB_OP_EOF:
+        return true;
+    default:
+        return byte < RDB_OP_HASH_TEMPLATE && rdb_type_find(s->dialect, s->version, byte) != NULL;
+    }
+}
+
+static bool repeated(const uint64_t *hashes, unsigned n, uint64_t hash)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (hashes[i] == hash)
+            return true;
+    return false;
+}
+
+static unsigned weight_of(const struct record *rec)
+{
+    return rec->kind == RECORD_KEY ? 1 : WEIGHT_ANCHOR;
+}
+
+static bool end_is_real(const struct scan *s, const struct record *rec)
+{
+    return rec->end == s->size;
+}
+
+/* Reads records from `at` until the chain is believed, breaks or reaches `join` (or none:
+ * UINT64_MAX). */
+static enum mend_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_t stop,
+                               uint64_t join, struct chain *ret)
+{
+    uint64_t hashes[HASHES];
+    unsigned n = 0;
+    *ret = (struct chain){.end = at, .second = RECORD_OTHER};
+    if (!mend_scan_at(s, at, db, stop))
+        return MEND_FAIL;
+    struct habits habits = {0};
+    while (ret->weight < CHAIN_STRONG || join != UINT64_MAX) {
+        struct record rec;
+        enum mend_status st = mend_record(s, &rec);
+        if (st == MEND_FAIL)
+            return st;
+        const struct rd_err *err = rdb_reader_err(s->reader);
+        if (st == MEND_BROKEN) {
+            ret->over = err->code == RD_ERR_TRUNCATED && s->limit.stop < s->size;
+            ret->cut = err->code == RD_ERR_TRUNCATED && !ret->over;
+            break;
+        }
+        if (rec.refused != NULL || rec.hollow ||
+            (rec.kind == RECORD_KEY && repeated(hashes, n < HASHES ? n : HASHES, rec.hash)))
+            break;
+        if (rec.kind == RECORD_END && !end_is_real(s, &rec))
+            break;
+        if (ret->weight == 0)
+            ret->first = rec;
+        else if (rec.kind == RECORD_KEY)
+            mend_habits_add(&habits, &rec);
+        if (rec.kind == RECORD_KEY)
+            hashes[n++ % HASHES] = rec.hash;
+        if (ret->weight > 0 && ret->end == ret->first.end)
+            ret->second = rec.kind;
+        ret->keys += rec.kind == RECORD_KEY;
+        ret->weight += weight_of(&rec);
+        ret->end = rec.end;
+        if (rec.start < join)
+            ret->before++;
+        if (rec.kind == RECORD_END) {
+            ret->to_end = true;
+            break;
+        }
+        if (rec.end >= join) {
+            ret->joined = rec.end == join;
+            break;
+        }
+    }
+    /* The first record is compared with those behind it where nothing was read before. */
+    if (s->habits.n == 0 && habits.n > 0 && ret->first.kind == RECORD_KEY &&
+        ((mend_names_printable(&habits) && !mend_is_printable(&ret->first)) ||
+         ret->first.key_len < habits.shortest / 2))
+        ret->weight = 0;
+    return MEND_OK;
+}
+
+/* Does the first record look like one of this file? */
+static bool familiar(const struct scan *s, const struct record *rec)
+{
+    if (rec->kind == RECORD_DB)
+        return rec->db < DATABASES_MAX;
+    if (rec->kind != RECORD_KEY)
+        return true;
+    if (!rec->plausible_expiry || rec->key_len == 0)
+        return false;
+    const struct habits *h = &s->habits;
+    if (h->n == 0)
+        return true;
+    return (!mend_names_printable(h) || mend_is_printable(rec)) && rec->key_len >= h->shortest / 2;
+}
+
+static bool believed(const struct scan *s, const struct chain *c)
+{
+    if (c->weight == 0 || !familiar(s, &c->first))
+        return false;
+    /* From version 7 on the size of a database follows its selector. */
+    if (c->first.kind == RECORD_DB && c->second != (s->version >= 7 ? RECORD_HINT : RECORD_KEY))
+        return false;
+    if (c->to_end || (c->weight >= CHAIN_STRONG && c->keys > 0))
+        return true;
+    return c->cut && c->keys >= CHAIN_AT_END;
+}
+
+static const char *how(const struct chain *c)
+{
+    if (c->first.kind == RECORD_DB)
+        return "a database selector, and sound records behind it";
+    if (c->to_end)
+        return "sound records up to the end of the file";
+    if (c->cut)
+        return "sound records up to where the file is cut";
+    return "eight sound records in a row";
+}
+
+/* Places whose first record is longer than CHAIN_BYTES: looked at when there is a place to join. */
+struct later {
+    uint64_t at[LATER_MAX];
+    unsigned n;
+};
+
+struct search {
+    struct scan *s;
+    uint64_t db;
+    struct later later;
+    struct chain chain; /* of the place that was found */
+};
+
+/* Looks at every place in [from, to) for the first that is believed. *ret UINT64_MAX: none. */
+static enum mend_status search(struct search *f, uint64_t from, uint64_t to, bool put_off,
+                               uint64_t *ret)
+{
+    struct scan *s = f->s;
+    *ret = UINT64_MAX;
+    uint64_t at = from;
+    while (at < to) {
+        struct rd_slice window;
+        if (!mend_scan_at(s, at, f->db, UINT64_MAX))
+            return MEND_FAIL;
+        if (rd_src_need(s->src, 1, &window) != RD_SRC_OK)
+            return MEND_OK;
+        size_t i = 0;
+        while (i < window.len && at + i < to && !can_begin(s, window.ptr[i]))
+            i++;
+        at += i;
+        if (i == window.len || at >= to)
+            continue;
+        enum mend_status st = follow(s, at, f->db, at + CHAIN_BYTES, UINT64_MAX, &f->chain);
+        if (st != MEND_OK)
+            return st;
+        if (believed(s, &f->chain)) {
+            *ret = at;
+            return MEND_OK;
+        }
+        if (f->chain.over && put_off && f->later.n < LATER_MAX)
+            f->later.at[f->later.n++] = at;
+        at++;
+    }
+    return MEND_OK;
+}
+
+/* Of the places put off, the first whose records lead exactly to `join` (or to the end of the
+ * file). */
+static enum mend_status look_again(struct search *f, uint64_t join, uint64_t *ret)
+{
+    uint64_t work = 0;
+    *ret = UINT64_MAX;
+    for (unsigned i = 0; i < f->later.n && work < LATER_WORK; i++) {
+        uint64_t at = f->later.at[i];
+        uint64_t stop = join == UINT64_MAX ? UINT64_MAX : join + 1;
+        struct chain chain;
+        enum mend_status st = follow(f->s, at, f->db, stop, join, &chain);
+        if (st != MEND_OK)
+            return st;
+        work += (chain.end > at ? chain.end : at + CHAIN_BYTES) - at;
+        if ((chain.joined || chain.to_end) && familiar(f->s, &chain.first)) {
+            f->chain = chain;
+            *ret = at;
+            return MEND_OK;
+        }
+    }
+    return MEND_OK;
+}
+
+/* Where looking back begins: behind the first byte of a record not too far away. */
+static uint64_t look_back_from(const struct scan *s, uint64_t broken)
+{
+    uint64_t from = broken;
+    for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
+        uint64_t start = s->ring[(s->n_ring - i) % RING].start;
+        if (broken - start > LOOK_BACK && i > 1)
+            break;
+        from = start + 1;
+    }
+    return from;
+}
+
+/* The record in the ring that `at` lies in, counted from the newest; 0: none. */
+static uint64_t record_around(const struct scan *s, uint64_t at)
+{
+    for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++)
+        if (s->ring[(s->n_ring - i) % RING].start <= at)
+            return i;
+    return 0;
+}
+
+static bool is_record_start(const struct scan *s, uint64_t at)
+{
+    uint64_t i = record_around(s, at);
+    return i > 0 && s->ring[(s->n_ring - i) % RING].start == at;
+}
+
+/* Was a record before the broken one damaged, so that it swallowed good ones? Then records can be
+ * read from inside of it, past the break, up to `join`. */
+static enum mend_status look_back(struct search *f, uint64_t broken, uint64_t join, uint64_t *ret)
+{
+    struct scan *s = f->s;
+    uint64_t from = look_back_from(s, broken);
+    for (;;) {
+        uint64_t at;
+        enum mend_status st = search(f, from, broken, false, &at);
+        if (st != MEND_OK || at == UINT64_MAX) {
+            *ret = UINT64_MAX;
+            return st;
+        }
+        from = at + 1;
+        if (is_record_start(s, at))
+            continue;
+        struct chain chain;
+        st = follow(s, at, f->db, UINT64_MAX, join == UINT64_MAX ? s->size : join, &chain);
+        if (st != MEND_OK)
+            return st;
+        bool named = chain.first.kind != RECORD_KEY ||
+                     (mend_names_printable(&s->habits) && mend_is_printable(&chain.first) &&
+                      chain.first.key_len >= s->habits.shortest);
+        if ((chain.joined || chain.to_end) && (chain.before >= 2 || named)) {
+            f->chain = chain;
+            *ret = at;
+            return MEND_OK;
+        }
+    }
+}
+
+/* The database that a selector in the lost range names; the last one that looks like it. */
+static enum mend_status lost_db(struct scan *s, uint64_t from, uint64_t to, uint64_t *db)
+{
+    uint64_t at = from;
+    while (at < to) {
+        struct rd_slice w;
+        if (!mend_scan_at(s, at, 0, UINT64_MAX))
+            return MEND_FAIL;
+        if (rd_src_need(s->src, 1, &w) != RD_SRC_OK)
+            return MEND_OK;
+        const uint8_t *p = memchr(w.ptr, RDB_OP_SELECTDB, w.len);
+        if (p == NULL) {
+            at += w.len;
+            continue;
+        }
+        at += (uint64_t)(p - w.ptr);
+        struct record select;
+        struct record size;
+        if (at < to && mend_scan_at(s, at, 0, UINT64_MAX) && mend_record(s, &select) == MEND_OK &&
+            select.kind == RECORD_DB && mend_record(s, &size) == MEND_OK &&
+            size.kind == RECORD_HINT && size.end <= to)
+            *db = select.db;
+        at++;
+    }
+    return MEND_OK;
+}
+
+enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, struct way_back *ret)
+{
+    struct search f = {.s = s, .db = db};
+    *ret = (struct way_back){.db = db};
+    uint64_t ahead;
+    uint64_t other;
+    enum mend_status st = search(&f, broken + 1, s->size, true, &ahead);
+    if (st != MEND_OK)
+        return st;
+    struct chain found = f.chain;
+    st = look_again(&f, ahead, &other);
+    if (st != MEND_OK)
+        return st;
+    if (other != UINT64_MAX) {
+        ahead = other;
+        found = f.chain;
+    }
+    st = look_back(&f, broken, ahead, &other);
+    if (st != MEND_OK)
+        return st;
+    if (other != UINT64_MAX) {
+        ahead = other;
+        found = f.chain;
+    }
+    if (ahead == UINT64_MAX)
+        return MEND_OK;
+    ret->found = true;
+    ret->at = ahead;
+    ret->how = how(&found);
+    uint64_t from = broken;
+    uint64_t around = ahead < broken ? record_around(s, ahead) : 0;
+    if (around > 0) {
+        from = s->ring[(s->n_ring - around) % RING].start;
+        ret->db = s->ring[(s->n_ring - around) % RING].db;
+    }
+    return lost_db(s, from, ahead, &ret->db);
+}

@@ -1,0 +1,608 @@
+#include "rdb/salvage.h"
+
+#include "base/buf.h"
+#include "base/endian.h"
+#include "base/mem.h"
+#include "rdb/mend/priv.h"
+#include "rdb/writer.h"
+
+#include <stdio.h>
+
+enum { PARTIAL_MAX = 16 << 20, PROBED_MAX = 64, SEGMENTS = 2 * RING };
+
+/* Records that follow each other in the input and are kept. They are written late, because a record
+ * may turn out to be damaged some records behind it. */
+struct segment {
+    uint64_t from, to;
+    uint64_t db;
+    bool keys; /* they are keys, which belong to a database */
+};
+
+struct salvage {
+    struct scan scan;
+    const struct rdb_salvage_opts *opts;
+    struct rdb_salvage_result *res;
+    struct rd_src *copy;
+    struct rd_sink *out;
+    struct rdb_keyset keys;
+    uint64_t out_db; /* selected in the output */
+    bool out_began;
+    struct segment segs[SEGMENTS]; /* not written yet, oldest first */
+    size_t n_segs;
+    uint64_t hollow_at; /* where the hollow key before this record begins, or RD_NO_OFFSET */
+    struct rd_err *err;
+};
+
+/* -- output -- */
+
+static bool sink_failed(struct salvage *v)
+{
+    rd_err_adopt(v->err, rd_sink_err(v->out));
+    return false;
+}
+
+static bool begin_output(struct salvage *v)
+{
+    char magic[16];
+    snprintf(magic, sizeof magic, v->res->dialect == RDB_VALKEY ? "VALKEY%03d" : "REDIS%04d",
+             v->res->version);
+    rd_sink_sum_begin(v->out, 0);
+    v->out_began = true;
+    return rd_sink_write(v->out, magic, RDB_MAGIC_LEN) || sink_failed(v);
+}
+
+static bool select_db(struct salvage *v, uint64_t db)
+{
+    uint8_t op[1 + 9] = {RDB_OP_SELECTDB};
+    size_t n = 2;
+    if (v->out_db == db)
+        return true;
+    v->out_db = db;
+    if (db < 64) {
+        op[1] = (uint8_t)db;
+    } else if (db < 16384) {
+        op[1] = (uint8_t)(0x40 | db >> 8);
+        op[2] = (uint8_t)db;
+        n = 3;
+    } else {
+        op[1] = 0x81;
+        rd_put_be64(op + 2, db);
+        n = 10;
+    }
+    return rd_sink_write(v->out, op, n) || sink_failed(v);
+}
+
+static bool copy_range(struct salvage *v, uint64_t from, uint64_t to)
+{
+    if (!rd_src_seek(v->copy, from, v->err))
+        return false;
+    while (from < to) {
+        struct rd_slice s;
+        if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK) {
+            rd_err_adopt(v->err, rd_src_err(v->copy));
+            return rd_err_set(v->err, RD_ERR_IO, from,
+                              "the input became shorter while it was read");
+        }
+        size_t n = s.len < to - from ? s.len : (size_t)(to - from);
+        if (!rd_sink_write(v->out, s.ptr, n))
+            return sink_failed(v);
+        rd_src_consume(v->copy, n);
+        from += n;
+    }
+    return true;
+}
+
+static bool write_segment(struct salvage *v, const struct segment *seg)
+{
+    if (v->out == NULL || seg->from == seg->to)
+        return true;
+    if (!v->out_began && !begin_output(v))
+        return false;
+    return (!seg->keys || select_db(v, seg->db)) && copy_range(v, seg->from, seg->to);
+}
+
+static bool flush(struct salvage *v)
+{
+    for (size_t i = 0; i < v->n_segs; i++)
+        if (!write_segment(v, &v->segs[i]))
+            return false;
+    v->n_segs = 0;
+    return true;
+}
+
+static bool keep(struct salvage *v, const struct record *rec)
+{
+    bool keys = rec->kind == RECORD_KEY;
+    struct segment *last = v->n_segs > 0 ? &v->segs[v->n_segs - 1] : NULL;
+    if (last != NULL && last->to == rec->start && last->keys == keys &&
+        (!keys || last->db == rec->db)) {
+        last->to = rec->end;
+        return true;
+    }
+    if (v->n_segs == SEGMENTS) {
+        if (!write_segment(v, &v->segs[0]))
+            return false;
+        memmove(v->segs, v->segs + 1, --v->n_segs * sizeof v->segs[0]);
+    }
+    v->segs[v->n_segs++] =
+        (struct segment){.from = rec->start, .to = rec->end, .db = rec->db, .keys = keys};
+    return true;
+}
+
+/* What was kept from `at` on comes out again, as far as it was not written. */
+static void take_back(struct salvage *v, uint64_t at)
+{
+    struct scan *s = &v->scan;
+    while (v->n_segs > 0 && v->segs[v->n_segs - 1].from >= at)
+        v->n_segs--;
+    if (v->n_segs > 0 && v->segs[v->n_segs - 1].to > at)
+        v->segs[v->n_segs - 1].to = at;
+    while (s->n_ring > 0 && s->ring[(s->n_ring - 1) % RING].start >= at) {
+        v->res->keys -= s->ring[(s->n_ring - 1) % RING].kept;
+        s->n_ring--;
+    }
+}
+
+static bool end_output(struct salvage *v)
+{
+    if (!flush(v))
+        return false;
+    if (v->out == NULL)
+        return true;
+    if (!v->out_began && !begin_output(v))
+        return false;
+    uint8_t end[1 + RDB_TRAILER_LEN] = {RDB_OP_EOF};
+    if (!rd_sink_write(v->out, end, 1))
+        return sink_failed(v);
+    rd_put_le64(end + 1, rd_sink_sum(v->out));
+    return v->res->version < RDB_VERSION_CHECKSUM ||
+           rd_sink_write(v->out, end + 1, RDB_TRAILER_LEN) || sink_failed(v);
+}
+
+/* -- report -- */
+
+static void tell(struct salvage *v, struct rdb_loss *loss, const struct record *rec)
+{
+    if (v->res->first_loss == RD_NO_OFFSET)
+        v->res->first_loss = loss->from;
+    if (rec != NULL && rec->has_key) {
+        loss->has_key = true;
+        loss->key_len = rec->key_len;
+        loss->key = rd_slice(rec->key, rec->key_len < sizeof rec->key ? (size_t)rec->key_len
+                                                                      : sizeof rec->key);
+        loss->type = rec->type;
+    }
+    if (v->opts->loss != NULL)
+        v->opts->loss(v->opts->ctx, loss);
+}
+
+static void lost_key(struct salvage *v, const struct record *rec, const char *why)
+{
+    struct rdb_loss loss = {.kind = RDB_LOSS_KEY,
+                            .from = rec->start,
+                            .to = rec->end,
+                            .at = RD_NO_OFFSET,
+                            .why = why,
+                            .db = rec->db};
+    v->res->keys_dropped++;
+    tell(v, &loss, rec);
+}
+
+/* -- partial collections -- */
+
+static bool can_be_partial(const struct rdb_type *type)
+{
+    return type != NULL && type->kind != RDB_KIND_STRING && type->kind != RDB_KIND_MODULE &&
+           type->kind != RDB_KIND_ARRAY && type->id != RDB_TYPE_PATH_HASH;
+}
+
+/* Counts the elements that are whole before the record breaks. */
+static uint64_t count_whole(struct rdb_reader *r)
+{
+    struct rdb_event ev;
+    uint64_t n = 0;
+    uint64_t left = 0; /* strings of a stream entry */
+    bool stream = false;
+    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        if (ev.kind == RDB_GROUP || ev.kind == RDB_STREAM || ev.kind == RDB_VALUE_END)
+            break;
+        if (ev.kind == RDB_ENTRY) {
+            stream = true;
+            left = 2 * ev.entry.n_fields;
+            n += left == 0;
+        } else if (ev.kind == RDB_ELEM && !ev.elem.str.more) {
+            n += stream ? --left == 0 : ev.elem.role != RDB_ROLE_FIELD;
+        }
+    }
+    return n;
+}
+
+/* A collection is written with the elements that were read of it. */
+struct part {
+    struct rdb_writer *w;
+    struct rd_buf buf;
+    uint64_t kept;
+    struct rdb_stream_id last;
+};
+
+static bool put_event(struct salvage *v, struct part *p, struct rdb_event *ev)
+{
+    ev->raw = rd_slice(NULL, 0);
+    if (ev->kind == RDB_VALUE)
+        ev->value.count = ev->value.nodes = RDB_UNKNOWN;
+    if (ev->kind == RDB_ENTRY)
+        p->last = ev->entry.id;
+    return rdb_writer_put(p->w, ev, v->err);
+}
+
+/* Gives the writer the first `whole` elements, or as many as may be held. */
+static bool put_elements(struct salvage *v, struct rdb_reader *r, struct part *p, uint64_t whole)
+{
+    struct rdb_event ev;
+    uint64_t left = 0;
+    bool stream = false;
+    uint64_t used = 0;
+    while (p->kept < whole && used < PARTIAL_MAX && rdb_reader_next(r, &ev) == RDB_EVENT) {
+        if (!put_event(v, p, &ev))
+            return false;
+        if (ev.kind == RDB_ENTRY) {
+            stream = true;
+            left = 2 * ev.entry.n_fields;
+            p->kept += left == 0;
+        } else if (ev.kind == RDB_ELEM) {
+            used += ev.elem.str.is_int ? 8 : ev.elem.str.len + 8;
+            if (!ev.elem.str.more)
+                p->kept += stream ? --left == 0 : ev.elem.role != RDB_ROLE_FIELD;
+        }
+    }
+    return true;
+}
+
+static bool put_end(struct salvage *v, struct part *p, enum rdb_kind kind)
+{
+    struct rdb_event ev = {.kind = RDB_STREAM};
+    ev.stream.length = p->kept;
+    ev.stream.last_id = p->last;
+    ev.stream.entries_added = p->kept;
+    ev.stream.has_offsets = true;
+    if (kind == RDB_KIND_STREAM && !put_event(v, p, &ev))
+        return false;
+    ev = (struct rdb_event){.kind = RDB_VALUE_END};
+    return put_event(v, p, &ev);
+}
+
+static bool write_part(struct salvage *v, const struct record *rec, struct rdb_reader *r,
+                       uint64_t whole, uint64_t *ret_kept)
+{
+    struct part p = {0};
+    struct rd_sink *sink;
+    struct rdb_writer_opts opts = {.dialect = v->res->dialect, .version = v->res->version};
+    if (!rd_sink_open_buf(&sink, &p.buf, NULL, v->err))
+        return false;
+    bool ok = rdb_writer_new(&p.w, sink, &opts, v->err) && put_elements(v, r, &p, whole) &&
+              put_end(v, &p, rec->type->kind);
+    rdb_writer_free(p.w);
+    ok = rd_sink_close(sink, v->err) && ok;
+    if (ok && p.kept > 0)
+        ok = (v->out_began || begin_output(v)) && select_db(v, rec->db) &&
+             (rd_sink_write(v->out, p.buf.ptr + RDB_MAGIC_LEN, p.buf.len - RDB_MAGIC_LEN) ||
+              sink_failed(v));
+    rd_buf_done(&p.buf);
+    *ret_kept = p.kept;
+    return ok;
+}
+
+/* Reads the record twice: how many of its elements are whole must be known before the last of them
+ * is given to the writer. */
+static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret_kept)
+{
+    struct rdb_reader_opts opts = {0};
+    struct rdb_reader *r = NULL;
+    uint64_t whole = 0;
+    bool ok = rd_src_seek(v->copy, rec->start, v->err) &&
+              rdb_reader_new_records(&r, v->copy, v->res->dialect, v->scan.version, &opts, v->err);
+    if (ok) {
+        whole = count_whole(r);
+        ok = rd_src_seek(v->copy, rec->start, v->err);
+    }
+    if (ok && whole > 0) {
+        rdb_reader_restart(r, rec->db);
+        ok = write_part(v, rec, r, whole, ret_kept);
+    }
+    rdb_reader_free(r);
+    return ok;
+}
+
+/* -- the walk -- */
+
+struct place {
+    uint64_t at;
+    uint64_t db;
+    bool done;
+};
+
+static bool is_refused(struct salvage *v, const struct record *rec, bool *ret)
+{
+    *ret = true;
+    if (rec->refused != NULL) {
+        lost_key(v, rec, rec->refused);
+        return true;
+    }
+    struct rd_slice key = rd_slice((const uint8_t *)&rec->hash, sizeof rec->hash);
+    enum rdb_keyset_status st = rdb_keyset_add(&v->keys, 0, key, rec->start, v->err);
+    if (st == RDB_KEYSET_KNOWN)
+        lost_key(v, rec, "duplicate-key");
+    else
+        *ret = false;
+    return st != RDB_KEYSET_FAIL;
+}
+
+static void remember(struct salvage *v, const struct record *rec, bool kept)
+{
+    struct scan *s = &v->scan;
+    s->ring[s->n_ring % RING].start = rec->start;
+    s->ring[s->n_ring % RING].db = rec->db;
+    s->ring[s->n_ring % RING].kept = kept;
+    s->n_ring++;
+}
+
+static bool take_key(struct salvage *v, const struct record *rec)
+{
+    bool refused;
+    if (!is_refused(v, rec, &refused))
+        return false;
+    remember(v, rec, !refused);
+    if (refused)
+        return true;
+    mend_habits_add(&v->scan.habits, rec);
+    v->res->keys++;
+    if (v->opts->tick != NULL)
+        v->opts->tick(v->opts->ctx, rec->start);
+    return keep(v, rec);
+}
+
+static bool lost_range(struct salvage *v, const struct record *rec, const char *why, uint64_t at,
+                       uint64_t from, const struct way_back *way)
+{
+    struct rdb_loss loss = {.kind = RDB_LOSS_RANGE,
+                            .from = from,
+                            .to = way->found ? way->at : v->scan.size,
+                            .why = why,
+                            .at = at,
+                            .way_back = way->found ? way->how : "no sound record behind it",
+                            .db = rec->db};
+    bool head = from == rec->start && rec->has_key;
+    if (head && v->opts->partial && v->out != NULL && can_be_partial(rec->type)) {
+        if (!keep_part(v, rec, &loss.kept))
+            return false;
+        if (loss.kept > 0) {
+            loss.kind = RDB_LOSS_PARTIAL;
+            v->res->keys_partial++;
+            v->res->keys++;
+        }
+    }
+    v->res->ranges++;
+    v->res->bytes_lost += loss.to - loss.from;
+    tell(v, &loss, head ? rec : NULL);
+    return true;
+}
+
+/* The record at rec->start broke: the way back is looked for, and what lies between is lost. */
+static bool broken(struct salvage *v, struct record *rec, const char *why, uint64_t at,
+                   struct place *place)
+{
+    struct scan *s = &v->scan;
+    struct way_back way;
+    char text[RD_ERR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", why);
+    if (mend_resync(s, rec->start, place->db, &way) == MEND_FAIL) {
+        rd_err_adopt(v->err, &s->err);
+        return false;
+    }
+    uint64_t from = rec->start;
+    if (way.found && way.at < rec->start) {
+        uint64_t i = s->n_ring;
+        while (i > 0 && s->ring[(i - 1) % RING].start > way.at)
+            i--;
+        from = s->ring[(i - 1) % RING].start;
+        take_back(v, from);
+    }
+    if (!lost_range(v, rec, text, at, from, &way))
+        return false;
+    place->done = !way.found;
+    place->at = way.at;
+    place->db = way.db;
+    v->hollow_at = RD_NO_OFFSET;
+    return !way.found || mend_scan_at(s, place->at, place->db, UINT64_MAX) ||
+           (rd_err_adopt(v->err, &s->err), false);
+}
+
+/* An end mark that is not at the end of the file may be a damaged byte: it is, where records
+ * follow. */
+static bool early_end(struct salvage *v, struct record *rec, struct place *place)
+{
+    struct scan *s = &v->scan;
+    struct way_back way;
+    if (mend_resync(s, rec->start, place->db, &way) == MEND_FAIL) {
+        rd_err_adopt(v->err, &s->err);
+        return false;
+    }
+    if (!way.found) {
+        v->res->found_end = true;
+        place->done = true;
+        return true;
+    }
+    return broken(v, rec, "end mark with records behind it", rec->start, place);
+}
+
+static bool one_record(struct salvage *v, struct record *rec, struct place *place)
+{
+    struct scan *s = &v->scan;
+    enum mend_status st = mend_record(s, rec);
+    if (st == MEND_FAIL) {
+        rd_err_adopt(v->err, &s->err);
+        return false;
+    }
+    if (st == MEND_BROKEN) {
+        const struct rd_err *err = rdb_reader_err(s->reader);
+        return broken(v, rec, err->text, err->offset, place);
+    }
+    if (rec->hollow && v->hollow_at != RD_NO_OFFSET) {
+        rec->start = v->hollow_at;
+        rec->has_key = false;
+        take_back(v, v->hollow_at);
+        return broken(v, rec, "a range of zeros", rec->start, place);
+    }
+    v->hollow_at = rec->hollow ? rec->start : RD_NO_OFFSET;
+    place->at = rec->end;
+    switch (rec->kind) {
+    case RECORD_KEY:
+        return take_key(v, rec);
+    case RECORD_DB:
+        place->db = rec->db;
+        break;
+    case RECORD_HINT:
+        break;
+    case RECORD_OTHER:
+        if (!keep(v, rec))
+            return false;
+        break;
+    case RECORD_END:
+        if (rec->end != s->size)
+            return early_end(v, rec, place);
+        v->res->found_end = true;
+        place->done = true;
+        return true;
+    }
+    remember(v, rec, false);
+    return true;
+}
+
+/* -- the header -- */
+
+struct release {
+    const char *prefix;
+    int version;
+};
+
+/* What a server of that release writes. */
+static int version_of_release(struct rd_slice name, struct rd_slice value,
+                              enum rdb_dialect *dialect)
+{
+    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},
+                                           {"6.0.", 9},  {"6.2.", 9},  {"7.0.", 10},
+                                           {"7.2.", 11}, {"7.4.", 12}, {"8.", 12}};
+    static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.", 80}};
+    bool is_valkey = rd_slice_is(name, "valkey-ver");
+    if (!is_valkey && !rd_slice_is(name, "redis-ver"))
+        return 0;
+    const struct release *table = is_valkey ? valkey : redis;
+    size_t n = is_valkey ? sizeof valkey / sizeof *valkey : sizeof redis / sizeof *redis;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(table[i].prefix);
+        if (value.len >= len && memcmp(value.ptr, table[i].prefix, len) == 0) {
+            *dialect = table[i].version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
+            return table[i].version;
+        }
+    }
+    return 0;
+}
+
+/* Reads the fields in front of the keys: which release wrote the file? 0: they do not say. */
+static int probe_release(struct scan *s, enum rdb_dialect *dialect)
+{
+    if (!mend_scan_at(s, RDB_MAGIC_LEN, 0, UINT64_MAX))
+        return 0;
+    for (int i = 0; i < PROBED_MAX; i++) {
+        struct rdb_event ev;
+        char tmp[RD_NUM_I64_MAX];
+        if (rdb_reader_next(s->reader, &ev) != RDB_EVENT || ev.kind != RDB_AUX)
+            return 0;
+        int version =
+            version_of_release(ev.aux.name, rdb_string_bytes(&ev.aux.value, tmp), dialect);
+        if (version != 0)
+            return version;
+    }
+    return 0;
+}
+
+/* Dialect and version of the file; from its header where it can be read and nothing speaks against
+ * it. */
+static bool find_version(struct salvage *v)
+{
+    struct scan *s = &v->scan;
+    struct rdb_salvage_result *res = v->res;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    bool known = false;
+    if (!mend_scan_version(s, RDB_REDIS, 12) || !rd_src_seek(s->src, 0, &s->err) ||
+        !rdb_reader_new(&r, s->src, NULL, &s->err))
+        return false;
+    if (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        known = true;
+        res->dialect = ev.header.dialect;
+        res->version = ev.header.version;
+    }
+    rdb_reader_free(r);
+    rd_src_sum_stop(s->src);
+    enum rdb_dialect dialect = RDB_REDIS;
+    if (known && !mend_scan_version(s, res->dialect, res->version))
+        return false;
+    int version = probe_release(s, &dialect);
+    rd_err_reset(&s->err);
+    if (version != 0 && (!known || version != res->version)) {
+        res->dialect = dialect;
+        res->version = version;
+        res->guessed_version = true;
+    } else if (!known) {
+        res->dialect = RDB_REDIS;
+        res->version = 9;
+        res->guessed_version = true;
+    }
+    return mend_scan_version(s, res->dialect, res->version);
+}
+
+static bool walk(struct salvage *v)
+{
+    struct place place = {.at = RDB_MAGIC_LEN};
+    if (!find_version(v) || !mend_scan_at(&v->scan, RDB_MAGIC_LEN, 0, UINT64_MAX)) {
+        rd_err_adopt(v->err, &v->scan.err);
+        return false;
+    }
+    if (v->scan.size <= RDB_MAGIC_LEN)
+        return true;
+    struct record *rec = rd_calloc(1, sizeof *rec);
+    if (rec == NULL)
+        return rd_err_nomem(v->err, sizeof *rec);
+    bool ok = true;
+    while (ok && !place.done) {
+        rec->db = place.db;
+        ok = one_record(v, rec, &place);
+    }
+    rd_free(rec);
+    return ok;
+}
+
+bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                 const struct rdb_salvage_opts *opts, struct rdb_salvage_result *ret,
+                 struct rd_err *err)
+{
+    struct rd_err own = {0};
+    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET};
+    struct salvage *v = rd_calloc(1, sizeof *v);
+    if (v == NULL)
+        return rd_err_nomem(err, sizeof *v);
+    v->opts = opts;
+    v->res = ret;
+    v->copy = copy;
+    v->out = out;
+    v->out_db = UINT64_MAX;
+    v->hollow_at = RD_NO_OFFSET;
+    v->keys.spool = NULL;
+    v->err = err != NULL ? err : &own;
+    bool ok = mend_scan_init(&v->scan, src, v->err) && walk(v) && end_output(v);
+    mend_scan_done(&v->scan);
+    rdb_keyset_done(&v->keys);
+    rd_free(v);
+    return ok;
+}

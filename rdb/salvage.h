@@ -1,0 +1,72 @@
+/* salvage.h - takes out of a damaged snapshot every key that can be proved whole.
+ *
+ * Where the structure breaks, the reader looks for the next place from which many records parse in
+ * a row and pass the deep check, or from which the records lead to the end of the file. It looks
+ * also inside the records just before the break: a damaged length makes a record swallow those
+ * behind it, and the break shows only later.
+ *
+ *     struct rdb_salvage_opts opts = {.loss = print_it, .ctx = me};
+ *     rdb_salvage(src, copy, out, &opts, &res, &err);
+ *
+ * What is kept is kept verbatim; the output has the input's version and a checksum of its own. Left
+ * out are: what lies in damaged ranges, keys that servers refuse (duplicates, collections with two
+ * equal members, ...), and the size hints, which would not be true any more.
+ */
+#ifndef RDB_SALVAGE_H
+#define RDB_SALVAGE_H
+
+#include "base/err.h"
+#include "base/sink.h"
+#include "base/src.h"
+#include "rdb/check.h"
+
+enum rdb_loss_kind {
+    RDB_LOSS_RANGE,  /* bytes that are no records any more */
+    RDB_LOSS_KEY,    /* a readable key that servers would refuse */
+    RDB_LOSS_PARTIAL /* a collection that was cut by damage; its first elements are kept */
+};
+
+struct rdb_loss {
+    enum rdb_loss_kind kind;
+    uint64_t from, to;    /* byte range of the input, `to` excluded */
+    const char *why;      /* what broke, or the word of the finding */
+    uint64_t at;          /* where it broke: in the range, or RD_NO_OFFSET */
+    const char *way_back; /* how the reader found `to`; NULL for RDB_LOSS_KEY */
+    uint64_t db;
+    bool has_key; /* the record at `from` was that of a key whose name could be read */
+    struct rd_slice key;
+    uint64_t key_len;
+    const struct rdb_type *type;
+    uint64_t kept; /* RDB_LOSS_PARTIAL: elements */
+};
+
+struct rdb_salvage_opts {
+    bool partial; /* keep the first elements of cut collections */
+    void (*loss)(void *ctx, const struct rdb_loss *loss); /* in order of the input; may be NULL */
+    void (*tick)(void *ctx, uint64_t offset);             /* may be NULL */
+    void *ctx;
+    const struct rdb_spool *spool; /* as in rdb_check_opts */
+};
+
+struct rdb_salvage_result {
+    enum rdb_dialect dialect;
+    int version;
+    bool guessed_version; /* the header was damaged too */
+    bool found_end;       /* the end mark was found */
+    uint64_t keys;        /* kept, partial ones included */
+    uint64_t keys_dropped;
+    uint64_t keys_partial;
+    uint64_t ranges;     /* lost */
+    uint64_t bytes_lost; /* in them */
+    uint64_t first_loss; /* offset, or RD_NO_OFFSET when nothing is lost */
+};
+
+/* src must be able to seek and know its size. out may be NULL: then only the report is made.
+ * Otherwise copy is a second source over the same bytes. The sink is not closed. False: the work
+ * could not be done (I/O, memory, not seekable). Time is linear in the input, and in damaged ranges
+ * at most some dozens of parsing attempts a byte; memory is bounded as in rdb/check.h. */
+RD_API bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                        const struct rdb_salvage_opts *opts, struct rdb_salvage_result *ret,
+                        struct rd_err *err);
+
+#endif
