@@ -395,7 +395,8 @@ static bool broken(struct salvage *v, struct record *rec, const char *why, uint6
     struct way_back way;
     char text[RD_ERR_TEXT_MAX];
     snprintf(text, sizeof text, "%s", why);
-    if (mend_resync(s, rec->start, place->db, &way) == MEND_FAIL) {
+    uint64_t left = mend_fields_left(s, rec);
+    if (mend_resync(s, rec->start, place->db, left, &way) == MEND_FAIL) {
         rd_err_adopt(v->err, &s->err);
         return false;
     }
@@ -423,7 +424,7 @@ static bool early_end(struct salvage *v, struct record *rec, struct place *place
 {
     struct scan *s = &v->scan;
     struct way_back way;
-    if (mend_resync(s, rec->start, place->db, &way) == MEND_FAIL) {
+    if (mend_resync(s, rec->start, place->db, 0, &way) == MEND_FAIL) {
         rd_err_adopt(v->err, &s->err);
         return false;
     }

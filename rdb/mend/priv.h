@@ -12,9 +12,11 @@
 #include "rdb/salvage.h"
 
 enum {
-    CHAIN_STRONG = 8,     /* weight of records in a row that nobody doubts */
-    CHAIN_AT_END = 3,     /* … where the file was cut behind them */
-    WEIGHT_ANCHOR = 3,    /* of an opcode that is rare in other bytes */
+    WEIGHT_KEY = 8,
+    WEIGHT_FIELD = 1,     /* of a string that may be a field of a hash with field expiries */
+    WEIGHT_ANCHOR = 24,   /* of an opcode that is rare in other bytes */
+    CHAIN_STRONG = 64,    /* weight of records in a row that nobody doubts */
+    CHAIN_AT_END = 3,     /* keys, where the file was cut behind them */
     RING = 256,           /* records remembered behind the present one */
     LOOK_BACK = 1 << 20,  /* bytes searched in them, and always the last record whole */
     CHAIN_BYTES = 4 << 20 /* a chain that is longer after one record is looked at later */
@@ -61,6 +63,7 @@ struct scan {
     int version;
     struct rd_err err; /* what makes it impossible to go on: I/O, memory */
     struct habits habits;
+    uint64_t avoid; /* no chain may end a record here: what begins here is known to be broken */
     struct {
         uint64_t start;
         uint64_t db;
@@ -101,6 +104,11 @@ struct way_back {
 
 /* Finds where records can be read again, after the record at `broken` could not be read. The place
  * may lie before it, inside one of the records in the ring. */
-enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, struct way_back *ret);
+enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint64_t fields_left,
+                             struct way_back *ret);
+
+/* How many fields a hash with field expiries still had to give when mend_record() found it broken:
+ * they look like string keys. Else 0. */
+uint64_t mend_fields_left(const struct scan *s, const struct record *rec);
 
 #endif

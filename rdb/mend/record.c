@@ -1,6 +1,7 @@
 #include "rdb/mend/priv.h"
 
 #include "base/mem.h"
+#include "rdb/read/priv.h"
 
 static enum rd_src_status limited_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                        struct rd_err *err)
@@ -34,7 +35,7 @@ static bool limited_seek(void *impl, uint64_t offset, struct rd_err *err)
 bool mend_scan_init(struct scan *s, struct rd_src *file, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = limited_read, .seek = limited_seek};
-    *s = (struct scan){.file = file, .size = file->size};
+    *s = (struct scan){.file = file, .size = file->size, .avoid = UINT64_MAX};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
     if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
@@ -186,4 +187,12 @@ void mend_habits_add(struct habits *h, const struct record *rec)
         h->shortest = rec->key_len;
     h->n++;
     h->n_printable += mend_is_printable(rec);
+}
+
+uint64_t mend_fields_left(const struct scan *s, const struct record *rec)
+{
+    if (!rec->has_key ||
+        (rec->type->id != RDB_TYPE_HASH_METADATA && rec->type->id != RDB_TYPE_HASH_METADATA_PRE_GA))
+        return 0;
+    return s->reader->depth > 0 ? s->reader->loops[0].left : 0;
 }

@@ -49,9 +49,22 @@ static bool repeated(const uint64_t *hashes, unsigned n, uint64_t hash)
     return false;
 }
 
-static unsigned weight_of(const struct record *rec)
+/* A hash field without expiry stands in the file as 0, name, value: just like a string key. */
+static bool looks_like_field(const struct record *rec)
 {
-    return rec->kind == RECORD_KEY ? 1 : WEIGHT_ANCHOR;
+    return rec->kind == RECORD_KEY && rec->type->id == RDB_TYPE_STRING && !rec->expires;
+}
+
+static bool may_be_field(const struct scan *s, const struct record *rec)
+{
+    return s->dialect == RDB_REDIS && s->version >= 12 && looks_like_field(rec);
+}
+
+static unsigned weight_of(const struct scan *s, const struct record *rec)
+{
+    if (rec->kind != RECORD_KEY)
+        return WEIGHT_ANCHOR;
+    return may_be_field(s, rec) ? WEIGHT_FIELD : WEIGHT_KEY;
 }
 
 static bool end_is_real(const struct scan *s, const struct record *rec)
@@ -84,7 +97,7 @@ static enum mend_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_
         if (rec.refused != NULL || rec.hollow ||
             (rec.kind == RECORD_KEY && repeated(hashes, n < HASHES ? n : HASHES, rec.hash)))
             break;
-        if (rec.kind == RECORD_END && !end_is_real(s, &rec))
+        if (rec.end == s->avoid || (rec.kind == RECORD_END && !end_is_real(s, &rec)))
             break;
         if (ret->weight == 0)
             ret->first = rec;
@@ -94,8 +107,8 @@ static enum mend_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_
             hashes[n++ % HASHES] = rec.hash;
         if (ret->weight > 0 && ret->end == ret->first.end)
             ret->second = rec.kind;
-        ret->keys += rec.kind == RECORD_KEY;
-        ret->weight += weight_of(&rec);
+        ret->keys += rec.kind == RECORD_KEY && !may_be_field(s, &rec);
+        ret->weight += weight_of(s, &rec);
         ret->end = rec.end;
         if (rec.start < join)
             ret->before++;
@@ -138,7 +151,7 @@ static bool believed(const struct scan *s, const struct chain *c)
     /* From version 7 on the size of a database follows its selector. */
     if (c->first.kind == RECORD_DB && c->second != (s->version >= 7 ? RECORD_HINT : RECORD_KEY))
         return false;
-    if (c->to_end || (c->weight >= CHAIN_STRONG && c->keys > 0))
+    if (c->to_end || c->weight >= CHAIN_STRONG)
         return true;
     return c->cut && c->keys >= CHAIN_AT_END;
 }
@@ -151,7 +164,7 @@ static const char *how(const struct chain *c)
         return "sound records up to the end of the file";
     if (c->cut)
         return "sound records up to where the file is cut";
-    return "eight sound records in a row";
+    return "many sound records in a row";
 }
 
 /* Places whose first record is longer than CHAIN_BYTES: looked at when there is a place to join. */
@@ -163,6 +176,8 @@ struct later {
 struct search {
     struct scan *s;
     uint64_t db;
+    uint64_t
+        fields_left; /* so many strings may be fields of the broken hash, and are not believed */
     struct later later;
     struct chain chain; /* of the place that was found */
 };
@@ -190,8 +205,13 @@ static enum mend_status search(struct search *f, uint64_t from, uint64_t to, boo
         if (st != MEND_OK)
             return st;
         if (believed(s, &f->chain)) {
-            *ret = at;
-            return MEND_OK;
+            if (f->fields_left == 0 || !looks_like_field(&f->chain.first)) {
+                *ret = at;
+                return MEND_OK;
+            }
+            f->fields_left--;
+            at = f->chain.first.end;
+            continue;
         }
         if (f->chain.over && put_off && f->later.n < LATER_MAX)
             f->later.at[f->later.n++] = at;
@@ -257,6 +277,7 @@ static enum mend_status look_back(struct search *f, uint64_t broken, uint64_t jo
 {
     struct scan *s = f->s;
     uint64_t from = look_back_from(s, broken);
+    *ret = UINT64_MAX;
     for (;;) {
         uint64_t at;
         enum mend_status st = search(f, from, broken, false, &at);
@@ -274,7 +295,8 @@ static enum mend_status look_back(struct search *f, uint64_t broken, uint64_t jo
         bool named = chain.first.kind != RECORD_KEY ||
                      (mend_names_printable(&s->habits) && mend_is_printable(&chain.first) &&
                       chain.first.key_len >= s->habits.shortest);
-        if ((chain.joined || chain.to_end) && (chain.before >= 2 || named)) {
+        if (chain.first.kind != RECORD_END && (chain.joined || chain.to_end) &&
+            (chain.before >= 2 || named)) {
             f->chain = chain;
             *ret = at;
             return MEND_OK;
@@ -309,9 +331,10 @@ static enum mend_status lost_db(struct scan *s, uint64_t from, uint64_t to, uint
     return MEND_OK;
 }
 
-enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, struct way_back *ret)
+enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint64_t fields_left,
+                             struct way_back *ret)
 {
-    struct search f = {.s = s, .db = db};
+    struct search f = {.s = s, .db = db, .fields_left = fields_left};
     *ret = (struct way_back){.db = db};
     uint64_t ahead;
     uint64_t other;
@@ -326,7 +349,10 @@ enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, struc
         ahead = other;
         found = f.chain;
     }
+    f.fields_left = 0;
+    s->avoid = broken;
     st = look_back(&f, broken, ahead, &other);
+    s->avoid = UINT64_MAX;
     if (st != MEND_OK)
         return st;
     if (other != UINT64_MAX) {
