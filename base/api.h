@@ -6,9 +6,9 @@
 #ifndef BASE_API_H
 #define BASE_API_H
 
-#define RD_API __attribute__((visibility("default")))
+#define RD_API               __attribute__((visibility("default")))
 #define RD_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define RD_LIKELY(x) __builtin_expect(!!(x), 1)
-#define RD_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define RD_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define RD_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 
 #endif

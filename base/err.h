@@ -1,8 +1,8 @@
 /* err.h - an error is data.
  *
- * One caller-owned struct rd_err serves one operation. It holds a code, the byte offset of the first
- * wrong byte, what was wrong, and what was being done. No function here allocates, and the first
- * failure wins: setting an error that is already set changes nothing.
+ * One caller-owned struct rd_err serves one operation. It holds a code, the byte offset of the
+ * first wrong byte, what was wrong, and what was being done. No function here allocates, and the
+ * first failure wins: setting an error that is already set changes nothing.
  *
  *     struct rd_err err = {0};
  *     if (!rd_src_open_file(&src, path, NULL, &err)) {
@@ -61,8 +61,8 @@ struct rd_err {
     char origin[RD_ERR_TEXT_MAX];                  /* file name or peer, escaped; may be empty */
 };
 
-/* Sets the error unless one is set. Always returns false, so that `return rd_err_set(…)` reads well.
- * offset may be RD_NO_OFFSET. */
+/* Sets the error unless one is set. Always returns false, so that `return rd_err_set(…)` reads
+ * well. offset may be RD_NO_OFFSET. */
 RD_API bool rd_err_set(struct rd_err *err, enum rd_err_code code, uint64_t offset, const char *fmt,
                        ...) RD_PRINTF(4, 5);
 
@@ -88,8 +88,8 @@ RD_API void rd_err_adopt(struct rd_err *dst, const struct rd_err *src);
 
 RD_API void rd_err_reset(struct rd_err *err);
 
-/* Writes bytes as printable ASCII in double quotes: \n \r \t \" \\ and \xHH for the rest; long runs are
- * cut with "..." so that the result fits `size` (at least 8). Returns dst. */
+/* Writes bytes as printable ASCII in double quotes: \n \r \t \" \\ and \xHH for the rest; long runs
+ * are cut with "..." so that the result fits `size` (at least 8). Returns dst. */
 RD_API char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes);
 
 /* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the doing lines.

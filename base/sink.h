@@ -11,8 +11,8 @@
  *         ...                             // nothing was left behind
  *     or: rd_sink_abort(out);             // removes the temporary file
  *
- * The first failure sticks: later writes return false and rd_sink_close() reports it. So a caller may
- * write a whole record and check once.
+ * The first failure sticks: later writes return false and rd_sink_close() reports it. So a caller
+ * may write a whole record and check once.
  */
 #ifndef BASE_SINK_H
 #define BASE_SINK_H
@@ -34,11 +34,11 @@ struct rd_sink_ops {
 enum { RD_SINK_BUFFER = 256 * 1024 };
 
 struct rd_sink_opts {
-    size_t buffer;      /* bytes; 0: RD_SINK_BUFFER */
+    size_t buffer;      /* bytes; 0: RD_SINK_BUFFER, for rd_sink_open_buf() 4096 */
     const char *origin; /* name in errors; copied */
     bool replace;       /* file: an existing file may be replaced */
     bool no_sync;       /* file: leave out fsync (tests, scratch files) */
-    unsigned mode;      /* file: permissions; 0: 0644 less umask */
+    unsigned mode;      /* file: permissions as they are; 0: 0644 less umask */
 };
 
 struct rd_sink {
@@ -61,13 +61,18 @@ RD_API bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, voi
                         const struct rd_sink_opts *opts, struct rd_err *err);
 
 /* Path "-" is standard output. Without opts->replace an existing file is an error (RD_ERR_USAGE),
- * found before anything is written and again, without a race, when the name is given. */
+ * found before anything is written and again, without a race, when the name is given. With it a
+ * symbolic link is followed and what it names is replaced. A device, pipe or terminal is written
+ * directly. At most 256 files can be open in this way at a time (RD_ERR_LIMIT). */
 RD_API bool rd_sink_open_file(struct rd_sink **ret, const char *path,
                               const struct rd_sink_opts *opts, struct rd_err *err);
+
+/* Closes fd only if `own`, then also when it fails. Waits where a non-blocking fd is not ready. */
 RD_API bool rd_sink_open_fd(struct rd_sink **ret, int fd, bool own, const struct rd_sink_opts *opts,
                             struct rd_err *err);
 
-/* Appends to *buf, which the caller owns. */
+/* Appends to *buf, which the caller owns; rd_sink_flush() or rd_sink_close() makes sure that
+ * everything is there, an abort or failure takes away what was appended. */
 struct rd_buf;
 RD_API bool rd_sink_open_buf(struct rd_sink **ret, struct rd_buf *buf,
                              const struct rd_sink_opts *opts, struct rd_err *err);
@@ -80,7 +85,8 @@ RD_API bool rd_sink_flush(struct rd_sink *sink);
 RD_API bool rd_sink_sync(struct rd_sink *sink);
 
 /* Ends the output and frees the sink. False when anything failed since it was opened: then nothing
- * took effect. */
+ * took effect, with one exception: when only the last step fails, the fsync of the folder, the file
+ * is there but may not outlive a power failure. */
 RD_API bool rd_sink_close(struct rd_sink *sink, struct rd_err *err);
 
 /* Drops the output and frees the sink; NULL is allowed. */

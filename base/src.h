@@ -31,7 +31,8 @@ struct rd_src;
 /* What a kind of source must be able to do. A filter (gzip, lz4, a decipher) is a source whose
  * read() pulls from another source. */
 struct rd_src_ops {
-    /* Reads up to cap bytes into buf. OK: *ret_len > 0. Anything else: *ret_len is 0; FAIL sets err. */
+    /* Reads up to cap bytes into buf. OK: *ret_len > 0. Anything else: *ret_len is 0; FAIL sets
+     * err. */
     enum rd_src_status (*read)(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                struct rd_err *err);
     /* Continues reading at an absolute offset. NULL: cannot seek. */
@@ -43,25 +44,26 @@ struct rd_src_ops {
 enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64 };
 
 struct rd_src_opts {
-    size_t window;     /* bytes; 0: RD_SRC_WINDOW. The most rd_src_need() can be asked for. */
+    size_t window;      /* bytes; 0: RD_SRC_WINDOW, at least RD_SRC_WINDOW_MIN. The most that
+                           rd_src_need() can be asked for: beyond it it fails with RD_ERR_LIMIT. */
     const char *origin; /* name in errors; copied */
-    uint64_t size;     /* of the whole stream, for progress; RD_NO_OFFSET or 0: unknown */
+    uint64_t size;      /* of the whole stream, for progress; RD_NO_OFFSET or 0: unknown */
 };
 
 struct rd_src {
-    const uint8_t *cur; /* next byte to be consumed */
-    const uint8_t *end; /* end of what is in the window */
-    uint64_t end_off;   /* stream offset of `end` */
+    const uint8_t *cur;    /* next byte to be consumed */
+    const uint8_t *end;    /* end of what is in the window */
+    uint64_t end_off;      /* stream offset of `end` */
     const uint8_t *summed; /* bytes before this one are in `crc` */
     uint64_t crc;
-    bool sum;     /* keep the checksum */
-    bool ended;   /* read() has said END */
+    bool sum;   /* keep the checksum */
+    bool ended; /* read() has said END */
     bool failed;
     uint8_t *buf; /* the window; NULL for memory and map */
-    size_t cap;   /* its size, or the size of the memory */
+    size_t cap;   /* its size (push: the most it grows to), or the size of the memory */
     const struct rd_src_ops *ops;
     void *impl;
-    uint64_t size;
+    uint64_t size; /* of the whole stream; RD_NO_OFFSET: unknown */
     struct rd_err err;
     char origin[RD_ERR_TEXT_MAX];
 };
@@ -70,8 +72,11 @@ struct rd_src {
 RD_API bool rd_src_new(struct rd_src **ret, const struct rd_src_ops *ops, void *impl,
                        const struct rd_src_opts *opts, struct rd_err *err);
 
-/* The kinds. A path of "-" is standard input. rd_src_open_fd() closes fd only if `own`.
- * Memory is borrowed and must outlive the source; it is one window, so rd_src_need() is unlimited. */
+/* The kinds. A path of "-" is standard input. rd_src_open_fd() closes fd only if `own`, then also
+ * when it fails; offset 0 is where fd stands; a non-blocking fd that has nothing yet is
+ * RD_SRC_MORE. A map is one window as memory is; what cannot be mapped (a pipe) is read through a
+ * window. A mapped file that shrinks kills the process with SIGBUS. Memory is borrowed and must
+ * outlive the source; it is one window, so rd_src_need() is unlimited. */
 RD_API bool rd_src_open_file(struct rd_src **ret, const char *path, const struct rd_src_opts *opts,
                              struct rd_err *err);
 RD_API bool rd_src_open_fd(struct rd_src **ret, int fd, bool own, const struct rd_src_opts *opts,
@@ -81,27 +86,35 @@ RD_API bool rd_src_open_map(struct rd_src **ret, const char *path, const struct 
 RD_API bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes,
                                const struct rd_src_opts *opts, struct rd_err *err);
 
-/* A source that is fed: rd_src_need() says MORE until enough was pushed, END after rd_src_push_end(). */
-RD_API bool rd_src_open_push(struct rd_src **ret, const struct rd_src_opts *opts, struct rd_err *err);
+/* A source that is fed: rd_src_need() says MORE until enough was pushed, END after
+ * rd_src_push_end(). rd_src_push() copies all of the bytes or none: it is false when they do not
+ * fit beside what is not consumed yet (rd_src_push_room() says how many would), after the end, and
+ * when memory is short (then rd_src_err() is set). After RD_SRC_MORE there is always room for at
+ * least one byte. */
+RD_API bool rd_src_open_push(struct rd_src **ret, const struct rd_src_opts *opts,
+                             struct rd_err *err);
 RD_API bool rd_src_push(struct rd_src *src, struct rd_slice bytes);
+RD_API size_t rd_src_push_room(const struct rd_src *src);
 RD_API void rd_src_push_end(struct rd_src *src);
 
 /* A source that gives out another source's bytes in pieces of at most n, to test parsers with every
- * size of read. Owns `inner`. */
+ * size of read. Owns `inner`, also when it fails. */
 RD_API bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
                                 const struct rd_src_opts *opts, struct rd_err *err);
 
 /* Looks at the first bytes: what begins as a gzip member or an lz4 frame is replaced by a source of
- * its decompressed bytes (which then owns the old one); anything else stays as it is. */
+ * its decompressed bytes (which then owns the old one); anything else stays as it is, and so does
+ * what has fewer than four bytes now. On failure *src is what it was, and still the caller's. */
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 
+/* NULL is allowed. */
 RD_API void rd_src_close(struct rd_src *src);
 
 /* Slow path of rd_src_need(). */
 RD_API enum rd_src_status rd_src_fill(struct rd_src *src, size_t n, struct rd_slice *ret);
 
-/* At least n bytes in the window. On OK *ret is everything that is in the window (>= n bytes). On END
- * and MORE *ret is what there is (< n). n must not exceed the window. */
+/* At least n bytes in the window. On OK *ret is everything that is in the window (>= n bytes). On
+ * END and MORE *ret is what there is (< n). n must not exceed the window. */
 static inline enum rd_src_status rd_src_need(struct rd_src *src, size_t n, struct rd_slice *ret)
 {
     size_t have = (size_t)(src->end - src->cur);
@@ -137,8 +150,8 @@ RD_API void rd_src_sum_stop(struct rd_src *src);
 /* CRC-64 of everything consumed since rd_src_sum_begin(). */
 RD_API uint64_t rd_src_sum(struct rd_src *src);
 
-/* Continues at an absolute offset; false with RD_ERR_USAGE where the source cannot seek. The checksum
- * stops. */
+/* Continues at an absolute offset, also after RD_SRC_FAIL; false with RD_ERR_USAGE where the source
+ * cannot seek, or where memory or a map has ended. The checksum stops. */
 RD_API bool rd_src_seek(struct rd_src *src, uint64_t offset, struct rd_err *err);
 RD_API bool rd_src_can_seek(const struct rd_src *src);
 

@@ -1,0 +1,211 @@
+#include "base/err.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const words[RD_ERR_COUNT] = {
+#define X(name, exit_status, word) [RD_ERR_##name] = word,
+    RD_ERR_CODES(X)
+#undef X
+};
+
+static const int exit_statuses[RD_ERR_COUNT] = {
+#define X(name, exit_status, word) [RD_ERR_##name] = exit_status,
+    RD_ERR_CODES(X)
+#undef X
+};
+
+RD_PRINTF(3, 0)
+static void set_text(struct rd_err *err, enum rd_err_code code, const char *fmt, va_list args)
+{
+    err->code = code;
+    err->sys = 0;
+    err->offset = RD_NO_OFFSET;
+    err->inner = RD_NO_OFFSET;
+    err->n_doing = 0;
+    vsnprintf(err->text, sizeof err->text, fmt, args);
+}
+
+bool rd_err_set(struct rd_err *err, enum rd_err_code code, uint64_t offset, const char *fmt, ...)
+{
+    if (err == NULL || err->code != RD_ERR_OK)
+        return false;
+    va_list args;
+    va_start(args, fmt);
+    set_text(err, code, fmt, args);
+    va_end(args);
+    err->offset = offset;
+    return false;
+}
+
+bool rd_err_set_inner(struct rd_err *err, enum rd_err_code code, uint64_t offset, uint64_t inner,
+                      const char *fmt, ...)
+{
+    if (err == NULL || err->code != RD_ERR_OK)
+        return false;
+    va_list args;
+    va_start(args, fmt);
+    set_text(err, code, fmt, args);
+    va_end(args);
+    err->offset = offset;
+    err->inner = inner;
+    return false;
+}
+
+bool rd_err_sys(struct rd_err *err, int sys, const char *fmt, ...)
+{
+    if (err == NULL || err->code != RD_ERR_OK)
+        return false;
+    char what[RD_ERR_TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    char reason[64];
+    /* A long `what` is cut, so that the reason is always told. */
+    rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "%.*s: %s", RD_ERR_TEXT_MAX - (int)sizeof reason, what,
+               strerror_r(sys, reason, sizeof reason));
+    err->sys = sys;
+    return false;
+}
+
+bool rd_err_nomem(struct rd_err *err, size_t size)
+{
+    return rd_err_set(err, RD_ERR_MEMORY, RD_NO_OFFSET, "out of memory asking for %zu bytes", size);
+}
+
+void rd_err_doing(struct rd_err *err, const char *fmt, ...)
+{
+    if (err == NULL || err->code == RD_ERR_OK || err->n_doing >= RD_ERR_DOING_MAX)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(err->doing[err->n_doing], sizeof err->doing[0], fmt, args);
+    va_end(args);
+    err->n_doing++;
+}
+
+/* Writes one byte as it is, or escaped; returns the number of characters (1, 2 or 4). */
+static size_t escape_byte(char dst[4], uint8_t byte, bool quoted)
+{
+    static const char hex[] = "0123456789abcdef";
+    char letter = byte == '\n'              ? 'n'
+                  : byte == '\r'            ? 'r'
+                  : byte == '\t'            ? 't'
+                  : byte == '\\'            ? '\\'
+                  : (byte == '"' && quoted) ? '"'
+                                            : '\0';
+    if (letter != '\0') {
+        dst[0] = '\\';
+        dst[1] = letter;
+        return 2;
+    }
+    if (byte >= 0x20 && byte < 0x7f) {
+        dst[0] = (char)byte;
+        return 1;
+    }
+    dst[0] = '\\';
+    dst[1] = 'x';
+    dst[2] = hex[byte >> 4];
+    dst[3] = hex[byte & 15];
+    return 4;
+}
+
+/* Writes `quote` (empty or one character), the escaped bytes and `quote`, and "..." when not all of
+ * them fit. */
+static void escape(char *dst, size_t size, struct rd_slice bytes, const char *quote)
+{
+    size_t n_quote = strlen(quote);
+    size_t pos = n_quote;
+    size_t cut = pos; /* where quote, dots and terminator still have room */
+    size_t i = 0;
+    memcpy(dst, quote, n_quote);
+    for (; i < bytes.len; i++) {
+        char unit[4];
+        size_t n = escape_byte(unit, bytes.ptr[i], n_quote > 0);
+        if (pos + n + n_quote + 1 > size)
+            break;
+        memcpy(dst + pos, unit, n);
+        pos += n;
+        if (pos + n_quote + 4 <= size)
+            cut = pos;
+    }
+    const char *dots = "";
+    if (i < bytes.len) {
+        pos = cut;
+        dots = "...";
+    }
+    memcpy(dst + pos, quote, n_quote);
+    memcpy(dst + pos + n_quote, dots, strlen(dots) + 1);
+}
+
+void rd_err_origin(struct rd_err *err, const char *origin)
+{
+    if (err != NULL && err->origin[0] == '\0' && origin != NULL)
+        escape(err->origin, sizeof err->origin, rd_slice_str(origin), "");
+}
+
+void rd_err_adopt(struct rd_err *dst, const struct rd_err *src)
+{
+    if (dst == NULL || dst == src || dst->code != RD_ERR_OK || src->code == RD_ERR_OK)
+        return;
+    char origin[RD_ERR_TEXT_MAX];
+    memcpy(origin, dst->origin, sizeof origin);
+    *dst = *src;
+    if (origin[0] != '\0')
+        memcpy(dst->origin, origin, sizeof origin);
+}
+
+void rd_err_reset(struct rd_err *err)
+{
+    if (err != NULL)
+        *err = (struct rd_err){0};
+}
+
+char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes)
+{
+    if (size >= 8)
+        escape(dst, size, bytes, "\"");
+    else if (size > 0)
+        dst[0] = '\0';
+    return dst;
+}
+
+/* " at byte 7994 (0x1f3a) + 31", or nothing. */
+static void render_place(const struct rd_err *err, char *dst, size_t size)
+{
+    dst[0] = '\0';
+    if (err->offset == RD_NO_OFFSET)
+        return;
+    int n = snprintf(dst, size, " at byte %" PRIu64 " (0x%" PRIx64 ")", err->offset, err->offset);
+    if (n > 0 && (size_t)n < size && err->inner != RD_NO_OFFSET)
+        snprintf(dst + n, size - (size_t)n, " + %" PRIu64, err->inner);
+}
+
+char *rd_err_render(const struct rd_err *err, char *dst, size_t size)
+{
+    char place[100];
+    const char *colon = err->origin[0] != '\0' ? ": " : "";
+    if (err->code == RD_ERR_OK) {
+        snprintf(dst, size, "%s%s%s", err->origin, colon, rd_err_word(RD_ERR_OK));
+        return dst;
+    }
+    render_place(err, place, sizeof place);
+    if (err->code == RD_ERR_IO)
+        snprintf(dst, size, "%s%s%s%s", err->origin, colon, err->text, place);
+    else
+        snprintf(dst, size, "%s%s%s%s: %s", err->origin, colon, rd_err_word(err->code), place,
+                 err->text);
+    return dst;
+}
+
+const char *rd_err_word(enum rd_err_code code)
+{
+    return (unsigned)code < RD_ERR_COUNT ? words[code] : "unknown";
+}
+
+int rd_err_exit_status(enum rd_err_code code)
+{
+    return (unsigned)code < RD_ERR_COUNT ? exit_statuses[code] : 1;
+}

@@ -1,0 +1,52 @@
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static struct rd_mem_hooks hooks;
+
+/* malloc(0) may answer NULL, which here means that memory is short. */
+static size_t at_least_one(size_t size)
+{
+    return size > 0 ? size : 1;
+}
+
+void *rd_alloc(size_t size)
+{
+    size = at_least_one(size);
+    return hooks.alloc != NULL ? hooks.alloc(hooks.ctx, size) : malloc(size);
+}
+
+void *rd_calloc(size_t n, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(n, size, &total))
+        return NULL;
+    total = at_least_one(total);
+    if (hooks.alloc == NULL)
+        return calloc(1, total);
+    void *ptr = hooks.alloc(hooks.ctx, total);
+    if (ptr != NULL)
+        memset(ptr, 0, total);
+    return ptr;
+}
+
+void *rd_realloc(void *ptr, size_t size)
+{
+    size = at_least_one(size);
+    return hooks.realloc != NULL ? hooks.realloc(hooks.ctx, ptr, size) : realloc(ptr, size);
+}
+
+void rd_free(void *ptr)
+{
+    if (ptr == NULL)
+        return;
+    if (hooks.free != NULL)
+        hooks.free(hooks.ctx, ptr);
+    else
+        free(ptr);
+}
+
+void rd_mem_set_hooks(const struct rd_mem_hooks *new_hooks)
+{
+    hooks = new_hooks != NULL ? *new_hooks : (struct rd_mem_hooks){0};
+}

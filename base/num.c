@@ -1,0 +1,194 @@
+#include "base/num.h"
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* No program writes a double in more characters: printf("%f") of the largest takes 316. */
+enum { F64_TEXT_MAX = 512 };
+
+size_t rd_num_put_u64(char *dst, uint64_t v)
+{
+    static const char pairs[] = "0001020304050607080910111213141516171819"
+                                "2021222324252627282930313233343536373839"
+                                "4041424344454647484950515253545556575859"
+                                "6061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    char text[RD_NUM_I64_MAX];
+    size_t at = sizeof text;
+    while (v >= 100) {
+        at -= 2;
+        memcpy(text + at, pairs + v % 100 * 2, 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        at -= 2;
+        memcpy(text + at, pairs + v * 2, 2);
+    } else {
+        text[--at] = (char)('0' + v);
+    }
+    memcpy(dst, text + at, sizeof text - at);
+    return sizeof text - at;
+}
+
+size_t rd_num_put_i64(char *dst, int64_t v)
+{
+    if (v >= 0)
+        return rd_num_put_u64(dst, (uint64_t)v);
+    dst[0] = '-';
+    return 1 + rd_num_put_u64(dst + 1, 0 - (uint64_t)v);
+}
+
+/* Decimal digits only, at least one. */
+static bool get_digits(struct rd_slice text, uint64_t *ret)
+{
+    uint64_t v = 0;
+    if (text.len == 0)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned digit = (unsigned)text.ptr[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v))
+            return false;
+    }
+    *ret = v;
+    return true;
+}
+
+bool rd_num_get_u64(struct rd_slice text, uint64_t *ret)
+{
+    if (text.len > 1 && text.ptr[0] == '0')
+        return false;
+    return get_digits(text, ret);
+}
+
+bool rd_num_get_i64(struct rd_slice text, int64_t *ret)
+{
+    uint64_t v;
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    if (negative)
+        text = rd_slice(text.ptr + 1, text.len - 1);
+    if (!rd_num_get_u64(text, &v))
+        return false;
+    if (negative ? v == 0 || v > (uint64_t)INT64_MAX + 1 : v > INT64_MAX)
+        return false;
+    *ret = (int64_t)(negative ? 0 - v : v);
+    return true;
+}
+
+static locale_t c_locale;
+
+/* newlocale() of "C" hands out a constant of glibc and cannot fail. */
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+static locale_t get_c_locale(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_c_locale);
+    return c_locale;
+}
+
+/* Three attempts find the shortest form of a normal number: %g drops trailing zeros, and every
+ * decimal of at most 15 digits survives a normal double. Denormals have fewer digits. */
+static size_t put_shortest(char *dst, double v)
+{
+    char text[RD_NUM_F64_MAX + 1];
+    int len = 0;
+    locale_t c = get_c_locale();
+    locale_t old = uselocale(c);
+    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+        len = snprintf(text, sizeof text, "%.*g", digits, v);
+        if (digits == 17 || strtod_l(text, NULL, c) == v)
+            break;
+    }
+    uselocale(old);
+    memcpy(dst, text, (size_t)len);
+    return (size_t)len;
+}
+
+static size_t put_word(char *dst, const char *word)
+{
+    size_t len = strlen(word);
+    memcpy(dst, word, len);
+    return len;
+}
+
+size_t rd_num_put_f64(char *dst, double v)
+{
+    const double exact = 9007199254740992.0; /* 2^53 */
+    if (v > -exact && v < exact) {
+        int64_t i = (int64_t)v;
+        if (i != 0 && (double)i == v)
+            return rd_num_put_i64(dst, i);
+    }
+    if (isnan(v))
+        return put_word(dst, "nan");
+    if (isinf(v))
+        return put_word(dst, v < 0 ? "-inf" : "inf");
+    if (fpclassify(v) == FP_ZERO)
+        return put_word(dst, signbit(v) ? "-0" : "0");
+    return put_shortest(dst, v);
+}
+
+bool rd_num_get_f64(struct rd_slice text, double *ret)
+{
+    char copy[F64_TEXT_MAX + 1];
+    if (text.len == 0 || text.len > F64_TEXT_MAX)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        /* No blanks, and no form of a number that contains an x or a parenthesis. */
+        uint8_t byte = text.ptr[i];
+        if (byte <= ' ' || byte == 'x' || byte == 'X' || byte == '(')
+            return false;
+    }
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+
+    char *end;
+    int saved = errno;
+    errno = 0;
+    double v = strtod_l(copy, &end, get_c_locale());
+    bool out_of_range = errno == ERANGE && (isinf(v) || fpclassify(v) == FP_ZERO);
+    errno = saved;
+    if (end != copy + text.len || out_of_range)
+        return false;
+    *ret = v;
+    return true;
+}
+
+bool rd_num_get_size(struct rd_slice text, uint64_t *ret)
+{
+    static const struct {
+        char name[4];
+        unsigned kilo, power;
+    } units[] = {
+        {"", 1000, 0},    {"b", 1000, 0},  {"k", 1000, 1},   {"kb", 1024, 1},  {"kib", 1024, 1},
+        {"m", 1000, 2},   {"mb", 1024, 2}, {"mib", 1024, 2}, {"g", 1000, 3},   {"gb", 1024, 3},
+        {"gib", 1024, 3}, {"t", 1000, 4},  {"tb", 1024, 4},  {"tib", 1024, 4},
+    };
+    size_t n_digits = 0;
+    while (n_digits < text.len && text.ptr[n_digits] >= '0' && text.ptr[n_digits] <= '9')
+        n_digits++;
+    uint64_t v;
+    size_t n_unit = text.len - n_digits;
+    if (!get_digits(rd_slice(text.ptr, n_digits), &v))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strlen(units[i].name) != n_unit ||
+            strncasecmp((const char *)text.ptr + n_digits, units[i].name, n_unit) != 0)
+            continue;
+        for (unsigned p = 0; p < units[i].power; p++)
+            if (__builtin_mul_overflow(v, units[i].kilo, &v))
+                return false;
+        *ret = v;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,305 @@
+#include "base/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* Temporary files in use, where a signal handler can find them. A slot's fields change only while
+ * its state is SLOT_BUSY. */
+enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_USED };
+
+enum { N_SLOTS = 256, NAME_KEPT = 200 };
+
+struct slot {
+    atomic_int state;
+    pid_t owner; /* a child after fork() has no business with its parent's files */
+    int dir;
+    char name[NAME_MAX + 1];
+};
+
+static struct slot slots[N_SLOTS];
+
+struct file {
+    int fd;
+    bool own;
+    bool no_sync;
+    /* Only of a file that appears under its name when it is closed: */
+    bool replace;
+    int dir;
+    struct slot *slot;
+    char name[NAME_MAX + 1];
+};
+
+static bool wait_writable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
+static bool file_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct file *file = impl;
+    while (len > 0) {
+        ssize_t n = write(file->fd, ptr, len);
+        if (n >= 0) {
+            ptr += n;
+            len -= (size_t)n;
+        } else if (errno != EINTR && !(errno == EAGAIN && wait_writable(file->fd))) {
+            return rd_err_sys(err, errno, "cannot write");
+        }
+    }
+    return true;
+}
+
+/* Pipes, terminals and some file systems' folders have nothing to make durable. */
+static bool sync_fd(int fd, const char *what, struct rd_err *err)
+{
+    int rc;
+    do {
+        rc = fsync(fd);
+    } while (rc != 0 && errno == EINTR);
+    if (rc != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+        return rd_err_sys(err, errno, "cannot sync %s", what);
+    return true;
+}
+
+static bool file_sync(void *impl, struct rd_err *err)
+{
+    struct file *file = impl;
+    return file->no_sync || sync_fd(file->fd, "file", err);
+}
+
+static bool close_fd(struct file *file, struct rd_err *err)
+{
+    /* After EINTR Linux has closed the descriptor all the same. */
+    int rc = file->own ? close(file->fd) : 0;
+    file->own = false;
+    if (rc != 0 && errno != EINTR)
+        return rd_err_sys(err, errno, "cannot close");
+    return true;
+}
+
+static bool stream_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct file *file = impl;
+    (void)commit;
+    bool ok = close_fd(file, err);
+    rd_free(file);
+    return ok;
+}
+
+static const struct rd_sink_ops stream_ops = {file_write, file_sync, stream_close};
+
+bool rd_sink_open_fd(struct rd_sink **ret, int fd, bool own, const struct rd_sink_opts *opts,
+                     struct rd_err *err)
+{
+    struct file *file = rd_calloc(1, sizeof *file);
+    if (file == NULL) {
+        if (own)
+            close(fd);
+        rd_err_nomem(err, sizeof *file);
+        rd_err_origin(err, opts != NULL ? opts->origin : NULL);
+        return false;
+    }
+    file->fd = fd;
+    file->own = own;
+    file->no_sync = opts != NULL && opts->no_sync;
+    return rd_sink_new(ret, &stream_ops, file, opts, err);
+}
+
+static struct slot *take_slot(int dir)
+{
+    for (size_t i = 0; i < N_SLOTS; i++) {
+        int expected = SLOT_FREE;
+        if (!atomic_compare_exchange_strong(&slots[i].state, &expected, SLOT_BUSY))
+            continue;
+        slots[i].dir = dir;
+        slots[i].owner = getpid();
+        return &slots[i];
+    }
+    return NULL;
+}
+
+static void release_slot(struct slot *slot)
+{
+    if (slot != NULL)
+        atomic_store(&slot->state, SLOT_FREE);
+}
+
+void rd_sink_unlink_all(void)
+{
+    int saved = errno;
+    pid_t self = getpid();
+    for (size_t i = 0; i < N_SLOTS; i++)
+        if (atomic_load(&slots[i].state) == SLOT_USED && slots[i].owner == self)
+            unlinkat(slots[i].dir, slots[i].name, 0);
+    errno = saved;
+}
+
+/* Creates the temporary file. Its name is in the table before the file exists, so that no signal
+ * can fall between the two. */
+static bool create_temp(struct file *file, const struct rd_sink_opts *opts, struct rd_err *err)
+{
+    static atomic_uint counter;
+    int sys;
+    file->slot = take_slot(file->dir);
+    if (file->slot == NULL)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d files to write at a time",
+                          N_SLOTS);
+    do {
+        atomic_store(&file->slot->state, SLOT_BUSY);
+        snprintf(file->slot->name, sizeof file->slot->name, ".%.*s.redoubt-%ld-%u.tmp", NAME_KEPT,
+                 file->name, (long)getpid(), atomic_fetch_add(&counter, 1));
+        atomic_store(&file->slot->state, SLOT_USED);
+        file->fd = openat(file->dir, file->slot->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                          opts->mode != 0 ? opts->mode & 0777 : 0644);
+        sys = errno;
+    } while (file->fd < 0 && (sys == EEXIST || sys == EINTR));
+    if (file->fd < 0)
+        return rd_err_sys(err, sys, "cannot create");
+    file->own = true;
+    if (opts->mode != 0 && fchmod(file->fd, opts->mode & 07777) != 0)
+        return rd_err_sys(err, errno, "cannot set the permissions");
+    return true;
+}
+
+static bool refuse_existing(struct rd_err *err)
+{
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
+}
+
+/* For file systems without RENAME_NOREPLACE. */
+static bool give_name_by_link(struct file *file, struct rd_err *err)
+{
+    if (linkat(file->dir, file->slot->name, file->dir, file->name, 0) != 0)
+        return errno == EEXIST ? refuse_existing(err)
+                               : rd_err_sys(err, errno, "cannot give the file its name");
+    unlinkat(file->dir, file->slot->name, 0);
+    return true;
+}
+
+static bool give_name(struct file *file, struct rd_err *err)
+{
+    unsigned flags = file->replace ? 0 : RENAME_NOREPLACE;
+    if (renameat2(file->dir, file->slot->name, file->dir, file->name, flags) == 0)
+        return true;
+    if (flags != 0 && errno == EEXIST)
+        return refuse_existing(err);
+    if (flags != 0 && (errno == EINVAL || errno == ENOSYS))
+        return give_name_by_link(file, err);
+    return rd_err_sys(err, errno, "cannot give the file its name");
+}
+
+/* Removes the temporary file unless it has got its name, and frees everything. */
+static void file_free(struct file *file, bool named)
+{
+    if (file->own)
+        close(file->fd);
+    if (file->slot != NULL && !named)
+        unlinkat(file->dir, file->slot->name, 0);
+    release_slot(file->slot);
+    close(file->dir);
+    rd_free(file);
+}
+
+static bool file_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct file *file = impl;
+    bool named = commit && file_sync(file, err) && close_fd(file, err) && give_name(file, err);
+    bool ok = named && (file->no_sync || sync_fd(file->dir, "folder", err));
+    file_free(file, named);
+    return ok;
+}
+
+static const struct rd_sink_ops file_ops = {file_write, file_sync, file_close};
+
+/* Splits a path into an open folder and a name in it. */
+static bool open_folder(struct file *file, const char *path, struct rd_err *err)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    if (len >= sizeof folder || strlen(name) >= sizeof file->name)
+        return rd_err_sys(err, ENAMETOOLONG, "cannot create");
+    if (name[0] == '\0')
+        return rd_err_sys(err, path[0] == '\0' ? ENOENT : EISDIR, "cannot create");
+    memcpy(folder, len > 0 ? path : ".", len > 0 ? len : 1);
+    folder[len > 0 ? len : 1] = '\0';
+    memcpy(file->name, name, strlen(name) + 1);
+    file->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->dir < 0)
+        return rd_err_sys(err, errno, "cannot open the folder");
+    return true;
+}
+
+static bool open_atomic(struct rd_sink **ret, const char *path, const struct rd_sink_opts *opts,
+                        struct rd_err *err)
+{
+    struct file *file = rd_calloc(1, sizeof *file);
+    if (file == NULL)
+        return rd_err_nomem(err, sizeof *file);
+    file->fd = -1;
+    file->replace = opts->replace;
+    file->no_sync = opts->no_sync;
+    if (!open_folder(file, path, err)) {
+        rd_free(file);
+        return false;
+    }
+    if (!create_temp(file, opts, err)) {
+        file_free(file, file->fd < 0);
+        return false;
+    }
+    return rd_sink_new(ret, &file_ops, file, opts, err);
+}
+
+static bool open_direct(struct rd_sink **ret, const char *path, const struct rd_sink_opts *opts,
+                        struct rd_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return rd_err_sys(err, errno, "cannot open");
+    return rd_sink_open_fd(ret, fd, true, opts, err);
+}
+
+/* Decides how a path is written; `resolved` has PATH_MAX bytes. */
+static bool open_path(struct rd_sink **ret, const char *path, char *resolved,
+                      const struct rd_sink_opts *opts, struct rd_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? rd_err_sys(err, EISDIR, "cannot create")
+                                   : open_direct(ret, path, opts, err);
+    bool exists = lstat(path, &st) == 0;
+    if (exists && !opts->replace)
+        return refuse_existing(err);
+    if (exists && S_ISLNK(st.st_mode)) {
+        if (realpath(path, resolved) == NULL)
+            return rd_err_sys(err, errno, "cannot follow the symbolic link");
+        path = resolved;
+    }
+    return open_atomic(ret, path, opts, err);
+}
+
+bool rd_sink_open_file(struct rd_sink **ret, const char *path, const struct rd_sink_opts *opts,
+                       struct rd_err *err)
+{
+    struct rd_sink_opts named = opts != NULL ? *opts : (struct rd_sink_opts){0};
+    char resolved[PATH_MAX];
+    bool is_stdout = strcmp(path, "-") == 0;
+    if (named.origin == NULL)
+        named.origin = is_stdout ? "standard output" : path;
+    bool ok = is_stdout ? rd_sink_open_fd(ret, STDOUT_FILENO, false, &named, err)
+                        : open_path(ret, path, resolved, &named, err);
+    if (!ok)
+        rd_err_origin(err, named.origin);
+    return ok;
+}

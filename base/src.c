@@ -1,0 +1,360 @@
+#include "base/src.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/crc64.h"
+#include "base/mem.h"
+
+/* Takes what was consumed since the last time into the checksum. */
+static void settle_sum(struct rd_src *src)
+{
+    if (src->sum && src->cur > src->summed)
+        src->crc = rd_crc64(src->crc, src->summed, (size_t)(src->cur - src->summed));
+    src->summed = src->cur;
+}
+
+static struct rd_src *new_bare(const struct rd_src_ops *ops, void *impl,
+                               const struct rd_src_opts *opts)
+{
+    struct rd_src *src = rd_calloc(1, sizeof *src);
+    if (src == NULL)
+        return NULL;
+    src->ops = ops;
+    src->impl = impl;
+    src->size = opts != NULL && opts->size != 0 ? opts->size : RD_NO_OFFSET;
+    if (opts != NULL && opts->origin != NULL)
+        snprintf(src->origin, sizeof src->origin, "%s", opts->origin);
+    return src;
+}
+
+static size_t window_of(const struct rd_src_opts *opts)
+{
+    if (opts == NULL || opts->window == 0)
+        return RD_SRC_WINDOW;
+    return opts->window < RD_SRC_WINDOW_MIN ? RD_SRC_WINDOW_MIN : opts->window;
+}
+
+static bool nomem(size_t size, const struct rd_src_opts *opts, struct rd_err *err)
+{
+    rd_err_nomem(err, size);
+    rd_err_origin(err, opts != NULL ? opts->origin : NULL);
+    return false;
+}
+
+/* A source whose window has room for cap bytes and is allocated for `size` of them now. */
+static bool new_buffered(struct rd_src **ret, const struct rd_src_ops *ops, void *impl, size_t cap,
+                         size_t size, const struct rd_src_opts *opts, struct rd_err *err)
+{
+    struct rd_src *src = new_bare(ops, impl, opts);
+    uint8_t *buf = rd_alloc(size);
+    if (src == NULL || buf == NULL) {
+        rd_free(src);
+        rd_free(buf);
+        if (ops->close != NULL)
+            ops->close(impl);
+        return nomem(size, opts, err);
+    }
+    src->buf = buf;
+    src->cap = cap;
+    src->cur = src->end = src->summed = buf;
+    *ret = src;
+    return true;
+}
+
+bool rd_src_new(struct rd_src **ret, const struct rd_src_ops *ops, void *impl,
+                const struct rd_src_opts *opts, struct rd_err *err)
+{
+    size_t cap = window_of(opts);
+    return new_buffered(ret, ops, impl, cap, cap, opts, err);
+}
+
+bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes, const struct rd_src_opts *opts,
+                        struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {0};
+    static const uint8_t nothing[1]; /* a place to point at when there are no bytes */
+    struct rd_src *src = new_bare(&ops, NULL, opts);
+    if (src == NULL)
+        return nomem(sizeof *src, opts, err);
+    src->cur = src->summed = bytes.len > 0 ? bytes.ptr : nothing;
+    src->end = src->cur + bytes.len;
+    src->end_off = bytes.len;
+    src->cap = bytes.len;
+    src->size = bytes.len;
+    src->ended = true;
+    *ret = src;
+    return true;
+}
+
+void rd_src_close(struct rd_src *src)
+{
+    if (src == NULL)
+        return;
+    if (src->ops->close != NULL)
+        src->ops->close(src->impl);
+    rd_free(src->buf);
+    rd_free(src);
+}
+
+/* Moves what is not consumed to the front of the window. */
+static void slide(struct rd_src *src)
+{
+    size_t have = rd_src_avail(src);
+    settle_sum(src);
+    if (have > 0 && src->cur != src->buf)
+        memmove(src->buf, src->cur, have);
+    src->cur = src->summed = src->buf;
+    src->end = src->buf + have;
+}
+
+static enum rd_src_status fail(struct rd_src *src)
+{
+    if (src->err.code == RD_ERR_OK)
+        rd_err_set(&src->err, RD_ERR_IO, RD_NO_OFFSET, "cannot read");
+    if (src->err.code == RD_ERR_IO && src->err.offset == RD_NO_OFFSET)
+        src->err.offset = src->end_off;
+    rd_err_origin(&src->err, src->origin);
+    src->failed = true;
+    return RD_SRC_FAIL;
+}
+
+/* One read to the end of the window. */
+static enum rd_src_status read_once(struct rd_src *src)
+{
+    size_t have = rd_src_avail(src);
+    size_t got = 0;
+    enum rd_src_status status =
+        src->ops->read(src->impl, src->buf + have, src->cap - have, &got, &src->err);
+    if (status == RD_SRC_OK) {
+        assert(got > 0 && got <= src->cap - have);
+        src->end += got;
+        src->end_off += got;
+    } else if (status == RD_SRC_END) {
+        src->ended = true;
+    }
+    return status;
+}
+
+enum rd_src_status rd_src_fill(struct rd_src *src, size_t n, struct rd_slice *ret)
+{
+    enum rd_src_status status = RD_SRC_OK;
+    if (src->failed)
+        return RD_SRC_FAIL;
+    if (src->buf != NULL && n > src->cap) {
+        rd_err_set(&src->err, RD_ERR_LIMIT, rd_src_offset(src),
+                   "%zu bytes in one piece do not fit the window of %zu", n, src->cap);
+        return fail(src);
+    }
+    if (!src->ended)
+        slide(src);
+    while (status == RD_SRC_OK && rd_src_avail(src) < n)
+        status = src->ended ? RD_SRC_END : read_once(src);
+    if (status == RD_SRC_FAIL)
+        return fail(src);
+    *ret = rd_slice(src->cur, rd_src_avail(src));
+    return status;
+}
+
+void rd_src_sum_begin(struct rd_src *src, uint64_t crc)
+{
+    src->crc = crc;
+    src->summed = src->cur;
+    src->sum = true;
+}
+
+void rd_src_sum_stop(struct rd_src *src)
+{
+    settle_sum(src);
+    src->sum = false;
+}
+
+uint64_t rd_src_sum(struct rd_src *src)
+{
+    settle_sum(src);
+    return src->crc;
+}
+
+bool rd_src_can_seek(const struct rd_src *src)
+{
+    return src->buf == NULL || src->ops->seek != NULL;
+}
+
+/* Makes the byte at `offset` the next one; false when it is not in the window. */
+static bool seek_in_window(struct rd_src *src, uint64_t offset)
+{
+    size_t size = src->buf != NULL ? (size_t)(src->end - src->buf) : src->cap;
+    if (offset > src->end_off || src->end_off - offset > size)
+        return false;
+    src->cur = src->summed = src->end - (size_t)(src->end_off - offset);
+    return true;
+}
+
+/* Empties the window and lets the source go to `offset`. */
+static bool seek_outside(struct rd_src *src, uint64_t offset, struct rd_err *err)
+{
+    if (src->buf == NULL)
+        return rd_err_set(err, RD_ERR_USAGE, offset, "cannot go behind the end, byte %zu",
+                          src->cap);
+    if (!src->ops->seek(src->impl, offset, err))
+        return false;
+    src->cur = src->end = src->summed = src->buf;
+    src->end_off = offset;
+    return true;
+}
+
+bool rd_src_seek(struct rd_src *src, uint64_t offset, struct rd_err *err)
+{
+    rd_src_sum_stop(src);
+    if (!rd_src_can_seek(src)) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot seek here");
+        rd_err_origin(err, src->origin);
+        return false;
+    }
+    if (!seek_in_window(src, offset) && !seek_outside(src, offset, err)) {
+        rd_err_origin(err, src->origin);
+        return false;
+    }
+    src->ended = src->buf == NULL;
+    src->failed = false;
+    rd_err_reset(&src->err);
+    return true;
+}
+
+/* A push source: src->cap is the most that the window may grow to. */
+struct push {
+    size_t size; /* allocated */
+};
+
+enum { PUSH_FIRST_SIZE = 4096 };
+
+static enum rd_src_status push_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                    struct rd_err *err)
+{
+    (void)impl, (void)buf, (void)cap, (void)ret_len, (void)err;
+    return RD_SRC_MORE;
+}
+
+static const struct rd_src_ops push_ops = {.read = push_read, .close = rd_free};
+
+bool rd_src_open_push(struct rd_src **ret, const struct rd_src_opts *opts, struct rd_err *err)
+{
+    size_t cap = window_of(opts);
+    struct push *push = rd_alloc(sizeof *push);
+    if (push == NULL)
+        return nomem(sizeof *push, opts, err);
+    push->size = cap < PUSH_FIRST_SIZE ? cap : PUSH_FIRST_SIZE;
+    return new_buffered(ret, &push_ops, push, cap, push->size, opts, err);
+}
+
+static bool push_grow(struct rd_src *src, size_t need)
+{
+    struct push *push = src->impl;
+    if (need <= push->size)
+        return true;
+    size_t size = push->size > src->cap / 2 ? src->cap : push->size * 2;
+    if (size < need)
+        size = need;
+    size_t have = rd_src_avail(src);
+    uint8_t *buf = rd_realloc(src->buf, size);
+    if (buf == NULL) {
+        rd_err_nomem(&src->err, size);
+        fail(src);
+        return false;
+    }
+    push->size = size;
+    src->buf = buf;
+    src->cur = src->summed = buf;
+    src->end = buf + have;
+    return true;
+}
+
+size_t rd_src_push_room(const struct rd_src *src)
+{
+    if (src->ops != &push_ops || src->ended || src->failed)
+        return 0;
+    return src->cap - rd_src_avail(src);
+}
+
+bool rd_src_push(struct rd_src *src, struct rd_slice bytes)
+{
+    if (bytes.len == 0)
+        return true;
+    if (bytes.len > rd_src_push_room(src))
+        return false;
+    size_t have = rd_src_avail(src);
+    slide(src);
+    if (!push_grow(src, have + bytes.len))
+        return false;
+    memcpy(src->buf + have, bytes.ptr, bytes.len);
+    src->end += bytes.len;
+    src->end_off += bytes.len;
+    return true;
+}
+
+void rd_src_push_end(struct rd_src *src)
+{
+    src->ended = true;
+}
+
+struct trickle {
+    struct rd_src *inner;
+    size_t n;
+};
+
+static enum rd_src_status trickle_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                       struct rd_err *err)
+{
+    struct trickle *trickle = impl;
+    struct rd_slice s;
+    enum rd_src_status status = rd_src_need(trickle->inner, 1, &s);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(trickle->inner));
+    if (status != RD_SRC_OK)
+        return status;
+    size_t n = trickle->n < cap ? trickle->n : cap;
+    if (n > s.len)
+        n = s.len;
+    memcpy(buf, s.ptr, n);
+    rd_src_consume(trickle->inner, n);
+    *ret_len = n;
+    return RD_SRC_OK;
+}
+
+static bool trickle_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct trickle *trickle = impl;
+    return rd_src_seek(trickle->inner, offset, err);
+}
+
+static void trickle_close(void *impl)
+{
+    struct trickle *trickle = impl;
+    rd_src_close(trickle->inner);
+    rd_free(trickle);
+}
+
+bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
+                         const struct rd_src_opts *opts, struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {trickle_read, NULL, trickle_close};
+    static const struct rd_src_ops seekable_ops = {trickle_read, trickle_seek, trickle_close};
+    struct rd_src_opts own = opts != NULL ? *opts : (struct rd_src_opts){0};
+    if (own.origin == NULL)
+        own.origin = inner->origin;
+    if (own.size == 0)
+        own.size = inner->size;
+    struct trickle *trickle = rd_alloc(sizeof *trickle);
+    if (trickle == NULL) {
+        nomem(sizeof *trickle, &own, err);
+        rd_src_close(inner);
+        return false;
+    }
+    trickle->inner = inner;
+    trickle->n = n > 0 ? n : 1;
+    /* The inner source is closed when this fails, and own.origin may lie in it. */
+    char origin[RD_ERR_TEXT_MAX];
+    snprintf(origin, sizeof origin, "%s", own.origin);
+    own.origin = origin;
+    return rd_src_new(ret, rd_src_can_seek(inner) ? &seekable_ops : &ops, trickle, &own, err);
+}

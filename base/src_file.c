@@ -1,0 +1,189 @@
+#include "base/src.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct file {
+    int fd;
+    bool own;
+    uint64_t base; /* where fd stood when it was opened: offset 0 of the stream */
+};
+
+static enum rd_src_status file_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                    struct rd_err *err)
+{
+    struct file *file = impl;
+    ssize_t n;
+    do {
+        n = read(file->fd, buf, cap);
+    } while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        *ret_len = (size_t)n;
+        return RD_SRC_OK;
+    }
+    if (n == 0)
+        return RD_SRC_END;
+    if (errno == EAGAIN)
+        return RD_SRC_MORE;
+    rd_err_sys(err, errno, "cannot read");
+    return RD_SRC_FAIL;
+}
+
+static bool file_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct file *file = impl;
+    if (offset > INT64_MAX - file->base)
+        return rd_err_sys(err, EOVERFLOW, "cannot seek");
+    if (lseek(file->fd, (off_t)(file->base + offset), SEEK_SET) < 0)
+        return rd_err_sys(err, errno, "cannot seek");
+    return true;
+}
+
+static void file_close(void *impl)
+{
+    struct file *file = impl;
+    if (file->own)
+        close(file->fd);
+    rd_free(file);
+}
+
+static const struct rd_src_ops stream_ops = {file_read, NULL, file_close};
+static const struct rd_src_ops file_ops = {file_read, file_seek, file_close};
+
+/* Learns what fd is. A regular file has a size and can be sought in. */
+static const struct rd_src_ops *look_at(struct file *file, struct rd_src_opts *opts)
+{
+    struct stat st;
+    off_t base = lseek(file->fd, 0, SEEK_CUR);
+    if (base < 0 || fstat(file->fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+        return &stream_ops;
+    file->base = (uint64_t)base;
+    if (S_ISREG(st.st_mode)) {
+        if (opts->size == 0 && st.st_size >= base)
+            opts->size = (uint64_t)(st.st_size - base);
+        posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    return &file_ops;
+}
+
+bool rd_src_open_fd(struct rd_src **ret, int fd, bool own, const struct rd_src_opts *opts,
+                    struct rd_err *err)
+{
+    struct rd_src_opts known = opts != NULL ? *opts : (struct rd_src_opts){0};
+    struct file *file = rd_alloc(sizeof *file);
+    if (file == NULL) {
+        if (own)
+            close(fd);
+        rd_err_nomem(err, sizeof *file);
+        rd_err_origin(err, known.origin);
+        return false;
+    }
+    *file = (struct file){.fd = fd, .own = own};
+    const struct rd_src_ops *ops = look_at(file, &known);
+    return rd_src_new(ret, ops, file, &known, err);
+}
+
+/* Opens a path for reading. A folder can be opened but not read: that is told at once. */
+static bool open_path(int *ret, const char *path, struct rd_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int sys = fd < 0 ? errno : 0;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(fd);
+        sys = EISDIR;
+    }
+    if (sys != 0)
+        return rd_err_sys(err, sys, "cannot open");
+    *ret = fd;
+    return true;
+}
+
+/* The file descriptor of a path and the options with a name for it. */
+static bool open_named(int *ret_fd, bool *ret_own, const char *path, struct rd_src_opts *opts,
+                       struct rd_err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = STDIN_FILENO;
+    if (opts->origin == NULL)
+        opts->origin = is_stdin ? "standard input" : path;
+    if (!is_stdin && !open_path(&fd, path, err)) {
+        rd_err_origin(err, opts->origin);
+        return false;
+    }
+    *ret_fd = fd;
+    *ret_own = !is_stdin;
+    return true;
+}
+
+bool rd_src_open_file(struct rd_src **ret, const char *path, const struct rd_src_opts *opts,
+                      struct rd_err *err)
+{
+    struct rd_src_opts named = opts != NULL ? *opts : (struct rd_src_opts){0};
+    int fd;
+    bool own;
+    return open_named(&fd, &own, path, &named, err) && rd_src_open_fd(ret, fd, own, &named, err);
+}
+
+struct map {
+    void *ptr;
+    size_t len;
+};
+
+static void map_close(void *impl)
+{
+    struct map *map = impl;
+    munmap(map->ptr, map->len);
+    rd_free(map);
+}
+
+static const struct rd_src_ops map_ops = {.close = map_close};
+
+/* Makes a memory source of a mapping that it unmaps when it is closed. */
+static bool open_mapping(struct rd_src **ret, struct map mapping, const struct rd_src_opts *opts,
+                         struct rd_err *err)
+{
+    struct rd_src *src = NULL;
+    struct map *map = rd_alloc(sizeof *map);
+    if (map == NULL) {
+        rd_err_nomem(err, sizeof *map);
+        rd_err_origin(err, opts->origin);
+    }
+    if (map == NULL || !rd_src_open_memory(&src, rd_slice(mapping.ptr, mapping.len), opts, err)) {
+        rd_free(map);
+        munmap(mapping.ptr, mapping.len);
+        return false;
+    }
+    *map = mapping;
+    src->ops = &map_ops;
+    src->impl = map;
+    *ret = src;
+    return true;
+}
+
+bool rd_src_open_map(struct rd_src **ret, const char *path, const struct rd_src_opts *opts,
+                     struct rd_err *err)
+{
+    struct rd_src_opts named = opts != NULL ? *opts : (struct rd_src_opts){0};
+    struct stat st;
+    int fd;
+    bool own;
+    if (!open_named(&fd, &own, path, &named, err))
+        return false;
+    /* A file that says it is empty may still have contents (/proc). */
+    if (!own || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return rd_src_open_fd(ret, fd, own, &named, err);
+
+    struct map map = {.len = (size_t)st.st_size};
+    map.ptr = mmap(NULL, map.len, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map.ptr == MAP_FAILED)
+        return rd_src_open_fd(ret, fd, own, &named, err);
+    close(fd);
+    madvise(map.ptr, map.len, MADV_SEQUENTIAL);
+    return open_mapping(ret, map, &named, err);
+}
