@@ -1,0 +1,64 @@
+/* digest.h - SHA-1, SHA-256 and SHA-512, computed by OpenSSL.
+ *
+ *     struct rd_digest *digest;
+ *     uint8_t sum[RD_DIGEST_MAX];
+ *     char hex[RD_DIGEST_HEX];
+ *     if (!rd_digest_new(&digest, RD_DIGEST_SHA256, &err))
+ *         ...
+ *     ok = rd_digest_update(digest, bytes, len, &err) && ... && rd_digest_end(digest, sum, &err);
+ *     rd_digest_free(digest);
+ *     rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
+ *
+ * OpenSSL keeps the state of a digest in memory of its own, some hundred bytes, which does not pass
+ * base/mem.h. Errors are RD_ERR_MEMORY, and RD_ERR_UNSUPPORTED where the system's configuration of
+ * OpenSSL forbids the digest.
+ */
+#ifndef BASE_DIGEST_H
+#define BASE_DIGEST_H
+
+#include "base/api.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+/* name, bytes of the digest, name in a checksum list */
+#define RD_DIGEST_KINDS(X)                                                                         \
+    X(SHA1, 20, "SHA1")                                                                            \
+    X(SHA256, 32, "SHA256")                                                                        \
+    X(SHA512, 64, "SHA512")
+
+enum rd_digest_kind {
+#define X(name, size, word) RD_DIGEST_##name,
+    RD_DIGEST_KINDS(X)
+#undef X
+        RD_DIGEST_COUNT
+};
+
+enum { RD_DIGEST_MAX = 64, RD_DIGEST_HEX = 2 * RD_DIGEST_MAX + 1 };
+
+struct rd_digest;
+
+RD_API bool rd_digest_new(struct rd_digest **ret, enum rd_digest_kind kind, struct rd_err *err);
+RD_API bool rd_digest_update(struct rd_digest *digest, const void *ptr, size_t len,
+                             struct rd_err *err);
+
+/* Writes rd_digest_size() bytes and begins anew: the next update belongs to another message. */
+RD_API bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err);
+
+/* NULL is allowed. */
+RD_API void rd_digest_free(struct rd_digest *digest);
+
+/* All four steps at once. */
+RD_API bool rd_digest_of(enum rd_digest_kind kind, struct rd_slice bytes, uint8_t *ret,
+                         struct rd_err *err);
+
+/* Bytes of a digest, and the name of its kind in capitals ("SHA256"). */
+RD_API size_t rd_digest_size(enum rd_digest_kind kind);
+RD_API const char *rd_digest_name(enum rd_digest_kind kind);
+
+/* Writes two lower-case digits a byte and a terminator: 2 * bytes.len + 1 bytes. Returns dst. */
+RD_API char *rd_digest_hex(char *dst, struct rd_slice bytes);
+
+/* Reads exactly size bytes from 2 * size digits of either case. */
+RD_API bool rd_digest_get_hex(struct rd_slice text, uint8_t *ret, size_t size);
+
+#endif
