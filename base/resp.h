@@ -1,0 +1,186 @@
+/* resp.h - the protocol of Redis and Valkey: commands and replies, RESP2 and RESP3.
+ *
+ * A log of commands (an AOF) and a replication stream are streams of struct resp_command:
+ *
+ *     struct rd_resp_reader *reader;
+ *     struct resp_command cmd;
+ *     if (!rd_resp_reader_new(&reader, src, NULL, &err))
+ *         ...
+ *     for (;;)
+ *         switch (rd_resp_reader_next(reader, &cmd)) {
+ *         case RESP_COMMAND: use(cmd.argv[0] .. cmd.argv[cmd.argc - 1]); break;
+ *         case RESP_MORE:    come back when the peer has sent more (push sources only)
+ *         case RESP_END:     the input ends between two commands
+ *         case RESP_FAIL:    rd_resp_reader_err(reader) says why
+ *         }
+ *
+ * Multibulk form:  *2 CRLF $3 CRLF GET CRLF $1 CRLF k CRLF      count, then length and bytes of
+ * each Inline form:     GET k CRLF                                    words, quoted as in a shell
+ *
+ * Counts and lengths are canonical decimal numbers, as servers write and accept them: no plus sign,
+ * no leading zeros.
+ *
+ * Memory. A command that fits the window of the source is handed out where it lies there. A longer
+ * one is gathered in a buffer of the reader, which grows as bytes arrive and never by what a length
+ * declares; nor is the array of arguments allocated before all of them are there.
+ */
+#ifndef BASE_RESP_H
+#define BASE_RESP_H
+
+#include "base/api.h"
+#include "base/err.h"
+#include "base/sink.h"
+#include "base/slice.h"
+#include "base/src.h"
+
+enum resp_status { RESP_COMMAND, RESP_NODE = RESP_COMMAND, RESP_MORE, RESP_END, RESP_FAIL };
+
+/* ---- commands ---- */
+
+/* Arguments are borrowed: they live until the next call that takes the reader or its source. argc
+ * is at least 1. */
+struct resp_command {
+    size_t argc;
+    const struct rd_slice *argv;
+    uint64_t offset; /* of the first byte of the command in the source */
+    uint64_t len;    /* bytes it takes there */
+};
+
+enum {
+    RESP_MAX_ARGS = 1024 * 1024,
+    RESP_MAX_BULK = 512 * 1024 * 1024,
+    RESP_MAX_INLINE = 64 * 1024,
+    RESP_MAX_MEMORY = 1024 * 1024 * 1024,
+};
+
+/* A limit of 0 stands for the constant above it is named like. What exceeds a limit is
+ * RD_ERR_LIMIT. */
+struct rd_resp_opts {
+    size_t max_args;   /* arguments of a command */
+    size_t max_bulk;   /* bytes of an argument, or of a string in a reply */
+    size_t max_inline; /* bytes of an inline command, or of a simple string, with its line end */
+    size_t max_memory; /* bytes of one command outside the window of the source, and of its array;
+                        * a buffer that doubles may reserve twice as much */
+    bool client;       /* read as a server reads from a client: inline commands are commands; empty
+                        * lines and counts of 0 and -1 are passed over. Else each is RD_ERR_CORRUPT. */
+};
+
+struct rd_resp_reader;
+
+/* The source is borrowed. Between two commands it stands at the first byte of the second, so that a
+ * caller may look at what comes, take it, or read something else (an AOF's annotations). */
+RD_API bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
+                               const struct rd_resp_opts *opts, struct rd_err *err);
+
+/* The next command; *ret is written on RESP_COMMAND only. RESP_MORE takes nothing from the source,
+ * except of a command that does not fit its window: those bytes the reader keeps.
+ *
+ * Errors, with the offset of the first wrong byte: RD_ERR_CORRUPT (expected '*' or '$', bad count,
+ * bad length, no CRLF behind an argument, unbalanced quotes), RD_ERR_TRUNCATED (at the end of the
+ * input, which lies inside a command), RD_ERR_LIMIT, RD_ERR_MEMORY, or what the source failed with.
+ * They stick. */
+RD_API enum resp_status rd_resp_reader_next(struct rd_resp_reader *reader,
+                                            struct resp_command *ret);
+
+/* Offset of the first byte that is not part of a whole command: after a failure, where a log may be
+ * cut. */
+RD_API uint64_t rd_resp_reader_offset(const struct rd_resp_reader *reader);
+
+RD_API const struct rd_err *rd_resp_reader_err(const struct rd_resp_reader *reader);
+
+/* NULL is allowed. */
+RD_API void rd_resp_reader_free(struct rd_resp_reader *reader);
+
+/* ---- replies ----
+ *
+ * A reply is a tree; the reader gives one node at a time, parents first:
+ *
+ *     do {
+ *         if (rd_resp_reply_next(reader, &node) != RESP_NODE)
+ *             ...
+ *     } while (!node.last);
+ */
+
+/* The first byte of each, and whether it came with RESP3. */
+enum resp_type {
+    RESP_SIMPLE = '+',
+    RESP_ERROR = '-',
+    RESP_INTEGER = ':',
+    RESP_BULK = '$',
+    RESP_ARRAY = '*',
+    RESP_NULL = '_',       /* 3 */
+    RESP_BOOL = '#',       /* 3 */
+    RESP_DOUBLE = ',',     /* 3 */
+    RESP_BIG = '(',        /* 3: an integer of any size, as text */
+    RESP_BULK_ERROR = '!', /* 3 */
+    RESP_VERBATIM = '=',   /* 3: text with a format of three letters */
+    RESP_MAP = '%',        /* 3 */
+    RESP_SET = '~',        /* 3 */
+    RESP_PUSH = '>',       /* 3: not an answer to a command */
+    RESP_ATTRIBUTE = '|',  /* 3: pairs that belong to the value behind them */
+};
+
+enum { RESP_DEPTH = 32, RESP_DEPTH_MAX = 128 };
+
+struct resp_node {
+    enum resp_type type;
+    bool null;            /* a RESP_NULL, and the RESP2 forms $-1 and *-1 */
+    bool last;            /* this node ends the reply */
+    unsigned depth;       /* 0: the reply itself, or an attribute of it */
+    uint64_t n_children;  /* aggregates: nodes that follow one level deeper; twice the pairs */
+    int64_t integer;      /* RESP_INTEGER; RESP_BOOL: 0 or 1 */
+    double number;        /* RESP_DOUBLE */
+    struct rd_slice text; /* strings, errors, numbers as sent; borrowed until the next call */
+    char format[4];       /* RESP_VERBATIM: "txt", "mkd"; text is what follows it */
+    uint64_t offset;      /* of the type byte */
+};
+
+struct rd_resp_reply;
+
+/* The source is borrowed. max_depth: how deep aggregates may lie in each other; 0: RESP_DEPTH; at
+ * most RESP_DEPTH_MAX. Of opts, max_bulk, max_inline and max_memory count. */
+RD_API bool rd_resp_reply_new(struct rd_resp_reply **ret, struct rd_src *src, unsigned max_depth,
+                              const struct rd_resp_opts *opts, struct rd_err *err);
+
+/* The next node, under the same rules as rd_resp_reader_next(). RESP_END: the input ends between
+ * two replies. Strings and aggregates of unknown length ("$?") are RD_ERR_UNSUPPORTED: no server
+ * sends them. */
+RD_API enum resp_status rd_resp_reply_next(struct rd_resp_reply *reader, struct resp_node *ret);
+RD_API const struct rd_err *rd_resp_reply_err(const struct rd_resp_reply *reader);
+
+/* NULL is allowed. */
+RD_API void rd_resp_reply_free(struct rd_resp_reply *reader);
+
+/* ---- writing ----
+ *
+ * Each appends to a sink and returns what rd_sink_write() returns: a caller may write a whole reply
+ * and check once. proto is 2 or 3; what RESP2 lacks is written as servers do: maps as arrays of key
+ * and value, sets and pushes as arrays, doubles and big numbers as bulk strings, booleans as 0
+ * and 1. */
+
+RD_API bool rd_resp_put_command(struct rd_sink *sink, const struct rd_slice *argv, size_t argc);
+
+/* "TYPE NUMBER CRLF": the beginning of a bulk string or aggregate. */
+RD_API bool rd_resp_put_header(struct rd_sink *sink, enum resp_type type, uint64_t n);
+RD_API bool rd_resp_put_bulk(struct rd_sink *sink, struct rd_slice text);
+RD_API bool rd_resp_put_integer(struct rd_sink *sink, int64_t value);
+
+/* A line ends at the first CR or LF, so those are written as blanks. The text of an error begins
+ * with its code: "ERR no such key". */
+RD_API bool rd_resp_put_simple(struct rd_sink *sink, struct rd_slice text);
+RD_API bool rd_resp_put_error(struct rd_sink *sink, struct rd_slice text);
+
+RD_API bool rd_resp_put_array(struct rd_sink *sink, uint64_t n);
+RD_API bool rd_resp_put_map(struct rd_sink *sink, unsigned proto, uint64_t n_pairs);
+RD_API bool rd_resp_put_set(struct rd_sink *sink, unsigned proto, uint64_t n);
+RD_API bool rd_resp_put_push(struct rd_sink *sink, unsigned proto, uint64_t n);
+RD_API bool rd_resp_put_null(struct rd_sink *sink, unsigned proto);
+RD_API bool rd_resp_put_null_array(struct rd_sink *sink, unsigned proto);
+RD_API bool rd_resp_put_bool(struct rd_sink *sink, unsigned proto, bool value);
+RD_API bool rd_resp_put_double(struct rd_sink *sink, unsigned proto, double value);
+RD_API bool rd_resp_put_big(struct rd_sink *sink, unsigned proto, struct rd_slice digits);
+/* format is three letters. */
+RD_API bool rd_resp_put_verbatim(struct rd_sink *sink, unsigned proto, const char *format,
+                                 struct rd_slice text);
+
+#endif
