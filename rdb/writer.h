@@ -18,8 +18,19 @@
  * RD_ERR_USAGE.
  *
  * Memory: a collection that may still become a packed encoding is held until it is too large for
- * one; a list or stream node is held until it is full. A collection whose count is not known in
- * advance is spooled to opts.spool (memory by default).
+ * one; a list or stream node is held until it is full. A table (set, sorted set, hash, or list of
+ * before Redis 7) whose count is known passes through. What must be counted before it can be
+ * written waits in memory in its encoded, possibly compressed form: tables of unknown count, the
+ * nodes of quicklists and streams, the consumers of a group.
+ *
+ * Strings: one that comes in pieces is put together up to 4 MiB, so that it can be compressed; a
+ * longer one is written plain, piece by piece. Entries of streams are always put together; one of
+ * more than 1 GiB is RD_ERR_UNSUPPORTED.
+ *
+ * Packed blobs are copied unread where the target has their type, else taken apart; what is wrong
+ * inside one (a score that is no number) is RD_ERR_CORRUPT then.
+ *
+ * After a failure the writer takes nothing more: each further call fails with the same error.
  */
 #ifndef RDB_WRITER_H
 #define RDB_WRITER_H
@@ -30,13 +41,14 @@
 
 struct rdb_writer_opts {
     enum rdb_dialect dialect;
-    int version;      /* Redis 6 to 12, Valkey 80; 0: the newest of the dialect */
+    int version;      /* Redis 6 to 12, Valkey 80; with verbatim any that is known, for what is
+                         copied; 0: the newest of the dialect */
     bool compress;    /* LZF for strings over 20 bytes, as rdbcompression yes */
     bool no_checksum; /* write 0, as rdbchecksum no */
     bool lossy;       /* leave out what the target cannot hold */
-    bool verbatim;    /* events that carry ev->raw are written as those bytes (as long as the target
-                         has    them), values are copied by the caller: the output is the input, byte
-                         by    byte */
+    bool verbatim;    /* events that carry ev->raw are written as those bytes, the record of a key
+                         so when its value is copied by the caller: the output is the input, byte
+                         by byte */
 };
 
 /* What was left out with opts.lossy. */

@@ -1,0 +1,201 @@
+#include "rdb/write/write.h"
+
+#include "base/endian.h"
+
+/* What follows the nodes of a stream; numbers are lengths where nothing else is said.
+ *
+ *     length  last: ms seq  [first: ms seq  max deleted: ms seq  entries added]  groups
+ *     group      name  last: ms seq  [entries read]  pending  entry*  consumers  consumer*
+ *     entry      id: ms seq (16 bytes, big-endian)  time (8 bytes)  deliveries
+ *     consumer   name  seen (8 bytes)  [active (8 bytes)]  owned  id*
+ *
+ * The first brackets stand from type 19 on, the last ones from type 21 on. Consumers are counted in
+ * front of the first and wait in a spool. */
+
+static bool has_offsets(const struct rdb_writer *w)
+{
+    return w->stream.type != RDB_TYPE_STREAM_LISTPACKS;
+}
+
+static bool put_id(struct rd_sink *to, struct rdb_stream_id id)
+{
+    return rdb_put_len(to, id.ms) && rdb_put_len(to, id.seq);
+}
+
+static bool put_raw_id(struct rd_sink *to, struct rdb_stream_id id)
+{
+    uint8_t bytes[16];
+    rd_put_be64(bytes, id.ms);
+    rd_put_be64(bytes + 8, id.seq);
+    return rd_sink_write(to, bytes, sizeof bytes);
+}
+
+static bool put_nodes(struct rdb_writer *w)
+{
+    return rdb_write_prefix(w, w->stream.type) && rdb_put_len(w->out, w->stream.n_nodes) &&
+           rdb_spool_move(&w->body, w->out);
+}
+
+/* Entries that were given back to their group cannot be expressed by a target, and come last: a
+ * value that may have them waits, so that it can be left out. */
+static bool choose_sink(struct rdb_writer *w)
+{
+    w->stream.to = w->out;
+    if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_5)
+        return put_nodes(w);
+    if (!rdb_spool_begin(w, &w->tail))
+        return false;
+    w->stream.to = w->tail.sink;
+    return true;
+}
+
+/* Without offsets in the source the oldest type is written, from which a server derives them. */
+bool rdb_group_begin(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    s->tail_begun = true;
+    s->groups_left = ev->stream.n_groups;
+    if (!ev->stream.has_offsets)
+        s->type = RDB_TYPE_STREAM_LISTPACKS;
+    if (!choose_sink(w) || !rdb_put_len(s->to, ev->stream.length) ||
+        !put_id(s->to, ev->stream.last_id))
+        return false;
+    if (has_offsets(w) &&
+        !(put_id(s->to, ev->stream.first_id) && put_id(s->to, ev->stream.max_deleted_id) &&
+          rdb_put_len(s->to, ev->stream.entries_added)))
+        return false;
+    return rdb_put_len(s->to, s->groups_left);
+}
+
+static bool end_group(struct rdb_writer *w)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (!s->group_open)
+        return true;
+    if (s->pending_left > 0 || s->owned_left > 0)
+        return rdb_write_misuse(w, "a group has not as many entries as it said");
+    s->group_open = false;
+    return rdb_put_len(s->to, s->n_consumers) && rdb_spool_move(&w->side, s->to);
+}
+
+static bool put_group(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (!end_group(w))
+        return false;
+    if (s->groups_left == 0)
+        return rdb_write_misuse(w, "a stream has more groups than it said");
+    s->groups_left--;
+    s->group_open = true;
+    s->pending_left = ev->group.n_pending;
+    s->owned_left = 0;
+    s->n_consumers = 0;
+    if (!rdb_spool_begin(w, &w->side) || !rdb_put_string(&w->put, s->to, ev->group.name) ||
+        !put_id(s->to, ev->group.last_id))
+        return false;
+    if (has_offsets(w) && !rdb_put_len(s->to, ev->group.entries_read))
+        return false;
+    return rdb_put_len(s->to, s->pending_left);
+}
+
+static bool put_pending(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (s->pending_left == 0 || s->n_consumers > 0)
+        return rdb_write_misuse(w, "a group has more pending entries than it said");
+    s->pending_left--;
+    return put_raw_id(s->to, ev->pending.id) &&
+           rdb_put_le64(s->to, (uint64_t)ev->pending.delivery_ms) &&
+           rdb_put_len(s->to, ev->pending.delivery_count);
+}
+
+static bool put_consumer(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    struct rd_sink *to = w->side.sink;
+    if (s->pending_left > 0 || s->owned_left > 0)
+        return rdb_write_misuse(w, "a consumer stands before the end of what was announced");
+    s->n_consumers++;
+    s->owned_left = ev->consumer.n_owned;
+    int64_t active = ev->consumer.active_ms;
+    if (active == RDB_NO_EXPIRE)
+        active = ev->consumer.seen_ms;
+    if (!rdb_put_string(&w->put, to, ev->consumer.name) ||
+        !rdb_put_le64(to, (uint64_t)ev->consumer.seen_ms))
+        return false;
+    if (s->type == RDB_TYPE_STREAM_LISTPACKS_3 && !rdb_put_le64(to, (uint64_t)active))
+        return false;
+    return rdb_put_len(to, s->owned_left);
+}
+
+static bool put_owned(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (s->owned_left == 0)
+        return rdb_write_misuse(w, "a consumer owns more entries than it said");
+    s->owned_left--;
+    return put_raw_id(w->side.sink, ev->id);
+}
+
+/* Producers of idempotent entries: no target has them. What belongs to them is passed over. */
+static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_stream_writer *s = &w->stream;
+    if (ev->kind == RDB_PRODUCER) {
+        if (!end_group(w))
+            return false;
+        if (!w->opts.lossy)
+            return rdb_write_unsupported(w, "stream with idempotent producers");
+        w->loss.other++;
+        s->producers = true;
+        return true;
+    }
+    return s->producers || rdb_write_misuse(w, "ids of a producer come after it");
+}
+
+/* From type 26 on a second summary ends the stream. */
+static bool second_summary(struct rdb_writer *w)
+{
+    if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_4 &&
+        w->source->id != RDB_TYPE_STREAM_LISTPACKS_5)
+        return rdb_write_misuse(w, "a stream has one summary");
+    return end_group(w);
+}
+
+bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (ev->kind == RDB_GROUP)
+        return put_group(w, ev);
+    if (ev->kind == RDB_PRODUCER || ev->kind == RDB_PRODUCED || ev->kind == RDB_ELEM)
+        return producer_event(w, ev);
+    if (ev->kind == RDB_STREAM)
+        return second_summary(w);
+    if (!w->stream.group_open)
+        return rdb_write_misuse(w, "what belongs to a group stands outside of one");
+    switch ((int)ev->kind) {
+    case RDB_PENDING:
+        return put_pending(w, ev);
+    case RDB_CONSUMER:
+        return put_consumer(w, ev);
+    case RDB_OWNED:
+        return put_owned(w, ev);
+    case RDB_NACKED:
+        if (w->source->id == RDB_TYPE_STREAM_LISTPACKS_5)
+            return rdb_write_refuse_key(w, "stream with entries given back to a group");
+        break;
+    default:
+        break;
+    }
+    return rdb_write_misuse(w, "an event does not belong into a group");
+}
+
+bool rdb_group_end(struct rdb_writer *w)
+{
+    if (!end_group(w))
+        return false;
+    if (w->stream.groups_left > 0)
+        return rdb_write_misuse(w, "a stream has not as many groups as it said");
+    if (w->stream.to == w->out)
+        return true;
+    return put_nodes(w) && rdb_spool_move(&w->tail, w->out);
+}

@@ -1,0 +1,308 @@
+#include "rdb/write/write.h"
+
+#include <stdio.h>
+
+#include "base/endian.h"
+
+/* From which version on a target has what a record says. */
+enum {
+    SINCE_EXPIRE_MS = 3,
+    SINCE_AUX = 7,
+    SINCE_DB_SIZE = 7,
+    SINCE_IDLE = 9,
+    SINCE_MODULE_AUX = 9,
+    SINCE_FUNCTION = 10,
+    SINCE_SLOT_INFO = 12,
+    SINCE_SLOT_IMPORT = RDB_VERSION_VALKEY_MIN
+};
+
+bool rdb_write_header(struct rdb_writer *w)
+{
+    char magic[32];
+    snprintf(magic, sizeof magic, w->opts.dialect == RDB_VALKEY ? "VALKEY%03d" : "REDIS%04d",
+             w->opts.version);
+    return rd_sink_write(w->out, magic, RDB_MAGIC_LEN);
+}
+
+/* With opts.verbatim: the event as the bytes it was read from. */
+static bool is_raw(const struct rdb_writer *w, const struct rdb_event *ev)
+{
+    return w->opts.verbatim && ev->raw.len > 0;
+}
+
+static bool put_raw(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    return rd_sink_write(w->out, ev->raw.ptr, ev->raw.len);
+}
+
+static bool put_op(struct rdb_writer *w, enum rdb_opcode op)
+{
+    return rd_sink_byte(w->out, (uint8_t)op);
+}
+
+static bool select_db(struct rdb_writer *w, uint64_t db)
+{
+    w->db = db;
+    return put_op(w, RDB_OP_SELECTDB) && rdb_put_len(w->out, db);
+}
+
+/* Opens a record whose target lacks it: an error, or with opts.lossy one that is left out. */
+static bool refuse(struct rdb_writer *w, uint64_t *lost, const char *what)
+{
+    if (!w->opts.lossy)
+        return rdb_write_unsupported(w, what);
+    (*lost)++;
+    w->dropping = true;
+    return true;
+}
+
+/* A record that holds one string; after its head. */
+static bool open_pieces(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    w->open_kind = ev->kind;
+    w->state = WRITE_PIECES;
+    return rdb_write_pieces(w, ev);
+}
+
+bool rdb_write_pieces(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (ev->kind != w->open_kind)
+        return rdb_write_misuse(w, "a record was left in the middle of its string");
+    const struct rdb_string *s = ev->kind == RDB_AUX ? &ev->aux.value : &ev->function.code;
+    bool ends = !s->more;
+    if (w->raw_record) {
+        if (!put_raw(w, ev))
+            return false;
+    } else if (!w->dropping && !rdb_write_string(w, w->out, s, &ends)) {
+        return false;
+    }
+    if (ends)
+        w->state = WRITE_RECORDS;
+    return true;
+}
+
+static bool put_aux(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (!w->raw_record) {
+        w->dropping = !rdb_write_has(w, SINCE_AUX);
+        if (!w->dropping &&
+            !(put_op(w, RDB_OP_AUX) && rdb_put_string(&w->put, w->out, ev->aux.name)))
+            return false;
+    }
+    return open_pieces(w, ev);
+}
+
+static bool put_function(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (!w->raw_record) {
+        bool ok;
+        if (ev->function.pre_ga)
+            ok = refuse(w, &w->loss.functions, "function in a form of before its release");
+        else if (!rdb_write_has(w, SINCE_FUNCTION))
+            ok = refuse(w, &w->loss.functions, "function");
+        else
+            ok = put_op(w, RDB_OP_FUNCTION2);
+        if (!ok)
+            return false;
+    }
+    return open_pieces(w, ev);
+}
+
+static bool put_db_size(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (!rdb_write_has(w, SINCE_DB_SIZE))
+        return true;
+    return put_op(w, RDB_OP_RESIZEDB) && rdb_put_len(w->out, ev->db_size.keys) &&
+           rdb_put_len(w->out, ev->db_size.expires);
+}
+
+static bool put_slot(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (w->opts.dialect != RDB_REDIS || !rdb_write_has(w, SINCE_SLOT_INFO))
+        return true;
+    return put_op(w, RDB_OP_SLOT_INFO) && rdb_put_len(w->out, ev->slot.slot) &&
+           rdb_put_len(w->out, ev->slot.keys) && rdb_put_len(w->out, ev->slot.expires);
+}
+
+static bool put_slot_import(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    w->ranges_left = ev->slot_import.n_ranges;
+    if (w->ranges_left > 0)
+        w->state = WRITE_RANGES;
+    if (w->raw_record)
+        return put_raw(w, ev);
+    if (w->opts.dialect != RDB_VALKEY || !rdb_write_has(w, SINCE_SLOT_IMPORT))
+        return refuse(w, &w->loss.other, "slot migration");
+    return put_op(w, RDB_OP_SLOT_IMPORT) && rdb_put_string(&w->put, w->out, ev->slot_import.job) &&
+           rdb_put_len(w->out, w->ranges_left);
+}
+
+bool rdb_write_range(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (ev->kind != RDB_SLOT_RANGE)
+        return rdb_write_misuse(w, "a slot migration lacks ranges");
+    if (--w->ranges_left == 0)
+        w->state = WRITE_RECORDS;
+    if (w->raw_record)
+        return put_raw(w, ev);
+    if (w->dropping)
+        return true;
+    return rdb_put_len(w->out, ev->slot_range.first) && rdb_put_len(w->out, ev->slot_range.last);
+}
+
+static bool open_module_aux(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    w->state = WRITE_ITEMS;
+    w->open_kind = ev->kind;
+    if (w->raw_record)
+        return put_raw(w, ev);
+    if (!rdb_write_has(w, SINCE_MODULE_AUX))
+        return refuse(w, &w->loss.module_aux, "module data beside the keys");
+    return put_op(w, RDB_OP_MODULE_AUX) && rdb_put_len(w->out, ev->module.id) &&
+           rdb_put_len(w->out, RDB_MODULE_UINT) && rdb_put_len(w->out, ev->module.when);
+}
+
+/* Key metadata exist from Redis 13 on, which is not written but verbatim. */
+static bool open_key_meta(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    w->state = WRITE_ITEMS;
+    w->open_kind = ev->kind;
+    if (w->raw_record)
+        return put_raw(w, ev);
+    return refuse(w, &w->loss.other, "module metadata of a key");
+}
+
+static bool put_item_number(struct rd_sink *to, const struct rdb_event *ev)
+{
+    uint8_t bytes[4];
+    uint32_t bits;
+    switch (ev->item.opcode) {
+    case RDB_MODULE_SINT:
+        return rdb_put_len(to, (uint64_t)ev->item.sint);
+    case RDB_MODULE_UINT:
+        return rdb_put_len(to, ev->item.uint);
+    case RDB_MODULE_FLOAT:
+        memcpy(&bits, &ev->item.f32, sizeof bits);
+        rd_put_le32(bytes, bits);
+        return rd_sink_write(to, bytes, sizeof bytes);
+    default:
+        return rdb_put_f64(to, ev->item.f64);
+    }
+}
+
+bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_event *ev)
+{
+    uint64_t op = ev->item.opcode;
+    bool ends;
+    if (op == RDB_MODULE_END || op > RDB_MODULE_STRING)
+        return rdb_write_misuse(w, "an item of a module has no such kind");
+    if (w->pieces.open && op != RDB_MODULE_STRING)
+        return rdb_write_misuse(w, "a module's string was left in the middle");
+    /* Later pieces of a string come with the same opcode, which stands before the first only. */
+    if (!w->pieces.open && !rdb_put_len(to, op))
+        return false;
+    if (op != RDB_MODULE_STRING)
+        return put_item_number(to, ev);
+    return rdb_write_string(w, to, &ev->item.str, &ends);
+}
+
+bool rdb_write_items(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (ev->kind != RDB_MODULE_ITEM && (ev->kind != RDB_VALUE_END || w->pieces.open))
+        return rdb_write_misuse(w, "module data were left in the middle");
+    if (ev->kind == RDB_VALUE_END)
+        w->state = WRITE_RECORDS;
+    if (w->raw_record)
+        return put_raw(w, ev);
+    if (w->dropping)
+        return true;
+    if (ev->kind == RDB_VALUE_END)
+        return rdb_put_len(w->out, RDB_MODULE_END);
+    return rdb_write_item(w, w->out, ev);
+}
+
+/* The record of a key is written when its type is known: with VALUE, or with its copy. */
+static bool keep_key(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    struct rdb_write_key *key = &w->key;
+    if (ev->key.type == NULL)
+        return rdb_write_misuse(w, "a key has no type");
+    rd_buf_reset(&key->name);
+    rd_buf_reset(&key->raw);
+    if (!rd_buf_add(&key->name, ev->key.name.ptr, ev->key.name.len))
+        return false;
+    if (w->raw_record && !rd_buf_add(&key->raw, ev->raw.ptr, ev->raw.len))
+        return false;
+    key->type = ev->key.type;
+    key->db = ev->key.db;
+    key->expire_ms = ev->key.expire_ms;
+    key->idle_s = ev->key.idle_s;
+    key->freq = ev->key.freq;
+    w->state = WRITE_KEY;
+    return true;
+}
+
+/* Records that one event is the whole of. */
+static bool put_single(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (ev->kind == RDB_DB)
+        w->db = ev->db;
+    if (w->raw_record)
+        return put_raw(w, ev);
+    if (ev->kind == RDB_DB)
+        return select_db(w, ev->db);
+    return ev->kind == RDB_DB_SIZE ? put_db_size(w, ev) : put_slot(w, ev);
+}
+
+bool rdb_write_record(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    w->raw_record = is_raw(w, ev);
+    w->dropping = false;
+    switch ((int)ev->kind) {
+    case RDB_AUX:
+        return put_aux(w, ev);
+    case RDB_FUNCTION:
+        return put_function(w, ev);
+    case RDB_DB:
+    case RDB_DB_SIZE:
+    case RDB_SLOT:
+        return put_single(w, ev);
+    case RDB_SLOT_IMPORT:
+        return put_slot_import(w, ev);
+    case RDB_MODULE_AUX:
+        return open_module_aux(w, ev);
+    case RDB_KEY_META_BEGIN:
+        return !w->raw_record || put_raw(w, ev);
+    case RDB_KEY_META:
+        return open_key_meta(w, ev);
+    case RDB_KEY:
+        return keep_key(w, ev);
+    default:
+        return rdb_write_misuse(w, "an event stands outside of its value");
+    }
+}
+
+static bool put_access(struct rdb_writer *w)
+{
+    const struct rdb_write_key *key = &w->key;
+    if (!rdb_write_has(w, SINCE_IDLE))
+        return true;
+    if (key->idle_s != RDB_UNKNOWN && !(put_op(w, RDB_OP_IDLE) && rdb_put_len(w->out, key->idle_s)))
+        return false;
+    if (key->freq != RDB_UNKNOWN &&
+        !(put_op(w, RDB_OP_FREQ) && rd_sink_byte(w->out, (uint8_t)key->freq)))
+        return false;
+    return true;
+}
+
+bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type)
+{
+    const struct rdb_write_key *key = &w->key;
+    if (w->db != key->db && !select_db(w, key->db))
+        return false;
+    if (key->expire_ms != RDB_NO_EXPIRE && rdb_write_has(w, SINCE_EXPIRE_MS) &&
+        !(put_op(w, RDB_OP_EXPIRETIME_MS) && rdb_put_le64(w->out, (uint64_t)key->expire_ms)))
+        return false;
+    return put_access(w) && rd_sink_byte(w->out, rdb_type_get(type)->number) &&
+           rdb_put_string(&w->put, w->out, rd_buf_slice(&key->name));
+}

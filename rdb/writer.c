@@ -1,0 +1,242 @@
+#include "rdb/write/write.h"
+
+#include "base/mem.h"
+
+enum { REDIS_NEWEST = 12, VALKEY_NEWEST = RDB_VERSION_VALKEY_MIN };
+
+bool rdb_write_misuse(struct rdb_writer *w, const char *what)
+{
+    return rd_err_set(&w->err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", what);
+}
+
+static bool in_value(const struct rdb_writer *w)
+{
+    return w->state == WRITE_KEY || w->state == WRITE_VALUE || w->state == WRITE_COPY;
+}
+
+bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
+{
+    rd_err_set(&w->err, RD_ERR_UNSUPPORTED, w->offset, "%s: %s version %d has none", what,
+               rdb_dialect_name(w->opts.dialect), w->opts.version);
+    if (in_value(w)) {
+        char name[128];
+        rd_err_quote(name, sizeof name, rd_buf_slice(&w->key.name));
+        rd_err_doing(&w->err, "%s %s in db %llu", rdb_kind_name(w->key.type->kind), name,
+                     (unsigned long long)w->key.db);
+    }
+    return false;
+}
+
+bool rdb_write_refuse_key(struct rdb_writer *w, const char *what)
+{
+    if (!w->opts.lossy)
+        return rdb_write_unsupported(w, what);
+    w->loss.keys++;
+    w->state = WRITE_SKIP;
+    return true;
+}
+
+/* Redis 1 to 5 and what is newer than this writer's encodings are there to be copied. */
+static bool check_version(const struct rdb_writer_opts *opts, struct rd_err *err)
+{
+    int newest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
+    int oldest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : ELEMENT_VERSION_MIN;
+    bool known = opts->verbatim ? rdb_version_known(opts->dialect, opts->version)
+                                : opts->version >= oldest && opts->version <= newest;
+    return known ||
+           rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s version %d cannot be written",
+                      rdb_dialect_name(opts->dialect), opts->version);
+}
+
+bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,
+                    const struct rdb_writer_opts *given, struct rd_err *err)
+{
+    struct rdb_writer_opts opts = given != NULL ? *given : (struct rdb_writer_opts){0};
+    if (opts.version == 0)
+        opts.version = opts.dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
+    if (!check_version(&opts, err))
+        return false;
+    struct rdb_writer *w = rd_calloc(1, sizeof *w);
+    if (w == NULL)
+        return rd_err_nomem(err, sizeof *w);
+    w->out = sink;
+    w->opts = opts;
+    if (!rdb_put_init(&w->put, opts.compress)) {
+        rd_free(w);
+        return rd_err_nomem(err, sizeof(struct rdb_lzf_table));
+    }
+    *ret = w;
+    return true;
+}
+
+void rdb_writer_free(struct rdb_writer *w)
+{
+    if (w == NULL)
+        return;
+    struct rd_buf *bufs[] = {
+        &w->pieces.held,      &w->key.name,          &w->key.raw,   &w->collection.bytes,
+        &w->collection.field, &w->collection.ttls,   &w->list.node, &w->stream.node,
+        &w->stream.entry.buf, &w->stream.master.buf,
+    };
+    for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
+        rd_buf_done(bufs[i]);
+    rdb_spool_done(&w->body);
+    rdb_spool_done(&w->side);
+    rdb_spool_done(&w->tail);
+    rdb_put_done(&w->put);
+    rd_free(w);
+}
+
+/* Why something failed that set no error: a sink's failure, or else the memory. */
+static void find_cause(struct rdb_writer *w)
+{
+    const struct rd_sink *sinks[] = {w->out, w->body.sink, w->side.sink, w->tail.sink};
+    for (size_t i = 0; i < sizeof sinks / sizeof sinks[0]; i++)
+        if (w->err.code == RD_ERR_OK && sinks[i] != NULL && sinks[i]->failed)
+            rd_err_adopt(&w->err, rd_sink_err(sinks[i]));
+    rd_err_nomem(&w->err, 0);
+}
+
+/* Ends every call: after a failure the writer takes nothing more. */
+static bool conclude(struct rdb_writer *w, bool ok, struct rd_err *err)
+{
+    if (ok && !w->out->failed)
+        return true;
+    find_cause(w);
+    w->failed = true;
+    rd_err_adopt(err, &w->err);
+    return false;
+}
+
+static bool start(struct rdb_writer *w)
+{
+    if (w->started)
+        return true;
+    w->started = true;
+    w->state = WRITE_RECORDS;
+    if (w->opts.version >= RDB_VERSION_CHECKSUM && !w->opts.no_checksum)
+        rd_sink_sum_begin(w->out, 0);
+    return rdb_write_header(w);
+}
+
+/* The header is the writer's own, but bytes are only copied from a file of the same kind. */
+static bool take_header(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (w->started)
+        return rdb_write_misuse(w, "a header stands at the beginning");
+    if (w->opts.verbatim &&
+        (ev->header.dialect != w->opts.dialect || ev->header.version != w->opts.version))
+        return rdb_write_misuse(w, "what is copied verbatim keeps its version");
+    return start(w);
+}
+
+static bool take_trailer(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (w->state != WRITE_RECORDS)
+        return rdb_write_misuse(w, "a snapshot ends in the middle of a record");
+    w->zero_sum = w->opts.verbatim && ev->trailer.present && ev->trailer.stored == 0;
+    w->state = WRITE_TRAILER;
+    return true;
+}
+
+static bool dispatch(struct rdb_writer *w, const struct rdb_event *ev)
+{
+    if (ev->kind == RDB_NOTE)
+        return true;
+    if (ev->kind == RDB_HEADER)
+        return take_header(w, ev);
+    if (!start(w))
+        return false;
+    if (ev->kind == RDB_TRAILER)
+        return take_trailer(w, ev);
+    switch (w->state) {
+    case WRITE_RECORDS:
+        return rdb_write_record(w, ev);
+    case WRITE_PIECES:
+        return rdb_write_pieces(w, ev);
+    case WRITE_ITEMS:
+        return rdb_write_items(w, ev);
+    case WRITE_RANGES:
+        return rdb_write_range(w, ev);
+    case WRITE_KEY:
+        return rdb_write_value_begin(w, ev);
+    case WRITE_VALUE:
+    case WRITE_SKIP:
+        return rdb_write_value(w, ev);
+    case WRITE_START:
+    case WRITE_COPY:
+    case WRITE_TRAILER:
+    case WRITE_ENDED:
+        break;
+    }
+    return rdb_write_misuse(w, "an event comes after the end, or into a copy");
+}
+
+bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, struct rd_err *err)
+{
+    w->offset = ev->offset;
+    return conclude(w, !w->failed && dispatch(w, ev), err);
+}
+
+bool rdb_writer_can_copy(const struct rdb_writer *w, const struct rdb_type *type)
+{
+    return rdb_type_find(w->opts.dialect, w->opts.version, type->number) == type;
+}
+
+static bool begin_copy(struct rdb_writer *w)
+{
+    if (w->state != WRITE_KEY)
+        return rdb_write_misuse(w, "a value is copied after its key");
+    if (!rdb_writer_can_copy(w, w->key.type))
+        return rdb_write_unsupported(w, w->key.type->name);
+    struct rd_slice raw = rd_buf_slice(&w->key.raw);
+    w->state = WRITE_COPY;
+    return raw.len > 0 ? rd_sink_write(w->out, raw.ptr, raw.len)
+                       : rdb_write_prefix(w, w->key.type->id);
+}
+
+bool rdb_writer_copy_begin(struct rdb_writer *w, struct rd_sink **ret, struct rd_err *err)
+{
+    if (!conclude(w, !w->failed && begin_copy(w), err))
+        return false;
+    *ret = w->out;
+    return true;
+}
+
+static bool end_copy(struct rdb_writer *w)
+{
+    if (w->state != WRITE_COPY)
+        return rdb_write_misuse(w, "no copy is under way");
+    w->state = WRITE_RECORDS;
+    return true;
+}
+
+bool rdb_writer_copy_end(struct rdb_writer *w, struct rd_err *err)
+{
+    return conclude(w, !w->failed && end_copy(w), err);
+}
+
+static bool finish(struct rdb_writer *w)
+{
+    if (!start(w))
+        return false;
+    if (w->state != WRITE_RECORDS && w->state != WRITE_TRAILER)
+        return rdb_write_misuse(w, "a snapshot ends in the middle of a record");
+    w->state = WRITE_ENDED;
+    if (!rd_sink_byte(w->out, RDB_OP_EOF))
+        return false;
+    if (w->opts.version < RDB_VERSION_CHECKSUM)
+        return true;
+    bool sum = !w->opts.no_checksum && !w->zero_sum;
+    return rdb_put_le64(w->out, sum ? rd_sink_sum(w->out) : 0);
+}
+
+bool rdb_writer_end(struct rdb_writer *w, struct rd_err *err)
+{
+    return conclude(w, !w->failed && finish(w), err);
+}
+
+const struct rdb_writer_loss *rdb_writer_loss(const struct rdb_writer *w)
+{
+    return &w->loss;
+}
