@@ -36,8 +36,7 @@
     X(EXPIRED, "expired-keys", INFO)                                                               \
     X(FUNCTION, "function-without-engine", WARNING)                                                \
     X(FUNCTION_OLD, "pre-release-function", WARNING)                                               \
-    X(MODULE, "needs-module", INFO)                                                                \
-    X(DANGLING, "attributes-without-key", WARNING)
+    X(MODULE, "needs-module", INFO)
 
 enum rdb_finding_id {
 #define X(name, word, severity) RDB_FINDING_##name,

@@ -109,6 +109,8 @@ enum rdb_codec { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP, RDB_INTSET, RDB_CODEC_CO
     X(NAN_SCORE, "nan-score", ERROR)                                                               \
     X(BAD_SCORE, "bad-score", ERROR)                                                               \
     X(EMPTY_COLLECTION, "empty-collection", WARNING)                                               \
+    X(EMPTY_INTSET, "empty-intset", ERROR)                                                         \
+    X(DANGLING, "attributes-without-key", WARNING)                                                 \
     X(ENTRY_ORDER, "stream-entry-order", ERROR)                                                    \
     X(ENTRY_COUNT, "stream-length", WARNING)                                                       \
     X(PENDING_OWNER, "pending-without-consumer", ERROR)                                            \

@@ -70,7 +70,8 @@ enum rdb_pack_status rdb_pack_begin(struct rdb_pack *pack, const uint8_t *p, siz
         st = begin_intset(pack, p);
     else if (p[0] < 254)
         pack->declared = p[0];
-    pack->pos = size;
+    if (st == RDB_PACK_ENTRY)
+        pack->pos = size;
     return st;
 }
 
@@ -98,9 +99,10 @@ static inline enum rdb_pack_status fits(struct rdb_pack *pack, const struct rdb_
     return RDB_PACK_ENTRY;
 }
 
+/* Servers take one byte more than necessary for lengths of all ones. */
 static inline uint32_t backlen_size(uint64_t n)
 {
-    return n < 128 ? 1 : n < 16384 ? 2 : n < 2097152 ? 3 : n < 268435456 ? 4 : 5;
+    return n < 128 ? 1 : n < 16383 ? 2 : n < 2097151 ? 3 : n < 268435455 ? 4 : 5;
 }
 
 static int64_t signed_le24(const uint8_t *p)

@@ -56,7 +56,7 @@ int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout lay
     uint64_t off = rdb_read_offset(r);
     if (head.kind == RDB_STR_INT)
         return rdb_read_corrupt(r, off, "an integer where a packed string should be");
-    if (head.kind == RDB_STR_LZF && (head.total == 0 || head.total / RDB_LZF_RATIO > head.stored))
+    if (head.kind == RDB_STR_LZF && head.total / RDB_LZF_RATIO > head.stored)
         return rdb_read_corrupt(r, off, "compressed string of impossible length");
     struct walk *w = &r->walk;
     w->whole = head.stored <= r->piece && head.total <= r->piece;
@@ -379,8 +379,9 @@ static int finish(struct rdb_reader *r)
         return rdb_packed_bad(r);
     }
     if (w->pack.n == 0)
-        rdb_read_note(r, RDB_NOTE_EMPTY_COLLECTION, r->feed.off, RD_NO_OFFSET, 0,
-                      "packed string without elements");
+        rdb_read_note(
+            r, w->pack.codec == RDB_INTSET ? RDB_NOTE_EMPTY_INTSET : RDB_NOTE_EMPTY_COLLECTION,
+            r->feed.off, RD_NO_OFFSET, 0, "packed string without elements");
     w->active = false;
     rdb_feed_end(r);
     return RDB_END;

@@ -79,6 +79,10 @@ static bool is_attribute(uint8_t op)
            op == RDB_OP_FREQ;
 }
 
+/* Why a key could not be parsed; compared by address. */
+static const char unknown[] = "unknown value type";
+static const char dangling[] = "an opcode between a key's attributes and its type";
+
 static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
 {
     const uint8_t *op;
@@ -93,10 +97,7 @@ static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
     }
     ev->key.type = rdb_type_find(r->dialect, r->version, op[0]);
     if (ev->key.type == NULL)
-        return refuse(c, op,
-                      op[0] >= RDB_OP_HASH_TEMPLATE
-                          ? "an opcode between a key's attributes and its type"
-                          : "unknown value type");
+        return refuse(c, op, op[0] >= RDB_OP_HASH_TEMPLATE ? dangling : unknown);
     return cur_str(r, c, &r->text, &ev->key.name);
 }
 
@@ -111,13 +112,26 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     return RDB_FAIL;
 }
 
+/* Expiry, idle time or frequency with no key behind them: servers forget them. */
+static int no_key(struct rdb_reader *r, const struct cur *c, struct rdb_event *ev)
+{
+    begin_event(r, RDB_NOTE, ev);
+    ev->note.id = RDB_NOTE_DANGLING;
+    ev->note.detail = RDB_UNKNOWN;
+    ev->note.text = "expiry or access time without a key behind it";
+    int st = took(r, c, ev);
+    return r->opts.notes ? st : STEP_ON;
+}
+
 static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
 {
     struct cur c = cur_of(s);
     begin_event(r, RDB_KEY, ev);
     while (!parse_key(r, &c, ev)) {
-        if (c.want == 0 && strcmp(c.why, "unknown value type") == 0)
+        if (c.want == 0 && c.why == unknown)
             return unknown_type(r, &c);
+        if (c.want == 0 && c.why == dangling)
+            return no_key(r, &c, ev);
         int st = rdb_read_retry(r, &c, &s);
         if (st != STEP_ON)
             return st;
@@ -376,7 +390,7 @@ static int has_opcode(const struct rdb_reader *r, uint8_t op)
     case RDB_OP_KEY_META:
         return valkey || r->version >= 13;
     case RDB_OP_SLOT_INFO:
-        return !valkey && r->version >= 12;
+        return r->version >= 12;
     case RDB_OP_HASH_TEMPLATE:
         return 0;
     default:

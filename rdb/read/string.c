@@ -9,8 +9,7 @@ static int head_at(struct rdb_reader *r, size_t at, struct rdb_str_head *ret, st
     while (st == RDB_EVENT) {
         switch (rdb_str_head_parse(s->ptr + at, s->len - at, ret)) {
         case RDB_PARSE_OK:
-            if (ret->kind == RDB_STR_LZF &&
-                (ret->total == 0 || ret->total / RDB_LZF_RATIO > ret->stored))
+            if (ret->kind == RDB_STR_LZF && ret->total / RDB_LZF_RATIO > ret->stored)
                 return rdb_read_corrupt(r, rdb_read_offset(r) + at,
                                         "compressed string of impossible length");
             return STEP_ON;

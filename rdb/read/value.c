@@ -336,6 +336,9 @@ static int path_op(struct rdb_reader *r)
                              "path hashes are verified and copied, not taken apart");
     rdb_read_consume(r, (size_t)(c.p - c.base));
     r->pc++;
+    /* A field is unique within its path. */
+    if (tracks_members(r) && !rdb_unique_begin(&r->unique, r->loop_count))
+        return rdb_read_nomem(r, 0);
     return STEP_ON;
 }
 
