@@ -1,0 +1,81 @@
+/* filter.h - which keys a tool works on: --db, --key, --key-regex, --type, --prefix, --slot,
+ * --expired, --no-expired, and --not in front of any.
+ *
+ *     struct filter filter;
+ *     filter_init(&filter, cli_now_ms());
+ *     const struct cli_opt opts[] = {
+ *         FILTER_OPTIONS(&filter),
+ *         {0},
+ *     };
+ *     ... cli_parse() ...
+ *     if (ev.kind == RDB_KEY && !filter_wants(&filter, &ev))
+ *         rdb_reader_skip_value(reader);
+ *     filter_done(&filter);
+ *
+ * An expression is POSIX extended, on bytes; its dot does not stand for a NUL byte.
+ *
+ * The same option given several times means any of them; different options must all hold. What
+ * stands behind --not must not hold. Without options every key is wanted.
+ */
+#ifndef TOOLS_FILTER_H
+#define TOOLS_FILTER_H
+
+#include "rdb/event.h"
+#include "tools/cli.h"
+
+struct filter_rule;
+
+struct filter {
+    struct filter_rule *rules;
+    size_t n_rules;
+    int64_t now_ms; /* what --expired compares with */
+    bool negate;    /* --not stands in front of the next option */
+};
+
+void filter_init(struct filter *filter, int64_t now_ms);
+void filter_done(struct filter *filter);
+
+/* Whether the command line named any condition. */
+bool filter_active(const struct filter *filter);
+
+/* A --not with nothing behind it is the only thing that the options cannot find themselves. */
+bool filter_check(const struct filter *filter, struct rd_err *err);
+
+/* Whether a key is wanted; ev is its RDB_KEY event. O(rules), but for patterns O(name x pattern).
+ */
+bool filter_wants(const struct filter *filter, const struct rdb_event *ev);
+
+/* A pattern as KEYS has it: * ? [abc] [^a-c] and \ in front of one that stands for itself. */
+bool filter_glob(struct rd_slice pattern, struct rd_slice text);
+
+/* For FILTER_OPTIONS: ctx is the filter; values are borrowed, argv outlives the filter. */
+bool filter_add_db(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_key(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_key_regex(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_type(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_prefix(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_slot(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_expired(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_no_expired(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
+
+#define FILTER_OPTION(option, argument, add, filter, text)                                         \
+    {                                                                                              \
+        .name = option, .kind = CLI_EACH, .arg = argument, .help = text, .brief = true,            \
+        .each = add, .ctx = filter                                                                 \
+    }
+
+/* clang-format off */
+#define FILTER_OPTIONS(f)                                                                          \
+    FILTER_OPTION("db", "N", filter_add_db, f, "keys of database N"),                              \
+    FILTER_OPTION("key", "GLOB", filter_add_key, f, "keys that match, as KEYS has it"),            \
+    FILTER_OPTION("key-regex", "ERE", filter_add_key_regex, f, "keys that match"),                 \
+    FILTER_OPTION("type", "T", filter_add_type, f, "string, list, set, zset, hash, stream, …"),    \
+    FILTER_OPTION("prefix", "P", filter_add_prefix, f, "keys that begin with P"),                  \
+    FILTER_OPTION("slot", "A[-B]", filter_add_slot, f, "keys of these cluster slots"),             \
+    FILTER_OPTION("expired", NULL, filter_add_expired, f, "keys whose expiry has passed"),         \
+    FILTER_OPTION("no-expired", NULL, filter_add_no_expired, f, "all others"),                     \
+    FILTER_OPTION("not", NULL, filter_add_not, f, "the opposite of the option that follows")
+/* clang-format on */
+
+#endif

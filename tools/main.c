@@ -1,0 +1,140 @@
+/* main.c - the program `redoubt`: finds the tool by its name and runs it.
+ *
+ * `redoubt TOOL …` and, for the names under which the servers' own tools are known, `TOOL …`: a
+ * link called check-rdb runs check-rdb, and one called redis-check-rdb runs it in the compatible
+ * mode.
+ */
+#include "tools/tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct tool {
+    const char *name;
+    const char *summary; /* at most 60 columns */
+    int (*run)(struct cli *cli, int argc, char **argv);
+};
+
+static const struct tool tools[] = {
+    {"convert", "a snapshot to JSON lines, or to another version or dialect", tool_convert},
+    {"check-rdb", "verifies snapshots, and saves what can be saved", tool_check_rdb},
+    {"sum", "digests of files, and whether the CRC-64 of a snapshot holds", tool_sum},
+    {"help", "this text, or the help of one tool", NULL},
+};
+
+enum { N_TOOLS = sizeof tools / sizeof tools[0] };
+
+static const struct tool *find(const char *name)
+{
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        if (strcmp(tools[i].name, name) == 0)
+            return &tools[i];
+    }
+    return NULL;
+}
+
+static void print_help(void)
+{
+    printf("usage: redoubt TOOL [OPTION…] [ARGUMENT…]\n"
+           "\n"
+           "Works on the RDB and AOF files of Redis and Valkey.\n"
+           "\n");
+    for (size_t i = 0; i < N_TOOLS; i++)
+        printf("  %-12s %s\n", tools[i].name, tools[i].summary);
+    printf("\n"
+           "Exit status: 0 clean, 1 damage or difference found, 2 usage, 3 input or output,\n"
+           "4 not supported, 5 limit or memory, 6 network, 7 locked, 8 done in part,\n"
+           "130 interrupted.\n"
+           "\n"
+           "redoubt help TOOL shows the options of a tool.\n");
+}
+
+static int unknown_tool(struct cli *cli, const char *name)
+{
+    const char *names[N_TOOLS];
+    for (size_t i = 0; i < N_TOOLS; i++)
+        names[i] = tools[i].name;
+    char quoted[100];
+    rd_err_quote(quoted, sizeof quoted, rd_slice_str(name));
+    const char *near = cli_nearest(name, names, N_TOOLS);
+    cli->tool = NULL;
+    if (near != NULL)
+        return cli_usage_error(cli, "unknown tool %s; did you mean %s?", quoted, near);
+    return cli_usage_error(cli, "unknown tool %s", quoted);
+}
+
+/* redoubt help [TOOL] */
+static int help(struct cli *cli, int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return CLI_OK;
+    }
+    const struct tool *tool = find(argv[1]);
+    if (tool == NULL)
+        return unknown_tool(cli, argv[1]);
+    char option[] = "--help";
+    char *help_argv[] = {argv[1], option, NULL};
+    cli->tool = tool->name;
+    return tool->run(cli, 2, help_argv);
+}
+
+static int run_tool(struct cli *cli, const char *name, int argc, char **argv)
+{
+    const struct tool *tool = find(name);
+    if (tool == NULL)
+        return unknown_tool(cli, name);
+    if (tool->run == NULL)
+        return help(cli, argc, argv);
+    cli->tool = tool->name;
+    return tool->run(cli, argc, argv);
+}
+
+/* `redoubt …` itself: options that stand before a tool's name. */
+static int run_redoubt(struct cli *cli, int argc, char **argv)
+{
+    if (argc < 2) {
+        cli->tool = NULL;
+        return cli_usage_error(cli, "which tool?");
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+        cli_print_version();
+        return CLI_OK;
+    }
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
+        return help(cli, argc - 1, argv + 1);
+    return run_tool(cli, first, argc - 1, argv + 1);
+}
+
+/* The tool that a link's name stands for, or NULL: "redis-check-rdb" is check-rdb, compatible. */
+static const char *tool_of_link(const char *path, bool *ret_compat)
+{
+    static const char *const servers[] = {"redis-", "valkey-"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    *ret_compat = false;
+    for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++) {
+        size_t len = strlen(servers[i]);
+        if (strncmp(name, servers[i], len) == 0) {
+            *ret_compat = true;
+            name += len;
+            break;
+        }
+    }
+    if (strcmp(name, "check-rdb") == 0 || strcmp(name, "check-aof") == 0)
+        return name;
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli;
+    bool compat = false;
+    const char *link = argc > 0 ? tool_of_link(argv[0], &compat) : NULL;
+    cli_begin(&cli, link);
+    cli.compat = compat;
+    cli_catch_signals();
+    int status = link != NULL ? run_tool(&cli, link, argc, argv) : run_redoubt(&cli, argc, argv);
+    return cli_end(&cli, status);
+}

@@ -1,0 +1,42 @@
+/* ndjson.h - a snapshot as lines of JSON, one object a key.
+ *
+ *     struct ndjson *lines;
+ *     if (!ndjson_new(&lines, sink, NULL, &err))
+ *         ...
+ *     while (rdb_reader_next(r, &ev) == RDB_EVENT)      // RDB_DETAIL_ELEMENTS
+ *         if (!ndjson_put(lines, &ev, &err))
+ *             ...
+ *     ndjson_free(lines);
+ *
+ *     {"db":0,"key":"k","type":"set","encoding":"intset","expire_ms":4102444800000,"value":["1"]}
+ *
+ * Everything streams: a string of any length goes out piece by piece. What is gathered, because it
+ * stands behind what it belongs to: the fields of one hash that have an expiry (their names), and
+ * of one consumer group the pending entries (32 bytes each) and the consumers. A key may be left
+ * out by giving none of its events.
+ */
+#ifndef TOOLS_NDJSON_H
+#define TOOLS_NDJSON_H
+
+#include "base/err.h"
+#include "base/sink.h"
+#include "rdb/event.h"
+#include "tools/json_text.h"
+
+struct ndjson_opts {
+    enum json_form strings; /* of keys, values, field names, groups, consumers */
+    bool meta;              /* also the lines "rdb", "aux", "function", "module_aux", "key_meta" */
+};
+
+struct ndjson;
+
+/* The sink stays the caller's. opts may be NULL. */
+bool ndjson_new(struct ndjson **ret, struct rd_sink *sink, const struct ndjson_opts *opts,
+                struct rd_err *err);
+
+/* Takes every event of a reader in its order. False: memory is short, or the sink has failed. */
+bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err *err);
+
+void ndjson_free(struct ndjson *lines);
+
+#endif

@@ -1,0 +1,13 @@
+/* tools.h - one function a tool; main.c has the table.
+ */
+#ifndef TOOLS_TOOLS_H
+#define TOOLS_TOOLS_H
+
+#include "tools/cli.h"
+
+/* Each takes argv[0] as the tool's name and returns an exit status (enum cli_status). */
+int tool_check_rdb(struct cli *cli, int argc, char **argv);
+int tool_convert(struct cli *cli, int argc, char **argv);
+int tool_sum(struct cli *cli, int argc, char **argv);
+
+#endif
