@@ -1,0 +1,227 @@
+/* filter.h - what the tests of the compression filters share.
+ *
+ * A case is a filter's two open functions; the text that goes through it compresses well in places
+ * and badly in others, and is longer than any block of either format.
+ */
+#ifndef TESTS_BASE_FILTER_H
+#define TESTS_BASE_FILTER_H
+
+#include "base/buf.h"
+#include "base/sink.h"
+#include "base/src.h"
+
+#include <criterion/criterion.h>
+
+struct filter {
+    bool (*open_src)(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
+    bool (*open_sink)(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);
+};
+
+/* len bytes, the same ones for the same len. */
+static inline struct rd_buf filter_text(size_t len)
+{
+    struct rd_buf buf = {0};
+    uint64_t x = 88172645463325252u;
+    cr_assert(rd_buf_reserve(&buf, len + 1));
+    for (size_t i = 0; i < len; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        buf.ptr[i] = i % 3000 < 1500 ? (uint8_t)(i % 60) : (uint8_t)(x >> 20);
+    }
+    buf.len = len;
+    return buf;
+}
+
+/* Appends the compressed form of bytes to *out, written in pieces of `piece`. */
+static inline void filter_pack(const struct filter *filter, struct rd_slice bytes, size_t piece,
+                               int level, struct rd_buf *out)
+{
+    struct rd_sink *inner, *sink;
+    struct rd_err err = {0};
+    cr_assert(rd_sink_open_buf(&inner, out, NULL, &err));
+    cr_assert(filter->open_sink(&sink, inner, level, &err));
+    for (size_t off = 0; off < bytes.len; off += piece)
+        cr_assert(rd_sink_write(sink, bytes.ptr + off,
+                                off + piece < bytes.len ? piece : bytes.len - off));
+    cr_assert(rd_sink_close(sink, &err), "%s", err.text);
+}
+
+/* Reads src to its end into *ret and closes it; how it ended is in *err, whose offset is checked.
+ */
+static inline void filter_drain(struct rd_src *src, struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status;
+    *ret = (struct rd_buf){0};
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
+        cr_assert(rd_buf_add(ret, s.ptr, s.len));
+        rd_src_consume(src, s.len);
+    }
+    rd_err_reset(err);
+    if (status == RD_SRC_FAIL)
+        *err = *rd_src_err(src);
+    rd_src_close(src);
+}
+
+/* Unpacks bytes that come in pieces. */
+static inline void filter_unpack(const struct filter *filter, struct rd_slice bytes, size_t piece,
+                                 struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_src *inner, *src;
+    cr_assert(rd_src_open_memory(&inner, bytes, NULL, err));
+    cr_assert(rd_src_open_trickle(&inner, inner, piece, NULL, err));
+    cr_assert(filter->open_src(&src, inner, err));
+    filter_drain(src, ret, err);
+}
+
+static inline void filter_expect(const struct rd_buf *got, struct rd_slice want)
+{
+    cr_assert_eq(got->len, want.len);
+    if (want.len > 0)
+        cr_assert_arr_eq(got->ptr, want.ptr, want.len);
+}
+
+static inline void filter_check_round_trips(const struct filter *filter, int level_max)
+{
+    static const size_t lens[] = {0, 1, 100, 65536, 700000};
+    for (size_t i = 0; i < 5; i++) {
+        struct rd_buf text = filter_text(lens[i]);
+        for (int level = 0; level <= level_max; level += level_max / 2) {
+            struct rd_buf packed = {0}, got;
+            struct rd_err err = {0};
+            filter_pack(filter, rd_buf_slice(&text), 10000, level, &packed);
+            filter_unpack(filter, rd_buf_slice(&packed), 5000, &got, &err);
+            cr_assert_eq(err.code, RD_ERR_OK, "%s", err.text);
+            filter_expect(&got, rd_buf_slice(&text));
+            rd_buf_done(&got);
+            rd_buf_done(&packed);
+        }
+        rd_buf_done(&text);
+    }
+}
+
+static inline void filter_check_feed_sizes(const struct filter *filter)
+{
+    static const size_t pieces[] = {1, 2, 3, 7, 4096, 1 << 20};
+    struct rd_buf text = filter_text(300000), packed = {0};
+    filter_pack(filter, rd_buf_slice(&text), 300000, 1, &packed);
+    filter_pack(filter, rd_slice_str("the end"), 7, 1, &packed);
+    cr_assert(rd_buf_add(&text, "the end", 7));
+    for (size_t i = 0; i < 6; i++) {
+        struct rd_buf got;
+        struct rd_err err = {0};
+        filter_unpack(filter, rd_buf_slice(&packed), pieces[i], &got, &err);
+        cr_assert_eq(err.code, RD_ERR_OK, "%s", err.text);
+        filter_expect(&got, rd_buf_slice(&text));
+        rd_buf_done(&got);
+    }
+    rd_buf_done(&text);
+    rd_buf_done(&packed);
+}
+
+/* Every prefix but the empty one ends early, and says so at the offset of what came out of it. */
+static inline void filter_check_prefixes(const struct filter *filter)
+{
+    struct rd_buf text = filter_text(2000), packed = {0};
+    filter_pack(filter, rd_buf_slice(&text), 2000, 0, &packed);
+    for (size_t len = 0; len < packed.len; len++) {
+        struct rd_buf got;
+        struct rd_err err = {0};
+        filter_unpack(filter, rd_slice(packed.ptr, len), 64, &got, &err);
+        cr_assert_eq(err.code, RD_ERR_TRUNCATED, "prefix %zu of %zu", len, packed.len);
+        cr_assert_eq(err.offset, got.len, "prefix %zu", len);
+        cr_assert(got.len <= text.len && (len == 0 || strstr(err.text, "compressed byte") != NULL));
+        if (got.len > 0)
+            cr_assert_arr_eq(got.ptr, text.ptr, got.len);
+        rd_buf_done(&got);
+    }
+    rd_buf_done(&text);
+    rd_buf_done(&packed);
+}
+
+/* No flipped bit gives other bytes without an error; some flags mean nothing, and change nothing.
+ */
+static inline void filter_check_flipped_bits(const struct filter *filter)
+{
+    struct rd_buf text = filter_text(700), packed = {0};
+    size_t n_found = 0;
+    filter_pack(filter, rd_buf_slice(&text), 700, 0, &packed);
+    for (size_t bit = 0; bit < 8 * packed.len; bit++) {
+        struct rd_buf got;
+        struct rd_err err = {0};
+        packed.ptr[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+        filter_unpack(filter, rd_buf_slice(&packed), 64, &got, &err);
+        packed.ptr[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+        if (err.code == RD_ERR_OK) {
+            filter_expect(&got, rd_buf_slice(&text));
+        } else {
+            cr_assert(err.code == RD_ERR_CORRUPT || err.code == RD_ERR_TRUNCATED);
+            cr_assert_eq(err.offset, got.len, "bit %zu", bit);
+            n_found++;
+        }
+        rd_buf_done(&got);
+    }
+    cr_assert_gt(n_found, 7 * packed.len, "nearly every flipped bit is found");
+    rd_buf_done(&text);
+    rd_buf_done(&packed);
+}
+
+/* A push source below the filter: MORE passes through, and what was pushed comes out. */
+static inline void filter_check_push(const struct filter *filter)
+{
+    struct rd_buf text = filter_text(5000), packed = {0}, got = {0};
+    struct rd_src *inner, *src;
+    struct rd_slice s;
+    struct rd_err err = {0};
+    filter_pack(filter, rd_buf_slice(&text), 5000, 0, &packed);
+    cr_assert(rd_src_open_push(&inner, NULL, &err));
+    cr_assert(filter->open_src(&src, inner, &err));
+    for (size_t i = 0; i < packed.len; i++) {
+        enum rd_src_status status;
+        while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
+            cr_assert(rd_buf_add(&got, s.ptr, s.len));
+            rd_src_consume(src, s.len);
+        }
+        cr_assert_eq(status, RD_SRC_MORE);
+        cr_assert(rd_src_push(inner, rd_slice(packed.ptr + i, 1)));
+    }
+    rd_src_push_end(inner);
+    while (rd_src_need(src, 1, &s) == RD_SRC_OK) {
+        cr_assert(rd_buf_add(&got, s.ptr, s.len));
+        rd_src_consume(src, s.len);
+    }
+    cr_assert_eq(rd_src_err(src)->code, RD_ERR_OK);
+    filter_expect(&got, rd_buf_slice(&text));
+    rd_src_close(src);
+    rd_buf_done(&got);
+    rd_buf_done(&packed);
+    rd_buf_done(&text);
+}
+
+static inline bool filter_try(const struct filter *filter, struct rd_buf *packed)
+{
+    struct rd_sink *inner, *sink;
+    struct rd_src *below, *src;
+    struct rd_slice s;
+    if (!rd_sink_open_buf(&inner, packed, NULL, NULL))
+        return false;
+    if (!filter->open_sink(&sink, inner, 1, NULL)) {
+        rd_sink_abort(inner);
+        return false;
+    }
+    rd_sink_write(sink, "abcdefgh", 8);
+    if (!rd_sink_close(sink, NULL))
+        return false;
+    if (!rd_src_open_memory(&below, rd_buf_slice(packed), NULL, NULL))
+        return false;
+    if (!filter->open_src(&src, below, NULL)) {
+        rd_src_close(below);
+        return false;
+    }
+    bool ok = rd_src_need(src, 8, &s) == RD_SRC_OK && rd_slice_is(s, "abcdefgh");
+    rd_src_close(src);
+    return ok;
+}
+
+#endif

@@ -1,0 +1,86 @@
+#include "base/lz4.h"
+#include "base/zlib.h"
+#include "tests/base/filter.h"
+
+static const struct filter gzip = {rd_zlib_open_src, rd_zlib_open_sink};
+static const struct filter lz4 = {rd_lz4_open_src, rd_lz4_open_sink};
+
+static void expect(struct rd_slice bytes, struct rd_slice want)
+{
+    struct rd_src *src;
+    struct rd_buf got;
+    struct rd_err err = {0};
+    cr_assert(rd_src_open_memory(&src, bytes, NULL, &err));
+    cr_assert(rd_src_decompress(&src, &err));
+    filter_drain(src, &got, &err);
+    cr_assert_eq(err.code, RD_ERR_OK, "%s", err.text);
+    filter_expect(&got, want);
+    rd_buf_done(&got);
+}
+
+static void expect_plain(struct rd_slice bytes)
+{
+    expect(bytes, bytes);
+}
+
+Test(decompress, compressed_bytes_are_told_by_how_they_begin)
+{
+    struct rd_buf text = filter_text(100000), packed = {0};
+    filter_pack(&gzip, rd_buf_slice(&text), 100000, 0, &packed);
+    expect(rd_buf_slice(&packed), rd_buf_slice(&text));
+    rd_buf_reset(&packed);
+    filter_pack(&lz4, rd_buf_slice(&text), 100000, 0, &packed);
+    expect(rd_buf_slice(&packed), rd_buf_slice(&text));
+    rd_buf_done(&packed);
+    rd_buf_done(&text);
+}
+
+Test(decompress, other_bytes_stay_as_they_are)
+{
+    expect_plain(rd_slice_str(""));
+    expect_plain(rd_slice_str("\x1f\x8b"));
+    expect_plain(rd_slice_str("\x1f\x8b\x08"));
+    expect_plain(rd_slice_str("\x04\x22\x4d"));
+    expect_plain(rd_slice_str("\x04\x22\x4d\x19more"));
+    expect_plain(rd_slice_str("REDIS0011"));
+    expect_plain(rd_slice_str("*1\r\n$4\r\nPING\r\n"));
+}
+
+Test(decompress, what_was_compressed_twice_is_unpacked_once)
+{
+    struct rd_buf once = {0}, twice = {0};
+    filter_pack(&lz4, rd_slice_str("text"), 4, 0, &once);
+    filter_pack(&gzip, rd_buf_slice(&once), 100, 0, &twice);
+    expect(rd_buf_slice(&twice), rd_buf_slice(&once));
+    rd_buf_done(&once);
+    rd_buf_done(&twice);
+}
+
+Test(decompress, pushed_source_with_too_few_bytes_stays_as_it_is)
+{
+    struct rd_src *src, *before;
+    struct rd_err err = {0};
+    cr_assert(rd_src_open_push(&src, NULL, &err));
+    before = src;
+    cr_assert(rd_src_push(src, rd_slice("\x1f\x8b\x08", 3)));
+    cr_assert(rd_src_decompress(&src, &err));
+    cr_assert_eq(src, before);
+    cr_assert(rd_src_push(src, rd_slice("\0", 1)));
+    cr_assert(rd_src_decompress(&src, &err));
+    cr_assert_neq(src, before);
+    rd_src_close(src);
+}
+
+Test(decompress, name_of_the_file_stays_in_errors)
+{
+    struct rd_src *src;
+    struct rd_slice s;
+    struct rd_err err = {0};
+    const struct rd_src_opts opts = {.origin = "dump.rdb.gz"};
+    cr_assert(rd_src_open_memory(&src, rd_slice("\x1f\x8b\x08\0\0", 5), &opts, &err));
+    cr_assert(rd_src_decompress(&src, &err));
+    cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_FAIL);
+    cr_expect_str_eq(rd_src_err(src)->origin, "dump.rdb.gz");
+    cr_expect_eq(rd_src_err(src)->code, RD_ERR_TRUNCATED);
+    rd_src_close(src);
+}

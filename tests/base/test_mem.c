@@ -1,0 +1,85 @@
+#include "base/mem.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/support/alloc_fault.h"
+
+static void use_every_function(void)
+{
+    uint8_t *a = rd_alloc(10);
+    uint8_t *b = rd_calloc(3, 7);
+    memset(a, 1, 10);
+    for (size_t i = 0; i < 21; i++)
+        cr_assert_eq(b[i], 0);
+    a = rd_realloc(a, 1000);
+    for (size_t i = 0; i < 10; i++)
+        cr_assert_eq(a[i], 1);
+    void *c = rd_realloc(NULL, 5);
+    cr_assert_not_null(c);
+    rd_free(a);
+    rd_free(b);
+    rd_free(c);
+    rd_free(NULL);
+}
+
+Test(mem, works_with_malloc_and_with_hooks)
+{
+    use_every_function();
+    alloc_fault_begin(0);
+    use_every_function();
+    struct alloc_fault_result r = alloc_fault_end();
+    cr_assert_eq(r.n_allocs, 4);
+    cr_assert_eq(r.live, 0);
+    cr_assert_eq(r.live_bytes, 0);
+    cr_assert_eq(r.largest, 1000);
+    cr_assert_eq(r.peak_bytes, 1026);
+    cr_assert_not(r.failed);
+    use_every_function();
+    cr_assert_eq(alloc_fault_state().n_allocs, 4, "NULL hooks give malloc back");
+}
+
+Test(mem, nothing_asked_for_is_not_out_of_memory)
+{
+    for (int hooked = 0; hooked < 2; hooked++) {
+        if (hooked)
+            alloc_fault_begin(0);
+        void *a = rd_alloc(0);
+        void *b = rd_calloc(0, 8);
+        void *c = rd_realloc(rd_alloc(8), 0);
+        cr_assert(a != NULL && b != NULL && c != NULL);
+        rd_free(a);
+        rd_free(b);
+        rd_free(c);
+        if (hooked)
+            cr_assert_eq(alloc_fault_end().live, 0);
+    }
+}
+
+Test(mem, calloc_refuses_a_product_that_overflows)
+{
+    size_t half = SIZE_MAX / 2 + 2;
+    cr_assert_null(rd_calloc(half, 2));
+    cr_assert_null(rd_calloc(2, half));
+    alloc_fault_begin(0);
+    cr_assert_null(rd_calloc(half, 2));
+    cr_assert_eq(alloc_fault_end().n_allocs, 0);
+}
+
+Test(mem, the_nth_allocation_fails_and_no_other)
+{
+    for (size_t n = 1; n <= 4; n++) {
+        alloc_fault_begin(n);
+        void *ptr[3] = {rd_alloc(1), rd_calloc(1, 2), rd_alloc(3)};
+        void *moved = rd_realloc(ptr[0], 100);
+        if (moved != NULL)
+            ptr[0] = moved;
+        for (size_t i = 0; i < 3; i++)
+            cr_assert_eq(ptr[i] == NULL && i > 0, i + 1 == n && i > 0, "n %zu, i %zu", n, i);
+        cr_assert_eq(moved == NULL, n == 4);
+        cr_assert(alloc_fault_state().failed);
+        cr_assert_eq(alloc_fault_state().live, n == 2 || n == 3 ? 2 : 3);
+        for (size_t i = 0; i < 3; i++)
+            rd_free(ptr[i]);
+        cr_assert_eq(alloc_fault_end().live_bytes, 0);
+    }
+}

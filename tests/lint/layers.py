@@ -1,0 +1,78 @@
+"""A folder includes only what stands to its left, and foreign libraries have one door each."""
+
+import re
+
+import tree
+
+# Who may include the headers of a foreign library.
+DOORS = {
+    re.compile(r"<zlib\.h>"): {"base/zlib.c"},
+    re.compile(r"<lz4\w*\.h>"): {"base/lz4.c"},
+    re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c"},
+}
+
+# What a library must not do on its own initiative: heap past base/mem.h, clock, chance, printing,
+# the environment, ending the process.
+FORBIDDEN = re.compile(
+    r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|asprintf|time|gettimeofday|"
+    r"clock_gettime|rand|random|printf|fprintf|vprintf|puts|putchar|perror|exit|_exit|abort|"
+    r"getenv|setlocale)\s*\("
+)
+EXCUSED = {
+    "base/mem.c": {"malloc", "calloc", "realloc", "free"},  # it is the door
+}
+
+
+class Layers(tree.Lint):
+    def test_a_folder_includes_only_what_stands_to_its_left(self):
+        wrong = []
+        for folder, allowed in tree.LAYERS.items():
+            for path in tree.files(".c", ".h", under=folder):
+                for number, name in tree.includes(path):
+                    first = name.strip('"').split("/")[0]
+                    if name[0] == '"' and (first not in allowed or "/" not in name):
+                        wrong.append(f"{path}:{number}: {name}")
+        self.none(wrong)
+
+    def test_private_folders_are_included_by_their_library_and_its_tests_only(self):
+        wrong = []
+        for path in tree.files(".c", ".h"):
+            parts = path.split("/")
+            own = parts[1] if parts[0] == "tests" else parts[0]
+            for number, name in tree.includes(path):
+                inner = name.strip('"').split("/")
+                private = name[0] == '"' and len(inner) > 2 and inner[0] in tree.LIBRARIES
+                if private and own not in (inner[0], "fuzz", "bench"):
+                    wrong.append(f"{path}:{number}: {name}")
+        self.none(wrong)
+
+    def test_public_headers_do_not_include_private_ones(self):
+        wrong = []
+        for path in tree.files(".h"):
+            if path.count("/") != 1 or path.split("/")[0] not in tree.LIBRARIES:
+                continue
+            for number, name in tree.includes(path):
+                if name[0] == '"' and name.count("/") > 1:
+                    wrong.append(f"{path}:{number}: {name}")
+        self.none(wrong)
+
+    def test_foreign_libraries_are_included_in_one_place_each(self):
+        wrong = []
+        for folder in tree.LAYERS:
+            for path in tree.files(".c", ".h", under=folder):
+                for number, name in tree.includes(path):
+                    for pattern, doors in DOORS.items():
+                        if pattern.match(name) and path not in doors:
+                            wrong.append(f"{path}:{number}: {name}")
+        self.none(wrong)
+
+    def test_libraries_do_not_print_exit_read_the_clock_or_pass_by_the_allocator(self):
+        wrong = []
+        for folder in tree.LIBRARIES:
+            for path in tree.files(".c", ".h", under=folder):
+                text = tree.without_comments(tree.read(path))
+                for number, line in enumerate(text.splitlines(), 1):
+                    for match in FORBIDDEN.finditer(line):
+                        if match.group(1) not in EXCUSED.get(path, ()):
+                            wrong.append(f"{path}:{number}: {match.group(1)}()")
+        self.none(wrong)

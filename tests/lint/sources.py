@@ -1,0 +1,115 @@
+"""Sizes, words and lists: what every source file must keep to."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import tree
+
+FUNCTION_MAX = 100
+FILE_MAX = 800
+
+# Written in parts, so that this file does not find itself.
+LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+# A folder of somebody's machine. A template of mkdtemp() in the place for temporary files is fine.
+MACHINE = re.compile(r"(?<![\w./-])/(wo" + r"rk/|home/\w|ro" + r"ot/|tmp/(?!\S*XXXXXX))")
+
+TEXTS = (".c", ".h", ".py", ".sh", ".md", ".scd", ".build", ".txt", ".yml", ".hex", ".tsv")
+
+
+def functions(text):
+    """Yields (first line, number of lines) of each function: a brace alone at the left margin."""
+    start = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start is not None:
+            yield start, number - start + 1
+            start = None
+
+
+class Sources(tree.Lint):
+    def test_functions_are_at_most_100_lines(self):
+        wrong = []
+        for path in tree.files(".c", ".h"):
+            for line, length in functions(tree.read(path)):
+                if length > FUNCTION_MAX:
+                    wrong.append(f"{path}:{line}: {length} lines")
+        self.none(wrong)
+
+    def test_files_are_at_most_800_lines(self):
+        lengths = {path: tree.read(path).count("\n") for path in tree.files(".c", ".h", ".py")}
+        self.none([f"{p}: {n} lines" for p, n in lengths.items() if n > FILE_MAX])
+
+    def test_nothing_is_left_for_later(self):
+        wrong = []
+        for path in tree.files(".c", ".h", ".py", "meson.build"):
+            for number, line in enumerate(tree.read(path).splitlines(), 1):
+                if LATER.search(line):
+                    wrong.append(f"{path}:{number}: {line.strip()}")
+        self.none(wrong)
+
+    def test_every_source_is_built(self):
+        listed = set()
+        for build in tree.files("meson.build"):
+            folder = os.path.dirname(build)
+            text = tree.read(build)
+            for name in re.findall(r"'([\w./-]+\.c)'", text):
+                listed.add(os.path.normpath(os.path.join(folder, name)))
+            for prefix in re.findall(r"'(\w+_)@0@\.c'", text):
+                for name in re.findall(r"^\s+'(\w+)',", text, re.M):
+                    listed.add(os.path.join(folder, f"{prefix}{name}.c"))
+        self.none([path for path in tree.files(".c") if path not in listed])
+
+    def test_nothing_is_listed_twice_in_a_build_file(self):
+        wrong = []
+        for build in tree.files("meson.build"):
+            names = re.findall(r"^ +'([\w./-]+\.(?:c|h|py))',$", tree.read(build), re.M)
+            wrong += [f"{build}: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+        self.none(wrong)
+
+    def test_every_public_header_is_installed(self):
+        missing = []
+        for folder in ("base", "rdb", "aof", "repl"):
+            if not os.path.exists(os.path.join(tree.ROOT, folder, "meson.build")):
+                continue
+            text = tree.read(f"{folder}/meson.build")
+            for path in tree.files(".h", under=folder):
+                name = os.path.basename(path)
+                # Private headers stand in a sub-folder, or say so in their first line.
+                first = tree.read(path).splitlines()[0]
+                private = path.count("/") > 1 or "private to" in first
+                if not private and f"'{name}'" not in text:
+                    missing.append(path)
+        self.none(missing)
+
+    def test_no_paths_of_a_machine_appear(self):
+        wrong = []
+        for path in tree.files(*TEXTS) + ["run"]:
+            for number, line in enumerate(tree.read(path).splitlines(), 1):
+                if MACHINE.search(line):
+                    wrong.append(f"{path}:{number}: {line.strip()}")
+        self.none(wrong)
+
+    def test_lines_are_at_most_100_columns_without_blanks_at_the_end(self):
+        wrong = []
+        for path in tree.files(".c", ".h", ".py", "meson.build") + ["run"]:
+            for number, line in enumerate(tree.read(path).splitlines(), 1):
+                if len(line) > 100 or line != line.rstrip() or "\t" in line:
+                    wrong.append(f"{path}:{number}: {line.strip()[:60]}")
+        self.none(wrong)
+
+    @unittest.skipUnless(shutil.which("clang-format"), "clang-format is not installed")
+    def test_clang_format_changes_nothing(self):
+        paths = tree.files(".c", ".h")
+        done = subprocess.run(
+            ["clang-format", "--dry-run", *paths],
+            cwd=tree.ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = [line for line in done.stderr.splitlines() if "[-Wclang-format-violations]" in line]
+        self.none(sorted({line.split(":")[0] for line in lines}))

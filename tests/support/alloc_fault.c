@@ -1,0 +1,94 @@
+#include "tests/support/alloc_fault.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* Stands before each allocation; its size keeps what follows aligned for every type. */
+union head {
+    size_t size;
+    max_align_t align;
+};
+
+static struct alloc_fault_result state;
+static size_t fail_at;
+
+static bool must_fail(size_t size)
+{
+    state.n_allocs++;
+    if (size > state.largest)
+        state.largest = size;
+    if (state.n_allocs == fail_at) {
+        state.failed = true;
+        return true;
+    }
+    return size > PTRDIFF_MAX - sizeof(union head);
+}
+
+static void count_in(size_t size)
+{
+    state.live++;
+    state.live_bytes += size;
+    if (state.live_bytes > state.peak_bytes)
+        state.peak_bytes = state.live_bytes;
+}
+
+static void count_out(size_t size)
+{
+    state.live--;
+    state.live_bytes -= size;
+}
+
+static void *hook_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    union head *head = must_fail(size) ? NULL : malloc(sizeof *head + size);
+    if (head == NULL)
+        return NULL;
+    head->size = size;
+    count_in(size);
+    return head + 1;
+}
+
+static void *hook_realloc(void *ctx, void *ptr, size_t size)
+{
+    if (ptr == NULL)
+        return hook_alloc(ctx, size);
+    union head *head = (union head *)ptr - 1;
+    size_t old_size = head->size;
+    head = must_fail(size) ? NULL : realloc(head, sizeof *head + size);
+    if (head == NULL)
+        return NULL;
+    head->size = size;
+    count_out(old_size);
+    count_in(size);
+    return head + 1;
+}
+
+static void hook_free(void *ctx, void *ptr)
+{
+    (void)ctx;
+    union head *head = (union head *)ptr - 1;
+    count_out(head->size);
+    free(head);
+}
+
+void alloc_fault_begin(size_t n)
+{
+    static const struct rd_mem_hooks hooks = {hook_alloc, hook_realloc, hook_free, NULL};
+    state = (struct alloc_fault_result){0};
+    fail_at = n;
+    rd_mem_set_hooks(&hooks);
+}
+
+struct alloc_fault_result alloc_fault_state(void)
+{
+    return state;
+}
+
+struct alloc_fault_result alloc_fault_end(void)
+{
+    rd_mem_set_hooks(NULL);
+    return state;
+}

@@ -1,0 +1,77 @@
+"""Counts the results of `meson test`: every case that a test program reports counts by itself.
+
+usage: count.py FOLDER    (the meson-logs of a build; prints what failed and why, then
+                           `N passed, N failed`, and exits 1 when anything failed)
+"""
+
+import json
+import os
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+FINE = {"OK", "EXPECTEDFAIL", "SKIP"}
+
+
+def cases(folder):
+    """Yields (program, case, outcome) with outcome passed, failed or skipped."""
+    path = os.path.join(folder, "testlog.junit.xml")
+    with open(path, encoding="utf-8", errors="replace") as file:
+        # What a test printed is in the log as it was; XML has no place for control characters.
+        text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "?", file.read())
+    root = ElementTree.fromstring(text.encode("utf-8"))
+    for suite in root.iter("testsuite"):
+        for case in suite.iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                outcome = "failed"
+            elif case.find("skipped") is not None:
+                outcome = "skipped"
+            else:
+                outcome = "passed"
+            program = case.get("classname", "").partition(".")[2] or case.get("name")
+            yield program, case.get("name"), outcome
+
+
+def runs(folder):
+    """Yields (program, outcome, what it wrote to stdout)."""
+    with open(os.path.join(folder, "testlog.json"), encoding="utf-8", errors="replace") as log:
+        for line in log:
+            run = json.loads(line)
+            name = run["name"].split(" / ")[-1].split(":")[-1]
+            yield name, run["result"], run.get("stdout", "")
+
+
+def print_failures(program, output):
+    """Prints each failed case with the lines that the program wrote about it."""
+    shown = False
+    for line in output.splitlines():
+        ok = line.startswith("ok")
+        if line.startswith("not ok") or (shown and not ok):
+            shown = True
+            print(f"{program}: {line}")
+        elif ok:
+            shown = False
+
+
+def main():
+    folder = sys.argv[1]
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    failed_programs = set()
+    for program, _, outcome in cases(folder):
+        counts[outcome] += 1
+        if outcome == "failed":
+            failed_programs.add(program)
+    for program, result, output in runs(folder):
+        print_failures(program, output)
+        # A program that crashed or timed out may have reported no failed case: it counts as one.
+        if result not in FINE and program not in failed_programs:
+            counts["failed"] += 1
+            print(f"{program}: {result.lower()}")
+    if counts["skipped"]:
+        print(f"{counts['skipped']} skipped")
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

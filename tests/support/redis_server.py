@@ -1,0 +1,217 @@
+"""A redis-server of the machine for one test: on a free port, in a folder that goes away with it.
+
+    why = redis_server.missing("7.0.15")
+    ...
+    with RedisServer({"databases": "17000"}) as server:
+        server.command("SET", "k", "v")
+        server.load("dump.rdb")
+
+The server keeps nothing, listens on loopback alone, and is stopped when the block ends, whatever
+ended it. Replies are bytes, int, None, lists, or ReplyError raised.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+START_SECONDS = 20
+
+
+class ReplyError(Exception):
+    pass
+
+
+class ServerDied(Exception):
+    pass
+
+
+def installed_version():
+    """As "7.0.15", or None."""
+    program = shutil.which("redis-server")
+    if program is None:
+        return None
+    text = subprocess.run([program, "--version"], stdout=subprocess.PIPE).stdout.decode()
+    found = re.search(r"v=(\S+)", text)
+    return found.group(1) if found else None
+
+
+def missing(version):
+    """Why a test that wants this version cannot run; None where it can."""
+    have = installed_version()
+    if have is None:
+        return "redis-server is not installed"
+    if have != version:
+        return f"redis-server is {have}, the test wants {version}"
+    return None
+
+
+def _free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class RedisServer:
+    def __init__(self, config=None):
+        self.config = {
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "no",
+            "enable-debug-command": "yes",
+            "sanitize-dump-payload": "yes",
+            **(config or {}),
+        }
+        self.process = None
+        self.socket = None
+        self.dir = None
+
+    def __enter__(self):
+        self.dir = tempfile.mkdtemp(prefix="redoubt-test-")
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def rdb(self):
+        """Where the server has its snapshot."""
+        return os.path.join(self.dir, "dump.rdb")
+
+    @property
+    def log(self):
+        try:
+            with open(os.path.join(self.dir, "log"), errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def start(self):
+        """Starts the server, from its snapshot where there is one."""
+        for _ in range(5):
+            self.port = _free_port()
+            self._spawn()
+            if self._wait():
+                return
+            if "Address already in use" not in self.log:
+                break
+        raise ServerDied(self.log[-2000:])
+
+    def _spawn(self):
+        args = [shutil.which("redis-server"), "--port", str(self.port), "--dir", self.dir]
+        args += ["--logfile", os.path.join(self.dir, "log")]
+        for name, value in self.config.items():
+            args += ["--" + name, value]
+        self.process = subprocess.Popen(
+            args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def _wait(self):
+        """Until the server answers; False where it ended instead."""
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                return False
+            try:
+                self._connect()
+                if self.command("PING") == b"PONG":
+                    return True
+            except (OSError, ServerDied, ReplyError):
+                time.sleep(0.01)
+        self.stop()
+        return False
+
+    def _connect(self):
+        self._disconnect()
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        self.input = self.socket.makefile("rb")
+
+    def _disconnect(self):
+        if self.socket is not None:
+            self.input.close()
+            self.socket.close()
+            self.socket = None
+
+    def stop(self):
+        self._disconnect()
+        if self.process is not None:
+            if self.process.poll() is None:
+                self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def close(self):
+        self.stop()
+        if self.dir is not None:
+            shutil.rmtree(self.dir, ignore_errors=True)
+            self.dir = None
+
+    def command(self, *args):
+        """One command; arguments are bytes, str or int."""
+        parts = [b"*%d\r\n" % len(args)]
+        for arg in args:
+            if not isinstance(arg, bytes):
+                arg = str(arg).encode()
+            parts.append(b"$%d\r\n%s\r\n" % (len(arg), arg))
+        try:
+            self.socket.sendall(b"".join(parts))
+            return self._reply()
+        except (ConnectionError, BrokenPipeError) as e:
+            raise ServerDied(f"{e}; {self.log[-2000:]}") from None
+
+    def _reply(self):
+        line = self.input.readline()
+        if not line.endswith(b"\r\n"):
+            raise ServerDied(self.log[-2000:])
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest
+        if kind == b"-":
+            raise ReplyError(rest.decode(errors="replace"))
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            if rest == b"-1":
+                return None
+            data = self.input.read(int(rest) + 2)
+            if len(data) != int(rest) + 2:
+                raise ServerDied(self.log[-2000:])
+            return data[:-2]
+        if kind == b"*":
+            return None if rest == b"-1" else [self._reply_or_error() for _ in range(int(rest))]
+        raise ServerDied(f"not a reply: {line!r}")
+
+    def _reply_or_error(self):
+        try:
+            return self._reply()
+        except ReplyError as e:
+            return e
+
+    def load(self, path):
+        """Replaces the dataset by a snapshot. ServerDied (the server is started again, empty) or
+        ReplyError where it does not load."""
+        self.command("FLUSHALL")
+        self.command("FUNCTION", "FLUSH")
+        shutil.copyfile(path, self.rdb)
+        try:
+            self.command("DEBUG", "RELOAD", "NOSAVE")
+        except ServerDied:
+            self.stop()
+            log = self.log
+            os.unlink(self.rdb)
+            os.unlink(os.path.join(self.dir, "log"))
+            self.start()
+            raise ServerDied(log[-2000:]) from None
+
+    def databases(self):
+        """Numbers of the databases that have keys."""
+        text = self.command("INFO", "keyspace").decode()
+        return [int(n) for n in re.findall(r"^db(\d+):", text, re.M)]

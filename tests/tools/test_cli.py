@@ -1,0 +1,241 @@
+"""The manners that every tool shares: help, usage errors, names, JSON, streams, signals."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+REDOUBT = os.environ["REDOUBT"]
+
+
+def run(*args, argv0=None, env=None, **more):
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CLICOLOR_FORCE")}
+    clean.update(env or {})
+    more.setdefault("stdin", subprocess.DEVNULL)
+    more.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run(
+        [argv0 or REDOUBT, *args],
+        executable=REDOUBT,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=clean,
+        check=False,
+        timeout=60,
+        **more,
+    )
+
+
+def tools():
+    names = re.findall(r"^  ([a-z][a-z0-9-]+)  ", run("help").stdout, re.M)
+    return [name for name in names if name != "help"]
+
+
+def in_bash(script, *args):
+    return subprocess.run(
+        ["bash", "-c", script, "bash", REDOUBT, *args],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+class Help(unittest.TestCase):
+    def check_screen(self, done):
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertLessEqual(len(lines), 24, done.stdout)
+        self.assertLessEqual(max(map(len, lines)), 80, done.stdout)
+
+    def test_the_main_help_fits_a_screen(self):
+        self.check_screen(run("help"))
+        self.assertEqual(run("help").stdout, run("--help").stdout)
+
+    def test_every_tools_help_fits_a_screen_and_ends_with_an_example(self):
+        self.assertTrue(tools())
+        for tool in tools():
+            with self.subTest(tool=tool):
+                done = run(tool, "--help")
+                self.check_screen(done)
+                self.assertIn(f"usage: redoubt {tool} ", done.stdout)
+                self.assertRegex(done.stdout, rf"\nExample:\n  .*\bredoubt {tool} .*\n$")
+                self.assertEqual(run("help", tool).stdout, done.stdout)
+
+    def test_help_with_json_is_still_help(self):
+        for tool in tools():
+            with self.subTest(tool=tool):
+                self.assertEqual(run(tool, "--json", "--help").stdout, run(tool, "-h").stdout)
+
+    def test_version(self):
+        done = run("--version")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"^redoubt \d+\.\d+\.\d+\n$")
+        for tool in tools():
+            self.assertEqual(run(tool, "--version").stdout, done.stdout)
+
+
+class Usage(unittest.TestCase):
+    def check_refused(self, done, *words):
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_no_tool(self):
+        self.check_refused(run(), "redoubt: which tool?")
+
+    def test_an_unknown_tool_is_told_the_nearest(self):
+        self.check_refused(run("hlep"), 'unknown tool "hlep"', "did you mean help?")
+        self.check_refused(run("help", "nothing-like-it"), "unknown tool")
+
+    def test_control_bytes_of_the_command_line_are_escaped(self):
+        self.check_refused(run("\x1b[31m"), r'"\x1b[31m"')
+
+    def test_an_unknown_option(self):
+        for tool in tools():
+            with self.subTest(tool=tool):
+                lead = f"redoubt {tool}: unknown option"
+                self.check_refused(run(tool, "--qiet"), f"{lead} --qiet; did you mean --quiet?")
+                self.check_refused(run(tool, "--xyzzy-plugh=1"), f"{lead} --xyzzy-plugh\n")
+                self.check_refused(run(tool, "-~"), f"{lead} -~\n")
+                self.check_refused(run(tool, "--json=yes"), "option --json takes no value")
+                self.check_refused(run(tool, "--color"), "option --color needs")
+                self.check_refused(run(tool, "--color=blue"), '--color: "blue" is not auto|always')
+
+    def test_a_missing_argument(self):
+        for tool in tools():
+            with self.subTest(tool=tool):
+                self.check_refused(run(tool), f"redoubt {tool}: ")
+
+    def test_a_usage_error_is_told_in_json_too(self):
+        for tool in tools():
+            with self.subTest(tool=tool):
+                done = run(tool, "--xyzzy-plugh", "--json")
+                told = json.loads(done.stdout)
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual((told["redoubt"], told["tool"]), (1, tool))
+                self.assertEqual((told["error"]["code"], told["exit_status"]), ("usage", 2))
+
+    def test_a_missing_file_is_an_io_error_with_its_name(self):
+        for tool in tools():
+            with self.subTest(tool=tool):
+                args = ["--to", "ndjson"] if tool == "convert" else []
+                done = run(tool, *args, "no-such-file.rdb")
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn("no-such-file.rdb", done.stderr)
+                self.assertIn("No such file", done.stderr)
+
+
+class Names(unittest.TestCase):
+    @unittest.skipUnless("check-rdb" in tools(), "there is no check-rdb")
+    def test_a_link_is_the_tool(self):
+        for name in ("check-rdb", "/usr/bin/check-rdb", "./check-rdb"):
+            done = run("--help", argv0=name)
+            self.assertEqual((done.returncode, done.stdout), (0, run("check-rdb", "-h").stdout))
+
+    @unittest.skipUnless("check-rdb" in tools(), "there is no check-rdb")
+    def test_a_servers_name_is_the_compatible_mode(self):
+        for name in ("redis-check-rdb", "valkey-check-rdb"):
+            done = run("no-such-file.rdb", argv0=name)
+            self.assertEqual(done.returncode, 1)
+
+
+class Streams(unittest.TestCase):
+    def test_a_closed_stdout_is_an_io_error(self):
+        done = in_bash('"$1" help >&-')
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard output", done.stderr)
+
+    def test_a_full_stdout_is_an_io_error(self):
+        done = in_bash('"$1" help >/dev/full')
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("No space left", done.stderr)
+
+    def test_a_reader_that_went_away_is_not_worth_a_word(self):
+        done = in_bash('set -o pipefail; { sleep 0.2; "$1" help; } | true')
+        self.assertEqual((done.returncode, done.stderr), (128 + 13, ""))
+
+    def test_nothing_is_coloured_in_a_pipe_unless_asked_for(self):
+        plain = run("hlep").stderr
+        self.assertNotIn("\x1b", plain)
+        forced = run("hlep", env={"CLICOLOR_FORCE": "1"}).stderr
+        self.assertIn("\x1b[31m", forced)
+        self.assertEqual(re.sub(r"\x1b\[\d+m", "", forced), plain)
+        self.assertEqual(run("hlep", env={"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}).stderr, plain)
+
+    def test_color_on_the_command_line_wins(self):
+        for tool in tools():
+            with self.subTest(tool=tool):
+                env = {"NO_COLOR": "1"}
+                self.assertIn("\x1b[31m", run(tool, "--color=always", "-~", env=env).stderr)
+                env = {"CLICOLOR_FORCE": "1"}
+                self.assertNotIn("\x1b", run(tool, "--color=never", "-~", env=env).stderr)
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.empty = os.path.join(self.folder, "empty.rdb")
+        with open(self.empty, "wb") as file:
+            file.write(b"REDIS0011\xff" + bytes(8))  # a snapshot without keys or checksum
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    @unittest.skipUnless("convert" in tools(), "there is no convert")
+    def test_an_existing_output_is_refused_without_force(self):
+        out = os.path.join(self.folder, "out.rdb")
+        with open(out, "w", encoding="ascii") as file:
+            file.write("mine")
+        command = ["convert", "--to", "rdb", self.empty, "-o", out]
+        done = run(*command)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("hint: --force replaces it", done.stderr)
+        with open(out, encoding="ascii") as file:
+            self.assertEqual(file.read(), "mine")
+        self.assertEqual(run(*command, "--force").returncode, 0)
+        with open(out, "rb") as file:
+            self.assertTrue(file.read().startswith(b"REDIS"))
+
+    @unittest.skipUnless("convert" in tools(), "there is no convert")
+    def test_sigterm_leaves_no_temporary_file_and_130(self):
+        out = os.path.join(self.folder, "out.rdb")
+        with subprocess.Popen(
+            [REDOUBT, "convert", "--to", "rdb", "-", "-o", out],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stdin.write(b"REDIS0011\xfe\x00")
+            process.stdin.flush()
+            # The temporary file is there before the process waits for the rest of its input.
+            for _ in range(1000):
+                if len(os.listdir(self.folder)) > 1:
+                    break
+                try:
+                    process.wait(0.01)
+                except subprocess.TimeoutExpired:
+                    pass
+            self.assertEqual(len(os.listdir(self.folder)), 2)
+            process.terminate()
+            self.assertEqual(process.wait(10), 130)
+        self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
+
+    def test_progress_as_json_ends_at_the_size_of_the_file(self):
+        done = run("sum", "--progress=json", self.empty)
+        lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+        size = os.path.getsize(self.empty)
+        self.assertEqual(lines[0], {"progress": {"bytes": 0, "total": size}})
+        self.assertEqual(lines[-1], {"progress": {"bytes": size, "total": size}})
+
+    def test_a_progress_bar_is_cleared_at_the_end_and_never_drawn_unasked(self):
+        bar = run("sum", "-q", "--progress=always", self.empty).stderr
+        self.assertIn("100 %", bar)
+        self.assertTrue(bar.endswith("\x1b[K"), bar)
+        self.assertEqual(run("sum", "-q", self.empty).stderr, "")
+
+    def test_json_on_a_full_stdout_is_an_io_error(self):
+        done = in_bash('"$1" sum --json "$2" >/dev/full', self.empty)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("No space left", done.stderr)

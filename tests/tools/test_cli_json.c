@@ -1,0 +1,118 @@
+#include "tools/cli.h"
+
+#include "base/buf.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+
+static struct rd_buf buf;
+static struct rd_sink *sink;
+static struct cli_json json;
+
+static void setup(void)
+{
+    buf = (struct rd_buf){0};
+    cr_assert(rd_sink_open_buf(&sink, &buf, NULL, NULL));
+    cli_json_init(&json, sink);
+}
+
+static void expect(const char *want)
+{
+    cr_assert(rd_sink_close(sink, NULL));
+    cr_assert(rd_slice_is(rd_buf_slice(&buf), want), "%.*s instead of %s", (int)buf.len,
+              (char *)buf.ptr, want);
+    rd_buf_done(&buf);
+}
+
+static void expect_string(struct rd_slice bytes, const char *want)
+{
+    setup();
+    cli_json_bytes(&json, bytes);
+    expect(want);
+}
+
+Test(cli_json, commas_stand_between_elements_only)
+{
+    setup();
+    cli_json_obj(&json);
+    cli_json_put_uint(&json, "a", UINT64_MAX);
+    cli_json_key(&json, "b");
+    cli_json_array(&json);
+    cli_json_array(&json);
+    cli_json_end(&json);
+    cli_json_obj(&json);
+    cli_json_end(&json);
+    cli_json_int(&json, INT64_MIN);
+    cli_json_null(&json);
+    cli_json_end(&json);
+    cli_json_put_bool(&json, "c", false);
+    cli_json_put_str(&json, "d", NULL);
+    cli_json_end(&json);
+    expect("{\"a\":18446744073709551615,\"b\":[[],{},-9223372036854775808,null],"
+           "\"c\":false,\"d\":null}");
+}
+
+Test(cli_json, a_key_that_is_left_without_value_gets_null)
+{
+    setup();
+    cli_json_obj(&json);
+    cli_json_key(&json, "a");
+    cli_json_end(&json);
+    expect("{\"a\":null}");
+}
+
+Test(cli_json, doubles_read_back_equal_and_infinities_are_strings)
+{
+    setup();
+    cli_json_array(&json);
+    cli_json_double(&json, 0.1);
+    cli_json_double(&json, -3);
+    cli_json_double(&json, INFINITY);
+    cli_json_double(&json, -INFINITY);
+    cli_json_double(&json, NAN);
+    cli_json_end(&json);
+    expect("[0.1,-3,\"inf\",\"-inf\",\"nan\"]");
+}
+
+Test(cli_json, special_characters_are_escaped)
+{
+    expect_string(rd_slice("\"\\\n\r\t\b\f/", 8), "\"\\\"\\\\\\n\\r\\t\\b\\f/\"");
+    expect_string(rd_slice("a\0b\x1b[0m\x7f", 8), "\"a\\u0000b\\u001b[0m\\u007f\"");
+    expect_string(rd_slice("\xc2\x9b", 2), "\"\\u009b\"");
+}
+
+Test(cli_json, utf8_stays_as_it_is)
+{
+    const char *text = "\xc2\xa0 \xe2\x82\xac \xf0\x9f\x8f\xb0 \xf4\x8f\xbf\xbf";
+    char want[64];
+    snprintf(want, sizeof want, "\"%s\"", text);
+    expect_string(rd_slice_str(text), want);
+}
+
+Test(cli_json, bytes_that_are_not_utf8_become_lone_surrogates)
+{
+    expect_string(rd_slice("\x80", 1), "\"\\udc80\"");
+    expect_string(rd_slice("\xff"
+                           "a",
+                           2),
+                  "\"\\udcffa\"");
+    /* cut off, too long, a surrogate, beyond the last code point */
+    expect_string(rd_slice("\xe2\x82", 2), "\"\\udce2\\udc82\"");
+    expect_string(rd_slice("\xc0\xaf", 2), "\"\\udcc0\\udcaf\"");
+    expect_string(rd_slice("\xe0\x80\xaf", 3), "\"\\udce0\\udc80\\udcaf\"");
+    expect_string(rd_slice("\xed\xa0\x80", 3), "\"\\udced\\udca0\\udc80\"");
+    expect_string(rd_slice("\xf4\x90\x80\x80", 4), "\"\\udcf4\\udc90\\udc80\\udc80\"");
+}
+
+Test(cli_json, an_error_shows_what_is_set)
+{
+    struct rd_err err = {0};
+    rd_err_origin(&err, "dump.rdb");
+    rd_err_set_inner(&err, RD_ERR_CORRUPT, 7994, 31, "bad length");
+    rd_err_origin(&err, "dump.rdb");
+    rd_err_doing(&err, "element %d", 17);
+    setup();
+    cli_json_err(&json, &err);
+    expect("{\"code\":\"corrupt\",\"offset\":7994,\"inner\":31,\"origin\":\"dump.rdb\","
+           "\"text\":\"bad length\",\"doing\":[\"element 17\"]}");
+}

@@ -1,0 +1,132 @@
+#include "tools/cli.h"
+
+#include <criterion/criterion.h>
+
+#define DAY_MS INT64_C(86400000)
+
+/* 2024-05-01T12:00:00Z */
+static const int64_t may_ms = INT64_C(1714564800000);
+
+static void expect_time(const char *text, int64_t want_ms)
+{
+    int64_t ms = -1;
+    cr_assert(cli_get_time(text, may_ms, &ms), "%s is refused", text);
+    cr_assert_eq(ms, want_ms, "%s is %lld, not %lld", text, (long long)ms, (long long)want_ms);
+}
+
+Test(cli_text, unix_times_are_seconds_or_milliseconds_by_their_size)
+{
+    expect_time("0", 0);
+    expect_time("1714564800", may_ms);
+    expect_time("1714564800250", may_ms + 250);
+    expect_time("99999999999", INT64_C(99999999999000));
+    expect_time("100000000000", INT64_C(100000000000));
+}
+
+Test(cli_text, rfc_3339_with_and_without_its_parts)
+{
+    expect_time("2024-05-01T12:00:00Z", may_ms);
+    expect_time("2024-05-01 12:00:00", may_ms);
+    expect_time("2024-05-01t12:00z", may_ms);
+    expect_time("2024-05-01T12:00:00.250Z", may_ms + 250);
+    expect_time("2024-05-01T12:00:00.2509999Z", may_ms + 250);
+    expect_time("2024-05-01T14:30:00+02:30", may_ms);
+    expect_time("2024-05-01T04:00:00-08:00", may_ms);
+    expect_time("2024-05-01", may_ms - DAY_MS / 2);
+    expect_time("2024-02-29", may_ms - DAY_MS / 2 - 62 * DAY_MS);
+    expect_time("1969-12-31T23:59:59Z", -1000);
+}
+
+Test(cli_text, spans_count_back_from_now)
+{
+    expect_time("-15m", may_ms - 15 * 60000);
+    expect_time("-2h30m", may_ms - 150 * 60000);
+    expect_time("-1d", may_ms - DAY_MS);
+    expect_time("-1w1s", may_ms - 7 * DAY_MS - 1000);
+}
+
+Test(cli_text, what_is_not_a_time_is_refused)
+{
+    static const char *const bad[] = {"",
+                                      "now",
+                                      "-",
+                                      "-5",
+                                      "-m",
+                                      "-5y",
+                                      "-99999999999999999999d",
+                                      "-300000000000000000w",
+                                      "2024",
+                                      " 2024",
+                                      "2024-13-01",
+                                      "2024-00-01",
+                                      "2024-04-31",
+                                      "2023-02-29",
+                                      "2024-05-01T",
+                                      "2024-05-01T25:00Z",
+                                      "2024-05-01T12:60Z",
+                                      "2024-05-01T12:00:00.Z",
+                                      "2024-05-01T12:00:00+2",
+                                      "2024-05-01T12:00:00+24:00",
+                                      "2024-05-01T12:00:00Z ",
+                                      "1714564800s"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int64_t ms = 7;
+        if (strcmp(bad[i], "2024") == 0) /* a number: unix seconds */
+            continue;
+        cr_assert_not(cli_get_time(bad[i], may_ms, &ms), "\"%s\" is taken", bad[i]);
+        cr_assert_eq(ms, 7, "\"%s\" has written its output", bad[i]);
+    }
+}
+
+Test(cli_text, a_time_reads_back)
+{
+    for (int64_t ms = -DAY_MS; ms < INT64_C(4000000000000); ms += INT64_C(86399999876)) {
+        int64_t back;
+        cr_assert(cli_get_time(cli_time(ms).s, 0, &back), "%s", cli_time(ms).s);
+        cr_assert_eq(back, ms, "%s", cli_time(ms).s);
+    }
+    cr_assert_str_eq(cli_time(may_ms).s, "2024-05-01T12:00:00Z");
+    cr_assert_str_eq(cli_time(may_ms + 5).s, "2024-05-01T12:00:00.005Z");
+    cr_assert_str_eq(cli_time(-1).s, "1969-12-31T23:59:59.999Z");
+}
+
+Test(cli_text, bytes_have_iec_units)
+{
+    cr_assert_str_eq(cli_bytes(0).s, "0 bytes");
+    cr_assert_str_eq(cli_bytes(1).s, "1 byte");
+    cr_assert_str_eq(cli_bytes(1023).s, "1023 bytes");
+    cr_assert_str_eq(cli_bytes(1024).s, "1.0 KiB");
+    cr_assert_str_eq(cli_bytes(1536).s, "1.5 KiB");
+    cr_assert_str_eq(cli_bytes(1048575).s, "1.0 MiB");
+    cr_assert_str_eq(cli_bytes(UINT64_C(100) << 30).s, "100 GiB");
+    cr_assert_str_eq(cli_bytes(UINT64_MAX).s, "16.0 EiB");
+}
+
+Test(cli_text, counts_have_separators)
+{
+    cr_assert_str_eq(cli_count(0).s, "0");
+    cr_assert_str_eq(cli_count(999).s, "999");
+    cr_assert_str_eq(cli_count(1000).s, "1,000");
+    cr_assert_str_eq(cli_count(UINT64_MAX).s, "18,446,744,073,709,551,615");
+}
+
+Test(cli_text, durations_show_two_units)
+{
+    cr_assert_str_eq(cli_duration(0).s, "0.0 s");
+    cr_assert_str_eq(cli_duration(1250).s, "1.2 s");
+    cr_assert_str_eq(cli_duration(59999).s, "59 s");
+    cr_assert_str_eq(cli_duration(200000).s, "3 min 20 s");
+    cr_assert_str_eq(cli_duration(7500000).s, "2 h 5 min");
+    cr_assert_str_eq(cli_duration(356400000).s, "4 d 3 h");
+}
+
+Test(cli_text, the_nearest_name_is_found)
+{
+    static const char *const names[] = {"check-rdb", "check-aof", "convert", "sum"};
+    cr_assert_str_eq(cli_nearest("chek-rdb", names, 4), "check-rdb");
+    cr_assert_str_eq(cli_nearest("check-aoff", names, 4), "check-aof");
+    cr_assert_str_eq(cli_nearest("conv", names, 4), "convert");
+    cr_assert_str_eq(cli_nearest("sun", names, 4), "sum");
+    cr_assert_null(cli_nearest("elephant", names, 4));
+    cr_assert_null(cli_nearest("", names, 4));
+}

@@ -1,0 +1,603 @@
+"""redoubt convert, held against what the servers said of their own files.
+
+The program is $REDOUBT, the files are under $REDOUBT_FIXTURES: every NAME.rdb that has a NAME.json.
+"""
+
+import gzip
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import facts  # noqa: E402
+import hexfile  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+
+REDIS_VERSIONS = (6, 7, 8, 9, 10, 11, 12)
+VALKEY_VERSION = 80
+
+
+def told_snapshots():
+    """Paths of the snapshots that a server told the content of, without the suffix."""
+    for folder, _, names in sorted(os.walk(FIXTURES)):
+        for name in sorted(names):
+            stem = os.path.join(folder, name[:-4])
+            if name.endswith(".rdb") and os.path.exists(stem + ".json"):
+                yield stem
+
+
+def name_of(stem):
+    return os.path.relpath(stem, FIXTURES)
+
+
+def convert(*args, stdin=None):
+    return subprocess.run(
+        [REDOUBT, "convert", *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        timeout=120,
+    )
+
+
+def version_of(path):
+    """("redis" or "valkey", version) from the first nine bytes."""
+    with open(path, "rb") as f:
+        magic = f.read(9)
+    if magic.startswith(b"VALKEY"):
+        return "valkey", int(magic[6:])
+    return "redis", int(magic[5:])
+
+
+def stream_as_of(value, version):
+    """A stream as an older version keeps it."""
+    value = dict(value)
+    if version < 10:
+        for name in ("first_id", "max_deleted_id", "entries_added"):
+            value.pop(name, None)
+    groups = []
+    for group in value["groups"]:
+        group = dict(group)
+        if version < 10:
+            group.pop("entries_read", None)
+        if version < 11:
+            group["consumers"] = [
+                {k: v for k, v in c.items() if k != "active_ms"} for c in group["consumers"]
+            ]
+        groups.append(group)
+    value["groups"] = groups
+    return value
+
+
+def data_of(line, version):
+    """What must survive of a line: not the encoding, not the order where a type has none, and of
+    the rest what `version` knows."""
+    line = {k: v for k, v in line.items() if k not in ("encoding", "slot")}
+    if version < 9:
+        line.pop("idle_s", None)
+        line.pop("freq", None)
+    if line["type"] == "set":
+        line["value"] = sorted(line["value"])
+    elif line["type"] == "zset":
+        line["value"] = sorted([m, facts.score_bits(s)] for m, s in line["value"])
+    elif line["type"] == "stream":
+        line["value"] = stream_as_of(line["value"], version)
+    elif line["type"] == "module":
+        # A string in it may be stored in fewer bytes.
+        line["value"] = {k: v for k, v in line["value"].items() if k != "size"}
+    return line
+
+
+class Told(unittest.TestCase):
+    """Files with a .json: everything in it is in the lines, and nothing else."""
+
+    maxDiff = None
+
+    def check(self, form):
+        n = 0
+        for stem in told_snapshots():
+            with self.subTest(name_of(stem)):
+                told = facts.load(stem + ".json")
+                run = convert("--to", "ndjson", f"--strings={form}", stem + ".rdb")
+                self.assertEqual((run.returncode, run.stderr), (0, b""))
+                lines, meta = facts.read_lines(run.stdout)
+                self.assertEqual(meta, [])
+                problems = facts.Compare(told, form).run(lines)
+                self.assertEqual(problems[:10], [])
+                n += 1
+        self.assertGreater(n, 10)
+
+    def test_lines_have_what_the_server_had_as_utf8(self):
+        self.check("utf8")
+
+    def test_lines_have_what_the_server_had_in_hex(self):
+        self.check("hex")
+
+    def test_lines_have_what_the_server_had_in_base64(self):
+        self.check("base64")
+
+    def test_meta_lines_tell_version_aux_fields_and_functions(self):
+        for stem in told_snapshots():
+            with self.subTest(name_of(stem)):
+                told = facts.load(stem + ".json")
+                run = convert("--to", "ndjson", "--meta", stem + ".rdb")
+                self.assertEqual(run.returncode, 0, run.stderr)
+                lines, meta = facts.read_lines(run.stdout)
+                dialect, version = version_of(stem + ".rdb")
+                self.assertEqual(meta[0], {"rdb": {"version": version, "dialect": dialect}})
+                self.assertEqual(facts.Compare(told, "utf8").run(lines)[:10], [])
+                self.functions(told, meta)
+                self.aux(told, meta)
+
+    def functions(self, told, meta):
+        names = ("function", "function_pre_ga")
+        got = sorted(facts.DECODE["utf8"](m[n]) for m in meta for n in names if n in m)
+        want = sorted(bytes.fromhex(f["code_hex"]) for f in told.get("functions", []))
+        self.assertEqual(got, want)
+
+    def aux(self, told, meta):
+        aux = {}
+        for m in meta:
+            aux.update(m.get("aux", {}))
+        for name in ("redis-ver", "valkey-ver"):
+            if name in aux:
+                self.assertEqual(aux[name], told["server_version"])
+        if "replication" in told:
+            self.assertEqual(aux["repl-id"], told["replication"]["replid"])
+            self.assertEqual(aux["repl-offset"], str(told["replication"]["offset"]))
+        records = [m["module_aux"] for m in meta if "module_aux" in m]
+        self.assertEqual(bool(records), bool(told.get("module_aux")))
+        for record in records:
+            # The module is called testrdb, its type test__rdb.
+            self.assertEqual((record["module"], record["version"]), ("test__rdb", 1))
+            self.assertIn(record["when"], (1, 2))
+
+    def test_slots_are_those_the_server_counted(self):
+        n = 0
+        for stem in told_snapshots():
+            told = facts.load(stem + ".json")
+            run = convert("--to", "ndjson", stem + ".rdb") if told.get("slots") else None
+            if run is None or b'"slot":' not in run.stdout:
+                continue
+            with self.subTest(name_of(stem)):
+                got = {}
+                for line in facts.read_lines(run.stdout)[0]:
+                    keys, expires = got.get(str(line["slot"]), (0, 0))
+                    got[str(line["slot"])] = (keys + 1, expires + ("expire_ms" in line))
+                want = {s: (c["keys"], c["expires"]) for s, c in told["slots"].items()}
+                self.assertEqual(got, want)
+                n += 1
+        self.assertGreater(n, 0)
+
+
+class Copied(unittest.TestCase):
+    """Snapshots into snapshots."""
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.out = os.path.join(self.dir.name, "out.rdb")
+
+    def lines_of(self, path):
+        run = convert("--to", "ndjson", path)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return facts.read_lines(run.stdout)[0]
+
+    def assert_same_data(self, a, b, version):
+        key = lambda line: (line["db"], line["key"])  # noqa: E731
+        a = sorted((data_of(line, version) for line in a), key=key)
+        b = sorted((data_of(line, version) for line in b), key=key)
+        self.assertEqual([key(line) for line in a], [key(line) for line in b])
+        for x, y in zip(a, b):
+            self.assertEqual(x, y)
+
+    def test_a_copy_in_its_own_version_is_the_same_file(self):
+        for stem in told_snapshots():
+            with self.subTest(name_of(stem)):
+                run = convert("--to", "rdb", stem + ".rdb", "-o", self.out, "--force")
+                self.assertEqual((run.returncode, run.stderr), (0, b""))
+                with open(self.out, "rb") as f, open(stem + ".rdb", "rb") as g:
+                    self.assertTrue(f.read() == g.read(), "the copy differs")
+
+    def test_a_file_written_anew_holds_the_same_data(self):
+        for stem in told_snapshots():
+            dialect, version = version_of(stem + ".rdb")
+            if version < REDIS_VERSIONS[0] or self.has_old_function(stem):
+                continue
+            with self.subTest(name_of(stem)):
+                run = convert("--to", "rdb", "--rewrite", stem + ".rdb", "-o", self.out, "--force")
+                self.assertEqual((run.returncode, run.stderr), (0, b""))
+                self.assertEqual(version_of(self.out), (dialect, version))
+                before, after = self.lines_of(stem + ".rdb"), self.lines_of(self.out)
+                self.assert_same_data(before, after, version)
+
+    def to_version(self, stem, dialect, version, *more):
+        path = stem + ".rdb"
+        if os.path.exists(self.out):
+            os.unlink(self.out)
+        run = convert("--to", "rdb", "--dialect", dialect, "--rdb-version", str(version), path,
+                      "-o", self.out, *more)
+        if run.returncode == 0:
+            self.assertEqual(version_of(self.out), (dialect, version))
+            known = min(version, version_of(path)[1])
+            self.assert_same_data(self.lines_of(path), self.lines_of(self.out), known)
+            return True
+        self.assertEqual(run.returncode, 4, run.stderr)
+        self.assertEqual(os.listdir(self.dir.name), [])
+        # A refusal says which key, or which record that is not a key's.
+        names = [b'"', b"function", b"module"]
+        self.assertTrue(any(n in run.stderr for n in names), run.stderr)
+        return False
+
+    def test_every_version_gets_the_same_data_or_a_refusal(self):
+        done = refused = 0
+        for stem in told_snapshots():
+            for version in REDIS_VERSIONS:
+                with self.subTest(f"{name_of(stem)} to {version}"):
+                    if self.to_version(stem, "redis", version):
+                        done += 1
+                    else:
+                        refused += 1
+        self.assertGreater(done, 10)
+        self.assertGreater(refused, 0)
+
+    def test_valkey_gets_the_same_data_or_a_refusal(self):
+        for stem in told_snapshots():
+            with self.subTest(name_of(stem)):
+                self.to_version(stem, "valkey", VALKEY_VERSION)
+
+    def test_a_target_of_its_own_version_or_newer_never_refuses(self):
+        for stem in told_snapshots():
+            dialect, version = version_of(stem + ".rdb")
+            if dialect != "redis" or self.has_old_function(stem):
+                continue
+            for target in REDIS_VERSIONS:
+                if target >= version:
+                    with self.subTest(f"{name_of(stem)} to {target}"):
+                        self.assertTrue(self.to_version(stem, "redis", target))
+
+    def has_old_function(self, stem):
+        """A function in the form of a release candidate, which no target takes."""
+        return b'"function_pre_ga"' in convert("--to", "ndjson", "--meta", stem + ".rdb").stdout
+
+    def test_a_function_of_a_release_candidate_is_refused_or_left_out(self):
+        path = os.path.join(FIXTURES, "redis-7.0-rc1", "functions.rdb")
+        if not os.path.exists(path):
+            self.skipTest("no " + path)
+        run = convert("--to", "rdb", "--rewrite", path, "-o", self.out)
+        self.assertEqual(run.returncode, 4)
+        self.assertIn(b"function", run.stderr)
+        self.assertEqual(os.listdir(self.dir.name), [])
+        run = convert("--to", "rdb", "--rewrite", "--lossy", path, "-o", self.out)
+        self.assertEqual(run.returncode, 0)
+        self.assertIn(b"left out: 3 functions", run.stderr)
+
+
+class Behaviour(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.path = os.path.join(self.dir.name, "in.rdb")
+        self.out = os.path.join(self.dir.name, "out")
+
+    def write(self, *parts, version=b"REDIS0010"):
+        """A snapshot without checksum: magic, database 0, parts, end."""
+        with open(self.path, "wb") as f:
+            f.write(version + b"\xfe\x00" + b"".join(parts) + b"\xff" + b"\0" * 8)
+        return self.path
+
+    def test_bytes_that_are_not_utf8_are_lone_surrogates(self):
+        self.write(b"\x00\x01k", b"\x07\xff\xc3\xa9\"\n\xe2\x82")
+        run = convert("--to", "ndjson", self.path)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        value = run.stdout.split(b'"value":')[1]
+        self.assertEqual(value, b'"\\udcff\xc3\xa9\\"\\n\\udce2\\udc82"}\n')
+
+    def test_a_line_has_its_members_in_the_documented_order(self):
+        self.write(b"\xfc" + (4102444800000).to_bytes(8, "little"), b"\xf9\x07", b"\x00\x01k\x01v")
+        run = convert("--to", "ndjson", self.path)
+        self.assertEqual(
+            run.stdout,
+            b'{"db":0,"key":"k","type":"string","encoding":"string",'
+            b'"expire_ms":4102444800000,"freq":7,"value":"v"}\n',
+        )
+
+    def test_scores_that_are_no_numbers_are_strings_and_minus_zero_keeps_its_sign(self):
+        scores = (float("inf"), float("-inf"), -0.0, 0.1, 1e300, 5e-324)
+        body = b"".join(bytes([1, 97 + i]) + struct.pack("<d", s) for i, s in enumerate(scores))
+        self.write(b"\x05\x01z", bytes([len(scores)]), body)
+        run = convert("--to", "ndjson", self.path)
+        self.assertEqual(
+            run.stdout.split(b'"value":')[1],
+            b'[["a","inf"],["b","-inf"],["c",-0.0],["d",0.1],["e",1e+300],["f",5e-324]]}\n',
+        )
+
+    def test_long_strings_stream_through_whole(self):
+        text = ("é€😀abc" * 200000).encode()
+        head = b"\x80" + len(text).to_bytes(4, "big")
+        for shift in range(4):
+            self.write(b"\x00" + bytes([shift]) + b"k" * shift, head + text)
+            run = convert("--to", "ndjson", self.path)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertTrue(run.stdout.endswith(b'"value":"' + text + b'"}\n'), shift)
+
+    def test_damage_is_named_with_file_and_offset_and_leaves_no_output(self):
+        self.write(b"\x00\x01k\x01v", b"\x08\x01x")
+        for target in ("ndjson", "rdb"):
+            run = convert("--to", target, self.path, "-o", self.out)
+            self.assertIn(run.returncode, (1, 4))
+            first = run.stderr.decode().splitlines()[0]
+            self.assertTrue(first.startswith(f"redoubt convert: {self.path}: "), first)
+            self.assertIn("at byte 16 (0x10)", first)
+            self.assertEqual(os.listdir(self.dir.name), ["in.rdb"])
+
+    def test_a_version_says_whose_it_is(self):
+        self.write(b"\x00\x01k\x01v")
+        for options, magic in (
+            (("--rdb-version", "80"), b"VALKEY080"),
+            (("--rdb-version", "12"), b"REDIS0012"),
+            (("--dialect", "valkey"), b"VALKEY080"),
+            (("--dialect", "redis"), b"REDIS0010"),
+            ((), b"REDIS0010"),
+        ):
+            run = convert("--to", "rdb", *options, self.path)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(run.stdout[:9], magic)
+        for options in (("--rdb-version", "5"), ("--rdb-version", "13"), ("--rdb-version", "90")):
+            run = convert("--to", "rdb", *options, self.path)
+            self.assertEqual(run.returncode, 4, (options, run.stderr))
+            self.assertEqual(run.stdout, b"")
+
+    def test_a_file_that_ends_early_is_a_finding(self):
+        with open(self.path, "wb") as f:
+            f.write(b"REDIS0010\xfe\x00\x00\x01k")
+        run = convert("--to", "ndjson", self.path, "-o", self.out)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn(b"truncated at byte", run.stderr)
+        self.assertEqual(os.listdir(self.dir.name), ["in.rdb"])
+
+    def test_a_wrong_checksum_is_a_finding(self):
+        with open(self.path, "wb") as f:
+            f.write(b"REDIS0010\xfe\x00\x00\x01k\x01v\xff" + b"\x01" * 8)
+        for target in ("ndjson", "rdb"):
+            run = convert("--to", target, self.path, "-o", self.out)
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertIn(b"checksum", run.stderr)
+            self.assertEqual(os.listdir(self.dir.name), ["in.rdb"])
+
+    def test_targets_of_later_work_are_not_supported_yet(self):
+        self.write()
+        for target in ("aof", "resp", "csv"):
+            run = convert("--to", target, self.path)
+            self.assertEqual(run.returncode, 4, run.stderr)
+            self.assertIn(b"not supported yet", run.stderr)
+
+    def test_a_target_must_be_named(self):
+        self.write()
+        self.assertEqual(convert(self.path).returncode, 2)
+        self.assertEqual(convert("--to", "xml", self.path).returncode, 2)
+
+    def test_options_of_the_other_target_are_refused(self):
+        self.write()
+        for target, options in (
+            ("ndjson", ("--lossy",)),
+            ("ndjson", ("--rewrite",)),
+            ("ndjson", ("--rdb-version", "10")),
+            ("ndjson", ("--dialect", "redis")),
+            ("rdb", ("--meta",)),
+            ("rdb", ("--strings=hex",)),
+        ):
+            run = convert("--to", target, *options, self.path)
+            self.assertEqual((run.returncode, run.stdout), (2, b""), options)
+
+    def test_json_tells_how_much_was_converted(self):
+        self.write(b"\x00\x01k\x01v")
+        run = convert("--to", "ndjson", "--json", self.path, "-o", self.out)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        told = json.loads(run.stdout)
+        self.assertEqual((told["tool"], told["keys"], told["left_out"]), ("convert", 1, 0))
+        self.assertEqual(told["bytes"], os.path.getsize(self.out))
+        self.assertEqual(convert("--to", "ndjson", "--json", self.path).returncode, 2)
+
+    def test_an_existing_output_is_refused_without_force(self):
+        self.write(b"\x00\x01k\x01v")
+        with open(self.out, "wb") as f:
+            f.write(b"old")
+        run = convert("--to", "ndjson", self.path, "-o", self.out)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        with open(self.out, "rb") as f:
+            self.assertEqual(f.read(), b"old")
+        run = convert("--to", "ndjson", self.path, "-o", self.out, "--force")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        with open(self.out, "rb") as f:
+            self.assertTrue(f.read().startswith(b'{"db":0,'))
+
+    def test_gzip_and_standard_input_are_read_as_they_are(self):
+        self.write(b"\x00\x01k\x01v")
+        plain = convert("--to", "ndjson", self.path).stdout
+        with open(self.path, "rb") as f:
+            data = f.read()
+        packed = self.path + ".gz"
+        with gzip.open(packed, "wb") as f:
+            f.write(data)
+        self.assertEqual(convert("--to", "ndjson", packed).stdout, plain)
+        self.assertEqual(convert("--to", "ndjson", "-", stdin=data).stdout, plain)
+        self.assertEqual(convert("--to", "rdb", "-", stdin=data).stdout, data)
+
+    def test_what_the_target_cannot_hold_is_refused_by_name_or_left_out_and_counted(self):
+        self.write(
+            b"\x00\x01a\x01v",
+            # Type 24: least expiry, one field.
+            b"\x18\x02h1" + (4102444800000).to_bytes(8, "little") + b"\x01\x01\x01f\x01v",
+            version=b"REDIS0012",
+        )
+        run = convert("--to", "rdb", "--rdb-version", "11", self.path, "-o", self.out)
+        self.assertEqual(run.returncode, 4, run.stderr)
+        self.assertIn(b'"h1"', run.stderr)
+        self.assertFalse(os.path.exists(self.out))
+        run = convert("--to", "rdb", "--rdb-version", "11", "--lossy", self.path, "-o", self.out)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn(b"left out: 1 ", run.stderr)
+        lines = facts.read_lines(convert("--to", "ndjson", self.out).stdout)[0]
+        self.assertEqual(lines[0]["key"], "a")
+
+
+class Damaged(unittest.TestCase):
+    """Whatever is wrong with a file: an answer that names it, and no output."""
+
+    def inputs(self):
+        for folder in ("damaged", "broken", "hand"):
+            for at, _, names in sorted(os.walk(os.path.join(FIXTURES, folder))):
+                for name in sorted(names):
+                    path = os.path.join(at, name)
+                    if name.endswith(".rdb"):
+                        with open(path, "rb") as f:
+                            yield path, f.read()
+                    elif name.endswith(".hex"):
+                        yield path, hexfile.load(path)
+
+    def check(self, *options):
+        n = 0
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out")
+            for path, data in self.inputs():
+                with self.subTest(os.path.relpath(path, FIXTURES)):
+                    run = convert(*options, "-", "-o", out, stdin=data)
+                    self.assertIn(run.returncode, (0, 1, 4), run.stderr)
+                    if run.returncode == 0:
+                        self.assertEqual(os.listdir(folder), ["out"])
+                        os.unlink(out)
+                    else:
+                        self.assertEqual(os.listdir(folder), [])
+                        self.assertTrue(
+                            run.stderr.startswith(b"redoubt convert: standard input: "), run.stderr
+                        )
+                    n += 1
+        self.assertGreater(n, 100)
+
+    def test_lines_of_damaged_files(self):
+        self.check("--to", "ndjson", "--meta")
+
+    def test_copies_of_damaged_files(self):
+        self.check("--to", "rdb")
+
+    def test_damaged_files_written_anew(self):
+        self.check("--to", "rdb", "--rewrite", "--lossy")
+
+
+class Filters(unittest.TestCase):
+    """Which keys go over, by the options that all tools share."""
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.path = os.path.join(self.dir.name, "in.rdb")
+        passed = b"\xfc" + (1000).to_bytes(8, "little")
+        later = b"\xfc" + (4102444800000).to_bytes(8, "little")
+        with open(self.path, "wb") as f:
+            f.write(
+                b"REDIS0012\xfe\x00\xfb\x03\x02"
+                + b"\x00\x06user:1\x01v"
+                + passed + b"\x00\x06user:2\x01v"
+                + later + b"\x02\x05tmp:1\x01\x01m"
+                + b"\xfe\x07\x01\x06list:1\x01\x01e"
+                + b"\xff" + b"\0" * 8
+            )
+
+    def keys(self, *options):
+        run = convert("--to", "ndjson", *options, self.path)
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        lines = [line["key"] for line in facts.read_lines(run.stdout)[0]]
+        # The same keys go into a snapshot.
+        out = os.path.join(self.dir.name, "out.rdb")
+        run = convert("--to", "rdb", *options, self.path, "-o", out, "--force")
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        run = convert("--to", "ndjson", out)
+        self.assertEqual([line["key"] for line in facts.read_lines(run.stdout)[0]], lines)
+        return lines
+
+    def test_each_option_keeps_what_it_names(self):
+        everything = ["user:1", "user:2", "tmp:1", "list:1"]
+        for options, want in (
+            ((), everything),
+            (("--db", "7"), ["list:1"]),
+            (("--key", "*:1"), ["user:1", "tmp:1", "list:1"]),
+            (("--key-regex", "^(tmp|list):"), ["tmp:1", "list:1"]),
+            (("--type", "string"), ["user:1", "user:2"]),
+            (("--prefix", "user:"), ["user:1", "user:2"]),
+            (("--slot", "0-16383"), everything),
+            (("--expired",), ["user:2"]),
+            (("--no-expired",), ["user:1", "tmp:1", "list:1"]),
+            (("--not", "--db", "7"), ["user:1", "user:2", "tmp:1"]),
+            (("--type", "string", "--type", "list"), ["user:1", "user:2", "list:1"]),
+            (("--type", "string", "--not", "--key", "*:2"), ["user:1"]),
+            (("--prefix", "none"), []),
+        ):
+            with self.subTest(options):
+                self.assertEqual(self.keys(*options), want)
+
+    def test_conditions_that_make_no_sense_are_refused(self):
+        for options in (("--db", "x"), ("--type", "table"), ("--slot", "16384"), ("--not",),
+                        ("--key-regex", "(")):
+            run = convert("--to", "ndjson", self.path, *options)
+            self.assertEqual(run.returncode, 2, (options, run.stderr))
+
+    def test_a_snapshot_without_all_its_keys_has_no_sizes(self):
+        run = convert("--to", "rdb", "--type", "set", self.path)
+        self.assertNotIn(b"\xfb", run.stdout)
+        run = convert("--to", "rdb", self.path)
+        self.assertIn(b"\xfb\x03\x02", run.stdout)
+
+
+class ByHand(unittest.TestCase):
+    """fixtures/hand: layouts of servers that this suite has no file of."""
+
+    def lines(self, name, *more):
+        path = os.path.join(FIXTURES, "hand", name + ".hex")
+        if not os.path.exists(path):
+            self.skipTest("no " + path)
+        run = convert("--to", "ndjson", *more, "-", stdin=hexfile.load(path))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return facts.read_lines(run.stdout)
+
+    def test_an_array_has_its_items_by_index(self):
+        (line,), _ = self.lines("type-28-array")
+        self.assertEqual(line["type"], "array")
+        self.assertEqual(line["value"], [[0, "text"], [1, "-5"], [7, "2.5"], [8, "s"]])
+
+    def test_a_hash_of_valkey_has_the_expiry_of_its_field(self):
+        (line,), _ = self.lines("valkey-22-hash")
+        self.assertEqual(line["value"], {"f1": "v1", "f2": "v2"})
+        self.assertEqual(line["field_expire_ms"], {"f1": 4102444800000})
+
+    def test_a_hash_of_a_release_candidate_has_the_expiry_of_its_field(self):
+        (line,), _ = self.lines("type-22-redis")
+        self.assertEqual(line["value"], {"f1": "v1", "f2": "v2"})
+        self.assertEqual(line["field_expire_ms"], {"f1": 4102444800000})
+
+    def test_an_entry_that_was_given_back_has_no_consumer(self):
+        (line,), _ = self.lines("type-27-stream")
+        group = line["value"]["groups"][0]
+        self.assertEqual([p["consumer"] for p in group["pending"]], ["c", None])
+        self.assertEqual(group["nacked"], ["2-0"])
+
+    def test_a_stream_has_the_ids_of_its_producers(self):
+        (line,), _ = self.lines("type-26-stream")
+        idmp = line["value"]["idmp"]
+        self.assertEqual(idmp["producers"], [{"name": "p1", "ids": [["i1", "1-0"], ["i2", "2-0"]]}])
+        self.assertEqual((idmp["duration"], idmp["max_size"]), (100, 50))
+        self.assertEqual((idmp["iids_added"], idmp["iids_duplicates"]), (2, 1))
+        (line,), _ = self.lines("type-26-stream-bare")
+        self.assertEqual(line["value"]["idmp"]["producers"], [])
+
+    def test_slots_come_from_the_record_and_from_the_aux_field(self):
+        for name in ("redis-244-slot-info", "valkey-aux-slot-info"):
+            (line,), _ = self.lines(name)
+            self.assertEqual(line["slot"], 12706)
+
+
+if __name__ == "__main__":
+    unittest.main()
