@@ -2,6 +2,7 @@
 
 #include "base/crc16.h"
 #include "base/mem.h"
+#include "base/team.h"
 #include "rdb/keyset.h"
 #include "rdb/reader.h"
 
@@ -30,6 +31,7 @@ struct check {
     bool in_key; /* key, type and record below are those of the value being read */
     uint8_t key[RDB_FINDING_KEY_MAX];
     uint64_t key_len;
+    uint64_t hash; /* of the key, for the set of keys */
     const struct rdb_type *type;
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
@@ -67,11 +69,15 @@ static void count(struct rdb_check_result *res, enum rdb_severity severity)
         res->infos++;
 }
 
-static void tell(struct check *c, struct rdb_finding *f)
+static void count_and_tell(struct check *c, const struct rdb_finding *f)
 {
     count(c->res, f->severity);
-    if (c->opts->finding == NULL)
-        return;
+    if (c->opts->finding != NULL)
+        c->opts->finding(c->opts->ctx, f);
+}
+
+static void tell(struct check *c, struct rdb_finding *f)
+{
     f->db = c->db_now;
     if (f->has_key) {
         f->key_len = c->key_len;
@@ -79,7 +85,7 @@ static void tell(struct check *c, struct rdb_finding *f)
         f->type = c->type;
         f->record = c->record;
     }
-    c->opts->finding(c->opts->ctx, f);
+    count_and_tell(c, f);
 }
 
 static void report(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
@@ -110,10 +116,16 @@ static void note(struct check *c, const struct rdb_event *ev)
                             .severity = rdb_note_severity(ev->note.id),
                             .offset = ev->offset,
                             .inner = ev->inner,
-                            .record = RD_NO_OFFSET,
-                            .has_key = c->in_key,
+                            .record = ev->note.record,
+                            .db = ev->note.db,
+                            .key = ev->note.key,
+                            .key_len = ev->note.key.len,
+                            .type = ev->note.type,
                             .text = ev->note.text};
-    tell(c, &f);
+    f.has_key = ev->note.type != NULL;
+    if (c->in_key && c->record == f.record)
+        f.key_len = c->key_len;
+    count_and_tell(c, &f);
 }
 
 /* -- promises -- */
@@ -165,26 +177,26 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
 
 /* -- keys -- */
 
-static void duplicate(struct check *c, const struct rdb_event *ev)
+static void duplicate(struct check *c)
 {
-    bool zeros =
-        ev->key.name.len == 0 && ev->key.type->id == RDB_TYPE_STRING && c->empty_at != RD_NO_OFFSET;
+    bool zeros = c->key_len == 0 && c->type->id == RDB_TYPE_STRING && c->empty_at != RD_NO_OFFSET;
     if (zeros && !c->zeros)
         report_key(c, RDB_FINDING_ZEROED, c->empty_at,
                    "empty keys one behind the other: a range of zeros");
     else if (!zeros)
-        report_key(c, RDB_FINDING_DUPLICATE_KEY, ev->key.record,
+        report_key(c, RDB_FINDING_DUPLICATE_KEY, c->record,
                    "key that the database has already; servers refuse to load it");
     c->zeros = zeros;
 }
 
-static bool compare_key(struct check *c, const struct rdb_event *ev)
+/* Done at the value's end: the set's memory was asked for at the key. */
+static bool compare_key(struct check *c)
 {
-    switch (rdb_keyset_add(&c->keys, ev->key.db, ev->key.name, ev->key.record, c->err)) {
+    switch (rdb_keyset_add_hash(&c->keys, c->hash, c->record, c->err)) {
     case RDB_KEYSET_FAIL:
         return false;
     case RDB_KEYSET_KNOWN:
-        duplicate(c, ev);
+        duplicate(c);
         return true;
     case RDB_KEYSET_NEW:
     case RDB_KEYSET_LATER:
@@ -208,7 +220,7 @@ static void count_key(struct check *c, const struct rdb_event *ev)
     c->slot.seen_expires += expires;
 }
 
-static bool key(struct check *c, const struct rdb_event *ev)
+static void key(struct check *c, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
     c->key_len = name.len;
@@ -220,13 +232,14 @@ static bool key(struct check *c, const struct rdb_event *ev)
     count_key(c, ev);
     if (c->slot.open && rd_hash_slot(name) != c->slot.name)
         report_key(c, RDB_FINDING_SLOT_KEY, ev->key.record, "key that belongs to another slot");
-    return c->opts->quick || compare_key(c, ev);
+    c->hash = c->opts->quick ? 0 : rdb_keyset_prefetch(&c->keys, ev->key.db, name);
 }
 
 /* Zeros read as an empty string under an empty key: the place is kept, in case the next is the
  * same. */
-static void value_end(struct check *c, const struct rdb_event *ev)
+static bool value_end(struct check *c, const struct rdb_event *ev)
 {
+    bool ok = !c->in_key || c->opts->quick || compare_key(c);
     bool empty =
         c->in_key && c->key_len == 0 && c->type->id == RDB_TYPE_STRING && ev->value_end.bytes == 1;
     if (!empty)
@@ -234,6 +247,7 @@ static void value_end(struct check *c, const struct rdb_event *ev)
     else if (c->empty_at == RD_NO_OFFSET)
         c->empty_at = c->record;
     c->in_key = false;
+    return ok;
 }
 
 static void needs_module(struct check *c, uint64_t id, uint64_t offset)
@@ -327,14 +341,14 @@ static bool event(struct check *c, const struct rdb_event *ev)
         needs_module(c, ev->module.id, ev->offset);
         return true;
     case RDB_KEY:
-        return key(c, ev);
+        key(c, ev);
+        return true;
     case RDB_VALUE:
         if (ev->value.type->kind == RDB_KIND_MODULE)
             needs_module(c, ev->value.module_id, ev->offset);
         return true;
     case RDB_VALUE_END:
-        value_end(c, ev);
-        return true;
+        return value_end(c, ev);
     case RDB_NOTE:
         note(c, ev);
         return true;
@@ -374,9 +388,13 @@ static void damaged(struct check *c, const struct rd_err *err)
                             .offset = err->offset,
                             .inner = err->inner,
                             .record = c->res->record,
-                            .has_key = c->in_key,
+                            .db = c->db_now,
                             .text = err->text};
-    tell(c, &f);
+    f.has_key = rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
+    f.key_len = f.key.len;
+    if (f.has_key && c->in_key && c->record == f.record)
+        f.key_len = c->key_len;
+    count_and_tell(c, &f);
 }
 
 /* Counts what stands behind the trailer. */
@@ -451,13 +469,19 @@ static bool run(struct check *c, struct rd_src *src)
 bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb_check_result *ret,
                struct rd_err *err)
 {
-    struct rdb_reader_opts ropts = {.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
-                                    .notes = !opts->quick};
+    struct rdb_reader_opts ropts = {
+        .detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
+        .notes = !opts->quick,
+        .batch = true,
+        .team = opts->quick || opts->single_thread ? NULL : rd_team_new(),
+    };
     struct rd_err own = {0};
     struct check *c = rd_calloc(1, sizeof *c);
     *ret = (struct rdb_check_result){0};
-    if (c == NULL)
+    if (c == NULL) {
+        rd_team_free(ropts.team);
         return rd_err_nomem(err, sizeof *c);
+    }
     c->opts = opts;
     c->res = ret;
     c->err = err != NULL ? err : &own;
@@ -467,6 +491,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     if (ok)
         ok = run(c, src);
     rdb_reader_free(c->reader);
+    rd_team_free(ropts.team);
     rdb_keyset_done(&c->keys);
     rd_free(c);
     return ok;

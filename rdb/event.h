@@ -274,8 +274,12 @@ struct rdb_event {
         } value_end;
         struct {
             enum rdb_note_id id;
-            uint64_t detail;  /* a count or an index, by id; else RDB_UNKNOWN */
-            const char *text; /* static */
+            uint64_t detail;     /* a count or an index, by id; else RDB_UNKNOWN */
+            const char *text;    /* static */
+            struct rd_slice key; /* the first bytes of the key's name, where it is about a value */
+            const struct rdb_type *type; /* of the value; NULL where it is about none */
+            uint64_t db;
+            uint64_t record; /* where the record begins */
         } note;
         struct {
             bool present;    /* the version has a checksum */

@@ -70,10 +70,23 @@ static enum rdb_keyset_status later(struct rdb_keyset *set, uint64_t hash, uint6
     return RDB_KEYSET_LATER;
 }
 
+uint64_t rdb_keyset_prefetch(const struct rdb_keyset *set, uint64_t db, struct rd_slice key)
+{
+    uint64_t hash = rdb_keyset_hash(db, key);
+    if (set->slots != NULL)
+        __builtin_prefetch(&set->slots[(hash >> 20) & set->mask], 1);
+    return hash;
+}
+
 enum rdb_keyset_status rdb_keyset_add(struct rdb_keyset *set, uint64_t db, struct rd_slice key,
                                       uint64_t offset, struct rd_err *err)
 {
-    uint64_t hash = rdb_keyset_hash(db, key);
+    return rdb_keyset_add_hash(set, rdb_keyset_hash(db, key), offset, err);
+}
+
+enum rdb_keyset_status rdb_keyset_add_hash(struct rdb_keyset *set, uint64_t hash, uint64_t offset,
+                                           struct rd_err *err)
+{
     if (set->used >= RDB_KEYSET_MAX)
         return later(set, hash, offset, err);
     if (set->slots == NULL || set->used > set->mask / 2) {

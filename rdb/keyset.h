@@ -27,6 +27,12 @@ enum rdb_keyset_status { RDB_KEYSET_NEW, RDB_KEYSET_KNOWN, RDB_KEYSET_LATER, RDB
 enum rdb_keyset_status rdb_keyset_add(struct rdb_keyset *set, uint64_t db, struct rd_slice key,
                                       uint64_t offset, struct rd_err *err);
 
+/* The same in two steps: the hash, whose place in the set is fetched meanwhile, and later the add.
+ */
+uint64_t rdb_keyset_prefetch(const struct rdb_keyset *set, uint64_t db, struct rd_slice key);
+enum rdb_keyset_status rdb_keyset_add_hash(struct rdb_keyset *set, uint64_t hash, uint64_t offset,
+                                           struct rd_err *err);
+
 /* Calls found() with the offset of every spooled key that was there before. */
 bool rdb_keyset_finish(struct rdb_keyset *set, void (*found)(void *ctx, uint64_t offset), void *ctx,
                        struct rd_err *err);

@@ -39,11 +39,16 @@ enum rdb_detail {
     RDB_DETAIL_FRAMES  /* framing only: VALUE, then VALUE_END */
 };
 
+struct rd_team;
+
 struct rdb_reader_opts {
     enum rdb_detail detail;
     bool notes;      /* give RDB_NOTE events; only with RDB_DETAIL_CHECK do they cover members */
     bool no_sum;     /* do not compute the checksum */
     size_t max_name; /* bytes of a key's name; 0: 16 MiB */
+    bool batch; /* RDB_DETAIL_CHECK: strings are verified a window at a time. Faster, but events may
+                   run ahead of a failure by a window, and value_end.count is not kept. */
+    struct rd_team *team; /* with batch: who helps; see base/team.h */
 };
 
 struct rdb_reader;
@@ -83,6 +88,11 @@ RD_API const struct rd_err *rdb_reader_err(const struct rdb_reader *r);
 
 /* The offset at which the record (or opcode) being read begins. */
 RD_API uint64_t rdb_reader_record(const struct rdb_reader *r);
+
+/* The key whose value could not be read (or is being read): the first bytes of its name, its type
+ * and database. False outside of values. */
+RD_API bool rdb_reader_where(const struct rdb_reader *r, struct rd_slice *ret_key,
+                             const struct rdb_type **ret_type, uint64_t *ret_db);
 
 /* What the header said; 0 before it was read. */
 RD_API int rdb_reader_version(const struct rdb_reader *r);

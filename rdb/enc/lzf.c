@@ -122,34 +122,103 @@ struct step {
 static const struct step steps[256] = {X32(LIT, 0),   X32(REF, 32),  X32(REF, 64),  X32(REF, 96),
                                        X32(REF, 128), X32(REF, 160), X32(REF, 192), X32(LONG, 224)};
 
-bool rdb_lzf_verify(const uint8_t *in, size_t len, uint64_t out_len)
+/* One string being verified. */
+struct lane {
+    const uint8_t *in;
+    const uint8_t *end;
+    uint64_t done; /* decoded bytes */
+    uint64_t bad;
+    struct rdb_lzf_job *job;
+};
+
+/* Steps over a token. At least RDB_LZF_TOKEN_IN bytes can be read. */
+static inline void lane_step(struct lane *l)
 {
-    const uint8_t *in_end = in + len;
-    uint64_t done = 0;
-    while (in_end - in >= 3) {
-        size_t ctrl = in[0];
-        struct step s = steps[ctrl];
-        size_t low = in[1u + (s.longer & 1u)];
-        uint64_t dist = ((ctrl & 31) << 8 | low) + 1;
-        if (RD_UNLIKELY((dist & (0u - (uint64_t)(s.copy & 1))) > done))
-            return false;
-        done += s.out + (uint64_t)(in[1] & s.longer);
-        in += s.in;
-    }
-    if (in > in_end)
-        return false;
-    while (in < in_end) {
-        size_t ctrl = *in;
-        if ((size_t)(in_end - in) < token_size(ctrl))
+    size_t ctrl = l->in[0];
+    struct step s = steps[ctrl];
+    size_t low = l->in[1u + (s.longer & 1u)];
+    uint64_t dist = ((ctrl & 31) << 8 | low) + 1;
+    l->bad |= (dist & (0u - (uint64_t)(s.copy & 1))) > l->done;
+    l->done += s.out + (uint64_t)(l->in[1] & s.longer);
+    l->in += s.in;
+}
+
+/* The last tokens, which may be cut short. True: all was well. */
+static bool lane_end(struct lane *l, uint64_t out_len)
+{
+    while (l->in < l->end) {
+        size_t ctrl = *l->in;
+        size_t size = token_size(ctrl);
+        if ((size_t)(l->end - l->in) < size)
             return false;
         if (ctrl < 32) {
-            done += ctrl + 1;
+            l->done += ctrl + 1;
         } else {
-            if (((ctrl & 31) << 8 | in[token_size(ctrl) - 1]) + 1u > done)
-                return false;
-            done += (ctrl >> 5) + 2 + (ctrl >= 224 ? in[1] : 0u);
+            l->bad |= ((ctrl & 31) << 8 | l->in[size - 1]) + 1u > l->done;
+            l->done += (ctrl >> 5) + 2 + (ctrl >= 224 ? l->in[1] : 0u);
         }
-        in += token_size(ctrl);
+        l->in += size;
     }
-    return done == out_len;
+    return l->bad == 0 && l->done == out_len;
+}
+
+bool rdb_lzf_verify(const uint8_t *in, size_t len, uint64_t out_len)
+{
+    struct lane l = {.in = in, .end = in + len};
+    while (l.end - l.in >= RDB_LZF_TOKEN_IN)
+        lane_step(&l);
+    return lane_end(&l, out_len);
+}
+
+/* Fills a lane with the next job; false: there is none. */
+static bool lane_fill(struct lane *l, struct rdb_lzf_job **next, struct rdb_lzf_job *end)
+{
+    if (*next == end)
+        return false;
+    *l = (struct lane){.in = (*next)->in, .end = (*next)->in + (*next)->len, .job = *next};
+    ++*next;
+    return true;
+}
+
+/* How many tokens every lane has for certain. */
+static size_t common_steps(const struct lane *lanes)
+{
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < 4; i++) {
+        size_t left = (size_t)(lanes[i].end - lanes[i].in);
+        least = left < least ? left : least;
+    }
+    return least / RDB_LZF_TOKEN_IN;
+}
+
+void rdb_lzf_verify_many(struct rdb_lzf_job *jobs, size_t n)
+{
+    struct rdb_lzf_job *next = jobs;
+    struct rdb_lzf_job *end = jobs + n;
+    struct lane lanes[4];
+    bool full = n >= 4;
+    for (int i = 0; i < 4 && full; i++)
+        lane_fill(&lanes[i], &next, end);
+    while (full) {
+        for (size_t k = common_steps(lanes); k > 0; k--) {
+            lane_step(&lanes[0]);
+            lane_step(&lanes[1]);
+            lane_step(&lanes[2]);
+            lane_step(&lanes[3]);
+        }
+        for (int i = 0; i < 4 && full; i++) {
+            if (lanes[i].end - lanes[i].in >= RDB_LZF_TOKEN_IN)
+                continue;
+            lanes[i].job->bad = !lane_end(&lanes[i], lanes[i].job->out_len);
+            lanes[i].job = NULL;
+            full = lane_fill(&lanes[i], &next, end);
+        }
+    }
+    for (int i = 0; i < 4 && n >= 4; i++) {
+        struct rdb_lzf_job *job = lanes[i].job;
+        if (job != NULL)
+            job->bad = !rdb_lzf_verify(job->in, job->len, job->out_len);
+    }
+    for (; next < end; next++)
+        next->bad = !rdb_lzf_verify(next->in, next->len, next->out_len);
 }

@@ -29,6 +29,16 @@ bool rdb_lzf_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_len)
 /* What rdb_lzf_decode() would say, without an output: for checks that do not look at the bytes. */
 bool rdb_lzf_verify(const uint8_t *in, size_t len, uint64_t out_len);
 
+/* rdb_lzf_verify() of many strings, four at a time: their chains of lengths do not wait for each
+ * other. Sets bad in those that fail. */
+struct rdb_lzf_job {
+    const uint8_t *in;
+    size_t len;
+    uint64_t out_len;
+    bool bad;
+};
+void rdb_lzf_verify_many(struct rdb_lzf_job *jobs, size_t n);
+
 /* Decodes whole tokens until the input has no whole token left or fewer than RDB_LZF_TOKEN_OUT
  * bytes of room are left. Copies may reach back to `start`. out_end has RDB_LZF_SLACK bytes behind
  * it. Returns false where a token is wrong; *in and *out stand behind the last whole token. */

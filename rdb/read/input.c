@@ -50,6 +50,9 @@ static int gather(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 
 int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 {
+    /* The window is about to move: what points into it is dealt with first. */
+    if (r->batch != NULL && rdb_batch_run(r) == RDB_FAIL)
+        return RDB_FAIL;
     if (r->big.len > 0 || (r->src->buf != NULL && n > r->src->cap))
         return gather(r, n, ret);
     struct rd_slice s = {0};
@@ -121,6 +124,10 @@ void rdb_read_note(struct rdb_reader *r, enum rdb_note_id id, uint64_t off, uint
     r->note.note.id = id;
     r->note.note.detail = detail;
     r->note.note.text = text;
+    r->note.note.key = rd_slice(r->shown, r->type != NULL ? r->shown_len : 0);
+    r->note.note.type = r->type;
+    r->note.note.db = r->db;
+    r->note.note.record = r->record;
 }
 
 bool cur_len(struct cur *c, uint64_t *ret)

@@ -298,9 +298,11 @@ static int step(struct rdb_reader *r, struct rdb_event *ev)
 int rdb_node_run(struct rdb_reader *r, struct rdb_event *ev)
 {
     int st;
-    do
+    do {
+        if (r->node.phase == NODE_FLAGS && !gives(r))
+            rdb_skim_node(r);
         st = step(r, ev);
-    while (st == STEP_ON && !r->note_set);
+    } while (st == STEP_ON && !r->note_set);
     if (st != RDB_END)
         return st;
     r->walk.active = false;

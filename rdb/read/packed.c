@@ -65,6 +65,10 @@ int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout lay
         if (st != RDB_EVENT)
             return st;
     }
+    if (w->whole && r->batch != NULL && layout != LAYOUT_STREAM) {
+        int st = rdb_batch_pack(r, &head, s.ptr + head.size, off, PACK_ARG(codec, layout));
+        return st == STEP_ON ? RDB_END : st;
+    }
     rdb_feed_begin(r, &head, off);
     if (w->whole && head.kind == RDB_STR_LZF) {
         struct feed *f = &r->feed;
@@ -103,6 +107,9 @@ static int start(struct rdb_reader *r)
         return rdb_packed_bad(r);
     f->p += w->pack.pos;
     w->started = true;
+    if (r->n_elems == 0 && w->pack.declared != RDB_UNKNOWN && w->layout != LAYOUT_LIST &&
+        r->unique.slots != NULL && !rdb_unique_begin(&r->unique, w->pack.declared))
+        return rdb_read_nomem(r, 0);
     w->n_before = r->n_elems;
     w->num = INT64_MIN;
     w->score = -__builtin_inf();
@@ -474,6 +481,7 @@ static int check_all(struct rdb_reader *r)
 {
     struct walk *w = &r->walk;
     struct rdb_pack_entry e;
+    rdb_skim(r);
     while (!r->note_set) {
         int st = w->long_open ? STEP_ON : rdb_walk_entry(r, &e);
         if (RD_LIKELY(st == RDB_EVENT)) {

@@ -7,6 +7,8 @@
  *     feed.c     the decoded bytes of one string, as a window
  *     packed.c   packed encodings, by element or as a blob
  *     stream.c   what only streams have
+ *     batch.c    checks put off until the window is full
+ *     skim.c     the quick way over what is sound
  *     module.c   module values
  *     unique.c   whether a member was seen before
  *
@@ -235,6 +237,9 @@ struct rdb_reader {
     uint64_t ranges_left; /* slot ranges of an import */
     uint64_t meta_left;   /* key metadata classes */
 
+    struct rdb_batch *batch;
+    struct rd_buf notes; /* of the last batch, not given out yet */
+    size_t notes_at;
     bool note_set; /* a note waits to be given out */
     struct rdb_event note;
 
@@ -397,6 +402,23 @@ static inline bool rdb_read_checks(const struct rdb_reader *r)
 {
     return r->detail == RDB_DETAIL_CHECK;
 }
+
+/* Passes sound elements of a whole listpack quickly, in front of the walk (skim.c). */
+void rdb_skim(struct rdb_reader *r);
+void rdb_skim_node(struct rdb_reader *r);
+
+/* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
+
+bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err);
+void rdb_batch_free(struct rdb_batch *b);
+
+/* The string stands at the source's position, whole in the window; it is consumed. */
+int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
+                   uint64_t off, uint8_t pack);
+int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
+                     uint64_t off);
+int rdb_batch_run(struct rdb_reader *r);
+bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret);
 
 /* -- unique.c -- */
 

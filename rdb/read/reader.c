@@ -79,6 +79,10 @@ bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src, const struct rd
     struct rdb_reader *r;
     if (!new_reader(&r, src, opts, err))
         return false;
+    if (r->opts.batch && r->opts.detail == RDB_DETAIL_CHECK && !rdb_batch_new(r, err)) {
+        rdb_reader_free(r);
+        return false;
+    }
     r->step = header_step;
     r->summing = !r->opts.no_sum;
     if (r->summing)
@@ -137,6 +141,8 @@ void rdb_reader_free(struct rdb_reader *r)
 {
     if (r == NULL)
         return;
+    rdb_batch_free(r->batch);
+    rd_buf_done(&r->notes);
     rd_buf_done(&r->big);
     rd_buf_done(&r->text);
     rd_buf_done(&r->text2);
@@ -146,17 +152,30 @@ void rdb_reader_free(struct rdb_reader *r)
     rd_free(r);
 }
 
+/* The walk failed: what was put off lies before that place, and its failure comes first. */
+static void fail_first(struct rdb_reader *r)
+{
+    struct rd_err err = r->err;
+    rd_err_reset(&r->err);
+    if (rdb_batch_run(r) != RDB_FAIL)
+        r->err = err;
+}
+
 enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
 {
     if (r->err.code != RD_ERR_OK)
         return RDB_FAIL;
     for (;;) {
+        if (RD_UNLIKELY(r->notes.len > 0) && rdb_batch_next_note(r, ret))
+            return RDB_EVENT;
         if (RD_UNLIKELY(r->note_set)) {
             *ret = r->note;
             r->note_set = false;
             return RDB_EVENT;
         }
         int st = r->step(r, ret);
+        if (RD_UNLIKELY(st == RDB_FAIL) && r->batch != NULL)
+            fail_first(r);
         if (st != STEP_ON)
             return (enum rdb_status)st;
     }
@@ -204,6 +223,17 @@ const struct rd_err *rdb_reader_err(const struct rdb_reader *r)
 uint64_t rdb_reader_record(const struct rdb_reader *r)
 {
     return r->record;
+}
+
+bool rdb_reader_where(const struct rdb_reader *r, struct rd_slice *ret_key,
+                      const struct rdb_type **ret_type, uint64_t *ret_db)
+{
+    if (r->type == NULL || r->single)
+        return false;
+    *ret_key = rd_slice(r->shown, r->shown_len);
+    *ret_type = r->type;
+    *ret_db = r->db;
+    return true;
 }
 
 int rdb_reader_version(const struct rdb_reader *r)

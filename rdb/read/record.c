@@ -119,6 +119,10 @@ static int no_key(struct rdb_reader *r, const struct cur *c, struct rdb_event *e
     ev->note.id = RDB_NOTE_DANGLING;
     ev->note.detail = RDB_UNKNOWN;
     ev->note.text = "expiry or access time without a key behind it";
+    ev->note.key = rd_slice(NULL, 0);
+    ev->note.type = NULL;
+    ev->note.db = r->db;
+    ev->note.record = r->record;
     int st = took(r, c, ev);
     return r->opts.notes ? st : STEP_ON;
 }
@@ -279,7 +283,7 @@ int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev)
     if (st != RDB_EVENT)
         return st;
     struct cur c = cur_of(s);
-    const uint8_t *class;
+    const uint8_t *class = s.ptr;
     cur_take(&c, 4, &class);
     begin_event(r, RDB_KEY_META, ev);
     ev->module.id = rd_get_le32(class);
@@ -347,6 +351,8 @@ static int slot_range(struct rdb_reader *r, struct rdb_event *ev)
 
 static int eof_step(struct rdb_reader *r, struct rdb_event *ev)
 {
+    if (r->batch != NULL && rdb_batch_run(r) == RDB_FAIL)
+        return RDB_FAIL;
     r->type = NULL;
     rdb_read_consume(r, 1);
     r->step = trailer_step;

@@ -302,6 +302,8 @@ static int pass_slow(struct rdb_reader *r, bool verify)
         st = rdb_read_need(r, head.size + head.stored, &s);
         if (st != RDB_EVENT)
             return st;
+        if (r->batch != NULL)
+            return rdb_batch_verify(r, &head, s.ptr + head.size, off);
         if (!rdb_lzf_verify(s.ptr + head.size, (size_t)head.stored, head.total))
             return rdb_read_corrupt(r, off, bad_lzf);
     }
