@@ -137,8 +137,55 @@ size_t rd_num_put_f64(char *dst, double v)
     return put_shortest(dst, v);
 }
 
+/* Plain decimals of at most nineteen digits, as nearly all scores are. The quotient is computed
+ * with 64 bits of precision; where that is too near the middle between two doubles to round it
+ * again, strtod decides. False: not such a number, or not sure. */
+static bool get_decimal(struct rd_slice text, double *ret)
+{
+    static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
+                                         1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                         1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L};
+    const uint8_t *p = text.ptr;
+    const uint8_t *end = p + text.len;
+    bool negative = p < end && *p == '-';
+    p += negative;
+    const uint8_t *digits = p;
+    const uint8_t *point = NULL;
+    uint64_t m = 0;
+    if (end - p > 20)
+        return false;
+    for (; p < end; p++) {
+        unsigned digit = (unsigned)*p - '0';
+        if (digit <= 9)
+            m = m * 10 + digit;
+        else if (*p == '.' && point == NULL)
+            point = p;
+        else
+            return false;
+    }
+    size_t n = (size_t)(end - digits) - (point != NULL);
+    if (n == 0 || n > 19)
+        return false;
+    size_t scale = point == NULL ? 0 : (size_t)(end - point - 1);
+    long double quotient = (long double)m / powers[scale];
+    double v = (double)quotient;
+    if (LDBL_MANT_DIG != 64)
+        return false;
+    if (m >> 53 != 0 || scale > 0) {
+        uint64_t bits;
+        memcpy(&bits, &quotient, sizeof bits);
+        uint64_t low = bits & 0x7ff;
+        if (low - 0x3fe <= 4)
+            return false;
+    }
+    *ret = negative ? -v : v;
+    return true;
+}
+
 bool rd_num_get_f64(struct rd_slice text, double *ret)
 {
+    if (get_decimal(text, ret))
+        return true;
     char copy[F64_TEXT_MAX + 1];
     if (text.len == 0 || text.len > F64_TEXT_MAX)
         return false;
