@@ -1,0 +1,610 @@
+"""redoubt check-rdb, over the fixtures, over damage made here, and beside redis-check-rdb.
+
+REDOUBT names the program, REDOUBT_FIXTURES the fixtures. REDOUBT_SEED repeats a run.
+"""
+
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import hexfile  # noqa: E402
+import manifest  # noqa: E402
+import redis_server  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+SEED = int(os.environ.get("REDOUBT_SEED", "20240501"))
+VERDICTS = ("ok", "warnings", "checksum", "damaged", "truncated", "unsupported")
+
+
+def fixture(*names):
+    return os.path.join(FIXTURES, *names)
+
+
+def string(data):
+    assert len(data) < 64
+    return bytes([len(data)]) + data
+
+
+def rdb(*records, version=10):
+    """A snapshot without checksum."""
+    return b"REDIS%04d" % version + b"".join(records) + b"\xff" + bytes(8)
+
+
+def pair(key, value=b"v"):
+    return b"\0" + string(key) + string(value)
+
+
+def snapshots():
+    """Of every server and by hand: (path in the manifest, its bytes, what is expected)."""
+    for row in manifest.read(FIXTURES).values():
+        if row.kind == "rdb":
+            with open(fixture(row.path), "rb") as f:
+                yield row.path, f.read(), row.expected
+        elif row.kind == "rdb-hex":
+            yield row.path, hexfile.load(fixture(row.path)), row.expected
+
+
+class CheckRdbTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="redoubt-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as out:
+            out.write(data)
+        return name
+
+    def run_program(self, argv, data=b"", env=None, program=None):
+        done = subprocess.run(argv, executable=program, cwd=self.folder, input=data,
+                              capture_output=True, check=False, env={**os.environ, **(env or {})})
+        return done.returncode, done.stdout.decode(errors="surrogateescape"), done.stderr.decode()
+
+    def check(self, *args, data=b"", env=None):
+        return self.run_program([os.path.abspath(REDOUBT) if os.sep in REDOUBT else REDOUBT,
+                                 "check-rdb", *args], data, env)
+
+    def json(self, *args, data=b""):
+        status, out, err = self.check("--json", *args, data=data)
+        report = json.loads(out)
+        self.assertEqual((report["redoubt"], report["tool"]), (1, "check-rdb"))
+        self.assertEqual(report["exit_status"], status)
+        self.assertIn(status, (0, 1, 2, 3, 4), err)
+        return status, report
+
+    def one(self, *args, data=b""):
+        status, report = self.json(*args, data=data)
+        self.assertEqual(len(report["files"]), 1)
+        return status, report["files"][0]
+
+    def ids(self, file, *severities):
+        return {f["id"] for f in file["findings"] if f["severity"] in severities}
+
+
+class Fixtures(CheckRdbTest):
+    def expect(self, path, data, expected):
+        status, file = self.one(self.write("in.rdb", data))
+        code, *words = expected.split(" ")
+        ids = self.ids(file, "error", "warning", "info")
+        for word in words:
+            self.assertIn(word, ids, path)
+        if code == "ok":
+            self.assertIsNone(file["damage"], path)
+            self.assertIn(file["verdict"], ("ok", "warnings", "damaged"), path)
+            self.assertEqual(file["trailing"] + file["end"], len(data), path)
+        elif code.startswith("checksum@"):
+            self.assertEqual(file["checksum"]["state"], "bad", path)
+        else:
+            damage = file["damage"]
+            self.assertIsNotNone(damage, path)
+            at = "%s@%s" % (damage["code"], damage.get("offset", "-"))
+            at += "+%d" % damage["inner"] if "inner" in damage else ""
+            self.assertEqual(at, code, path)
+            self.assertLessEqual(file["damage_offset"], damage["offset"], path)
+        totals = file["findings_total"]
+        clean = totals["error"] + totals["warning"] == 0
+        self.assertEqual(clean, status == 0, path)
+        self.assertEqual(clean, file["verdict"] == "ok", path)
+        self.assertEqual(status == 4, file["verdict"] == "unsupported", path)
+
+    def test_every_fixture_has_the_verdict_that_the_manifest_expects(self):
+        n = 0
+        for path, data, expected in snapshots():
+            with self.subTest(path):
+                self.expect(path, data, expected)
+            n += 1
+        self.assertGreater(n, 250)
+
+    def test_files_that_servers_wrote_are_sound(self):
+        names = sorted(row.path for row in manifest.read(FIXTURES).values()
+                       if row.kind == "rdb" and row.path.startswith(("redis-", "valkey-")))
+        status, report = self.json(*(os.path.abspath(fixture(name)) for name in names))
+        self.assertEqual((status, len(report["files"])), (1, len(names)))
+        for file in report["files"]:
+            old = "redis-7.0-rc1/functions" in file["file"]  # in a form that no release reads
+            self.assertEqual(file["verdict"], "warnings" if old else "ok", file["file"])
+            self.assertEqual(sum(file["keys_by_type"].values()), file["keys"])
+
+    def test_facts_are_those_that_the_servers_told(self):
+        n = 0
+        for row in manifest.read(FIXTURES).values():
+            facts = fixture(row.path[:-4] + ".json")
+            if row.kind != "rdb" or not row.path.startswith(("redis-", "valkey-")):
+                continue
+            if not os.path.exists(facts):
+                continue
+            with open(facts) as f:
+                told = json.load(f)
+            if "dbs" not in told or told["dataset"] in ("expires", "hash-ttl"):
+                continue  # what the server had dropped is in the file
+            _, file = self.one(os.path.abspath(fixture(row.path)))
+            entries = [e for db in told["dbs"].values() for e in db["entries"]]
+            self.assertEqual(file["keys"], len(entries), row.path)
+            self.assertEqual(file["databases"], len(told["dbs"]), row.path)
+            self.assertEqual(file["functions"], len(told.get("functions", [])), row.path)
+            n += 1
+        self.assertGreater(n, 20)
+
+    def test_a_changed_byte_is_not_reported_behind_itself(self):
+        with open(fixture("damaged", "rdb.json")) as f:
+            cases = json.load(f)["cases"]
+        n = 0
+        for case in cases:
+            at = re.match(r"byte at (\d+): 0x\w+ became", case["edit"])
+            path = fixture("damaged", case["file"])
+            if at is None or not os.path.exists(path):
+                continue
+            _, file = self.one(os.path.abspath(path))
+            if file["damage"] is not None:
+                self.assertLessEqual(file["damage_offset"], int(at.group(1)), path)
+                n += 1
+        self.assertGreater(n, 5)
+
+    def test_what_servers_load_is_not_called_damaged(self):
+        with open(fixture("damaged", "rdb.json")) as f:
+            cases = json.load(f)["cases"]
+        names = [case["file"] for case in cases if "(good" in case["edit"]]
+        names += ["hand-lzf-longer.rdb", "hand-lzf-zero.rdb", "hand-listpack-good.rdb"]
+        for name in names:
+            _, file = self.one(os.path.abspath(fixture("damaged", name)))
+            self.assertIn(file["verdict"], ("ok", "warnings"), name)
+
+
+class Verdicts(CheckRdbTest):
+    def tiny(self):
+        with open(fixture("redis-7.0.15", "tiny.rdb"), "rb") as f:
+            return f.read()
+
+    def verdict(self, data, *args):
+        status, out, _ = self.check(self.write("f.rdb", data), *args)
+        return status, out.split("\n")[0]
+
+    def test_sound(self):
+        self.assertEqual(self.verdict(self.tiny()), (0, "f.rdb: sound"))
+
+    def test_notes_alone_leave_it_sound(self):
+        status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00" + pair(b"k"))))
+        self.assertEqual((status, out.split("\n")[0]), (0, "f.rdb: sound"))
+        self.assertIn("info       checksum-disabled", out)
+
+    def test_trailing_bytes_and_a_second_file_are_warnings(self):
+        want = (1, "f.rdb: sound, but 1 warning")
+        for tail in b"\n", bytes(10), self.tiny():
+            self.assertEqual(self.verdict(self.tiny() + tail), want)
+            _, file = self.one("f.rdb")
+            self.assertEqual((file["trailing"], file["verdict"]), (len(tail), "warnings"))
+
+    def test_checksum(self):
+        data = bytearray(self.tiny())
+        data[-1] ^= 1
+        self.assertEqual(self.verdict(bytes(data)),
+                         (1, "f.rdb: checksum does not hold, structure is sound"))
+        self.assertIn("stored, the bytes give", self.check("f.rdb")[1])
+        self.assertIn("f.rdb: checksum at byte 263 (0x107):", self.check("-q", "f.rdb")[2])
+
+    def test_every_cut_is_truncated(self):
+        data = self.tiny()
+        for size in range(len(data)):
+            status, file = self.one(self.write("f.rdb", data[:size]))
+            # Nine bytes before the end, an end mark may seem to stand.
+            want = ("damaged", "truncated") if data[:size][-9:-8] == b"\xff" else ("truncated",)
+            self.assertIn(file["verdict"], want, size)
+            self.assertEqual((status, file["size"]), (1, size))
+            self.assertEqual(file["damage"]["offset"], size)
+
+    def test_unknown_version_and_type_are_not_supported(self):
+        for data in b"REDIS0099" + self.tiny()[9:], rdb(b"\xfe\x00\x64\x01k"):
+            status, line = self.verdict(data)
+            self.assertEqual(status, 4)
+            self.assertIn("f.rdb: not supported at byte ", line)
+
+    def test_duplicate_key_is_an_error(self):
+        status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k"), pair(b"k"))))
+        self.assertEqual(status, 1)
+        self.assertIn('error      duplicate-key at byte 16 (0x10), string "k" in db 0:', out)
+
+    def test_error_is_told_on_stderr_with_its_context_and_a_hint(self):
+        path = os.path.abspath(fixture("damaged", "flip-00.rdb"))
+        _, _, err = self.check(path)
+        self.assertEqual(err.split("\n")[0], "redoubt check-rdb: %s: corrupt at byte 593 (0x251) "
+                         "+ 321: listpack entry with a wrong back length" % path)
+        self.assertIn('\n  while reading element 4 of stream "stream:india:2" in db 0\n', err)
+        self.assertIn("\n  hint: --salvage OUT saves 20 keys of it\n", err)
+
+    def test_damage_that_showed_later_is_reported_where_it_begins(self):
+        values = [pair(b"key:%d" % i, b"value:%d" % i) for i in range(40)]
+        data = bytearray(rdb(b"\xfe\x00", *values))
+        at = data.index(b"key:5") + 5
+        data[at] = 0x40 | 1  # the value now swallows 260 bytes, and then some
+        _, file = self.one(self.write("f.rdb", bytes(data)))
+        self.assertEqual(file["verdict"], "damaged")
+        self.assertLessEqual(file["damage_offset"], at)
+        self.assertGreater(file["salvage"]["keys"], 30)
+
+    def test_quick_does_not_look_into_values(self):
+        name = self.write("f.rdb", rdb(b"\xfe\x00", b"\x02" + string(b"s") + b"\x02\x01a\x01a"))
+        self.assertEqual(self.check(name)[0], 1)
+        self.assertEqual(self.check("--quick", name)[0], 0)
+
+    def test_many_findings_are_counted_and_a_hundred_of_them_shown(self):
+        name = self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k") * 251))
+        _, out, _ = self.check(name)
+        self.assertEqual(out.count(" duplicate-key at byte "), 100)
+        self.assertIn("  error      duplicate-key: … and 150 more\n", out)
+        _, file = self.one(name)
+        self.assertEqual(file["findings_by_id"]["duplicate-key"], 250)
+        self.assertEqual(file["findings_total"]["error"], 250)
+        self.assertEqual(len([f for f in file["findings"] if f["id"] == "duplicate-key"]), 100)
+
+    def test_no_escape_sequence_reaches_the_output(self):
+        evil = b"\x1b[31mred\x07\r\n\xc2\x9b1m\x9b"
+        record = b"\xfa" + string(evil) + string(evil) + b"\xfe\x00" + pair(evil) * 2
+        name = self.write("f.rdb", rdb(record))
+        cut = self.write("evil\x1b[31m.rdb", rdb(record)[:-12] + b"\x02" + string(evil) + b"\x01")
+        for args in ((name,), ("-v", name), ("--json", name), (cut,), ("-v", cut), ("-q", name)):
+            status, out, err = self.check(*args)
+            self.assertEqual(status, 1)
+            for c in "\x1b", "\x07", "\r", "\udc9b", "\x9b":
+                self.assertNotIn(c, out + err, args)
+        self.assertIn("\\x1b[31mred", self.check(name)[1])
+
+    def test_verbose_tells_every_key(self):
+        _, out, _ = self.check("-v", os.path.abspath(fixture("redis-7.0.15", "tiny.rdb")))
+        self.assertEqual(len(re.findall(r"^  \d+ \(0x[0-9a-f]+\) +key +db 0 ", out, re.M)), 9)
+        self.assertIn('db 0 string/string "e" expires 2', out)
+
+    def test_quiet_prints_errors_only(self):
+        good = os.path.abspath(fixture("redis-7.0.15", "tiny.rdb"))
+        self.assertEqual(self.check("-q", good), (0, "", ""))
+        status, out, err = self.check("-q", os.path.abspath(fixture("damaged", "hand-key-dup.rdb")))
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn('while reading string "k" in db 0', err)
+
+
+class Input(CheckRdbTest):
+    def setUp(self):
+        super().setUp()
+        self.good = os.path.abspath(fixture("redis-7.0.15", "tiny.rdb"))
+        self.bad = os.path.abspath(fixture("damaged", "flip-00.rdb"))
+        with open(self.good, "rb") as f:
+            self.good_bytes = f.read()
+        with open(self.bad, "rb") as f:
+            self.bad_bytes = f.read()
+
+    def test_status_of_several_files_is_the_gravest(self):
+        new = self.write("new.rdb", b"REDIS0099" + bytes(20))
+        for names, want in (((self.good, self.good), 0), ((self.good, self.bad), 1),
+                            ((self.good, new), 4), ((new, self.bad), 1),
+                            ((new, "missing", self.bad), 3), ((self.good, "missing"), 3)):
+            status, report = self.json(*names)
+            self.assertEqual((status, len(report["files"])), (want, len(names)))
+
+    def test_missing_file_is_an_error_in_json_too(self):
+        status, file = self.one("missing")
+        self.assertEqual((status, file["verdict"]), (3, "unreadable"))
+        self.assertEqual(file["error"]["code"], "io")
+        self.assertNotIn("keys", file)
+
+    def test_folder_is_an_error(self):
+        self.assertEqual(self.check(".")[0], 3)
+
+    def test_standard_input_is_checked_in_one_pass(self):
+        self.assertEqual(self.check("-", data=self.good_bytes)[0], 0)
+        status, file = self.one("-", data=self.bad_bytes)
+        self.assertEqual((status, file["verdict"], file["salvage"]), (1, "damaged", None))
+        _, _, err = self.check("-", data=self.bad_bytes)
+        self.assertIn("was not searched", err)
+
+    def test_standard_input_can_be_salvaged(self):
+        status, file = self.one("-", "--salvage", "out.rdb", data=self.bad_bytes)
+        self.assertEqual((status, file["salvage"]["out"]),
+                         (1, {"file": "out.rdb", "keys": 20, "verified": True}))
+
+    def test_compressed_file_is_read_as_it_is(self):
+        self.write("good.gz", gzip.compress(self.good_bytes))
+        self.write("bad.gz", gzip.compress(self.bad_bytes))
+        self.assertEqual(self.one("good.gz")[1]["verdict"], "ok")
+        status, file = self.one("bad.gz", "--salvage", "out.rdb")
+        self.assertEqual((status, file["size"], file["salvage"]["out"]["keys"]), (1, 4999, 20))
+
+    def test_lz4_file_is_read_as_it_is(self):
+        if shutil.which("lz4") is None:
+            self.skipTest("lz4 is not installed")
+        self.write("bad", self.bad_bytes)
+        subprocess.run(["lz4", "-q", "-f", self.path("bad"), self.path("bad.lz4")], check=True)
+        _, file = self.one("bad.lz4")
+        self.assertEqual((file["size"], file["salvage"]["keys"]), (4999, 20))
+
+    def test_broken_compression_is_not_taken_for_damage_of_the_snapshot(self):
+        packed = gzip.compress(self.bad_bytes)
+        self.write("bad.gz", packed[:len(packed) // 2])
+        status, file = self.one("bad.gz")
+        self.assertNotEqual(status, 0)
+        self.assertIn(file["verdict"], ("unreadable", "truncated", "damaged"))
+
+    def test_progress_is_told_in_json_on_stderr(self):
+        _, _, err = self.check("--progress=json", self.good)
+        size = len(self.good_bytes)
+        lines = [json.loads(line) for line in err.split("\n") if line]
+        self.assertEqual([line["progress"] for line in lines],
+                         [{"bytes": 0, "total": size}, {"bytes": size, "total": size}])
+
+    def test_spool_leaves_nothing_behind(self):
+        spool = self.path("tmp")
+        os.mkdir(spool)
+        self.write("bad.gz", gzip.compress(self.bad_bytes))
+        self.check("bad.gz", env={"TMPDIR": spool})
+        self.assertEqual(os.listdir(spool), [])
+
+    def test_folder_for_the_spool_that_is_missing_is_an_error_and_the_check_is_told(self):
+        self.write("bad.gz", gzip.compress(self.bad_bytes))
+        status, out, err = self.check("bad.gz", env={"TMPDIR": self.path("none")})
+        self.assertEqual(status, 3)
+        self.assertIn("bad.gz: damaged at byte 593", out)
+        self.assertIn("cannot make a temporary file", err)
+
+
+class Salvage(CheckRdbTest):
+    def salvage(self, data, *args):
+        name = self.write("in.rdb", data)
+        return self.one(name, "--force", "--salvage", "out.rdb", *args)
+
+    def damages(self, rng, data, n):
+        for _ in range(n):
+            bad = bytearray(data)
+            at = rng.randrange(9, len(bad))
+            kind = rng.choice(("flip", "zeros", "cut", "hole", "noise"))
+            length = rng.randrange(1, 200)
+            if kind == "flip":
+                bad[at] ^= 1 << rng.randrange(8)
+            elif kind == "zeros":
+                bad[at:at + length] = bytes(len(bad[at:at + length]))
+            elif kind == "cut":
+                del bad[at:]
+            elif kind == "hole":
+                del bad[at:at + length]
+            else:
+                bad[at:at + length] = rng.randbytes(len(bad[at:at + length]))
+            yield kind, at, bytes(bad)
+
+    def each_damage(self, names, n):
+        print("# seed %d" % SEED)
+        rng = random.Random(SEED)
+        for name in names:
+            with open(fixture(*name), "rb") as f:
+                data = f.read()
+            for kind, at, bad in self.damages(rng, data, n):
+                yield "%s, %s at %d, seed %d" % (name, kind, at, SEED), bad
+
+    def each_output(self, names, n, *args):
+        """Saves what is left of damaged files: (what was done, the file, how many keys)."""
+        for what, bad in self.each_damage(names, n):
+            _, file = self.salvage(bad, *args)
+            out = file["salvage"]["out"]
+            if out is not None:
+                yield what, out["verified"], out["keys"]
+
+    def expect_sound(self, names, n, *args):
+        saved = 0
+        for what, verified, keys in self.each_output(names, n, *args):
+            self.assertTrue(verified, what)
+            status, again = self.one("out.rdb")
+            self.assertEqual((status, again["verdict"], again["keys"]), (0, "ok", keys), what)
+            saved += keys
+        self.assertGreater(saved, 500)
+
+    def test_output_of_damaged_files_is_sound(self):
+        self.expect_sound((("redis-7.0.15", "mixed.rdb"), ("redis-2.4.18", "zipmap.rdb"),
+                           ("redis-unstable", "hash-ttl.rdb"), ("redis-7.2.5", "streams.rdb")), 20)
+
+    def test_output_with_parts_of_values_is_sound(self):
+        self.expect_sound((("redis-7.0.15", "mixed.rdb"), ("redis-unstable", "hash-ttl.rdb"),
+                           ("redis-7.2.5", "streams.rdb")), 20, "--partial")
+
+    def test_output_loads(self):
+        why = redis_server.missing("7.0.15")
+        if why:
+            self.skipTest(why)
+        names = (("redis-7.0.15", "mixed.rdb"), ("redis-6.2.16", "streams.rdb"))
+        with redis_server.RedisServer({"databases": "17000"}) as server:
+            for args in (), ("--partial",):
+                for what, _, keys in self.each_output(names, 15, *args):
+                    try:
+                        server.load(self.path("out.rdb"))
+                    except (redis_server.ServerDied, redis_server.ReplyError) as e:
+                        self.fail("%s %s: %s" % (what, args, e))
+                    loaded = 0
+                    for db in server.databases():
+                        server.command("SELECT", db)
+                        loaded += server.command("DBSIZE")
+                    server.command("SELECT", 0)
+                    self.assertLessEqual(loaded, keys, what)  # some have expired
+
+    def test_sound_file_is_kept_whole(self):
+        for name in ("redis-7.0.15", "mixed.rdb"), ("valkey-8.0.1", "functions.rdb"):
+            with open(fixture(*name), "rb") as f:
+                status, file = self.salvage(f.read())
+            self.assertEqual((status, file["verdict"], file["salvage"]["bytes_lost"]),
+                             (0, "ok", 0))
+            self.assertEqual(file["salvage"]["out"]["keys"], file["keys"])
+
+    def test_damaged_header_is_replaced(self):
+        with open(fixture("damaged", "magic.rdb"), "rb") as f:
+            status, file = self.salvage(f.read())
+        self.assertEqual((status, file["format"], file["salvage"]["out"]["keys"]), (1, None, 9))
+        self.assertTrue(file["salvage"]["guessed_version"])
+
+    def test_what_is_no_snapshot_leaves_no_output(self):
+        for data in b"", b"hello", bytes(5000), b"REDIS0010", random.Random(1).randbytes(3000):
+            status, file = self.salvage(data)
+            self.assertEqual((status, file["salvage"]["out"]), (1, None))
+            self.assertEqual(os.listdir(self.folder), ["in.rdb"])
+        self.assertIn("nothing could be saved", self.check("--salvage", "out.rdb", "in.rdb")[1])
+
+    def test_refused_keys_are_left_out(self):
+        status, file = self.salvage(rdb(b"\xfe\x00", pair(b"a"), pair(b"k"), pair(b"k")))
+        self.assertEqual((status, file["salvage"]["keys_dropped"]), (1, 1))
+        self.assertEqual(file["salvage"]["dropped"][0]["key"], "k")
+        self.assertEqual(self.one("out.rdb")[1]["keys"], 2)
+
+    def test_existing_output_is_refused_without_force(self):
+        self.write("out.rdb", b"precious")
+        self.write("in.rdb", rdb(pair(b"k")))
+        status, _, err = self.check("--salvage", "out.rdb", "in.rdb")
+        self.assertEqual(status, 2)
+        self.assertIn("--force", err)
+        with open(self.path("out.rdb"), "rb") as f:
+            self.assertEqual(f.read(), b"precious")
+        self.assertEqual(self.check("--force", "--salvage", "out.rdb", "in.rdb")[0], 0)
+
+    def test_input_is_not_replaced_even_by_force(self):
+        data = rdb(pair(b"k"))[:-4]
+        self.write("in.rdb", data)
+        os.link(self.path("in.rdb"), self.path("link.rdb"))
+        for out in "in.rdb", "link.rdb":
+            status, _, err = self.check("--force", "--salvage", out, "in.rdb")
+            self.assertEqual(status, 2)
+            self.assertIn("the same file", err)
+        with open(self.path("in.rdb"), "rb") as f:
+            self.assertEqual(f.read(), data)
+
+    def test_unreadable_input_leaves_no_output(self):
+        self.assertEqual(self.check("--salvage", "out.rdb", "missing")[0], 3)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_output_to_a_pipe_leaves_the_report_on_stderr(self):
+        path = os.path.abspath(fixture("damaged", "flip-00.rdb"))
+        done = subprocess.run([REDOUBT, "check-rdb", "--salvage", "-", path], capture_output=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"standard output: 20 keys", done.stderr)
+        self.write("out.rdb", done.stdout)
+        self.assertEqual(self.one("out.rdb")[1]["keys"], 20)
+
+    def test_options_that_do_not_fit_are_usage_errors(self):
+        self.write("a", rdb())
+        for args in (("--salvage", "o", "a", "a"), ("--partial", "a"), (), ("--salvage",),
+                     ("--json", "--salvage", "-", "a")):
+            self.assertEqual(self.check(*args)[0], 2, args)
+        self.assertEqual(os.listdir(self.folder), ["a"])
+
+    def test_report_names_ranges_and_how_they_end(self):
+        with open(fixture("damaged", "flip-00.rdb"), "rb") as f:
+            name = self.write("in.rdb", f.read())
+        _, out, _ = self.check("--salvage", "out.rdb", name)
+        self.assertIn("  saved      20 keys, 18 of them behind the damage; lost: 1 range of", out)
+        self.assertRegex(out, r'  lost +\[557, 1675\) 1\.1 KiB, stream "stream:india:2" in db 0: '
+                         r".* at byte 593 \(0x251\); then: ")
+        self.assertIn("\nout.rdb: 20 keys, verified\n", out)
+
+
+def readable_by_7_0(data):
+    return data[:5] == b"REDIS" and data[5:9].isdigit() and int(data[5:9]) <= 10
+
+
+@unittest.skipIf(redis_server.missing("7.0.15") or not shutil.which("redis-check-rdb"),
+                 "redis-check-rdb 7.0.15 is not installed")
+class Compatible(CheckRdbTest):
+    def theirs(self, *args):
+        return self.run_program(["redis-check-rdb", *args])
+
+    def ours(self, *args):
+        return self.run_program(["redis-check-rdb", *args], program=os.path.abspath(REDOUBT))
+
+    def test_sound_files_give_the_same_lines(self):
+        n = 0
+        for path, data, expected in snapshots():
+            if readable_by_7_0(data) and path.startswith(("redis-", "valkey-")):
+                name = self.write("dump.rdb", data)
+                self.assertEqual(self.ours(name), self.theirs(name), path)
+                n += 1
+        self.assertGreater(n, 60)
+
+    def shape(self, result):
+        """Exit status and lines, without what is wrong inside values and where."""
+        status, out, err = result
+        lines = []
+        for line in out.split("\n"):
+            if " # " in line:
+                continue
+            if lines and "DETECTED" in lines[-1]:
+                line = "error"
+            lines.append(re.sub(r"[^ -~]|\\x..", "?", line).replace("?", ""))
+        return status, lines, err
+
+    def test_damaged_files_give_the_same_lines_up_to_the_words_of_the_error(self):
+        n = 0
+        for path, data, expected in snapshots():
+            if path.startswith("damaged/") and (readable_by_7_0(data) or len(data) < 9):
+                self.write("dump.rdb", data)
+                self.assertEqual(self.shape(self.ours("dump.rdb")),
+                                 self.shape(self.theirs("dump.rdb")), path)
+                n += 1
+        self.assertGreater(n, 90)
+
+    def test_every_cut_is_told_at_the_same_offset(self):
+        with open(fixture("redis-2.8.24", "tiny.rdb"), "rb") as f:
+            data = f.read()
+        for size in range(len(data)):
+            self.write("dump.rdb", data[:size])
+            ours, theirs = self.ours("dump.rdb"), self.theirs("dump.rdb")
+            self.assertEqual(self.shape(ours), self.shape(theirs), size)
+            in_value = "Reading key" in ours[1] and "set-" in ours[1]
+            if not in_value:
+                self.assertEqual(ours, theirs, size)
+
+    def test_usage_and_missing_file(self):
+        self.write("x.rdb", rdb())
+        for args in (), ("a", "b"), ("missing",), ("x.rdb", "-v"), ("-v", "x.rdb"):
+            self.assertEqual(self.ours(*args), self.theirs(*args), args)
+        for option in "-v", "--version":
+            status, out, _ = self.ours(option)
+            self.assertEqual(status, 0)
+            self.assertRegex(out, r"^redis-check-rdb \d+\.\d+\.\d+\n$")
+
+    def test_no_escape_sequence_reaches_the_output(self):
+        evil = b"\x1b[31m\x07\x9b"
+        name = self.write("f.rdb", rdb(b"\xfa" + string(evil) + string(evil), b"\x02" + string(evil)
+                                       + b"\x00"))
+        status, out, _ = self.ours(name)
+        self.assertEqual(status, 1)
+        for c in "\x1b", "\x07", "\udc9b":
+            self.assertNotIn(c, out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,123 @@
+/* check_rdb_impl.h - what the parts of check-rdb share: everything that is known of one file.
+ *
+ * check_rdb.c fills a struct check_file in; check_rdb_report.c tells it to people and
+ * check_rdb_json.c to programs. Findings beyond CHECK_KEPT of one id are counted, not kept, so that
+ * memory stays bounded.
+ */
+#ifndef TOOLS_CHECK_RDB_IMPL_H
+#define TOOLS_CHECK_RDB_IMPL_H
+
+#include "base/buf.h"
+#include "rdb/check.h"
+#include "rdb/salvage.h"
+#include "tools/cli.h"
+
+enum {
+    CHECK_KEPT = 100, /* findings of one id; losses of one kind */
+    CHECK_IDS = (int)RDB_FINDING_COUNT + (int)RDB_NOTE_COUNT,
+    CHECK_AUX = 64,     /* auxiliary fields */
+    CHECK_AUX_MAX = 256 /* bytes of a field's value */
+};
+
+enum check_verdict {
+    CHECK_OK,
+    CHECK_WARNINGS,
+    CHECK_CHECKSUM,
+    CHECK_DAMAGED,
+    CHECK_TRUNCATED,
+    CHECK_UNSUPPORTED,
+    CHECK_UNREADABLE
+};
+
+/* A run of bytes in check_file.bytes. */
+struct check_text {
+    size_t at, len;
+};
+
+struct check_finding {
+    const char *id;
+    enum rdb_severity severity;
+    uint64_t offset, inner, record, db;
+    bool has_key;
+    struct check_text key, text;
+    const struct rdb_type *type;
+};
+
+struct check_loss {
+    enum rdb_loss_kind kind;
+    uint64_t from, to, at, db, kept;
+    bool has_key;
+    struct check_text key, why, way_back;
+    const struct rdb_type *type;
+};
+
+struct check_count {
+    const char *id;
+    enum rdb_severity severity;
+    uint64_t n;
+};
+
+struct check_aux {
+    struct check_text name, value;
+};
+
+struct check_file {
+    const char *path;
+    char name[RD_ERR_TEXT_MAX]; /* the path, escaped, for people */
+    bool checked;               /* res is set, and the verdict one of the first six */
+    enum check_verdict verdict;
+    struct rd_err err; /* why it could not be read, or be searched, or OUT be written */
+    uint64_t size;     /* of the snapshot, decompressed, with what trails; or RD_NO_OFFSET */
+    uint64_t damage;   /* where damage begins, or RD_NO_OFFSET */
+    struct rdb_check_result res;
+    uint64_t whole; /* keys before the place where the structure breaks */
+    uint64_t slots; /* hash slots announced */
+
+    struct rd_buf bytes;
+    struct check_finding *findings;
+    size_t n_findings, cap_findings;
+    struct check_count counts[CHECK_IDS];
+    size_t n_counts;
+    struct check_aux aux[CHECK_AUX];
+    size_t n_aux;
+
+    bool searched; /* what stands behind the damage: salvage and losses are set */
+    struct rdb_salvage_result salvage;
+    struct check_loss *losses;
+    size_t n_losses, cap_losses;
+    uint64_t n_loss[RDB_LOSS_PARTIAL + 1]; /* by kind, those not kept included */
+    bool salvaged;   /* --salvage was carried out: out is set, or nothing could be saved */
+    const char *out; /* what was written, or NULL */
+    bool verified;
+    uint64_t out_keys;
+};
+
+static inline struct rd_slice check_slice(const struct check_file *file, struct check_text text)
+{
+    return rd_slice(file->bytes.ptr + text.at, text.len);
+}
+
+const char *check_verdict_word(enum check_verdict verdict);
+const char *check_sum_word(enum rdb_sum_state state);
+const char *check_loss_word(enum rdb_loss_kind kind);
+
+/* Whether a finding is the one that ends the check: the structure breaks there. */
+bool check_is_structural(const struct check_finding *f);
+
+/* The value of an auxiliary field, or an empty slice. */
+struct rd_slice check_aux_find(const struct check_file *file, const char *name);
+
+void check_report_print(struct cli *cli, FILE *out, const struct check_file *file);
+
+/* One line for an event as it comes (-v), if it is one that is shown. */
+void check_report_event(FILE *out, const struct rdb_event *ev);
+
+/* Errors among the findings, on stderr. */
+void check_report_errors(struct cli *cli, const struct check_file *file);
+
+void check_json_put(struct cli_json *json, const struct check_file *file);
+
+/* `redis-check-rdb FILE`, as scripts know it. */
+int check_rdb_compat(struct cli *cli, int argc, char **argv);
+
+#endif

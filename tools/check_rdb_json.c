@@ -1,0 +1,222 @@
+/* check_rdb_json.c - what check-rdb tells programs; docs/format/check-rdb-json.md describes it. */
+#include "tools/check_rdb_impl.h"
+
+#include <inttypes.h>
+
+static void put_offset(struct cli_json *json, const char *key, uint64_t offset)
+{
+    cli_json_key(json, key);
+    if (offset == RD_NO_OFFSET)
+        cli_json_null(json);
+    else
+        cli_json_uint(json, offset);
+}
+
+static void put_hex(struct cli_json *json, const char *key, uint64_t crc)
+{
+    char hex[17];
+    snprintf(hex, sizeof hex, "%016" PRIx64, crc);
+    cli_json_put_str(json, key, hex);
+}
+
+static void put_text(struct cli_json *json, const char *key, const struct check_file *file,
+                     struct check_text text)
+{
+    cli_json_key(json, key);
+    cli_json_bytes(json, check_slice(file, text));
+}
+
+static void put_kind(struct cli_json *json, const struct rdb_type *type)
+{
+    cli_json_put_str(json, "type", type != NULL ? rdb_kind_name(type->kind) : NULL);
+}
+
+static void put_format(struct cli_json *json, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    cli_json_key(json, "format");
+    if (!res->has_header) {
+        cli_json_null(json);
+    } else {
+        cli_json_obj(json);
+        cli_json_put_str(json, "dialect", rdb_dialect_name(res->dialect));
+        cli_json_put_int(json, "version", res->version);
+        cli_json_end(json);
+    }
+    cli_json_key(json, "aux");
+    cli_json_obj(json);
+    for (size_t i = 0; i < file->n_aux; i++) {
+        cli_json_key_bytes(json, check_slice(file, file->aux[i].name));
+        cli_json_bytes(json, check_slice(file, file->aux[i].value));
+    }
+    cli_json_end(json);
+}
+
+static void put_content(struct cli_json *json, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    cli_json_put_uint(json, "keys", res->keys);
+    cli_json_key(json, "keys_by_type");
+    cli_json_obj(json);
+    for (int kind = 0; kind < RDB_KIND_COUNT; kind++)
+        if (res->keys_by_kind[kind] > 0)
+            cli_json_put_uint(json, rdb_kind_name((enum rdb_kind)kind), res->keys_by_kind[kind]);
+    cli_json_end(json);
+    cli_json_put_uint(json, "expires", res->expires);
+    cli_json_put_uint(json, "expired", res->expired);
+    cli_json_put_uint(json, "databases", res->dbs);
+    cli_json_put_uint(json, "slots", file->slots);
+    cli_json_put_uint(json, "functions", res->functions);
+    cli_json_put_uint(json, "module_aux", res->module_aux);
+}
+
+static void put_sum(struct cli_json *json, const struct rdb_check_result *res)
+{
+    cli_json_key(json, "checksum");
+    cli_json_obj(json);
+    cli_json_put_str(json, "state", check_sum_word(res->sum));
+    if (res->sum == RDB_SUM_OFF || res->sum == RDB_SUM_OK || res->sum == RDB_SUM_BAD) {
+        put_hex(json, "stored", res->stored);
+        put_hex(json, "computed", res->computed);
+    }
+    cli_json_end(json);
+}
+
+static void put_finding(struct cli_json *json, const struct check_file *file,
+                        const struct check_finding *f)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "id", f->id);
+    cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
+    put_offset(json, "offset", f->offset);
+    put_offset(json, "inner", f->inner);
+    put_offset(json, "record", f->record);
+    if (f->has_key) {
+        cli_json_put_uint(json, "db", f->db);
+        put_text(json, "key", file, f->key);
+        put_kind(json, f->type);
+    }
+    put_text(json, "text", file, f->text);
+    cli_json_end(json);
+}
+
+static void put_findings(struct cli_json *json, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    cli_json_key(json, "findings");
+    cli_json_array(json);
+    for (size_t i = 0; i < file->n_findings; i++)
+        put_finding(json, file, &file->findings[i]);
+    cli_json_end(json);
+    cli_json_key(json, "findings_by_id");
+    cli_json_obj(json);
+    for (size_t i = 0; i < file->n_counts; i++)
+        cli_json_put_uint(json, file->counts[i].id, file->counts[i].n);
+    cli_json_end(json);
+    cli_json_key(json, "findings_total");
+    cli_json_obj(json);
+    cli_json_put_uint(json, "error", res->errors);
+    cli_json_put_uint(json, "warning", res->warnings);
+    cli_json_put_uint(json, "info", res->infos);
+    cli_json_end(json);
+}
+
+static void put_loss(struct cli_json *json, const struct check_file *file,
+                     const struct check_loss *loss)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "kind", check_loss_word(loss->kind));
+    cli_json_put_uint(json, "from", loss->from);
+    cli_json_put_uint(json, "to", loss->to);
+    put_text(json, "why", file, loss->why);
+    put_offset(json, "at", loss->at);
+    if (loss->way_back.len > 0)
+        put_text(json, "way_back", file, loss->way_back);
+    if (loss->has_key) {
+        cli_json_put_uint(json, "db", loss->db);
+        put_text(json, "key", file, loss->key);
+        put_kind(json, loss->type);
+    }
+    if (loss->kind == RDB_LOSS_PARTIAL)
+        cli_json_put_uint(json, "kept", loss->kept);
+    cli_json_end(json);
+}
+
+static void put_losses(struct cli_json *json, const char *name, const struct check_file *file,
+                       bool keys)
+{
+    cli_json_key(json, name);
+    cli_json_array(json);
+    for (size_t i = 0; i < file->n_losses; i++)
+        if ((file->losses[i].kind == RDB_LOSS_KEY) == keys)
+            put_loss(json, file, &file->losses[i]);
+    cli_json_end(json);
+}
+
+static void put_salvage(struct cli_json *json, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    cli_json_key(json, "salvage");
+    if (!file->searched) {
+        cli_json_null(json);
+        return;
+    }
+    cli_json_obj(json);
+    cli_json_put_str(json, "dialect", rdb_dialect_name(sv->dialect));
+    cli_json_put_int(json, "version", sv->version);
+    cli_json_put_bool(json, "guessed_version", sv->guessed_version);
+    cli_json_put_uint(json, "keys", sv->keys);
+    cli_json_put_uint(json, "keys_dropped", sv->keys_dropped);
+    cli_json_put_uint(json, "keys_partial", sv->keys_partial);
+    cli_json_put_uint(json, "n_ranges", sv->ranges);
+    cli_json_put_uint(json, "bytes_lost", sv->bytes_lost);
+    cli_json_put_bool(json, "found_end", sv->found_end);
+    put_losses(json, "ranges", file, false);
+    put_losses(json, "dropped", file, true);
+    cli_json_key(json, "out");
+    if (file->out == NULL) {
+        cli_json_null(json);
+    } else {
+        cli_json_obj(json);
+        cli_json_key(json, "file");
+        cli_json_bytes(json, rd_slice_str(file->out));
+        cli_json_put_uint(json, "keys", file->out_keys);
+        cli_json_put_bool(json, "verified", file->verified);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void put_checked(struct cli_json *json, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    put_offset(json, "size", file->size);
+    put_format(json, file);
+    put_content(json, file);
+    put_sum(json, res);
+    cli_json_put_uint(json, "end", res->end);
+    cli_json_put_uint(json, "trailing", res->trailing);
+    put_offset(json, "damage_offset", file->damage);
+    cli_json_key(json, "damage");
+    if (res->damaged)
+        cli_json_err(json, &res->err);
+    else
+        cli_json_null(json);
+    put_findings(json, file);
+    put_salvage(json, file);
+}
+
+void check_json_put(struct cli_json *json, const struct check_file *file)
+{
+    cli_json_obj(json);
+    cli_json_key(json, "file");
+    cli_json_bytes(json, rd_slice_str(file->path));
+    cli_json_put_str(json, "verdict", check_verdict_word(file->verdict));
+    if (file->err.code != RD_ERR_OK) {
+        cli_json_key(json, "error");
+        cli_json_err(json, &file->err);
+    }
+    if (file->checked)
+        put_checked(json, file);
+    cli_json_end(json);
+}

@@ -1,0 +1,457 @@
+/* check_rdb_report.c - what check-rdb tells people. */
+#include "tools/check_rdb_impl.h"
+
+#include "base/num.h"
+
+#include <inttypes.h>
+
+enum { QUOTED = 300 };
+
+/* "user:1", escaped; of a name that was kept in part, what is there. */
+struct quoted {
+    char s[QUOTED];
+};
+
+static struct quoted quote(struct rd_slice bytes)
+{
+    struct quoted q;
+    rd_err_quote(q.s, sizeof q.s, bytes);
+    return q;
+}
+
+/* The same without the quotation marks. */
+static struct quoted plain(struct rd_slice bytes)
+{
+    struct quoted q = quote(bytes);
+    size_t len = strlen(q.s) - 2;
+    memmove(q.s, q.s + 1, len);
+    q.s[len] = '\0';
+    return q;
+}
+
+static struct cli_text place(uint64_t offset)
+{
+    struct cli_text text;
+    snprintf(text.s, sizeof text.s, "%" PRIu64 " (0x%" PRIx64 ")", offset, offset);
+    return text;
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- the verdict ---- */
+
+/* "2 errors and 1 warning" */
+static struct cli_text tally(uint64_t errors, uint64_t warnings)
+{
+    struct cli_text text = {""};
+    int len = 0;
+    if (errors > 0)
+        len = snprintf(text.s, sizeof text.s, "%" PRIu64 " error%s", errors, plural(errors));
+    if (warnings > 0)
+        snprintf(text.s + len, sizeof text.s - (size_t)len, "%s%" PRIu64 " warning%s",
+                 errors > 0 ? " and " : "", warnings, plural(warnings));
+    return text;
+}
+
+static void print_verdict(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    enum cli_color color = file->verdict == CHECK_OK         ? CLI_GREEN
+                           : file->verdict == CHECK_WARNINGS ? CLI_YELLOW
+                                                             : CLI_RED;
+    fprintf(out, "%s: %s", file->name, cli_color(cli, out, color));
+    switch (file->verdict) {
+    case CHECK_OK:
+        fputs("sound", out);
+        break;
+    case CHECK_WARNINGS:
+        fprintf(out, "sound, but %s", tally(0, res->warnings).s);
+        break;
+    case CHECK_CHECKSUM:
+        fputs("checksum does not hold, structure is sound", out);
+        break;
+    case CHECK_TRUNCATED:
+        fprintf(out, "truncated at byte %s", place(file->damage).s);
+        if (file->damage < res->err.offset)
+            fprintf(out, ": the record there is cut off at byte %" PRIu64, res->err.offset);
+        break;
+    case CHECK_UNSUPPORTED:
+        fprintf(out, "not supported at byte %s", place(file->damage).s);
+        break;
+    case CHECK_DAMAGED:
+    case CHECK_UNREADABLE:
+        fprintf(out, "damaged at byte %s", place(file->damage).s);
+        break;
+    }
+    fprintf(out, "%s\n", cli_color(cli, out, CLI_PLAIN));
+}
+
+/* ---- what the file is ---- */
+
+static void label(FILE *out, const char *word)
+{
+    fprintf(out, "  %-10s ", word);
+}
+
+static void print_writer(FILE *out, const struct check_file *file)
+{
+    struct rd_slice valkey = check_aux_find(file, "valkey-ver");
+    struct rd_slice version = valkey.len > 0 ? valkey : check_aux_find(file, "redis-ver");
+    struct rd_slice ctime = check_aux_find(file, "ctime");
+    int64_t s;
+    if (version.len > 0)
+        fprintf(out, ", written by %s %s", valkey.len > 0 ? "Valkey" : "Redis", plain(version).s);
+    if (rd_num_get_i64(ctime, &s) && s > 0 && s < INT64_C(100000000000))
+        fprintf(out, "%s at %s", version.len > 0 ? "" : ", written", cli_time(s * 1000).s);
+}
+
+static void print_format(FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    label(out, "format");
+    if (res->has_header) {
+        fprintf(out, "%s RDB %d", res->dialect == RDB_VALKEY ? "Valkey" : "Redis", res->version);
+        print_writer(out, file);
+    } else {
+        fputs("no header that is known", out);
+    }
+    fputc('\n', out);
+    if (file->size == RD_NO_OFFSET)
+        return;
+    label(out, "size");
+    fprintf(out, "%s bytes", cli_count(file->size).s);
+    if (file->size >= 1024)
+        fprintf(out, ", %s", cli_bytes(file->size).s);
+    fputc('\n', out);
+}
+
+static void print_keys(FILE *out, const struct rdb_check_result *res)
+{
+    const char *link = ":";
+    fprintf(out, "%s key%s", cli_count(res->keys).s, plural(res->keys));
+    if (res->dbs > 1)
+        fprintf(out, " in %" PRIu64 " databases", res->dbs);
+    for (int kind = 0; kind < RDB_KIND_COUNT; kind++) {
+        if (res->keys_by_kind[kind] == 0)
+            continue;
+        fprintf(out, "%s %s %s", link, cli_count(res->keys_by_kind[kind]).s,
+                rdb_kind_name((enum rdb_kind)kind));
+        link = ",";
+    }
+    fputc('\n', out);
+}
+
+static void print_content(FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    label(out, res->damaged ? "up to here" : "content");
+    print_keys(out, res);
+    if (res->expires > 0) {
+        label(out, "expiry");
+        fprintf(out, "%s key%s expire%s, %s of them ha%s expired\n", cli_count(res->expires).s,
+                plural(res->expires), res->expires == 1 ? "s" : "", cli_count(res->expired).s,
+                res->expired == 1 ? "s" : "ve");
+    }
+    if (res->functions > 0) {
+        label(out, "functions");
+        fprintf(out, "%s librar%s\n", cli_count(res->functions).s,
+                res->functions == 1 ? "y" : "ies");
+    }
+    if (res->module_aux > 0) {
+        label(out, "modules");
+        fprintf(out, "%s record%s of module data\n", cli_count(res->module_aux).s,
+                plural(res->module_aux));
+    }
+    if (file->slots > 0) {
+        label(out, "slots");
+        fprintf(out, "%s announced\n", cli_count(file->slots).s);
+    }
+}
+
+static void print_sum(FILE *out, const struct rdb_check_result *res)
+{
+    label(out, "checksum");
+    switch (res->sum) {
+    case RDB_SUM_UNKNOWN:
+        fputs("not reached\n", out);
+        break;
+    case RDB_SUM_NONE:
+        fputs("none in this version\n", out);
+        break;
+    case RDB_SUM_OFF:
+        fputs("disabled when it was saved\n", out);
+        break;
+    case RDB_SUM_OK:
+        fprintf(out, "holds (%016" PRIx64 ")\n", res->stored);
+        break;
+    case RDB_SUM_BAD:
+        fprintf(out, "does not hold: %016" PRIx64 " is stored, the bytes give %016" PRIx64 "\n",
+                res->stored, res->computed);
+        break;
+    }
+}
+
+/* ---- findings ---- */
+
+static void print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db)
+{
+    fprintf(out, "%s %s in db %" PRIu64, type != NULL ? rdb_kind_name(type->kind) : "key",
+            quote(key).s, db);
+}
+
+static void print_finding(struct cli *cli, FILE *out, const struct check_file *file,
+                          const struct check_finding *f)
+{
+    static const enum cli_color colors[] = {CLI_DIM, CLI_YELLOW, CLI_RED};
+    fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
+            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
+    if (f->offset != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", place(f->offset).s);
+    if (f->inner != RD_NO_OFFSET)
+        fprintf(out, " + %" PRIu64, f->inner);
+    if (f->has_key) {
+        fputs(", ", out);
+        print_key(out, check_slice(file, f->key), f->type, f->db);
+    }
+    fprintf(out, ": %s\n", plain(check_slice(file, f->text)).s);
+}
+
+static void print_severity(struct cli *cli, FILE *out, const struct check_file *file,
+                           enum rdb_severity severity)
+{
+    for (size_t i = 0; i < file->n_findings; i++)
+        if (file->findings[i].severity == severity)
+            print_finding(cli, out, file, &file->findings[i]);
+    for (size_t i = 0; i < file->n_counts; i++)
+        if (file->counts[i].severity == severity && file->counts[i].n > CHECK_KEPT)
+            fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
+                    file->counts[i].id, cli_count(file->counts[i].n - CHECK_KEPT).s);
+}
+
+/* ---- behind the damage ---- */
+
+static void print_loss(FILE *out, const struct check_file *file, const struct check_loss *loss)
+{
+    label(out, loss->kind == RDB_LOSS_KEY ? "dropped" : "lost");
+    fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s", loss->from, loss->to,
+            cli_bytes(loss->to - loss->from).s);
+    if (loss->has_key) {
+        fputs(", ", out);
+        print_key(out, check_slice(file, loss->key), loss->type, loss->db);
+    }
+    if (loss->kind == RDB_LOSS_PARTIAL)
+        fprintf(out, " (its first %s element%s kept)", cli_count(loss->kept).s,
+                loss->kept == 1 ? " is" : "s are");
+    if (loss->why.len > 0)
+        fprintf(out, ": %s", plain(check_slice(file, loss->why)).s);
+    if (loss->at != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", place(loss->at).s);
+    if (loss->way_back.len > 0)
+        fprintf(out, "; then: %s", plain(check_slice(file, loss->way_back)).s);
+    fputc('\n', out);
+}
+
+static void print_salvage(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    uint64_t n = 0;
+    label(out, file->out != NULL ? "saved" : "can save");
+    fprintf(out, "%s key%s", cli_count(sv->keys).s, plural(sv->keys));
+    if (file->res.damaged && sv->keys > file->whole)
+        fprintf(out, ", %s of them behind the damage", cli_count(sv->keys - file->whole).s);
+    if (sv->ranges > 0)
+        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, plural(sv->ranges),
+                cli_bytes(sv->bytes_lost).s);
+    else
+        fputs("; no bytes are lost", out);
+    if (sv->keys_dropped > 0)
+        fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
+                plural(sv->keys_dropped));
+    fputc('\n', out);
+    if (sv->guessed_version && sv->keys > 0) {
+        label(out, "version");
+        fprintf(out, "the header is damaged; the records look like %s RDB %d\n",
+                sv->dialect == RDB_VALKEY ? "Valkey" : "Redis", sv->version);
+    }
+    for (size_t i = 0; i < file->n_losses; i++)
+        print_loss(out, file, &file->losses[i]);
+    for (size_t i = 0; i <= RDB_LOSS_PARTIAL; i++)
+        n += file->n_loss[i];
+    if (n > file->n_losses)
+        fprintf(out, "  … and %s more\n", cli_count(n - file->n_losses).s);
+}
+
+/* What became of OUT. */
+static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    if (file->out == NULL) {
+        fprintf(out, "%s%s: nothing could be saved%s\n", cli_color(cli, out, CLI_RED), file->name,
+                cli_color(cli, out, CLI_PLAIN));
+        return;
+    }
+    bool is_stdout = strcmp(file->out, "-") == 0;
+    fprintf(out, "%s: %s key%s, %s\n",
+            is_stdout ? "standard output" : plain(rd_slice_str(file->out)).s,
+            cli_count(file->out_keys).s, plural(file->out_keys),
+            file->verified ? "verified"
+            : is_stdout    ? "not read again"
+                           : "NOT VERIFIED");
+}
+
+void check_report_print(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    print_verdict(cli, out, file);
+    print_format(out, file);
+    print_content(out, file);
+    print_sum(out, &file->res);
+    for (int severity = RDB_SEVERITY_ERROR; severity >= RDB_SEVERITY_INFO; severity--)
+        print_severity(cli, out, file, (enum rdb_severity)severity);
+    if (file->searched)
+        print_salvage(out, file);
+    if (file->salvaged)
+        print_out(cli, out, file);
+    fflush(out);
+}
+
+/* ---- stderr ---- */
+
+/* Where the break is only the end of a longer piece of damage, that is what is reported. */
+static struct rd_err leading(const struct check_file *file)
+{
+    struct rd_err err = file->res.err;
+    if (!file->searched || file->salvage.first_loss >= file->res.record)
+        return err;
+    rd_err_reset(&err);
+    rd_err_set(&err, RD_ERR_CORRUPT, file->damage,
+               "damage that shows only at byte %" PRIu64 " (0x%" PRIx64 "): %.100s",
+               file->res.err.offset, file->res.err.offset, file->res.err.text);
+    return err;
+}
+
+static void hint(struct cli *cli, const struct check_file *file)
+{
+    if (file->salvaged)
+        return;
+    if (!file->searched && strcmp(file->path, "-") == 0)
+        cli_hint(cli, "what stands behind it was not searched: give a file, or --salvage OUT");
+    else if (file->searched && file->salvage.keys > 0)
+        cli_hint(cli, "--salvage OUT saves %s key%s of it", cli_count(file->salvage.keys).s,
+                 plural(file->salvage.keys));
+}
+
+static enum rd_err_code code_of(const struct check_finding *f)
+{
+    return strcmp(f->id, "checksum-mismatch") == 0 ? RD_ERR_CHECKSUM : RD_ERR_CORRUPT;
+}
+
+static void report_finding(struct cli *cli, const struct check_file *file,
+                           const struct check_finding *f)
+{
+    struct rd_err err = {0};
+    struct quoted text = plain(check_slice(file, f->text));
+    if (f->inner != RD_NO_OFFSET)
+        rd_err_set_inner(&err, code_of(f), f->offset, f->inner, "%s", text.s);
+    else
+        rd_err_set(&err, code_of(f), f->offset, "%s", text.s);
+    if (f->has_key)
+        rd_err_doing(&err, "%s %.120s in db %" PRIu64,
+                     f->type != NULL ? rdb_kind_name(f->type->kind) : "key",
+                     quote(check_slice(file, f->key)).s, f->db);
+    rd_err_origin(&err, file->name);
+    cli_report(cli, &err);
+}
+
+void check_report_errors(struct cli *cli, const struct check_file *file)
+{
+    if (file->checked && file->res.damaged) {
+        struct rd_err err = leading(file);
+        rd_err_origin(&err, file->name);
+        hint(cli, file);
+        cli_report(cli, &err);
+    }
+    for (size_t i = 0; file->checked && i < file->n_findings; i++) {
+        const struct check_finding *f = &file->findings[i];
+        bool told = f->severity != RDB_SEVERITY_ERROR || check_is_structural(f);
+        if (!told && (cli->quiet || file->res.sum == RDB_SUM_BAD))
+            report_finding(cli, file, f);
+    }
+    if (file->err.code != RD_ERR_OK)
+        cli_report(cli, &file->err);
+}
+
+/* ---- events ---- */
+
+static void begin_event(FILE *out, const struct rdb_event *ev, const char *word)
+{
+    fprintf(out, "  %-22s %-9s ", place(ev->offset).s, word);
+}
+
+static void print_key_event(FILE *out, const struct rdb_event *ev)
+{
+    begin_event(out, ev, "key");
+    fprintf(out, "db %" PRIu64 " %s/%s %s", ev->key.db, rdb_kind_name(ev->key.type->kind),
+            ev->key.type->encoding, quote(ev->key.name).s);
+    if (ev->key.expire_ms != RDB_NO_EXPIRE)
+        fprintf(out, " expires %s", cli_time(ev->key.expire_ms).s);
+    if (ev->key.idle_s != RDB_UNKNOWN)
+        fprintf(out, " idle %" PRIu64 " s", ev->key.idle_s);
+    if (ev->key.freq != RDB_UNKNOWN)
+        fprintf(out, " freq %" PRIu64, ev->key.freq);
+    fputc('\n', out);
+}
+
+static void print_aux_event(FILE *out, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    if (!ev->aux.value.is_int && !ev->aux.value.first)
+        return;
+    begin_event(out, ev, "aux");
+    fprintf(out, "%s = %s\n", quote(ev->aux.name).s,
+            quote(rdb_string_bytes(&ev->aux.value, tmp)).s);
+}
+
+void check_report_event(FILE *out, const struct rdb_event *ev)
+{
+    char name[RDB_MODULE_NAME_LEN + 1];
+    switch (ev->kind) {
+    case RDB_KEY:
+        print_key_event(out, ev);
+        break;
+    case RDB_AUX:
+        print_aux_event(out, ev);
+        break;
+    case RDB_DB:
+        begin_event(out, ev, "db");
+        fprintf(out, "%" PRIu64 "\n", ev->db);
+        break;
+    case RDB_DB_SIZE:
+        begin_event(out, ev, "db-size");
+        fprintf(out, "%" PRIu64 " keys, %" PRIu64 " with an expiry\n", ev->db_size.keys,
+                ev->db_size.expires);
+        break;
+    case RDB_SLOT:
+        begin_event(out, ev, "slot");
+        fprintf(out, "%" PRIu64 ": %" PRIu64 " keys, %" PRIu64 " with an expiry\n", ev->slot.slot,
+                ev->slot.keys, ev->slot.expires);
+        break;
+    case RDB_FUNCTION:
+        if (!ev->function.code.is_int && !ev->function.code.first)
+            break;
+        begin_event(out, ev, "function");
+        fprintf(out, "library of %" PRIu64 " bytes\n", ev->function.code.total);
+        break;
+    case RDB_MODULE_AUX:
+        rdb_module_name(ev->module.id, name);
+        begin_event(out, ev, "module");
+        fprintf(out, "%s\n", name);
+        break;
+    case RDB_TRAILER:
+        fprintf(out, "  %-22s end\n", place(ev->offset).s);
+        break;
+    default:
+        break;
+    }
+}
