@@ -61,8 +61,9 @@ struct rd_resp_opts {
     size_t max_inline; /* bytes of an inline command, or of a simple string, with its line end */
     size_t max_memory; /* bytes of one command outside the window of the source, and of its array;
                         * a buffer that doubles may reserve twice as much */
-    bool client;       /* read as a server reads from a client: inline commands are commands; empty
-                        * lines and counts of 0 and -1 are passed over. Else each is RD_ERR_CORRUPT. */
+    bool client;       /* read as a server reads from a client: inline commands are commands;
+                        * empty lines and counts of 0 and -1 are passed over. Else each is
+                        * RD_ERR_CORRUPT. */
 };
 
 struct rd_resp_reader;

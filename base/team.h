@@ -18,8 +18,8 @@ enum { RD_TEAM_WORKERS = 2 };
 struct rd_team;
 
 /* NULL when there is one processor only, or no thread to be had. */
-struct rd_team *rd_team_new(void);
-void rd_team_run(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg);
-void rd_team_free(struct rd_team *team);
+RD_API struct rd_team *rd_team_new(void);
+RD_API void rd_team_run(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg);
+RD_API void rd_team_free(struct rd_team *team);
 
 #endif

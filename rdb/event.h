@@ -111,8 +111,11 @@ enum rdb_codec { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP, RDB_INTSET, RDB_CODEC_CO
     X(EMPTY_COLLECTION, "empty-collection", WARNING)                                               \
     X(EMPTY_INTSET, "empty-intset", ERROR)                                                         \
     X(DANGLING, "attributes-without-key", WARNING)                                                 \
-    X(ENTRY_ORDER, "stream-entry-order", ERROR)                                                    \
+    X(ENTRY_ORDER, "stream-entry-order", WARNING)                                                  \
     X(ENTRY_COUNT, "stream-length", WARNING)                                                       \
+    X(DUPLICATE_PENDING, "duplicate-pending", ERROR)                                               \
+    X(DUPLICATE_GROUP, "duplicate-group", ERROR)                                                   \
+    X(DUPLICATE_CONSUMER, "duplicate-consumer", ERROR)                                             \
     X(PENDING_OWNER, "pending-without-consumer", ERROR)                                            \
     X(PENDING_UNKNOWN, "pending-unknown", ERROR)                                                   \
     X(FIELD_TTL_ORDER, "field-ttl-order", WARNING)                                                 \

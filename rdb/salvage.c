@@ -190,10 +190,13 @@ static void lost_key(struct salvage *v, const struct record *rec, const char *wh
 
 /* -- partial collections -- */
 
-static bool can_be_partial(const struct rdb_type *type)
+/* The writer knows the versions from 6 on; what it cannot take apart stays whole or goes. */
+static bool can_be_partial(const struct salvage *v, const struct rdb_type *type)
 {
-    return type != NULL && type->kind != RDB_KIND_STRING && type->kind != RDB_KIND_MODULE &&
-           type->kind != RDB_KIND_ARRAY && type->id != RDB_TYPE_PATH_HASH;
+    return v->res->version >= 6 && type != NULL && type->kind != RDB_KIND_STRING &&
+           type->kind != RDB_KIND_MODULE && type->kind != RDB_KIND_ARRAY &&
+           type->id != RDB_TYPE_PATH_HASH &&
+           type->since <= 12 + (v->res->dialect == RDB_VALKEY) * 68;
 }
 
 /* Counts the elements that are whole before the record breaks. */
@@ -271,6 +274,28 @@ static bool put_end(struct salvage *v, struct part *p, enum rdb_kind kind)
     return put_event(v, p, &ev);
 }
 
+/* Elements that were read before a break may be damaged, too: two may be equal. */
+static bool is_sound(struct salvage *v, const struct part *p)
+{
+    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rdb_reader *r = NULL;
+    struct rd_src *src;
+    struct rdb_event ev;
+    bool sound = false;
+    struct rd_slice record = rd_slice(p->buf.ptr + RDB_MAGIC_LEN, p->buf.len - RDB_MAGIC_LEN);
+    if (!rd_src_open_memory(&src, record, NULL, NULL))
+        return false;
+    if (rdb_reader_new_records(&r, src, v->res->dialect, v->res->version, &opts, NULL))
+        while (rdb_reader_next(r, &ev) == RDB_EVENT) {
+            if (ev.kind == RDB_NOTE && rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR)
+                break;
+            sound = ev.kind == RDB_VALUE_END;
+        }
+    rdb_reader_free(r);
+    rd_src_close(src);
+    return sound;
+}
+
 static bool write_part(struct salvage *v, const struct record *rec, struct rdb_reader *r,
                        uint64_t whole, uint64_t *ret_kept)
 {
@@ -283,6 +308,8 @@ static bool write_part(struct salvage *v, const struct record *rec, struct rdb_r
               put_end(v, &p, rec->type->kind);
     rdb_writer_free(p.w);
     ok = rd_sink_close(sink, v->err) && ok;
+    if (ok && p.kept > 0 && !is_sound(v, &p))
+        p.kept = 0;
     if (ok && p.kept > 0)
         ok = (v->out_began || begin_output(v)) && select_db(v, rec->db) &&
              (rd_sink_write(v->out, p.buf.ptr + RDB_MAGIC_LEN, p.buf.len - RDB_MAGIC_LEN) ||
@@ -372,7 +399,7 @@ static bool lost_range(struct salvage *v, const struct record *rec, const char *
                             .way_back = way->found ? way->how : "no sound record behind it",
                             .db = rec->db};
     bool head = from == rec->start && rec->has_key;
-    if (head && v->opts->partial && v->out != NULL && can_be_partial(rec->type)) {
+    if (head && v->opts->partial && v->out != NULL && can_be_partial(v, rec->type)) {
         if (!keep_part(v, rec, &loss.kept))
             return false;
         if (loss.kept > 0) {
@@ -599,9 +626,9 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     v->out = out;
     v->out_db = UINT64_MAX;
     v->hollow_at = RD_NO_OFFSET;
-    v->keys.spool = NULL;
     v->err = err != NULL ? err : &own;
     bool ok = mend_scan_init(&v->scan, src, v->err) && walk(v) && end_output(v);
+    ret->unchecked = v->keys.lost;
     mend_scan_done(&v->scan);
     rdb_keyset_done(&v->keys);
     rd_free(v);

@@ -45,7 +45,6 @@ struct rdb_salvage_opts {
     void (*loss)(void *ctx, const struct rdb_loss *loss); /* in order of the input; may be NULL */
     void (*tick)(void *ctx, uint64_t offset);             /* may be NULL */
     void *ctx;
-    const struct rdb_spool *spool; /* as in rdb_check_opts */
 };
 
 struct rdb_salvage_result {
@@ -59,6 +58,7 @@ struct rdb_salvage_result {
     uint64_t ranges;     /* lost */
     uint64_t bytes_lost; /* in them */
     uint64_t first_loss; /* offset, or RD_NO_OFFSET when nothing is lost */
+    uint64_t unchecked;  /* keys beyond the first million, not looked at for duplicates */
 };
 
 /* src must be able to seek and know its size. out may be NULL: then only the report is made.

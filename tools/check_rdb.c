@@ -357,13 +357,8 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
 {
     struct check_file *file = work->file;
     struct rd_src *src = NULL, *copy = NULL;
-    struct spool keys = {0};
-    struct rdb_spool for_keys = spool_for_keys(&keys);
-    const struct rdb_salvage_opts opts = {.partial = work->run->partial,
-                                          .loss = on_loss,
-                                          .tick = on_offset,
-                                          .ctx = work,
-                                          .spool = &for_keys};
+    const struct rdb_salvage_opts opts = {
+        .partial = work->run->partial, .loss = on_loss, .tick = on_offset, .ctx = work};
     if (view->spooled && view->spool.size == 0) { /* nothing to look at */
         file->size = 0;
         file->salvage.first_loss = RD_NO_OFFSET;
@@ -382,7 +377,6 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     }
     rd_src_close(copy);
     rd_src_close(src);
-    spool_done(&keys);
     if (ok && work->err.code != RD_ERR_OK) {
         rd_err_adopt(err, &work->err);
         ok = false;

@@ -176,6 +176,7 @@ struct stream {
     bool any;
     uint64_t live;
     struct rdb_stream_id group_last; /* pending entry of the group */
+    uint64_t group;                  /* hash of its name */
     uint64_t sum_pending;            /* sums of hashed ids: the same set has the same sum */
     uint64_t sum_owned;
     uint64_t n_pending;

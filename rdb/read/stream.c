@@ -36,6 +36,12 @@ static int give(const struct rdb_reader *r, struct rdb_event *ev, enum rdb_event
     return RDB_EVENT;
 }
 
+/* Servers refuse groups and consumers of the same name. */
+static bool tracks_names(const struct rdb_reader *r)
+{
+    return rdb_read_checks(r) && r->opts.notes;
+}
+
 static bool parse_tail(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
 {
     (void)r;
@@ -57,6 +63,8 @@ static int tail_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     r->loop_count = ev->stream.n_groups;
+    if (tracks_names(r) && !rdb_unique_begin(&r->unique, ev->stream.n_groups))
+        return rdb_read_nomem(r, 0);
     if (r->detail != RDB_DETAIL_FRAMES && ev->stream.length != r->stream.live)
         rdb_read_note(r, RDB_NOTE_ENTRY_COUNT, ev->offset, RD_NO_OFFSET, ev->stream.length,
                       "stream length that is not the number of its entries");
@@ -81,6 +89,10 @@ static int group_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     r->loop_count = ev->group.n_pending;
+    r->stream.group = rdb_hash_bytes(ev->group.name.ptr, ev->group.name.len);
+    if (tracks_names(r) && !rdb_unique_add(&r->unique, r->stream.group))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_GROUP, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN,
+                      "consumer group that the stream has already");
     r->stream.sum_pending = r->stream.sum_owned = 0;
     r->stream.n_pending = r->stream.n_owned = 0;
     return give(r, ev, RDB_GROUP, st);
@@ -112,8 +124,10 @@ static int pending_op(struct rdb_reader *r, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     struct stream *s = &r->stream;
-    if (s->n_pending > 0 && rdb_stream_id_cmp(ev->pending.id, s->group_last) <= 0)
-        rdb_read_note(r, RDB_NOTE_ENTRY_ORDER, ev->offset, RD_NO_OFFSET, s->n_pending,
+    int order = s->n_pending > 0 ? rdb_stream_id_cmp(ev->pending.id, s->group_last) : 1;
+    if (order <= 0)
+        rdb_read_note(r, order == 0 ? RDB_NOTE_DUPLICATE_PENDING : RDB_NOTE_ENTRY_ORDER, ev->offset,
+                      RD_NO_OFFSET, s->n_pending,
                       "pending entry whose id is not greater than the one before");
     s->group_last = ev->pending.id;
     s->sum_pending += hash_id(ev->pending.id);
@@ -146,6 +160,10 @@ static int consumer_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     r->loop_count = ev->consumer.n_owned;
+    uint64_t hash = rdb_hash_bytes(ev->consumer.name.ptr, ev->consumer.name.len);
+    if (tracks_names(r) && !rdb_unique_add(&r->unique, (hash ^ r->stream.group) * 31 + 1))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_CONSUMER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN,
+                      "consumer that the group has already");
     return give(r, ev, RDB_CONSUMER, st);
 }
 

@@ -48,7 +48,8 @@ class SumTest(unittest.TestCase):
         return self.run_program(REDOUBT, "sum", *args, data=data)
 
     def write_names(self):
-        names = ["plain", "two words", "new\nline", "back\\slash", "return\r", "ü", "*star", " blank"]
+        names = ["plain", "two words", "new\nline", "back\\slash", "return\r", "ü", "*star",
+                 " blank"]
         for name in names:
             self.write(name, name.encode() * 1000)
         return names
@@ -71,7 +72,10 @@ class Digests(SumTest):
         self.write("f", data)
         status, out, _ = self.sum("--sha512", "--sha256", "--sha1", "--crc64", "f")
         want = ["%016x  f" % crc64(data)]
-        want += [hashlib.new(kind, data).hexdigest() + "  f" for kind in ("sha1", "sha256", "sha512")]
+        want += [
+            hashlib.new(kind, data).hexdigest() + "  f"
+            for kind in ("sha1", "sha256", "sha512")
+        ]
         self.assertEqual((status, out.decode().splitlines()), (0, want))
 
     def test_every_short_length_is_summed_whole(self):
