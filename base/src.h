@@ -41,7 +41,7 @@ struct rd_src_ops {
     void (*close)(void *impl);
 };
 
-enum { RD_SRC_WINDOW = 512 * 1024, RD_SRC_WINDOW_MIN = 64 };
+enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64 };
 
 struct rd_src_opts {
     size_t window;      /* bytes; 0: RD_SRC_WINDOW, at least RD_SRC_WINDOW_MIN. The most that

@@ -3,12 +3,12 @@
 #include "base/crc16.h"
 #include "base/mem.h"
 #include "base/team.h"
-#include "rdb/keyset.h"
+#include "rdb/keylog.h"
 #include "rdb/reader.h"
 
 #include <stdio.h>
 
-enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32 };
+enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32, WAITING = 8 };
 
 /* What was promised about a range of keys, and what came. */
 struct promise {
@@ -23,7 +23,9 @@ struct check {
     const struct rdb_check_opts *opts;
     struct rdb_check_result *res;
     struct rdb_reader *reader;
-    struct rdb_keyset keys;
+    struct rdb_keylog keys;
+    struct rdb_suspect waiting[WAITING]; /* to be compared */
+    uint64_t n_waiting, n_compared;
     struct promise db;
     struct promise slot;
     uint64_t db_now;
@@ -31,7 +33,6 @@ struct check {
     bool in_key; /* key, type and record below are those of the value being read */
     uint8_t key[RDB_FINDING_KEY_MAX];
     uint64_t key_len;
-    uint64_t hash; /* of the key, for the set of keys */
     const struct rdb_type *type;
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
@@ -177,32 +178,66 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
 
 /* -- keys -- */
 
-static void duplicate(struct check *c)
+static void duplicate_key(void *ctx, const struct rdb_suspect *s)
+{
+    struct check *c = ctx;
+    struct rdb_finding f = {
+        .id = findings[RDB_FINDING_DUPLICATE_KEY].word,
+        .severity = findings[RDB_FINDING_DUPLICATE_KEY].severity,
+        .offset = s->offset,
+        .inner = RD_NO_OFFSET,
+        .record = s->offset,
+        .db = s->db,
+        .has_key = true,
+        .key =
+            rd_slice(s->name, s->name_len < sizeof s->name ? (size_t)s->name_len : sizeof s->name),
+        .key_len = s->name_len,
+        .type = s->type,
+        .text = "key that the database has already; servers refuse to load it"};
+    count_and_tell(c, &f);
+}
+
+/* Zeros read as empty strings under empty keys. True: this key is one more of them. */
+static bool is_zeros(struct check *c)
 {
     bool zeros = c->key_len == 0 && c->type->id == RDB_TYPE_STRING && c->empty_at != RD_NO_OFFSET;
     if (zeros && !c->zeros)
         report_key(c, RDB_FINDING_ZEROED, c->empty_at,
                    "empty keys one behind the other: a range of zeros");
-    else if (!zeros)
-        report_key(c, RDB_FINDING_DUPLICATE_KEY, c->record,
-                   "key that the database has already; servers refuse to load it");
     c->zeros = zeros;
+    return zeros;
 }
 
-/* Done at the value's end: the set's memory was asked for at the key. */
-static bool compare_key(struct check *c)
+/* Compares the key that waited longest. */
+static bool compare_oldest(struct check *c)
 {
-    switch (rdb_keyset_add_hash(&c->keys, c->hash, c->record, c->err)) {
-    case RDB_KEYSET_FAIL:
+    const struct rdb_suspect *key = &c->waiting[c->n_compared++ % WAITING];
+    bool suspect;
+    if (!rdb_keylog_add(&c->keys, key->hash, &suspect, c->err))
         return false;
-    case RDB_KEYSET_KNOWN:
-        duplicate(c);
-        return true;
-    case RDB_KEYSET_NEW:
-    case RDB_KEYSET_LATER:
-        c->zeros = false;
-        return true;
-    }
+    return !suspect || rdb_keylog_suspect(&c->keys, key, c->err);
+}
+
+/* A key waits for some others before it is compared: the filter's memory was asked for meanwhile.
+ */
+static bool wait_to_compare(struct check *c, const struct rdb_event *ev)
+{
+    struct rd_slice name = ev->key.name;
+    struct rdb_suspect *key = &c->waiting[c->n_waiting++ % WAITING];
+    key->hash = rdb_keylog_begin(&c->keys, ev->key.db, name);
+    key->offset = ev->key.record;
+    key->db = ev->key.db;
+    key->type = ev->key.type;
+    key->name_len = name.len;
+    memcpy(key->name, c->key, name.len < sizeof key->name ? name.len : sizeof key->name);
+    return c->n_waiting - c->n_compared < WAITING || compare_oldest(c);
+}
+
+static bool compare_rest(struct check *c)
+{
+    while (c->n_compared < c->n_waiting)
+        if (!compare_oldest(c))
+            return false;
     return true;
 }
 
@@ -220,7 +255,7 @@ static void count_key(struct check *c, const struct rdb_event *ev)
     c->slot.seen_expires += expires;
 }
 
-static void key(struct check *c, const struct rdb_event *ev)
+static bool key(struct check *c, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
     c->key_len = name.len;
@@ -232,14 +267,15 @@ static void key(struct check *c, const struct rdb_event *ev)
     count_key(c, ev);
     if (c->slot.open && rd_hash_slot(name) != c->slot.name)
         report_key(c, RDB_FINDING_SLOT_KEY, ev->key.record, "key that belongs to another slot");
-    c->hash = c->opts->quick ? 0 : rdb_keyset_prefetch(&c->keys, ev->key.db, name);
+    if (c->opts->quick)
+        return true;
+    return is_zeros(c) || wait_to_compare(c, ev);
 }
 
 /* Zeros read as an empty string under an empty key: the place is kept, in case the next is the
  * same. */
-static bool value_end(struct check *c, const struct rdb_event *ev)
+static void value_end(struct check *c, const struct rdb_event *ev)
 {
-    bool ok = !c->in_key || c->opts->quick || compare_key(c);
     bool empty =
         c->in_key && c->key_len == 0 && c->type->id == RDB_TYPE_STRING && ev->value_end.bytes == 1;
     if (!empty)
@@ -247,7 +283,6 @@ static bool value_end(struct check *c, const struct rdb_event *ev)
     else if (c->empty_at == RD_NO_OFFSET)
         c->empty_at = c->record;
     c->in_key = false;
-    return ok;
 }
 
 static void needs_module(struct check *c, uint64_t id, uint64_t offset)
@@ -341,14 +376,14 @@ static bool event(struct check *c, const struct rdb_event *ev)
         needs_module(c, ev->module.id, ev->offset);
         return true;
     case RDB_KEY:
-        key(c, ev);
-        return true;
+        return key(c, ev);
     case RDB_VALUE:
         if (ev->value.type->kind == RDB_KIND_MODULE)
             needs_module(c, ev->value.module_id, ev->offset);
         return true;
     case RDB_VALUE_END:
-        return value_end(c, ev);
+        value_end(c, ev);
+        return true;
     case RDB_NOTE:
         note(c, ev);
         return true;
@@ -358,12 +393,6 @@ static bool event(struct check *c, const struct rdb_event *ev)
     default:
         return true;
     }
-}
-
-static void spooled_duplicate(void *ctx, uint64_t offset)
-{
-    report(ctx, RDB_FINDING_DUPLICATE_KEY, offset,
-           "key that the database has already; servers refuse to load it");
 }
 
 static bool structural(enum rd_err_code code)
@@ -427,7 +456,7 @@ static bool trailing(struct check *c, struct rd_src *src)
 static bool finish(struct check *c, struct rd_src *src)
 {
     c->res->end = rd_src_offset(src);
-    if (!rdb_keyset_finish(&c->keys, spooled_duplicate, c, c->err))
+    if (!compare_rest(c) || !rdb_keylog_finish(&c->keys, duplicate_key, c, c->err))
         return false;
     if (c->keys.lost > 0) {
         snprintf(c->text, sizeof c->text, "%llu keys were not looked at for duplicates",
@@ -486,13 +515,13 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     c->res = ret;
     c->err = err != NULL ? err : &own;
     c->empty_at = RD_NO_OFFSET;
-    c->keys.spool = opts->spool;
-    bool ok = rdb_reader_new(&c->reader, src, &ropts, c->err);
+    bool ok = rdb_keylog_init(&c->keys, opts->spool, c->err) &&
+              rdb_reader_new(&c->reader, src, &ropts, c->err);
     if (ok)
         ok = run(c, src);
     rdb_reader_free(c->reader);
     rd_team_free(ropts.team);
-    rdb_keyset_done(&c->keys);
+    rdb_keylog_done(&c->keys);
     rd_free(c);
     return ok;
 }

@@ -5,7 +5,7 @@
  */
 #include "rdb/read/priv.h"
 
-enum { SLOTS_MIN = 64, SLOTS_MAX = 1 << 20 };
+enum { SLOTS_MIN = 64, SLOTS_MAX = 1 << 19 };
 
 static bool resize(struct unique *u, size_t cap)
 {
