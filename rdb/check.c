@@ -29,15 +29,13 @@ struct check {
     struct promise db;
     struct promise slot;
     uint64_t db_now;
-    bool in_value;
-    bool in_key; /* key, type and record below are those of the value being read */
     uint8_t key[RDB_FINDING_KEY_MAX];
     uint64_t key_len;
     const struct rdb_type *type;
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
     size_t n_modules;
-    uint64_t empty_at; /* where the empty key before this record began, or RD_NO_OFFSET */
+    uint64_t empty_at; /* where the key before this one began, if it was empty; or RD_NO_OFFSET */
     bool zeros;        /* a run of them was reported */
     char text[256];
     struct rd_err *err;
@@ -124,7 +122,7 @@ static void note(struct check *c, const struct rdb_event *ev)
                             .type = ev->note.type,
                             .text = ev->note.text};
     f.has_key = ev->note.type != NULL;
-    if (c->in_key && c->record == f.record)
+    if (c->record == f.record)
         f.key_len = c->key_len;
     count_and_tell(c, &f);
 }
@@ -197,14 +195,17 @@ static void duplicate_key(void *ctx, const struct rdb_suspect *s)
     count_and_tell(c, &f);
 }
 
-/* Zeros read as empty strings under empty keys. True: this key is one more of them. */
-static bool is_zeros(struct check *c)
+/* Zeros read as empty strings under empty keys, three bytes each. True: this key is one more of
+ * them. */
+static bool is_zeros(struct check *c, const struct rdb_event *ev)
 {
-    bool zeros = c->key_len == 0 && c->type->id == RDB_TYPE_STRING && c->empty_at != RD_NO_OFFSET;
+    bool empty = ev->key.name.len == 0 && ev->key.type->id == RDB_TYPE_STRING;
+    bool zeros = empty && c->empty_at != RD_NO_OFFSET && ev->key.record == c->empty_at + 3;
     if (zeros && !c->zeros)
         report_key(c, RDB_FINDING_ZEROED, c->empty_at,
                    "empty keys one behind the other: a range of zeros");
     c->zeros = zeros;
+    c->empty_at = empty ? ev->key.record : RD_NO_OFFSET;
     return zeros;
 }
 
@@ -263,26 +264,12 @@ static bool key(struct check *c, const struct rdb_event *ev)
         memcpy(c->key, name.ptr, name.len < sizeof c->key ? name.len : sizeof c->key);
     c->type = ev->key.type;
     c->record = ev->key.record;
-    c->in_key = true;
     count_key(c, ev);
     if (c->slot.open && rd_hash_slot(name) != c->slot.name)
         report_key(c, RDB_FINDING_SLOT_KEY, ev->key.record, "key that belongs to another slot");
     if (c->opts->quick)
         return true;
-    return is_zeros(c) || wait_to_compare(c, ev);
-}
-
-/* Zeros read as an empty string under an empty key: the place is kept, in case the next is the
- * same. */
-static void value_end(struct check *c, const struct rdb_event *ev)
-{
-    bool empty =
-        c->in_key && c->key_len == 0 && c->type->id == RDB_TYPE_STRING && ev->value_end.bytes == 1;
-    if (!empty)
-        c->empty_at = RD_NO_OFFSET;
-    else if (c->empty_at == RD_NO_OFFSET)
-        c->empty_at = c->record;
-    c->in_key = false;
+    return is_zeros(c, ev) || wait_to_compare(c, ev);
 }
 
 static void needs_module(struct check *c, uint64_t id, uint64_t offset)
@@ -381,9 +368,6 @@ static bool event(struct check *c, const struct rdb_event *ev)
         if (ev->value.type->kind == RDB_KIND_MODULE)
             needs_module(c, ev->value.module_id, ev->offset);
         return true;
-    case RDB_VALUE_END:
-        value_end(c, ev);
-        return true;
     case RDB_NOTE:
         note(c, ev);
         return true;
@@ -421,7 +405,7 @@ static void damaged(struct check *c, const struct rd_err *err)
                             .text = err->text};
     f.has_key = rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
     f.key_len = f.key.len;
-    if (f.has_key && c->in_key && c->record == f.record)
+    if (f.has_key && c->record == f.record)
         f.key_len = c->key_len;
     count_and_tell(c, &f);
 }

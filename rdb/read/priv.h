@@ -188,8 +188,9 @@ struct unique {
     uint64_t *slots;
     size_t cap; /* power of two */
     size_t used;
-    size_t mask; /* of the part in use now */
-    bool full;   /* more members than can be remembered */
+    size_t mask;  /* of the part in use now */
+    size_t limit; /* of members in it */
+    bool full;    /* more members than can be remembered */
 };
 
 struct loop {
@@ -378,6 +379,10 @@ static inline uint64_t rdb_feed_pos(const struct feed *f)
 
 int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_value_run(struct rdb_reader *r, struct rdb_event *ev);
+
+/* With opts.batch: puts off the check of a value that is one string in the window, without events.
+ */
+int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout layout);
 int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_packed_bad(struct rdb_reader *r);
@@ -408,6 +413,9 @@ static inline bool rdb_read_checks(const struct rdb_reader *r)
 void rdb_skim(struct rdb_reader *r);
 void rdb_skim_node(struct rdb_reader *r);
 
+/* Passes elements of a table whose strings are short, all but the last of them, quickly. */
+void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
+
 /* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err);
@@ -427,7 +435,23 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret);
 bool rdb_unique_begin(struct unique *u, uint64_t n);
 
 /* Adds a member; false when it was there. */
-bool rdb_unique_add(struct unique *u, uint64_t hash);
+bool rdb_unique_add_slow(struct unique *u, uint64_t hash);
+
+static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
+{
+    hash += hash == 0;
+    if (RD_UNLIKELY(u->used >= u->limit))
+        return rdb_unique_add_slow(u, hash);
+    size_t i = hash & u->mask;
+    while (u->slots[i] != 0) {
+        if (u->slots[i] == hash)
+            return false;
+        i = (i + 1) & u->mask;
+    }
+    u->slots[i] = hash;
+    u->used++;
+    return true;
+}
 void rdb_unique_done(struct unique *u);
 uint64_t rdb_hash_bytes(const uint8_t *p, size_t len);
 uint64_t rdb_hash_int(int64_t num);

@@ -151,7 +151,7 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
         memcpy(r->shown, ev->key.name.ptr, r->shown_len);
     r->n_elems = 0;
     r->detail = r->opts.detail;
-    r->step = rdb_value_begin;
+    r->step = r->batch != NULL ? rdb_value_quick : rdb_value_begin;
     return took(r, &c, ev);
 }
 

@@ -256,3 +256,116 @@ void rdb_skim_node(struct rdb_reader *r)
     s->live += live;
     passed(r, p, total, live);
 }
+
+/* -- tables -- */
+
+/* Size of a short raw string or an integer at p; 0: something else. Its bytes in *q. */
+static inline size_t quick_string(const uint8_t *p, const uint8_t *end, struct quick *q)
+{
+    if (RD_UNLIKELY(end - p < QUICK_MIN))
+        return 0;
+    uint8_t b = p[0];
+    size_t head = 1;
+    q->is_int = false;
+    q->len = b;
+    if (b >= 0x40) {
+        if (b < 0x80) {
+            q->len = (size_t)(b & 0x3f) << 8 | p[1];
+            head = 2;
+        } else if (b >= 0xc0 && b <= 0xc2) {
+            q->is_int = true;
+            q->num = b == 0xc0   ? (int8_t)p[1]
+                     : b == 0xc1 ? (int16_t)rd_get_le16(p + 1)
+                                 : (int32_t)rd_get_le32(p + 1);
+            return b == 0xc2 ? 5 : (size_t)(b - 0xc0) + 2;
+        } else {
+            return 0;
+        }
+    }
+    q->str = p + head;
+    return (size_t)(end - p) - head > q->len ? head + q->len : 0;
+}
+
+/* Is the member new? Only asked where members are looked at. */
+static inline bool is_new(struct rdb_reader *r, const struct quick *q)
+{
+    return !r->opts.notes || rdb_unique_add(&r->unique, hash_of(q));
+}
+
+static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t *n)
+{
+    struct quick q;
+    for (size_t size; *n > 0 && (size = quick_string(p, end, &q)) != 0; p += size)
+        --*n;
+    return p;
+}
+
+static const uint8_t *table_set(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
+                                uint64_t *n)
+{
+    struct quick q;
+    for (size_t size; *n > 0 && (size = quick_string(p, end, &q)) != 0 && is_new(r, &q); p += size)
+        --*n;
+    return p;
+}
+
+static const uint8_t *table_hash(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
+                                 uint64_t *n)
+{
+    struct quick field;
+    struct quick value;
+    while (*n > 0) {
+        size_t size = quick_string(p, end, &field);
+        size_t size2 = size == 0 ? 0 : quick_string(p + size, end, &value);
+        if (size2 == 0 || !is_new(r, &field))
+            break;
+        p += size + size2;
+        --*n;
+    }
+    return p;
+}
+
+static const uint8_t *table_zset(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
+                                 uint64_t *n)
+{
+    struct quick q;
+    while (*n > 0) {
+        size_t size = quick_string(p, end, &q);
+        if (size == 0 || (size_t)(end - p) < size + 8)
+            break;
+        double score = rd_get_le_f64(p + size);
+        if (score != score || !is_new(r, &q))
+            break;
+        p += size + 8;
+        --*n;
+    }
+    return p;
+}
+
+void rdb_skim_table(struct rdb_reader *r, struct loop *loop)
+{
+    const uint8_t *p = r->src->cur;
+    const uint8_t *end = r->src->end;
+    uint64_t left = loop->left - 1;
+    if (r->big.len > 0 || r->depth != 1)
+        return;
+    switch (r->type->id) {
+    case RDB_TYPE_LIST:
+        p = table_list(p, end, &left);
+        break;
+    case RDB_TYPE_SET:
+        p = table_set(r, p, end, &left);
+        break;
+    case RDB_TYPE_HASH:
+        p = table_hash(r, p, end, &left);
+        break;
+    case RDB_TYPE_ZSET_2:
+        p = table_zset(r, p, end, &left);
+        break;
+    default:
+        return;
+    }
+    r->n_elems += loop->left - 1 - left;
+    loop->left = left + 1;
+    rd_src_consume(r->src, (size_t)(p - r->src->cur));
+}

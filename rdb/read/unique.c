@@ -20,6 +20,7 @@ static bool resize(struct unique *u, size_t cap)
         memset(u->slots, 0, cap * sizeof *u->slots);
     }
     u->mask = cap - 1;
+    u->limit = cap / 4 * 3;
     return true;
 }
 
@@ -65,10 +66,9 @@ static bool grow(struct unique *u)
     return ok;
 }
 
-bool rdb_unique_add(struct unique *u, uint64_t hash)
+bool rdb_unique_add_slow(struct unique *u, uint64_t hash)
 {
-    hash += hash == 0;
-    if (u->used >= (u->mask + 1) / 4 * 3 && !u->full)
+    if (!u->full)
         u->full = u->mask + 1 >= SLOTS_MAX || !grow(u);
     return u->full || insert(u, hash);
 }

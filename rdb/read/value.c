@@ -101,6 +101,38 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
+/* The value's program when it is one string: OP_STR or OP_PACK; else OP_END. */
+static enum op only_op(const struct shape *shape)
+{
+    return shape->prelude == PRELUDE_NONE && shape->body != NULL && shape->body[1].op == OP_END
+               ? (enum op)shape->body[0].op
+               : OP_END;
+}
+
+int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev)
+{
+    const struct shape *shape = rdb_shape(r->type->id);
+    struct rdb_str_head head;
+    const uint8_t *p = r->src->cur;
+    size_t have = rd_src_avail(r->src);
+    enum op op = only_op(shape);
+    if (op == OP_END || r->big.len > 0 || rdb_str_head_parse(p, have, &head) != RDB_PARSE_OK ||
+        head.stored > r->piece || head.total > r->piece || have - head.size < head.stored ||
+        (head.kind == RDB_STR_LZF && head.total / RDB_LZF_RATIO > head.stored) ||
+        (head.kind == RDB_STR_INT && op == OP_PACK))
+        return rdb_value_begin(r, ev);
+    uint64_t off = rdb_read_offset(r);
+    int st = STEP_ON;
+    if (op == OP_PACK)
+        st = rdb_batch_pack(r, &head, p + head.size, off, shape->body[0].arg);
+    else if (head.kind == RDB_STR_LZF)
+        st = rdb_batch_verify(r, &head, p + head.size, off);
+    else
+        rdb_read_consume(r, head.size + (size_t)head.stored);
+    r->step = rdb_record_step;
+    return st;
+}
+
 static int value_end(struct rdb_reader *r, struct rdb_event *ev)
 {
     ev->kind = RDB_VALUE_END;
@@ -125,8 +157,11 @@ static void loop_begin(struct rdb_reader *r)
 {
     const struct instr *body = r->pc + 1;
     if (r->loop_count > 0) {
-        r->loops[r->depth++] = (struct loop){body, r->loop_count};
+        struct loop *loop = &r->loops[r->depth++];
+        *loop = (struct loop){body, r->loop_count};
         r->pc = body;
+        if (r->batch != NULL)
+            rdb_skim_table(r, loop);
         return;
     }
     for (int open = 1; open > 0; body++)
@@ -139,6 +174,8 @@ static void loop_next(struct rdb_reader *r)
     struct loop *loop = &r->loops[r->depth - 1];
     if (--loop->left > 0) {
         r->pc = loop->start;
+        if (r->batch != NULL)
+            rdb_skim_table(r, loop);
     } else {
         r->depth--;
         r->pc++;
