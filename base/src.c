@@ -6,6 +6,9 @@
 #include "base/crc64.h"
 #include "base/mem.h"
 
+static enum rd_src_status push_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                    struct rd_err *err);
+
 /* Takes what was consumed since the last time into the checksum. */
 static void settle_sum(struct rd_src *src)
 {
@@ -94,7 +97,18 @@ void rd_src_close(struct rd_src *src)
     if (src->ops->close != NULL)
         src->ops->close(src->impl);
     rd_free(src->buf);
+    rd_free(src->spare);
     rd_free(src);
+}
+
+bool rd_src_keep_last(struct rd_src *src)
+{
+    if (src->buf == NULL || src->spare != NULL)
+        return true;
+    if (src->ops->read == push_read)
+        return false;
+    src->spare = rd_alloc(src->cap);
+    return src->spare != NULL;
 }
 
 /* Moves what is not consumed to the front of the window. */
@@ -102,8 +116,14 @@ static void slide(struct rd_src *src)
 {
     size_t have = rd_src_avail(src);
     settle_sum(src);
-    if (have > 0 && src->cur != src->buf)
+    if (src->spare != NULL) {
+        uint8_t *next = src->spare;
+        src->spare = src->buf;
+        src->buf = next;
+        memcpy(next, src->cur, have);
+    } else if (have > 0 && src->cur != src->buf) {
         memmove(src->buf, src->cur, have);
+    }
     src->cur = src->summed = src->buf;
     src->end = src->buf + have;
 }

@@ -59,8 +59,9 @@ struct rd_src {
     bool sum;   /* keep the checksum */
     bool ended; /* read() has said END */
     bool failed;
-    uint8_t *buf; /* the window; NULL for memory and map */
-    size_t cap;   /* its size (push: the most it grows to), or the size of the memory */
+    uint8_t *buf;   /* the window; NULL for memory and map */
+    uint8_t *spare; /* where the window moves next, or NULL: it slides in place */
+    size_t cap;     /* its size (push: the most it grows to), or the size of the memory */
     const struct rd_src_ops *ops;
     void *impl;
     uint64_t size; /* of the whole stream; RD_NO_OFFSET: unknown */
@@ -108,6 +109,11 @@ RD_API bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 
 /* NULL is allowed. */
+/* From now on the bytes of a window stay where they are until the window has moved twice, for
+ * whoever works on them while the next is read. False where memory is short, or the source is one
+ * that is fed. */
+RD_API bool rd_src_keep_last(struct rd_src *src);
+
 RD_API void rd_src_close(struct rd_src *src);
 
 /* Slow path of rd_src_need(). */

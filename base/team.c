@@ -10,7 +10,8 @@ struct rd_team {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    void (*work)(void *arg, unsigned worker); /* NULL: nothing to do */
+    void (*work)(void *arg, unsigned worker); /* the helper's; NULL: nothing to do */
+    void (*mine)(void *arg, unsigned worker); /* the same, for the other thread */
     void *arg;
     bool quit;
 };
@@ -62,22 +63,32 @@ struct rd_team *rd_team_new(void)
     return team;
 }
 
+void rd_team_start(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg)
+{
+    pthread_mutex_lock(&team->lock);
+    team->arg = arg;
+    team->work = team->mine = work;
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->lock);
+}
+
+void rd_team_join(struct rd_team *team)
+{
+    team->mine(team->arg, 0);
+    pthread_mutex_lock(&team->lock);
+    while (team->work != NULL)
+        pthread_cond_wait(&team->changed, &team->lock);
+    pthread_mutex_unlock(&team->lock);
+}
+
 void rd_team_run(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg)
 {
     if (team == NULL) {
         work(arg, 0);
         return;
     }
-    pthread_mutex_lock(&team->lock);
-    team->arg = arg;
-    team->work = work;
-    pthread_cond_broadcast(&team->changed);
-    pthread_mutex_unlock(&team->lock);
-    work(arg, 0);
-    pthread_mutex_lock(&team->lock);
-    while (team->work != NULL)
-        pthread_cond_wait(&team->changed, &team->lock);
-    pthread_mutex_unlock(&team->lock);
+    rd_team_start(team, work, arg);
+    rd_team_join(team);
 }
 
 void rd_team_free(struct rd_team *team)

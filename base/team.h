@@ -20,6 +20,12 @@ struct rd_team;
 /* NULL when there is one processor only, or no thread to be had. */
 RD_API struct rd_team *rd_team_new(void);
 RD_API void rd_team_run(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg);
+/* The same in two steps: between them work(arg, 1) is under way over there. The second takes part.
+ */
+RD_API void rd_team_start(struct rd_team *team, void (*work)(void *arg, unsigned worker),
+                          void *arg);
+RD_API void rd_team_join(struct rd_team *team);
+
 RD_API void rd_team_free(struct rd_team *team);
 
 #endif

@@ -37,6 +37,8 @@ struct job {
 struct noted {
     uint64_t off;
     struct rdb_event ev;
+    size_t shown_len;
+    uint8_t shown[KEY_SHOWN];
 };
 
 /* What one thread works with. */
@@ -48,7 +50,8 @@ struct worker {
     uint32_t err_owner;
 };
 
-struct rdb_batch {
+/* The jobs of a window. */
+struct jobs {
     struct job packs[JOBS_MAX];
     struct job verifies[JOBS_MAX];
     struct rdb_lzf_job lzf[JOBS_MAX];
@@ -56,6 +59,12 @@ struct rdb_batch {
     size_t n_packs, n_verifies, n_owners;
     uint64_t owner_record; /* of the last owner; records begin at 9 or later, so 0 is none */
     atomic_size_t next;    /* unit of work */
+};
+
+struct rdb_batch {
+    struct jobs halves[2];
+    struct jobs *now;  /* filled with the jobs of the window that is walked */
+    struct jobs *last; /* under way: those of the window before; or NULL */
     struct worker workers[WORKERS];
 };
 
@@ -67,6 +76,9 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     if (b == NULL)
         return rd_err_nomem(err, sizeof *b);
     r->batch = b;
+    b->now = &b->halves[0];
+    if (r->opts.team != NULL && !rd_src_keep_last(r->src))
+        r->opts.team = NULL;
     for (int i = 0; i < WORKERS; i++)
         if (!rdb_reader_new_records(&b->workers[i].walker, r->src, RDB_REDIS, RDB_VERSION_REDIS_MAX,
                                     &opts, err))
@@ -74,8 +86,10 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     return true;
 }
 
-void rdb_batch_free(struct rdb_batch *b)
+void rdb_batch_free(struct rdb_batch *b, struct rd_team *team)
 {
+    if (b != NULL && b->last != NULL)
+        rd_team_join(team);
     for (int i = 0; b != NULL && i < WORKERS; i++) {
         rdb_reader_free(b->workers[i].walker);
         rd_buf_done(&b->workers[i].notes);
@@ -85,7 +99,7 @@ void rdb_batch_free(struct rdb_batch *b)
 
 static uint32_t owner_of(struct rdb_reader *r)
 {
-    struct rdb_batch *b = r->batch;
+    struct jobs *b = r->batch->now;
     if (b->n_owners > 0 && b->owner_record == r->record)
         return (uint32_t)b->n_owners - 1;
     struct owner *o = &b->owners[b->n_owners++];
@@ -101,7 +115,7 @@ static uint32_t owner_of(struct rdb_reader *r)
 int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                    uint64_t off, uint8_t pack)
 {
-    struct rdb_batch *b = r->batch;
+    struct jobs *b = r->batch->now;
     b->packs[b->n_packs++] = (struct job){.stored = stored,
                                           .off = off,
                                           .stored_len = (uint32_t)head->stored,
@@ -110,18 +124,18 @@ int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const 
                                           .pack = pack,
                                           .lzf = head->kind == RDB_STR_LZF};
     rdb_read_consume(r, head->size + (size_t)head->stored);
-    return b->n_packs == JOBS_MAX ? rdb_batch_run(r) : STEP_ON;
+    return b->n_packs == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
 }
 
 int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                      uint64_t off)
 {
-    struct rdb_batch *b = r->batch;
+    struct jobs *b = r->batch->now;
     b->lzf[b->n_verifies] =
         (struct rdb_lzf_job){.in = stored, .len = (size_t)head->stored, .out_len = head->total};
     b->verifies[b->n_verifies++] = (struct job){.off = off, .owner = owner_of(r)};
     rdb_read_consume(r, head->size + (size_t)head->stored);
-    return b->n_verifies == JOBS_MAX ? rdb_batch_run(r) : STEP_ON;
+    return b->n_verifies == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
 }
 
 /* -- the work -- */
@@ -165,14 +179,15 @@ static int begin_walk(struct rdb_reader *v, const struct job *job)
     return STEP_ON;
 }
 
-static bool keep_note(struct worker *w, const struct job *job)
+static bool keep_note(struct worker *w, const struct job *job, const struct owner *owner)
 {
-    struct noted noted = {.off = job->off, .ev = w->walker->note};
+    struct noted noted = {.off = job->off, .ev = w->walker->note, .shown_len = owner->shown_len};
+    memcpy(noted.shown, owner->shown, owner->shown_len);
     w->walker->note_set = false;
     return rd_buf_add(&w->notes, &noted, sizeof noted);
 }
 
-static void run_pack(struct rdb_batch *b, struct worker *w, const struct job *job)
+static void run_pack(struct jobs *b, struct worker *w, const struct job *job)
 {
     struct rdb_reader *v = w->walker;
     struct rdb_event ev;
@@ -191,15 +206,14 @@ static void run_pack(struct rdb_batch *b, struct worker *w, const struct job *jo
         st = rdb_packed_run(v, &ev);
         if (!v->note_set)
             continue;
-        v->note.note.key = rd_slice(owner->shown, owner->shown_len);
-        if (!keep_note(w, job))
+        if (!keep_note(w, job, owner))
             st = rdb_read_nomem(v, sizeof ev);
     }
     if (st == RDB_FAIL)
         failed(w, job->off, job->owner, &v->err);
 }
 
-static void run_verifies(struct rdb_batch *b, struct worker *w, size_t from, size_t to)
+static void run_verifies(struct jobs *b, struct worker *w, size_t from, size_t to)
 {
     rdb_lzf_verify_many(b->lzf + from, to - from);
     for (size_t i = from; i < to; i++) {
@@ -215,8 +229,9 @@ static void run_verifies(struct rdb_batch *b, struct worker *w, size_t from, siz
 
 static void work(void *arg, unsigned worker)
 {
-    struct rdb_batch *b = arg;
-    struct worker *w = &b->workers[worker];
+    struct rdb_batch *batch = arg;
+    struct jobs *b = batch->last;
+    struct worker *w = &batch->workers[worker];
     size_t verify_units = (b->n_verifies + VERIFY_UNIT - 1) / VERIFY_UNIT;
     size_t units = verify_units + (b->n_packs + PACK_UNIT - 1) / PACK_UNIT;
     size_t unit;
@@ -265,31 +280,58 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret)
         r->notes_at = 0;
         return false;
     }
-    struct noted noted;
-    memcpy(&noted, r->notes.ptr + r->notes_at, sizeof noted);
-    r->notes_at += sizeof noted;
-    *ret = noted.ev;
+    /* The buffer is not added to before all of it was given out. */
+    const struct noted *noted = (const struct noted *)(const void *)(r->notes.ptr + r->notes_at);
+    r->notes_at += sizeof *noted;
+    *ret = noted->ev;
+    ret->note.key = rd_slice(noted->shown, noted->shown_len);
     return true;
 }
 
-int rdb_batch_run(struct rdb_reader *r)
+/* Waits for the jobs that are under way, and sees what came of them. */
+static int join(struct rdb_reader *r)
 {
     struct rdb_batch *b = r->batch;
-    if (b->n_packs + b->n_verifies == 0)
+    if (b->last == NULL)
         return STEP_ON;
-    atomic_store(&b->next, 0);
-    rd_team_run(r->opts.team, work, b);
+    if (r->opts.team != NULL)
+        rd_team_join(r->opts.team);
     const struct worker *bad = NULL;
     for (int i = 0; i < WORKERS; i++) {
         const struct worker *w = &b->workers[i];
         if (w->err.code != RD_ERR_OK && (bad == NULL || w->err_off < bad->err_off))
             bad = w;
     }
-    b->n_packs = b->n_verifies = b->n_owners = 0;
+    const struct owner *owners = b->last->owners;
+    b->last->n_packs = b->last->n_verifies = b->last->n_owners = 0;
+    b->last = NULL;
     if (bad != NULL) {
         rd_err_adopt(&r->err, &bad->err);
-        adopt_owner(r, &b->owners[bad->err_owner]);
+        adopt_owner(r, &owners[bad->err_owner]);
         return RDB_FAIL;
     }
     return collect_notes(r) ? STEP_ON : rdb_read_nomem(r, r->notes.len);
+}
+
+int rdb_batch_turn(struct rdb_reader *r)
+{
+    struct rdb_batch *b = r->batch;
+    int st = join(r);
+    if (st != STEP_ON || b->now->n_packs + b->now->n_verifies == 0)
+        return st;
+    b->last = b->now;
+    b->now = b->last == &b->halves[0] ? &b->halves[1] : &b->halves[0];
+    atomic_store(&b->last->next, 0);
+    if (r->opts.team != NULL) {
+        rd_team_start(r->opts.team, work, b);
+        return STEP_ON;
+    }
+    work(b, 0);
+    return join(r);
+}
+
+int rdb_batch_run(struct rdb_reader *r)
+{
+    int st = rdb_batch_turn(r);
+    return st == STEP_ON ? join(r) : st;
 }

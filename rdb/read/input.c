@@ -51,7 +51,7 @@ static int gather(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 {
     /* The window is about to move: what points into it is dealt with first. */
-    if (r->batch != NULL && rdb_batch_run(r) == RDB_FAIL)
+    if (r->batch != NULL && rdb_batch_turn(r) == RDB_FAIL)
         return RDB_FAIL;
     if (r->big.len > 0 || (r->src->buf != NULL && n > r->src->cap))
         return gather(r, n, ret);

@@ -419,13 +419,18 @@ void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
 /* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err);
-void rdb_batch_free(struct rdb_batch *b);
+void rdb_batch_free(struct rdb_batch *b, struct rd_team *team);
 
 /* The string stands at the source's position, whole in the window; it is consumed. */
 int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                    uint64_t off, uint8_t pack);
 int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                      uint64_t off);
+
+/* Before the window moves: begins the jobs of this window, when those of the last are done. */
+int rdb_batch_turn(struct rdb_reader *r);
+
+/* Does all jobs. */
 int rdb_batch_run(struct rdb_reader *r);
 bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret);
 

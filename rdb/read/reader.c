@@ -141,7 +141,7 @@ void rdb_reader_free(struct rdb_reader *r)
 {
     if (r == NULL)
         return;
-    rdb_batch_free(r->batch);
+    rdb_batch_free(r->batch, r->opts.team);
     rd_buf_done(&r->notes);
     rd_buf_done(&r->big);
     rd_buf_done(&r->text);
