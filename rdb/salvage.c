@@ -593,16 +593,16 @@ static bool find_version(struct salvage *v)
 static bool walk(struct salvage *v)
 {
     struct place place = {.at = RDB_MAGIC_LEN};
-    if (!find_version(v) || !mend_scan_at(&v->scan, RDB_MAGIC_LEN, 0, UINT64_MAX)) {
+    bool ok = find_version(v);
+    if (ok && v->scan.size <= RDB_MAGIC_LEN)
+        return true;
+    if (!ok || !mend_scan_at(&v->scan, RDB_MAGIC_LEN, 0, UINT64_MAX)) {
         rd_err_adopt(v->err, &v->scan.err);
         return false;
     }
-    if (v->scan.size <= RDB_MAGIC_LEN)
-        return true;
     struct record *rec = rd_calloc(1, sizeof *rec);
     if (rec == NULL)
         return rd_err_nomem(v->err, sizeof *rec);
-    bool ok = true;
     while (ok && !place.done) {
         rec->db = place.db;
         ok = one_record(v, rec, &place);

@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 SOURCE = os.environ["REDOUBT_SOURCE"]
@@ -22,12 +24,16 @@ class Readme(unittest.TestCase):
         self.assertTrue(list(examples()))
 
     def test_every_example_prints_what_is_written(self):
+        # In a folder of their own: what an example writes does not stay.
+        folder = tempfile.mkdtemp(prefix="redoubt-readme-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.symlink(os.path.join(SOURCE, "fixtures"), os.path.join(folder, "fixtures"))
         for command, output in examples():
             with self.subTest(command=command):
                 done = subprocess.run(
                     command.replace("./run", '"$REDOUBT"'),
                     shell=True,
-                    cwd=SOURCE,
+                    cwd=folder,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
