@@ -319,6 +319,15 @@ static bool write_part(struct salvage *v, const struct record *rec, struct rdb_r
     return ok;
 }
 
+/* Was a key of this name kept before? If not, it is now. */
+static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
+{
+    struct rd_slice key = rd_slice((const uint8_t *)&rec->hash, sizeof rec->hash);
+    enum rdb_keyset_status st = rdb_keyset_add(&v->keys, 0, key, rec->start, v->err);
+    *ret = st == RDB_KEYSET_KNOWN;
+    return st != RDB_KEYSET_FAIL;
+}
+
 /* Reads the record twice: how many of its elements are whole must be known before the last of them
  * is given to the writer. */
 static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret_kept)
@@ -332,7 +341,10 @@ static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret
         whole = count_whole(r);
         ok = rd_src_seek(v->copy, rec->start, v->err);
     }
-    if (ok && whole > 0) {
+    bool known = false;
+    if (ok && whole > 0)
+        ok = is_known(v, rec, &known);
+    if (ok && whole > 0 && !known) {
         rdb_reader_restart(r, rec->db);
         ok = write_part(v, rec, r, whole, ret_kept);
     }
@@ -355,13 +367,11 @@ static bool is_refused(struct salvage *v, const struct record *rec, bool *ret)
         lost_key(v, rec, rec->refused);
         return true;
     }
-    struct rd_slice key = rd_slice((const uint8_t *)&rec->hash, sizeof rec->hash);
-    enum rdb_keyset_status st = rdb_keyset_add(&v->keys, 0, key, rec->start, v->err);
-    if (st == RDB_KEYSET_KNOWN)
+    if (!is_known(v, rec, ret))
+        return false;
+    if (*ret)
         lost_key(v, rec, "duplicate-key");
-    else
-        *ret = false;
-    return st != RDB_KEYSET_FAIL;
+    return true;
 }
 
 static void remember(struct salvage *v, const struct record *rec, bool kept)
@@ -399,7 +409,8 @@ static bool lost_range(struct salvage *v, const struct record *rec, const char *
                             .way_back = way->found ? way->how : "no sound record behind it",
                             .db = rec->db};
     bool head = from == rec->start && rec->has_key;
-    if (head && v->opts->partial && v->out != NULL && can_be_partial(v, rec->type)) {
+    if (head && v->opts->partial && v->out != NULL && rec->refused == NULL &&
+        can_be_partial(v, rec->type)) {
         if (!keep_part(v, rec, &loss.kept))
             return false;
         if (loss.kept > 0) {
