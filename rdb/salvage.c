@@ -301,7 +301,10 @@ static bool write_part(struct salvage *v, const struct record *rec, struct rdb_r
 {
     struct part p = {0};
     struct rd_sink *sink;
-    struct rdb_writer_opts opts = {.dialect = v->res->dialect, .version = v->res->version};
+    /* What the newest version that can be written has, later ones have too. */
+    int newest = v->res->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : 12;
+    struct rdb_writer_opts opts = {.dialect = v->res->dialect,
+                                   .version = v->res->version < newest ? v->res->version : newest};
     if (!rd_sink_open_buf(&sink, &p.buf, NULL, v->err))
         return false;
     bool ok = rdb_writer_new(&p.w, sink, &opts, v->err) && put_elements(v, r, &p, whole) &&

@@ -78,6 +78,12 @@ static inline uint64_t hash_of(const struct quick *q)
     return q->is_int ? rdb_hash_int(q->num) : rdb_hash_member(q->str, q->len);
 }
 
+/* Are members compared with each other? */
+static inline bool looks(const struct rdb_reader *r)
+{
+    return r->opts.notes && rdb_read_checks(r);
+}
+
 static inline bool score_of(const struct quick *q, double *ret)
 {
     if (q->is_int) {
@@ -113,7 +119,7 @@ static void skim_set(struct rdb_reader *r)
     struct quick q;
     uint64_t n = 0;
     for (size_t size; (size = quick_entry(p, end, &q)) != 0; p += size) {
-        if (r->opts.notes && !rdb_unique_add(&r->unique, hash_of(&q)))
+        if (looks(r) && !rdb_unique_add(&r->unique, hash_of(&q)))
             break;
         n++;
     }
@@ -130,7 +136,7 @@ static void skim_hash(struct rdb_reader *r)
     for (;;) {
         size_t size = quick_entry(p, end, &field);
         size_t size2 = size == 0 ? 0 : quick_entry(p + size, end, &value);
-        if (size2 == 0 || (r->opts.notes && !rdb_unique_add(&r->unique, hash_of(&field))))
+        if (size2 == 0 || (looks(r) && !rdb_unique_add(&r->unique, hash_of(&field))))
             break;
         p += size + size2;
         n++;
@@ -151,7 +157,7 @@ static void skim_zset(struct rdb_reader *r)
         size_t size = quick_entry(p, end, &member);
         size_t size2 = size == 0 ? 0 : quick_entry(p + size, end, &number);
         if (size2 == 0 || !score_of(&number, &score) || !(score >= last) ||
-            (r->opts.notes && !rdb_unique_add(&r->unique, hash_of(&member))))
+            (looks(r) && !rdb_unique_add(&r->unique, hash_of(&member))))
             break;
         last = score;
         p += size + size2;
@@ -289,7 +295,7 @@ static inline size_t quick_string(const uint8_t *p, const uint8_t *end, struct q
 /* Is the member new? Only asked where members are looked at. */
 static inline bool is_new(struct rdb_reader *r, const struct quick *q)
 {
-    return !r->opts.notes || rdb_unique_add(&r->unique, hash_of(q));
+    return !looks(r) || rdb_unique_add(&r->unique, hash_of(q));
 }
 
 static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t *n)
