@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Measures the tools beside the programs that are installed, in the same run, and prints a table.
+
+usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
+
+    --types     a table for each kind of value instead: where check-rdb is weak
+    --json      one object instead of the tables
+    --runs N    how often each program runs; 5 unless told
+    QUESTION    only the lines whose question contains one of these words
+
+BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), in 10^6
+bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096). Snapshots are kept in BENCH_CACHE,
+which is bench-data in the folder of builds unless told.
+
+Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
+with the median behind the stroke. MiB is the most memory that was resident in any run. How many
+times as fast ours is (4x: a quarter of the peer's time) compares the best of both. Files are in
+the page cache, output goes to /dev/null.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+import make_mixed
+import measure
+import snapshots
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+
+
+class Bar:
+    """What must hold: so many times as fast as the peer, a peak of at most so many MiB."""
+
+    def __init__(self, wall=None, cpu=None, mib=None):
+        self.wall = wall
+        self.cpu = cpu
+        self.mib = mib
+
+    def text(self):
+        parts = []
+        if self.wall:
+            parts.append(f"{self.wall:.2g}x wall")
+        if self.cpu:
+            parts.append(f"{self.cpu:.2g}x cpu")
+        if self.mib:
+            parts.append(f"{self.mib} MiB")
+        return ", ".join(parts)
+
+    def missed(self, line):
+        found = []
+        if self.wall and line["wall_ratio"] and line["wall_ratio"] < self.wall:
+            found.append("wall")
+        if self.cpu and line["cpu_ratio"] and line["cpu_ratio"] < self.cpu:
+            found.append("cpu")
+        if self.mib and line["ours"]["peak_kib"] > self.mib * 1024:
+            found.append("memory")
+        return found
+
+
+def ours(*args, feed=None):
+    return measure.Run([REDOUBT, *args], feed)
+
+
+def theirs(*argv):
+    return measure.Run(list(argv)) if shutil.which(argv[0]) else None
+
+
+CHECK_BAR = Bar(wall=10, cpu=8, mib=32)
+
+
+def mixed_questions(path):
+    """(question, ours, peer, bar); the bar of sums is that they take 1.3 times as long at most."""
+    peer = theirs("redis-check-rdb", path)
+    return [
+        ("check-rdb", ours("check-rdb", path), peer, CHECK_BAR),
+        ("check-rdb --quick", ours("check-rdb", "--quick", path), peer, Bar(mib=32)),
+        ("sum --crc64", ours("sum", "--crc64", path), theirs("cksum", path), Bar(wall=1 / 1.3)),
+        ("sum --sha256", ours("sum", "--sha256", path), theirs("sha256sum", path),
+         Bar(wall=1 / 1.3)),
+        ("convert --to ndjson", ours("convert", "--to", "ndjson", path), peer, Bar(wall=3)),
+        ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10)),
+    ]
+
+
+def giant_questions(mb):
+    for form in ("quicklist2", "list"):
+        feed = [sys.executable, "-B", os.path.join(HERE, "make_giant.py"), "--mb", str(mb),
+                "--form", form]
+        yield f"check-rdb - ({form})", ours("check-rdb", "-", feed=feed), None, Bar(mib=32)
+
+
+def wanted(questions, words):
+    return [q for q in questions if not words or any(word in q[0] for word in words)]
+
+
+def answer(question, run, peer, bar, times):
+    runs = {"ours": run}
+    if peer:
+        runs["peer"] = peer
+    costs = measure.alternately(runs, times)
+    line = {
+        "question": question,
+        "ours": costs["ours"].data(),
+        "peer": None,
+        "peer_program": None,
+        "wall_ratio": None,
+        "cpu_ratio": None,
+    }
+    if peer:
+        line["peer"] = costs["peer"].data()
+        line["peer_program"] = peer.argv[0]
+        line["wall_ratio"] = costs["peer"].wall.best / costs["ours"].wall.best
+        line["cpu_ratio"] = costs["peer"].cpu.best / max(costs["ours"].cpu.best, 1e-6)
+    line["bar"] = bar.text()
+    line["missed"] = bar.missed(line)
+    return line, costs
+
+
+HEADS = ("question", "our wall", "cpu", "MiB", "peer", "its wall", "cpu", "MiB", "wall", "cpu",
+         "bar")
+
+
+def _cells(line, costs):
+    def cost(name):
+        if name not in costs:
+            return ["-", "-", "-"]
+        c = costs[name]
+        return [f"{c.wall.best:.3f}/{c.wall.median:.3f}", f"{c.cpu.best:.3f}/{c.cpu.median:.3f}",
+                f"{c.peak_kib / 1024:.1f}"]
+
+    def ratio(name):
+        return f"{line[name]:.2f}x" if line[name] else "-"
+
+    verdict = ""
+    if line["bar"]:
+        verdict = f"{line['bar']}: " + (", ".join(line["missed"]) + " missed"
+                                        if line["missed"] else "met")
+    return [line["question"], *cost("ours"), line["peer_program"] or "-", *cost("peer"),
+            ratio("wall_ratio"), ratio("cpu_ratio"), verdict]
+
+
+def _print(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.ljust(width) if i in (0, 4, 10) else cell.rjust(width)
+                 for i, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+
+
+def print_table(title, answers):
+    rows = [HEADS, *[_cells(line, costs) for line, costs in answers]]
+    print(f"\n{title}")
+    _print(rows)
+
+
+def run_crc64():
+    """Bytes a second of each implementation of CRC-64, by size of the buffer in KiB."""
+    program = os.path.join(os.environ["REDOUBT_BENCH"], "bench_crc64")
+    done = subprocess.run([program], stdout=subprocess.PIPE, check=True)
+    found = []
+    for line in done.stdout.decode().splitlines():
+        if not line.startswith("#"):
+            name, kib, _, rate, _ = line.split()
+            found.append({"implementation": name, "kib": int(kib), "bytes_per_s": int(rate)})
+    return found
+
+
+def print_crc64(found):
+    print("\nCRC-64 alone, GB/s (10^9 bytes)")
+    for line in found:
+        print(f"  {line['implementation']:10} buffer of {line['kib']:6} KiB "
+              f"{line['bytes_per_s'] / 1e9:8.2f}")
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
+            for line in f:
+                if line.startswith("model name"):
+                    return " ".join(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def version(*argv):
+    if not shutil.which(argv[0]):
+        return None
+    done = subprocess.run([*argv, "--version"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    return done.stdout.decode(errors="replace").splitlines()[0]
+
+
+def machine(args):
+    return {
+        "command": " ".join(["./run bench", *args]),
+        "processor": processor(),
+        "processors": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "redoubt": version(REDOUBT),
+        "peers": [v for v in map(version, ("redis-check-rdb", "cksum", "sha256sum")) if v],
+    }
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.tables = []
+        default = os.path.join(os.environ["REDOUBT_BENCH"], "..", "..", "..", "bench-data")
+        self.cache = os.path.abspath(os.environ.get("BENCH_CACHE", default))
+
+    def say(self, text):
+        print(f"bench: {text}", file=sys.stderr, flush=True)
+
+    def snapshot(self, mb, kinds=()):
+        path = snapshots.make(self.cache, mb, kinds, self.say)
+        with open(path, "rb") as f:
+            while f.read(1 << 20):
+                pass
+        return path
+
+    def table(self, title, questions):
+        answers = []
+        for question in questions:
+            self.say(question[0])
+            answers.append(answer(*question, self.args.runs))
+        self.tables.append({"title": title, "lines": [line for line, _ in answers]})
+        if answers and not self.args.json:
+            print_table(title, answers)
+            sys.stdout.flush()
+
+    def mixed(self):
+        words = self.args.question
+        if wanted(mixed_questions(""), words):
+            path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+            self.table(f"A mixed snapshot of {os.path.getsize(path):,} bytes",
+                       wanted(mixed_questions(path), words))
+        giant = wanted(giant_questions(int(os.environ.get("BENCH_GIANT_MB", "4096"))), words)
+        if giant:
+            self.table(f"One list of {giant[0][1].feed[4]} MiB through a pipe", giant)
+
+    def types(self):
+        mb = float(os.environ.get("BENCH_TYPE_MB", "64"))
+        questions = []
+        for kind in make_mixed.KINDS:
+            if wanted([(kind,)], self.args.question):
+                path = self.snapshot(mb, (kind,))
+                questions.append((kind, ours("check-rdb", path), theirs("redis-check-rdb", path),
+                                  CHECK_BAR))
+        if questions:
+            self.table(f"check-rdb, snapshots of about {mb:g} MB of one kind", questions)
+
+    def crc64(self):
+        if not self.args.types and wanted([("crc64",)], self.args.question):
+            self.say("crc64")
+            return run_crc64()
+        return None
+
+
+def parse(argv):
+    usage, _, text = __doc__.partition("usage: ")[2].partition("\n\n")
+    parser = argparse.ArgumentParser(usage=usage, add_help=False)
+    parser.add_argument("--types", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("question", nargs="*")
+    args = parser.parse_args(argv)
+    if args.help:
+        print(f"usage: {usage}\n\n{text.rstrip()}")
+        sys.exit(0)
+    if args.runs < 1:
+        parser.error("--runs is at least 1")
+    return args
+
+
+def main(argv):
+    args = parse(argv)
+    bench = Bench(args)
+    about = machine(argv)
+    if not args.json:
+        print(f"$ {about['command']}\n{about['processor']}, {about['processors']} of them, "
+              f"Linux {about['kernel']}\n" + "\n".join([about["redoubt"], *about["peers"]]))
+    try:
+        (bench.types if args.types else bench.mixed)()
+        crc64 = bench.crc64()
+    except (measure.Failed, OSError, snapshots.redis_server.ServerDied,
+            snapshots.redis_server.ReplyError) as e:
+        bench.say(e)
+        return 3
+    if not bench.tables and not crc64:
+        bench.say("no question has these words")
+        return 2
+    if args.json:
+        print(json.dumps({"redoubt": 1, "bench": 1, **about, "tables": bench.tables,
+                          "crc64": crc64}, indent=1))
+    elif crc64:
+        print_crc64(crc64)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
