@@ -293,7 +293,7 @@ static void function(struct check *c, const struct rdb_event *ev)
         c->res->functions++;
     if (ev->function.pre_ga)
         report(c, RDB_FINDING_FUNCTION_OLD, ev->offset,
-               "function in the form of a release candidate; servers refuse it");
+               "function in the form of a release candidate of 7.0; later servers refuse it");
     else if (code->first && !code->more &&
              (code->is_int || code->len < 2 || memcmp(code->ptr, "#!", 2) != 0))
         report(c, RDB_FINDING_FUNCTION, ev->offset,

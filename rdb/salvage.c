@@ -8,7 +8,13 @@
 
 #include <stdio.h>
 
-enum { PARTIAL_MAX = 16 << 20, PROBED_MAX = 64, SEGMENTS = 2 * RING };
+enum {
+    PARTIAL_MAX = 16 << 20,
+    PROBED_MAX = 64,
+    SEGMENTS = 2 * RING,
+    VERSION_ALL = 12, /* has all types that releases up to 2025 write */
+    VERSION_LEAST = 6 /* that is written when the version is not known */
+};
 
 /* Records that follow each other in the input and are kept. They are written late, because a record
  * may turn out to be damaged some records behind it. */
@@ -29,6 +35,8 @@ struct salvage {
     bool out_began;
     struct segment segs[SEGMENTS]; /* not written yet, oldest first */
     size_t n_segs;
+    int told;           /* version to write when the file does not tell; 0: not known yet */
+    int needed;         /* the first version that has all of what was kept */
     uint64_t hollow_at; /* where the hollow key before this record begins, or RD_NO_OFFSET */
     struct rd_err *err;
 };
@@ -331,6 +339,15 @@ static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
     return st != RDB_KEYSET_FAIL;
 }
 
+/* Did reading end for a reason that is not in the file? */
+static bool is_our_failure(struct salvage *v, const struct rd_err *err)
+{
+    if (err->code != RD_ERR_IO && err->code != RD_ERR_MEMORY)
+        return false;
+    rd_err_adopt(v->err, err);
+    return true;
+}
+
 /* Reads the record twice: how many of its elements are whole must be known before the last of them
  * is given to the writer. */
 static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret_kept)
@@ -342,7 +359,7 @@ static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret
               rdb_reader_new_records(&r, v->copy, v->res->dialect, v->scan.version, &opts, v->err);
     if (ok) {
         whole = count_whole(r);
-        ok = rd_src_seek(v->copy, rec->start, v->err);
+        ok = !is_our_failure(v, rdb_reader_err(r)) && rd_src_seek(v->copy, rec->start, v->err);
     }
     bool known = false;
     if (ok && whole > 0)
@@ -395,6 +412,7 @@ static bool take_key(struct salvage *v, const struct record *rec)
     if (refused)
         return true;
     mend_habits_add(&v->scan.habits, rec);
+    v->needed = rec->since > v->needed ? rec->since : v->needed;
     v->res->keys++;
     if (v->opts->tick != NULL)
         v->opts->tick(v->opts->ctx, rec->start);
@@ -428,6 +446,26 @@ static bool lost_range(struct salvage *v, const struct record *rec, const char *
     return true;
 }
 
+/* A field, a function, what a module keeps beside the keys. */
+static bool take_other(struct salvage *v, const struct record *rec)
+{
+    struct rdb_loss loss = {.kind = RDB_LOSS_RANGE,
+                            .from = rec->start,
+                            .to = rec->end,
+                            .at = RD_NO_OFFSET,
+                            .why = rec->refused,
+                            .way_back = "the next record",
+                            .db = rec->db};
+    if (rec->refused == NULL) {
+        v->needed = rec->since > v->needed ? rec->since : v->needed;
+        return keep(v, rec);
+    }
+    v->res->ranges++;
+    v->res->bytes_lost += rec->end - rec->start;
+    tell(v, &loss, NULL);
+    return true;
+}
+
 /* The record at rec->start broke: the way back is looked for, and what lies between is lost. */
 static bool broken(struct salvage *v, struct record *rec, const char *why, uint64_t at,
                    struct place *place)
@@ -455,6 +493,7 @@ static bool broken(struct salvage *v, struct record *rec, const char *why, uint6
     place->at = way.at;
     place->db = way.db;
     v->hollow_at = RD_NO_OFFSET;
+    s->n_ring = 0; /* what lies before the lost range is settled */
     return !way.found || mend_scan_at(s, place->at, place->db, UINT64_MAX) ||
            (rd_err_adopt(v->err, &s->err), false);
 }
@@ -506,7 +545,7 @@ static bool one_record(struct salvage *v, struct record *rec, struct place *plac
     case RECORD_HINT:
         break;
     case RECORD_OTHER:
-        if (!keep(v, rec))
+        if (!take_other(v, rec))
             return false;
         break;
     case RECORD_END:
@@ -597,9 +636,12 @@ static bool find_version(struct salvage *v)
         res->version = version;
         res->guessed_version = true;
     } else if (!known) {
+        /* Nothing tells: it is read as a version that has all types, and written as the first
+         * version that has those which were found. */
         res->dialect = RDB_REDIS;
-        res->version = 9;
+        res->version = v->told > 0 ? v->told : VERSION_ALL;
         res->guessed_version = true;
+        return mend_scan_version(s, RDB_REDIS, VERSION_ALL);
     }
     return mend_scan_version(s, res->dialect, res->version);
 }
@@ -625,11 +667,27 @@ static bool walk(struct salvage *v)
     return ok;
 }
 
-bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
-                 const struct rdb_salvage_opts *opts, struct rdb_salvage_result *ret,
+/* Can the header be read? The source stands at its beginning again. */
+static bool header_is_known(struct rd_src *src)
+{
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    bool known = false;
+    if (!rd_src_seek(src, 0, NULL))
+        return true; /* which fails again, and is reported then */
+    if (rdb_reader_new(&r, src, NULL, NULL)) {
+        known = rdb_reader_next(r, &ev) == RDB_EVENT;
+        rdb_reader_free(r);
+    }
+    rd_src_sum_stop(src);
+    return rd_src_seek(src, 0, NULL) && known;
+}
+
+/* One walk over the file. *needed: as told, and then what it should have been. */
+static bool pass(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                 const struct rdb_salvage_opts *opts, int *needed, struct rdb_salvage_result *ret,
                  struct rd_err *err)
 {
-    struct rd_err own = {0};
     *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET};
     struct salvage *v = rd_calloc(1, sizeof *v);
     if (v == NULL)
@@ -640,11 +698,27 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     v->out = out;
     v->out_db = UINT64_MAX;
     v->hollow_at = RD_NO_OFFSET;
-    v->err = err != NULL ? err : &own;
-    bool ok = mend_scan_init(&v->scan, src, v->err) && walk(v) && end_output(v);
+    v->told = *needed;
+    v->needed = VERSION_LEAST;
+    v->err = err;
+    bool ok = mend_scan_init(&v->scan, src, err) && walk(v) && end_output(v);
+    *needed = v->needed;
     ret->unchecked = v->keys.lost;
     mend_scan_done(&v->scan);
     rdb_keyset_done(&v->keys);
     rd_free(v);
     return ok;
+}
+
+bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                 const struct rdb_salvage_opts *opts, struct rdb_salvage_result *ret,
+                 struct rd_err *err)
+{
+    struct rd_err own = {0};
+    struct rd_err *e = err != NULL ? err : &own;
+    const struct rdb_salvage_opts silent = {.partial = opts->partial};
+    int needed = 0;
+    if (out != NULL && !header_is_known(src) && !pass(src, copy, NULL, &silent, &needed, ret, e))
+        return false;
+    return pass(src, copy, out, opts, &needed, ret, e);
 }

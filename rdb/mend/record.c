@@ -93,6 +93,13 @@ static void set_key(struct record *rec, const struct rdb_event *ev)
     rec->since = ev->key.type->since;
 }
 
+/* A library begins with #! and the name of its engine; servers refuse a file with any other. (A
+ * long one begins with an empty piece, and is taken for a library.) */
+static bool names_engine(const struct rdb_string *code)
+{
+    return code->more || (!code->is_int && code->len > 2 && memcmp(code->ptr, "#!", 2) == 0);
+}
+
 /* What the event adds. True: the record is whole. */
 static bool take(struct record *rec, const struct rdb_event *ev)
 {
@@ -117,6 +124,8 @@ static bool take(struct record *rec, const struct rdb_event *ev)
         return !ev->aux.value.more;
     case RDB_FUNCTION:
         rec->since = 10;
+        if (ev->function.code.first && !ev->function.pre_ga && !names_engine(&ev->function.code))
+            rec->refused = "function-without-engine";
         return !ev->function.code.more;
     case RDB_MODULE_AUX:
         rec->since = 9;

@@ -11,7 +11,9 @@ enum { DATABASES_MAX = 1 << 16, LATER_MAX = 1024, LATER_WORK = 512 << 20, HASHES
 
 struct chain {
     unsigned weight;
+    unsigned n; /* records */
     unsigned keys;
+    bool strange;            /* there was a key that does not look like one of this file */
     enum record_kind second; /* what follows the first record */
     bool to_end;             /* the last record was the end of the file */
     bool cut;                /* it broke because the input ends */
@@ -62,6 +64,8 @@ static bool may_be_field(const struct scan *s, const struct record *rec)
 
 static unsigned weight_of(const struct scan *s, const struct record *rec)
 {
+    if (rec->kind == RECORD_OTHER)
+        return WEIGHT_KEY;
     if (rec->kind != RECORD_KEY)
         return WEIGHT_ANCHOR;
     return may_be_field(s, rec) ? WEIGHT_FIELD : WEIGHT_KEY;
@@ -70,6 +74,14 @@ static unsigned weight_of(const struct scan *s, const struct record *rec)
 static bool end_is_real(const struct scan *s, const struct record *rec)
 {
     return rec->end == s->size;
+}
+
+/* A key with a name unlike the others'. Some files have a few of these; damage makes more. */
+static bool is_strange(const struct scan *s, const struct record *rec)
+{
+    return rec->kind == RECORD_KEY &&
+           (rec->key_len == 0 ||
+            (s->habits.n > 0 && mend_names_printable(&s->habits) && !mend_is_printable(rec)));
 }
 
 /* Reads records from `at` until the chain is believed, breaks or reaches `join` (or none:
@@ -99,16 +111,21 @@ static enum mend_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_
             break;
         if (rec.end == s->avoid || (rec.kind == RECORD_END && !end_is_real(s, &rec)))
             break;
-        if (ret->weight == 0)
+        if (ret->n == 0)
             ret->first = rec;
         else if (rec.kind == RECORD_KEY)
             mend_habits_add(&habits, &rec);
         if (rec.kind == RECORD_KEY)
             hashes[n++ % HASHES] = rec.hash;
-        if (ret->weight > 0 && ret->end == ret->first.end)
+        if (ret->n == 1)
             ret->second = rec.kind;
-        ret->keys += rec.kind == RECORD_KEY && !may_be_field(s, &rec);
-        ret->weight += weight_of(s, &rec);
+        ret->n++;
+        if (is_strange(s, &rec)) {
+            ret->strange = true;
+        } else {
+            ret->keys += rec.kind == RECORD_KEY && !may_be_field(s, &rec);
+            ret->weight += weight_of(s, &rec);
+        }
         ret->end = rec.end;
         if (rec.start < join)
             ret->before++;
@@ -134,6 +151,9 @@ static bool familiar(const struct scan *s, const struct record *rec)
 {
     if (rec->kind == RECORD_DB)
         return rec->db < DATABASES_MAX;
+    /* Fields and functions stand in front of all keys. */
+    if (rec->kind == RECORD_OTHER)
+        return s->habits.n == 0;
     if (rec->kind != RECORD_KEY)
         return true;
     if (!rec->plausible_expiry || rec->key_len == 0)
@@ -151,7 +171,7 @@ static bool believed(const struct scan *s, const struct chain *c)
     /* From version 7 on the size of a database follows its selector. */
     if (c->first.kind == RECORD_DB && c->second != (s->version >= 7 ? RECORD_HINT : RECORD_KEY))
         return false;
-    if (c->to_end || c->weight >= CHAIN_STRONG)
+    if ((c->to_end && !c->strange) || c->weight >= CHAIN_STRONG)
         return true;
     return c->cut && c->keys >= CHAIN_AT_END;
 }
@@ -271,32 +291,44 @@ static bool is_record_start(const struct scan *s, uint64_t at)
     return i > 0 && s->ring[(s->n_ring - i) % RING].start == at;
 }
 
-/* Was a record before the broken one damaged, so that it swallowed good ones? Then records can be
- * read from inside of it, past the break, up to `join`. */
-static enum mend_status look_back(struct search *f, uint64_t broken, uint64_t join, uint64_t *ret)
+/* Is a chain that begins inside a record before the break better than what was found behind it? It
+ * ends its records where that one does, has a record more, or the expiry of the first. */
+static bool is_better(const struct scan *s, const struct chain *c, const struct chain *ahead)
+{
+    if (c->first.kind == RECORD_END || (!c->joined && !c->to_end))
+        return false;
+    if (ahead->n > 0 && c->first.end == ahead->first.end)
+        return c->first.kind == RECORD_KEY && c->first.expires && c->first.plausible_expiry;
+    if (c->first.kind != RECORD_KEY)
+        return true;
+    bool named = mend_names_printable(&s->habits) && mend_is_printable(&c->first) &&
+                 c->first.key_len >= s->habits.shortest;
+    return named || c->before >= 3;
+}
+
+/* Was a record before the broken one damaged, so that it swallowed good ones, or the expiry of the
+ * next? Then records can be read from inside of it, past the break, to the end of the first record
+ * behind it. */
+static enum mend_status look_back(struct search *f, uint64_t broken, const struct chain *ahead,
+                                  uint64_t *ret)
 {
     struct scan *s = f->s;
     uint64_t from = look_back_from(s, broken);
+    uint64_t join = ahead->n > 0 ? ahead->first.end : s->size;
     *ret = UINT64_MAX;
     for (;;) {
         uint64_t at;
         enum mend_status st = search(f, from, broken, false, &at);
-        if (st != MEND_OK || at == UINT64_MAX) {
-            *ret = UINT64_MAX;
+        if (st != MEND_OK || at == UINT64_MAX)
             return st;
-        }
         from = at + 1;
         if (is_record_start(s, at))
             continue;
         struct chain chain;
-        st = follow(s, at, f->db, UINT64_MAX, join == UINT64_MAX ? s->size : join, &chain);
+        st = follow(s, at, f->db, UINT64_MAX, join, &chain);
         if (st != MEND_OK)
             return st;
-        bool named = chain.first.kind != RECORD_KEY ||
-                     (mend_names_printable(&s->habits) && mend_is_printable(&chain.first) &&
-                      chain.first.key_len >= s->habits.shortest);
-        if (chain.first.kind != RECORD_END && (chain.joined || chain.to_end) &&
-            (chain.before >= 2 || named)) {
+        if (is_better(s, &chain, ahead)) {
             f->chain = chain;
             *ret = at;
             return MEND_OK;
@@ -341,7 +373,7 @@ enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint6
     enum mend_status st = search(&f, broken + 1, s->size, true, &ahead);
     if (st != MEND_OK)
         return st;
-    struct chain found = f.chain;
+    struct chain found = ahead != UINT64_MAX ? f.chain : (struct chain){0};
     st = look_again(&f, ahead, &other);
     if (st != MEND_OK)
         return st;
@@ -351,7 +383,7 @@ enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint6
     }
     f.fields_left = 0;
     s->avoid = broken;
-    st = look_back(&f, broken, ahead, &other);
+    st = look_back(&f, broken, &found, &other);
     s->avoid = UINT64_MAX;
     if (st != MEND_OK)
         return st;

@@ -81,8 +81,9 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
         r->opts.team = NULL;
     for (int i = 0; i < WORKERS; i++)
         if (!rdb_reader_new_records(&b->workers[i].walker, r->src, RDB_REDIS, RDB_VERSION_REDIS_MAX,
-                                    &opts, err))
-            return false;
+                                    &opts, err) ||
+            !rdb_unique_begin(&b->workers[i].walker->unique, 0))
+            return rd_err_nomem(err, sizeof *b);
     return true;
 }
 
@@ -193,15 +194,13 @@ static void run_pack(struct jobs *b, struct worker *w, const struct job *job)
     struct rdb_event ev;
     const struct owner *owner = &b->owners[job->owner];
     adopt_owner(v, owner);
-    rd_err_reset(&v->err);
+    if (v->err.code != RD_ERR_OK)
+        rd_err_reset(&v->err);
     v->note_set = false;
     v->n_elems = 0;
     v->detail = RDB_DETAIL_CHECK;
     int st = STEP_ON;
-    if (v->opts.notes && (job->pack & 15) != LAYOUT_LIST && !rdb_unique_begin(&v->unique, 0))
-        st = rdb_read_nomem(v, 0);
-    if (st == STEP_ON)
-        st = begin_walk(v, job);
+    st = begin_walk(v, job);
     while (st == STEP_ON) {
         st = rdb_packed_run(v, &ev);
         if (!v->note_set)

@@ -84,8 +84,7 @@ static int decode_some(struct rdb_reader *r, uint8_t *limit)
     size_t made = (size_t)(out - f->wr);
     size_t used = (size_t)(in - s.ptr);
     if (!ok || made > f->left || (used == 0 && made == 0))
-        return rdb_read_corrupt(r, rdb_read_offset(r) + used,
-                                "compressed string that does not decode");
+        return rdb_read_corrupt(r, f->off, "compressed string that does not decode");
     f->left -= made;
     f->in_left -= used;
     f->wr = out;
@@ -95,7 +94,7 @@ static int decode_some(struct rdb_reader *r, uint8_t *limit)
     if (f->in_left == 0 && f->left > 0)
         return rdb_read_corrupt(r, f->off, "compressed string shorter than it says");
     if (f->in_left > 0 && f->left == 0)
-        return rdb_read_corrupt(r, rdb_read_offset(r), "compressed string longer than it says");
+        return rdb_read_corrupt(r, f->off, "compressed string longer than it says");
     return STEP_ON;
 }
 

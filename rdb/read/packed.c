@@ -107,8 +107,8 @@ static int start(struct rdb_reader *r)
         return rdb_packed_bad(r);
     f->p += w->pack.pos;
     w->started = true;
-    if (r->n_elems == 0 && w->pack.declared != RDB_UNKNOWN && w->layout != LAYOUT_LIST &&
-        r->unique.slots != NULL && !rdb_unique_begin(&r->unique, w->pack.declared))
+    if (r->n_elems == 0 && w->layout != LAYOUT_LIST && r->unique.slots != NULL &&
+        !rdb_unique_begin(&r->unique, w->pack.declared))
         return rdb_read_nomem(r, 0);
     w->n_before = r->n_elems;
     w->num = INT64_MIN;

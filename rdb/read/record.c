@@ -37,6 +37,34 @@ static bool refuse(struct cur *c, const uint8_t *at, const char *why)
     return false;
 }
 
+/* Does the file's version have this opcode? */
+static bool has_opcode(const struct rdb_reader *r, uint8_t op)
+{
+    bool valkey = r->dialect == RDB_VALKEY;
+    switch (op) {
+    case RDB_OP_KEY_META:
+        return valkey || r->version >= 13;
+    case RDB_OP_SLOT_INFO:
+        return r->version >= 12;
+    case RDB_OP_FUNCTION2:
+    case RDB_OP_FUNCTION_PRE_GA:
+        return r->version >= 10;
+    case RDB_OP_MODULE_AUX:
+    case RDB_OP_IDLE:
+    case RDB_OP_FREQ:
+        return r->version >= 9;
+    case RDB_OP_AUX:
+    case RDB_OP_RESIZEDB:
+        return r->version >= 7;
+    case RDB_OP_EXPIRETIME_MS:
+        return r->version >= 3;
+    case RDB_OP_HASH_TEMPLATE:
+        return false;
+    default:
+        return true;
+    }
+}
+
 /* -- keys -- */
 
 static void key_defaults(struct rdb_event *ev)
@@ -90,7 +118,7 @@ static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
     for (;;) {
         if (!cur_take(c, 1, &op))
             return false;
-        if (!is_attribute(op[0]))
+        if (!is_attribute(op[0]) || !has_opcode(r, op[0]))
             break;
         if (!parse_attribute(r, c, op[0], ev))
             return false;
@@ -389,21 +417,6 @@ static int trailer_step(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-static int has_opcode(const struct rdb_reader *r, uint8_t op)
-{
-    bool valkey = r->dialect == RDB_VALKEY;
-    switch (op) {
-    case RDB_OP_KEY_META:
-        return valkey || r->version >= 13;
-    case RDB_OP_SLOT_INFO:
-        return r->version >= 12;
-    case RDB_OP_HASH_TEMPLATE:
-        return 0;
-    default:
-        return 1;
-    }
-}
-
 int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct rd_slice s;
@@ -418,7 +431,7 @@ int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
     if (st != RDB_EVENT)
         return st;
     uint8_t op = s.ptr[0];
-    if (op < RDB_OP_HASH_TEMPLATE || is_attribute(op))
+    if (op < RDB_OP_HASH_TEMPLATE || (is_attribute(op) && has_opcode(r, op)))
         return key_step(r, s, ev);
     if (!has_opcode(r, op)) {
         struct cur c = cur_of(s);

@@ -153,12 +153,13 @@ static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
     return s->producers || rdb_write_misuse(w, "ids of a producer come after it");
 }
 
-/* From type 26 on a second summary ends the stream. */
-static bool second_summary(struct rdb_writer *w)
+/* From type 26 on the settings of idempotent entries end the stream. Producers between them are
+ * refused or counted; without any, nothing is lost but the settings. */
+static bool idempotency(struct rdb_writer *w)
 {
     if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_4 &&
         w->source->id != RDB_TYPE_STREAM_LISTPACKS_5)
-        return rdb_write_misuse(w, "a stream has one summary");
+        return rdb_write_misuse(w, "a stream of this type has no idempotent entries");
     return end_group(w);
 }
 
@@ -168,8 +169,8 @@ bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev)
         return put_group(w, ev);
     if (ev->kind == RDB_PRODUCER || ev->kind == RDB_PRODUCED || ev->kind == RDB_ELEM)
         return producer_event(w, ev);
-    if (ev->kind == RDB_STREAM)
-        return second_summary(w);
+    if (ev->kind == RDB_IDMP || ev->kind == RDB_IDMP_END)
+        return idempotency(w);
     if (!w->stream.group_open)
         return rdb_write_misuse(w, "what belongs to a group stands outside of one");
     switch ((int)ev->kind) {
