@@ -282,26 +282,38 @@ static bool put_end(struct salvage *v, struct part *p, enum rdb_kind kind)
     return put_event(v, p, &ev);
 }
 
+/* Did reading end for a reason that is not in the file? */
+static bool is_our_failure(struct salvage *v, const struct rd_err *err)
+{
+    if (err->code != RD_ERR_IO && err->code != RD_ERR_MEMORY)
+        return false;
+    rd_err_adopt(v->err, err);
+    return true;
+}
+
 /* Elements that were read before a break may be damaged, too: two may be equal. */
-static bool is_sound(struct salvage *v, const struct part *p)
+static bool is_sound(struct salvage *v, const struct part *p, bool *ret)
 {
     struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rdb_reader *r = NULL;
     struct rd_src *src;
     struct rdb_event ev;
-    bool sound = false;
+    *ret = false;
     struct rd_slice record = rd_slice(p->buf.ptr + RDB_MAGIC_LEN, p->buf.len - RDB_MAGIC_LEN);
-    if (!rd_src_open_memory(&src, record, NULL, NULL))
+    if (!rd_src_open_memory(&src, record, NULL, v->err))
         return false;
-    if (rdb_reader_new_records(&r, src, v->res->dialect, v->res->version, &opts, NULL))
+    bool ok = rdb_reader_new_records(&r, src, v->res->dialect, v->res->version, &opts, v->err);
+    if (ok) {
         while (rdb_reader_next(r, &ev) == RDB_EVENT) {
             if (ev.kind == RDB_NOTE && rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR)
                 break;
-            sound = ev.kind == RDB_VALUE_END;
+            *ret = ev.kind == RDB_VALUE_END;
         }
+        ok = !is_our_failure(v, rdb_reader_err(r));
+    }
     rdb_reader_free(r);
     rd_src_close(src);
-    return sound;
+    return ok;
 }
 
 static bool write_part(struct salvage *v, const struct record *rec, struct rdb_reader *r,
@@ -319,7 +331,10 @@ static bool write_part(struct salvage *v, const struct record *rec, struct rdb_r
               put_end(v, &p, rec->type->kind);
     rdb_writer_free(p.w);
     ok = rd_sink_close(sink, v->err) && ok;
-    if (ok && p.kept > 0 && !is_sound(v, &p))
+    bool sound = true;
+    if (ok && p.kept > 0)
+        ok = is_sound(v, &p, &sound);
+    if (!sound)
         p.kept = 0;
     if (ok && p.kept > 0)
         ok = (v->out_began || begin_output(v)) && select_db(v, rec->db) &&
@@ -337,15 +352,6 @@ static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
     enum rdb_keyset_status st = rdb_keyset_add(&v->keys, 0, key, rec->start, v->err);
     *ret = st == RDB_KEYSET_KNOWN;
     return st != RDB_KEYSET_FAIL;
-}
-
-/* Did reading end for a reason that is not in the file? */
-static bool is_our_failure(struct salvage *v, const struct rd_err *err)
-{
-    if (err->code != RD_ERR_IO && err->code != RD_ERR_MEMORY)
-        return false;
-    rd_err_adopt(v->err, err);
-    return true;
 }
 
 /* Reads the record twice: how many of its elements are whole must be known before the last of them
@@ -668,19 +674,16 @@ static bool walk(struct salvage *v)
 }
 
 /* Can the header be read? The source stands at its beginning again. */
-static bool header_is_known(struct rd_src *src)
+static bool header_is_known(struct rd_src *src, bool *ret, struct rd_err *err)
 {
     struct rdb_reader *r;
     struct rdb_event ev;
-    bool known = false;
-    if (!rd_src_seek(src, 0, NULL))
-        return true; /* which fails again, and is reported then */
-    if (rdb_reader_new(&r, src, NULL, NULL)) {
-        known = rdb_reader_next(r, &ev) == RDB_EVENT;
-        rdb_reader_free(r);
-    }
+    if (!rd_src_seek(src, 0, err) || !rdb_reader_new(&r, src, NULL, err))
+        return false;
+    *ret = rdb_reader_next(r, &ev) == RDB_EVENT;
+    rdb_reader_free(r);
     rd_src_sum_stop(src);
-    return rd_src_seek(src, 0, NULL) && known;
+    return rd_src_seek(src, 0, err);
 }
 
 /* One walk over the file. *needed: as told, and then what it should have been. */
@@ -718,7 +721,11 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     struct rd_err *e = err != NULL ? err : &own;
     const struct rdb_salvage_opts silent = {.partial = opts->partial};
     int needed = 0;
-    if (out != NULL && !header_is_known(src) && !pass(src, copy, NULL, &silent, &needed, ret, e))
+    bool known = true;
+    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET};
+    if (out != NULL && rd_src_can_seek(src) && !header_is_known(src, &known, e))
+        return false;
+    if (!known && !pass(src, copy, NULL, &silent, &needed, ret, e))
         return false;
     return pass(src, copy, out, opts, &needed, ret, e);
 }

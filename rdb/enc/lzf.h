@@ -22,6 +22,12 @@ enum {
     RDB_LZF_SLACK = 32       /* bytes behind the output that a decoder may scribble on */
 };
 
+/* Can so many stored bytes decode to so many? Both may be none: that is what servers take, too. */
+static inline bool rdb_lzf_possible(uint64_t stored, uint64_t total)
+{
+    return total / RDB_LZF_RATIO <= stored && (total > 0 || stored == 0);
+}
+
 /* Decodes the whole of in[0..len) to exactly out_len bytes. out has RDB_LZF_SLACK bytes more.
  * False: the input is not LZF, or does not decode to out_len bytes. */
 bool rdb_lzf_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_len);

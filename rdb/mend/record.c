@@ -77,6 +77,17 @@ static bool plausible_expiry(int64_t ms)
     return (ms > (int64_t)1230768000000 && ms < (int64_t)1 << 43) || ms > INT64_MAX - 1000;
 }
 
+/* The first version that has the key's type and what stands in front of it. */
+static int since_of(const struct rdb_event *ev)
+{
+    int since = ev->key.type->since;
+    bool expires = ev->key.expire_ms != RDB_NO_EXPIRE && !ev->key.expire_in_s;
+    if (expires && since < 3)
+        since = 3;
+    bool accessed = ev->key.idle_s != RDB_UNKNOWN || ev->key.freq != RDB_UNKNOWN;
+    return accessed && since < 9 ? 9 : since;
+}
+
 static void set_key(struct record *rec, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
@@ -90,7 +101,7 @@ static void set_key(struct record *rec, const struct rdb_event *ev)
     rec->hash = rdb_keyset_hash(ev->key.db, name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     rec->plausible_expiry = !rec->expires || plausible_expiry(ev->key.expire_ms);
-    rec->since = ev->key.type->since;
+    rec->since = since_of(ev);
 }
 
 /* A library begins with #! and the name of its engine; servers refuse a file with any other. (A

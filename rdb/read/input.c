@@ -208,7 +208,7 @@ bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_
         return true;
     }
     if (head.stored > r->opts.max_name ||
-        (head.kind == RDB_STR_LZF && head.total / RDB_LZF_RATIO > head.stored)) {
+        (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total))) {
         c->want = 0;
         c->why = head.stored > r->opts.max_name ? "name longer than the limit"
                                                 : "compressed string that cannot be that long";

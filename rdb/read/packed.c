@@ -56,7 +56,7 @@ int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout lay
     uint64_t off = rdb_read_offset(r);
     if (head.kind == RDB_STR_INT)
         return rdb_read_corrupt(r, off, "an integer where a packed string should be");
-    if (head.kind == RDB_STR_LZF && head.total / RDB_LZF_RATIO > head.stored)
+    if (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total))
         return rdb_read_corrupt(r, off, "compressed string of impossible length");
     struct walk *w = &r->walk;
     w->whole = head.stored <= r->piece && head.total <= r->piece;

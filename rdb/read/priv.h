@@ -226,7 +226,9 @@ struct rdb_reader {
     int64_t field_expire;
     uint64_t container;
     uint64_t index;
-    uint64_t pass_left; /* bytes of a string still to be passed over */
+    bool item_open;          /* an array item's index and tag were passed, its string was not */
+    uint64_t pass_left;      /* bytes of a string still to be passed over */
+    const uint8_t *seen_cur; /* where the window stood when the last call ended */
 
     struct feed feed;
     struct pieces pieces;

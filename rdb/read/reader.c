@@ -161,10 +161,20 @@ static void fail_first(struct rdb_reader *r)
         r->err = err;
 }
 
-enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
+/* Between two calls more may have been pushed into the source, which moves its window: what is lent
+ * from it keeps its place behind the next byte. */
+static void follow_window(struct rdb_reader *r)
 {
-    if (r->err.code != RD_ERR_OK)
-        return RDB_FAIL;
+    struct feed *f = &r->feed;
+    if (RD_LIKELY(r->src->cur == r->seen_cur) || f->lzf || f->p == NULL ||
+        !(r->walk.active || r->pieces.active))
+        return;
+    f->end = r->src->cur + (f->end - r->seen_cur);
+    f->p = r->src->cur + (f->p - r->seen_cur);
+}
+
+static enum rdb_status next_event(struct rdb_reader *r, struct rdb_event *ret)
+{
     for (;;) {
         if (RD_UNLIKELY(r->notes.len > 0) && rdb_batch_next_note(r, ret))
             return RDB_EVENT;
@@ -181,16 +191,27 @@ enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
     }
 }
 
+enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
+{
+    if (r->err.code != RD_ERR_OK)
+        return RDB_FAIL;
+    follow_window(r);
+    enum rdb_status st = next_event(r, ret);
+    r->seen_cur = r->src->cur;
+    return st;
+}
+
 /* Both ways past a value run its shape without giving anything out. */
 static enum rdb_status run_quietly(struct rdb_reader *r)
 {
     if (r->err.code != RD_ERR_OK)
         return RDB_FAIL;
-    if (r->type == NULL || r->single) {
+    if (r->type == NULL || r->single || r->batch != NULL) {
         rdb_read_fail(r, RD_ERR_USAGE, rdb_read_offset(r), "no value stands here");
         return RDB_FAIL;
     }
     r->detail = RDB_DETAIL_FRAMES;
+    follow_window(r);
     for (;;) {
         struct rdb_event ev;
         int st = r->step(r, &ev);

@@ -9,7 +9,7 @@ static int head_at(struct rdb_reader *r, size_t at, struct rdb_str_head *ret, st
     while (st == RDB_EVENT) {
         switch (rdb_str_head_parse(s->ptr + at, s->len - at, ret)) {
         case RDB_PARSE_OK:
-            if (ret->kind == RDB_STR_LZF && ret->total / RDB_LZF_RATIO > ret->stored)
+            if (ret->kind == RDB_STR_LZF && !rdb_lzf_possible(ret->stored, ret->total))
                 return rdb_read_corrupt(r, rdb_read_offset(r) + at,
                                         "compressed string of impossible length");
             return STEP_ON;
@@ -192,6 +192,8 @@ int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev)
     if (st != STEP_ON && st != RDB_END)
         return st;
     begin_event(r, r->pieces.kind, ev);
+    if (r->pieces.kind == RDB_ELEM)
+        ev->offset = f->off; /* of the string, for every piece */
     struct rdb_string *str = string_of(r, ev);
     size_t n = (size_t)(f->end - f->p);
     if (n > r->piece)

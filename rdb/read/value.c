@@ -90,6 +90,7 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     r->min_expire = ev->value.min_expire_ms;
     r->loop_count = ev->value.count != RDB_UNKNOWN ? ev->value.count : ev->value.nodes;
     r->module_aux = false;
+    r->item_open = false;
     r->stream = (struct stream){0};
     if (tracks_members(r) && !rdb_unique_begin(&r->unique, ev->value.count))
         return rdb_read_nomem(r, 0);
@@ -118,7 +119,7 @@ int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev)
     enum op op = only_op(shape);
     if (op == OP_END || r->big.len > 0 || rdb_str_head_parse(p, have, &head) != RDB_PARSE_OK ||
         head.stored > r->piece || head.total > r->piece || have - head.size < head.stored ||
-        (head.kind == RDB_STR_LZF && head.total / RDB_LZF_RATIO > head.stored) ||
+        (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total)) ||
         (head.kind == RDB_STR_INT && op == OP_PACK))
         return rdb_value_begin(r, ev);
     uint64_t off = rdb_read_offset(r);
@@ -188,10 +189,10 @@ static bool completes(uint8_t role)
     return role != RDB_ROLE_FIELD;
 }
 
-static void note_duplicate(struct rdb_reader *r, uint64_t hash)
+static void note_duplicate(struct rdb_reader *r, uint64_t off, uint64_t hash)
 {
     if (!rdb_unique_add(&r->unique, hash))
-        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, rdb_read_offset(r), RD_NO_OFFSET, r->n_elems,
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, off, RD_NO_OFFSET, r->n_elems,
                       "member that the collection has already");
 }
 
@@ -202,6 +203,7 @@ static int pass_string(struct rdb_reader *r, uint8_t role, enum tail tail)
     if (r->tail_due == TAIL_NONE) {
         bool known = false;
         uint64_t hash = 0;
+        uint64_t off = rdb_read_offset(r);
         if (is_unique_role(r, role))
             st = rdb_read_member(r, &hash, &known);
         else
@@ -209,7 +211,7 @@ static int pass_string(struct rdb_reader *r, uint8_t role, enum tail tail)
         if (st != STEP_ON)
             return st;
         if (known)
-            note_duplicate(r, hash);
+            note_duplicate(r, off, hash);
         r->tail_due = (uint8_t)tail;
     }
     if (r->tail_due != TAIL_NONE) {
@@ -300,12 +302,46 @@ static int pack_op(struct rdb_reader *r, uint8_t arg, struct rdb_event *ev)
     return st;
 }
 
+static int item_string(struct rdb_reader *r, struct rdb_event *ev)
+{
+    int st = string_op(r, RDB_ROLE_ITEM, TAIL_NONE, ev);
+    bool more = st == RDB_EVENT && ev->elem.str.more;
+    if (st == STEP_ON || (st == RDB_EVENT && !more))
+        r->item_open = false;
+    return st;
+}
+
+/* A number, as an integer or as the text of a double. */
+static int item_number(struct rdb_reader *r, const struct cur *c, bool is_int, const uint8_t *num,
+                       struct rdb_event *ev)
+{
+    char text[RD_NUM_F64_MAX];
+    *ev = (struct rdb_event){.kind = RDB_ELEM, .offset = rdb_read_offset(r), .inner = RD_NO_OFFSET};
+    ev->elem.role = RDB_ROLE_ITEM;
+    ev->elem.index = r->index;
+    ev->elem.expire_ms = RDB_NO_EXPIRE;
+    ev->elem.str = (struct rdb_string){.is_int = is_int, .first = true};
+    ev->elem.str.num = (int64_t)rd_get_le64(num);
+    if (!is_int) {
+        ev->elem.str.len = rd_num_put_f64(text, rd_get_le_f64(num));
+        rd_buf_reset(&r->text);
+        if (!rd_buf_add(&r->text, text, ev->elem.str.len))
+            return rdb_read_nomem(r, sizeof text);
+        ev->elem.str.ptr = r->text.ptr;
+        ev->elem.str.total = ev->elem.str.len;
+    }
+    rdb_read_consume(r, (size_t)(c->p - c->base));
+    r->n_elems++;
+    r->pc++;
+    return rdb_read_gives(r) ? RDB_EVENT : STEP_ON;
+}
+
 /* Redis Array: index, tag, value. Not checked against a server. */
 static int item_op(struct rdb_reader *r, struct rdb_event *ev)
 {
     enum { TAG_STRING, TAG_INT, TAG_DOUBLE, TAG_SMALL };
-    if (r->pieces.active || r->pass_left > 0)
-        return string_op(r, RDB_ROLE_ITEM, TAIL_NONE, ev);
+    if (r->item_open)
+        return item_string(r, ev);
     struct rd_slice s;
     int st = rdb_read_need(r, 2, &s);
     if (st != RDB_EVENT)
@@ -314,8 +350,7 @@ static int item_op(struct rdb_reader *r, struct rdb_event *ev)
     uint64_t tag;
     const uint8_t *num = NULL;
     while (!cur_len(&c, &r->index) || !cur_len(&c, &tag) ||
-           ((tag == TAG_INT || tag == TAG_DOUBLE) && !cur_take(&c, 8, &num)) ||
-           (tag != TAG_INT && tag != TAG_DOUBLE && !cur_take(&c, 1, &num))) {
+           ((tag == TAG_INT || tag == TAG_DOUBLE) && !cur_take(&c, 8, &num))) {
         st = rdb_read_retry(r, &c, &s);
         if (st != STEP_ON)
             return st;
@@ -323,31 +358,11 @@ static int item_op(struct rdb_reader *r, struct rdb_event *ev)
     }
     if (tag > TAG_SMALL)
         return rdb_read_corrupt(r, rdb_read_offset(r), "array item of an unknown kind");
-    uint64_t off = rdb_read_offset(r);
-    if (tag == TAG_STRING || tag == TAG_SMALL) {
-        rdb_read_consume(r, (size_t)(c.p - 1 - c.base));
-        return string_op(r, RDB_ROLE_ITEM, TAIL_NONE, ev);
-    }
-    *ev = (struct rdb_event){.kind = RDB_ELEM, .offset = off, .inner = RD_NO_OFFSET};
-    ev->elem.role = RDB_ROLE_ITEM;
-    ev->elem.index = r->index;
-    ev->elem.expire_ms = RDB_NO_EXPIRE;
-    ev->elem.str = (struct rdb_string){.is_int = tag == TAG_INT, .first = true};
-    ev->elem.str.num = (int64_t)rd_get_le64(num);
-    if (tag == TAG_DOUBLE) {
-        ev->elem.str.ptr = (const uint8_t *)r->digits;
-        char text[RD_NUM_F64_MAX];
-        ev->elem.str.len = rd_num_put_f64(text, rd_get_le_f64(num));
-        rd_buf_reset(&r->text);
-        if (!rd_buf_add(&r->text, text, ev->elem.str.len))
-            return rdb_read_nomem(r, sizeof text);
-        ev->elem.str.ptr = r->text.ptr;
-        ev->elem.str.total = ev->elem.str.len;
-    }
+    if (tag == TAG_INT || tag == TAG_DOUBLE)
+        return item_number(r, &c, tag == TAG_INT, num, ev);
     rdb_read_consume(r, (size_t)(c.p - c.base));
-    r->n_elems++;
-    r->pc++;
-    return rdb_read_gives(r) ? RDB_EVENT : STEP_ON;
+    r->item_open = true;
+    return item_string(r, ev);
 }
 
 /* Valkey path hash: a path, then its fields. The path comes as a field of its own with an empty

@@ -1,0 +1,275 @@
+/* What a check finds, one small snapshot a finding. The words and places are those of the report.
+ */
+#include "rdb/check.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/crc64.h"
+#include "base/endian.h"
+#include "tests/rdb/snapshots.h"
+#include "tests/support/alloc_fault.h"
+#include "tests/support/hex.h"
+
+enum { TEXT_MAX = 600 };
+
+struct told {
+    char text[TEXT_MAX];
+    unsigned n_events, n_ticks;
+};
+
+/* "word@offset" of each finding, with the key where there is one. */
+static void tell(void *ctx, const struct rdb_finding *f)
+{
+    struct told *told = ctx;
+    size_t len = strlen(told->text);
+    snprintf(told->text + len, TEXT_MAX - len, "%s%s@%lld", len > 0 ? " " : "", f->id,
+             (long long)f->offset);
+    len = strlen(told->text);
+    if (f->has_key)
+        snprintf(told->text + len, TEXT_MAX - len, ":%.*s", (int)f->key.len,
+                 (const char *)f->key.ptr);
+    cr_assert_not_null(f->text);
+}
+
+static void count_event(void *ctx, const struct rdb_event *ev)
+{
+    struct told *told = ctx;
+    told->n_events += ev->kind == RDB_KEY;
+}
+
+static void count_tick(void *ctx, uint64_t offset)
+{
+    struct told *told = ctx;
+    (void)offset;
+    told->n_ticks++;
+}
+
+static struct rdb_check_result check(struct rd_slice file, const struct rdb_check_opts *more,
+                                     struct told *told)
+{
+    struct rdb_check_opts opts = *more;
+    struct rdb_check_result res;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    opts.finding = tell;
+    opts.event = count_event;
+    opts.tick = count_tick;
+    opts.ctx = told;
+    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
+    cr_assert(rdb_check(src, &opts, &res, &err), "%s", err.text);
+    rd_src_close(src);
+    return res;
+}
+
+struct row {
+    char hex[TEXT_MAX];
+    char findings[TEXT_MAX];
+};
+
+/* Each has its checksum put right behind the end mark. */
+static const struct row rows[] = {
+    {"\"REDIS0009\" fe 00  00 01\"k\" 01\"v\" ff", ""},
+    {"\"REDIS0009\" fe 00  00 01\"k\" 01\"v\" 00 01\"k\" 01\"w\" ff", "duplicate-key@16:k"},
+    {"\"REDIS0009\" fe 00  00 01\"k\" 01\"v\" fe 01 00 01\"k\" 01\"w\" ff", ""},
+    {"\"REDIS0009\" fe 00  00 00 00 00 00 00 00 00 00 ff", "zeroed-range@11:"},
+    {"\"REDIS0009\" fe 00  00 00 00 00 01\"k\" 00 00 00 00 ff", "duplicate-key@18:"},
+    {"\"REDIS0009\" fe 00 fb 02 00 00 01\"k\" 01\"v\" ff", "db-size@11"},
+    {"\"REDIS0009\" fe 00 fb 01 01 00 01\"k\" 01\"v\" ff", "db-size@11"},
+    {"\"REDIS0009\" fe 00 fb 01 01 fc ffffffffffffff7f 00 01\"k\" 01\"v\" ff", ""},
+    {"\"REDIS0009\" fe 10  00 01\"k\" 01\"v\" ff", "high-db@9"},
+    {"\"REDIS0009\" fe 00  fc 0100000000000000 00 01\"k\" 01\"v\" ff", "expired-keys@-1"},
+    {"\"REDIS0012\" fe 00  f4 71fc 01 00  00 01\"k\" 01\"v\" ff", "key-in-wrong-slot@16:k"},
+    {"\"REDIS0012\" fe 00  f4 714c 02 00  00 01\"z\" 01\"v\" f4 00 00 00 ff",
+     "key-in-wrong-slot@16:z slot-size@11"},
+    {"\"REDIS0011\" fa 09\"slot-info\" 07\"1,x,3,4\" ff", ""},
+    {"\"REDIS0011\" fa 09\"slot-info\" 05\"0,1,0\" fe 00 ff", "slot-size@9"},
+    {"\"REDIS0011\" f5 08\"#!lua...\" ff", ""},
+    {"\"REDIS0011\" f5 03\"lua\" ff", "function-without-engine@9"},
+    {"\"REDIS0011\" f5 c0 05 ff", "function-without-engine@9"},
+    {"\"REDIS0010\" f6 01\"f\" 03\"LUA\" 01 01\"d\" 01\"c\" ff", "pre-release-function@9"},
+    {"\"REDIS0011\" 07 01\"m\" 81 0000000000000401 00 07 01\"n\" 81 0000000000000402 00 ff",
+     "needs-module@12"},
+    {"\"REDIS0011\" f7 81 0000000000000401 02 01 00 ff", "needs-module@9"},
+    {"\"REDIS0009\" fe 00  01 01\"l\" 00 ff", "empty-collection@14:l"},
+    {"\"REDIS0009\" fe 00  02 01\"s\" 02 01\"a\" 01\"a\" ff", "duplicate-member@17:s"},
+    {"\"REDIS0009\" fe 00  00 01\"k\" c9 ff", "corrupt@14:k"},
+    {"\"REDIS0009\" fe 00  c9 ff", "unsupported@11"},
+    {"\"REDIS0009\" fe 00  00 01\"k\" 80 00ffffff \"cut\"", "truncated@30:k"},
+};
+
+static void put_checksum(struct rd_buf *file)
+{
+    uint8_t sum[8];
+    rd_put_le64(sum, rd_crc64(0, file->ptr, file->len));
+    cr_assert(rd_buf_add(file, sum, sizeof sum));
+}
+
+Test(check, finds_what_is_wrong_and_says_where)
+{
+    static const struct rdb_check_opts ways[] = {{.now_ms = 1000, .single_thread = true},
+                                                 {.now_ms = 1000}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t w = 0; w < 2; w++) {
+            struct rd_buf file = {0};
+            struct told told = {.text = ""};
+            unsigned line;
+            cr_assert(hex_parse(rd_slice_str(rows[i].hex), &file, &line), "%s", rows[i].hex);
+            put_checksum(&file);
+            struct rdb_check_result res = check(rd_buf_slice(&file), &ways[w], &told);
+            cr_expect_str_eq(told.text, rows[i].findings, "%s: %s", rows[i].hex, told.text);
+            cr_expect_eq(told.n_events, res.keys);
+            cr_expect_eq(told.n_ticks, res.keys);
+            cr_expect(res.damaged || res.sum == RDB_SUM_OK, "%s", rows[i].hex);
+            rd_buf_done(&file);
+        }
+}
+
+Test(check, tells_of_the_checksum)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        enum rdb_sum_state sum;
+        const char *findings;
+    } cases[] = {
+        {"REDIS0004\xff", 10, RDB_SUM_NONE, "no-checksum@10"},
+        {"REDIS0009\xff\0\0\0\0\0\0\0\0", 18, RDB_SUM_OFF, "checksum-disabled@10"},
+        {"REDIS0009\xff\1\0\0\0\0\0\0\0", 18, RDB_SUM_BAD, "checksum-mismatch@9"},
+        {"REDIS0009\xff\1\0\0", 13, RDB_SUM_UNKNOWN, "truncated@13"},
+        {"REDIS0009\xff\0\0\0\0\0\0\0\0more", 22, RDB_SUM_OFF,
+         "checksum-disabled@10 trailing-bytes@18"},
+        {"", 0, RDB_SUM_UNKNOWN, "truncated@0"},
+        {"REDIS9999", 9, RDB_SUM_UNKNOWN, "unsupported@5"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rdb_check_opts opts = {.single_thread = true};
+        struct told told = {.text = ""};
+        struct rdb_check_result res = check(rd_slice(cases[i].bytes, cases[i].len), &opts, &told);
+        cr_expect_eq(res.sum, cases[i].sum, "%zu", i);
+        cr_expect_str_eq(told.text, cases[i].findings, "%s", told.text);
+    }
+}
+
+Test(check, counts_what_the_snapshot_holds)
+{
+    static const char hex[] = "\"REDIS0011\" fa 01\"a\" 01\"b\" f5 08\"#!lua...\" fe 00 "
+                              "fc 0100000000000000 00 01\"a\" 01\"v\" 01 01\"b\" 01 01\"v\" "
+                              "fe 01 02 01\"c\" 01 01\"v\" ff";
+    struct rd_buf file = {0};
+    struct told told = {.text = ""};
+    struct rdb_check_opts opts = {.quick = true};
+    unsigned line;
+    cr_assert(hex_parse(rd_slice_str(hex), &file, &line));
+    put_checksum(&file);
+    struct rdb_check_result res = check(rd_buf_slice(&file), &opts, &told);
+    cr_expect(res.has_header && res.version == 11 && res.dialect == RDB_REDIS);
+    cr_expect_eq(res.keys, 3);
+    cr_expect_eq(res.expires, 1);
+    cr_expect_eq(res.expired, 0);
+    cr_expect_eq(res.dbs, 2);
+    cr_expect_eq(res.aux, 1);
+    cr_expect_eq(res.functions, 1);
+    cr_expect_eq(res.keys_by_kind[RDB_KIND_STRING], 1);
+    cr_expect_eq(res.keys_by_kind[RDB_KIND_LIST], 1);
+    cr_expect_eq(res.keys_by_kind[RDB_KIND_SET], 1);
+    cr_expect_eq(res.end, file.len);
+    cr_expect_eq(res.stored, res.computed);
+    rd_buf_done(&file);
+}
+
+Test(check, a_quick_one_looks_at_framing_and_checksum_only)
+{
+    static const char file[] = "REDIS0009\2\1s\2\1a\1a\x0b\1i\2xx\xff\0\0\0\0\0\0\0\0";
+    struct rdb_check_opts opts = {.quick = true};
+    struct told told = {.text = ""};
+    struct rdb_check_result res = check(rd_slice(file, sizeof file - 1), &opts, &told);
+    cr_expect_not(res.damaged);
+    cr_expect_eq(res.errors, 0);
+    opts.quick = false;
+    res = check(rd_slice(file, sizeof file - 1), &opts, &told);
+    cr_expect(res.damaged);
+}
+
+/* What is not sound in the manifest is an error or a warning here. */
+static void check_fixture(void *ctx, const struct snapshot *s)
+{
+    struct rdb_check_opts one = {.single_thread = true}, two = {0};
+    static struct told a, b;
+    (void)ctx;
+    a = b = (struct told){.text = ""};
+    struct rdb_check_result res = check(s->bytes, &one, &a);
+    struct rdb_check_result other = check(s->bytes, &two, &b);
+    cr_expect_eq(res.damaged,
+                 strchr(s->expected, '@') != NULL && s->expected[0] != 'o' &&
+                     strncmp(s->expected, "checksum", 8) != 0,
+                 "%s", s->path);
+    if (res.damaged)
+        cr_expect_eq(
+            strncmp(s->expected, rd_err_word(res.err.code), strlen(rd_err_word(res.err.code))), 0,
+            "%s", s->path);
+    cr_expect_str_eq(a.text, b.text, "%s", s->path);
+    cr_expect_eq(res.errors, other.errors, "%s", s->path);
+}
+
+Test(check, says_of_each_fixture_what_the_reader_says_on_one_thread_or_two)
+{
+    cr_assert_gt(snapshots_each(1 << 20, check_fixture, NULL), 150);
+}
+
+Test(check, says_when_memory_is_short)
+{
+    static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
+    size_t n = 1;
+    for (;; n++) {
+        struct rdb_check_opts opts = {.single_thread = true};
+        struct rdb_check_result res;
+        struct rd_src *src;
+        struct rd_err err = {0};
+        cr_assert(rd_src_open_memory(&src, rd_slice(file, sizeof file - 1), NULL, NULL));
+        alloc_fault_begin(n);
+        bool ok = rdb_check(src, &opts, &res, &err);
+        struct alloc_fault_result fault = alloc_fault_end();
+        rd_src_close(src);
+        cr_assert_eq(fault.live, 0, "allocation %zu", n);
+        cr_assert_eq(ok, !fault.failed, "allocation %zu", n);
+        if (!fault.failed)
+            break;
+        cr_assert_eq(err.code, RD_ERR_MEMORY);
+    }
+    cr_assert_gt(n, 3);
+}
+
+static enum rd_src_status fail_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                    struct rd_err *err)
+{
+    (void)impl;
+    (void)buf;
+    (void)cap;
+    *ret_len = 0;
+    rd_err_sys(err, 5, "read");
+    return RD_SRC_FAIL;
+}
+
+Test(check, knows_nothing_when_the_source_fails)
+{
+    static const struct rd_src_ops ops = {.read = fail_read};
+    struct rdb_check_opts opts = {.single_thread = true};
+    struct rdb_check_result res;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    cr_assert(rd_src_new(&src, &ops, NULL, NULL, NULL));
+    cr_expect_not(rdb_check(src, &opts, &res, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_not(res.damaged);
+    rd_src_close(src);
+}
+
+Test(check, names_severities)
+{
+    cr_expect_str_eq(rdb_severity_name(RDB_SEVERITY_INFO), "info");
+    cr_expect_str_eq(rdb_severity_name(RDB_SEVERITY_WARNING), "warning");
+    cr_expect_str_eq(rdb_severity_name(RDB_SEVERITY_ERROR), "error");
+}

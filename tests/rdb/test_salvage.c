@@ -1,0 +1,682 @@
+/* What is left of damaged snapshots: every fixture is damaged in many places, salvaged, and
+ * compared key by key with what it was. The damage is pseudo-random and the same in every run.
+ */
+#include "rdb/salvage.h"
+#include "rdb/reader.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/crc64.h"
+#include "base/endian.h"
+#include "tests/rdb/snapshots.h"
+#include "tests/support/alloc_fault.h"
+
+enum { FILE_MAX = 200 * 1024, ROUNDS = 12, HEADER_LEN = 9 };
+
+enum damage { DAMAGE_FLIP, DAMAGE_RANDOM, DAMAGE_ZEROS, DAMAGE_CUT, DAMAGE_KINDS };
+
+static const char *const damage_names[] = {"one bit", "16 random bytes", "4 KiB of zeros", "cut"};
+
+struct key {
+    uint64_t db;
+    uint64_t name;  /* hash */
+    uint64_t value; /* hash of type and serialized value */
+    int64_t expire_ms;
+    uint64_t from, to; /* of the record */
+};
+
+struct keys {
+    struct key *at;
+    size_t n, cap;
+    bool sound; /* the whole snapshot was read */
+};
+
+static void keys_add(struct keys *keys, const struct key *key)
+{
+    if (keys->n == keys->cap) {
+        keys->cap = keys->cap == 0 ? 256 : 2 * keys->cap;
+        keys->at = realloc(keys->at, keys->cap * sizeof *keys->at);
+        cr_assert_not_null(keys->at);
+    }
+    keys->at[keys->n++] = *key;
+}
+
+/* The key whose RDB_KEY event is *ev; false where its value cannot be read. */
+static bool read_key(struct rdb_reader *r, const struct rd_src *src, const struct rdb_event *ev,
+                     struct key *ret)
+{
+    struct rd_buf value = {0};
+    struct rd_sink *sink;
+    uint8_t number = ev->key.type->number;
+    *ret = (struct key){.db = ev->key.db,
+                        .name = rd_crc64(ev->key.name.len, ev->key.name.ptr, ev->key.name.len),
+                        .expire_ms = ev->key.expire_ms,
+                        .from = ev->key.record};
+    cr_assert(rd_sink_open_buf(&sink, &value, NULL, NULL));
+    bool ok = rdb_reader_copy_value(r, sink) == RDB_EVENT;
+    cr_assert(rd_sink_close(sink, NULL));
+    ret->value = rd_crc64(number + 1u, value.ptr, value.len);
+    ret->to = rd_src_offset(src);
+    rd_buf_done(&value);
+    return ok;
+}
+
+/* All keys up to the end, or to where the structure breaks. */
+static struct keys keys_of(struct rd_slice file)
+{
+    struct keys keys = {0};
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    struct key key;
+    enum rdb_status st;
+    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
+    cr_assert(rdb_reader_new(&r, src, NULL, NULL));
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT) {
+        if (ev.kind != RDB_KEY)
+            continue;
+        if (!read_key(r, src, &ev, &key))
+            break;
+        keys_add(&keys, &key);
+    }
+    keys.sound = st == RDB_END;
+    rdb_reader_free(r);
+    rd_src_close(src);
+    return keys;
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+    return a->name == b->name && a->db == b->db && a->value == b->value &&
+           a->expire_ms == b->expire_ms;
+}
+
+static bool keys_have(const struct keys *keys, const struct key *key)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (same_key(&keys->at[i], key))
+            return true;
+    return false;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* A damaged copy; [from, to) of the original is not what it was. */
+struct damaged {
+    struct rd_slice bytes;
+    uint64_t from, to;
+};
+
+static struct damaged damage(struct rd_slice file, enum damage kind, uint64_t seed)
+{
+    uint64_t state = seed;
+    uint64_t at = HEADER_LEN + next_random(&state) % (file.len - HEADER_LEN);
+    uint64_t size = kind == DAMAGE_FLIP ? 1 : kind == DAMAGE_RANDOM ? 16 : 4096;
+    struct damaged d = {.from = at, .to = at + size < file.len ? at + size : file.len};
+    if (kind == DAMAGE_CUT)
+        d.to = file.len;
+    /* Exactly as long as the input is: a sanitizer sees what is read behind it. */
+    size_t len = kind == DAMAGE_CUT ? (size_t)at : file.len;
+    uint8_t *bytes = malloc(len);
+    cr_assert_not_null(bytes);
+    memcpy(bytes, file.ptr, len);
+    for (uint64_t i = d.from; i < d.to && kind != DAMAGE_CUT; i++) {
+        if (kind == DAMAGE_FLIP)
+            bytes[i] = (uint8_t)(bytes[i] ^ 1u << next_random(&state) % 8);
+        else
+            bytes[i] = kind == DAMAGE_RANDOM ? (uint8_t)next_random(&state) : 0;
+    }
+    d.bytes = rd_slice(bytes, len);
+    return d;
+}
+
+static void damage_done(struct damaged *d)
+{
+    union {
+        const uint8_t *lent;
+        uint8_t *own;
+    } bytes = {.lent = d->bytes.ptr};
+    free(bytes.own);
+}
+
+static bool salvage(struct rd_slice file, const struct rdb_salvage_opts *opts, struct rd_buf *out,
+                    struct rdb_salvage_result *res, struct rd_err *err)
+{
+    struct rd_src *src, *copy;
+    struct rd_sink *sink = NULL;
+    struct rdb_salvage_opts none = {0};
+    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
+    cr_assert(rd_src_open_memory(&copy, file, NULL, NULL));
+    if (out != NULL)
+        cr_assert(rd_sink_open_buf(&sink, out, NULL, NULL));
+    bool ok = rdb_salvage(src, copy, sink, opts != NULL ? opts : &none, res, err);
+    if (out != NULL)
+        cr_assert(rd_sink_close(sink, NULL));
+    rd_src_close(src);
+    rd_src_close(copy);
+    return ok;
+}
+
+static struct rdb_check_result check(struct rd_slice file)
+{
+    struct rdb_check_opts opts = {.single_thread = true};
+    struct rdb_check_result res;
+    struct rd_src *src;
+    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
+    cr_assert(rdb_check(src, &opts, &res, NULL));
+    rd_src_close(src);
+    return res;
+}
+
+/* -- the sweep -- */
+
+struct tally {
+    uint64_t untouched, kept;
+    uint64_t runs;
+    uint64_t shown;  /* runs in which damage shows in the structure */
+    uint64_t behind; /* of these: reported behind the first key that it made unreadable */
+};
+
+struct sweep {
+    enum damage kind;
+    bool partial;
+    struct tally all;
+};
+
+/* The first key of the original that is not where it was: its record was damaged so that it has
+ * another length, or cannot be read. SIZE_MAX: none. */
+static size_t first_unreadable(const struct keys *before, const struct keys *now)
+{
+    size_t j = 0;
+    for (size_t i = 0; i < before->n; i++) {
+        while (j < now->n && now->at[j].from < before->at[i].from)
+            j++;
+        if (j == now->n || now->at[j].from != before->at[i].from ||
+            now->at[j].to != before->at[i].to)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Where check or salvage say that the damage is; whichever is nearer to the beginning. */
+static uint64_t reported(const struct rdb_check_result *checked, uint64_t first_loss)
+{
+    uint64_t at = checked->damaged ? checked->err.offset : RD_NO_OFFSET;
+    return first_loss < at ? first_loss : at;
+}
+
+static void check_place(struct tally *t, const struct keys *before, const struct damaged *d,
+                        uint64_t first_loss)
+{
+    struct rdb_check_result checked = check(d->bytes);
+    struct keys now = keys_of(d->bytes);
+    size_t i = first_unreadable(before, &now);
+    uint64_t at = reported(&checked, first_loss);
+    free(now.at);
+    if (i == SIZE_MAX || at == RD_NO_OFFSET)
+        return;
+    t->shown++;
+    t->behind += at > before->at[i].to;
+}
+
+/* OUT can be loaded by a server: nothing in it is an error. */
+static void check_out(const struct rd_buf *out, const char *what)
+{
+    struct rdb_check_result res = check(rd_buf_slice(out));
+    cr_expect_not(res.damaged, "%s: corrupt at %llu: %s", what, (unsigned long long)res.err.offset,
+                  res.err.text);
+    cr_expect_eq(res.errors, 0, "%s: %llu errors", what, (unsigned long long)res.errors);
+    cr_expect(res.sum == RDB_SUM_OK || res.sum == RDB_SUM_NONE, "%s", what);
+}
+
+static void one_run(struct sweep *w, const struct keys *before, const struct damaged *d,
+                    const char *what)
+{
+    struct rd_buf out = {0};
+    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = {.partial = w->partial};
+    struct rd_err err = {0};
+    cr_assert(salvage(d->bytes, &opts, &out, &res, &err), "%s: %s", what, err.text);
+    check_out(&out, what);
+    struct keys after = keys_of(rd_buf_slice(&out));
+    cr_expect_eq(after.n, res.keys, "%s", what);
+    for (size_t i = 0; i < before->n; i++) {
+        if (before->at[i].from < d->to && before->at[i].to > d->from)
+            continue;
+        w->all.untouched++;
+        w->all.kept += keys_have(&after, &before->at[i]);
+    }
+    w->all.runs++;
+    check_place(&w->all, before, d, res.first_loss);
+    free(after.at);
+    rd_buf_done(&out);
+}
+
+static void damage_file(void *ctx, const struct snapshot *s)
+{
+    struct sweep *w = ctx;
+    struct keys before = keys_of(s->bytes);
+    cr_assert(before.sound || strstr(s->path, "path-hash") != NULL, "%s", s->path);
+    /* Larger files cost more, and have more places. */
+    unsigned rounds = s->bytes.len < 4096 ? ROUNDS : s->bytes.len < 32768 ? ROUNDS / 2 : 1;
+    for (unsigned i = 0; i < rounds && before.n > 0 && before.sound; i++) {
+        char what[SNAPSHOT_PATH_MAX + 64];
+        uint64_t seed = s->bytes.len * 1000003u + i * 7919u + (uint64_t)w->kind;
+        struct damaged d = damage(s->bytes, w->kind, seed);
+        snprintf(what, sizeof what, "%s, %s at %llu", s->path, damage_names[w->kind],
+                 (unsigned long long)d.from);
+        one_run(w, &before, &d, what);
+        damage_done(&d);
+    }
+    free(before.at);
+}
+
+static void sweep(enum damage kind)
+{
+    struct sweep w = {.kind = kind};
+    snapshots_each_sound(FILE_MAX, damage_file, &w);
+    cr_assert_gt(w.all.runs, 100);
+    cr_assert_gt(w.all.untouched, 1000);
+    cr_assert_geq(w.all.kept * 100, w.all.untouched * 99, "%s: %llu of %llu untouched keys kept",
+                  damage_names[kind], (unsigned long long)w.all.kept,
+                  (unsigned long long)w.all.untouched);
+    /* A damaged length can make a record that reads sound: the damage shows only where the records
+     * behind it end somewhere else. Zeros and cuts never do that. */
+    uint64_t limit = kind == DAMAGE_FLIP     ? w.all.shown / 16
+                     : kind == DAMAGE_RANDOM ? w.all.shown / 100
+                                             : 0;
+    cr_assert_gt(w.all.shown, 100);
+    cr_assert_leq(w.all.behind, limit, "%s: %llu of %llu reported late", damage_names[kind],
+                  (unsigned long long)w.all.behind, (unsigned long long)w.all.shown);
+}
+
+Test(salvage, keeps_the_keys_that_a_flipped_bit_did_not_touch)
+{
+    sweep(DAMAGE_FLIP);
+}
+
+Test(salvage, keeps_the_keys_that_16_random_bytes_did_not_touch)
+{
+    sweep(DAMAGE_RANDOM);
+}
+
+Test(salvage, keeps_the_keys_that_4_KiB_of_zeros_did_not_touch)
+{
+    sweep(DAMAGE_ZEROS);
+}
+
+Test(salvage, keeps_the_keys_in_front_of_a_cut)
+{
+    sweep(DAMAGE_CUT);
+}
+
+/* -- single cases -- */
+
+static void add(struct rd_buf *buf, const void *bytes, size_t len)
+{
+    cr_assert(rd_buf_add(buf, bytes, len));
+}
+
+static void add_text(struct rd_buf *buf, const char *text)
+{
+    size_t len = strlen(text);
+    cr_assert_lt(len, 64);
+    cr_assert(rd_buf_add_byte(buf, (uint8_t)len));
+    add(buf, text, len);
+}
+
+static void add_string_key(struct rd_buf *buf, const char *name)
+{
+    cr_assert(rd_buf_add_byte(buf, 0));
+    add_text(buf, name);
+    add_text(buf, "value");
+}
+
+static void add_string_keys(struct rd_buf *buf, const char *prefix, int n)
+{
+    char name[32];
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s:%d", prefix, i);
+        add_string_key(buf, name);
+    }
+}
+
+static void add_end(struct rd_buf *buf)
+{
+    add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
+}
+
+struct seen {
+    unsigned n;
+    struct rdb_loss last;
+    char key[64];
+};
+
+static void see(void *ctx, const struct rdb_loss *loss)
+{
+    struct seen *seen = ctx;
+    seen->n++;
+    seen->last = *loss;
+    if (loss->has_key)
+        snprintf(seen->key, sizeof seen->key, "%.*s", (int)loss->key.len,
+                 (const char *)loss->key.ptr);
+}
+
+/* A collection whose third element (0-based) is no string, between sound keys. */
+static void cut_collection(struct rd_buf *file, uint8_t type, unsigned strings)
+{
+    add(file, "REDIS0011\xfe\0\xfb\x14\0", 14);
+    add_string_keys(file, "front", 10);
+    cr_assert(rd_buf_add_byte(file, type));
+    add_text(file, "cut");
+    cr_assert(rd_buf_add_byte(file, 9));
+    for (unsigned i = 0; i < 9; i++) {
+        char text[32];
+        for (unsigned k = 0; k < strings; k++) {
+            snprintf(text, sizeof text, "%u of element %u", k, i);
+            if (i == 3 && k == 0)
+                add(file, "\xc9", 1);
+            add_text(file, text);
+        }
+        if (type == 5)
+            add(file, "\0\0\0\0\0\0\xf0\x3f", 8);
+    }
+    add_string_keys(file, "behind", 10);
+    add_end(file);
+}
+
+static uint64_t count_elements(struct rd_slice file, const char *name)
+{
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    uint64_t n = 0;
+    bool mine = false;
+    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
+    cr_assert(rdb_reader_new(&r, src, NULL, NULL));
+    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        if (ev.kind == RDB_KEY)
+            mine = rd_slice_is(ev.key.name, name);
+        if (ev.kind == RDB_VALUE_END && mine)
+            n = ev.value_end.count;
+    }
+    cr_assert_eq(rdb_reader_err(r)->code, RD_ERR_OK);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    return n;
+}
+
+Test(salvage, partial_keeps_the_first_elements_of_a_cut_collection)
+{
+    static const struct {
+        uint8_t type;
+        uint8_t strings;
+    } kinds[] = {{1, 1}, {2, 1}, {4, 2}, {5, 1}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct rd_buf file = {0}, out = {0};
+        struct seen seen = {0};
+        struct rdb_salvage_opts opts = {.partial = true, .loss = see, .ctx = &seen};
+        struct rdb_salvage_result res;
+        cut_collection(&file, kinds[i].type, kinds[i].strings);
+        cr_assert(salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+        cr_expect_eq(res.keys, 21);
+        cr_expect_eq(res.keys_partial, 1);
+        cr_expect_eq(seen.n, 1);
+        cr_expect_eq(seen.last.kind, RDB_LOSS_PARTIAL);
+        cr_expect_eq(seen.last.kept, 3);
+        cr_expect_str_eq(seen.key, "cut");
+        cr_expect_eq(count_elements(rd_buf_slice(&out), "cut"), 3, "type %u", kinds[i].type);
+        check_out(&out, "partial");
+        rd_buf_done(&file);
+        rd_buf_done(&out);
+    }
+}
+
+Test(salvage, without_partial_a_cut_collection_is_lost_and_named)
+{
+    struct rd_buf file = {0}, out = {0};
+    struct seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = see, .ctx = &seen};
+    struct rdb_salvage_result res;
+    cut_collection(&file, 1, 1);
+    cr_assert(salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, 20);
+    cr_expect_eq(res.ranges, 1);
+    cr_expect_eq(res.bytes_lost, seen.last.to - seen.last.from);
+    cr_expect_eq(seen.last.kind, RDB_LOSS_RANGE);
+    cr_expect_eq(seen.last.from, res.first_loss);
+    cr_expect_gt(seen.last.at, seen.last.from);
+    cr_expect_lt(seen.last.at, seen.last.to);
+    cr_expect_str_eq(seen.key, "cut");
+    cr_expect_not_null(seen.last.way_back);
+    cr_expect(res.found_end);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+Test(salvage, a_sound_file_loses_nothing)
+{
+    struct rd_buf file = {0}, out = {0};
+    struct rdb_salvage_result res;
+    add(&file, "REDIS0011\xfe\0", 11);
+    add_string_keys(&file, "key", 5);
+    add(&file, "\xfe\x4f\xff", 3); /* database 4095 */
+    add_string_keys(&file, "key", 5);
+    add(&file, "\xfe\x80\0\1\0\0", 6); /* database 65536 */
+    add_string_keys(&file, "key", 5);
+    add_end(&file);
+    cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect_eq(res.keys, 15);
+    cr_expect_eq(res.ranges, 0);
+    cr_expect_eq(res.first_loss, RD_NO_OFFSET);
+    cr_expect_not(res.guessed_version);
+    struct keys before = keys_of(rd_buf_slice(&file));
+    struct keys after = keys_of(rd_buf_slice(&out));
+    cr_assert_eq(before.n, after.n);
+    for (size_t i = 0; i < before.n; i++)
+        cr_expect(same_key(&before.at[i], &after.at[i]));
+    free(before.at);
+    free(after.at);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+Test(salvage, leaves_out_keys_that_servers_refuse)
+{
+    struct rd_buf file = {0}, out = {0};
+    struct seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = see, .ctx = &seen};
+    struct rdb_salvage_result res;
+    add(&file, "REDIS0011\xfe\0", 11);
+    add_string_keys(&file, "key", 5);
+    add_string_key(&file, "key:3");
+    add(&file, "\2\3set\2\1a\1a", 10);
+    add_end(&file);
+    cr_assert(salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, 5);
+    cr_expect_eq(res.keys_dropped, 2);
+    cr_expect_eq(seen.n, 2);
+    cr_expect_eq(seen.last.kind, RDB_LOSS_KEY);
+    cr_expect_str_eq(seen.key, "set");
+    cr_expect_str_eq(seen.last.why, "duplicate-member");
+    check_out(&out, "refused keys");
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+Test(salvage, takes_an_end_mark_with_records_behind_it_for_damage)
+{
+    struct rd_buf file = {0}, out = {0};
+    struct rdb_salvage_result res;
+    add(&file, "REDIS0011\xfe\0", 11);
+    add_string_keys(&file, "front", 8);
+    add(&file, "\xff", 1);
+    add_string_keys(&file, "behind", 16);
+    add_end(&file);
+    cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect_eq(res.keys, 24);
+    cr_expect_eq(res.bytes_lost, 1);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+Test(salvage, bytes_behind_the_end_are_not_a_loss)
+{
+    struct rd_buf file = {0}, out = {0};
+    struct rdb_salvage_result res;
+    add(&file, "REDIS0011\xfe\0", 11);
+    add_string_keys(&file, "key", 8);
+    add_end(&file);
+    add(&file, "something else", 14);
+    cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect_eq(res.keys, 8);
+    cr_expect_eq(res.ranges, 0);
+    cr_expect(res.found_end);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+Test(salvage, learns_the_version_from_the_server_when_the_header_is_damaged)
+{
+    static const struct {
+        const char *name, *release;
+        const char *magic;
+    } cases[] = {{"redis-ver", "3.2.1", "REDIS0007"},
+                 {"redis-ver", "4.0.14", "REDIS0008"},
+                 {"redis-ver", "5.0.7", "REDIS0009"},
+                 {"redis-ver", "6.2.6", "REDIS0009"},
+                 {"redis-ver", "7.0.15", "REDIS0010"},
+                 {"redis-ver", "7.2.5", "REDIS0011"},
+                 {"redis-ver", "7.4.0", "REDIS0012"},
+                 {"valkey-ver", "8.0.1", "REDIS0011"},
+                 {"valkey-ver", "9.0.0", "VALKEY080"},
+                 {"redis-ver", "strange", ""},
+                 {"other-ver", "7.0.0", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rd_buf file = {0}, out = {0};
+        struct rdb_salvage_result res;
+        add(&file, "\0\0\0\0\0\0\0\0\0\xfa", 10);
+        add_text(&file, cases[i].name);
+        add_text(&file, cases[i].release);
+        add(&file, "\xfe\0", 2);
+        add_string_keys(&file, "key", 10);
+        add_end(&file);
+        cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+        cr_expect(res.guessed_version);
+        cr_expect_eq(res.keys, 10);
+        cr_assert_gt(out.len, 9);
+        /* Where nothing tells the release, any version will do that has what was kept. */
+        if (cases[i].magic[0] != '\0')
+            cr_expect(rd_slice_is(rd_slice(out.ptr, 9), cases[i].magic), "%s", cases[i].release);
+        check_out(&out, cases[i].release);
+        rd_buf_done(&file);
+        rd_buf_done(&out);
+    }
+}
+
+Test(salvage, refuses_a_source_that_cannot_be_searched)
+{
+    struct rd_src *src;
+    struct rdb_salvage_opts opts = {0};
+    struct rdb_salvage_result res;
+    struct rd_err err = {0};
+    cr_assert(rd_src_open_push(&src, NULL, NULL));
+    cr_expect_not(rdb_salvage(src, NULL, NULL, &opts, &res, &err));
+    cr_expect_eq(err.code, RD_ERR_USAGE);
+    rd_src_close(src);
+}
+
+Test(salvage, makes_a_report_without_an_output)
+{
+    struct rd_buf file = {0};
+    struct seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = see, .ctx = &seen, .partial = true};
+    struct rdb_salvage_result res;
+    cut_collection(&file, 1, 1);
+    cr_assert(salvage(rd_buf_slice(&file), &opts, NULL, &res, NULL));
+    cr_expect_eq(res.keys, 20);
+    cr_expect_eq(seen.n, 1);
+    rd_buf_done(&file);
+}
+
+Test(salvage, says_when_memory_is_short)
+{
+    struct rd_buf file = {0};
+    size_t n = 1;
+    cut_collection(&file, 5, 1);
+    for (;; n++) {
+        struct rdb_salvage_opts opts = {.partial = true};
+        struct rdb_salvage_result res;
+        struct rd_src *src, *copy;
+        struct rd_sink *sink;
+        struct rd_err err = {0};
+        cr_assert(rd_src_open_memory(&src, rd_buf_slice(&file), NULL, NULL));
+        cr_assert(rd_src_open_memory(&copy, rd_buf_slice(&file), NULL, NULL));
+        cr_assert(rd_sink_open_null(&sink, NULL, NULL));
+        alloc_fault_begin(n);
+        bool ok = rdb_salvage(src, copy, sink, &opts, &res, &err);
+        struct alloc_fault_result fault = alloc_fault_end();
+        cr_assert_eq(fault.live, 0, "allocation %zu", n);
+        /* The header is looked at twice, and the kept part of a collection is proved: there, a
+         * failure in silence costs no whole key. */
+        cr_assert(!ok || !fault.failed || n <= 2 || res.keys_partial == 0, "allocation %zu", n);
+        cr_assert(!ok || res.keys >= 20);
+        cr_assert(ok || err.code == RD_ERR_MEMORY, "allocation %zu: %s", n, err.text);
+        rd_sink_abort(sink);
+        rd_src_close(src);
+        rd_src_close(copy);
+        if (!fault.failed)
+            break;
+    }
+    cr_assert_gt(n, 10);
+    rd_buf_done(&file);
+}
+
+/* 100000 keys, and a string of 8 MB, whose length is damaged. */
+static void large_file(struct rd_buf *file)
+{
+    static const uint8_t zeros[1 << 16];
+    uint8_t head[5] = {0x80};
+    add(file, "REDIS0011\xfe\0", 11);
+    add_string_keys(file, "front", 50000);
+    add(file, "\0\3big", 5);
+    rd_put_be32(head + 1, (128u << 16) + 1000);
+    add(file, head, sizeof head);
+    for (int i = 0; i < 128; i++)
+        add(file, zeros, sizeof zeros);
+    add_string_keys(file, "behind", 50000);
+    add_end(file);
+}
+
+Test(salvage, needs_memory_that_does_not_depend_on_the_input)
+{
+    struct rd_buf file = {0};
+    struct rdb_salvage_opts opts = {0};
+    struct rdb_salvage_result res;
+    struct rd_src *src, *copy;
+    struct rd_sink *sink;
+    large_file(&file);
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&file), NULL, NULL));
+    cr_assert(rd_src_open_memory(&copy, rd_buf_slice(&file), NULL, NULL));
+    cr_assert(rd_sink_open_null(&sink, NULL, NULL));
+    alloc_fault_begin(0);
+    bool ok = rdb_salvage(src, copy, sink, &opts, &res, NULL);
+    struct alloc_fault_result memory = alloc_fault_end();
+    cr_assert(ok);
+    cr_expect_gt(res.keys, 99900);
+    /* The window, the reader, and the hashes of 100000 keys. */
+    cr_expect_lt(memory.peak_bytes, 5u << 20, "%zu bytes", memory.peak_bytes);
+    rd_sink_abort(sink);
+    rd_src_close(src);
+    rd_src_close(copy);
+    rd_buf_done(&file);
+}
