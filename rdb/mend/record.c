@@ -192,12 +192,26 @@ enum mend_status mend_record(struct scan *s, struct record *ret)
     return MEND_BROKEN;
 }
 
+/* Bytes of the UTF-8 character that begins with `first`; 0: none does. */
+static size_t character_size(uint8_t first)
+{
+    if (first < 0x80)
+        return first >= 0x20 && first != 0x7f;
+    return first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+}
+
 bool mend_is_printable(const struct record *rec)
 {
     size_t n = rec->key_len < sizeof rec->key ? (size_t)rec->key_len : sizeof rec->key;
-    for (size_t i = 0; i < n; i++)
-        if (rec->key[i] < 0x20 || rec->key[i] == 0x7f)
+    for (size_t i = 0; i < n;) {
+        size_t size = character_size(rec->key[i]);
+        if (size == 0 || (size > n - i && n == rec->key_len))
             return false;
+        for (size_t k = 1; k < size && i + k < n; k++)
+            if ((rec->key[i + k] & 0xc0) != 0x80)
+                return false;
+        i += size;
+    }
     return true;
 }
 

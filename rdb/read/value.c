@@ -259,6 +259,8 @@ static int ttl_op(struct rdb_reader *r, bool absolute)
     }
     uint64_t base = absolute ? 0 : (uint64_t)r->min_expire - 1;
     r->field_expire = ttl == 0 ? RDB_NO_EXPIRE : (int64_t)(base + ttl);
+    if (ttl != 0 && r->field_expire < (absolute ? 0 : r->min_expire))
+        return rdb_read_corrupt(r, rdb_read_offset(r), "field expiry beyond the end of time");
     if (ttl != 0 && (r->field_expire < 0 || r->field_expire >= (int64_t)1 << 46))
         rdb_read_note(r, RDB_NOTE_FIELD_TTL_RANGE, rdb_read_offset(r), RD_NO_OFFSET, r->n_elems,
                       "field expiry that no server takes");

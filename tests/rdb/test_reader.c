@@ -158,9 +158,9 @@ static const char *way_name(const struct way *way)
     return name;
 }
 
-/* The events of a sound snapshot are the same to the last byte. Of a damaged one, a reader that sees
- * less at a time may give elements that another never gets to; both say that the same string is
- * wrong. */
+/* The events of a sound snapshot are the same to the last byte. Of a damaged one, a reader that
+ * sees less at a time may give elements that another never gets to; both say that the same string
+ * is wrong. */
 static bool same_verdict(const struct rd_err *a, const struct rd_err *b)
 {
     return a->code == b->code && a->offset == b->offset;
@@ -175,8 +175,7 @@ static void same_in_every_way(struct rd_slice file, const char *path, size_t fir
             struct event_text text = {0};
             struct rd_err err = read_all(file, &ways[i], &option_sets[o], &text);
             cr_expect(same_verdict(&err, &expected), "%s, %s, options %zu: %s@%llu", path,
-                      way_name(&ways[i]), o, rd_err_word(err.code),
-                      (unsigned long long)err.offset);
+                      way_name(&ways[i]), o, rd_err_word(err.code), (unsigned long long)err.offset);
             if (expected.code == RD_ERR_OK)
                 cr_expect(rd_slice_eq(rd_buf_slice(&text.text), rd_buf_slice(&whole.text)),
                           "%s, %s, options %zu", path, way_name(&ways[i]), o);
