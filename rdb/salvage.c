@@ -4,12 +4,10 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/mend/priv.h"
-#include "rdb/writer.h"
 
 #include <stdio.h>
 
 enum {
-    PARTIAL_MAX = 16 << 20,
     PROBED_MAX = 64,
     SEGMENTS = 2 * RING,
     VERSION_ALL = 12, /* has all types that releases up to 2025 write */
@@ -196,155 +194,6 @@ static void lost_key(struct salvage *v, const struct record *rec, const char *wh
     tell(v, &loss, rec);
 }
 
-/* -- partial collections -- */
-
-/* The writer knows the versions from 6 on; what it cannot take apart stays whole or goes. */
-static bool can_be_partial(const struct salvage *v, const struct rdb_type *type)
-{
-    return v->res->version >= 6 && type != NULL && type->kind != RDB_KIND_STRING &&
-           type->kind != RDB_KIND_MODULE && type->kind != RDB_KIND_ARRAY &&
-           type->id != RDB_TYPE_PATH_HASH &&
-           type->since <= 12 + (v->res->dialect == RDB_VALKEY) * 68;
-}
-
-/* Counts the elements that are whole before the record breaks. */
-static uint64_t count_whole(struct rdb_reader *r)
-{
-    struct rdb_event ev;
-    uint64_t n = 0;
-    uint64_t left = 0; /* strings of a stream entry */
-    bool stream = false;
-    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
-        if (ev.kind == RDB_GROUP || ev.kind == RDB_STREAM || ev.kind == RDB_VALUE_END)
-            break;
-        if (ev.kind == RDB_ENTRY) {
-            stream = true;
-            left = 2 * ev.entry.n_fields;
-            n += left == 0;
-        } else if (ev.kind == RDB_ELEM && !ev.elem.str.more) {
-            n += stream ? --left == 0 : ev.elem.role != RDB_ROLE_FIELD;
-        }
-    }
-    return n;
-}
-
-/* A collection is written with the elements that were read of it. */
-struct part {
-    struct rdb_writer *w;
-    struct rd_buf buf;
-    uint64_t kept;
-    struct rdb_stream_id last;
-};
-
-static bool put_event(struct salvage *v, struct part *p, struct rdb_event *ev)
-{
-    ev->raw = rd_slice(NULL, 0);
-    if (ev->kind == RDB_VALUE)
-        ev->value.count = ev->value.nodes = RDB_UNKNOWN;
-    if (ev->kind == RDB_ENTRY)
-        p->last = ev->entry.id;
-    return rdb_writer_put(p->w, ev, v->err);
-}
-
-/* Gives the writer the first `whole` elements, or as many as may be held. */
-static bool put_elements(struct salvage *v, struct rdb_reader *r, struct part *p, uint64_t whole)
-{
-    struct rdb_event ev;
-    uint64_t left = 0;
-    bool stream = false;
-    uint64_t used = 0;
-    while (p->kept < whole && used < PARTIAL_MAX && rdb_reader_next(r, &ev) == RDB_EVENT) {
-        if (!put_event(v, p, &ev))
-            return false;
-        if (ev.kind == RDB_ENTRY) {
-            stream = true;
-            left = 2 * ev.entry.n_fields;
-            p->kept += left == 0;
-        } else if (ev.kind == RDB_ELEM) {
-            used += ev.elem.str.is_int ? 8 : ev.elem.str.len + 8;
-            if (!ev.elem.str.more)
-                p->kept += stream ? --left == 0 : ev.elem.role != RDB_ROLE_FIELD;
-        }
-    }
-    return true;
-}
-
-static bool put_end(struct salvage *v, struct part *p, enum rdb_kind kind)
-{
-    struct rdb_event ev = {.kind = RDB_STREAM};
-    ev.stream.length = p->kept;
-    ev.stream.last_id = p->last;
-    ev.stream.entries_added = p->kept;
-    ev.stream.has_offsets = true;
-    if (kind == RDB_KIND_STREAM && !put_event(v, p, &ev))
-        return false;
-    ev = (struct rdb_event){.kind = RDB_VALUE_END};
-    return put_event(v, p, &ev);
-}
-
-/* Did reading end for a reason that is not in the file? */
-static bool is_our_failure(struct salvage *v, const struct rd_err *err)
-{
-    if (err->code != RD_ERR_IO && err->code != RD_ERR_MEMORY)
-        return false;
-    rd_err_adopt(v->err, err);
-    return true;
-}
-
-/* Elements that were read before a break may be damaged, too: two may be equal. */
-static bool is_sound(struct salvage *v, const struct part *p, bool *ret)
-{
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
-    struct rdb_reader *r = NULL;
-    struct rd_src *src;
-    struct rdb_event ev;
-    *ret = false;
-    struct rd_slice record = rd_slice(p->buf.ptr + RDB_MAGIC_LEN, p->buf.len - RDB_MAGIC_LEN);
-    if (!rd_src_open_memory(&src, record, NULL, v->err))
-        return false;
-    bool ok = rdb_reader_new_records(&r, src, v->res->dialect, v->res->version, &opts, v->err);
-    if (ok) {
-        while (rdb_reader_next(r, &ev) == RDB_EVENT) {
-            if (ev.kind == RDB_NOTE && rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR)
-                break;
-            *ret = ev.kind == RDB_VALUE_END;
-        }
-        ok = !is_our_failure(v, rdb_reader_err(r));
-    }
-    rdb_reader_free(r);
-    rd_src_close(src);
-    return ok;
-}
-
-static bool write_part(struct salvage *v, const struct record *rec, struct rdb_reader *r,
-                       uint64_t whole, uint64_t *ret_kept)
-{
-    struct part p = {0};
-    struct rd_sink *sink;
-    /* What the newest version that can be written has, later ones have too. */
-    int newest = v->res->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : 12;
-    struct rdb_writer_opts opts = {.dialect = v->res->dialect,
-                                   .version = v->res->version < newest ? v->res->version : newest};
-    if (!rd_sink_open_buf(&sink, &p.buf, NULL, v->err))
-        return false;
-    bool ok = rdb_writer_new(&p.w, sink, &opts, v->err) && put_elements(v, r, &p, whole) &&
-              put_end(v, &p, rec->type->kind);
-    rdb_writer_free(p.w);
-    ok = rd_sink_close(sink, v->err) && ok;
-    bool sound = true;
-    if (ok && p.kept > 0)
-        ok = is_sound(v, &p, &sound);
-    if (!sound)
-        p.kept = 0;
-    if (ok && p.kept > 0)
-        ok = (v->out_began || begin_output(v)) && select_db(v, rec->db) &&
-             (rd_sink_write(v->out, p.buf.ptr + RDB_MAGIC_LEN, p.buf.len - RDB_MAGIC_LEN) ||
-              sink_failed(v));
-    rd_buf_done(&p.buf);
-    *ret_kept = p.kept;
-    return ok;
-}
-
 /* Was a key of this name kept before? If not, it is now. */
 static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
 {
@@ -354,27 +203,22 @@ static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
     return st != RDB_KEYSET_FAIL;
 }
 
-/* Reads the record twice: how many of its elements are whole must be known before the last of them
- * is given to the writer. */
+/* Writes what could be read of a collection that breaks. */
 static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret_kept)
 {
-    struct rdb_reader_opts opts = {0};
-    struct rdb_reader *r = NULL;
-    uint64_t whole = 0;
-    bool ok = rd_src_seek(v->copy, rec->start, v->err) &&
-              rdb_reader_new_records(&r, v->copy, v->res->dialect, v->scan.version, &opts, v->err);
-    if (ok) {
-        whole = count_whole(r);
-        ok = !is_our_failure(v, rdb_reader_err(r)) && rd_src_seek(v->copy, rec->start, v->err);
-    }
+    struct mend_part part = {
+        .dialect = v->res->dialect, .version = v->scan.version, .out_version = v->res->version};
     bool known = false;
-    if (ok && whole > 0)
+    bool ok = mend_part_read(&part, v->copy, rec, v->err);
+    if (ok && part.kept > 0)
         ok = is_known(v, rec, &known);
-    if (ok && whole > 0 && !known) {
-        rdb_reader_restart(r, rec->db);
-        ok = write_part(v, rec, r, whole, ret_kept);
-    }
-    rdb_reader_free(r);
+    if (known)
+        part.kept = 0;
+    if (ok && part.kept > 0)
+        ok = (v->out_began || begin_output(v)) && select_db(v, rec->db) &&
+             (rd_sink_write(v->out, part.record.ptr, part.record.len) || sink_failed(v));
+    *ret_kept = part.kept;
+    rd_buf_done(&part.record);
     return ok;
 }
 
@@ -437,7 +281,7 @@ static bool lost_range(struct salvage *v, const struct record *rec, const char *
                             .db = rec->db};
     bool head = from == rec->start && rec->has_key;
     if (head && v->opts->partial && v->out != NULL && rec->refused == NULL &&
-        can_be_partial(v, rec->type)) {
+        mend_part_possible(v->res->version, rec->type)) {
         if (!keep_part(v, rec, &loss.kept))
             return false;
         if (loss.kept > 0) {

@@ -2,11 +2,13 @@
  *
  *     record.c   one record, with all that the deep check says of it
  *     resync.c   the search for the next place from which records can be read
+ *     part.c     what was read of a collection before it breaks
  *     ../salvage.c   the walk over the file, what is kept and what is written
  */
 #ifndef RDB_MEND_PRIV_H
 #define RDB_MEND_PRIV_H
 
+#include "base/buf.h"
 #include "rdb/keyset.h"
 #include "rdb/reader.h"
 #include "rdb/salvage.h"
@@ -94,6 +96,20 @@ static inline bool mend_names_printable(const struct habits *h)
 {
     return h->n_printable * 20 >= h->n * 19;
 }
+
+/* A collection with the elements that were read before its record breaks. */
+struct mend_part {
+    enum rdb_dialect dialect;
+    int version;          /* of the input */
+    int out_version;      /* of the record that is written */
+    struct rd_buf record; /* to be freed by the caller */
+    uint64_t kept;        /* elements; 0: nothing that servers would take */
+};
+
+/* Can a part of such a value be kept in a file of that version? */
+bool mend_part_possible(int version, const struct rdb_type *type);
+bool mend_part_read(struct mend_part *part, struct rd_src *src, const struct record *rec,
+                    struct rd_err *err);
 
 struct way_back {
     bool found;
