@@ -250,8 +250,7 @@ struct rdb_reader {
     struct rd_buf big;   /* input larger than the window, gathered */
     struct rd_buf text;  /* a decoded name */
     struct rd_buf text2; /* a second one in the same event */
-    char digits[RD_NUM_I64_MAX];
-    uint8_t *out; /* decoder's output: reach, piece, room for a token, slack */
+    uint8_t *out;        /* decoder's output: reach, piece, room for a token, slack */
     size_t out_cap;
     size_t piece; /* the longest piece; at most PIECE_MAX */
 };
@@ -441,14 +440,9 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret);
 /* Prepares for about n members (RDB_UNKNOWN: grows). */
 bool rdb_unique_begin(struct unique *u, uint64_t n);
 
-/* Adds a member; false when it was there. */
-bool rdb_unique_add_slow(struct unique *u, uint64_t hash);
-
-static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
+/* Adds a hash that is not 0, where there is room for it; false when it was there. */
+static inline bool rdb_unique_insert(struct unique *u, uint64_t hash)
 {
-    hash += hash == 0;
-    if (RD_UNLIKELY(u->used >= u->limit))
-        return rdb_unique_add_slow(u, hash);
     size_t i = hash & u->mask;
     while (u->slots[i] != 0) {
         if (u->slots[i] == hash)
@@ -458,6 +452,16 @@ static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
     u->slots[i] = hash;
     u->used++;
     return true;
+}
+
+/* Adds a member; false when it was there. */
+bool rdb_unique_add_slow(struct unique *u, uint64_t hash);
+
+static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
+{
+    hash += hash == 0;
+    return RD_LIKELY(u->used < u->limit) ? rdb_unique_insert(u, hash)
+                                         : rdb_unique_add_slow(u, hash);
 }
 void rdb_unique_done(struct unique *u);
 uint64_t rdb_hash_bytes(const uint8_t *p, size_t len);

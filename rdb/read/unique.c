@@ -35,19 +35,6 @@ bool rdb_unique_begin(struct unique *u, uint64_t n)
     return resize(u, cap);
 }
 
-static bool insert(struct unique *u, uint64_t hash)
-{
-    size_t i = hash & u->mask;
-    while (u->slots[i] != 0) {
-        if (u->slots[i] == hash)
-            return false;
-        i = (i + 1) & u->mask;
-    }
-    u->slots[i] = hash;
-    u->used++;
-    return true;
-}
-
 static bool grow(struct unique *u)
 {
     size_t old_cap = u->mask + 1;
@@ -60,7 +47,7 @@ static bool grow(struct unique *u)
         u->used = 0;
         for (size_t i = 0; i < old_cap; i++)
             if (old[i] != 0)
-                insert(u, old[i]);
+                rdb_unique_insert(u, old[i]);
     }
     rd_free(old);
     return ok;
@@ -70,7 +57,7 @@ bool rdb_unique_add_slow(struct unique *u, uint64_t hash)
 {
     if (!u->full)
         u->full = u->mask + 1 >= SLOTS_MAX || !grow(u);
-    return u->full || insert(u, hash);
+    return u->full || rdb_unique_insert(u, hash);
 }
 
 void rdb_unique_done(struct unique *u)
