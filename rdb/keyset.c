@@ -3,12 +3,7 @@
 #include "base/mem.h"
 #include "rdb/read/priv.h"
 
-enum { SLOTS_FIRST = 1 << 12, BATCH = 1024 };
-
-struct spooled {
-    uint64_t hash;
-    uint64_t offset;
-};
+enum { SLOTS_FIRST = 1 << 12 };
 
 uint64_t rdb_keyset_hash(uint64_t db, struct rd_slice key)
 {
@@ -54,41 +49,13 @@ static bool contains(const struct rdb_keyset *set, uint64_t hash)
     return false;
 }
 
-static enum rdb_keyset_status later(struct rdb_keyset *set, uint64_t hash, uint64_t offset,
-                                    struct rd_err *err)
+enum rdb_keyset_status rdb_keyset_add(struct rdb_keyset *set, uint64_t hash, struct rd_err *err)
 {
-    if (contains(set, hash))
-        return RDB_KEYSET_KNOWN;
-    if (set->spool == NULL) {
-        set->lost++;
-        return RDB_KEYSET_LATER;
+    if (set->used >= RDB_KEYSET_MAX) {
+        bool known = contains(set, hash);
+        set->lost += !known;
+        return known ? RDB_KEYSET_KNOWN : RDB_KEYSET_LOST;
     }
-    struct spooled item = {hash, offset};
-    if (!set->spool->append(set->spool->ctx, &item, sizeof item, err))
-        return RDB_KEYSET_FAIL;
-    set->spooled++;
-    return RDB_KEYSET_LATER;
-}
-
-uint64_t rdb_keyset_prefetch(const struct rdb_keyset *set, uint64_t db, struct rd_slice key)
-{
-    uint64_t hash = rdb_keyset_hash(db, key);
-    if (set->slots != NULL)
-        __builtin_prefetch(&set->slots[(hash >> 20) & set->mask], 1);
-    return hash;
-}
-
-enum rdb_keyset_status rdb_keyset_add(struct rdb_keyset *set, uint64_t db, struct rd_slice key,
-                                      uint64_t offset, struct rd_err *err)
-{
-    return rdb_keyset_add_hash(set, rdb_keyset_hash(db, key), offset, err);
-}
-
-enum rdb_keyset_status rdb_keyset_add_hash(struct rdb_keyset *set, uint64_t hash, uint64_t offset,
-                                           struct rd_err *err)
-{
-    if (set->used >= RDB_KEYSET_MAX)
-        return later(set, hash, offset, err);
     if (set->slots == NULL || set->used > set->mask / 2) {
         if (!grow(set)) {
             rd_err_nomem(err, RDB_KEYSET_MAX);
@@ -99,41 +66,6 @@ enum rdb_keyset_status rdb_keyset_add_hash(struct rdb_keyset *set, uint64_t hash
         return RDB_KEYSET_KNOWN;
     set->used++;
     return RDB_KEYSET_NEW;
-}
-
-/* One pass over the spool, looking at the hashes of one part only. */
-static bool pass(struct rdb_keyset *set, uint64_t part, uint64_t parts,
-                 void (*found)(void *ctx, uint64_t offset), void *ctx, struct rd_err *err)
-{
-    struct spooled batch[BATCH];
-    memset(set->slots, 0, (set->mask + 1) * sizeof *set->slots);
-    for (uint64_t at = 0; at < set->spooled; at += BATCH) {
-        size_t n = set->spooled - at < BATCH ? (size_t)(set->spooled - at) : BATCH;
-        if (!set->spool->read(set->spool->ctx, at * sizeof *batch, batch, n * sizeof *batch, err))
-            return false;
-        for (size_t i = 0; i < n; i++)
-            if (batch[i].hash % parts == part && !insert(set->slots, set->mask, batch[i].hash))
-                found(ctx, batch[i].offset);
-    }
-    return true;
-}
-
-bool rdb_keyset_finish(struct rdb_keyset *set, void (*found)(void *ctx, uint64_t offset), void *ctx,
-                       struct rd_err *err)
-{
-    /* Twice as many slots as hashes on the average; what a part may hold above that still fits. */
-    uint64_t parts = set->spooled / (RDB_KEYSET_MAX / 2) + 1;
-    for (uint64_t part = 0; part < parts && set->spooled > 0; part++)
-        if (!pass(set, part, parts, found, ctx, err))
-            return false;
-    return true;
-}
-
-void rdb_keyset_reset(struct rdb_keyset *set)
-{
-    if (set->slots != NULL)
-        memset(set->slots, 0, (set->mask + 1) * sizeof *set->slots);
-    set->used = 0;
 }
 
 void rdb_keyset_done(struct rdb_keyset *set)

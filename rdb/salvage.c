@@ -197,8 +197,7 @@ static void lost_key(struct salvage *v, const struct record *rec, const char *wh
 /* Was a key of this name kept before? If not, it is now. */
 static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
 {
-    struct rd_slice key = rd_slice((const uint8_t *)&rec->hash, sizeof rec->hash);
-    enum rdb_keyset_status st = rdb_keyset_add(&v->keys, 0, key, rec->start, v->err);
+    enum rdb_keyset_status st = rdb_keyset_add(&v->keys, rec->hash, v->err);
     *ret = st == RDB_KEYSET_KNOWN;
     return st != RDB_KEYSET_FAIL;
 }

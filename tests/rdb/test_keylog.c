@@ -1,0 +1,113 @@
+#include "rdb/keylog.h"
+
+#include <criterion/criterion.h>
+
+struct spool {
+    struct rd_buf bytes;
+    bool fails;
+};
+
+static bool append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
+{
+    struct spool *s = ctx;
+    if (s->fails)
+        return rd_err_sys(err, 28, "spool");
+    return rd_buf_add(&s->bytes, bytes, len) || rd_err_nomem(err, len);
+}
+
+static bool read_back(void *ctx, uint64_t offset, void *bytes, size_t len, struct rd_err *err)
+{
+    struct spool *s = ctx;
+    if (s->fails)
+        return rd_err_sys(err, 5, "spool");
+    cr_assert_leq(offset + len, s->bytes.len);
+    memcpy(bytes, s->bytes.ptr + offset, len);
+    return true;
+}
+
+static uint64_t hash_of(uint64_t n)
+{
+    return (n + 1) * 0xbf58476d1ce4e5b9u;
+}
+
+static bool add(struct rdb_keylog *log, uint64_t n, struct rd_err *err)
+{
+    bool suspect;
+    struct rdb_suspect s = {.hash = hash_of(n), .offset = n};
+    return rdb_keylog_add(log, s.hash, &suspect, err) &&
+           (!suspect || rdb_keylog_suspect(log, &s, err));
+}
+
+static void add_all(struct rdb_keylog *log, uint64_t to, uint64_t step)
+{
+    for (uint64_t n = 0; n < to; n += step)
+        cr_assert(add(log, n, NULL));
+}
+
+struct found {
+    uint64_t n;
+    uint64_t sum;
+};
+
+static void count(void *ctx, const struct rdb_suspect *suspect)
+{
+    struct found *found = ctx;
+    found->n++;
+    found->sum += suspect->offset;
+}
+
+Test(keylog, finds_what_came_twice_and_nothing_else)
+{
+    struct rdb_keylog log;
+    struct found found = {0};
+    cr_assert(rdb_keylog_init(&log, NULL, NULL));
+    add_all(&log, 200000, 1);
+    add_all(&log, 200000, 1000);
+    cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
+    cr_expect_eq(found.n, 200);
+    cr_expect_eq(found.sum, 200 * 199 / 2 * 1000);
+    rdb_keylog_done(&log);
+}
+
+Test(keylog, finds_it_also_where_the_log_is_spooled)
+{
+    struct spool spool = {0};
+    struct rdb_spool ops = {.append = append, .read = read_back, .ctx = &spool};
+    struct rdb_keylog log;
+    struct found found = {0};
+    cr_assert(rdb_keylog_init(&log, &ops, NULL));
+    add_all(&log, 1300000, 1);
+    add_all(&log, 1300000, 1000);
+    cr_assert_gt(log.spooled, 0);
+    cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
+    cr_expect_eq(found.n, 1300);
+    rd_buf_done(&spool.bytes);
+    rdb_keylog_done(&log);
+}
+
+Test(keylog, without_a_spool_tells_only_what_is_certain)
+{
+    struct rdb_keylog log;
+    struct found found = {0};
+    cr_assert(rdb_keylog_init(&log, NULL, NULL));
+    add_all(&log, 1300000, 1);
+    cr_assert_gt(log.lost, 0);
+    cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
+    cr_expect_eq(found.n, 0);
+    rdb_keylog_done(&log);
+}
+
+Test(keylog, says_when_the_spool_fails)
+{
+    struct spool spool = {.fails = true};
+    struct rdb_spool ops = {.append = append, .read = read_back, .ctx = &spool};
+    struct rdb_keylog log;
+    struct rd_err err = {0};
+    cr_assert(rdb_keylog_init(&log, &ops, NULL));
+    uint64_t n = 0;
+    while (n < 2000000 && add(&log, n, &err))
+        n++;
+    cr_expect_lt(n, 2000000);
+    cr_expect_eq(err.code, RD_ERR_IO);
+    rdb_keylog_done(&log);
+}
