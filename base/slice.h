@@ -35,6 +35,30 @@ static inline bool rd_slice_is(struct rd_slice a, const char *text)
     return rd_slice_eq(a, rd_slice_str(text));
 }
 
+/* memcpy() for runs that are short, of any length: loads that overlap, where compilers call a
+ * function or, knowing an upper bound, use an instruction that takes as long as forty others. */
+static inline void rd_copy_short(uint8_t *dst, const uint8_t *src, size_t len)
+{
+    if (len >= 32) {
+        for (size_t i = 0; i + 32 < len; i += 32)
+            memcpy(dst + i, src + i, 32);
+        memcpy(dst + len - 32, src + len - 32, 32);
+    } else if (len >= 16) {
+        memcpy(dst, src, 16);
+        memcpy(dst + len - 16, src + len - 16, 16);
+    } else if (len >= 8) {
+        memcpy(dst, src, 8);
+        memcpy(dst + len - 8, src + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(dst, src, 4);
+        memcpy(dst + len - 4, src + len - 4, 4);
+    } else if (len > 0) {
+        dst[0] = src[0];
+        dst[len / 2] = src[len / 2];
+        dst[len - 1] = src[len - 1];
+    }
+}
+
 /* Order of bytes, a prefix before what it is a prefix of. */
 static inline int rd_slice_cmp(struct rd_slice a, struct rd_slice b)
 {

@@ -29,7 +29,7 @@ struct check {
     struct promise db;
     struct promise slot;
     uint64_t db_now;
-    uint8_t key[RDB_FINDING_KEY_MAX];
+    struct rd_slice key; /* its name, while its event is looked at */
     uint64_t key_len;
     const struct rdb_type *type;
     uint64_t record;
@@ -79,8 +79,9 @@ static void tell(struct check *c, struct rdb_finding *f)
 {
     f->db = c->db_now;
     if (f->has_key) {
-        f->key_len = c->key_len;
-        f->key = rd_slice(c->key, c->key_len < sizeof c->key ? (size_t)c->key_len : sizeof c->key);
+        f->key_len = c->key.len;
+        f->key = rd_slice(c->key.ptr,
+                          c->key.len < RDB_FINDING_KEY_MAX ? c->key.len : RDB_FINDING_KEY_MAX);
         f->type = c->type;
         f->record = c->record;
     }
@@ -230,7 +231,7 @@ static bool wait_to_compare(struct check *c, const struct rdb_event *ev)
     key->db = ev->key.db;
     key->type = ev->key.type;
     key->name_len = name.len;
-    memcpy(key->name, c->key, name.len < sizeof key->name ? name.len : sizeof key->name);
+    rd_copy_short(key->name, name.ptr, name.len < sizeof key->name ? name.len : sizeof key->name);
     return c->n_waiting - c->n_compared < WAITING || compare_oldest(c);
 }
 
@@ -259,9 +260,8 @@ static void count_key(struct check *c, const struct rdb_event *ev)
 static bool key(struct check *c, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
+    c->key = name;
     c->key_len = name.len;
-    if (name.len > 0)
-        memcpy(c->key, name.ptr, name.len < sizeof c->key ? name.len : sizeof c->key);
     c->type = ev->key.type;
     c->record = ev->key.record;
     count_key(c, ev);

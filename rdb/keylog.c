@@ -6,7 +6,6 @@
 enum {
     FILTER_LINES = 1 << 16, /* of 64 bytes: 4 MiB, twelve bits a key at 2.8 million keys */
     LINE_WORDS = 8,
-    PROBES = 5,
     LOG_MAX = 8 << 20, /* bytes of the log in memory */
     LOG_FIRST = 1 << 16,
     BATCH = 4096
@@ -31,18 +30,17 @@ uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_s
     return hash;
 }
 
-/* Sets the hash's bits in its line; true: all of them were set. */
+/* Sets the hash's bits in its line, one in each word, so that no word is waited for twice; true:
+ * all of them were set. */
 static bool filter_add(struct rdb_keylog *log, uint64_t hash)
 {
     uint64_t *line = line_of(log, hash);
     uint64_t bits = hash >> 16;
     uint64_t missing = 0;
-    for (int i = 0; i < PROBES; i++) {
-        uint64_t bit = (uint64_t)1 << (bits & 63);
-        uint64_t *word = &line[bits >> 6 & (LINE_WORDS - 1)];
-        missing |= bit & ~*word;
-        *word |= bit;
-        bits >>= 9;
+    for (int i = 0; i < LINE_WORDS; i++) {
+        uint64_t bit = (uint64_t)1 << (bits >> 6 * i & 63);
+        missing |= bit & ~line[i];
+        line[i] |= bit;
     }
     return missing == 0;
 }

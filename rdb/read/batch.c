@@ -109,7 +109,7 @@ static uint32_t owner_of(struct rdb_reader *r)
     o->db = r->db;
     o->name_len = r->name_len;
     o->shown_len = r->shown_len;
-    memcpy(o->shown, r->shown, r->shown_len);
+    rd_copy_short(o->shown, r->shown, r->shown_len);
     return (uint32_t)b->n_owners - 1;
 }
 
@@ -157,7 +157,7 @@ static void adopt_owner(struct rdb_reader *r, const struct owner *o)
     r->db = o->db;
     r->name_len = o->name_len;
     r->shown_len = o->shown_len;
-    memcpy(r->shown, o->shown, o->shown_len);
+    rd_copy_short(r->shown, o->shown, o->shown_len);
 }
 
 static int begin_walk(struct rdb_reader *v, const struct job *job)
@@ -183,7 +183,7 @@ static int begin_walk(struct rdb_reader *v, const struct job *job)
 static bool keep_note(struct worker *w, const struct job *job, const struct owner *owner)
 {
     struct noted noted = {.off = job->off, .ev = w->walker->note, .shown_len = owner->shown_len};
-    memcpy(noted.shown, owner->shown, owner->shown_len);
+    rd_copy_short(noted.shown, owner->shown, owner->shown_len);
     w->walker->note_set = false;
     return rd_buf_add(&w->notes, &noted, sizeof noted);
 }

@@ -175,8 +175,7 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     r->type = ev->key.type;
     r->name_len = ev->key.name.len;
     r->shown_len = r->name_len < KEY_SHOWN ? r->name_len : KEY_SHOWN;
-    if (r->shown_len > 0)
-        memcpy(r->shown, ev->key.name.ptr, r->shown_len);
+    rd_copy_short(r->shown, ev->key.name.ptr, r->shown_len);
     r->n_elems = 0;
     r->detail = r->opts.detail;
     r->step = r->batch != NULL ? rdb_value_quick : rdb_value_begin;
