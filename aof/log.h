@@ -1,0 +1,90 @@
+/* log.h - one file of commands: RESP arrays of bulk strings, and annotation lines between them.
+ *
+ *     *2 CRLF $6 CRLF SELECT CRLF $1 CRLF 0 CRLF
+ *     #TS:1700000000 CRLF
+ *     *3 CRLF $3 CRLF SET CRLF $1 CRLF k CRLF $1 CRLF v CRLF
+ *
+ * An annotation is a line that begins with '#' (Redis 7.0: aof-timestamp-enabled). Those that are
+ * not known pass through. Counts and lengths are read as servers read them: decimal, at least one
+ * argument (servers refuse *0 and *-1), a length of 0 to 512 MB.
+ *
+ * The framing is read out of the window of the source at the speed of memory; arguments are handed
+ * out where they lie. A command that does not fit the window comes as
+ * AOF_LOG_LONG and its bytes in pieces, so that memory does not depend on the input.
+ *
+ *     for (;;)
+ *         switch (aof_log_next(log, &e)) {
+ *         case AOF_LOG_ENTRY: …
+ *         case AOF_LOG_MORE:  come back when more was pushed
+ *         case AOF_LOG_END:   the file ends between two commands
+ *         case AOF_LOG_FAIL:  aof_log_err(log)
+ *         }
+ */
+#ifndef AOF_LOG_H
+#define AOF_LOG_H
+
+#include "aof/aof.h"
+#include "base/resp.h"
+
+enum aof_log_status { AOF_LOG_ENTRY, AOF_LOG_MORE, AOF_LOG_END, AOF_LOG_FAIL };
+
+enum aof_log_kind {
+    AOF_LOG_COMMAND,
+    AOF_LOG_ANNOTATION,
+    AOF_LOG_LONG,    /* a command that is not held in memory: its first arguments; PIECEs follow */
+    AOF_LOG_PIECE,   /* bytes of it as they stand in the file; the first begins with '*' */
+    AOF_LOG_LONG_END /* it was whole */
+};
+
+struct aof_log_entry {
+    enum aof_log_kind kind;
+    uint64_t offset; /* of its first byte; PIECE: of the piece */
+    uint64_t len;    /* bytes of the file; LONG: 0 */
+    uint64_t line;   /* number of the line it begins in, as an editor counts LFs; from 1; only with
+                        opts.lines, else 0 */
+    struct resp_command command; /* COMMAND: all arguments. With opts.names: argc, and argv[0] only.
+                                    LONG: argc as declared; argv[0], when it has at most 64 bytes,
+                                    else argv is NULL */
+    struct rd_slice bytes; /* ANNOTATION: the line without its end, '#' included; PIECE; COMMAND:
+                              all its bytes as they stand */
+};
+
+struct aof_log_opts {
+    bool names; /* arguments behind the first are not asked for (checking): faster */
+    bool lines; /* count lines */
+    bool whole; /* long commands are gathered in memory up to max_memory, not given in pieces */
+    size_t max_args;   /* 0: RESP_MAX_ARGS … */
+    size_t max_bulk;   /* 0: RESP_MAX_BULK */
+    size_t max_memory; /* 0: RESP_MAX_MEMORY */
+    size_t max_line;   /* of an annotation, 0: 1 MiB */
+};
+
+struct aof_log;
+
+/* Begins where the source stands. The source is borrowed. */
+RD_API bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_opts *opts,
+                        struct rd_err *err);
+RD_API void aof_log_free(struct aof_log *log);
+
+/* Borrowed bytes live until the next call. MORE consumes nothing (push sources).
+ *
+ * Errors are RD_ERR_CORRUPT or RD_ERR_TRUNCATED at the first wrong byte (TRUNCATED: the offset of
+ * the end), RD_ERR_LIMIT, RD_ERR_MEMORY or the source's. A file that ends in an annotation line
+ * without its end is TRUNCATED. The text says what was expected and what stood there. */
+RD_API enum aof_log_status aof_log_next(struct aof_log *log, struct aof_log_entry *ret);
+
+RD_API const struct rd_err *aof_log_err(const struct aof_log *log);
+
+/* Behind the last whole entry: where the file may be cut. And the line there (0 without
+ * opts.lines). */
+RD_API uint64_t aof_log_whole(const struct aof_log *log);
+RD_API uint64_t aof_log_line(const struct aof_log *log);
+
+/* After a failure, or anywhere: goes on at the present place of the source (which the caller may
+ * have moved), in line `line`. */
+RD_API void aof_log_restart(struct aof_log *log, uint64_t line);
+
+/* "#TS:1700000000": seconds. False: not such an annotation. */
+RD_API bool aof_annotation_time(struct rd_slice line, int64_t *ret_s);
+
+#endif

@@ -1,0 +1,110 @@
+/* manifest.h - the list of files that are the log.
+ *
+ *     file appendonly.aof.1.base.rdb seq 1 type b
+ *     file appendonly.aof.1.incr.aof seq 1 type i
+ *     # a comment
+ *     file "a name with \x20 blanks" seq 2 type i startoffset 1200 endoffset 3400
+ *
+ * A line is pairs of a key and a value, quoted as in redis.conf where need be: file, seq and type
+ * are required, in any order and case; startoffset and endoffset (Redis 8, on incremental files)
+ * are offsets of the replication stream; other pairs are kept as they are. Lines end with LF or CR
+ * LF and have at most 1024 bytes. (aof.c of Redis 7.0: aofLoadManifestFromFile.)
+ *
+ *     struct aof_manifest m;
+ *     aof_manifest_init(&m);
+ *     if (!aof_manifest_read(&m, src, NULL, NULL, &err))
+ *         ...
+ *     m.files[0] … m.files[m.n_files - 1]
+ *     aof_manifest_done(&m);
+ */
+#ifndef AOF_MANIFEST_H
+#define AOF_MANIFEST_H
+
+#include "aof/aof.h"
+#include "base/sink.h"
+#include "base/src.h"
+
+enum { AOF_MANIFEST_LINE_MAX = 1024, AOF_NAME_MAX = 255, AOF_FILES_MAX = 100000 };
+
+struct aof_file {
+    char *name; /* no '/' in it; ends with a NUL, has none inside */
+    uint64_t seq;
+    enum aof_type type;
+    int64_t start_offset, end_offset; /* of the replication stream; -1: not told */
+    char *extra;                      /* other pairs, as they are written, or NULL */
+    uint64_t offset;                  /* of its line */
+    unsigned line;                    /* 1 is the first; 0: not from a file */
+};
+
+struct aof_manifest {
+    struct aof_file *files; /* in the order of the file: base, history, incremental ones */
+    size_t n_files;
+    size_t cap;
+};
+
+void aof_manifest_init(struct aof_manifest *m);
+void aof_manifest_done(struct aof_manifest *m);
+
+/* What can be wrong. The words are stable. Servers refuse all of them, except those marked. */
+#define AOF_MANIFEST_PROBLEMS(X)                                                                   \
+    X(EMPTY, "manifest-empty")           /* no file is named */                                    \
+    X(LINE_LONG, "manifest-line-long")   /* more than 1024 bytes */                                \
+    X(LINE_BLANK, "manifest-line-blank") /* an empty line, or one that begins with a blank */      \
+    X(LINE_CUT, "manifest-line-cut")     /* no line end at the end of the file; servers take it */ \
+    X(LINE_PAIRS, "manifest-line-pairs") /* an odd number of words, or quotes without an end */    \
+    X(LINE_NUL, "manifest-line-nul")                                                               \
+    X(NO_NAME, "manifest-no-name")                                                                 \
+    X(BAD_NAME, "manifest-bad-name") /* a path, or empty */                                        \
+    X(BAD_SEQ, "manifest-bad-seq")   /* missing, not a number, or 0 */                             \
+    X(BAD_TYPE, "manifest-bad-type") /* missing, or not b, h or i */                               \
+    X(BAD_OFFSET, "manifest-bad-offset")                                                           \
+    X(TWO_BASES, "manifest-two-bases")                                                             \
+    X(SEQ_ORDER, "manifest-seq-order")     /* incremental files not in rising order */             \
+    X(SAME_NAME, "manifest-same-name")     /* one file twice; servers take it */                   \
+    X(SEQ_MISSING, "manifest-seq-missing") /* a number was left out between two; servers take it   \
+                                            */
+
+enum aof_manifest_problem {
+#define X(name, word) AOF_MANIFEST_##name,
+    AOF_MANIFEST_PROBLEMS(X)
+#undef X
+        AOF_MANIFEST_PROBLEM_COUNT
+};
+
+/* Told for each problem, in order of the file; offset is that of the first wrong byte. */
+typedef void (*aof_manifest_problem_fn)(void *ctx, enum aof_manifest_problem problem,
+                                        uint64_t offset, unsigned line, const char *text);
+
+/* Reads the whole of src, at most AOF_FILES_MAX files (RD_ERR_LIMIT). Without `problem` the first
+ * thing that servers refuse is RD_ERR_CORRUPT at its offset, and *m stays empty. With it problems
+ * are told, lines that cannot be used are left out, and what remains is in *m (which must be
+ * initialized and empty). False also for I/O and memory. */
+RD_API bool aof_manifest_read(struct aof_manifest *m, struct rd_src *src,
+                              aof_manifest_problem_fn problem, void *ctx, struct rd_err *err);
+
+RD_API const char *aof_manifest_problem_word(enum aof_manifest_problem problem);
+/* Do servers refuse to start because of it? */
+RD_API bool aof_manifest_problem_fatal(enum aof_manifest_problem problem);
+
+/* Writes what the server writes: base, history, incremental files, names quoted where need be.
+ * Comments are not kept. */
+RD_API bool aof_manifest_write(const struct aof_manifest *m, struct rd_sink *sink);
+
+/* Adds a copy. NULL: memory is short. */
+RD_API struct aof_file *aof_manifest_add(struct aof_manifest *m, const struct aof_file *file);
+RD_API void aof_manifest_remove(struct aof_manifest *m, size_t index);
+
+/* NULL: there is none. */
+RD_API const struct aof_file *aof_manifest_base(const struct aof_manifest *m);
+RD_API const struct aof_file *aof_manifest_last_incr(const struct aof_manifest *m);
+
+/* "appendonly.aof", 3, AOF_BASE, true: "appendonly.aof.3.base.rdb". */
+RD_API bool aof_file_name(char *dst, size_t size, const char *prefix, uint64_t seq,
+                          enum aof_type type, bool snapshot);
+
+/* The other way: does `name` belong to `prefix`? *ret_snapshot: it ends with .rdb. Names of history
+ * files are those they had before. */
+RD_API bool aof_file_name_parse(const char *name, const char *prefix, uint64_t *ret_seq,
+                                enum aof_type *ret_type, bool *ret_snapshot);
+
+#endif

@@ -1,0 +1,90 @@
+/* reader.h - a whole log as one stream of commands, over the base and all incremental files.
+ *
+ *     struct aof_reader_opts opts = {.open = open_in_folder, .ctx = folder};
+ *     if (!aof_reader_new(&r, &manifest, &opts, &err))
+ *         ...
+ *     for (;;)
+ *         switch (aof_reader_next(r, &ev)) {
+ *         case AOF_EVENT: switch (ev.kind) …
+ *         case AOF_MORE:  (push sources only)
+ *         case AOF_END:   all files were read
+ *         case AOF_FAIL:  aof_reader_err(r): origin is the name of the file, offset is in that file
+ *         }
+ *
+ * The reader knows what the commands before an event said: the database selected, the last time
+ * annotation, and whether a transaction is open. It does not run commands; engine/ does.
+ */
+#ifndef AOF_READER_H
+#define AOF_READER_H
+
+#include "aof/log.h"
+#include "aof/manifest.h"
+#include "rdb/reader.h"
+
+enum aof_status { AOF_EVENT, AOF_MORE, AOF_END, AOF_FAIL };
+
+enum aof_event_kind {
+    AOF_FILE_BEGIN, /* another file; ev.content says what it holds */
+    AOF_RDB,     /* a snapshot begins here: read it with ev.snapshot up to RDB_END before the next
+                    call, or leave it to the reader, which then passes over it (checking framing
+                    and checksum) */
+    AOF_COMMAND, /* ev.entry.command */
+    AOF_ANNOTATION, /* ev.entry.bytes */
+    AOF_LONG,       /* see aof/log.h; only without opts.log.whole */
+    AOF_PIECE,
+    AOF_LONG_END,
+    AOF_FILE_END
+};
+
+struct aof_event {
+    enum aof_event_kind kind;
+    const struct aof_file *file; /* NULL for a log that is one file */
+    const char *name;            /* of the file */
+    size_t index;                /* of the file among those read, from 0 */
+    enum aof_content content;    /* FILE_BEGIN */
+    uint64_t offset;             /* in the file */
+    uint64_t whole;              /* FILE_END: size */
+    struct aof_log_entry entry;
+    struct rdb_reader *snapshot;
+    uint64_t db;     /* selected when the command runs; SELECT itself: the one it selects */
+    int64_t time_s;  /* of the last #TS: annotation before it, in any file; or AOF_NO_TIME */
+    bool in_multi;   /* between MULTI and EXEC, both included */
+    uint64_t multi;  /* then: offset of the MULTI */
+    uint64_t number; /* of the command in the whole log, from 1 */
+};
+
+struct aof_reader_opts {
+    /* Opens a file of the log. The reader closes the source. */
+    bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
+    void *ctx;
+    struct aof_log_opts log;
+    struct rdb_reader_opts rdb; /* for the snapshot */
+    bool history;               /* read history files, too (before the incremental ones) */
+};
+
+struct aof_reader;
+
+/* The manifest is borrowed. */
+RD_API bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest,
+                           const struct aof_reader_opts *opts, struct rd_err *err);
+
+/* A log that is one file (before 7.0, or a file of a folder by itself). The source is borrowed;
+ * opts->open is not used. */
+RD_API bool aof_reader_new_file(struct aof_reader **ret, struct rd_src *src,
+                                const struct aof_reader_opts *opts, struct rd_err *err);
+
+RD_API enum aof_status aof_reader_next(struct aof_reader *r, struct aof_event *ret);
+
+/* Semantic damage, besides what aof/log.h and rdb/reader.h say: MULTI in a transaction and EXEC
+ * outside of one (RD_ERR_CORRUPT at the command), a file that ends inside of a transaction
+ * (RD_ERR_TRUNCATED at its end). DISCARD closes a transaction, too. */
+RD_API const struct rd_err *aof_reader_err(const struct aof_reader *r);
+
+/* In the present file: the end of the last whole command that is not inside of an open transaction,
+ * so that a torn file may be cut there. */
+RD_API uint64_t aof_reader_safe(const struct aof_reader *r);
+
+/* NULL is allowed. */
+RD_API void aof_reader_free(struct aof_reader *r);
+
+#endif
