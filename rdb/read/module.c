@@ -21,8 +21,10 @@ static int end_aux(struct rdb_reader *r, struct rdb_event *ev, const struct cur 
     return RDB_EVENT;
 }
 
-static bool parse(struct cur *c, struct rdb_event *ev)
+static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
+    (void)r;
+    (void)arg;
     const uint8_t *p;
     uint64_t opcode;
     if (!cur_len(c, &opcode))
@@ -78,17 +80,10 @@ int rdb_module_run(struct rdb_reader *r, struct rdb_event *ev)
 {
     if (r->pieces.active || r->tail_due)
         return string_item(r, 0, ev);
-    struct rd_slice s;
-    int st = rdb_read_need(r, 1, &s);
-    if (st != RDB_EVENT)
+    struct cur c;
+    int st = rdb_read_parse(r, parse_item, 0, ev, &c);
+    if (st != STEP_ON)
         return st;
-    struct cur c = cur_of(s);
-    while (!parse(&c, ev)) {
-        st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
     size_t size = (size_t)(c.p - c.base);
     if (ev->item.opcode == RDB_MODULE_STRING)
         return string_item(r, size, ev);

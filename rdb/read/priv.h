@@ -225,7 +225,9 @@ struct rdb_reader {
     int64_t min_expire;
     int64_t field_expire;
     uint64_t container;
-    uint64_t index;
+    uint64_t index; /* array: of the item, and how it is stored */
+    uint64_t tag;
+    uint64_t ttl;            /* of a field, as it is stored */
     bool item_open;          /* an array item's index and tag were passed, its string was not */
     uint64_t pass_left;      /* bytes of a string still to be passed over */
     const uint8_t *seen_cur; /* where the window stood when the last call ended */
@@ -333,6 +335,25 @@ bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_
 
 /* What a step does when a parse failed: brings more input (STEP_ON: parse again), or fails. */
 int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s);
+
+/* Fills *ev, or a part of the reader, out of what *c shows; `arg` is the caller's. It is called
+ * again from the start when more input is there. */
+typedef bool (*parse_fn)(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev);
+
+/* Parses until `parse` has all it wants. STEP_ON: *ret stands behind it; nothing is consumed. */
+static inline int rdb_read_parse(struct rdb_reader *r, parse_fn parse, uint8_t arg,
+                                 struct rdb_event *ev, struct cur *ret)
+{
+    struct rd_slice s = rd_slice(r->src->cur, r->big.len > 0 ? 0 : rd_src_avail(r->src));
+    *ret = cur_of(s);
+    while (!parse(r, ret, arg, ev)) {
+        int st = rdb_read_retry(r, ret, &s);
+        if (st != STEP_ON)
+            return st;
+        *ret = cur_of(s);
+    }
+    return STEP_ON;
+}
 
 /* -- strings (string.c) -- */
 

@@ -6,6 +6,8 @@
  */
 #include "rdb/read/priv.h"
 
+enum { KEY_META_CLASSES = 7 };
+
 static int trailer_step(struct rdb_reader *r, struct rdb_event *ev);
 
 static void begin_event(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_event *ev)
@@ -184,32 +186,22 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
 
 /* -- opcodes -- */
 
-static bool parse_numbers(struct cur *c, uint64_t *ret, int n)
+/* How many numbers follow an opcode. */
+enum { DB_NUMBERS = 1, DB_SIZE_NUMBERS = 2, SLOT_NUMBERS = 3 };
+
+static bool parse_numbers(struct rdb_reader *r, struct cur *c, uint8_t n, struct rdb_event *ev)
 {
     const uint8_t *op;
+    uint64_t num[SLOT_NUMBERS];
+    (void)r;
     if (!cur_take(c, 1, &op))
         return false;
     for (int i = 0; i < n; i++)
-        if (!cur_len(c, &ret[i]))
+        if (!cur_len(c, &num[i]))
             return false;
-    return true;
-}
-
-static int numbers_step(struct rdb_reader *r, struct rd_slice s, enum rdb_event_kind kind, int n,
-                        struct rdb_event *ev)
-{
-    uint64_t num[3];
-    struct cur c = cur_of(s);
-    while (!parse_numbers(&c, num, n)) {
-        int st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
-    begin_event(r, kind, ev);
-    if (kind == RDB_DB) {
-        ev->db = r->db = num[0];
-    } else if (kind == RDB_DB_SIZE) {
+    if (n == DB_NUMBERS) {
+        ev->db = num[0];
+    } else if (n == DB_SIZE_NUMBERS) {
         ev->db_size.keys = num[0];
         ev->db_size.expires = num[1];
     } else {
@@ -217,21 +209,37 @@ static int numbers_step(struct rdb_reader *r, struct rd_slice s, enum rdb_event_
         ev->slot.keys = num[1];
         ev->slot.expires = num[2];
     }
+    return true;
+}
+
+static int numbers_step(struct rdb_reader *r, enum rdb_event_kind kind, uint8_t n,
+                        struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_numbers, n, ev, &c);
+    if (st != STEP_ON)
+        return st;
+    begin_event(r, kind, ev);
+    if (kind == RDB_DB)
+        r->db = ev->db;
     return took(r, &c, ev);
 }
 
-/* AUX: a name and a value. The name is kept in r->text for all pieces of the value. */
-static int aux_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+static bool parse_aux_name(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
-    struct cur c = cur_of(s);
-    struct rd_slice name;
     const uint8_t *op;
-    while (!cur_take(&c, 1, &op) || !cur_str(r, &c, &r->text2, &name)) {
-        int st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
+    (void)arg;
+    return cur_take(c, 1, &op) && cur_str(r, c, &r->text2, &ev->aux.name);
+}
+
+/* AUX: a name and a value. The name is kept in r->text for all pieces of the value. */
+static int aux_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_aux_name, 0, ev, &c);
+    if (st != STEP_ON)
+        return st;
+    struct rd_slice name = ev->aux.name;
     size_t prefix = (size_t)(c.p - c.base);
     if (prefix > r->piece)
         return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r), "auxiliary field name too long");
@@ -241,59 +249,58 @@ static int aux_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     return rdb_read_prefixed(r, RDB_AUX, prefix, ev);
 }
 
-/* The pre-release form of functions: name, engine, whether there is a description, [description],
- * code. All of it is one event, whose bytes are the strings as they are stored. */
-static int old_function_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+static bool parse_old_function(struct rdb_reader *r, struct cur *c, uint8_t arg,
+                               struct rdb_event *ev)
 {
-    struct cur c = cur_of(s);
     const uint8_t *op;
     struct rd_slice str;
     uint64_t described;
-    for (;;) {
-        if (cur_take(&c, 1, &op) && cur_str(r, &c, &r->text, &str) &&
-            cur_str(r, &c, &r->text, &str) && cur_len(&c, &described) &&
-            (described == 0 || cur_str(r, &c, &r->text, &str)) && cur_str(r, &c, &r->text, &str))
-            break;
-        int st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
-    begin_event(r, RDB_FUNCTION, ev);
+    (void)arg;
+    if (!cur_take(c, 1, &op) || !cur_str(r, c, &r->text, &str) || !cur_str(r, c, &r->text, &str) ||
+        !cur_len(c, &described) || (described != 0 && !cur_str(r, c, &r->text, &str)) ||
+        !cur_str(r, c, &r->text, &str))
+        return false;
     ev->function.pre_ga = true;
     ev->function.code = (struct rdb_string){
         .ptr = str.ptr, .len = str.len, .total = str.len, .first = true, .more = false};
+    return true;
+}
+
+/* The pre-release form of functions: name, engine, whether there is a description, [description],
+ * code. All of it is one event, whose bytes are the strings as they are stored. */
+static int old_function_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_old_function, 0, ev, &c);
+    if (st != STEP_ON)
+        return st;
+    begin_event(r, RDB_FUNCTION, ev);
     return took(r, &c, ev);
 }
 
-static bool parse_module_aux(struct cur *c, uint64_t *id, uint64_t *when)
+static bool parse_module_aux(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
     const uint8_t *op;
     uint64_t opcode;
-    if (!cur_take(c, 1, &op) || !cur_len(c, id))
+    (void)r;
+    (void)arg;
+    if (!cur_take(c, 1, &op) || !cur_len(c, &ev->module.id))
         return false;
     const uint8_t *at = c->p;
     if (!cur_len(c, &opcode))
         return false;
     if (opcode != RDB_MODULE_UINT)
         return refuse(c, at, "module aux field that does not begin with when it was written");
-    return cur_len(c, when);
+    return cur_len(c, &ev->module.when);
 }
 
-static int module_aux_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+static int module_aux_step(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct cur c = cur_of(s);
-    uint64_t id;
-    uint64_t when;
-    while (!parse_module_aux(&c, &id, &when)) {
-        int st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
+    struct cur c;
+    int st = rdb_read_parse(r, parse_module_aux, 0, ev, &c);
+    if (st != STEP_ON)
+        return st;
     begin_event(r, RDB_MODULE_AUX, ev);
-    ev->module.id = id;
-    ev->module.when = when;
     r->module_aux = true;
     r->n_elems = 0;
     r->tail_due = 0;
@@ -324,54 +331,63 @@ int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev)
     return took(r, &c, ev);
 }
 
-static int opcode_243(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
+static bool parse_slot_import(struct rdb_reader *r, struct cur *c, uint8_t arg,
+                              struct rdb_event *ev)
 {
-    struct cur c = cur_of(s);
     const uint8_t *op;
-    struct rd_slice job = {0};
-    uint64_t n;
-    bool valkey = r->dialect == RDB_VALKEY;
-    while (!cur_take(&c, 1, &op) || (valkey && !cur_str(r, &c, &r->text, &job)) ||
-           !cur_len(&c, &n)) {
-        int st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
-    if (!valkey) {
-        if (n > 7)
-            return rdb_read_corrupt(r, rdb_read_offset(r),
-                                    "more metadata classes than a key can have");
-        r->meta_left = n;
-        r->step = n > 0 ? rdb_key_meta_step : rdb_record_step;
-        begin_event(r, RDB_KEY_META_BEGIN, ev);
-        ev->key_meta.n_classes = n;
-        return took(r, &c, ev);
-    }
+    (void)arg;
+    return cur_take(c, 1, &op) && cur_str(r, c, &r->text, &ev->slot_import.job) &&
+           cur_len(c, &ev->slot_import.n_ranges);
+}
+
+static int slot_import_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_slot_import, 0, ev, &c);
+    if (st != STEP_ON)
+        return st;
     begin_event(r, RDB_SLOT_IMPORT, ev);
-    ev->slot_import.job = job;
-    ev->slot_import.n_ranges = r->ranges_left = n;
+    r->ranges_left = ev->slot_import.n_ranges;
     return took(r, &c, ev);
 }
 
-static int slot_range(struct rdb_reader *r, struct rdb_event *ev)
+static bool parse_key_meta(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
-    struct rd_slice s;
-    int st = rdb_read_need(r, 1, &s);
-    if (st != RDB_EVENT)
+    const uint8_t *op;
+    (void)r;
+    (void)arg;
+    if (!cur_take(c, 1, &op) || !cur_len(c, &ev->key_meta.n_classes))
+        return false;
+    return ev->key_meta.n_classes <= KEY_META_CLASSES ||
+           refuse(c, c->base, "more metadata classes than a key can have");
+}
+
+static int key_meta_begin(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_key_meta, 0, ev, &c);
+    if (st != STEP_ON)
         return st;
-    struct cur c = cur_of(s);
-    uint64_t first;
-    uint64_t last;
-    while (!cur_len(&c, &first) || !cur_len(&c, &last)) {
-        st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
+    begin_event(r, RDB_KEY_META_BEGIN, ev);
+    r->meta_left = ev->key_meta.n_classes;
+    r->step = r->meta_left > 0 ? rdb_key_meta_step : rdb_record_step;
+    return took(r, &c, ev);
+}
+
+static bool parse_slot_range(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
+{
+    (void)r;
+    (void)arg;
+    return cur_len(c, &ev->slot_range.first) && cur_len(c, &ev->slot_range.last);
+}
+
+static int slot_range_step(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_slot_range, 0, ev, &c);
+    if (st != STEP_ON)
+        return st;
     begin_event(r, RDB_SLOT_RANGE, ev);
-    ev->slot_range.first = first;
-    ev->slot_range.last = last;
     r->ranges_left--;
     return took(r, &c, ev);
 }
@@ -422,7 +438,7 @@ int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
     if (r->pieces.active)
         return rdb_read_piece(r, ev);
     if (r->ranges_left > 0)
-        return slot_range(r, ev);
+        return slot_range_step(r, ev);
     r->type = NULL;
     r->module_aux = false;
     r->record = rdb_read_offset(r);
@@ -438,21 +454,21 @@ int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev)
     }
     switch (op) {
     case RDB_OP_SELECTDB:
-        return numbers_step(r, s, RDB_DB, 1, ev);
+        return numbers_step(r, RDB_DB, DB_NUMBERS, ev);
     case RDB_OP_RESIZEDB:
-        return numbers_step(r, s, RDB_DB_SIZE, 2, ev);
+        return numbers_step(r, RDB_DB_SIZE, DB_SIZE_NUMBERS, ev);
     case RDB_OP_SLOT_INFO:
-        return numbers_step(r, s, RDB_SLOT, 3, ev);
+        return numbers_step(r, RDB_SLOT, SLOT_NUMBERS, ev);
     case RDB_OP_AUX:
-        return aux_step(r, s, ev);
+        return aux_step(r, ev);
     case RDB_OP_FUNCTION2:
         return rdb_read_prefixed(r, RDB_FUNCTION, 1, ev);
     case RDB_OP_FUNCTION_PRE_GA:
-        return old_function_step(r, s, ev);
+        return old_function_step(r, ev);
     case RDB_OP_MODULE_AUX:
-        return module_aux_step(r, s, ev);
+        return module_aux_step(r, ev);
     case RDB_OP_KEY_META:
-        return opcode_243(r, s, ev);
+        return r->dialect == RDB_VALKEY ? slot_import_step(r, ev) : key_meta_begin(r, ev);
     default:
         return eof_step(r, ev);
     }

@@ -4,22 +4,13 @@
 
 enum { GEN_OFFSETS = 2, GEN_ACTIVE = 3, NODE_KEY_LEN = 16 };
 
-/* Parses with `parse` until it has all it wants. STEP_ON: parsed; *c stands behind. */
-typedef bool (*parse_fn)(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev);
-
+/* Parses and consumes the step's numbers and names. */
 static int parse_all(struct rdb_reader *r, parse_fn parse, uint8_t gen, struct rdb_event *ev)
 {
-    struct rd_slice s;
-    int st = rdb_read_need(r, 1, &s);
-    if (st != RDB_EVENT)
+    struct cur c;
+    int st = rdb_read_parse(r, parse, gen, ev, &c);
+    if (st != STEP_ON)
         return st;
-    struct cur c = cur_of(s);
-    while (!parse(r, &c, gen, ev)) {
-        st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
     ev->offset = rdb_read_offset(r);
     ev->inner = RD_NO_OFFSET;
     ev->raw = rd_slice(NULL, 0);

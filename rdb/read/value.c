@@ -30,13 +30,15 @@ static bool parse_array_head(struct cur *c, uint64_t *count)
     return flag == 0 || cur_len(c, &insert);
 }
 
-static bool parse_prelude(enum prelude prelude, struct cur *c, struct rdb_event *ev)
+static bool parse_prelude(struct rdb_reader *r, struct cur *c, uint8_t prelude,
+                          struct rdb_event *ev)
 {
     uint64_t min;
+    (void)r;
     ev->value.count = ev->value.nodes = RDB_UNKNOWN;
     ev->value.min_expire_ms = RDB_NO_EXPIRE;
     ev->value.module_id = 0;
-    switch (prelude) {
+    switch ((enum prelude)prelude) {
     case PRELUDE_NONE:
         return true;
     case PRELUDE_COUNT:
@@ -68,14 +70,10 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     const struct shape *shape = rdb_shape(r->type->id);
     if (shape->body == NULL)
         return value_refused(r);
-    struct rd_slice s = rd_slice(r->src->cur, r->big.len > 0 ? 0 : rd_src_avail(r->src));
-    struct cur c = cur_of(s);
-    while (!parse_prelude((enum prelude)shape->prelude, &c, ev)) {
-        int st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
+    struct cur c;
+    int st = rdb_read_parse(r, parse_prelude, shape->prelude, ev, &c);
+    if (st != STEP_ON)
+        return st;
     ev->kind = RDB_VALUE;
     ev->offset = rdb_read_offset(r);
     ev->inner = RD_NO_OFFSET;
@@ -243,20 +241,20 @@ static int string_op(struct rdb_reader *r, uint8_t role, enum tail tail, struct 
     return st;
 }
 
-static int ttl_op(struct rdb_reader *r, bool absolute)
+static bool parse_ttl(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
-    struct rd_slice s;
-    int st = rdb_read_need(r, 1, &s);
-    if (st != RDB_EVENT)
+    (void)arg;
+    (void)ev;
+    return cur_len(c, &r->ttl);
+}
+
+static int ttl_op(struct rdb_reader *r, bool absolute, struct rdb_event *ev)
+{
+    struct cur c;
+    int st = rdb_read_parse(r, parse_ttl, 0, ev, &c);
+    if (st != STEP_ON)
         return st;
-    struct cur c = cur_of(s);
-    uint64_t ttl;
-    while (!cur_len(&c, &ttl)) {
-        st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
+    uint64_t ttl = r->ttl;
     uint64_t base = absolute ? 0 : (uint64_t)r->min_expire - 1;
     r->field_expire = ttl == 0 ? RDB_NO_EXPIRE : (int64_t)(base + ttl);
     if (ttl != 0 && r->field_expire < (absolute ? 0 : r->min_expire))
@@ -338,51 +336,53 @@ static int item_number(struct rdb_reader *r, const struct cur *c, bool is_int, c
     return rdb_read_gives(r) ? RDB_EVENT : STEP_ON;
 }
 
+/* How the value of an array's item is stored. */
+enum item_tag { TAG_STRING, TAG_INT, TAG_DOUBLE, TAG_SMALL };
+
+static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
+{
+    const uint8_t *num;
+    (void)arg;
+    (void)ev;
+    return cur_len(c, &r->index) && cur_len(c, &r->tag) &&
+           ((r->tag != TAG_INT && r->tag != TAG_DOUBLE) || cur_take(c, 8, &num));
+}
+
 /* Redis Array: index, tag, value. Not checked against a server. */
 static int item_op(struct rdb_reader *r, struct rdb_event *ev)
 {
-    enum { TAG_STRING, TAG_INT, TAG_DOUBLE, TAG_SMALL };
     if (r->item_open)
         return item_string(r, ev);
-    struct rd_slice s;
-    int st = rdb_read_need(r, 2, &s);
-    if (st != RDB_EVENT)
+    struct cur c;
+    int st = rdb_read_parse(r, parse_item, 0, ev, &c);
+    if (st != STEP_ON)
         return st;
-    struct cur c = cur_of(s);
-    uint64_t tag;
-    const uint8_t *num = NULL;
-    while (!cur_len(&c, &r->index) || !cur_len(&c, &tag) ||
-           ((tag == TAG_INT || tag == TAG_DOUBLE) && !cur_take(&c, 8, &num))) {
-        st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
+    uint64_t tag = r->tag;
     if (tag > TAG_SMALL)
         return rdb_read_corrupt(r, rdb_read_offset(r), "array item of an unknown kind");
     if (tag == TAG_INT || tag == TAG_DOUBLE)
-        return item_number(r, &c, tag == TAG_INT, num, ev);
+        return item_number(r, &c, tag == TAG_INT, c.p - 8, ev);
     rdb_read_consume(r, (size_t)(c.p - c.base));
     r->item_open = true;
     return item_string(r, ev);
 }
 
+static bool parse_path(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
+{
+    struct rd_slice path;
+    (void)arg;
+    (void)ev;
+    return cur_str(r, c, &r->text, &path) && cur_len(c, &r->loop_count);
+}
+
 /* Valkey path hash: a path, then its fields. The path comes as a field of its own with an empty
  * value count; see docs/format/rdb.md. Not checked against a server. */
-static int path_op(struct rdb_reader *r)
+static int path_op(struct rdb_reader *r, struct rdb_event *ev)
 {
-    struct rd_slice s;
-    int st = rdb_read_need(r, 1, &s);
-    if (st != RDB_EVENT)
+    struct cur c;
+    int st = rdb_read_parse(r, parse_path, 0, ev, &c);
+    if (st != STEP_ON)
         return st;
-    struct cur c = cur_of(s);
-    struct rd_slice path;
-    while (!cur_str(r, &c, &r->text, &path) || !cur_len(&c, &r->loop_count)) {
-        st = rdb_read_retry(r, &c, &s);
-        if (st != STEP_ON)
-            return st;
-        c = cur_of(s);
-    }
     if (r->loop_count == 0)
         return rdb_read_corrupt(r, rdb_read_offset(r), "path without fields");
     if (rdb_read_gives(r))
@@ -418,7 +418,7 @@ static int run_one(struct rdb_reader *r, struct rdb_event *ev)
         return string_op(r, in->arg, TAIL_EXPIRE, ev);
     case OP_TTL:
     case OP_TTL_ABS:
-        return ttl_op(r, in->op == OP_TTL_ABS);
+        return ttl_op(r, in->op == OP_TTL_ABS, ev);
     case OP_PACK:
         return pack_op(r, in->arg, ev);
     case OP_CONTAINER:
@@ -430,7 +430,7 @@ static int run_one(struct rdb_reader *r, struct rdb_event *ev)
     case OP_ITEM:
         return item_op(r, ev);
     case OP_PATH:
-        return path_op(r);
+        return path_op(r, ev);
     case OP_MODULE:
         return rdb_module_run(r, ev);
     case OP_STREAM_NODE:
