@@ -206,16 +206,11 @@ static int long_string(struct rdb_reader *r, struct rdb_event *ev)
     const struct rdb_pack_entry *e = &w->long_entry;
     if (r->node.phase == NODE_FIELD)
         return rdb_read_fail(r, RD_ERR_LIMIT, f->off, "field name of a stream node too long");
-    int st = rdb_feed_need(r, 1);
-    size_t n = (size_t)(f->end - f->p);
-    n = n < r->piece ? n : r->piece;
-    bool last = n >= w->long_left;
-    if (last) {
-        n = (size_t)w->long_left;
-        st = rdb_feed_need(r, n + e->tail);
-    }
+    size_t n;
+    bool last;
+    int st = rdb_walk_long(r, &n, &last);
     if (st != STEP_ON)
-        return st == RDB_END ? bad(r, "packed string that ends inside an entry") : st;
+        return st;
     string_event(r, ev);
     ev->elem.str = (struct rdb_string){
         .ptr = f->p, .len = n, .total = e->len, .first = w->long_left == e->len, .more = !last};

@@ -343,23 +343,37 @@ static int pass_element(struct rdb_reader *r, const struct rdb_pack_entry *e, si
     return STEP_ON;
 }
 
+int rdb_walk_long(struct rdb_reader *r, size_t *ret_len, bool *ret_last)
+{
+    const struct walk *w = &r->walk;
+    int st = rdb_feed_need(r, 1);
+    size_t n = (size_t)(r->feed.end - r->feed.p);
+    n = n < r->piece ? n : r->piece;
+    bool last = n >= w->long_left;
+    if (last) {
+        n = (size_t)w->long_left;
+        st = rdb_feed_need(r, n + w->long_entry.tail);
+    }
+    if (st != STEP_ON)
+        return st == RDB_END ? rdb_read_corrupt_in(r, r->feed.off, w->pack.pos,
+                                                   "packed string that ends inside an entry")
+                             : st;
+    *ret_len = n;
+    *ret_last = last;
+    return STEP_ON;
+}
+
 /* An entry longer than a piece: its head was passed, its bytes stream through. */
 static int give_long(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct walk *w = &r->walk;
     struct feed *f = &r->feed;
     const struct rdb_pack_entry *e = &w->long_entry;
-    int st = rdb_feed_need(r, 1);
-    size_t n = (size_t)(f->end - f->p);
-    if (n > r->piece)
-        n = r->piece;
-    bool last = n >= w->long_left;
-    if (last) {
-        n = (size_t)w->long_left;
-        st = rdb_feed_need(r, n + e->tail);
-    }
+    size_t n;
+    bool last;
+    int st = rdb_walk_long(r, &n, &last);
     if (st != STEP_ON)
-        return st == RDB_END ? rdb_packed_bad(r) : st;
+        return st;
     elem_event(r, part_now(w), ev);
     const uint8_t *data = f->p;
     if (last) {

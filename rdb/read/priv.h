@@ -418,6 +418,8 @@ int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev); /* a type, the
 /* The next entry of the walk, whole in memory: RDB_EVENT; RDB_END: the end, checked; STEP_ON with
  * walk.long_open: an entry longer than a piece, whose head was passed. */
 int rdb_walk_entry(struct rdb_reader *r, struct rdb_pack_entry *ret);
+/* The next bytes of such an entry, at feed.p, with its tail where they are the last. */
+int rdb_walk_long(struct rdb_reader *r, size_t *ret_len, bool *ret_last);
 int rdb_walk_pass(struct rdb_reader *r, const struct rdb_pack_entry *e);
 
 /* Are elements, or blobs, given out for the present value? */
