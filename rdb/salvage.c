@@ -171,6 +171,8 @@ static void tell(struct salvage *v, struct rdb_loss *loss, const struct record *
 {
     if (v->res->first_loss == RD_NO_OFFSET)
         v->res->first_loss = loss->from;
+    if (loss->from < v->res->damage)
+        v->res->damage = loss->from;
     if (rec != NULL && rec->has_key) {
         loss->has_key = true;
         loss->key_len = rec->key_len;
@@ -182,8 +184,16 @@ static void tell(struct salvage *v, struct rdb_loss *loss, const struct record *
         v->opts->loss(v->opts->ctx, loss);
 }
 
+/* The first record that could not be read, or should not be there. */
+static void suspect(struct salvage *v, const struct record *rec)
+{
+    if (v->res->damage == RD_NO_OFFSET)
+        v->res->damage = v->res->guessed_version ? 0 : mend_place(&v->scan, rec);
+}
+
 static void lost_key(struct salvage *v, const struct record *rec, const char *why)
 {
+    suspect(v, rec);
     struct rdb_loss loss = {.kind = RDB_LOSS_KEY,
                             .from = rec->start,
                             .to = rec->end,
@@ -229,6 +239,14 @@ struct place {
     bool done;
 };
 
+/* A key that was kept before: of the two, the other may be the one that was not there. */
+static void twin(struct salvage *v, const struct record *rec)
+{
+    lost_key(v, rec, "duplicate-key");
+    if (v->scan.db_at < v->res->damage)
+        v->res->damage = v->scan.db_at;
+}
+
 static bool is_refused(struct salvage *v, const struct record *rec, bool *ret)
 {
     *ret = true;
@@ -239,7 +257,7 @@ static bool is_refused(struct salvage *v, const struct record *rec, bool *ret)
     if (!is_known(v, rec, ret))
         return false;
     if (*ret)
-        lost_key(v, rec, "duplicate-key");
+        twin(v, rec);
     return true;
 }
 
@@ -249,6 +267,8 @@ static void remember(struct salvage *v, const struct record *rec, bool kept)
     s->ring[s->n_ring % RING].start = rec->start;
     s->ring[s->n_ring % RING].db = rec->db;
     s->ring[s->n_ring % RING].kept = kept;
+    s->ring[s->n_ring % RING].packed = mend_is_packed(rec);
+    s->ring[s->n_ring % RING].proof = mend_proof(s, rec);
     s->n_ring++;
 }
 
@@ -261,6 +281,7 @@ static bool take_key(struct salvage *v, const struct record *rec)
     if (refused)
         return true;
     mend_habits_add(&v->scan.habits, rec);
+    mend_shape_add(&v->scan, rec);
     v->needed = rec->since > v->needed ? rec->since : v->needed;
     v->res->keys++;
     if (v->opts->tick != NULL)
@@ -309,6 +330,7 @@ static bool take_other(struct salvage *v, const struct record *rec)
         v->needed = rec->since > v->needed ? rec->since : v->needed;
         return keep(v, rec);
     }
+    suspect(v, rec);
     v->res->ranges++;
     v->res->bytes_lost += rec->end - rec->start;
     tell(v, &loss, NULL);
@@ -324,6 +346,7 @@ static bool broken(struct salvage *v, struct record *rec, const char *why, uint6
     char text[RD_ERR_TEXT_MAX];
     snprintf(text, sizeof text, "%s", why);
     uint64_t left = mend_fields_left(s, rec);
+    suspect(v, rec);
     if (mend_resync(s, rec->start, place->db, left, &way) == MEND_FAIL) {
         rd_err_adopt(v->err, &s->err);
         return false;
@@ -390,6 +413,7 @@ static bool one_record(struct salvage *v, struct record *rec, struct place *plac
         return take_key(v, rec);
     case RECORD_DB:
         place->db = rec->db;
+        s->db_at = rec->start;
         break;
     case RECORD_HINT:
         break;
@@ -534,7 +558,7 @@ static bool pass(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
                  const struct rdb_salvage_opts *opts, int *needed, struct rdb_salvage_result *ret,
                  struct rd_err *err)
 {
-    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET};
+    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};
     struct salvage *v = rd_calloc(1, sizeof *v);
     if (v == NULL)
         return rd_err_nomem(err, sizeof *v);
@@ -565,7 +589,7 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     const struct rdb_salvage_opts silent = {.partial = opts->partial};
     int needed = 0;
     bool known = true;
-    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET};
+    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};
     if (out != NULL && rd_src_can_seek(src) && !header_is_known(src, &known, e))
         return false;
     if (!known && !pass(src, copy, NULL, &silent, &needed, ret, e))

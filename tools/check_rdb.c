@@ -60,6 +60,11 @@ bool check_is_structural(const struct check_finding *f)
     return false;
 }
 
+bool check_is_earlier(const struct check_file *file)
+{
+    return file->res.damaged && file->damage < file->res.record;
+}
+
 struct rd_slice check_aux_find(const struct check_file *file, const char *name)
 {
     for (size_t i = 0; i < file->n_aux; i++)
@@ -110,6 +115,7 @@ static void on_finding(void *ctx, const struct rdb_finding *f)
 {
     struct work *work = ctx;
     struct check_file *file = work->file;
+    rdb_clues_finding(&file->clues, f);
     if (count_of(file, f)->n++ >= CHECK_KEPT)
         return;
     void *all =
@@ -184,6 +190,7 @@ static void on_event(void *ctx, const struct rdb_event *ev)
 {
     struct work *work = ctx;
     struct run *run = work->run;
+    rdb_clues_event(&work->file->clues, ev);
     if (ev->kind == RDB_AUX)
         on_aux(work, ev);
     else if (ev->kind == RDB_SLOT)
@@ -222,15 +229,6 @@ static bool only_end_lost(const struct check_file *file)
            (sv->ranges <= 1 && !sv->found_end && sv->keys + sv->keys_dropped <= file->whole);
 }
 
-static uint64_t first_error(const struct check_file *file)
-{
-    uint64_t first = RD_NO_OFFSET;
-    for (size_t i = 0; i < file->n_findings; i++)
-        if (file->findings[i].severity == RDB_SEVERITY_ERROR && file->findings[i].offset < first)
-            first = file->findings[i].offset;
-    return first;
-}
-
 static enum check_verdict verdict_of_damage(const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
@@ -254,16 +252,12 @@ static bool broke_in_key(const struct check_file *file)
 static void judge(struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    file->damage = RD_NO_OFFSET;
+    file->damage = rdb_damage_begins(res, &file->clues, file->searched ? &file->salvage : NULL);
     if (res->damaged) {
-        file->damage = res->err.offset;
         file->whole = res->keys - broke_in_key(file);
-        if (file->searched && file->salvage.first_loss < file->damage)
-            file->damage = file->salvage.first_loss;
         file->verdict = verdict_of_damage(file);
     } else if (res->errors > (res->sum == RDB_SUM_BAD)) {
         file->verdict = CHECK_DAMAGED;
-        file->damage = first_error(file);
     } else if (res->sum == RDB_SUM_BAD) {
         file->verdict = CHECK_CHECKSUM;
     } else {
@@ -459,7 +453,8 @@ static bool work_on(struct work *work, struct rd_err *err)
     struct check_file *file = work->file;
     struct view view = {0};
     bool ok = check(work, &view, err);
-    bool look = work->run->sink != NULL || (file->res.damaged && !is_stdin(file->path));
+    bool look =
+        work->run->sink != NULL || (rdb_clues_want_search(&file->res) && !is_stdin(file->path));
     file->checked = ok;
     if (ok && look)
         ok = (view.spooled || view_fill(work, &view, err)) && salvage(work, &view, err);
@@ -473,6 +468,7 @@ static void name_file(struct check_file *file, const char *path)
 {
     file->path = path;
     file->size = file->damage = RD_NO_OFFSET;
+    rdb_clues_init(&file->clues);
     if (is_stdin(path)) {
         snprintf(file->name, sizeof file->name, "standard input");
         return;

@@ -68,7 +68,8 @@ struct check_file {
     enum check_verdict verdict;
     struct rd_err err; /* why it could not be read, or be searched, or OUT be written */
     uint64_t size;     /* of the snapshot, decompressed, with what trails; or RD_NO_OFFSET */
-    uint64_t damage;   /* where damage begins, or RD_NO_OFFSET */
+    uint64_t damage;   /* the first byte that may be damaged, or RD_NO_OFFSET */
+    struct rdb_clues clues;
     struct rdb_check_result res;
     uint64_t whole; /* keys before the place where the structure breaks */
     uint64_t slots; /* hash slots announced */
@@ -104,6 +105,9 @@ const char *check_loss_word(enum rdb_loss_kind kind);
 /* Whether a finding is the one that ends the check: the structure breaks there. */
 bool check_is_structural(const struct check_finding *f);
 
+/* Whether the damage may begin in a record before the one that could not be read. */
+bool check_is_earlier(const struct check_file *file);
+
 /* The value of an auxiliary field, or an empty slice. */
 struct rd_slice check_aux_find(const struct check_file *file, const char *name);
 
@@ -119,5 +123,8 @@ void check_json_put(struct cli_json *json, const struct check_file *file);
 
 /* `redis-check-rdb FILE`, as scripts know it. */
 int check_rdb_compat(struct cli *cli, int argc, char **argv);
+
+/* The lines about one file, or the snapshot that a log begins with; *ret_end is where it ends. */
+bool check_rdb_compat_file(const char *path, uint64_t *ret_end);
 
 #endif

@@ -197,6 +197,8 @@ static void put_checked(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "end", res->end);
     cli_json_put_uint(json, "trailing", res->trailing);
     put_offset(json, "damage_offset", file->damage);
+    put_offset(json, "breaks_at", res->damaged ? res->err.offset : RD_NO_OFFSET);
+    put_offset(json, "broken_record", res->damaged ? res->record : RD_NO_OFFSET);
     cli_json_key(json, "damage");
     if (res->damaged)
         cli_json_err(json, &res->err);

@@ -56,6 +56,24 @@ static struct cli_text tally(uint64_t errors, uint64_t warnings)
     return text;
 }
 
+/* " at byte 557 (0x22d)"; where earlier records may be damaged, also where it shows. */
+static void print_damage(FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    bool earlier = check_is_earlier(file);
+    fprintf(out, " at %sbyte %s", earlier ? "or behind " : "", place(file->damage).s);
+    if (file->verdict == CHECK_TRUNCATED && res->record < res->err.offset) {
+        fputs(": the record ", out);
+        if (earlier)
+            fprintf(out, "at byte %s", place(res->record).s);
+        else
+            fputs("there", out);
+        fprintf(out, " is cut off at byte %" PRIu64, res->err.offset);
+    } else if (earlier) {
+        fprintf(out, ": the structure breaks at byte %s", place(res->err.offset).s);
+    }
+}
+
 static void print_verdict(struct cli *cli, FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
@@ -72,18 +90,21 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
         break;
     case CHECK_CHECKSUM:
         fputs("checksum does not hold, structure is sound", out);
+        if (file->damage > 0)
+            fprintf(out, "; the damage begins at or behind byte %s", place(file->damage).s);
         break;
     case CHECK_TRUNCATED:
-        fprintf(out, "truncated at byte %s", place(file->damage).s);
-        if (file->damage < res->err.offset)
-            fprintf(out, ": the record there is cut off at byte %" PRIu64, res->err.offset);
+        fputs("truncated", out);
+        print_damage(out, file);
         break;
     case CHECK_UNSUPPORTED:
-        fprintf(out, "not supported at byte %s", place(file->damage).s);
+        fputs("not supported", out);
+        print_damage(out, file);
         break;
     case CHECK_DAMAGED:
     case CHECK_UNREADABLE:
-        fprintf(out, "damaged at byte %s", place(file->damage).s);
+        fputs("damaged", out);
+        print_damage(out, file);
         break;
     }
     fprintf(out, "%s\n", cli_color(cli, out, CLI_PLAIN));
@@ -318,16 +339,19 @@ void check_report_print(struct cli *cli, FILE *out, const struct check_file *fil
 
 /* ---- stderr ---- */
 
-/* Where the break is only the end of a longer piece of damage, that is what is reported. */
+/* Where the break may be only the end of a longer piece of damage, its beginning is reported. */
 static struct rd_err leading(const struct check_file *file)
 {
     struct rd_err err = file->res.err;
-    if (!file->searched || file->salvage.first_loss >= file->res.record)
+    const struct rd_err *shown = &file->res.err;
+    if (!check_is_earlier(file))
         return err;
+    bool proved = file->searched && file->salvage.first_loss < file->res.record;
     rd_err_reset(&err);
-    rd_err_set(&err, RD_ERR_CORRUPT, file->damage,
-               "damage that shows only at byte %" PRIu64 " (0x%" PRIx64 "): %.100s",
-               file->res.err.offset, file->res.err.offset, file->res.err.text);
+    rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
+               "damage at or behind it, that shows only at byte %" PRIu64 " (0x%" PRIx64
+               "): %.100s",
+               shown->offset, shown->offset, shown->text);
     return err;
 }
 

@@ -35,7 +35,8 @@ static bool limited_seek(void *impl, uint64_t offset, struct rd_err *err)
 bool mend_scan_init(struct scan *s, struct rd_src *file, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = limited_read, .seek = limited_seek};
-    *s = (struct scan){.file = file, .size = file->size, .avoid = UINT64_MAX};
+    *s = (struct scan){
+        .file = file, .size = file->size, .avoid = UINT64_MAX, .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
     if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
@@ -72,7 +73,7 @@ bool mend_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t stop)
 }
 
 /* Milliseconds that a clock of the years 2009 to 2248 shows, or the largest that servers take. */
-static bool plausible_expiry(int64_t ms)
+bool mend_expiry_is_plausible(int64_t ms)
 {
     return (ms > (int64_t)1230768000000 && ms < (int64_t)1 << 43) || ms > INT64_MAX - 1000;
 }
@@ -88,6 +89,14 @@ static int since_of(const struct rdb_event *ev)
     return accessed && since < 9 ? 9 : since;
 }
 
+static void set_name(struct record *rec, struct rd_slice name)
+{
+    rec->has_name = true;
+    rec->key_len = name.len;
+    if (name.len > 0)
+        memcpy(rec->key, name.ptr, name.len < sizeof rec->key ? name.len : sizeof rec->key);
+}
+
 static void set_key(struct record *rec, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
@@ -95,12 +104,10 @@ static void set_key(struct record *rec, const struct rdb_event *ev)
     rec->has_key = true;
     rec->type = ev->key.type;
     rec->db = ev->key.db;
-    rec->key_len = name.len;
-    if (name.len > 0)
-        memcpy(rec->key, name.ptr, name.len < sizeof rec->key ? name.len : sizeof rec->key);
+    set_name(rec, name);
     rec->hash = rdb_keyset_hash(ev->key.db, name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
-    rec->plausible_expiry = !rec->expires || plausible_expiry(ev->key.expire_ms);
+    rec->plausible_expiry = !rec->expires || mend_expiry_is_plausible(ev->key.expire_ms);
     rec->since = since_of(ev);
 }
 
@@ -132,6 +139,8 @@ static bool take(struct record *rec, const struct rdb_event *ev)
         return true;
     case RDB_AUX:
         rec->since = 7;
+        if (ev->aux.value.is_int || ev->aux.value.first)
+            set_name(rec, ev->aux.name);
         return !ev->aux.value.more;
     case RDB_FUNCTION:
         rec->since = 10;
@@ -164,7 +173,7 @@ enum mend_status mend_record(struct scan *s, struct record *ret)
     ret->start = rd_src_offset(s->src);
     ret->refused = NULL;
     ret->type = NULL;
-    ret->has_key = ret->hollow = ret->expires = false;
+    ret->has_key = ret->has_name = ret->hollow = ret->expires = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;

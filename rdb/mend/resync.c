@@ -7,6 +7,8 @@
  */
 #include "rdb/mend/priv.h"
 
+#include "base/endian.h"
+
 enum { DATABASES_MAX = 1 << 16, LATER_MAX = 1024, LATER_WORK = 512 << 20, HASHES = 64 };
 
 struct chain {
@@ -164,6 +166,44 @@ static bool familiar(const struct scan *s, const struct record *rec)
     return (!mend_names_printable(h) || mend_is_printable(rec)) && rec->key_len >= h->shortest / 2;
 }
 
+/* Is the key whose type stands first one that cannot be familiar()? */
+static bool is_foreign_key(const struct scan *s, struct rd_slice bytes)
+{
+    struct record rec;
+    if (bytes.len < 3 || bytes.ptr[0] >= RDB_OP_HASH_TEMPLATE || bytes.ptr[1] >= 0x80)
+        return false;
+    bool small = bytes.ptr[1] < 0x40;
+    size_t len = small ? bytes.ptr[1] : (size_t)(bytes.ptr[1] & 0x3f) << 8 | bytes.ptr[2];
+    size_t at = small ? 2 : 3;
+    size_t kept = len < sizeof rec.key ? len : sizeof rec.key;
+    if (bytes.len - at < kept)
+        return false;
+    rec.kind = RECORD_KEY;
+    rec.plausible_expiry = true;
+    rec.key_len = len;
+    memcpy(rec.key, bytes.ptr + at, kept);
+    return !familiar(s, &rec);
+}
+
+/* Says of most places, without reading the whole record, that it would not be familiar(). */
+static bool is_foreign(const struct scan *s, struct rd_slice bytes)
+{
+    enum { MS = 1 + 8, FREQ = 1 + 1 };
+    switch (bytes.ptr[0]) {
+    case RDB_OP_AUX:
+    case RDB_OP_FUNCTION2:
+    case RDB_OP_MODULE_AUX:
+        return s->habits.n > 0;
+    case RDB_OP_EXPIRETIME_MS:
+        return bytes.len > MS && (!mend_expiry_is_plausible((int64_t)rd_get_le64(bytes.ptr + 1)) ||
+                                  is_foreign_key(s, rd_slice(bytes.ptr + MS, bytes.len - MS)));
+    case RDB_OP_FREQ:
+        return bytes.len > FREQ && is_foreign_key(s, rd_slice(bytes.ptr + FREQ, bytes.len - FREQ));
+    default:
+        return is_foreign_key(s, bytes);
+    }
+}
+
 static bool believed(const struct scan *s, const struct chain *c)
 {
     if (c->weight == 0 || !familiar(s, &c->first))
@@ -216,7 +256,9 @@ static enum mend_status search(struct search *f, uint64_t from, uint64_t to, boo
         if (rd_src_need(s->src, 1, &window) != RD_SRC_OK)
             return MEND_OK;
         size_t i = 0;
-        while (i < window.len && at + i < to && !can_begin(s, window.ptr[i]))
+        while (i < window.len && at + i < to &&
+               (!can_begin(s, window.ptr[i]) ||
+                is_foreign(s, rd_slice(window.ptr + i, window.len - i))))
             i++;
         at += i;
         if (i == window.len || at >= to)

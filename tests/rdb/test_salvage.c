@@ -166,11 +166,23 @@ static bool salvage(struct rd_slice file, const struct rdb_salvage_opts *opts, s
     return ok;
 }
 
-static struct rdb_check_result check(struct rd_slice file)
+static void on_finding(void *ctx, const struct rdb_finding *finding)
 {
-    struct rdb_check_opts opts = {.single_thread = true};
+    rdb_clues_finding(ctx, finding);
+}
+
+static void on_event(void *ctx, const struct rdb_event *ev)
+{
+    rdb_clues_event(ctx, ev);
+}
+
+static struct rdb_check_result check(struct rd_slice file, struct rdb_clues *clues)
+{
+    struct rdb_check_opts opts = {
+        .single_thread = true, .finding = on_finding, .event = on_event, .ctx = clues};
     struct rdb_check_result res;
     struct rd_src *src;
+    rdb_clues_init(clues);
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
     rd_src_close(src);
@@ -182,8 +194,10 @@ static struct rdb_check_result check(struct rd_slice file)
 struct tally {
     uint64_t untouched, kept;
     uint64_t runs;
-    uint64_t shown;  /* runs in which damage shows in the structure */
-    uint64_t behind; /* of these: reported behind the first key that it made unreadable */
+    uint64_t shown;  /* runs in which a key cannot be read where it was */
+    uint64_t silent; /* of these: not reported, because there is no checksum */
+    uint64_t late;   /* of these: reported behind the start of that key */
+    uint64_t before; /* of these: reported more than two keys before it */
 };
 
 struct sweep {
@@ -207,31 +221,46 @@ static size_t first_unreadable(const struct keys *before, const struct keys *now
     return SIZE_MAX;
 }
 
-/* Where check or salvage say that the damage is; whichever is nearer to the beginning. */
-static uint64_t reported(const struct rdb_check_result *checked, uint64_t first_loss)
+static size_t keys_between(const struct keys *keys, uint64_t from, uint64_t to)
 {
-    uint64_t at = checked->damaged ? checked->err.offset : RD_NO_OFFSET;
-    return first_loss < at ? first_loss : at;
+    size_t n = 0;
+    for (size_t i = 0; i < keys->n; i++)
+        n += keys->at[i].from >= from && keys->at[i].from < to;
+    return n;
 }
 
 static void check_place(struct tally *t, const struct keys *before, const struct damaged *d,
-                        uint64_t first_loss)
+                        const struct rdb_salvage_result *searched, const char *what)
 {
-    struct rdb_check_result checked = check(d->bytes);
+    struct rdb_clues clues;
+    struct rdb_check_result checked = check(d->bytes, &clues);
     struct keys now = keys_of(d->bytes);
     size_t i = first_unreadable(before, &now);
-    uint64_t at = reported(&checked, first_loss);
+    uint64_t near = rdb_damage_begins(&checked, &clues, searched);
+    uint64_t far = rdb_damage_begins(&checked, &clues, NULL);
     free(now.at);
-    if (i == SIZE_MAX || at == RD_NO_OFFSET)
+    if (i == SIZE_MAX)
         return;
     t->shown++;
-    t->behind += at > before->at[i].to;
+    if (near == RD_NO_OFFSET) {
+        cr_expect(checked.sum == RDB_SUM_OFF || checked.sum == RDB_SUM_NONE, "%s: not seen", what);
+        t->silent++;
+        return;
+    }
+    uint64_t start = before->at[i].from;
+    cr_expect_leq(near, start, "%s: reported at %llu, is at %llu", what, (unsigned long long)near,
+                  (unsigned long long)start);
+    cr_expect_leq(far, start, "%s: without a search reported at %llu, is at %llu", what,
+                  (unsigned long long)far, (unsigned long long)start);
+    t->late += near > start;
+    t->before += keys_between(before, near, start) > 2;
 }
 
 /* OUT can be loaded by a server: nothing in it is an error. */
 static void check_out(const struct rd_buf *out, const char *what)
 {
-    struct rdb_check_result res = check(rd_buf_slice(out));
+    struct rdb_clues clues;
+    struct rdb_check_result res = check(rd_buf_slice(out), &clues);
     cr_expect_not(res.damaged, "%s: corrupt at %llu: %s", what, (unsigned long long)res.err.offset,
                   res.err.text);
     cr_expect_eq(res.errors, 0, "%s: %llu errors", what, (unsigned long long)res.errors);
@@ -256,7 +285,7 @@ static void one_run(struct sweep *w, const struct keys *before, const struct dam
         w->all.kept += keys_have(&after, &before->at[i]);
     }
     w->all.runs++;
-    check_place(&w->all, before, d, res.first_loss);
+    check_place(&w->all, before, d, &res, what);
     free(after.at);
     rd_buf_done(&out);
 }
@@ -289,14 +318,18 @@ static void sweep(enum damage kind)
     cr_assert_geq(w.all.kept * 100, w.all.untouched * 99, "%s: %llu of %llu untouched keys kept",
                   damage_names[kind], (unsigned long long)w.all.kept,
                   (unsigned long long)w.all.untouched);
-    /* A damaged length can make a record that reads sound: the damage shows only where the records
-     * behind it end somewhere else. Zeros and cuts never do that. */
-    uint64_t limit = kind == DAMAGE_FLIP     ? w.all.shown / 16
-                     : kind == DAMAGE_RANDOM ? w.all.shown / 100
-                                             : 0;
     cr_assert_gt(w.all.shown, 100);
-    cr_assert_leq(w.all.behind, limit, "%s: %llu of %llu reported late", damage_names[kind],
-                  (unsigned long long)w.all.behind, (unsigned long long)w.all.shown);
+    cr_assert_eq(w.all.late, 0, "%s: %llu of %llu reported late", damage_names[kind],
+                 (unsigned long long)w.all.late, (unsigned long long)w.all.shown);
+    cr_assert_leq(w.all.silent * 10, w.all.shown, "%s: %llu of %llu not reported",
+                  damage_names[kind], (unsigned long long)w.all.silent,
+                  (unsigned long long)w.all.shown);
+    /* A place that is early by far is no help. A bit that makes a length longer by whole records
+     * shows in nothing but their number and the checksum. */
+    uint64_t limit = kind == DAMAGE_FLIP ? w.all.shown / 4 : w.all.shown / 10;
+    cr_assert_leq(w.all.before, limit, "%s: %llu of %llu reported far before it",
+                  damage_names[kind], (unsigned long long)w.all.before,
+                  (unsigned long long)w.all.shown);
 }
 
 Test(salvage, keeps_the_keys_that_a_flipped_bit_did_not_touch)

@@ -40,6 +40,21 @@ def rdb(*records, version=10):
     return b"REDIS%04d" % version + b"".join(records) + b"\xff" + bytes(8)
 
 
+def crc64(data):
+    """The checksum of snapshots, bit by bit."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
+    return crc
+
+
+def summed(data):
+    """The same snapshot with its checksum."""
+    return data[:-8] + struct.pack("<Q", crc64(data[:-8]))
+
+
 def pair(key, value=b"v"):
     return b"\0" + string(key) + string(value)
 
@@ -230,7 +245,7 @@ class Verdicts(CheckRdbTest):
         for data in b"REDIS0099" + self.tiny()[9:], rdb(b"\xfe\x00\x64\x01k"):
             status, line = self.verdict(data)
             self.assertEqual(status, 4)
-            self.assertIn("f.rdb: not supported at byte ", line)
+            self.assertRegex(line, r"^f.rdb: not supported at (or behind )?byte ")
 
     def test_duplicate_key_is_an_error(self):
         status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k"), pair(b"k"))))
@@ -254,6 +269,88 @@ class Verdicts(CheckRdbTest):
         self.assertEqual(file["verdict"], "damaged")
         self.assertLessEqual(file["damage_offset"], at)
         self.assertGreater(file["salvage"]["keys"], 30)
+
+    def damaged_pairs(self, change, sizes=b"\xfb\x14\x00", summed=summed, name=b"key:%02d"):
+        """Twenty string keys, the fifth of them changed by change(record). Where it begins; what
+        check-rdb tells of the file, and its first line for people."""
+        records = [pair(name % i, b"value-%02d" % i) for i in range(20)]
+        sound = summed(rdb(b"\xfe\x00" + sizes, *records))
+        self.assertEqual(self.one(self.write("f.rdb", sound))[1]["verdict"], "ok")
+        start = sound.index(records[5])
+        damaged = bytearray(sound)
+        damaged[start:start + len(records[5])] = change(bytearray(records[5]))
+        self.assertEqual(len(damaged), len(sound))
+        status, line = self.verdict(bytes(damaged))
+        self.assertIn(status, (1, 4))
+        return start, self.one("f.rdb")[1], line
+
+    @staticmethod
+    def longer(by):
+        def change(record):
+            record[8] += by  # the length of the value, behind the type and "key:05" with its own
+            return record
+        return change
+
+    def test_length_that_swallows_two_records_exactly_is_in_the_database_with_a_wrong_size(self):
+        start, file, line = self.damaged_pairs(self.longer(34))
+        self.assertEqual(file["verdict"], "checksum")
+        self.assertIn("db-size", file["findings_by_id"])
+        self.assertEqual(file["damage_offset"], 11)  # where the size is announced
+        self.assertLess(file["damage_offset"], start)
+        self.assertIsNone(file["breaks_at"])
+        self.assertIsNone(file["broken_record"])
+        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; the damage "
+                               "begins at or behind byte 11 (0xb)")
+
+    def test_where_only_the_checksum_tells_the_damage_may_be_anywhere(self):
+        _, file, line = self.damaged_pairs(self.longer(34), sizes=b"")
+        self.assertEqual((file["verdict"], file["damage_offset"]), ("checksum", 0))
+        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound")
+
+    def test_size_that_does_not_hold_places_damage_also_without_a_checksum(self):
+        _, file, _ = self.damaged_pairs(self.longer(34), summed=lambda data: data)
+        self.assertEqual((file["verdict"], file["damage_offset"]), ("warnings", 11))
+
+    def test_length_that_swallows_into_a_record_is_before_the_break(self):
+        for by in range(1, 40):
+            start, file, line = self.damaged_pairs(self.longer(by))
+            if file["damage"] is None:
+                continue
+            self.assertEqual(file["damage_offset"], start, by)
+            self.assertGreater(file["broken_record"], start)
+            self.assertGreaterEqual(file["breaks_at"], file["broken_record"])
+            self.assertEqual(file["breaks_at"], file["damage"]["offset"])
+            self.assertIn("damaged at or behind byte %d (0x%x): the structure breaks at byte %d "
+                          % (start, start, file["breaks_at"]), line)
+
+    def test_length_of_a_name_that_changed_is_before_the_break(self):
+        n = 0
+        for length in range(64):
+            def change(record, length=length):
+                record[1] = length
+                return record
+            if length == 6:
+                continue
+            start, file, _ = self.damaged_pairs(change)
+            self.assertLessEqual(file["damage_offset"], start, length)
+            self.assertGreaterEqual(file["damage_offset"], start - 34 if file["damage"] else 0)
+            n += file["damage"] is not None
+        self.assertGreater(n, 40)
+
+    def test_names_that_prove_nothing_make_the_place_earlier(self):
+        start, file, line = self.damaged_pairs(lambda record: b"\x3d" + record[1:],
+                                               name=b"%02d")
+        self.assertEqual(file["broken_record"], start)
+        self.assertEqual(file["damage_offset"], start - 3 * (1 + 3 + 9))
+        self.assertIn(" at or behind byte %d " % file["damage_offset"], line)
+
+    def test_standard_input_is_not_searched_and_the_place_is_the_start_of_the_database(self):
+        start, _, _ = self.damaged_pairs(self.longer(20))
+        with open(self.path("f.rdb"), "rb") as f:
+            _, file = self.one("-", data=f.read())
+        self.assertIsNone(file["salvage"])
+        self.assertEqual(file["damage_offset"], 9)
+        self.assertGreater(file["broken_record"], start)
 
     def test_quick_does_not_look_into_values(self):
         name = self.write("f.rdb", rdb(b"\xfe\x00", b"\x02" + string(b"s") + b"\x02\x01a\x01a"))
@@ -374,7 +471,8 @@ class Input(CheckRdbTest):
         self.write("bad.gz", gzip.compress(self.bad_bytes))
         status, out, err = self.check("bad.gz", env={"TMPDIR": self.path("none")})
         self.assertEqual(status, 3)
-        self.assertIn("bad.gz: damaged at byte 593", out)
+        self.assertRegex(out, r"bad.gz: damaged at or behind byte \d+ \(0x[0-9a-f]+\): "
+                              r"the structure breaks at byte 593 \(0x251\)\n")
         self.assertIn("cannot make a temporary file", err)
 
 
