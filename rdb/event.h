@@ -142,7 +142,8 @@ struct rdb_event {
         inner; /* for what lies in a packed string at `offset`: offset there; else RD_NO_OFFSET */
     struct rd_slice
         raw; /* outside of values (AUX … KEY, FUNCTION, MODULE_AUX and its items): the bytes
-                of the file that this event stands for; together they are the file */
+                of the file that this event stands for; together they are the file. A KEY whose
+                attributes stand in front of another record has none. */
     union {
         struct {
             enum rdb_dialect dialect;

@@ -73,7 +73,7 @@ static void give_entry(struct rdb_reader *r, struct rdb_event *ev)
 {
     ev->kind = RDB_ENTRY;
     ev->offset = r->feed.off;
-    ev->inner = r->walk.pack.pos;
+    ev->inner = r->node.entry_at;
     ev->raw = rd_slice(NULL, 0);
     ev->entry.id = r->node.id;
     ev->entry.n_fields = r->node.n_fields;
@@ -273,6 +273,8 @@ static int step(struct rdb_reader *r, struct rdb_event *ev)
         give_shared(r, ev);
         return RDB_EVENT;
     }
+    if (n->phase == NODE_FLAGS)
+        n->entry_at = w->pack.pos;
     struct rdb_pack_entry e;
     int st = rdb_walk_entry(r, &e);
     if (st == STEP_ON)

@@ -162,6 +162,7 @@ struct node {
     struct rdb_stream_id id;   /* of the entry */
     uint64_t live, deleted;    /* as declared */
     uint64_t seen_live, seen_deleted;
+    uint64_t entry_at; /* position of the entry's flags */
     uint64_t n_shared; /* fields */
     uint64_t n_fields, i;
     int64_t flags;
@@ -196,6 +197,14 @@ struct unique {
 struct loop {
     const struct instr *start;
     uint64_t left;
+};
+
+/* What a record says of its key in front of it. */
+struct attributes {
+    int64_t expire_ms;
+    uint64_t idle_s;
+    uint64_t freq;
+    bool expire_in_s;
 };
 
 struct rdb_reader {
@@ -242,6 +251,11 @@ struct rdb_reader {
     bool module_aux;      /* the module opcodes are an aux record's */
     uint64_t ranges_left; /* slot ranges of an import */
     uint64_t meta_left;   /* key metadata classes */
+
+    struct attributes held; /* for the next key, read before another record */
+    struct attributes meta_held;
+    bool holds;
+    bool held_apart; /* that record was not the key's metadata */
 
     struct rdb_batch *batch;
     struct rd_buf notes; /* of the last batch, not given out yet */
@@ -354,6 +368,9 @@ static inline int rdb_read_parse(struct rdb_reader *r, parse_fn parse, uint8_t a
     }
     return STEP_ON;
 }
+
+/* Forgets attributes that wait for their key. */
+void rdb_read_drop_attributes(struct rdb_reader *r);
 
 /* -- strings (string.c) -- */
 

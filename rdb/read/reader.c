@@ -62,6 +62,7 @@ static bool new_reader(struct rdb_reader **ret, struct rd_src *src,
         r->opts = *opts;
     if (r->opts.max_name == 0)
         r->opts.max_name = NAME_MAX_DEFAULT;
+    rdb_read_drop_attributes(r);
     r->piece = piece;
     r->out_cap = RDB_LZF_REACH + piece + 2 * RDB_LZF_TOKEN_OUT;
     r->out = rd_alloc(r->out_cap + RDB_LZF_SLACK);
@@ -133,6 +134,7 @@ void rdb_reader_restart(struct rdb_reader *r, uint64_t db)
     r->summing = false;
     r->note_set = false;
     r->ranges_left = r->meta_left = 0;
+    rdb_read_drop_attributes(r);
     rd_buf_reset(&r->big);
     rd_src_sum_stop(r->src);
 }

@@ -9,6 +9,7 @@
 enum { KEY_META_CLASSES = 7 };
 
 static int trailer_step(struct rdb_reader *r, struct rdb_event *ev);
+static int key_meta_begin(struct rdb_reader *r, struct rdb_event *ev);
 
 static void begin_event(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_event *ev)
 {
@@ -69,14 +70,14 @@ static bool has_opcode(const struct rdb_reader *r, uint8_t op)
 
 /* -- keys -- */
 
-static void key_defaults(struct rdb_event *ev)
+void rdb_read_drop_attributes(struct rdb_reader *r)
 {
-    ev->key.expire_ms = RDB_NO_EXPIRE;
-    ev->key.idle_s = ev->key.freq = RDB_UNKNOWN;
-    ev->key.expire_in_s = false;
+    r->held =
+        (struct attributes){.expire_ms = RDB_NO_EXPIRE, .idle_s = RDB_UNKNOWN, .freq = RDB_UNKNOWN};
+    r->holds = r->held_apart = false;
 }
 
-static bool parse_attribute(struct rdb_reader *r, struct cur *c, uint8_t op, struct rdb_event *ev)
+static bool parse_attribute(struct cur *c, uint8_t op, struct attributes *a)
 {
     const uint8_t *p;
     uint64_t num;
@@ -84,21 +85,21 @@ static bool parse_attribute(struct rdb_reader *r, struct cur *c, uint8_t op, str
     case RDB_OP_EXPIRETIME_MS:
         if (!cur_u64le(c, &num))
             return false;
-        ev->key.expire_ms = (int64_t)num;
+        a->expire_ms = (int64_t)num;
+        a->expire_in_s = false;
         return true;
     case RDB_OP_EXPIRETIME:
         if (!cur_take(c, 4, &p))
             return false;
-        ev->key.expire_ms = (int64_t)(int32_t)rd_get_le32(p) * 1000;
-        ev->key.expire_in_s = true;
+        a->expire_ms = (int64_t)(int32_t)rd_get_le32(p) * 1000;
+        a->expire_in_s = true;
         return true;
     case RDB_OP_IDLE:
-        return cur_len(c, &ev->key.idle_s);
+        return cur_len(c, &a->idle_s);
     default:
-        (void)r;
         if (!cur_take(c, 1, &p))
             return false;
-        ev->key.freq = p[0];
+        a->freq = p[0];
         return true;
     }
 }
@@ -111,23 +112,39 @@ static bool is_attribute(uint8_t op)
 
 /* Why a key could not be parsed; compared by address. */
 static const char unknown[] = "unknown value type";
-static const char dangling[] = "an opcode between a key's attributes and its type";
+static const char apart[] = "an opcode between a key's attributes and its type";
 
-static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
+/* Attributes up to the byte behind them. */
+static bool parse_attributes(struct rdb_reader *r, struct cur *c, struct attributes *a,
+                             uint8_t *ret_op)
 {
     const uint8_t *op;
-    key_defaults(ev);
+    *a = r->held;
     for (;;) {
         if (!cur_take(c, 1, &op))
             return false;
         if (!is_attribute(op[0]) || !has_opcode(r, op[0]))
             break;
-        if (!parse_attribute(r, c, op[0], ev))
+        if (!parse_attribute(c, op[0], a))
             return false;
     }
-    ev->key.type = rdb_type_find(r->dialect, r->version, op[0]);
+    *ret_op = op[0];
+    return true;
+}
+
+static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
+{
+    uint8_t op;
+    struct attributes a;
+    if (!parse_attributes(r, c, &a, &op))
+        return false;
+    ev->key.expire_ms = a.expire_ms;
+    ev->key.expire_in_s = a.expire_in_s;
+    ev->key.idle_s = a.idle_s;
+    ev->key.freq = a.freq;
+    ev->key.type = rdb_type_find(r->dialect, r->version, op);
     if (ev->key.type == NULL)
-        return refuse(c, op, op[0] >= RDB_OP_HASH_TEMPLATE ? dangling : unknown);
+        return refuse(c, c->p - 1, op >= RDB_OP_HASH_TEMPLATE ? apart : unknown);
     return cur_str(r, c, &r->text, &ev->key.name);
 }
 
@@ -142,19 +159,36 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     return RDB_FAIL;
 }
 
-/* Expiry, idle time or frequency with no key behind them: servers forget them. */
-static int no_key(struct rdb_reader *r, const struct cur *c, struct rdb_event *ev)
+/* Attributes in front of another record than their key's: servers keep them for the next key. The
+ * event has the bytes, so that a copy of the next key cannot have them. */
+static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
 {
+    struct cur c = cur_of(rd_slice(r->src->cur, rd_src_avail(r->src)));
+    uint8_t op;
+    (void)parse_attributes(r, &c, &r->held, &op);
+    c.p--;
+    r->holds = r->held_apart = true;
     begin_event(r, RDB_NOTE, ev);
     ev->note.id = RDB_NOTE_DANGLING;
     ev->note.detail = RDB_UNKNOWN;
-    ev->note.text = "expiry or access time without a key behind it";
+    ev->note.text = "expiry or access time that does not stand in front of its key";
     ev->note.key = rd_slice(NULL, 0);
     ev->note.type = NULL;
     ev->note.db = r->db;
     ev->note.record = r->record;
-    int st = took(r, c, ev);
+    int st = took(r, &c, ev);
     return r->opts.notes ? st : STEP_ON;
+}
+
+static void begin_value(struct rdb_reader *r, const struct rdb_event *ev)
+{
+    r->type = ev->key.type;
+    r->name_len = ev->key.name.len;
+    r->shown_len = r->name_len < KEY_SHOWN ? r->name_len : KEY_SHOWN;
+    rd_copy_short(r->shown, ev->key.name.ptr, r->shown_len);
+    r->n_elems = 0;
+    r->detail = r->opts.detail;
+    r->step = r->batch != NULL ? rdb_value_quick : rdb_value_begin;
 }
 
 static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
@@ -164,8 +198,11 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     while (!parse_key(r, &c, ev)) {
         if (c.want == 0 && c.why == unknown)
             return unknown_type(r, &c);
-        if (c.want == 0 && c.why == dangling)
-            return no_key(r, &c, ev);
+        if (c.want == 0 && c.why == apart)
+            return c.p[0] == RDB_OP_KEY_META && has_opcode(r, RDB_OP_KEY_META) &&
+                           r->dialect == RDB_REDIS
+                       ? key_meta_begin(r, ev)
+                       : hold_attributes(r, ev);
         int st = rdb_read_retry(r, &c, &s);
         if (st != STEP_ON)
             return st;
@@ -174,14 +211,14 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     }
     ev->key.db = r->db;
     ev->key.record = ev->offset;
-    r->type = ev->key.type;
-    r->name_len = ev->key.name.len;
-    r->shown_len = r->name_len < KEY_SHOWN ? r->name_len : KEY_SHOWN;
-    rd_copy_short(r->shown, ev->key.name.ptr, r->shown_len);
-    r->n_elems = 0;
-    r->detail = r->opts.detail;
-    r->step = r->batch != NULL ? rdb_value_quick : rdb_value_begin;
-    return took(r, &c, ev);
+    begin_value(r, ev);
+    int st = took(r, &c, ev);
+    if (RD_UNLIKELY(r->holds)) {
+        if (r->held_apart)
+            ev->raw = rd_slice(NULL, 0);
+        rdb_read_drop_attributes(r);
+    }
+    return st;
 }
 
 /* -- opcodes -- */
@@ -351,15 +388,18 @@ static int slot_import_step(struct rdb_reader *r, struct rdb_event *ev)
     return took(r, &c, ev);
 }
 
+/* Metadata stand between a key's attributes and its type. */
 static bool parse_key_meta(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
-    const uint8_t *op;
-    (void)r;
+    uint8_t op;
     (void)arg;
-    if (!cur_take(c, 1, &op) || !cur_len(c, &ev->key_meta.n_classes))
+    if (!parse_attributes(r, c, &r->meta_held, &op))
+        return false;
+    const uint8_t *at = c->p;
+    if (!cur_len(c, &ev->key_meta.n_classes))
         return false;
     return ev->key_meta.n_classes <= KEY_META_CLASSES ||
-           refuse(c, c->base, "more metadata classes than a key can have");
+           refuse(c, at, "more metadata classes than a key can have");
 }
 
 static int key_meta_begin(struct rdb_reader *r, struct rdb_event *ev)
@@ -369,6 +409,8 @@ static int key_meta_begin(struct rdb_reader *r, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     begin_event(r, RDB_KEY_META_BEGIN, ev);
+    r->held = r->meta_held;
+    r->holds = true;
     r->meta_left = ev->key_meta.n_classes;
     r->step = r->meta_left > 0 ? rdb_key_meta_step : rdb_record_step;
     return took(r, &c, ev);

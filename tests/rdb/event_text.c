@@ -155,6 +155,9 @@ static void put_item(struct event_text *t, const struct rdb_event *ev)
     case RDB_MODULE_DOUBLE:
         put(t, " %g", ev->item.f64);
         break;
+    case RDB_MODULE_SINT:
+        put(t, " %lld", (long long)ev->item.sint);
+        break;
     default:
         put(t, " %llu", (unsigned long long)ev->item.uint);
         break;
@@ -271,6 +274,8 @@ static bool put_outside(struct event_text *t, const struct rdb_event *ev)
         put_u64(t, "last", ev->slot_range.last);
         return true;
     case RDB_FUNCTION:
+        if (ev->function.pre_ga)
+            put(t, " pre-release");
         put_string(t, &ev->function.code);
         return true;
     case RDB_MODULE_AUX:
