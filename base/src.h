@@ -108,12 +108,12 @@ RD_API bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_
  * what has fewer than four bytes now. On failure *src is what it was, and still the caller's. */
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 
-/* NULL is allowed. */
 /* From now on the bytes of a window stay where they are until the window has moved twice, for
  * whoever works on them while the next is read. False where memory is short, or the source is one
  * that is fed. */
 RD_API bool rd_src_keep_last(struct rd_src *src);
 
+/* NULL is allowed. */
 RD_API void rd_src_close(struct rd_src *src);
 
 /* Slow path of rd_src_need(). */

@@ -81,16 +81,6 @@ void rd_team_join(struct rd_team *team)
     pthread_mutex_unlock(&team->lock);
 }
 
-void rd_team_run(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg)
-{
-    if (team == NULL) {
-        work(arg, 0);
-        return;
-    }
-    rd_team_start(team, work, arg);
-    rd_team_join(team);
-}
-
 void rd_team_free(struct rd_team *team)
 {
     if (team == NULL)
