@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/sink.h"
 #include "base/src.h"
+#include "tests/base/broken.h"
+#include "tests/support/alloc_fault.h"
 
 #include <criterion/criterion.h>
 
@@ -80,6 +82,20 @@ static inline void filter_expect(const struct rd_buf *got, struct rd_slice want)
     cr_assert_eq(got->len, want.len);
     if (want.len > 0)
         cr_assert_arr_eq(got->ptr, want.ptr, want.len);
+}
+
+/* What comes out of the bytes, and how it ends: where it fails, behind what came out. */
+static inline void filter_expect_end(const struct filter *filter, struct rd_slice bytes,
+                                     enum rd_err_code code, const char *want)
+{
+    struct rd_buf got;
+    struct rd_err err = {0};
+    filter_unpack(filter, bytes, 4096, &got, &err);
+    cr_expect_eq(err.code, code, "%s", err.text);
+    filter_expect(&got, rd_slice_str(want));
+    if (code != RD_ERR_OK)
+        cr_expect_eq(err.offset, got.len);
+    rd_buf_done(&got);
 }
 
 static inline void filter_check_round_trips(const struct filter *filter, int level_max)
@@ -222,6 +238,99 @@ static inline bool filter_try(const struct filter *filter, struct rd_buf *packed
     bool ok = rd_src_need(src, 8, &s) == RD_SRC_OK && rd_slice_is(s, "abcdefgh");
     rd_src_close(src);
     return ok;
+}
+
+static inline void filter_check_failing_allocations(const struct filter *filter)
+{
+    for (size_t n = 1;; n++) {
+        struct rd_buf packed = {0};
+        alloc_fault_begin(n);
+        bool ok = filter_try(filter, &packed);
+        rd_buf_done(&packed);
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        cr_assert_eq(ok, !result.failed, "allocation %zu", n);
+        if (ok)
+            break;
+    }
+}
+
+/* The bytes up to a sync are readable, although the end is missing. */
+static inline void filter_check_sync(const struct filter *filter)
+{
+    struct rd_buf packed = {0};
+    struct rd_sink *inner, *sink;
+    cr_assert(rd_sink_open_buf(&inner, &packed, NULL, NULL));
+    cr_assert(filter->open_sink(&sink, inner, 0, NULL));
+    cr_assert(rd_sink_write(sink, "abc", 3) && rd_sink_sync(sink));
+    filter_expect_end(filter, rd_buf_slice(&packed), RD_ERR_TRUNCATED, "abc");
+    rd_sink_abort(sink);
+    rd_buf_done(&packed);
+}
+
+static inline void filter_check_level_refused(const struct filter *filter, int level)
+{
+    struct rd_sink *inner, *sink;
+    struct rd_err err = {0};
+    cr_assert(rd_sink_open_null(&inner, NULL, NULL));
+    cr_expect_not(filter->open_sink(&sink, inner, level, &err));
+    cr_expect_eq(err.code, RD_ERR_USAGE);
+    rd_sink_abort(inner);
+}
+
+/* What could be read comes out, and then the error of the source below. */
+static inline void filter_check_failing_source(const struct filter *filter)
+{
+    struct rd_buf text = filter_text(100000), packed = {0};
+    filter_pack(filter, rd_buf_slice(&text), 100000, 0, &packed);
+    for (size_t len = 0; len <= packed.len; len += packed.len / 4) {
+        struct broken_src from = {.bytes = rd_slice(packed.ptr, len)};
+        struct rd_src *inner = broken_src_open(&from, 1000), *src;
+        struct rd_buf got;
+        struct rd_err err = {0};
+        cr_assert(filter->open_src(&src, inner, NULL));
+        filter_drain(src, &got, &err);
+        cr_expect_eq(err.code, RD_ERR_IO, "%zu: %s", len, err.text);
+        cr_assert(got.len <= text.len && (got.len > 0 || len < packed.len));
+        if (got.len > 0)
+            cr_expect_arr_eq(got.ptr, text.ptr, got.len);
+        rd_buf_done(&got);
+    }
+    rd_buf_done(&packed);
+    rd_buf_done(&text);
+}
+
+/* Wherever the sink below fails, its error is the filter's. */
+static inline void filter_check_failing_sink(const struct filter *filter)
+{
+    struct rd_buf text = filter_text(200000), packed = {0};
+    filter_pack(filter, rd_buf_slice(&text), text.len, 0, &packed);
+    for (size_t room = 0; room < packed.len; room += packed.len / 40) {
+        struct broken_sink to = {.room = room};
+        struct rd_sink *sink;
+        struct rd_err err = {0};
+        cr_assert(filter->open_sink(&sink, broken_sink_open(&to, 16), 0, NULL));
+        rd_sink_write(sink, text.ptr, text.len);
+        cr_expect_not(rd_sink_close(sink, &err), "%zu", room);
+        cr_expect_eq(err.code, RD_ERR_IO, "%zu: %s", room, err.text);
+        cr_expect(to.closed);
+    }
+    rd_buf_done(&packed);
+    rd_buf_done(&text);
+}
+
+static inline void filter_check_failing_sync(const struct filter *filter)
+{
+    for (size_t room = 0; room < 30; room++) {
+        struct broken_sink to = {.room = room, .no_sync = true};
+        struct rd_sink *sink;
+        cr_assert(filter->open_sink(&sink, broken_sink_open(&to, 1), 0, NULL));
+        cr_assert(rd_sink_write(sink, "abc", 3));
+        cr_expect_not(rd_sink_sync(sink));
+        cr_expect_eq(rd_sink_err(sink)->code, RD_ERR_IO);
+        rd_sink_abort(sink);
+        cr_expect(to.closed);
+    }
 }
 
 #endif

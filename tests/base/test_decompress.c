@@ -84,3 +84,14 @@ Test(decompress, name_of_the_file_stays_in_errors)
     cr_expect_eq(rd_src_err(src)->code, RD_ERR_TRUNCATED);
     rd_src_close(src);
 }
+
+Test(decompress, source_that_fails_is_left_as_it_is)
+{
+    struct broken_src from = {.bytes = rd_slice_str("\x1f\x8b\x08")};
+    struct rd_src *src = broken_src_open(&from, 0), *before = src;
+    struct rd_err err = {0};
+    cr_expect_not(rd_src_decompress(&src, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_eq(src, before);
+    rd_src_close(src);
+}

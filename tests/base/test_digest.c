@@ -2,6 +2,8 @@
 
 #include <criterion/criterion.h>
 
+#include "tests/support/alloc_fault.h"
+
 static void expect_hex(enum rd_digest_kind kind, struct rd_slice bytes, const char *want)
 {
     uint8_t sum[RD_DIGEST_MAX];
@@ -79,4 +81,23 @@ Test(digest, hex_of_wrong_length_or_with_other_bytes_is_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cr_expect_not(rd_digest_get_hex(rd_slice_str(wrong[i]), back, 2), "%s", wrong[i]);
     cr_assert_eq(back[0], 1, "a refusal writes nothing");
+}
+
+Test(digest, names_are_those_of_the_algorithms)
+{
+    cr_expect_str_eq(rd_digest_name(RD_DIGEST_SHA1), "SHA1");
+    cr_expect_str_eq(rd_digest_name(RD_DIGEST_SHA256), "SHA256");
+    cr_expect_str_eq(rd_digest_name(RD_DIGEST_SHA512), "SHA512");
+}
+
+Test(digest, failing_allocation_is_an_error)
+{
+    uint8_t sum[RD_DIGEST_MAX];
+    struct rd_err err = {0};
+    alloc_fault_begin(1);
+    bool ok = rd_digest_of(RD_DIGEST_SHA1, rd_slice_str("abc"), sum, &err);
+    struct alloc_fault_result result = alloc_fault_end();
+    cr_expect(!ok && result.failed);
+    cr_expect_eq(err.code, RD_ERR_MEMORY);
+    cr_expect_eq(result.live, 0);
 }

@@ -1,7 +1,6 @@
 #include "base/lz4.h"
 
 #include "tests/base/filter.h"
-#include "tests/support/alloc_fault.h"
 
 static const struct filter filter = {rd_lz4_open_src, rd_lz4_open_sink};
 
@@ -9,14 +8,7 @@ static const uint8_t skippable[] = {0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'x', 'y'
 
 static void expect(const struct rd_buf *bytes, enum rd_err_code code, const char *want)
 {
-    struct rd_buf got;
-    struct rd_err err = {0};
-    filter_unpack(&filter, rd_buf_slice(bytes), 4096, &got, &err);
-    cr_expect_eq(err.code, code, "%s", err.text);
-    filter_expect(&got, rd_slice_str(want));
-    if (code != RD_ERR_OK)
-        cr_expect_eq(err.offset, got.len);
-    rd_buf_done(&got);
+    filter_expect_end(&filter, rd_buf_slice(bytes), code, want);
 }
 
 /* A frame of one stored block, put together by hand from the format's description: magic, flags
@@ -81,41 +73,27 @@ Test(lz4, pushed_bytes_come_out)
 
 Test(lz4, what_was_synced_can_be_read)
 {
-    struct rd_buf packed = {0}, got;
-    struct rd_sink *inner, *sink;
-    struct rd_err err = {0};
-    cr_assert(rd_sink_open_buf(&inner, &packed, NULL, NULL));
-    cr_assert(rd_lz4_open_sink(&sink, inner, 0, NULL));
-    cr_assert(rd_sink_write(sink, "abc", 3) && rd_sink_sync(sink));
-    filter_unpack(&filter, rd_buf_slice(&packed), 4096, &got, &err);
-    cr_expect_eq(err.code, RD_ERR_TRUNCATED);
-    filter_expect(&got, rd_slice_str("abc"));
-    rd_buf_done(&got);
-    rd_sink_abort(sink);
-    rd_buf_done(&packed);
+    filter_check_sync(&filter);
 }
 
 Test(lz4, level_out_of_range_is_refused)
 {
-    struct rd_sink *inner, *sink;
-    struct rd_err err = {0};
-    cr_assert(rd_sink_open_null(&inner, NULL, NULL));
-    cr_expect_not(rd_lz4_open_sink(&sink, inner, RD_LZ4_LEVEL_MAX + 1, &err));
-    cr_expect_eq(err.code, RD_ERR_USAGE);
-    rd_sink_abort(inner);
+    filter_check_level_refused(&filter, RD_LZ4_LEVEL_MAX + 1);
+    filter_check_level_refused(&filter, -1);
 }
 
 Test(lz4, every_failing_allocation_is_survived)
 {
-    for (size_t n = 1;; n++) {
-        struct rd_buf packed = {0};
-        alloc_fault_begin(n);
-        bool ok = filter_try(&filter, &packed);
-        rd_buf_done(&packed);
-        struct alloc_fault_result result = alloc_fault_end();
-        cr_assert_eq(result.live, 0, "allocation %zu", n);
-        cr_assert_eq(ok, !result.failed, "allocation %zu", n);
-        if (ok)
-            break;
-    }
+    filter_check_failing_allocations(&filter);
+}
+
+Test(lz4, failing_source_fails_with_its_own_error)
+{
+    filter_check_failing_source(&filter);
+}
+
+Test(lz4, failing_sink_fails_with_its_own_error)
+{
+    filter_check_failing_sink(&filter);
+    filter_check_failing_sync(&filter);
 }

@@ -1,5 +1,6 @@
 #include "base/resp.h"
 
+#include "tests/base/broken.h"
 #include "tests/base/resp_help.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/guard.h"
@@ -325,4 +326,80 @@ Test(resp, every_failing_allocation_is_survived)
     }
     cr_assert_gt(n, 6);
     rd_buf_done(&bytes);
+}
+
+Test(resp, failing_source_fails_with_its_own_error)
+{
+    for (size_t window = 64; window <= 1024; window *= 16)
+        for (size_t len = 0; len < BOTH_LEN; len++) {
+            struct broken_src from = {.bytes = rd_slice(two_commands, len)};
+            struct rd_src *src = broken_src_open(&from, window);
+            struct rd_resp_reader *r = reader_of(src, NULL);
+            struct resp_command cmd;
+            enum resp_status status;
+            while ((status = rd_resp_reader_next(r, &cmd)) == RESP_COMMAND)
+                continue;
+            cr_expect_eq(status, RESP_FAIL);
+            cr_expect_eq(rd_resp_reader_err(r)->code, RD_ERR_IO, "%zu", len);
+            cr_expect_eq(rd_resp_reader_offset(r), len < SECOND_AT ? 0 : SECOND_AT, "%zu", len);
+            rd_resp_reader_free(r);
+            rd_src_close(src);
+        }
+}
+
+/* An argument that does not fit the window is gathered elsewhere. */
+Test(resp, failing_source_fails_also_inside_of_a_long_argument)
+{
+    struct broken_src from = {.bytes = S("*1\r\n$200\r\n"
+                                         "0123456789012345678901234567890123456789"
+                                         "0123456789012345678901234567890123456789")};
+    struct rd_src *src = broken_src_open(&from, 64);
+    struct rd_resp_reader *r = reader_of(src, NULL);
+    struct resp_command cmd;
+    cr_expect_eq(rd_resp_reader_next(r, &cmd), RESP_FAIL);
+    cr_expect_eq(rd_resp_reader_err(r)->code, RD_ERR_IO);
+    rd_resp_reader_free(r);
+    rd_src_close(src);
+}
+
+/* The array of arguments counts as memory, too. */
+Test(resp, more_arguments_than_memory_or_the_limit_allow_are_refused)
+{
+    const struct rd_resp_opts little = {.max_memory = 1500, .client = true};
+    const struct rd_resp_opts few = {.max_args = 2, .client = true};
+    struct rd_buf buf = {0};
+    rd_buf_printf(&buf, "*100\r\n");
+    for (int i = 0; i < 100; i++)
+        rd_buf_printf(&buf, "$1\r\na\r\n");
+    expect(rd_buf_slice(&buf), &little, "limit@0");
+    rd_buf_reset(&buf);
+    for (int i = 0; i < 100; i++)
+        rd_buf_printf(&buf, "a ");
+    rd_buf_printf(&buf, "\n");
+    expect(rd_buf_slice(&buf), &little, "limit@0");
+    rd_buf_done(&buf);
+    expect(S("a b\na b c\n"), &few, "0+4 [a] [b]\nlimit@8");
+}
+
+Test(resp, a_long_command_does_not_keep_its_memory_for_ever)
+{
+    enum { LONG = 3 << 20 };
+    struct rd_buf buf = {0};
+    rd_buf_printf(&buf, "*1\r\n$%d\r\n%0*d\r\n%s", LONG, LONG, 0, two_commands);
+    struct rd_src *src;
+    const struct rd_src_opts small = {.window = 64};
+    alloc_fault_begin(0);
+    cr_assert(rd_src_open_trickle(&src, memory(rd_buf_slice(&buf)), 4096, &small, NULL));
+    struct rd_resp_reader *r = reader_of(src, NULL);
+    struct resp_command cmd;
+    cr_assert_eq(rd_resp_reader_next(r, &cmd), RESP_COMMAND);
+    cr_expect_eq(cmd.argv[0].len, LONG);
+    cr_expect_geq(alloc_fault_state().live_bytes, LONG);
+    while (rd_resp_reader_next(r, &cmd) == RESP_COMMAND)
+        cr_expect_lt(cmd.argc, 4);
+    cr_expect_lt(alloc_fault_state().live_bytes, 16 * 1024);
+    rd_resp_reader_free(r);
+    rd_src_close(src);
+    cr_expect_eq(alloc_fault_end().live, 0);
+    rd_buf_done(&buf);
 }

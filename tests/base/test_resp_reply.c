@@ -1,3 +1,4 @@
+#include "tests/base/broken.h"
 #include "tests/base/resp_help.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/guard.h"
@@ -203,4 +204,32 @@ Test(resp_reply, every_failing_allocation_is_survived)
         cr_assert_eq(result.live, 0, "allocation %zu", n);
         cr_assert_eq(status == RESP_END, !result.failed, "allocation %zu", n);
     }
+}
+
+Test(resp_reply, failing_source_fails_with_its_own_error)
+{
+    for (size_t window = 64; window <= 1024; window *= 16)
+        for (size_t len = 0; len < sizeof every_type - 1; len++) {
+            struct broken_src from = {.bytes = rd_slice(every_type, len)};
+            struct rd_buf got = replies(broken_src_open(&from, window), 0);
+            const char *end = strrchr((const char *)got.ptr, ' ');
+            cr_expect(strncmp(end != NULL ? end + 1 : (const char *)got.ptr, "io@", 3) == 0,
+                      "%zu: %s", len, (const char *)got.ptr);
+            rd_buf_done(&got);
+        }
+}
+
+Test(resp_reply, strings_longer_than_the_limit_are_refused)
+{
+    const struct rd_resp_opts opts = {.max_bulk = 10};
+    struct rd_src *src = memory(S("$10\r\n0123456789\r\n$11\r\n"));
+    struct rd_resp_reply *r;
+    struct resp_node node;
+    cr_assert(rd_resp_reply_new(&r, src, 0, &opts, NULL));
+    cr_assert_eq(rd_resp_reply_next(r, &node), RESP_NODE);
+    cr_expect_eq(rd_resp_reply_next(r, &node), RESP_FAIL);
+    cr_expect_eq(rd_resp_reply_err(r)->code, RD_ERR_LIMIT);
+    cr_expect_eq(rd_resp_reply_err(r)->offset, 18);
+    rd_resp_reply_free(r);
+    rd_src_close(src);
 }

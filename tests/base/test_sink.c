@@ -538,7 +538,10 @@ Test(sink, a_place_where_no_file_can_be_is_told_when_opened)
     check_open_error("new/", EISDIR);
     check_open_error("", ENOENT);
     check_open_error("link", ENOENT);
-    leave_folder(2);
+    check_open_error("/proc/out", ENOENT);
+    cr_assert_eq(mknod("socket", S_IFSOCK | 0600, 0), 0);
+    check_open_error("socket", ENXIO);
+    leave_folder(3);
 }
 
 Test(sink, a_folder_that_vanishes_is_told_when_closed)

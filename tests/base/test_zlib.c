@@ -12,14 +12,7 @@ static const uint8_t hello[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    
 
 static void expect(struct rd_slice bytes, enum rd_err_code code, const char *want)
 {
-    struct rd_buf got;
-    struct rd_err err = {0};
-    filter_unpack(&filter, bytes, 4096, &got, &err);
-    cr_expect_eq(err.code, code, "%s", err.text);
-    filter_expect(&got, rd_slice_str(want));
-    if (code != RD_ERR_OK)
-        cr_expect_eq(err.offset, got.len);
-    rd_buf_done(&got);
+    filter_expect_end(&filter, bytes, code, want);
 }
 
 Test(zlib, member_written_by_gzip_is_read)
@@ -83,43 +76,29 @@ Test(zlib, pushed_bytes_come_out)
 
 Test(zlib, what_was_synced_can_be_read)
 {
-    struct rd_buf packed = {0}, got;
-    struct rd_sink *inner, *sink;
-    struct rd_err err = {0};
-    cr_assert(rd_sink_open_buf(&inner, &packed, NULL, NULL));
-    cr_assert(rd_zlib_open_sink(&sink, inner, 0, NULL));
-    cr_assert(rd_sink_write(sink, "abc", 3) && rd_sink_sync(sink));
-    filter_unpack(&filter, rd_buf_slice(&packed), 4096, &got, &err);
-    cr_expect_eq(err.code, RD_ERR_TRUNCATED);
-    filter_expect(&got, rd_slice_str("abc"));
-    rd_buf_done(&got);
-    rd_sink_abort(sink);
-    rd_buf_done(&packed);
+    filter_check_sync(&filter);
 }
 
 Test(zlib, level_out_of_range_is_refused)
 {
-    struct rd_sink *inner, *sink;
-    struct rd_err err = {0};
-    cr_assert(rd_sink_open_null(&inner, NULL, NULL));
-    cr_expect_not(rd_zlib_open_sink(&sink, inner, 10, &err));
-    cr_expect_eq(err.code, RD_ERR_USAGE);
-    rd_sink_abort(inner);
+    filter_check_level_refused(&filter, RD_ZLIB_LEVEL_MAX + 1);
+    filter_check_level_refused(&filter, -1);
 }
 
 Test(zlib, every_failing_allocation_is_survived)
 {
-    for (size_t n = 1;; n++) {
-        struct rd_buf packed = {0};
-        alloc_fault_begin(n);
-        bool ok = filter_try(&filter, &packed);
-        rd_buf_done(&packed);
-        struct alloc_fault_result result = alloc_fault_end();
-        cr_assert_eq(result.live, 0, "allocation %zu", n);
-        cr_assert_eq(ok, !result.failed, "allocation %zu", n);
-        if (ok)
-            break;
-    }
+    filter_check_failing_allocations(&filter);
+}
+
+Test(zlib, failing_source_fails_with_its_own_error)
+{
+    filter_check_failing_source(&filter);
+}
+
+Test(zlib, failing_sink_fails_with_its_own_error)
+{
+    filter_check_failing_sink(&filter);
+    filter_check_failing_sync(&filter);
 }
 
 Test(zlib, much_output_from_little_input_takes_no_memory)

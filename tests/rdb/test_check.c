@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "tests/base/broken.h"
 #include "tests/rdb/snapshots.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/hex.h"
@@ -242,25 +243,13 @@ Test(check, says_when_memory_is_short)
     cr_assert_gt(n, 3);
 }
 
-static enum rd_src_status fail_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
-                                    struct rd_err *err)
-{
-    (void)impl;
-    (void)buf;
-    (void)cap;
-    *ret_len = 0;
-    rd_err_sys(err, 5, "read");
-    return RD_SRC_FAIL;
-}
-
 Test(check, knows_nothing_when_the_source_fails)
 {
-    static const struct rd_src_ops ops = {.read = fail_read};
     struct rdb_check_opts opts = {.single_thread = true};
     struct rdb_check_result res;
-    struct rd_src *src;
+    struct broken_src from = {.bytes = rd_slice(NULL, 0)};
+    struct rd_src *src = broken_src_open(&from, 0);
     struct rd_err err = {0};
-    cr_assert(rd_src_new(&src, &ops, NULL, NULL, NULL));
     cr_expect_not(rdb_check(src, &opts, &res, &err));
     cr_expect_eq(err.code, RD_ERR_IO);
     cr_expect_not(res.damaged);

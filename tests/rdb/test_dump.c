@@ -200,3 +200,20 @@ Test(dump, making_one_refuses_what_the_version_lacks_and_leaves_the_buffer_as_it
     alloc_fault_end();
     cr_assert_not(ok);
 }
+
+Test(dump, each_failing_allocation_is_an_error_and_leaks_nothing)
+{
+    uint8_t bytes[32] = {0, 1, 'a'};
+    struct rd_slice payload = rd_slice(bytes, seal(bytes, 3, 0, 11));
+    for (size_t n = 1;; n++) {
+        struct rd_err err = {0};
+        alloc_fault_begin(n);
+        bool ok = rdb_dump_verify(payload, &err);
+        struct alloc_fault_result r = alloc_fault_end();
+        cr_assert_eq(r.live, 0, "%zu", n);
+        cr_assert_eq(ok, !r.failed, "%zu: %s", n, err.text);
+        cr_assert_eq(err.code, ok ? RD_ERR_OK : RD_ERR_MEMORY, "%zu", n);
+        if (ok)
+            break;
+    }
+}

@@ -2,15 +2,18 @@
 
 #include <criterion/criterion.h>
 
+#include "tests/support/alloc_fault.h"
+
 struct spool {
     struct rd_buf bytes;
-    bool fails;
+    bool append_fails;
+    bool read_fails;
 };
 
 static bool append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
 {
     struct spool *s = ctx;
-    if (s->fails)
+    if (s->append_fails)
         return rd_err_sys(err, 28, "spool");
     return rd_buf_add(&s->bytes, bytes, len) || rd_err_nomem(err, len);
 }
@@ -18,7 +21,7 @@ static bool append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
 static bool read_back(void *ctx, uint64_t offset, void *bytes, size_t len, struct rd_err *err)
 {
     struct spool *s = ctx;
-    if (s->fails)
+    if (s->read_fails)
         return rd_err_sys(err, 5, "spool");
     cr_assert_leq(offset + len, s->bytes.len);
     memcpy(bytes, s->bytes.ptr + offset, len);
@@ -97,9 +100,9 @@ Test(keylog, without_a_spool_tells_only_what_is_certain)
     rdb_keylog_done(&log);
 }
 
-Test(keylog, says_when_the_spool_fails)
+Test(keylog, says_when_the_spool_takes_nothing)
 {
-    struct spool spool = {.fails = true};
+    struct spool spool = {.append_fails = true};
     struct rdb_spool ops = {.append = append, .read = read_back, .ctx = &spool};
     struct rdb_keylog log;
     struct rd_err err = {0};
@@ -110,4 +113,68 @@ Test(keylog, says_when_the_spool_fails)
     cr_expect_lt(n, 2000000);
     cr_expect_eq(err.code, RD_ERR_IO);
     rdb_keylog_done(&log);
+}
+
+Test(keylog, says_when_the_spool_gives_nothing_back)
+{
+    struct spool spool = {.read_fails = true};
+    struct rdb_spool ops = {.append = append, .read = read_back, .ctx = &spool};
+    struct rdb_keylog log;
+    struct found found = {0};
+    struct rd_err err = {0};
+    cr_assert(rdb_keylog_init(&log, &ops, NULL));
+    add_all(&log, 1300000, 1);
+    cr_assert(add(&log, 0, NULL));
+    cr_assert_not(rdb_keylog_finish(&log, count, &found, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_eq(found.n, 0);
+    rd_buf_done(&spool.bytes);
+    rdb_keylog_done(&log);
+}
+
+Test(keylog, counts_the_suspects_that_it_has_no_room_for)
+{
+    enum { MORE = 5000 };
+    struct rdb_keylog log;
+    struct found found = {0};
+    cr_assert(rdb_keylog_init(&log, NULL, NULL));
+    for (int twice = 0; twice < 2; twice++)
+        add_all(&log, RDB_KEYLOG_SUSPECTS_MAX + MORE, 1);
+    cr_expect_eq(log.lost, MORE);
+    cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
+    cr_expect_eq(found.n, RDB_KEYLOG_SUSPECTS_MAX);
+    rdb_keylog_done(&log);
+}
+
+static bool find_twenty(struct rd_err *err)
+{
+    struct rdb_keylog log;
+    struct found found = {0};
+    if (!rdb_keylog_init(&log, NULL, err))
+        return false;
+    bool ok = true;
+    for (uint64_t n = 0; ok && n < 20000; n++)
+        ok = add(&log, n, err);
+    for (uint64_t n = 0; ok && n < 20000; n += 1000)
+        ok = add(&log, n, err);
+    ok = ok && rdb_keylog_finish(&log, count, &found, err);
+    rdb_keylog_done(&log);
+    if (ok)
+        cr_expect_eq(found.n, 20);
+    return ok;
+}
+
+Test(keylog, each_failing_allocation_is_an_error_and_leaks_nothing)
+{
+    for (size_t n = 1;; n++) {
+        struct rd_err err = {0};
+        alloc_fault_begin(n);
+        bool ok = find_twenty(&err);
+        struct alloc_fault_result r = alloc_fault_end();
+        cr_assert_eq(r.live, 0, "%zu", n);
+        cr_assert_eq(ok, !r.failed, "%zu", n);
+        cr_assert_eq(err.code, ok ? RD_ERR_OK : RD_ERR_MEMORY, "%zu", n);
+        if (ok)
+            break;
+    }
 }

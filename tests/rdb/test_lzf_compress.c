@@ -151,3 +151,19 @@ Test(lzf_compress, inputs_of_less_than_four_bytes_are_refused)
     for (size_t len = 0; len < 4; len++)
         cr_assert_eq(rdb_lzf_compress(&table, (const uint8_t *)"aaaa", len, out, sizeof out), 0);
 }
+
+/* Noise is passed in steps longer than the longest match: when one is seen, more bytes may stand
+ * before it than a single reference can take. */
+Test(lzf_compress, a_match_may_begin_long_before_it_is_seen)
+{
+    enum { NOISE = 100000, REACH = 8192, CAP = NOISE + REACH + NOISE / 16 };
+    static uint8_t in[NOISE + REACH];
+    unsigned n_seen = 0;
+    for (size_t i = 0; i < NOISE; i++)
+        in[i] = (uint8_t)draw(256);
+    for (size_t distance = 1000; distance <= REACH; distance += 23) {
+        memcpy(in + NOISE, in + NOISE - distance, distance);
+        n_seen += there_and_back(in, NOISE + distance, CAP) < NOISE + distance;
+    }
+    cr_expect_gt(n_seen, 0);
+}

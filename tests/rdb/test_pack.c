@@ -124,6 +124,14 @@ static void build(struct rd_buf *buf, enum rdb_codec codec, const char *elements
     cr_assert(rdb_packer_end(&packer));
 }
 
+static void build_one(struct rd_buf *buf, enum rdb_codec codec, struct rd_slice text)
+{
+    struct rdb_packer packer;
+    cr_assert(rdb_packer_begin(&packer, codec, buf));
+    cr_assert(rdb_packer_add(&packer, text));
+    cr_assert(rdb_packer_end(&packer));
+}
+
 Test(pack, what_is_built_from_the_elements_of_a_server_s_encoding_is_that_encoding)
 {
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
@@ -246,11 +254,8 @@ static struct rd_buf one_string(size_t entry_len)
 {
     static uint8_t text[2097152];
     struct rd_buf buf = {0};
-    struct rdb_packer packer;
     memset(text, 'x', sizeof text);
-    cr_assert(rdb_packer_begin(&packer, RDB_LISTPACK, &buf));
-    cr_assert(rdb_packer_add(&packer, rd_slice(text, entry_len - 5)));
-    cr_assert(rdb_packer_end(&packer));
+    build_one(&buf, RDB_LISTPACK, rd_slice(text, entry_len - 5));
     return buf;
 }
 
@@ -284,11 +289,8 @@ Test(pack, an_encoding_around_a_string_equals_the_one_that_holds_it)
     for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++)
         for (int codec = 0; codec < 2; codec++) {
             struct rd_buf whole = {0}, parts = {0};
-            struct rdb_packer packer;
             struct rdb_packer_around around;
-            cr_assert(rdb_packer_begin(&packer, (enum rdb_codec)codec, &whole));
-            cr_assert(rdb_packer_add(&packer, rd_slice(text, lens[i])));
-            cr_assert(rdb_packer_end(&packer));
+            build_one(&whole, (enum rdb_codec)codec, rd_slice(text, lens[i]));
             cr_assert(rdb_packer_around(&around, (enum rdb_codec)codec, lens[i]));
             cr_assert(rd_buf_add(&parts, around.head, around.head_len));
             cr_assert(rd_buf_add(&parts, text, lens[i]));

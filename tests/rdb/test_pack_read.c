@@ -56,6 +56,7 @@ static const struct wrong wrongs[] = {
     {RDB_LISTPACK, "0e 00 00 00 02 00 f5 61 62 63 04 05 01 ff", 6, "an unknown encoding"},
     {RDB_LISTPACK, "0e 00 00 00 02 00 83 61 62 63 04 ff 01 ff", 11, "an end mark too early"},
     {RDB_LISTPACK, "0e 00 00 00 02 00 83 61 62 63 04 05 01 00", 13, "no end mark"},
+    {RDB_LISTPACK, "09 00 00 00 01 00 81 61 02", 6, "no room for an end mark"},
     {RDB_LISTPACK, "0e 00 00 00 02 00 88 61 62 63 04 05 01 ff", 6, "a string beyond the end"},
     {RDB_LISTPACK, "0d 00 00 00 02 00 f0 ff ff ff ff ff ff", 6, "a string of 4 GiB"},
     {RDB_LISTPACK, "08 00 00 00 01 00 f1 00", 6, "an integer that is cut"},

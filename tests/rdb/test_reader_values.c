@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/endian.h"
+#include "tests/base/broken.h"
 #include "tests/rdb/read_all.h"
 #include "tests/rdb/snapshots.h"
 
@@ -400,24 +401,8 @@ Test(reader_values, a_window_below_512_bytes_is_too_small)
     rd_src_close(src);
 }
 
-static bool fail_write(void *impl, const uint8_t *bytes, size_t len, struct rd_err *err)
-{
-    (void)impl;
-    (void)bytes;
-    (void)len;
-    return rd_err_sys(err, 28, "sink");
-}
-
-static bool end_write(void *impl, bool commit, struct rd_err *err)
-{
-    (void)impl;
-    (void)err;
-    return !commit;
-}
-
 Test(reader_values, a_sink_that_fails_fails_the_copy)
 {
-    static const struct rd_sink_ops ops = {.write = fail_write, .close = end_write};
     static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_WINDOW, 512}};
     struct rd_buf file = {0};
     add(&file, "REDIS0009\0\1k", 12);
@@ -425,10 +410,10 @@ Test(reader_values, a_sink_that_fails_fails_the_copy)
     add_end(&file);
     for (size_t i = 0; i < 2; i++) {
         struct rd_src *src = way_open(&ways[i], rd_buf_slice(&file));
-        struct rd_sink *sink;
+        struct broken_sink to = {.room = 0};
+        struct rd_sink *sink = broken_sink_open(&to, 0);
         struct rdb_reader *r;
         struct rdb_event ev;
-        cr_assert(rd_sink_new(&sink, &ops, NULL, NULL, NULL));
         cr_assert(rdb_reader_new(&r, src, NULL, NULL));
         while (rdb_reader_next(r, &ev) == RDB_EVENT && ev.kind != RDB_KEY)
             continue;

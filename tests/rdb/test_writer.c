@@ -11,6 +11,17 @@
 #define ID_5_1  "00000000000000050000000000000001"
 #define AT_1000 "e803000000000000"
 
+/* Entries; length; last id; groups: name, last id, pending; consumers: name, seen, owned. */
+#define STREAM_OF_TYPE_15                                                                          \
+    "0f016b01" NODE_5_1 NODE_ENTRIES "02"                                                          \
+    "0502"                                                                                         \
+    "01"                                                                                           \
+    "0167"                                                                                         \
+    "0501"                                                                                         \
+    "01" ID_5_1 AT_1000 "02"                                                                       \
+    "01"                                                                                           \
+    "0163" AT_1000 "01" ID_5_1
+
 /* What follows the header. A record is its type, the key "016b", and the value. */
 static const struct {
     int which;
@@ -56,15 +67,7 @@ static const struct {
      "16016b02"
      "01660176ffffffffffffffff"
      "016701772c01000000000000"},
-    {STREAM, RDB_REDIS, 9,
-     "0f016b01" NODE_5_1 NODE_ENTRIES "02"
-     "0502"
-     "01"
-     "0167"
-     "0501"
-     "01" ID_5_1 AT_1000 "02"
-     "01"
-     "0163" AT_1000 "01" ID_5_1},
+    {STREAM, RDB_REDIS, 9, STREAM_OF_TYPE_15},
     {STREAM, RDB_REDIS, 10,
      "13016b01" NODE_5_1 NODE_ENTRIES "02"
      "0502"
@@ -115,16 +118,7 @@ Test(writer, a_stream_without_offsets_stays_of_the_type_that_has_none)
     struct bench b;
     open_bench(&b, (struct rdb_writer_opts){.version = 11});
     stream(&b, false);
-    check_hex(&b,
-              "0f016b01" NODE_5_1 NODE_ENTRIES "02"
-              "0502"
-              "01"
-              "0167"
-              "0501"
-              "01" ID_5_1 AT_1000 "02"
-              "01"
-              "0163" AT_1000 "01" ID_5_1,
-              "stream");
+    check_hex(&b, STREAM_OF_TYPE_15, "stream");
     close_bench(&b);
 }
 
@@ -410,5 +404,42 @@ Test(writer, packed_blobs_are_copied_where_the_target_has_their_type_and_else_ta
     cr_assert_not(b.ok);
     cr_expect_eq(b.err.code, RD_ERR_CORRUPT);
     cr_expect_eq(b.err.offset, 100);
+    close_bench(&b);
+}
+
+/* An element that stands alone in its node, and one in a ziplist behind it. */
+static void two_nodes(struct bench *b, int version, enum rdb_type_id type)
+{
+    static const uint8_t ziplist[] = {14, 0, 0, 0, 10, 0, 0, 0, 1, 0, 0, 1, 'b', 0xff};
+    struct rdb_event ev = {.kind = RDB_PACKED};
+    open_bench(b, (struct rdb_writer_opts){.version = version});
+    begin(b, type, RDB_UNKNOWN);
+    ev.packed.plain = true;
+    ev.packed.blob = rd_slice_str("a");
+    put(b, &ev);
+    ev.packed.plain = false;
+    ev.packed.codec = RDB_ZIPLIST;
+    ev.packed.blob = rd_slice(ziplist, sizeof ziplist);
+    put(b, &ev);
+    simple(b, RDB_VALUE_END);
+}
+
+Test(writer, nodes_of_one_element_are_copied_or_join_a_node)
+{
+    struct bench b;
+    two_nodes(&b, 12, RDB_TYPE_LIST_QUICKLIST_2);
+    check_hex(&b,
+              "12016b02"
+              "010161"
+              "020a0a0000000100816202ff",
+              "copied, and a listpack");
+    close_bench(&b);
+    two_nodes(&b, 9, RDB_TYPE_LIST_QUICKLIST_2);
+    check_hex(&b,
+              "0e016b02"
+              "0e0e0000000a000000010000016"
+              "1ff"
+              "0e0e0000000a0000000100000162ff",
+              "two ziplists");
     close_bench(&b);
 }

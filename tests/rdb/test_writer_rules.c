@@ -2,6 +2,7 @@
 
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "tests/base/broken.h"
 #include "tests/support/alloc_fault.h"
 
 #define EXPIRED "fcffffffffffffffff"
@@ -149,13 +150,6 @@ Test(writer_rules, versions_that_it_has_no_encodings_for_are_refused_at_once)
     rd_sink_abort(sink);
 }
 
-static void copy(struct bench *b, const char *bytes)
-{
-    struct rd_sink *to;
-    b->ok = b->ok && rdb_writer_copy_begin(b->w, &to, &b->err) &&
-            rd_sink_write(to, bytes, strlen(bytes)) && rdb_writer_copy_end(b->w, &b->err);
-}
-
 Test(writer_rules, verbatim_repeats_the_bytes_of_records_and_of_copied_keys)
 {
     struct bench b;
@@ -202,182 +196,135 @@ Test(writer_rules, without_verbatim_a_copied_value_gets_a_record_of_its_own)
     close_bench(&b);
 }
 
-/* Sequences that no reader gives; each ends with the event that must be refused. */
-static void misuse_records(struct bench *b, int which)
+/* A table whose elements are too many to be packed; its count is told or not. */
+static void table(struct bench *b, enum rdb_type_id type, bool known)
 {
-    switch (which) {
-    case 0:
-        elem(b, RDB_ROLE_STRING, "outside");
-        break;
-    case 1:
-        simple(b, RDB_HEADER);
-        simple(b, RDB_HEADER);
-        break;
-    case 2:
-        key_of(b, RDB_TYPE_STRING, RDB_NO_EXPIRE);
-        key_of(b, RDB_TYPE_STRING, RDB_NO_EXPIRE);
-        break;
-    case 3:
-        key_of(b, RDB_TYPE_STRING, RDB_NO_EXPIRE);
-        value_of(b, RDB_TYPE_HASH, 1);
-        break;
-    case 4:
-        simple(b, RDB_TRAILER);
-        simple(b, RDB_DB);
-        break;
-    case 5:
-        simple(b, RDB_SLOT_RANGE);
-        break;
-    case 6:
-        begin(b, RDB_TYPE_SET, 1);
-        b->ok = b->ok && rdb_writer_end(b->w, &b->err);
-        break;
-    case 7:
-        b->ok = b->ok && rdb_writer_copy_end(b->w, &b->err);
-        break;
-    default:
-        key_of(b, RDB_TYPE_STRING, RDB_NO_EXPIRE);
-        copy(b, "x");
-        elem(b, RDB_ROLE_STRING, "after");
-        break;
-    }
-}
-
-/* A piece that claims a place and a length that it has not. */
-static void wrong_piece(struct bench *b, bool first, bool more, uint64_t total)
-{
-    struct rdb_event ev = {.kind = RDB_ELEM};
-    ev.elem.role = RDB_ROLE_STRING;
-    ev.elem.str = whole("piece");
-    ev.elem.str.first = first;
-    ev.elem.str.more = more;
-    ev.elem.str.total = total;
+    enum { N = 600 };
+    char text[32];
+    key_of(b, type, 1);
+    struct rdb_event ev = {.kind = RDB_VALUE};
+    ev.value.type = rdb_type_get(type);
+    ev.value.count = known ? N : RDB_UNKNOWN;
+    ev.value.min_expire_ms = type == RDB_TYPE_HASH_METADATA && known ? 100 : RDB_NO_EXPIRE;
     put(b, &ev);
-}
-
-static void misuse_values(struct bench *b, int which)
-{
-    begin(b,
-          which < 4   ? RDB_TYPE_STRING
-          : which < 6 ? RDB_TYPE_HASH
-                      : RDB_TYPE_SET,
-          which == 5   ? RDB_UNKNOWN
-          : which == 6 ? 2
-                       : 1);
-    switch (which) {
-    case 0:
-        simple(b, RDB_VALUE_END);
-        break;
-    case 1:
-        elem(b, RDB_ROLE_STRING, "a");
-        elem(b, RDB_ROLE_STRING, "b");
-        break;
-    case 2:
-        wrong_piece(b, false, false, 5);
-        break;
-    case 3:
-        wrong_piece(b, true, true, 8);
-        wrong_piece(b, false, false, 8);
-        break;
-    case 4:
-        elem(b, RDB_ROLE_VALUE, "v");
-        break;
-    case 5:
-        elem(b, RDB_ROLE_FIELD, "f");
-        simple(b, RDB_VALUE_END);
-        break;
-    case 6:
-        elem(b, RDB_ROLE_MEMBER, "a");
-        simple(b, RDB_VALUE_END);
-        break;
-    default:
-        simple(b, RDB_DB);
-        break;
-    }
-}
-
-static void misuse_streams(struct bench *b, int which)
-{
-    struct rdb_event ev = {.kind = RDB_ENTRY};
-    begin(b, RDB_TYPE_STREAM_LISTPACKS, RDB_UNKNOWN);
-    switch (which) {
-    case 0:
-        simple(b, RDB_VALUE_END);
-        break;
-    case 1:
-        summary(b, 0, 1, false);
-        simple(b, RDB_VALUE_END);
-        break;
-    case 2:
-        simple(b, RDB_GROUP);
-        break;
-    case 3:
-        summary(b, 0, 0, false);
-        group(b);
-        break;
-    case 4:
-        ev.entry.n_fields = 2;
-        put(b, &ev);
-        elem(b, RDB_ROLE_FIELD, "f");
-        summary(b, 1, 0, false);
-        break;
-    case 5:
-        summary(b, 0, 0, false);
-        simple(b, RDB_OWNED);
-        break;
-    case 6:
-        summary(b, 0, 0, false);
-        summary(b, 0, 0, false);
-        break;
-    default:
-        summary(b, 0, 0, false);
-        entry(b, 1, 1, "f", "v");
-        break;
-    }
-}
-
-static void check_misuse(void (*misuse)(struct bench *b, int which), int n, int version)
-{
-    for (int which = 0; which < n; which++) {
-        struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.version = version});
-        misuse(&b, which);
-        cr_expect_not(b.ok, "%d", which);
-        cr_expect_eq(b.err.code, RD_ERR_USAGE, "%d: %s", which, b.err.text);
-        close_bench(&b);
-    }
-}
-
-Test(writer_rules, a_sequence_that_no_reader_gives_is_refused)
-{
-    for (int version = 6; version <= 12; version += 3) {
-        check_misuse(misuse_records, 9, version);
-        check_misuse(misuse_values, 8, version);
-        if (version >= 9)
-            check_misuse(misuse_streams, 8, version);
-    }
-}
-
-/* Values of every kind and of every way to be written. */
-static void everything(struct bench *b, int version)
-{
-    records(b);
-    for (int which = 0; which < VALUES; which++)
-        if (version >= 12 || which < HASH_TTL)
-            put_value(b, which);
-    if (!b->ok)
-        return;
-    begin(b, RDB_TYPE_SET, RDB_UNKNOWN);
-    for (int i = 0; i < 600; i++) {
-        char text[90];
-        snprintf(text, sizeof text, "member %080d", i);
-        elem(b, RDB_ROLE_MEMBER, text);
+    for (int i = 0; b->ok && i < N; i++) {
+        snprintf(text, sizeof text, "an element, the %d.", i);
+        if (rdb_type_get(type)->kind == RDB_KIND_HASH)
+            field(b, text, text, type == RDB_TYPE_HASH_METADATA ? 100 + i : RDB_NO_EXPIRE);
+        else
+            member(b, text, i);
     }
     simple(b, RDB_VALUE_END);
+}
+
+static void tables(struct bench *b)
+{
+    for (int known = 0; known < 2; known++) {
+        table(b, RDB_TYPE_SET, known);
+        table(b, RDB_TYPE_ZSET_2, known);
+        table(b, RDB_TYPE_HASH, known);
+    }
+}
+
+static void tables_that_expire(struct bench *b)
+{
+    table(b, RDB_TYPE_HASH_METADATA, false);
+    table(b, RDB_TYPE_HASH_METADATA, true);
+}
+
+/* A listpack of the elements "a" and 1: a member and its score, or two elements. */
+static void listpack(struct bench *b, enum rdb_type_id type)
+{
+    static const uint8_t blob[] = {12, 0, 0, 0, 2, 0, 0x81, 'a', 2, 1, 1, 0xff};
+    struct rdb_event ev = {.kind = RDB_PACKED};
+    begin(b, type, RDB_UNKNOWN);
+    ev.packed.codec = RDB_LISTPACK;
+    ev.packed.blob = rd_slice(blob, sizeof blob);
+    put(b, &ev);
+    if (type == RDB_TYPE_LIST_QUICKLIST_2) {
+        ev.packed.plain = true;
+        put(b, &ev);
+    }
+    simple(b, RDB_VALUE_END);
+}
+
+static void listpacks(struct bench *b)
+{
+    listpack(b, RDB_TYPE_ZSET_LISTPACK);
+    listpack(b, RDB_TYPE_LIST_QUICKLIST_2);
+}
+
+/* Entries of unlike fields, over several nodes, and everything that may follow. */
+static void long_stream(struct bench *b)
+{
+    char text[64];
+    begin(b, RDB_TYPE_STREAM_LISTPACKS_5, RDB_UNKNOWN);
+    for (unsigned i = 0; b->ok && i < 300; i++) {
+        snprintf(text, sizeof text, "value %040u", i);
+        entry(b, i + 1, i, i % 3 == 0 ? "another field" : "field", text);
+    }
+    struct rdb_event ev = {.kind = RDB_ENTRY};
+    ev.entry.id = (struct rdb_stream_id){301, 0};
+    ev.entry.n_fields = 1;
+    put(b, &ev);
+    elem(b, RDB_ROLE_FIELD, "field");
+    pieces(b, RDB_ROLE_VALUE, 3000, 1000);
+    summary(b, 301, 1, true);
+    group(b);
+    idempotency(b, 0);
+    simple(b, RDB_VALUE_END);
+}
+
+static void long_strings(struct bench *b)
+{
     begin(b, RDB_TYPE_LIST, RDB_UNKNOWN);
     pieces(b, RDB_ROLE_ELEMENT, 5 << 20, 1 << 20);
     pieces(b, RDB_ROLE_ELEMENT, 300000, 100000);
     simple(b, RDB_VALUE_END);
+    begin(b, RDB_TYPE_HASH, 2);
+    elem(b, RDB_ROLE_FIELD, "f");
+    pieces(b, RDB_ROLE_VALUE, 5 << 20, 1 << 20);
+    pieces(b, RDB_ROLE_FIELD, 5 << 20, 1 << 20);
+    elem(b, RDB_ROLE_VALUE, "v");
+    simple(b, RDB_VALUE_END);
+    put_value(b, LIST);
+}
+
+static void small_values(struct bench *b)
+{
+    for (int which = 0; which < HASH_TTL; which++)
+        put_value(b, which);
+}
+
+static void newer_values(struct bench *b)
+{
+    for (int which = HASH_TTL; which < VALUES; which++)
+        put_value(b, which);
+    struct rdb_event ev = {.kind = RDB_MODULE_AUX};
+    put(b, &ev);
+    ev = (struct rdb_event){.kind = RDB_MODULE_ITEM};
+    ev.item.opcode = RDB_MODULE_STRING;
+    ev.item.str = whole("s");
+    put(b, &ev);
+    simple(b, RDB_VALUE_END);
+    simple(b, RDB_NOTE);
+}
+
+/* Values of every kind and of every way to be written. */
+static const struct {
+    void (*put)(struct bench *b);
+    int since;
+} parts[] = {{records, 0},     {small_values, 0},        {newer_values, 12},
+             {tables, 0},      {tables_that_expire, 12}, {listpacks, 0},
+             {long_stream, 9}, {long_strings, 0}};
+
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
+static void everything(struct bench *b, int version)
+{
+    for (size_t i = 0; b->ok && i < PARTS; i++)
+        if (version >= parts[i].since)
+            parts[i].put(b);
     b->ok = b->ok && rdb_writer_end(b->w, &b->err);
 }
 
@@ -399,48 +346,50 @@ Test(writer_rules, each_failing_allocation_is_an_error_and_leaks_nothing)
                 rd_sink_abort(b.sink);
             struct alloc_fault_result r = alloc_fault_end();
             cr_assert_eq(r.live, 0, "%zu", n);
-            if (!r.failed)
+            if (!r.failed) {
+                cr_assert(b.ok, "%s", b.err.text);
                 break;
+            }
             /* Without memory to compress in, a string is stored as it is, which is no failure. */
             if (!made || !b.ok)
                 cr_assert_eq(b.err.code, RD_ERR_MEMORY, "%zu: %s", n, b.err.text);
         }
 }
 
-/* Takes n bytes and no more. */
-static bool stingy_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+/* The part of `parts`, to a sink with that much room; how much of it was used. */
+static size_t put_part(size_t i, int version, size_t room, struct rd_err *ret)
 {
-    size_t *left = impl;
-    (void)ptr;
-    if (len > *left)
-        return rd_err_sys(err, 28, "disk");
-    *left -= len;
-    return true;
+    struct bench b = {.ok = true};
+    struct rdb_writer_opts opts = {.version = version};
+    struct broken_sink to = {.room = room};
+    b.sink = broken_sink_open(&to, 1);
+    cr_assert(rdb_writer_new(&b.w, b.sink, &opts, NULL));
+    parts[i].put(&b);
+    bool ok = b.ok && rdb_writer_end(b.w, &b.err) && rd_sink_flush(b.sink);
+    *ret = ok || !b.ok ? b.err : *rd_sink_err(b.sink);
+    cr_assert_eq(ok, ret->code == RD_ERR_OK);
+    cr_assert(b.ok || !rdb_writer_end(b.w, NULL), "a failed writer takes nothing more");
+    rdb_writer_free(b.w);
+    rd_sink_abort(b.sink);
+    return room - to.room;
 }
 
-static bool stingy_close(void *impl, bool commit, struct rd_err *err)
-{
-    (void)impl;
-    (void)commit;
-    (void)err;
-    return true;
-}
-
+/* Every byte at the beginning and at the end of a part, and some between. */
 Test(writer_rules, a_sink_that_fails_at_any_byte_fails_the_writer_with_its_error)
 {
-    static const struct rd_sink_ops ops = {.write = stingy_write, .close = stingy_close};
-    struct rd_sink_opts sink_opts = {.buffer = 16};
-    for (size_t limit = 0; limit < 2000; limit += limit < 600 ? 1 : 50) {
-        struct bench b = {.ok = true};
-        struct rdb_writer_opts opts = {.version = 12};
-        size_t left = limit;
-        cr_assert(rd_sink_new(&b.sink, &ops, &left, &sink_opts, NULL));
-        cr_assert(rdb_writer_new(&b.w, b.sink, &opts, NULL));
-        everything(&b, 12);
-        cr_assert_not(b.ok);
-        cr_assert_eq(b.err.code, RD_ERR_IO, "%zu: %s", limit, b.err.text);
-        cr_assert_not(rdb_writer_end(b.w, NULL));
-        rdb_writer_free(b.w);
-        rd_sink_abort(b.sink);
-    }
+    enum { NEAR = 32, BETWEEN = 8 };
+    struct rd_err err = {0};
+    for (int version = 6; version <= 12; version += 3)
+        for (size_t i = 0; i < PARTS; i++) {
+            if (version < parts[i].since)
+                continue;
+            size_t total = put_part(i, version, SIZE_MAX, &err);
+            cr_assert_eq(err.code, RD_ERR_OK, "%zu: %s", i, err.text);
+            for (size_t room = 0; room < total;) {
+                put_part(i, version, room, &err);
+                cr_assert_eq(err.code, RD_ERR_IO, "%zu at %zu: %s", i, room, err.text);
+                bool near = room < NEAR || room + NEAR > total;
+                room += near ? 1 : (total - 2 * NEAR) / BETWEEN + 1;
+            }
+        }
 }

@@ -160,14 +160,59 @@ static inline void group(struct bench *b)
     put(b, &ev);
 }
 
-static inline void stream(struct bench *b, bool has_offsets)
+/* A stream of two entries and a group, without its end. */
+static inline void stream_of(struct bench *b, enum rdb_type_id type, bool has_offsets)
 {
-    begin(b, RDB_TYPE_STREAM_LISTPACKS_3, RDB_UNKNOWN);
+    begin(b, type, RDB_UNKNOWN);
     entry(b, 5, 1, "f", "1");
     entry(b, 5, 2, "f", "2");
     summary(b, 2, 1, has_offsets);
     group(b);
+}
+
+static inline void stream(struct bench *b, bool has_offsets)
+{
+    stream_of(b, RDB_TYPE_STREAM_LISTPACKS_3, has_offsets);
     simple(b, RDB_VALUE_END);
+}
+
+/* Type 27: an entry that its consumer gave back to the group. */
+static inline void given_back(struct bench *b)
+{
+    struct rdb_event ev = {.kind = RDB_NACKED};
+    ev.id = (struct rdb_stream_id){5, 1};
+    put(b, &ev);
+}
+
+/* From type 26 on: the settings of idempotent entries, and producers with an id each. */
+static inline void idempotency(struct bench *b, uint64_t n_producers)
+{
+    struct rdb_event ev = {.kind = RDB_IDMP};
+    ev.idmp.duration = 100;
+    ev.idmp.max_size = 50;
+    ev.idmp.n_producers = n_producers;
+    put(b, &ev);
+    for (uint64_t i = 0; i < n_producers; i++) {
+        ev = (struct rdb_event){.kind = RDB_PRODUCER};
+        ev.producer.name = rd_slice_str("p");
+        ev.producer.n_ids = 1;
+        put(b, &ev);
+        ev = (struct rdb_event){.kind = RDB_PRODUCED};
+        ev.produced.name = rd_slice_str("i");
+        ev.produced.id = (struct rdb_stream_id){5, 1};
+        put(b, &ev);
+    }
+    ev = (struct rdb_event){.kind = RDB_IDMP_END};
+    ev.idmp_end.added = n_producers;
+    put(b, &ev);
+}
+
+/* The value of the key that was put, verbatim. */
+static inline void copy(struct bench *b, const char *bytes)
+{
+    struct rd_sink *to;
+    b->ok = b->ok && rdb_writer_copy_begin(b->w, &to, &b->err) &&
+            rd_sink_write(to, bytes, strlen(bytes)) && rdb_writer_copy_end(b->w, &b->err);
 }
 
 /* Values of each kind, small, by number. */
@@ -239,8 +284,9 @@ static inline void check_hex(struct bench *b, const char *hex, const char *what)
 static inline void pieces(struct bench *b, enum rdb_role role, size_t total, size_t piece)
 {
     static uint8_t text[6 << 20];
-    memset(text, 'x', total);
-    for (size_t at = 0; at < total; at += piece) {
+    if (text[0] != 'x')
+        memset(text, 'x', sizeof text);
+    for (size_t at = 0; b->ok && at < total; at += piece) {
         struct rdb_event ev = {.kind = RDB_ELEM};
         size_t len = total - at < piece ? total - at : piece;
         ev.elem.role = role;

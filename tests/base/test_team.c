@@ -1,0 +1,46 @@
+#include "base/team.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/support/alloc_fault.h"
+
+/* How often each worker came. */
+struct visits {
+    unsigned n[RD_TEAM_WORKERS];
+};
+
+static void visit(void *arg, unsigned worker)
+{
+    struct visits *visits = arg;
+    cr_assert_lt(worker, RD_TEAM_WORKERS);
+    visits->n[worker]++;
+}
+
+Test(team, every_worker_does_its_part_each_time)
+{
+    struct rd_team *team = rd_team_new();
+    struct visits visits = {0};
+    if (team == NULL)
+        cr_skip_test("one processor");
+    for (int round = 0; round < 1000; round++) {
+        rd_team_start(team, visit, &visits);
+        rd_team_join(team);
+    }
+    for (unsigned i = 0; i < RD_TEAM_WORKERS; i++)
+        cr_expect_eq(visits.n[i], 1000, "%u", i);
+    rd_team_free(team);
+}
+
+Test(team, no_team_can_be_freed)
+{
+    rd_team_free(NULL);
+}
+
+Test(team, without_memory_there_is_no_team)
+{
+    alloc_fault_begin(1);
+    struct rd_team *team = rd_team_new();
+    struct alloc_fault_result result = alloc_fault_end();
+    cr_expect_null(team);
+    cr_expect_eq(result.live, 0);
+}

@@ -1,0 +1,79 @@
+"""Compares the lines that no test reached with the excuses for them.
+
+    uncovered.py GCOVR_JSON EXCUSES
+
+The first is what gcovr writes with --json, the second a page of Markdown with a heading for each
+file and a table row for each function:
+
+    ## base/team.c
+
+    | function | lines | why |
+    |---|---|---|
+    | `start` | 2 | a thread that cannot be started |
+
+A function must not have more unreached lines than its row says, and a row must not stand where
+every line is reached. Rows name functions, because numbers of lines change with every edit.
+"""
+
+import bisect
+import collections
+import json
+import re
+import sys
+
+HEADING = re.compile(r"^## (\S+\.[ch])$")
+ROW = re.compile(r"^\| `(\w+)` \| (\d+) \| (.*\S) \|$")
+
+
+def unreached(path):
+    """{(file, function): [line, ...]}; a line is of the function that begins last before it."""
+    found = collections.defaultdict(list)
+    with open(path, encoding="utf-8") as report:
+        files = json.load(report)["files"]
+    for file in files:
+        functions = sorted((f["lineno"], f["name"]) for f in file["functions"])
+        begins = [begin for begin, _ in functions]
+        for line in file["lines"]:
+            if line["count"] > 0 or line.get("gcovr/noncode"):
+                continue
+            at = bisect.bisect(begins, line["line_number"]) - 1
+            name = functions[at][1] if at >= 0 else "-"
+            found[file["file"], name].append(line["line_number"])
+    return found
+
+
+def excused(path):
+    """{(file, function): most}"""
+    excuses = {}
+    file = None
+    with open(path, encoding="utf-8") as page:
+        for line in page:
+            heading, row = HEADING.match(line), ROW.match(line)
+            if heading:
+                file = heading.group(1)
+            elif row:
+                excuses[file, row.group(1)] = int(row.group(2))
+    return excuses
+
+
+def compare(found, excuses):
+    for key in sorted(found.keys() | excuses.keys()):
+        file, function = key
+        lines, most = found.get(key, []), excuses.get(key, 0)
+        if len(lines) > most:
+            where = " ".join(map(str, lines))
+            yield f"{file}: {function}: {len(lines)} lines unreached, {most} excused: {where}"
+        elif not lines:
+            yield f"{file}: {function}: excused, but every line is reached"
+
+
+def main():
+    report, page = sys.argv[1:]
+    complaints = list(compare(unreached(report), excused(page)))
+    for complaint in complaints:
+        print(complaint)
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()
