@@ -7,8 +7,10 @@
  *
  * A line is pairs of a key and a value, quoted as in redis.conf where need be: file, seq and type
  * are required, in any order and case; startoffset and endoffset (Redis 8, on incremental files)
- * are offsets of the replication stream; other pairs are kept as they are. Lines end with LF or CR
- * LF and have at most 1024 bytes. (aof.c of Redis 7.0: aofLoadManifestFromFile.)
+ * are offsets of the replication stream; other pairs are kept as they are. Where a key stands twice
+ * the last one counts. Lines end with LF or CR LF, have at most 1024 bytes with their end, and may
+ * begin and end with blanks. A comment has its '#' at the begin of the line. Of a seq the digits at
+ * its begin count, of a type its first byte. (aof.c of Redis 7.0: aofLoadManifestFromFile.)
  *
  *     struct aof_manifest m;
  *     aof_manifest_init(&m);
@@ -37,48 +39,51 @@ struct aof_file {
 };
 
 struct aof_manifest {
-    struct aof_file *files; /* in the order of the file: base, history, incremental ones */
+    struct aof_file *files; /* in the order of the lines */
     size_t n_files;
     size_t cap;
 };
 
-void aof_manifest_init(struct aof_manifest *m);
-void aof_manifest_done(struct aof_manifest *m);
+RD_API void aof_manifest_init(struct aof_manifest *m);
+/* Frees what it holds; *m is empty afterwards. */
+RD_API void aof_manifest_done(struct aof_manifest *m);
 
-/* What can be wrong. The words are stable. Servers refuse all of them, except those marked. */
+/* What can be wrong: name, word (stable), and whether servers refuse to start because of it. */
 #define AOF_MANIFEST_PROBLEMS(X)                                                                   \
-    X(EMPTY, "manifest-empty")           /* no file is named */                                    \
-    X(LINE_LONG, "manifest-line-long")   /* more than 1024 bytes */                                \
-    X(LINE_BLANK, "manifest-line-blank") /* an empty line, or one that begins with a blank */      \
-    X(LINE_CUT, "manifest-line-cut")     /* no line end at the end of the file; servers take it */ \
-    X(LINE_PAIRS, "manifest-line-pairs") /* an odd number of words, or quotes without an end */    \
-    X(LINE_NUL, "manifest-line-nul")                                                               \
-    X(NO_NAME, "manifest-no-name")                                                                 \
-    X(BAD_NAME, "manifest-bad-name") /* a path, or empty */                                        \
-    X(BAD_SEQ, "manifest-bad-seq")   /* missing, not a number, or 0 */                             \
-    X(BAD_TYPE, "manifest-bad-type") /* missing, or not b, h or i */                               \
-    X(BAD_OFFSET, "manifest-bad-offset")                                                           \
-    X(TWO_BASES, "manifest-two-bases")                                                             \
-    X(SEQ_ORDER, "manifest-seq-order")     /* incremental files not in rising order */             \
-    X(SAME_NAME, "manifest-same-name")     /* one file twice; servers take it */                   \
-    X(SEQ_MISSING, "manifest-seq-missing") /* a number was left out between two; servers take it   \
-                                            */
+    X(EMPTY, "manifest-empty", 1)           /* no byte in it */                                    \
+    X(NO_FILES, "manifest-no-files", 0)     /* only comments; servers begin anew */                \
+    X(LINE_LONG, "manifest-line-long", 1)   /* more than 1024 bytes */                             \
+    X(LINE_BLANK, "manifest-line-blank", 1) /* nothing in it */                                    \
+    X(LINE_CUT, "manifest-line-cut", 1)     /* no line end at the end of the file */               \
+    X(LINE_PAIRS, "manifest-line-pairs", 1) /* an odd number of words, or quotes without an end */ \
+    X(LINE_NUL, "manifest-line-nul", 1)                                                            \
+    X(NO_NAME, "manifest-no-name", 1)                                                              \
+    X(BAD_NAME, "manifest-bad-name", 1) /* a path, empty, too long, or with a NUL */               \
+    X(BAD_SEQ, "manifest-bad-seq", 1)   /* missing, not a number, or 0 */                          \
+    X(BAD_TYPE, "manifest-bad-type", 1) /* missing, or not b, h or i */                            \
+    X(BAD_OFFSET, "manifest-bad-offset", 0)                                                        \
+    X(TWO_BASES, "manifest-two-bases", 1)                                                          \
+    X(SEQ_ORDER, "manifest-seq-order", 1)     /* incremental files not in rising order */          \
+    X(SAME_NAME, "manifest-same-name", 0)     /* one file twice */                                 \
+    X(SEQ_MISSING, "manifest-seq-missing", 0) /* a number was left out between two */
 
 enum aof_manifest_problem {
-#define X(name, word) AOF_MANIFEST_##name,
+#define X(name, word, fatal) AOF_MANIFEST_##name,
     AOF_MANIFEST_PROBLEMS(X)
 #undef X
         AOF_MANIFEST_PROBLEM_COUNT
 };
 
-/* Told for each problem, in order of the file; offset is that of the first wrong byte. */
+/* Told for each problem, in order of the file (same-name and no-files last); offset is that of the
+ * first wrong byte, line 0 stands for the file as a whole. */
 typedef void (*aof_manifest_problem_fn)(void *ctx, enum aof_manifest_problem problem,
                                         uint64_t offset, unsigned line, const char *text);
 
-/* Reads the whole of src, at most AOF_FILES_MAX files (RD_ERR_LIMIT). Without `problem` the first
- * thing that servers refuse is RD_ERR_CORRUPT at its offset, and *m stays empty. With it problems
- * are told, lines that cannot be used are left out, and what remains is in *m (which must be
- * initialized and empty). False also for I/O and memory. */
+/* Reads the whole of src (not one that is fed), at most AOF_FILES_MAX files (RD_ERR_LIMIT). Without
+ * `problem` the first thing that servers refuse is RD_ERR_CORRUPT at its offset, and *m stays
+ * empty. With it problems are told, lines that cannot be used are left out (a second base; an
+ * incremental file named again), and what remains is in *m (which must be initialized and empty).
+ * False also for I/O and memory. */
 RD_API bool aof_manifest_read(struct aof_manifest *m, struct rd_src *src,
                               aof_manifest_problem_fn problem, void *ctx, struct rd_err *err);
 
@@ -90,7 +95,7 @@ RD_API bool aof_manifest_problem_fatal(enum aof_manifest_problem problem);
  * Comments are not kept. */
 RD_API bool aof_manifest_write(const struct aof_manifest *m, struct rd_sink *sink);
 
-/* Adds a copy. NULL: memory is short. */
+/* Adds a copy at the end. NULL: memory is short. */
 RD_API struct aof_file *aof_manifest_add(struct aof_manifest *m, const struct aof_file *file);
 RD_API void aof_manifest_remove(struct aof_manifest *m, size_t index);
 
@@ -98,12 +103,13 @@ RD_API void aof_manifest_remove(struct aof_manifest *m, size_t index);
 RD_API const struct aof_file *aof_manifest_base(const struct aof_manifest *m);
 RD_API const struct aof_file *aof_manifest_last_incr(const struct aof_manifest *m);
 
-/* "appendonly.aof", 3, AOF_BASE, true: "appendonly.aof.3.base.rdb". */
+/* "appendonly.aof", 3, AOF_BASE, true: "appendonly.aof.3.base.rdb". False: dst is too small, or
+ * there is no such name (AOF_HISTORY; an incremental snapshot). */
 RD_API bool aof_file_name(char *dst, size_t size, const char *prefix, uint64_t seq,
                           enum aof_type type, bool snapshot);
 
 /* The other way: does `name` belong to `prefix`? *ret_snapshot: it ends with .rdb. Names of history
- * files are those they had before. */
+ * files are those they had before, so *ret_type is AOF_BASE or AOF_INCR. */
 RD_API bool aof_file_name_parse(const char *name, const char *prefix, uint64_t *ret_seq,
                                 enum aof_type *ret_type, bool *ret_snapshot);
 

@@ -23,12 +23,13 @@
 
 enum aof_status { AOF_EVENT, AOF_MORE, AOF_END, AOF_FAIL };
 
+/* RDB: read the snapshot with ev.snapshot up to RDB_END before the next call, or leave it, or what
+ * is left of it, to the reader, which then passes over it and checks its framing and, unless
+ * opts.rdb.no_sum, its checksum (RD_ERR_CHECKSUM). Commands may follow in the same file. */
 enum aof_event_kind {
     AOF_FILE_BEGIN, /* another file; ev.content says what it holds */
-    AOF_RDB,     /* a snapshot begins here: read it with ev.snapshot up to RDB_END before the next
-                    call, or leave it to the reader, which then passes over it (checking framing
-                    and checksum) */
-    AOF_COMMAND, /* ev.entry.command */
+    AOF_RDB,        /* a snapshot begins here: ev.snapshot; see above */
+    AOF_COMMAND,    /* ev.entry.command */
     AOF_ANNOTATION, /* ev.entry.bytes */
     AOF_LONG,       /* see aof/log.h; only without opts.log.whole */
     AOF_PIECE,
@@ -41,12 +42,13 @@ struct aof_event {
     const struct aof_file *file; /* NULL for a log that is one file */
     const char *name;            /* of the file */
     size_t index;                /* of the file among those read, from 0 */
-    enum aof_content content;    /* FILE_BEGIN */
+    enum aof_content content;    /* of the file */
     uint64_t offset;             /* in the file */
-    uint64_t whole;              /* FILE_END: size */
+    uint64_t whole;              /* FILE_END: size; else 0 */
     struct aof_log_entry entry;
     struct rdb_reader *snapshot;
-    uint64_t db;     /* selected when the command runs; SELECT itself: the one it selects */
+    uint64_t db;     /* selected when the command runs; SELECT itself: the one it selects. Each file
+                        begins with 0 */
     int64_t time_s;  /* of the last #TS: annotation before it, in any file; or AOF_NO_TIME */
     bool in_multi;   /* between MULTI and EXEC, both included */
     uint64_t multi;  /* then: offset of the MULTI */
@@ -59,12 +61,13 @@ struct aof_reader_opts {
     void *ctx;
     struct aof_log_opts log;
     struct rdb_reader_opts rdb; /* for the snapshot */
-    bool history;               /* read history files, too (before the incremental ones) */
+    bool history;               /* read history files, too */
 };
 
 struct aof_reader;
 
-/* The manifest is borrowed. */
+/* The manifest is borrowed. Files are read in this order: base, history (with opts.history),
+ * incremental ones as they are listed. */
 RD_API bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest,
                            const struct aof_reader_opts *opts, struct rd_err *err);
 
@@ -73,16 +76,22 @@ RD_API bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *m
 RD_API bool aof_reader_new_file(struct aof_reader **ret, struct rd_src *src,
                                 const struct aof_reader_opts *opts, struct rd_err *err);
 
+/* *ret is defined after AOF_EVENT only; what it borrows lives until the next call. */
 RD_API enum aof_status aof_reader_next(struct aof_reader *r, struct aof_event *ret);
 
-/* Semantic damage, besides what aof/log.h and rdb/reader.h say: MULTI in a transaction and EXEC
- * outside of one (RD_ERR_CORRUPT at the command), a file that ends inside of a transaction
- * (RD_ERR_TRUNCATED at its end). DISCARD closes a transaction, too. */
+/* They stick. Semantic damage, besides what aof/log.h and rdb/reader.h say: MULTI in a transaction
+ * and EXEC outside of one (RD_ERR_CORRUPT at the command), a file that ends inside of a transaction
+ * (RD_ERR_TRUNCATED at its end). DISCARD closes a transaction, too; outside of one it is let pass,
+ * as servers do. Names of commands are compared without case. */
 RD_API const struct rd_err *aof_reader_err(const struct aof_reader *r);
 
 /* In the present file: the end of the last whole command that is not inside of an open transaction,
  * so that a torn file may be cut there. */
 RD_API uint64_t aof_reader_safe(const struct aof_reader *r);
+
+/* The log of the present file, to ask it for lines (counted from behind a snapshot in the same
+ * file); NULL before its commands. */
+RD_API struct aof_log *aof_reader_log(struct aof_reader *r);
 
 /* NULL is allowed. */
 RD_API void aof_reader_free(struct aof_reader *r);

@@ -70,16 +70,16 @@ def kind_of(path):
     return "aof"
 
 
-def is_snapshot(path):
-    """Whether the list says what a reader of snapshots makes of the file."""
-    return kind_of(path) in ("rdb", "rdb-hex")
+def is_judged(path):
+    """Whether the list says what the readers make of the file."""
+    return kind_of(path) in ("rdb", "rdb-hex", "aof", "manifest")
 
 
 def made(folder, known):
     rows = []
     for path in paths(folder):
         expected = "-"
-        if is_snapshot(path):
+        if is_judged(path):
             expected = known[path].expected if path in known else "?"
         sha256 = digest(os.path.join(folder, path))
         rows.append(Row(path, writer_of(path), kind_of(path), expected, sha256))

@@ -13,7 +13,7 @@ import manifest  # noqa: E402
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
 FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
 
-_EXPECTED = re.compile(r"^(ok|[a-z]+@(\d+(\+\d+)?|-))( [a-z-]+)*$")
+_EXPECTED = re.compile(r"^(ok|[a-z]+@(\d+(\+\d+)?|-))( [a-z-]+)*( \d+)?$")
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(FIXTURES, manifest.NAME)), "no manifest here")
@@ -30,9 +30,9 @@ class Manifest(unittest.TestCase):
         for made in manifest.made(FIXTURES, self.rows):
             self.assertEqual(made.line(), self.rows[made.path].line())
 
-    def test_every_snapshot_has_an_expectation_and_nothing_else_has(self):
+    def test_what_readers_judge_has_an_expectation_and_nothing_else_has(self):
         for row in self.rows.values():
-            if manifest.is_snapshot(row.path):
+            if manifest.is_judged(row.path):
                 self.assertRegex(row.expected, _EXPECTED, row.path)
             else:
                 self.assertEqual(row.expected, "-", row.path)

@@ -1,0 +1,465 @@
+/* log.c - the framing of a file of commands.
+ *
+ * Two parsers share the work, as in base/resp.c. take() takes a command that lies in the window
+ * whole, which is nearly every one, and knows no errors: it either has it or not. What it does not
+ * have, aof_log_walk() (read/walk.c) goes through step by step, across any number of calls,
+ * reporting the first wrong byte. A command that the window cannot hold is given out while the walk
+ * goes on.
+ */
+#include "aof/log.h"
+
+#include "aof/read/item.h"
+#include "base/endian.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+enum {
+    ARGS_FIRST = 64,
+    SLACK = 16,         /* bytes that take() wants behind a command, so that it need not look */
+    WINDOW_LEAST = 128, /* room for "*COUNT $64 NAME" */
+    LINE_USUAL = 1024 * 1024,
+    BUF_KEEP = 1024 * 1024
+};
+
+static size_t limit(size_t given, size_t usual)
+{
+    return given != 0 ? given : usual;
+}
+
+bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_opts *opts,
+                 struct rd_err *err)
+{
+    if (src->buf != NULL && src->cap < WINDOW_LEAST)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
+    struct aof_log *log = rd_calloc(1, sizeof *log);
+    struct rd_slice *argv = rd_calloc(ARGS_FIRST, sizeof *argv);
+    if (log == NULL || argv == NULL) {
+        rd_free(log);
+        rd_free(argv);
+        return rd_err_nomem(err, sizeof *log);
+    }
+    log->src = src;
+    log->argv = argv;
+    log->cap = ARGS_FIRST;
+    if (opts != NULL)
+        log->opts = *opts;
+    log->opts.max_args = limit(log->opts.max_args, INT32_MAX);
+    log->opts.max_bulk = limit(log->opts.max_bulk, RESP_MAX_BULK);
+    log->opts.max_memory = limit(log->opts.max_memory, RESP_MAX_MEMORY);
+    log->opts.max_line = limit(log->opts.max_line, LINE_USUAL);
+    aof_log_restart(log, 1);
+    *ret = log;
+    return true;
+}
+
+void aof_log_free(struct aof_log *log)
+{
+    if (log == NULL)
+        return;
+    rd_buf_done(&log->buf);
+    rd_free(log->argv);
+    rd_free(log);
+}
+
+static void begin_item(struct aof_log *log)
+{
+    log->stage = AT_BEGIN;
+    log->slow = false;
+    log->is_long = false;
+    log->moved = false;
+    log->has_name = false;
+    log->pos = 0;
+    log->scanned = 0;
+    rd_buf_reset(&log->buf);
+    if (log->buf.cap > BUF_KEEP) {
+        rd_buf_done(&log->buf);
+        log->buf = (struct rd_buf){0};
+    }
+}
+
+void aof_log_restart(struct aof_log *log, uint64_t line)
+{
+    begin_item(log);
+    rd_err_reset(&log->err);
+    log->start = log->whole = log->last = log->counted = rd_src_offset(log->src);
+    log->line = log->opts.lines ? line : 0;
+    log->start_line = log->entry_line = log->whole_line = log->line;
+}
+
+const struct rd_err *aof_log_err(const struct aof_log *log)
+{
+    return &log->err;
+}
+
+uint64_t aof_log_whole(const struct aof_log *log)
+{
+    return log->whole;
+}
+
+/* ---- lines ---- */
+
+/* Counts in runs whose number fits a byte, which compilers turn into compares of whole vectors. */
+static uint64_t count_lf(const uint8_t *p, size_t len)
+{
+    enum { RUN = 192 };
+    uint64_t n = 0;
+    for (; len >= RUN; p += RUN, len -= RUN) {
+        uint8_t in_run = 0;
+        for (size_t i = 0; i < RUN; i++)
+            in_run = (uint8_t)(in_run + (p[i] == '\n'));
+        n += in_run;
+    }
+    for (size_t i = 0; i < len; i++)
+        n += p[i] == '\n';
+    return n;
+}
+
+/* Counts on to an offset at which the window, or what was consumed of it, still has the bytes. */
+static void count_to(struct aof_log *log, uint64_t offset)
+{
+    if (offset <= log->counted)
+        return;
+    size_t len = (size_t)(offset - log->counted);
+    const uint8_t *from = log->src->end - (size_t)(log->src->end_off - log->counted);
+    log->line += count_lf(from, len);
+    log->counted = offset;
+}
+
+/* Takes note of the lines of places up to the next byte of the source, before its window moves. */
+static void count_places(struct aof_log *log)
+{
+    count_to(log, log->last);
+    if (log->counted == log->last)
+        log->entry_line = log->line;
+    count_to(log, log->whole);
+    if (log->counted == log->whole)
+        log->whole_line = log->line;
+}
+
+void aof_log_count_lines(struct aof_log *log)
+{
+    count_places(log);
+    count_to(log, rd_src_offset(log->src));
+}
+
+uint64_t aof_log_line(struct aof_log *log)
+{
+    if (log->opts.lines)
+        count_places(log);
+    return log->whole_line;
+}
+
+uint64_t aof_log_entry_line(struct aof_log *log)
+{
+    if (log->opts.lines)
+        count_places(log);
+    return log->entry_line;
+}
+
+/* ---- commands that are in the window ---- */
+
+/* A number of three digits or more, of which `value` has the first; at most 19. */
+static const uint8_t *long_number(const uint8_t *p, const uint8_t *end, uint64_t value,
+                                  uint64_t *ret)
+{
+    for (int n = 1; end - p >= 2 && n < 19; n++, p++) {
+        unsigned digit = *p - (unsigned)'0';
+        if (digit > 9)
+            break;
+        value = value * 10 + digit;
+    }
+    if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
+        return NULL;
+    *ret = value;
+    return p + 2;
+}
+
+/* A mark, a canonical number and CRLF; NULL where they are not. */
+static const uint8_t *header(const uint8_t *p, const uint8_t *end, uint8_t mark, uint64_t *ret)
+{
+    if (end - p < 4 || p[0] != mark)
+        return NULL;
+    unsigned first = p[1] - (unsigned)'0';
+    if (first > 9 || (first == 0 && p[2] != '\r'))
+        return NULL;
+    return long_number(p + 2, end, first, ret);
+}
+
+/* The same for a number of one to three digits with eight bytes to read at p. Where the next number
+ * begins depends on this one, so what counts is the time from the bytes to the sum: no branch is
+ * taken on the number of digits, and whether they are digits is found out beside it. */
+static inline const uint8_t *short_header(const uint8_t *p, uint8_t mark, uint64_t *ret)
+{
+    const uint32_t a = p[1] - (unsigned)'0', b = p[2] - (unsigned)'0', c = p[3] - (unsigned)'0';
+    const bool one = p[2] == '\r', two = p[3] == '\r';
+    const uint32_t ab = a * 10 + b, abc = ab * 10 + c;
+    const uint32_t value = one ? a : two ? ab : abc;
+    const unsigned n = one ? 1 : two ? 2 : 3;
+    const uint64_t word = rd_get_le64(p);
+    const uint64_t used = (UINT64_C(1) << (8 * n)) - 1;
+    const uint64_t digits = (word >> 8 ^ 0x303030) & used;
+    const uint64_t wrong = ((digits + 0x767676) | digits) & 0x808080;
+    const bool zero_first = n > 1 && a == 0;
+    const bool crlf = (word >> (8 * n + 8) & 0xffff) == 0x0a0d;
+    if (RD_UNLIKELY((uint8_t)word != mark || wrong != 0 || zero_first || !crlf))
+        return NULL;
+    *ret = value;
+    return p + n + 3;
+}
+
+static inline bool is_crlf(const uint8_t *p)
+{
+    return rd_get_le16(p) == 0x0a0d;
+}
+
+/* Fills argv (with `names`: log->name) from a command at the next byte of the window; returns its
+ * length, or 0 where it is not whole, not valid, too close to the end of the window, beyond a
+ * limit, or has more arguments than argv has room for. */
+static inline __attribute__((always_inline)) size_t take(struct aof_log *log, bool names)
+{
+    const uint8_t *const begin = log->src->cur, *const end = log->src->end;
+    const uint64_t max_bulk = log->opts.max_bulk;
+    uint64_t argc, len;
+    if (end - begin < 2 * SLACK)
+        return 0;
+    const uint8_t *p = short_header(begin, '*', &argc), *next;
+    if (p == NULL || argc == 0 || argc > log->opts.max_args || (!names && argc > log->cap))
+        return 0;
+    for (uint64_t i = 0; i < argc; i++) {
+        next = short_header(p, '$', &len);
+        if (RD_UNLIKELY(next == NULL)) {
+            next = header(p, end, '$', &len);
+            if (next == NULL)
+                return 0;
+        }
+        size_t room = (size_t)(end - next);
+        if (RD_UNLIKELY(len > max_bulk || room < SLACK + 2 || len > room - SLACK - 2 ||
+                        !is_crlf(next + len)))
+            return 0;
+        if (!names)
+            log->argv[i] = rd_slice(next, len);
+        else if (i == 0)
+            log->name = rd_slice(next, len);
+        p = next + len + 2;
+    }
+    log->argc = argc;
+    return (size_t)(p - begin);
+}
+
+/* The same for bytes that are a valid command up to their end, as the walk found. */
+static bool take_walked(struct aof_log *log, struct rd_slice bytes)
+{
+    const uint8_t *p = bytes.ptr, *end = bytes.ptr + bytes.len;
+    uint64_t argc = 0, len = 0;
+    p = header(p, end, '*', &argc);
+    for (uint64_t i = 0; p != NULL && i < argc; i++) {
+        p = header(p, end, '$', &len);
+        if (p == NULL || len > (size_t)(end - p))
+            return false;
+        if (!log->opts.names)
+            log->argv[i] = rd_slice(p, len);
+        else if (i == 0)
+            log->name = rd_slice(p, len);
+        p += len + 2;
+    }
+    return p == end;
+}
+
+/* *bytes is the command, which is consumed. */
+static inline enum aof_log_status give_command(struct aof_log *log, const uint8_t *bytes,
+                                               uint64_t offset, size_t len,
+                                               struct aof_log_entry *ret)
+{
+    ret->kind = AOF_LOG_COMMAND;
+    ret->offset = offset;
+    ret->len = len;
+    ret->command.argc = log->argc;
+    ret->command.argv = log->opts.names ? &log->name : log->argv;
+    ret->command.offset = offset;
+    ret->command.len = len;
+    ret->bytes = rd_slice(bytes, len);
+    log->last = offset;
+    log->whole = offset + len;
+    return AOF_LOG_ENTRY;
+}
+
+/* Room for argc slices, which as many arguments of the input stand behind. */
+static bool reserve_args(struct aof_log *log, size_t argc)
+{
+    if (log->opts.names || argc <= log->cap)
+        return true;
+    if (argc > (log->opts.max_memory - log->buf.len) / sizeof *log->argv) {
+        aof_log_fail(log, RD_ERR_LIMIT, log->start, "more arguments than the memory allows");
+        return false;
+    }
+    struct rd_slice *argv = rd_realloc(log->argv, argc * sizeof *argv);
+    if (argv == NULL) {
+        aof_log_fail(log, RD_ERR_MEMORY, log->start, "out of memory");
+        return false;
+    }
+    log->argv = argv;
+    log->cap = argc;
+    return true;
+}
+
+static enum step give_annotation(struct aof_log *log, struct rd_slice bytes,
+                                 struct aof_log_entry *ret)
+{
+    size_t len = bytes.len - 1;
+    if (bytes.ptr[len - 1] == '\r')
+        len--;
+    *ret = (struct aof_log_entry){.kind = AOF_LOG_ANNOTATION,
+                                  .offset = log->start,
+                                  .len = bytes.len,
+                                  .bytes = rd_slice(bytes.ptr, len)};
+    log->last = log->start;
+    log->whole = log->start + bytes.len;
+    return STEP_ENTRY;
+}
+
+/* The item was walked to its end. */
+static enum step give_walked(struct aof_log *log, struct aof_log_entry *ret)
+{
+    struct rd_slice bytes = rd_slice(log->moved ? log->buf.ptr : log->src->cur, log->pos);
+    if (bytes.ptr[0] != '#') {
+        if (!reserve_args(log, log->argc))
+            return STEP_FAIL;
+        if (!take_walked(log, bytes))
+            return aof_log_fail(log, RD_ERR_CORRUPT, log->start, "bad command");
+    }
+    if (!log->moved)
+        rd_src_consume(log->src, bytes.len);
+    log->slow = false;
+    log->entry_line = log->start_line;
+    if (bytes.ptr[0] == '#')
+        return give_annotation(log, bytes, ret);
+    give_command(log, bytes.ptr, log->start, bytes.len, ret);
+    return STEP_ENTRY;
+}
+
+/* The window is full, or holds the end of a long command. */
+static enum step give_part(struct aof_log *log, enum aof_log_kind kind, struct aof_log_entry *ret)
+{
+    *ret = (struct aof_log_entry){.kind = kind, .offset = log->start};
+    ret->command.argc = log->argc;
+    ret->command.argv = log->has_name ? &log->name : NULL;
+    ret->command.offset = log->start;
+    if (kind == AOF_LOG_PIECE) {
+        ret->offset = rd_src_offset(log->src);
+        ret->bytes = rd_slice(log->src->cur, log->pos);
+        ret->len = log->pos;
+        rd_src_consume(log->src, log->pos);
+        log->pos = 0;
+    } else if (kind == AOF_LOG_LONG_END) {
+        ret->len = ret->command.len = rd_src_offset(log->src) - log->start;
+        log->whole = rd_src_offset(log->src);
+        log->slow = false;
+    }
+    log->last = log->start;
+    log->entry_line = log->start_line;
+    return STEP_ENTRY;
+}
+
+/* Keeps the name of a long command, which stands at the beginning of the window. */
+static void keep_name(struct aof_log *log)
+{
+    uint64_t argc, len = 0;
+    const uint8_t *p = log->src->cur, *end = p + log->pos;
+    p = header(p, end, '*', &argc);
+    if (p != NULL)
+        p = header(p, end, '$', &len);
+    if (p == NULL || len > AOF_LOG_NAME_KEEP || len > (size_t)(end - p))
+        return;
+    memcpy(log->name_bytes, p, len);
+    log->name = rd_slice(log->name_bytes, len);
+    log->has_name = true;
+}
+
+static enum step next_walked(struct aof_log *log, struct aof_log_entry *ret)
+{
+    enum step step = aof_log_walk(log);
+    if (step == STEP_TOO_LONG && !log->is_long) {
+        keep_name(log);
+        log->is_long = true;
+        return give_part(log, AOF_LOG_LONG, ret);
+    }
+    if (step == STEP_OK && !log->is_long)
+        return give_walked(log, ret);
+    if (step == STEP_OK || step == STEP_TOO_LONG)
+        return give_part(log, log->pos > 0 ? AOF_LOG_PIECE : AOF_LOG_LONG_END, ret);
+    return step;
+}
+
+static inline __attribute__((always_inline)) size_t take_command(struct aof_log *log)
+{
+    return log->opts.names ? take(log, true) : take(log, false);
+}
+
+/* Begins an item that the window does not hold yet, or that take() leaves to the walk. Reads on
+ * where that is possible, and says whether the window has more now. */
+static bool begin_slow(struct aof_log *log)
+{
+    struct rd_src *src = log->src;
+    struct rd_slice s;
+    size_t have = rd_src_avail(src);
+    begin_item(log);
+    log->slow = true;
+    log->start = rd_src_offset(src);
+    if (log->opts.lines) {
+        aof_log_count_lines(log);
+        log->start_line = log->line;
+    }
+    /* A failure comes again when the bytes that it kept back are needed. */
+    if (src->buf != NULL && !src->ended && !src->failed && have < src->cap)
+        (void)rd_src_need(src, have + 1, &s);
+    return rd_src_avail(src) > have;
+}
+
+/* Not inlined: it would burden the short way with saving registers. */
+static __attribute__((noinline)) enum aof_log_status next_slow(struct aof_log *log,
+                                                               struct aof_log_entry *ret)
+{
+    if (log->err.code != RD_ERR_OK)
+        return AOF_LOG_FAIL;
+    if (!log->slow && begin_slow(log)) {
+        const uint8_t *begin = log->src->cur;
+        size_t len = take_command(log);
+        if (len > 0) {
+            log->slow = false;
+            rd_src_consume(log->src, len);
+            return give_command(log, begin, log->start, len, ret);
+        }
+    }
+    enum step step = next_walked(log, ret);
+    if (step == STEP_ENTRY)
+        return AOF_LOG_ENTRY;
+    if (log->stage == AT_BEGIN && step != STEP_FAIL)
+        log->slow = false;
+    return step == STEP_END ? AOF_LOG_END : step == STEP_MORE ? AOF_LOG_MORE : AOF_LOG_FAIL;
+}
+
+enum aof_log_status aof_log_next(struct aof_log *log, struct aof_log_entry *ret)
+{
+    if (RD_LIKELY(!log->slow)) {
+        struct rd_src *src = log->src;
+        const uint8_t *begin = src->cur;
+        size_t len = take_command(log);
+        if (RD_LIKELY(len > 0)) {
+            uint64_t offset = rd_src_offset(src);
+            rd_src_consume(src, len);
+            return give_command(log, begin, offset, len, ret);
+        }
+    }
+    return next_slow(log, ret);
+}
+
+bool aof_annotation_time(struct rd_slice line, int64_t *ret_s)
+{
+    enum { PREFIX = 4 };
+    int64_t time;
+    if (line.len < PREFIX || memcmp(line.ptr, "#TS:", PREFIX) != 0 ||
+        !rd_num_get_i64(rd_slice(line.ptr + PREFIX, line.len - PREFIX), &time) || time < 0)
+        return false;
+    *ret_s = time;
+    return true;
+}

@@ -1,0 +1,54 @@
+/* item.h - how aof/log.c and aof/read/walk.c share an item of a log; private to aof/. */
+#ifndef AOF_READ_ITEM_H
+#define AOF_READ_ITEM_H
+
+#include "aof/log.h"
+#include "base/buf.h"
+
+enum { AOF_LOG_NAME_KEEP = 64 }; /* of a long command's name */
+
+/* Where the walk is in an item. */
+enum stage { AT_BEGIN, AT_LINE, AT_COUNT, AT_LENGTH, AT_BYTES, AT_CR, AT_LF, AT_END };
+
+/* What came of a step. TOO_LONG: the window cannot hold what is needed next. */
+enum step { STEP_OK, STEP_ENTRY, STEP_MORE, STEP_END, STEP_FAIL, STEP_TOO_LONG };
+
+struct aof_log {
+    struct rd_src *src;
+    struct aof_log_opts opts;
+    struct rd_slice *argv;
+    size_t cap; /* of argv */
+    uint64_t whole;
+    uint64_t last;    /* offset of the entry that was given last */
+    bool slow;        /* inside an item, or failed: nothing for take() */
+    bool is_long;     /* LONG was given, LONG_END not yet */
+    bool moved;       /* the item so far is in buf */
+    enum stage stage; /* of the item at `start`: */
+    uint64_t start;
+    size_t pos;     /* checked; from `start`, of a long command from the next byte of the source */
+    size_t scanned; /* AT_LINE: no LF before this position */
+    uint64_t left;  /* arguments that are still to come */
+    uint64_t bulk;  /* AT_BYTES: bytes that are still to come */
+    size_t argc;
+    struct rd_buf buf;
+    struct rd_slice name; /* argv of a command of which only the name is told */
+    uint8_t name_bytes[AOF_LOG_NAME_KEEP];
+    bool has_name; /* of a long command */
+    /* Lines are counted up to the byte `counted`; `line` is the line there. */
+    uint64_t counted;
+    uint64_t line, start_line, entry_line, whole_line;
+    struct rd_err err;
+};
+
+/* Sets the error; returns STEP_FAIL. */
+enum step aof_log_fail(struct aof_log *log, enum rd_err_code code, uint64_t offset,
+                       const char *text);
+
+/* Goes on through the item, which log->stage and log->pos tell the place in. STEP_OK: to its end.
+ * TOO_LONG: the window cannot hold what comes next; log->pos bytes of it are checked. */
+enum step aof_log_walk(struct aof_log *log);
+
+/* Counts lines up to the next byte of the source, before its window moves. */
+void aof_log_count_lines(struct aof_log *log);
+
+#endif
