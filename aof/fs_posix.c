@@ -1,0 +1,174 @@
+#include "aof/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct posix {
+    int dir;    /* the folder around it */
+    int folder; /* of the log */
+};
+
+/* Repeats what a signal interrupted; a negative errno for -1. */
+#define CALL(type, call)                                                                           \
+    __extension__({                                                                                \
+        type n_;                                                                                   \
+        do                                                                                         \
+            n_ = (call);                                                                           \
+        while (n_ < 0 && errno == EINTR);                                                          \
+        n_ < 0 ? (type)-errno : n_;                                                                \
+    })
+
+static int posix_open(void *ctx, const char *name, enum aof_fs_mode mode)
+{
+    const struct posix *p = ctx;
+    static const int flags[] = {
+        [AOF_FS_READ] = O_RDONLY,
+        [AOF_FS_APPEND] = O_WRONLY | O_APPEND,
+        [AOF_FS_CREATE] = O_WRONLY | O_APPEND | O_CREAT | O_TRUNC,
+    };
+    return CALL(int, openat(p->folder, name, flags[mode] | O_CLOEXEC, 0644));
+}
+
+static int posix_close(void *ctx, int fd)
+{
+    (void)ctx;
+    /* The descriptor is gone also when a signal came. */
+    return close(fd) == 0 || errno == EINTR ? 0 : -errno;
+}
+
+static ssize_t posix_read(void *ctx, int fd, void *dst, size_t size)
+{
+    (void)ctx;
+    return CALL(ssize_t, read(fd, dst, size));
+}
+
+static ssize_t posix_write(void *ctx, int fd, const void *src, size_t size)
+{
+    (void)ctx;
+    return CALL(ssize_t, write(fd, src, size));
+}
+
+static int posix_truncate(void *ctx, int fd, uint64_t size)
+{
+    (void)ctx;
+    return CALL(int, ftruncate(fd, (off_t)size));
+}
+
+static int posix_sync(void *ctx, int fd)
+{
+    (void)ctx;
+    return CALL(int, fdatasync(fd));
+}
+
+static int posix_size(void *ctx, const char *name, uint64_t *ret)
+{
+    const struct posix *p = ctx;
+    struct stat st;
+    if (fstatat(p->folder, name, &st, 0) != 0)
+        return -errno;
+    *ret = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int posix_rename(void *ctx, const char *from, const char *to)
+{
+    const struct posix *p = ctx;
+    return CALL(int, renameat(p->folder, from, p->folder, to));
+}
+
+static int posix_unlink(void *ctx, const char *name)
+{
+    const struct posix *p = ctx;
+    return CALL(int, unlinkat(p->folder, name, 0));
+}
+
+static int posix_sync_folder(void *ctx, bool outside)
+{
+    const struct posix *p = ctx;
+    return CALL(int, fsync(outside ? p->dir : p->folder));
+}
+
+static int posix_outside(void *ctx, const char *name)
+{
+    const struct posix *p = ctx;
+    struct stat st;
+    if (fstatat(p->dir, name, &st, 0) == 0)
+        return S_ISREG(st.st_mode);
+    return errno == ENOENT ? 0 : -errno;
+}
+
+static int posix_adopt(void *ctx, const char *name)
+{
+    const struct posix *p = ctx;
+    return CALL(int, renameat(p->dir, name, p->folder, name));
+}
+
+static int open_folder(int at, const char *path)
+{
+    return CALL(int, openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static bool open_both(struct posix *p, const char *dir, const char *folder, struct rd_err *err)
+{
+    p->dir = open_folder(AT_FDCWD, dir);
+    if (p->dir < 0)
+        return rd_err_sys(err, -p->dir, "cannot open the folder");
+    if (mkdirat(p->dir, folder, 0755) == 0) {
+        if (fsync(p->dir) != 0)
+            return rd_err_sys(err, errno, "cannot make the new folder durable");
+    } else if (errno != EEXIST) {
+        return rd_err_sys(err, errno, "cannot create the folder of the log");
+    }
+    p->folder = open_folder(p->dir, folder);
+    return p->folder >= 0 || rd_err_sys(err, -p->folder, "cannot open the folder of the log");
+}
+
+static void close_both(struct posix *p)
+{
+    if (p->dir >= 0)
+        close(p->dir);
+    if (p->folder >= 0)
+        close(p->folder);
+    rd_free(p);
+}
+
+bool aof_fs_open_posix(struct aof_fs *ret, const char *dir, const char *folder, struct rd_err *err)
+{
+    struct posix *p = rd_alloc(sizeof *p);
+    if (p == NULL)
+        return rd_err_nomem(err, sizeof *p);
+    *p = (struct posix){.dir = -1, .folder = -1};
+    if (!open_both(p, dir, folder, err)) {
+        rd_err_origin(err, p->dir < 0 ? dir : folder);
+        close_both(p);
+        return false;
+    }
+    *ret = (struct aof_fs){
+        .ctx = p,
+        .open = posix_open,
+        .close = posix_close,
+        .read = posix_read,
+        .write = posix_write,
+        .truncate = posix_truncate,
+        .sync = posix_sync,
+        .size = posix_size,
+        .rename = posix_rename,
+        .unlink = posix_unlink,
+        .sync_folder = posix_sync_folder,
+        .outside = posix_outside,
+        .adopt = posix_adopt,
+    };
+    return true;
+}
+
+void aof_fs_close_posix(struct aof_fs *fs)
+{
+    if (fs->ctx != NULL)
+        close_both(fs->ctx);
+    *fs = (struct aof_fs){0};
+}
