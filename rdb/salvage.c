@@ -277,15 +277,19 @@ static bool take_key(struct salvage *v, const struct record *rec)
     bool refused;
     if (!is_refused(v, rec, &refused))
         return false;
-    remember(v, rec, !refused);
+    remember(v, rec, !refused && !rec->unwanted);
     if (refused)
         return true;
     mend_habits_add(&v->scan.habits, rec);
     mend_shape_add(&v->scan, rec);
     v->needed = rec->since > v->needed ? rec->since : v->needed;
-    v->res->keys++;
     if (v->opts->tick != NULL)
         v->opts->tick(v->opts->ctx, rec->start);
+    if (rec->unwanted) {
+        v->res->keys_unwanted++;
+        return true;
+    }
+    v->res->keys++;
     return keep(v, rec);
 }
 
@@ -300,7 +304,7 @@ static bool lost_range(struct salvage *v, const struct record *rec, const char *
                             .way_back = way->found ? way->how : "no sound record behind it",
                             .db = rec->db};
     bool head = from == rec->start && rec->has_key;
-    if (head && v->opts->partial && v->out != NULL && rec->refused == NULL &&
+    if (head && v->opts->partial && v->out != NULL && rec->refused == NULL && !rec->unwanted &&
         mend_part_possible(v->res->version, rec->type)) {
         if (!keep_part(v, rec, &loss.kept))
             return false;
@@ -571,7 +575,7 @@ static bool pass(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     v->told = *needed;
     v->needed = VERSION_LEAST;
     v->err = err;
-    bool ok = mend_scan_init(&v->scan, src, err) && walk(v) && end_output(v);
+    bool ok = mend_scan_init(&v->scan, src, opts, err) && walk(v) && end_output(v);
     *needed = v->needed;
     ret->unchecked = v->keys.lost;
     mend_scan_done(&v->scan);
@@ -586,7 +590,8 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
 {
     struct rd_err own = {0};
     struct rd_err *e = err != NULL ? err : &own;
-    const struct rdb_salvage_opts silent = {.partial = opts->partial};
+    const struct rdb_salvage_opts silent = {
+        .partial = opts->partial, .wants = opts->wants, .ctx = opts->ctx};
     int needed = 0;
     bool known = true;
     *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};

@@ -44,6 +44,10 @@ struct rdb_salvage_opts {
     bool partial; /* keep the first elements of cut collections */
     void (*loss)(void *ctx, const struct rdb_loss *loss); /* in order of the input; may be NULL */
     void (*tick)(void *ctx, uint64_t offset);             /* may be NULL */
+    /* Whether a key is to be kept: asked with its RDB_KEY event and with the RDB_VALUE_END that
+     * tells its size; both must say so. NULL: all are. Asked also for what only looks like a
+     * key. */
+    bool (*wants)(void *ctx, const struct rdb_event *ev);
     void *ctx;
 };
 
@@ -55,12 +59,13 @@ struct rdb_salvage_result {
     uint64_t keys;        /* kept, partial ones included */
     uint64_t keys_dropped;
     uint64_t keys_partial;
-    uint64_t ranges;     /* lost */
-    uint64_t bytes_lost; /* in them */
-    uint64_t first_loss; /* offset, or RD_NO_OFFSET when nothing is lost */
-    uint64_t damage;     /* start of the first record that may be damaged, at or before first_loss;
-                            RD_NO_OFFSET when nothing is lost */
-    uint64_t unchecked;  /* keys beyond the first million, not looked at for duplicates */
+    uint64_t keys_unwanted; /* whole, and not wanted */
+    uint64_t ranges;        /* lost */
+    uint64_t bytes_lost;    /* in them */
+    uint64_t first_loss;    /* offset, or RD_NO_OFFSET when nothing is lost */
+    uint64_t damage;    /* start of the first record that may be damaged, at or before first_loss;
+                           RD_NO_OFFSET when nothing is lost */
+    uint64_t unchecked; /* keys beyond the first million, not looked at for duplicates */
 };
 
 /* src must be able to seek and know its size. out may be NULL: then only the report is made.

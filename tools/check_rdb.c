@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "rdb/salvage.h"
+#include "tools/filter.h"
 #include "tools/check_rdb_impl.h"
 #include "tools/spool.h"
 #include "tools/tools.h"
@@ -20,6 +21,7 @@ struct run {
     struct cli *cli;
     bool quick, partial, force;
     const char *out;      /* --salvage */
+    struct filter filter; /* which keys go there */
     struct rd_sink *sink; /* OUT, while it is open */
     FILE *report;
     bool had[CLI_INTERRUPTED + 1]; /* which statuses files have had */
@@ -225,8 +227,8 @@ static void on_offset(void *ctx, uint64_t offset)
 static bool only_end_lost(const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
-    return !file->searched ||
-           (sv->ranges <= 1 && !sv->found_end && sv->keys + sv->keys_dropped <= file->whole);
+    return !file->searched || (sv->ranges <= 1 && !sv->found_end &&
+                               sv->keys + sv->keys_dropped + sv->keys_unwanted <= file->whole);
 }
 
 static enum check_verdict verdict_of_damage(const struct check_file *file)
@@ -346,13 +348,25 @@ static bool view_open(const struct work *work, const struct view *view, struct r
     return rd_src_open_file(ret, work->file->path, NULL, err);
 }
 
+static bool wants_key(void *ctx, const struct rdb_event *ev)
+{
+    const struct filter *filter = &((const struct work *)ctx)->run->filter;
+    return ev->kind == RDB_KEY ? filter_wants(filter, ev)
+                               : filter_wants_size(filter, ev->value_end.bytes);
+}
+
 static bool salvage_to(struct work *work, const struct view *view, struct rd_sink *out,
                        struct rd_err *err)
 {
     struct check_file *file = work->file;
     struct rd_src *src = NULL, *copy = NULL;
     const struct rdb_salvage_opts opts = {
-        .partial = work->run->partial, .loss = on_loss, .tick = on_offset, .ctx = work};
+        .partial = work->run->partial,
+        .loss = on_loss,
+        .tick = on_offset,
+        .wants = filter_active(&work->run->filter) ? wants_key : NULL,
+        .ctx = work,
+    };
     if (view->spooled && view->spool.size == 0) { /* nothing to look at */
         file->size = 0;
         file->salvage.first_loss = RD_NO_OFFSET;
@@ -531,7 +545,11 @@ static int check_all(struct run *run)
         return cli_usage_error(cli, "OUT and FILE are the same file");
     if (run->partial && run->out == NULL)
         return cli_usage_error(cli, "--partial goes with --salvage");
+    if (filter_active(&run->filter) && run->out == NULL)
+        return cli_usage_error(cli, "what chooses keys goes with --salvage");
     struct rd_err err = {0};
+    if (!filter_check(&run->filter, &err))
+        return cli_fail(cli, &err);
     if (run->out != NULL && !cli_open_out(cli, run->out, run->force, true, &run->sink, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
@@ -570,10 +588,11 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &run.force,
          .help = "with --salvage: replace an OUT that exists"},
+        FILTER_OPTIONS(&run.filter),
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[--quick] FILE…\n--salvage OUT [--partial] [--force] FILE",
+        .synopsis = "[--quick] FILE…\n--salvage OUT [--partial] [--force] [FILTER…] FILE",
         .about = "Verifies snapshots to the last byte, and tells what stands behind damage.\n"
                  "\"-\" is standard input. Exit status 1: something was found.",
         .opts = opts,
@@ -584,7 +603,10 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     int status;
     if (cli->compat)
         return check_rdb_compat(cli, argc, argv);
-    if (!cli_parse(cli, &usage, argc, argv, &status))
-        return status;
-    return check_all(&run);
+    filter_init(&run.filter, cli_now_ms());
+    run.filter.sized = true;
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = check_all(&run);
+    filter_done(&run.filter);
+    return status;
 }

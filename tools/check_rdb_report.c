@@ -291,6 +291,9 @@ static void print_salvage(FILE *out, const struct check_file *file)
     if (sv->keys_dropped > 0)
         fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
                 plural(sv->keys_dropped));
+    if (sv->keys_unwanted > 0)
+        fprintf(out, "; %s key%s not asked for", cli_count(sv->keys_unwanted).s,
+                plural(sv->keys_unwanted));
     fputc('\n', out);
     if (sv->guessed_version && sv->keys > 0) {
         label(out, "version");

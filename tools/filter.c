@@ -5,14 +5,23 @@
 
 #include <regex.h>
 
-enum rule_kind { RULE_DB, RULE_GLOB, RULE_REGEX, RULE_TYPE, RULE_PREFIX, RULE_SLOT, RULE_EXPIRED };
-enum { RULE_KINDS = RULE_EXPIRED + 1 };
+enum rule_kind {
+    RULE_DB,
+    RULE_GLOB,
+    RULE_REGEX,
+    RULE_TYPE,
+    RULE_PREFIX,
+    RULE_SLOT,
+    RULE_EXPIRED,
+    RULE_MIN_SIZE /* not asked at the key */
+};
+enum { RULE_KINDS = RULE_MIN_SIZE + 1 };
 
 struct filter_rule {
     enum rule_kind kind;
     bool negate;
     struct rd_slice text; /* pattern or prefix */
-    uint64_t from, to;    /* db, kind of value, slots */
+    uint64_t from, to;    /* db, kind of value, slots, size */
     regex_t regex;
 };
 
@@ -37,8 +46,11 @@ bool filter_active(const struct filter *filter)
 
 bool filter_check(const struct filter *filter, struct rd_err *err)
 {
-    return !filter->negate ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands in front of a condition");
+    if (filter->negate)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands in front of a condition");
+    return filter->sized || !filter_needs_size(filter) ||
+           rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                      "this tool cannot choose keys by --min-size");
 }
 
 /* ---- conditions ---- */
@@ -125,6 +137,14 @@ bool filter_add_no_expired(void *ctx, const char *value, struct rd_err *err)
 {
     (void)value;
     return add(ctx, (struct filter_rule){.kind = RULE_EXPIRED, .negate = true}, err);
+}
+
+bool filter_add_min_size(void *ctx, const char *value, struct rd_err *err)
+{
+    struct filter_rule rule = {.kind = RULE_MIN_SIZE};
+    if (!rd_num_get_size(rd_slice_str(value), &rule.from))
+        return refuse(err, value, "a size");
+    return add(ctx, rule, err);
 }
 
 bool filter_add_not(void *ctx, const char *value, struct rd_err *err)
@@ -235,6 +255,7 @@ static bool holds(const struct filter *filter, const struct filter_rule *rule,
     case RULE_SLOT:
         return rd_hash_slot(name) >= rule->from && rd_hash_slot(name) <= rule->to;
     case RULE_EXPIRED:
+    case RULE_MIN_SIZE:
         break;
     }
     return ev->key.expire_ms != RDB_NO_EXPIRE && ev->key.expire_ms < filter->now_ms;
@@ -245,6 +266,8 @@ bool filter_wants(const struct filter *filter, const struct rdb_event *ev)
     bool asked[RULE_KINDS] = {false}, found[RULE_KINDS] = {false};
     for (size_t i = 0; i < filter->n_rules; i++) {
         const struct filter_rule *rule = &filter->rules[i];
+        if (rule->kind == RULE_MIN_SIZE)
+            continue;
         if (rule->negate) {
             if (holds(filter, rule, ev))
                 return false;
@@ -257,4 +280,28 @@ bool filter_wants(const struct filter *filter, const struct rdb_event *ev)
         if (asked[kind] && !found[kind])
             return false;
     return true;
+}
+
+bool filter_needs_size(const struct filter *filter)
+{
+    for (size_t i = 0; i < filter->n_rules; i++)
+        if (filter->rules[i].kind == RULE_MIN_SIZE)
+            return true;
+    return false;
+}
+
+/* Several of them mean any, as elsewhere. */
+bool filter_wants_size(const struct filter *filter, uint64_t bytes)
+{
+    bool asked = false, found = false;
+    for (size_t i = 0; i < filter->n_rules; i++) {
+        const struct filter_rule *rule = &filter->rules[i];
+        if (rule->kind != RULE_MIN_SIZE)
+            continue;
+        if (rule->negate && bytes >= rule->from)
+            return false;
+        asked |= !rule->negate;
+        found |= !rule->negate && bytes >= rule->from;
+    }
+    return found || !asked;
 }

@@ -1,5 +1,5 @@
 /* filter.h - which keys a tool works on: --db, --key, --key-regex, --type, --prefix, --slot,
- * --expired, --no-expired, and --not in front of any.
+ * --expired, --no-expired, --min-size, and --not in front of any.
  *
  *     struct filter filter;
  *     filter_init(&filter, cli_now_ms());
@@ -16,6 +16,10 @@
  *
  * The same option given several times means any of them; different options must all hold. What
  * stands behind --not must not hold. Without options every key is wanted.
+ *
+ * --min-size is about the bytes that the value takes in the file, as it is stored there, without
+ * the key. They are known behind the value only: a tool asks filter_wants() at the key, and
+ * filter_wants_size() when the value was read.
  */
 #ifndef TOOLS_FILTER_H
 #define TOOLS_FILTER_H
@@ -29,6 +33,7 @@ struct filter {
     struct filter_rule *rules;
     size_t n_rules;
     int64_t now_ms; /* what --expired compares with */
+    bool sized;     /* the tool asks filter_wants_size(): set it after filter_init() */
     bool negate;    /* --not stands in front of the next option */
 };
 
@@ -38,12 +43,18 @@ void filter_done(struct filter *filter);
 /* Whether the command line named any condition. */
 bool filter_active(const struct filter *filter);
 
-/* A --not with nothing behind it is the only thing that the options cannot find themselves. */
+/* What the options cannot find themselves: a --not with nothing behind it, and --min-size for a
+ * tool that does not ask for sizes. */
 bool filter_check(const struct filter *filter, struct rd_err *err);
 
 /* Whether a key is wanted; ev is its RDB_KEY event. O(rules), but for patterns O(name x pattern).
  */
 bool filter_wants(const struct filter *filter, const struct rdb_event *ev);
+
+/* Whether a key that filter_wants() let through is wanted for its size as well, in bytes; always
+ * true without --min-size, which filter_needs_size() tells. */
+bool filter_needs_size(const struct filter *filter);
+bool filter_wants_size(const struct filter *filter, uint64_t bytes);
 
 /* A pattern as KEYS has it: * ? [abc] [^a-c] and \ in front of one that stands for itself. */
 bool filter_glob(struct rd_slice pattern, struct rd_slice text);
@@ -57,6 +68,7 @@ bool filter_add_prefix(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_slot(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_expired(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_no_expired(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_min_size(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
 
 #define FILTER_OPTION(option, argument, add, filter, text)                                         \
@@ -75,6 +87,7 @@ bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
     FILTER_OPTION("slot", "A[-B]", filter_add_slot, f, "keys of these cluster slots"),             \
     FILTER_OPTION("expired", NULL, filter_add_expired, f, "keys whose expiry has passed"),         \
     FILTER_OPTION("no-expired", NULL, filter_add_no_expired, f, "all others"),                     \
+    FILTER_OPTION("min-size", "SIZE", filter_add_min_size, f, "values of SIZE bytes or more"),     \
     FILTER_OPTION("not", NULL, filter_add_not, f, "the opposite of the option that follows")
 /* clang-format on */
 

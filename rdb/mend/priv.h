@@ -40,6 +40,7 @@ struct record {
     bool has_key;
     bool has_name; /* of a field */
     bool expires;
+    bool unwanted; /* by the caller's choice */
     bool plausible_expiry;
     bool hollow; /* an empty string under an empty key: three zeros read so */
     int since;   /* first version that has all of it */
@@ -63,6 +64,7 @@ struct scan {
     struct limited limit;
     struct rd_src *src; /* over limit */
     struct rdb_reader *reader;
+    const struct rdb_salvage_opts *opts;
     uint64_t size;
     enum rdb_dialect dialect;
     int version;
@@ -82,7 +84,8 @@ struct scan {
     uint64_t n_ring; /* records put in; the last RING of them are there */
 };
 
-bool mend_scan_init(struct scan *s, struct rd_src *file, struct rd_err *err);
+bool mend_scan_init(struct scan *s, struct rd_src *file, const struct rdb_salvage_opts *opts,
+                    struct rd_err *err);
 void mend_scan_done(struct scan *s);
 
 /* Makes the reader for a version; anew when it changes. */

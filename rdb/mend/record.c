@@ -32,17 +32,21 @@ static bool limited_seek(void *impl, uint64_t offset, struct rd_err *err)
     return rd_src_seek(l->inner, offset, err);
 }
 
-bool mend_scan_init(struct scan *s, struct rd_src *file, struct rd_err *err)
+bool mend_scan_init(struct scan *s, struct rd_src *file, const struct rdb_salvage_opts *opts,
+                    struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = limited_read, .seek = limited_seek};
-    *s = (struct scan){
-        .file = file, .size = file->size, .avoid = UINT64_MAX, .db_at = RDB_MAGIC_LEN};
+    *s = (struct scan){.file = file,
+                       .opts = opts,
+                       .size = file->size,
+                       .avoid = UINT64_MAX,
+                       .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
     if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "only a file that can be searched can be salvaged");
-    struct rd_src_opts opts = {.origin = file->origin, .size = file->size};
-    return rd_src_new(&s->src, &ops, &s->limit, &opts, err);
+    struct rd_src_opts limited = {.origin = file->origin, .size = file->size};
+    return rd_src_new(&s->src, &ops, &s->limit, &limited, err);
 }
 
 void mend_scan_done(struct scan *s)
@@ -173,11 +177,13 @@ enum mend_status mend_record(struct scan *s, struct record *ret)
     ret->start = rd_src_offset(s->src);
     ret->refused = NULL;
     ret->type = NULL;
-    ret->has_key = ret->has_name = ret->hollow = ret->expires = false;
+    ret->has_key = ret->has_name = ret->hollow = ret->expires = ret->unwanted = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;
     while ((st = rdb_reader_next(s->reader, &ev)) == RDB_EVENT) {
+        if (s->opts->wants != NULL && (ev.kind == RDB_KEY || ev.kind == RDB_VALUE_END))
+            ret->unwanted |= !s->opts->wants(s->opts->ctx, &ev);
         if (ev.kind == RDB_SLOT_IMPORT)
             ranges = ev.slot_import.n_ranges;
         /* Metadata belongs to the key behind it. */

@@ -533,6 +533,31 @@ class Salvage(CheckRdbTest):
         self.expect_sound((("redis-7.0.15", "mixed.rdb"), ("redis-unstable", "hash-ttl.rdb"),
                            ("redis-7.2.5", "streams.rdb")), 20, "--partial")
 
+    def test_filters_choose_what_is_saved(self):
+        with open(fixture("redis-7.0.15", "mixed.rdb"), "rb") as f:
+            data = f.read()
+        self.write("whole.rdb", data)
+        for filters in (("--type=hash",), ("--not", "--type=string"),
+                        ("--key=*1*", "--db=0"), ("--type=list", "--type=set")):
+            _, lines, _ = self.run_program([os.path.abspath(REDOUBT), "convert", "--to=ndjson",
+                                            "whole.rdb", *filters])
+            expect = lines.count("\n")
+            _, file = self.salvage(data, *filters)
+            salvage = file["salvage"]
+            self.assertGreater(expect, 0, filters)
+            self.assertEqual((salvage["keys"], salvage["out"]["keys"]), (expect, expect), filters)
+            self.assertEqual(salvage["keys"] + salvage["keys_unwanted"], file["keys"], filters)
+
+    def test_large_values_are_chosen(self):
+        with open(fixture("redis-7.0.15", "mixed.rdb"), "rb") as f:
+            data = f.read()
+        _, file = self.salvage(data, "--min-size=20")
+        self.assertEqual((file["salvage"]["keys"], file["salvage"]["keys_unwanted"]), (54, 8))
+
+    def test_filters_go_with_salvage(self):
+        self.write("in.rdb", b"REDIS0003\xff")
+        self.assertEqual(self.check("--type=hash", "in.rdb")[0], 2)
+
     def test_output_loads(self):
         why = redis_server.missing("7.0.15")
         if why:
