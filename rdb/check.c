@@ -453,7 +453,7 @@ static bool finish(struct check *c, struct rd_src *src)
                  (unsigned long long)c->res->expired);
         report(c, RDB_FINDING_EXPIRED, RD_NO_OFFSET, c->text);
     }
-    return c->res->damaged || trailing(c, src);
+    return c->res->damaged || c->opts->part || trailing(c, src);
 }
 
 static bool run(struct check *c, struct rd_src *src)

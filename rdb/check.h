@@ -82,6 +82,7 @@ struct rdb_check_opts {
     void *ctx;
     const struct rdb_spool *spool; /* NULL: keys beyond the first million are not compared */
     bool single_thread;            /* do everything on the calling thread */
+    bool part; /* what stands behind the trailer is somebody else's: it is left in the source */
 };
 
 enum rdb_sum_state {

@@ -448,22 +448,24 @@ static bool check(struct compat *c)
     return st == RDB_END;
 }
 
-static int check_file(const char *path)
+bool check_rdb_compat_file(const char *path, const char *name, uint64_t *ret_end)
 {
     struct compat c = {.path = path, .now_ms = cli_now_ms(), .doing = "start"};
     struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rd_err err = {0};
     put_offset(0);
     fputs("Checking RDB file ", stdout);
-    put_escaped(rd_slice_str(path));
+    put_escaped(rd_slice_str(name));
     putchar('\n');
     bool ok = rd_src_open_file(&c.src, path, NULL, &err) &&
               rdb_reader_new(&c.reader, c.src, &opts, &err) && check(&c);
+    if (ok)
+        *ret_end = rd_src_offset(c.src);
     rdb_reader_free(c.reader);
     rd_src_close(c.src);
     rd_buf_done(&c.key);
     rd_buf_done(&c.aux);
-    return ok ? CLI_OK : CLI_FINDINGS;
+    return ok;
 }
 
 int check_rdb_compat(struct cli *cli, int argc, char **argv)
@@ -479,5 +481,6 @@ int check_rdb_compat(struct cli *cli, int argc, char **argv)
         printf("%s %s\n", name, REDOUBT_VERSION);
         return CLI_OK;
     }
-    return check_file(argv[1]);
+    uint64_t end;
+    return check_rdb_compat_file(argv[1], argv[1], &end) ? CLI_OK : CLI_FINDINGS;
 }

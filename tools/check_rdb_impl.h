@@ -124,7 +124,8 @@ void check_json_put(struct cli_json *json, const struct check_file *file);
 /* `redis-check-rdb FILE`, as scripts know it. */
 int check_rdb_compat(struct cli *cli, int argc, char **argv);
 
-/* The lines about one file, or the snapshot that a log begins with; *ret_end is where it ends. */
-bool check_rdb_compat_file(const char *path, uint64_t *ret_end);
+/* The lines about one file, which is called `name` in them, or about the snapshot that a log begins
+ * with; *ret_end is where it ends. */
+bool check_rdb_compat_file(const char *path, const char *name, uint64_t *ret_end);
 
 #endif

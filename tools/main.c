@@ -17,7 +17,9 @@ struct tool {
 
 static const struct tool tools[] = {
     {"convert", "a snapshot to JSON lines, or to another version or dialect", tool_convert},
+    {"check-aof", "verifies append-only logs, and repairs them", tool_check_aof},
     {"check-rdb", "verifies snapshots, and saves what can be saved", tool_check_rdb},
+    {"show", "the commands of a log, one a line", tool_show},
     {"sum", "digests of files, and whether the CRC-64 of a snapshot holds", tool_sum},
     {"help", "this text, or the help of one tool", NULL},
 };

@@ -1,0 +1,623 @@
+#include "aof/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "aof/check/behind.h"
+#include "aof/check/names.h"
+#include "aof/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+enum {
+    TICK = 4096,    /* commands */
+    CLOCK_SLACK = 2 /* seconds by which the clocks of a server and its child may differ */
+};
+
+struct check {
+    const struct aof_check_opts *opts;
+    struct aof_check_result *res;
+    struct rd_err *err;
+    struct aof_check_file *file; /* that is read */
+    struct aof_log *log;
+    bool in_multi, expect_behind;
+    uint64_t multi, multi_line, multi_number; /* the last MULTI */
+    uint64_t failed_line;                     /* of file->err */
+    int64_t base_time;                        /* when the base was made, or AOF_NO_TIME */
+    const char *base_clock;                   /* how that is known */
+    struct aof_names names;
+    char text[RD_ERR_TEXT_MAX];
+};
+
+static const struct {
+    const char *word;
+    enum rdb_severity severity;
+} findings[] = {
+#define X(name, word, severity) {word, RDB_SEVERITY_##severity},
+    AOF_FINDINGS(X)
+#undef X
+};
+
+const char *aof_verdict_word(enum aof_verdict verdict)
+{
+    static const char *const words[] = {
+#define X(name, word) word,
+        AOF_VERDICTS(X)
+#undef X
+    };
+    return words[verdict];
+}
+
+/* ---- findings ---- */
+
+static void tell(struct check *c, const struct aof_finding *f)
+{
+    if (f->severity == RDB_SEVERITY_ERROR)
+        c->res->errors++;
+    else if (f->severity == RDB_SEVERITY_WARNING)
+        c->res->warnings++;
+    else
+        c->res->infos++;
+    if (c->file != NULL && f->severity == RDB_SEVERITY_WARNING &&
+        c->file->verdict == AOF_VERDICT_SOUND)
+        c->file->verdict = AOF_VERDICT_WARNED;
+    if (c->opts->finding != NULL)
+        c->opts->finding(c->opts->ctx, f);
+}
+
+static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uint64_t line,
+                   uint64_t command, const char *text)
+{
+    const struct aof_finding f = {
+        .id = findings[id].word,
+        .severity = findings[id].severity,
+        .file = c->file != NULL ? c->file->name : NULL,
+        .offset = offset,
+        .line = line,
+        .command = command,
+        .text = text,
+    };
+    tell(c, &f);
+}
+
+static void report_file(struct check *c, enum aof_finding_id id, const char *name, const char *text)
+{
+    const struct aof_finding f = {
+        .id = findings[id].word,
+        .severity = findings[id].severity,
+        .file = name,
+        .offset = RD_NO_OFFSET,
+        .text = text,
+    };
+    tell(c, &f);
+}
+
+static void worse(enum aof_verdict *verdict, enum aof_verdict than)
+{
+    if (than > *verdict)
+        *verdict = than;
+}
+
+/* The commands of the file break here: what stands before `ok` is all that is sure. */
+static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint64_t ok,
+                  uint64_t ok_line, const char *text)
+{
+    struct aof_check_file *f = c->file;
+    if (f->damaged)
+        return;
+    f->damaged = true;
+    f->ok_up_to = ok;
+    f->ok_up_to_line = ok_line;
+    rd_err_set(&f->err, code, offset, "%s", text);
+    rd_err_origin(&f->err, f->name);
+}
+
+/* ---- names ---- */
+
+static void tell_strangers(struct check *c)
+{
+    char quoted[AOF_STRANGER_MAX * 2];
+    for (size_t i = 0; i < c->names.n_strangers; i++) {
+        const struct aof_stranger *s = &c->names.strangers[i];
+        rd_err_quote(quoted, sizeof quoted, rd_slice(s->name, s->len));
+        snprintf(c->text, sizeof c->text, "%s is no command that is known; %" PRIu64 " time%s",
+                 quoted, s->n, s->n == 1 ? "" : "s");
+        c->file = s->of;
+        report(c, AOF_FINDING_UNKNOWN_COMMAND, s->offset, s->line, s->command, c->text);
+        c->file = NULL;
+    }
+    if (c->names.n_more > 0) {
+        snprintf(c->text, sizeof c->text, "%" PRIu64 " commands of other names", c->names.n_more);
+        report_file(c, AOF_FINDING_UNKNOWN_COMMAND, NULL, c->text);
+    }
+}
+
+/* ---- transactions and time ---- */
+
+static void multi_begins(struct check *c, uint64_t offset)
+{
+    struct aof_check_file *f = c->file;
+    uint64_t line = aof_log_entry_line(c->log);
+    if (c->in_multi) {
+        snprintf(c->text, sizeof c->text,
+                 "MULTI in the transaction that began at byte %" PRIu64 ": an EXEC is missing",
+                 c->multi);
+        report(c, AOF_FINDING_MULTI_NESTED, offset, line, f->commands, c->text);
+        if (!f->damaged)
+            c->failed_line = line;
+        broke(c, RD_ERR_CORRUPT, offset, c->multi, c->multi_line, "MULTI in a transaction");
+        if (f->behind == RD_NO_OFFSET)
+            f->behind = offset;
+    }
+    c->in_multi = true;
+    c->multi = offset;
+    c->multi_line = line;
+    c->multi_number = f->commands;
+}
+
+static void multi_ends(struct check *c, const struct aof_log_entry *e)
+{
+    struct aof_check_file *f = c->file;
+    if (!c->in_multi) {
+        uint64_t line = aof_log_entry_line(c->log);
+        report(c, AOF_FINDING_EXEC_ALONE, e->offset, line, f->commands,
+               "the end of a transaction that did not begin");
+        if (!f->damaged)
+            c->failed_line = line;
+        broke(c, RD_ERR_CORRUPT, e->offset, e->offset, line, "EXEC outside of a transaction");
+        c->expect_behind = f->behind == RD_NO_OFFSET;
+        return;
+    }
+    c->in_multi = false;
+    f->transactions++;
+}
+
+static void command(struct check *c, const struct aof_log_entry *e)
+{
+    struct rd_slice name = e->command.argv != NULL ? e->command.argv[0] : rd_slice(NULL, 0);
+    struct aof_stranger *stranger = NULL;
+    c->file->commands++;
+    enum aof_name_kind kind = aof_names_look_up(&c->names, name, &stranger);
+    if (RD_UNLIKELY(stranger != NULL)) {
+        stranger->of = c->file;
+        stranger->offset = e->offset;
+        stranger->line = aof_log_entry_line(c->log);
+        stranger->command = c->file->commands;
+    }
+    if (RD_UNLIKELY(c->expect_behind)) {
+        c->file->behind = e->offset;
+        c->expect_behind = false;
+    }
+    if (RD_UNLIKELY(kind == AOF_NAME_MULTI))
+        multi_begins(c, e->offset);
+    else if (RD_UNLIKELY(kind == AOF_NAME_END))
+        multi_ends(c, e);
+}
+
+static void annotation(struct check *c, const struct aof_log_entry *e)
+{
+    struct aof_check_file *f = c->file;
+    int64_t s, before = f->last_time != AOF_NO_TIME ? f->last_time : c->res->last_time;
+    f->annotations++;
+    if (!aof_annotation_time(e->bytes, &s))
+        return;
+    if (f->first_time == AOF_NO_TIME)
+        f->first_time = s;
+    if (before != AOF_NO_TIME && s < before) {
+        snprintf(c->text, sizeof c->text, "%" PRId64 " after %" PRId64 ": the clock went back", s,
+                 before);
+        report(c, AOF_FINDING_TIME_BACK, e->offset, aof_log_entry_line(c->log), 0, c->text);
+    }
+    f->last_time = s;
+    if (f->commands == 0 && c->base_time == AOF_NO_TIME && f->file != NULL &&
+        f->file->type == AOF_BASE && !f->has_snapshot) {
+        c->base_time = s;
+        c->base_clock = "its first annotation";
+    }
+}
+
+/* ---- one file ---- */
+
+static bool is_damage(enum rd_err_code code)
+{
+    return code == RD_ERR_CORRUPT || code == RD_ERR_TRUNCATED || code == RD_ERR_LIMIT ||
+           code == RD_ERR_UNSUPPORTED;
+}
+
+static void report_break(struct check *c, const struct rd_err *err, uint64_t line)
+{
+    struct aof_check_file *f = c->file;
+    enum aof_finding_id id = err->code == RD_ERR_TRUNCATED ? AOF_FINDING_TRUNCATED
+                             : err->code == RD_ERR_LIMIT   ? AOF_FINDING_LIMIT
+                                                           : AOF_FINDING_CORRUPT;
+    snprintf(c->text, sizeof c->text, "%s", err->text);
+    if (f->zeros > 0 && err->code == RD_ERR_CORRUPT && err->offset >= f->size - f->zeros) {
+        id = AOF_FINDING_ZERO_TAIL;
+        snprintf(c->text, sizeof c->text,
+                 "%" PRIu64
+                 " zero byte%s up to the end of the file, as a power failure leaves them",
+                 f->zeros, f->zeros == 1 ? "" : "s");
+    }
+    report(c, id, err->offset, line, f->commands + 1, c->text);
+}
+
+/* The framing broke; the log stands at the last whole entry. */
+static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_err *err)
+{
+    struct aof_check_file *f = c->file;
+    uint64_t line = aof_log_line(c->log);
+    broke(c, err->code, err->offset, c->in_multi ? c->multi : f->whole,
+          c->in_multi ? c->multi_line : line, err->text);
+    if (!aof_behind_zeros(src, f->whole, f->size, &f->zeros, c->err))
+        return false;
+    report_break(c, err, line);
+    f->searched = f->behind != RD_NO_OFFSET;
+    return f->searched || aof_behind_search(src, f->whole + 1, &f->behind, &f->searched, c->err);
+}
+
+static void ended_in_multi(struct check *c)
+{
+    struct aof_check_file *f = c->file;
+    snprintf(c->text, sizeof c->text,
+             "the file ends before the EXEC of this MULTI: a server refuses to start");
+    report(c, AOF_FINDING_MULTI_OPEN, c->multi, c->multi_line, c->multi_number, c->text);
+    broke(c, RD_ERR_TRUNCATED, f->whole, c->multi, c->multi_line, "the file ends in a transaction");
+}
+
+static bool commands(struct check *c, struct rd_src *src)
+{
+    struct aof_check_file *f = c->file;
+    struct aof_log_entry e;
+    enum aof_log_status st;
+    uint64_t tick = TICK;
+    while ((st = aof_log_next(c->log, &e)) == AOF_LOG_ENTRY) {
+        if (RD_LIKELY(e.kind == AOF_LOG_COMMAND || e.kind == AOF_LOG_LONG_END))
+            command(c, &e);
+        else if (e.kind == AOF_LOG_ANNOTATION)
+            annotation(c, &e);
+        if (RD_UNLIKELY(--tick == 0 || e.kind == AOF_LOG_PIECE)) {
+            tick = TICK;
+            if (c->opts->tick != NULL)
+                c->opts->tick(c->opts->ctx, src);
+        }
+    }
+    f->whole = aof_log_whole(c->log);
+    if (!f->damaged) {
+        f->ok_up_to = c->in_multi ? c->multi : f->whole;
+        f->ok_up_to_line = c->in_multi ? c->multi_line : aof_log_line(c->log);
+    }
+    if (st == AOF_LOG_FAIL) {
+        const struct rd_err err = *aof_log_err(c->log);
+        if (!is_damage(err.code)) {
+            rd_err_adopt(c->err, &err);
+            return false;
+        }
+        return framing_broke(c, src, &err);
+    }
+    f->size = f->whole;
+    f->searched = true;
+    if (c->in_multi)
+        ended_in_multi(c);
+    return true;
+}
+
+/* ---- the snapshot of a base file ---- */
+
+static void on_snapshot_finding(void *ctx, const struct rdb_finding *found)
+{
+    struct check *c = ctx;
+    const struct aof_finding f = {
+        .id = found->id,
+        .severity = found->severity,
+        .file = c->file->name,
+        .offset = found->offset,
+        .snapshot = found,
+        .text = found->text,
+    };
+    tell(c, &f);
+}
+
+static void on_snapshot_event(void *ctx, const struct rdb_event *ev)
+{
+    struct check *c = ctx;
+    char tmp[RD_NUM_I64_MAX];
+    int64_t s;
+    if (ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "ctime") &&
+        rd_num_get_i64(rdb_string_bytes(&ev->aux.value, tmp), &s))
+        c->file->saved = s;
+}
+
+static bool snapshot(struct check *c, struct rd_src *src)
+{
+    struct aof_check_file *f = c->file;
+    const struct rdb_check_opts opts = {
+        .quick = c->opts->quick,
+        .now_ms = c->opts->now_ms,
+        .finding = on_snapshot_finding,
+        .event = on_snapshot_event,
+        .ctx = c,
+        .spool = c->opts->spool,
+        .single_thread = c->opts->single_thread,
+        .part = true,
+    };
+    f->has_snapshot = true;
+    if (!rdb_check(src, &opts, &f->snapshot, c->err))
+        return false;
+    const struct rdb_check_result *res = &f->snapshot;
+    if (c->base_time == AOF_NO_TIME && f->saved != AOF_NO_TIME) {
+        c->base_time = f->saved;
+        c->base_clock = "its ctime";
+    }
+    if (res->errors > 0)
+        worse(&f->verdict, res->damaged && res->err.code == RD_ERR_UNSUPPORTED
+                               ? AOF_VERDICT_UNSUPPORTED
+                               : AOF_VERDICT_DAMAGED);
+    if (res->damaged) {
+        f->damaged = true;
+        f->err = res->err;
+        rd_err_origin(&f->err, f->name);
+    } else {
+        f->ok_up_to = f->whole = res->end;
+    }
+    return true;
+}
+
+/* ---- files ---- */
+
+static void judge(struct aof_check_file *f)
+{
+    if (!f->damaged || f->verdict == AOF_VERDICT_UNSUPPORTED)
+        return;
+    bool cut_repairs =
+        f->last && f->searched && f->behind == RD_NO_OFFSET && f->verdict != AOF_VERDICT_DAMAGED;
+    worse(&f->verdict, cut_repairs ? AOF_VERDICT_TORN : AOF_VERDICT_DAMAGED);
+}
+
+/* The size of a file that could not be read to its end. */
+static bool drain(struct check *c, struct rd_src *src)
+{
+    struct rd_slice s;
+    enum rd_src_status st;
+    while ((st = rd_src_need(src, 1, &s)) == RD_SRC_OK)
+        rd_src_consume(src, s.len);
+    c->file->size = rd_src_offset(src);
+    if (st == RD_SRC_FAIL)
+        rd_err_adopt(c->err, rd_src_err(src));
+    return st == RD_SRC_END;
+}
+
+static bool check_content(struct check *c, struct rd_src *src)
+{
+    struct aof_check_file *f = c->file;
+    const struct aof_log_opts opts = {.names = true, .lines = true};
+    struct rd_slice s;
+    if (rd_src_need(src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL)
+        return rd_err_set(c->err, rd_src_err(src)->code, RD_NO_OFFSET, "%s", rd_src_err(src)->text);
+    f->content = aof_content_of(s);
+    if (f->content == AOF_EMPTY) {
+        f->size = 0;
+        report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it holds nothing");
+        return true;
+    }
+    if (f->content == AOF_SNAPSHOT && !snapshot(c, src))
+        return false;
+    if (f->has_snapshot && f->snapshot.damaged)
+        return f->size != RD_NO_OFFSET || drain(c, src);
+    if (!aof_log_new(&c->log, src, &opts, c->err))
+        return false;
+    c->in_multi = c->expect_behind = false;
+    bool ok = commands(c, src);
+    aof_log_free(c->log);
+    c->log = NULL;
+    return ok && (f->size != RD_NO_OFFSET || drain(c, src));
+}
+
+static void compare_with_base(struct check *c)
+{
+    const struct aof_check_file *f = c->file;
+    if (f->file == NULL || f->file->type != AOF_INCR || f->first_time == AOF_NO_TIME ||
+        c->base_time == AOF_NO_TIME || f->first_time >= c->base_time - CLOCK_SLACK)
+        return;
+    snprintf(c->text, sizeof c->text,
+             "the base is of %" PRId64 " (%s), but this file begins at %" PRId64
+             " (its first annotation): commands may be in the base already",
+             c->base_time, c->base_clock, f->first_time);
+    report(c, AOF_FINDING_BASE_NEWER, RD_NO_OFFSET, 0, 0, c->text);
+}
+
+static bool check_file(struct check *c, struct rd_src *src)
+{
+    struct aof_check_file *f = c->file;
+    struct aof_check_result *res = c->res;
+    f->size = src->size;
+    if (!check_content(c, src)) {
+        rd_err_origin(c->err, f->name);
+        return false;
+    }
+    compare_with_base(c);
+    judge(f);
+    res->commands += f->commands;
+    res->transactions += f->transactions;
+    res->annotations += f->annotations;
+    res->bytes += f->size;
+    if (res->first_time == AOF_NO_TIME)
+        res->first_time = f->first_time;
+    if (f->last_time != AOF_NO_TIME)
+        res->last_time = f->last_time;
+    return true;
+}
+
+static void init_file(struct aof_check_file *f, const char *name, bool last)
+{
+    *f = (struct aof_check_file){
+        .name = name,
+        .last = last,
+        .behind = RD_NO_OFFSET,
+        .size = RD_NO_OFFSET,
+        .first_time = AOF_NO_TIME,
+        .last_time = AOF_NO_TIME,
+        .saved = AOF_NO_TIME,
+    };
+}
+
+static bool open_and_check(struct check *c)
+{
+    struct rd_err err = {0};
+    struct rd_src *src;
+    if (!c->opts->open(c->opts->ctx, c->file->file, &src, &err)) {
+        if (err.code != RD_ERR_IO || err.sys != ENOENT) {
+            rd_err_adopt(c->err, &err);
+            rd_err_origin(c->err, c->file->name);
+            return false;
+        }
+        c->file->verdict = AOF_VERDICT_MISSING;
+        c->file->size = 0;
+        report(c, AOF_FINDING_MISSING, RD_NO_OFFSET, 0, 0, "the manifest names it");
+        return true;
+    }
+    bool ok = check_file(c, src);
+    rd_src_close(src);
+    return ok;
+}
+
+/* ---- the log ---- */
+
+static void verdict_of_log(struct aof_check_result *res, bool bad_manifest)
+{
+    if (res->warnings > 0)
+        worse(&res->verdict, AOF_VERDICT_WARNED);
+    if (bad_manifest)
+        worse(&res->verdict, AOF_VERDICT_BAD_MANIFEST);
+    for (size_t i = 0; i < res->n_files; i++) {
+        enum aof_verdict verdict = res->files[i].verdict;
+        worse(&res->verdict, verdict == AOF_VERDICT_MISSING ? AOF_VERDICT_BAD_MANIFEST : verdict);
+    }
+}
+
+static bool alloc_files(struct check *c, size_t n)
+{
+    c->res->files = rd_calloc(n > 0 ? n : 1, sizeof *c->res->files);
+    return c->res->files != NULL || rd_err_nomem(c->err, n * sizeof *c->res->files);
+}
+
+static void begin(struct check *c, const struct aof_check_opts *opts, struct aof_check_result *ret,
+                  struct rd_err *err)
+{
+    *c = (struct check){.opts = opts, .res = ret, .err = err, .base_time = AOF_NO_TIME};
+    *ret = (struct aof_check_result){.first_time = AOF_NO_TIME, .last_time = AOF_NO_TIME};
+    aof_manifest_init(&ret->manifest);
+}
+
+bool aof_check_one(struct rd_src *src, const char *name, const struct aof_check_opts *opts,
+                   struct aof_check_result *ret, struct rd_err *err)
+{
+    struct check c;
+    struct rd_err own = {0};
+    begin(&c, opts, ret, err != NULL ? err : &own);
+    if (!alloc_files(&c, 1))
+        return false;
+    ret->n_files = 1;
+    c.file = &ret->files[0];
+    init_file(c.file, name, true);
+    bool ok = check_file(&c, src);
+    c.file = NULL;
+    tell_strangers(&c);
+    verdict_of_log(ret, false);
+    return ok;
+}
+
+struct manifest_check {
+    struct check *c;
+    bool bad;
+};
+
+static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset, unsigned line,
+                       const char *text)
+{
+    struct manifest_check *m = ctx;
+    bool fatal = aof_manifest_problem_fatal(problem);
+    const struct aof_finding f = {
+        .id = aof_manifest_problem_word(problem),
+        .severity = fatal ? RDB_SEVERITY_ERROR : RDB_SEVERITY_WARNING,
+        .offset = offset,
+        .line = line,
+        .text = text,
+    };
+    m->bad |= fatal;
+    tell(m->c, &f);
+}
+
+static const struct aof_file *named(const struct aof_manifest *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_files; i++)
+        if (strcmp(m->files[i].name, name) == 0)
+            return &m->files[i];
+    return NULL;
+}
+
+/* What lies in the folder beside the files of the log. */
+static void look_around(struct check *c)
+{
+    const struct aof_check_opts *opts = c->opts;
+    uint64_t seq;
+    enum aof_type type;
+    bool rdb;
+    for (size_t i = 0; opts->names != NULL && i < opts->n_names; i++) {
+        const char *name = opts->names[i];
+        const struct aof_file *file = named(&c->res->manifest, name);
+        if (file != NULL && file->type == AOF_HISTORY)
+            report_file(c, AOF_FINDING_HISTORY, name, "the server deletes it when it starts");
+        else if (file == NULL && strncmp(name, "temp-", 5) == 0)
+            report_file(c, AOF_FINDING_LEFTOVER, name, "a rewrite that did not end left it behind");
+        else if (file == NULL && (aof_file_name_parse(name, opts->prefix, &seq, &type, &rdb) ||
+                                  strcmp(name, opts->prefix) == 0))
+            report_file(c, AOF_FINDING_ORPHAN, name,
+                        "by its name it belongs to this log, and no server will read it");
+    }
+}
+
+static bool check_files(struct check *c)
+{
+    const struct aof_manifest *m = &c->res->manifest;
+    struct aof_check_result *res = c->res;
+    for (size_t i = 0; i < m->n_files; i++) {
+        if (m->files[i].type == AOF_HISTORY)
+            continue;
+        init_file(&res->files[res->n_files], m->files[i].name, false);
+        res->files[res->n_files++].file = &m->files[i];
+    }
+    if (res->n_files > 0)
+        res->files[res->n_files - 1].last = true;
+    for (size_t i = 0; i < res->n_files; i++) {
+        c->file = &res->files[i];
+        if (!open_and_check(c))
+            return false;
+    }
+    c->file = NULL;
+    return true;
+}
+
+bool aof_check(struct rd_src *manifest, const struct aof_check_opts *opts,
+               struct aof_check_result *ret, struct rd_err *err)
+{
+    struct check c;
+    struct rd_err own = {0};
+    begin(&c, opts, ret, err != NULL ? err : &own);
+    struct manifest_check m = {.c = &c};
+    if (!aof_manifest_read(&ret->manifest, manifest, on_problem, &m, c.err) ||
+        !alloc_files(&c, ret->manifest.n_files) || !check_files(&c))
+        return false;
+    tell_strangers(&c);
+    look_around(&c);
+    verdict_of_log(ret, m.bad);
+    return true;
+}
+
+void aof_check_done(struct aof_check_result *res)
+{
+    rd_free(res->files);
+    res->files = NULL;
+    res->n_files = 0;
+    aof_manifest_done(&res->manifest);
+}

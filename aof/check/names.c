@@ -1,0 +1,59 @@
+#include "aof/check/names.h"
+
+#include "aof/commands.h"
+
+static bool is_name(struct rd_slice name, const char *lower)
+{
+    size_t len = strlen(lower);
+    if (name.len != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if ((name.ptr[i] | 0x20) != (uint8_t)lower[i])
+            return false;
+    return true;
+}
+
+static enum aof_name_kind kind_of(struct rd_slice name)
+{
+    if (is_name(name, "multi"))
+        return AOF_NAME_MULTI;
+    if (is_name(name, "exec") || is_name(name, "discard"))
+        return AOF_NAME_END;
+    return aof_command_known(name) ? AOF_NAME_PLAIN : AOF_NAME_STRANGER;
+}
+
+static void count(struct aof_names *names, struct rd_slice name, struct aof_stranger **ret_new)
+{
+    size_t keep = name.len < AOF_STRANGER_MAX ? name.len : AOF_STRANGER_MAX;
+    for (size_t i = 0; i < names->n_strangers; i++) {
+        struct aof_stranger *s = &names->strangers[i];
+        if (rd_slice_eq(rd_slice(s->name, s->len), rd_slice(name.ptr, keep))) {
+            s->n++;
+            return;
+        }
+    }
+    if (names->n_strangers == AOF_STRANGERS) {
+        names->n_more++;
+        return;
+    }
+    struct aof_stranger *s = &names->strangers[names->n_strangers++];
+    *s = (struct aof_stranger){.len = keep, .n = 1};
+    if (keep > 0)
+        memcpy(s->name, name.ptr, keep);
+    *ret_new = s;
+}
+
+enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_name_slot *slot,
+                                          const uint64_t *words, struct rd_slice name,
+                                          struct aof_stranger **ret_new)
+{
+    enum aof_name_kind kind = kind_of(name);
+    if (slot != NULL) {
+        memcpy(slot->words, words, sizeof slot->words);
+        slot->len = name.len;
+        slot->kind = kind;
+    }
+    if (kind == AOF_NAME_STRANGER)
+        count(names, name, ret_new);
+    return kind;
+}

@@ -1,0 +1,94 @@
+/* names.h - tells what the commands of a log are by their names, and counts strangers.
+ *
+ * Most commands of a log have one of a few names, always in the same letters: each is looked up
+ * once and then known by its bytes, so that a name costs a few instructions.
+ */
+#ifndef AOF_CHECK_NAMES_H
+#define AOF_CHECK_NAMES_H
+
+#include "base/api.h"
+#include "base/endian.h"
+#include "base/slice.h"
+
+enum {
+    AOF_NAME_WORDS = 3, /* a name of up to 24 bytes is compared as so many words */
+    AOF_NAME_SLOTS = 64,
+    AOF_STRANGERS = 32, /* names that are not known; more are counted together */
+    AOF_STRANGER_MAX = 64
+};
+
+enum aof_name_kind {
+    AOF_NAME_PLAIN,
+    AOF_NAME_MULTI,
+    AOF_NAME_END, /* EXEC, DISCARD */
+    AOF_NAME_STRANGER
+};
+
+struct aof_stranger {
+    char name[AOF_STRANGER_MAX]; /* its first bytes */
+    size_t len;
+    uint64_t n;
+    /* The caller's: where it was seen first. */
+    struct aof_check_file *of;
+    uint64_t offset, line, command;
+};
+
+/* A name as it was written before, and what it is. */
+struct aof_name_slot {
+    uint64_t words[AOF_NAME_WORDS];
+    size_t len; /* 0: free */
+    enum aof_name_kind kind;
+    size_t stranger;
+};
+
+/* A zeroed struct is ready. */
+struct aof_names {
+    struct aof_name_slot slots[AOF_NAME_SLOTS];
+    struct aof_stranger strangers[AOF_STRANGERS];
+    size_t n_strangers;
+    uint64_t n_more; /* commands whose names there was no room for */
+};
+
+/* Fills in a slot, or (NULL) looks up a name that does not fit one. */
+enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_name_slot *slot,
+                                          const uint64_t *words, struct rd_slice name,
+                                          struct aof_stranger **ret_new);
+
+/* A name of 1 to 24 bytes as words; with its length they tell it from every other. Loads that
+ * overlap, straight to registers: bytes that were just stored piecemeal cannot be loaded as a word
+ * without waiting for them. */
+static inline void aof_name_words(struct rd_slice name, uint64_t words[AOF_NAME_WORDS])
+{
+    const uint8_t *p = name.ptr;
+    const size_t len = name.len;
+    words[1] = words[2] = 0;
+    if (len < 4) {
+        words[0] = (uint64_t)p[0] | (uint64_t)p[len / 2] << 8 | (uint64_t)p[len - 1] << 16;
+    } else if (len <= 8) {
+        words[0] = (uint64_t)rd_get_le32(p) | (uint64_t)rd_get_le32(p + len - 4) << 32;
+    } else {
+        words[0] = rd_get_le64(p);
+        words[1] = rd_get_le64(p + len - 8);
+        if (len > 16)
+            words[2] = rd_get_le64(p + 8);
+    }
+}
+
+/* *ret_new is set when the name is a stranger that is seen for the first time. */
+static inline enum aof_name_kind aof_names_look_up(struct aof_names *names, struct rd_slice name,
+                                                   struct aof_stranger **ret_new)
+{
+    uint64_t words[AOF_NAME_WORDS] = {0};
+    if (RD_UNLIKELY(name.len == 0 || name.len > sizeof words))
+        return aof_names_look_up_slow(names, NULL, words, name, ret_new);
+    aof_name_words(name, words);
+    const uint64_t mixed = words[0] ^ words[1] << 1 ^ words[2] << 2;
+    struct aof_name_slot *slot = &names->slots[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+    const uint64_t differ = (slot->words[0] ^ words[0]) | (slot->words[1] ^ words[1]) |
+                            (slot->words[2] ^ words[2]) | (slot->len ^ name.len);
+    if (RD_UNLIKELY(differ != 0 || slot->kind == AOF_NAME_STRANGER))
+        return aof_names_look_up_slow(names, slot, words, name, ret_new);
+    return slot->kind;
+}
+
+#endif

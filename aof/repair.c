@@ -1,0 +1,553 @@
+#include "aof/repair.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "aof/reader.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+enum { TICK = 4096 /* events */ };
+
+void aof_repair_init(struct aof_repair *plan)
+{
+    *plan = (struct aof_repair){.time_s = AOF_NO_TIME, .base_time = AOF_NO_TIME};
+    aof_manifest_init(&plan->manifest);
+}
+
+void aof_repair_done(struct aof_repair *plan)
+{
+    for (size_t i = 0; i < plan->n_steps; i++)
+        rd_free(plan->steps[i].name);
+    rd_free(plan->steps);
+    aof_manifest_done(&plan->manifest);
+    aof_repair_init(plan);
+}
+
+/* ---- steps ---- */
+
+static bool add_step(struct aof_repair *plan, enum aof_repair_kind kind, const char *name,
+                     uint64_t size, uint64_t to, struct rd_err *err)
+{
+    size_t len = strlen(name) + 1;
+    if (plan->n_steps == plan->cap_steps) {
+        size_t cap = plan->cap_steps == 0 ? 4 : 2 * plan->cap_steps;
+        void *bigger = rd_realloc(plan->steps, cap * sizeof *plan->steps);
+        if (bigger == NULL)
+            return rd_err_nomem(err, cap * sizeof *plan->steps);
+        plan->steps = bigger;
+        plan->cap_steps = cap;
+    }
+    char *copy = rd_alloc(len);
+    if (copy == NULL)
+        return rd_err_nomem(err, len);
+    memcpy(copy, name, len);
+    plan->steps[plan->n_steps++] =
+        (struct aof_repair_step){.kind = kind, .name = copy, .size = size, .to = to};
+    return true;
+}
+
+static bool size_of(const struct aof_repair_log *log, const struct aof_file *file, uint64_t *ret,
+                    struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!log->open(log->ctx, file, &src, err)) {
+        rd_err_origin(err, file != NULL ? file->name : log->name);
+        return false;
+    }
+    *ret = src->size;
+    rd_src_close(src);
+    return true;
+}
+
+static bool is_read(const struct aof_file *file)
+{
+    return file->type != AOF_HISTORY;
+}
+
+/* Position in the manifest of the file that is read as number `index`. */
+static size_t position_of(const struct aof_manifest *m, size_t index)
+{
+    size_t at = 0;
+    for (; at < m->n_files; at++)
+        if (is_read(&m->files[at]) && index-- == 0)
+            break;
+    return at;
+}
+
+/* Everything but the files from `first` on that are read. */
+static bool keep_before(struct aof_repair *plan, const struct aof_manifest *m, size_t first,
+                        struct rd_err *err)
+{
+    for (size_t i = 0; i < m->n_files; i++)
+        if ((i < first || !is_read(&m->files[i])) &&
+            aof_manifest_add(&plan->manifest, &m->files[i]) == NULL)
+            return rd_err_nomem(err, sizeof *m->files);
+    plan->swap = true;
+    return true;
+}
+
+static bool has_file_before(const struct aof_manifest *m, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_read(&m->files[i]))
+            return true;
+    return false;
+}
+
+static bool has_file_from(const struct aof_manifest *m, size_t at)
+{
+    for (size_t i = at; i < m->n_files; i++)
+        if (is_read(&m->files[i]))
+            return true;
+    return false;
+}
+
+/* Cuts the file that is read as number `index` to `to` bytes; those behind it are set aside, and it
+ * itself, too, where nothing of it is left and another file remains. */
+static bool cut_at(struct aof_repair *plan, const struct aof_repair_log *log, size_t index,
+                   uint64_t to, struct rd_err *err)
+{
+    const struct aof_manifest *m = log->manifest;
+    uint64_t size;
+    size_t at = m != NULL ? position_of(m, index) : 0;
+    if (!size_of(log, m != NULL ? &m->files[at] : NULL, &size, err))
+        return false;
+    const char *name = m != NULL ? m->files[at].name : log->name;
+    bool aside = to == 0 && m != NULL && has_file_before(m, at);
+    size_t first = aside ? at : at + 1; /* that leaves the manifest */
+    if (!aside && to < size && !add_step(plan, AOF_REPAIR_CUT, name, size, to, err))
+        return false;
+    if (m == NULL || !has_file_from(m, first))
+        return true;
+    for (size_t i = first; i < m->n_files; i++)
+        if (is_read(&m->files[i]) &&
+            (!size_of(log, &m->files[i], &size, err) ||
+             !add_step(plan, AOF_REPAIR_ASIDE, m->files[i].name, size, 0, err)))
+            return false;
+    return keep_before(plan, m, first, err);
+}
+
+/* ---- plans ---- */
+
+bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result *checked,
+                         struct rd_err *err)
+{
+    if (checked->n_files == 0)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the log has no file");
+    const struct aof_check_file *last = &checked->files[checked->n_files - 1];
+    for (size_t i = 0; i < checked->n_files; i++) {
+        const struct aof_check_file *f = &checked->files[i];
+        bool in_snapshot = f->has_snapshot && f->snapshot.errors > 0;
+        const char *why = f->verdict == AOF_VERDICT_MISSING ? "the file is not there"
+                          : in_snapshot                     ? "the snapshot in it is damaged"
+                          : f->damaged && f != last         ? "it is not the last file of the log"
+                                                            : NULL;
+        if (why == NULL)
+            continue;
+        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "cannot be repaired by cutting it: %s", why);
+        rd_err_origin(err, f->name);
+        return false;
+    }
+    return !last->damaged || last->ok_up_to >= last->size ||
+           add_step(plan, AOF_REPAIR_CUT, last->name, last->size, last->ok_up_to, err);
+}
+
+/* A log that is read up to the place where it is to be cut. */
+struct search {
+    struct aof_repair *plan;
+    const struct aof_repair_log *log;
+    struct aof_reader *reader;
+    struct rd_src *src; /* of a log that is one file */
+    struct rd_src *now; /* that is read */
+    struct rd_err *err;
+};
+
+static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    struct search *s = ctx;
+    if (!s->log->open(s->log->ctx, file, ret, err))
+        return false;
+    s->now = *ret;
+    return true;
+}
+
+static bool search_begin(struct search *s)
+{
+    const struct aof_reader_opts opts = {
+        .open = open_file, .ctx = s, .log.names = true, .rdb.detail = RDB_DETAIL_FRAMES};
+    if (s->log->manifest != NULL)
+        return aof_reader_new(&s->reader, s->log->manifest, &opts, s->err);
+    if (!open_file(s, NULL, &s->src, s->err))
+        return false;
+    return aof_reader_new_file(&s->reader, s->src, &opts, s->err);
+}
+
+static void search_end(struct search *s)
+{
+    aof_reader_free(s->reader);
+    rd_src_close(s->src);
+}
+
+static void search_tick(struct search *s, uint64_t *count)
+{
+    if (++*count % TICK == 0 && s->log->tick != NULL && s->now != NULL)
+        s->log->tick(s->log->ctx, s->now);
+}
+
+static bool search_failed(struct search *s)
+{
+    const struct rd_err *err = aof_reader_err(s->reader);
+    rd_err_adopt(s->err, err);
+    if (s->log->manifest == NULL)
+        rd_err_origin(s->err, s->log->name);
+    return false;
+}
+
+/* ---- by time ---- */
+
+/* When the snapshot was saved. A failure shows again when the log is read on. */
+static void read_saved(struct aof_repair *plan, struct rdb_reader *r)
+{
+    struct rdb_event ev;
+    char tmp[RD_NUM_I64_MAX];
+    int64_t s;
+    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        if (ev.kind == RDB_AUX && rd_slice_is(ev.aux.name, "ctime") &&
+            rd_num_get_i64(rdb_string_bytes(&ev.aux.value, tmp), &s))
+            plan->base_time = s;
+        else if (ev.kind == RDB_KEY)
+            (void)rdb_reader_skip_value(r);
+    }
+}
+
+static bool base_is_newer(struct search *s, int64_t time_s, const char *name, const char *clock)
+{
+    rd_err_set(s->err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "the base is of %" PRId64 " (%s), later than %" PRId64
+               ": what it was before is not in this log",
+               s->plan->base_time, clock, time_s);
+    rd_err_origin(s->err, name);
+    return false;
+}
+
+/* True: go on. */
+static bool time_event(struct search *s, const struct aof_event *ev, int64_t time_s, bool *ret_cut)
+{
+    struct aof_repair *plan = s->plan;
+    const char *name = s->log->manifest != NULL ? ev->name : s->log->name;
+    int64_t t;
+    if (ev->kind == AOF_RDB) {
+        read_saved(plan, ev->snapshot);
+        if (plan->base_time != AOF_NO_TIME && plan->base_time > time_s)
+            return base_is_newer(s, time_s, name, "aux ctime of the snapshot");
+        return true;
+    }
+    if (ev->kind != AOF_ANNOTATION || !aof_annotation_time(ev->entry.bytes, &t))
+        return true;
+    plan->annotations++;
+    bool first_of_base = ev->file != NULL && ev->file->type == AOF_BASE && ev->offset == 0;
+    if (first_of_base)
+        plan->base_time = t;
+    if (t <= time_s)
+        return true;
+    if (first_of_base)
+        return base_is_newer(s, time_s, name, "first annotation");
+    plan->time_s = t;
+    *ret_cut = true;
+    return cut_at(plan, s->log, ev->index, ev->in_multi ? ev->multi : ev->offset, s->err);
+}
+
+static bool plan_time(struct search *s, int64_t time_s)
+{
+    struct aof_event ev;
+    enum aof_status st;
+    uint64_t count = 0;
+    bool cut = false;
+    while ((st = aof_reader_next(s->reader, &ev)) == AOF_EVENT) {
+        if (!time_event(s, &ev, time_s, &cut))
+            return false;
+        if (cut)
+            return true;
+        search_tick(s, &count);
+    }
+    if (st != AOF_END)
+        return search_failed(s);
+    if (s->plan->annotations == 0)
+        return rd_err_set(s->err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the log tells no times (aof-timestamp-enabled was off)");
+    return true;
+}
+
+bool aof_repair_plan_time(struct aof_repair *plan, const struct aof_repair_log *log, int64_t time_s,
+                          struct rd_err *err)
+{
+    struct search s = {.plan = plan, .log = log, .err = err};
+    bool ok = search_begin(&s) && plan_time(&s, time_s);
+    search_end(&s);
+    return ok;
+}
+
+/* ---- by offset ---- */
+
+static size_t index_of(const struct aof_repair_log *log, const char *file)
+{
+    size_t index = 0, last = SIZE_MAX;
+    if (log->manifest == NULL)
+        return file == NULL || strcmp(file, log->name) == 0 ? 0 : SIZE_MAX;
+    for (size_t i = 0; i < log->manifest->n_files; i++) {
+        if (!is_read(&log->manifest->files[i]))
+            continue;
+        if (file == NULL || strcmp(file, log->manifest->files[i].name) == 0)
+            last = index;
+        index++;
+    }
+    return last;
+}
+
+struct bounds {
+    uint64_t below, above; /* or RD_NO_OFFSET */
+};
+
+static bool not_a_bound(struct search *s, const char *name, uint64_t offset, struct bounds b)
+{
+    char below[64] = "", above[64] = "";
+    if (b.below != RD_NO_OFFSET)
+        snprintf(below, sizeof below, "%" PRIu64, b.below);
+    if (b.above != RD_NO_OFFSET)
+        snprintf(above, sizeof above, "%s%" PRIu64, b.below != RD_NO_OFFSET ? " and " : "",
+                 b.above);
+    rd_err_set(s->err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "no command or transaction ends at byte %" PRIu64 "; the nearest ends are %s%s",
+               offset, below, above);
+    rd_err_origin(s->err, name);
+    return false;
+}
+
+/* Reads the file up to the first end behind `offset`. */
+static bool find_bounds(struct search *s, size_t index, uint64_t offset, struct bounds *ret)
+{
+    struct aof_event ev;
+    enum aof_status st;
+    uint64_t count = 0;
+    bool inside = false;
+    while ((st = aof_reader_next(s->reader, &ev)) == AOF_EVENT) {
+        search_tick(s, &count);
+        if (ev.index < index)
+            continue;
+        if (ev.index > index)
+            return true;
+        if (ev.kind == AOF_FILE_BEGIN && ev.content == AOF_SNAPSHOT)
+            continue;
+        if (ev.kind == AOF_RDB) {
+            read_saved(s->plan, ev.snapshot);
+            continue;
+        }
+        inside = true;
+        uint64_t safe = aof_reader_safe(s->reader);
+        if (safe > offset) {
+            ret->above = safe;
+            return true;
+        }
+        ret->below = safe;
+    }
+    return st == AOF_END || inside || search_failed(s);
+}
+
+static bool plan_offset(struct search *s, size_t index, uint64_t offset)
+{
+    struct bounds b = {RD_NO_OFFSET, RD_NO_OFFSET};
+    const struct aof_manifest *m = s->log->manifest;
+    const char *name = m != NULL ? m->files[position_of(m, index)].name : s->log->name;
+    if (!find_bounds(s, index, offset, &b))
+        return false;
+    if (b.below != offset)
+        return not_a_bound(s, name, offset, b);
+    return cut_at(s->plan, s->log, index, offset, s->err);
+}
+
+bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_repair_log *log,
+                            const char *file, uint64_t offset, struct rd_err *err)
+{
+    struct search s = {.plan = plan, .log = log, .err = err};
+    size_t index = index_of(log, file);
+    if (index == SIZE_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no file of the log has that name");
+    bool ok = search_begin(&s) && plan_offset(&s, index, offset);
+    search_end(&s);
+    return ok;
+}
+
+/* ---- carrying it out ---- */
+
+bool aof_file_is_written(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool refused = fcntl(fd, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN;
+    close(fd); /* gives the lease back */
+    return refused;
+}
+
+struct paths {
+    char from[PATH_MAX], saved[PATH_MAX];
+    const char *saved_name;
+};
+
+static bool make_paths(struct paths *p, const struct aof_repair_run *run, const char *name,
+                       struct rd_err *err)
+{
+    int a = snprintf(p->from, sizeof p->from, "%s/%s", run->folder, name);
+    int b = snprintf(p->saved, sizeof p->saved, "%s/%s%s", run->folder, name, run->suffix);
+    p->saved_name = p->saved + strlen(run->folder) + 1;
+    return (a > 0 && (size_t)a < sizeof p->from && b > 0 && (size_t)b < sizeof p->saved) ||
+           rd_err_sys(err, ENAMETOOLONG, "%.100s", name);
+}
+
+static bool is_as_planned(const struct aof_repair_step *step, const char *path, struct rd_err *err)
+{
+    struct stat st;
+    bool ok = true;
+    if (stat(path, &st) != 0)
+        ok = rd_err_sys(err, errno, "stat");
+    else if ((uint64_t)st.st_size != step->size)
+        ok = rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "its size changed since it was read");
+    else if (aof_file_is_written(path))
+        ok =
+            rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another process has it open for writing");
+    if (!ok)
+        rd_err_origin(err, step->name);
+    return ok;
+}
+
+/* Returns when the copy is durable. */
+static bool copy_file(const char *from, const char *to, struct rd_err *err)
+{
+    struct stat st;
+    struct rd_src *src;
+    struct rd_sink *sink;
+    struct rd_slice s;
+    enum rd_src_status status;
+    if (stat(from, &st) != 0)
+        return rd_err_sys(err, errno, "stat");
+    if (!rd_src_open_file(&src, from, NULL, err))
+        return false;
+    const struct rd_sink_opts opts = {.mode = st.st_mode & 07777};
+    if (!rd_sink_open_file(&sink, to, &opts, err)) {
+        rd_src_close(src);
+        return false;
+    }
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
+        rd_src_consume(src, s.len);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(src));
+    rd_src_close(src);
+    if (status == RD_SRC_FAIL) {
+        rd_sink_abort(sink);
+        return false;
+    }
+    return rd_sink_close(sink, err);
+}
+
+static bool sync_folder(const char *path, struct rd_err *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (!ok)
+        rd_err_sys(err, errno, "fsync of the folder");
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static bool swap_manifest(const struct aof_repair *plan, const struct aof_repair_run *run,
+                          struct rd_err *err)
+{
+    struct paths p;
+    struct stat st;
+    struct rd_sink *sink;
+    if (!make_paths(&p, run, run->manifest, err))
+        return false;
+    if (stat(p.from, &st) != 0)
+        return rd_err_sys(err, errno, "stat");
+    if (!copy_file(p.from, p.saved, err))
+        return false;
+    const struct rd_sink_opts opts = {.replace = true, .mode = st.st_mode & 07777};
+    if (!rd_sink_open_file(&sink, p.from, &opts, err))
+        return false;
+    (void)aof_manifest_write(&plan->manifest, sink); /* a failure sticks to the sink */
+    return rd_sink_close(sink, err);
+}
+
+static bool cut(const char *path, uint64_t to, struct rd_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return rd_err_sys(err, errno, "open");
+    bool ok =
+        (ftruncate(fd, (off_t)to) == 0 && fsync(fd) == 0) || rd_err_sys(err, errno, "truncate");
+    if (close(fd) != 0 && ok)
+        ok = rd_err_sys(err, errno, "close");
+    return ok;
+}
+
+/* What must be true, and durable, before the log changes. */
+static bool prepare(const struct aof_repair *plan, const struct aof_repair_run *run,
+                    struct rd_err *err)
+{
+    struct paths p;
+    for (size_t i = 0; i < plan->n_steps; i++)
+        if (!make_paths(&p, run, plan->steps[i].name, err) ||
+            !is_as_planned(&plan->steps[i], p.from, err))
+            return false;
+    for (size_t i = 0; i < plan->n_steps && !run->no_copy; i++)
+        if (plan->steps[i].kind == AOF_REPAIR_CUT &&
+            (!make_paths(&p, run, plan->steps[i].name, err) || !copy_file(p.from, p.saved, err)))
+            return false;
+    return true;
+}
+
+/* Nothing that has the new name is replaced, where the file system can promise that. */
+static bool set_aside(const char *from, const char *to, struct rd_err *err)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return true;
+    return ((errno == EINVAL || errno == ENOSYS) && rename(from, to) == 0) ||
+           rd_err_sys(err, errno, "rename");
+}
+
+static bool carry_out(const struct aof_repair_step *step, const struct aof_repair_run *run,
+                      struct rd_err *err)
+{
+    struct paths p;
+    if (!make_paths(&p, run, step->name, err))
+        return false;
+    bool is_cut = step->kind == AOF_REPAIR_CUT;
+    if (!(is_cut ? cut(p.from, step->to, err) : set_aside(p.from, p.saved, err))) {
+        rd_err_origin(err, step->name);
+        return false;
+    }
+    if (run->done != NULL)
+        run->done(run->ctx, step, is_cut && run->no_copy ? NULL : p.saved_name);
+    return true;
+}
+
+bool aof_repair_run(const struct aof_repair *plan, const struct aof_repair_run *run,
+                    struct rd_err *err)
+{
+    if (plan->n_steps == 0)
+        return true;
+    if (!prepare(plan, run, err) || (plan->swap && !swap_manifest(plan, run, err)))
+        return false;
+    for (size_t i = 0; i < plan->n_steps; i++)
+        if (!carry_out(&plan->steps[i], run, err))
+            return false;
+    return sync_folder(run->folder, err);
+}

@@ -1,0 +1,257 @@
+/* salvage.c - a log file by file: the snapshot in front, if there is one, and the commands.
+ */
+#include "aof/salvage.h"
+
+#include <errno.h>
+
+#include "aof/mend/resync.h"
+#include "aof/mend/walk.h"
+#include "base/mem.h"
+
+/* -- the first bytes of a file as a source of its own -- */
+
+struct part {
+    struct rd_src *inner;
+    uint64_t at, size;
+};
+
+static enum rd_src_status part_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                    struct rd_err *err)
+{
+    struct part *p = impl;
+    struct rd_slice s;
+    if (p->at >= p->size)
+        return RD_SRC_END;
+    if (!rd_src_seek(p->inner, p->at, err))
+        return RD_SRC_FAIL;
+    enum rd_src_status status = rd_src_need(p->inner, 1, &s);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(p->inner));
+    if (status != RD_SRC_OK)
+        return status;
+    size_t len = s.len < cap ? s.len : cap;
+    if (len > p->size - p->at)
+        len = (size_t)(p->size - p->at);
+    memcpy(buf, s.ptr, len);
+    p->at += len;
+    *ret_len = len;
+    return RD_SRC_OK;
+}
+
+static bool part_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct part *p = impl;
+    (void)err;
+    p->at = offset;
+    return true;
+}
+
+static const struct rd_src_ops part_ops = {part_read, part_seek, rd_free};
+
+static bool part_open(struct rd_src *inner, uint64_t size, struct rd_src **ret, struct rd_err *err)
+{
+    struct part *p = rd_alloc(sizeof *p);
+    if (p == NULL)
+        return rd_err_nomem(err, sizeof *p);
+    *p = (struct part){.inner = inner, .size = size};
+    const struct rd_src_opts opts = {.origin = inner->origin, .size = size};
+    return rd_src_new(ret, &part_ops, p, &opts, err);
+}
+
+/* -- the snapshot -- */
+
+static void on_snapshot_loss(void *ctx, const struct rdb_loss *loss)
+{
+    struct walk *w = ctx;
+    const struct aof_loss l = {
+        .kind = AOF_LOSS_SNAPSHOT,
+        .file = w->name,
+        .from = loss->from,
+        .to = loss->to,
+        .at = loss->at,
+        .why = loss->why,
+        .way_back = loss->way_back,
+        .before = AOF_NO_TIME,
+        .after = AOF_NO_TIME,
+        .db = loss->db,
+        .db_after = loss->db,
+        .snapshot = loss,
+    };
+    w->res->losses++;
+    if (w->opts->loss != NULL)
+        w->opts->loss(w->opts->ctx, &l);
+}
+
+static bool salvage_part(struct walk *w, struct rd_src *src, struct rd_src *copy)
+{
+    struct rdb_salvage_opts opts = {.loss = on_snapshot_loss, .ctx = w};
+    struct rdb_salvage_result res;
+    if (!rdb_salvage(src, copy, w->out, &opts, &res, w->err))
+        return false;
+    w->res->snapshots++;
+    w->res->keys += res.keys;
+    w->res->bytes_lost += res.bytes_lost;
+    return true;
+}
+
+/* The snapshot takes the first `size` bytes and is not sound. */
+static bool salvage_snapshot(struct walk *w, uint64_t size)
+{
+    struct rd_src *src = NULL, *copy = NULL;
+    bool ok = part_open(w->in.src, size, &src, w->err) && part_open(w->copy, size, &copy, w->err) &&
+              salvage_part(w, src, copy);
+    rd_src_close(copy);
+    rd_src_close(src);
+    w->in.win = w->probe.win = rd_slice(NULL, 0);
+    return ok;
+}
+
+/* Takes the snapshot; *ret_end: where it ends and commands may follow. */
+static bool take_snapshot(struct walk *w, uint64_t *ret_end)
+{
+    const struct rdb_check_opts opts = {.single_thread = true};
+    struct rdb_check_result res;
+    if (!rd_src_seek(w->in.src, 0, w->err) || !rdb_check(w->in.src, &opts, &res, w->err))
+        return false;
+    w->in.win = rd_slice(NULL, 0);
+    *ret_end = res.end;
+    if (res.damaged && !mend_find_tail(&w->in, &w->probe, 0, ret_end))
+        return false;
+    if (res.damaged || res.errors > 0)
+        return salvage_snapshot(w, *ret_end);
+    return mend_copy(w, 0, res.end);
+}
+
+/* Does it begin with the magic, or with what one or two wrong bytes have left of it? */
+static bool is_snapshot(struct mend_in *in, bool expected)
+{
+    static const char *const magics[] = {"REDIS00", "VALKEY0"};
+    const uint8_t *p;
+    size_t len = mend_look(in, 0, 9, &p);
+    if (len == 0 || (len < 9 && !expected))
+        return false;
+    if (expected)
+        return true;
+    for (size_t m = 0; m < 2; m++) {
+        unsigned same = 0;
+        for (size_t i = 0; i < 7; i++)
+            same += p[i] == (uint8_t)magics[m][i];
+        if (same >= 5)
+            return true;
+    }
+    return false;
+}
+
+/* -- one file -- */
+
+static bool salvage_file(struct walk *w, bool snapshot)
+{
+    uint64_t at = 0;
+    if (is_snapshot(&w->in, snapshot) && !take_snapshot(w, &at))
+        return false;
+    return !w->in.failed && mend_walk(w, at);
+}
+
+bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                      const char *name, bool snapshot, const struct aof_salvage_opts *opts,
+                      struct aof_salvage_result *ret, struct rd_err *err)
+{
+    struct rd_err own = {0};
+    struct walk *w = rd_calloc(1, sizeof *w);
+    if (w == NULL)
+        return rd_err_nomem(err, sizeof *w);
+    if (!rd_src_can_seek(src) || src->size == RD_NO_OFFSET) {
+        rd_free(w);
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot salvage what cannot seek");
+    }
+    w->opts = opts;
+    w->res = ret;
+    w->name = name;
+    w->copy = copy;
+    w->out = out;
+    w->err = err != NULL ? err : &own;
+    w->time_s = AOF_NO_TIME;
+    mend_in_init(&w->in, src, w->err);
+    mend_in_init(&w->probe, copy, w->err);
+    bool ok = salvage_file(w, snapshot);
+    rd_free(w);
+    ret->files += ok;
+    return ok;
+}
+
+/* -- the whole log -- */
+
+static bool open_twice(const struct aof_salvage_opts *opts, const struct aof_file *file,
+                       struct rd_src **ret_src, struct rd_src **ret_copy, struct rd_err *err)
+{
+    if (!opts->open(opts->ctx, file, ret_src, err))
+        return false;
+    if (opts->open(opts->ctx, file, ret_copy, err))
+        return true;
+    rd_src_close(*ret_src);
+    return false;
+}
+
+static void missing(const struct aof_file *file, const struct aof_salvage_opts *opts,
+                    struct aof_salvage_result *ret)
+{
+    const struct aof_loss loss = {
+        .kind = AOF_LOSS_FILE,
+        .file = file->name,
+        .at = RD_NO_OFFSET,
+        .why = "the file is missing",
+        .before = AOF_NO_TIME,
+        .after = AOF_NO_TIME,
+    };
+    ret->files_missing++;
+    ret->losses++;
+    if (opts->loss != NULL)
+        opts->loss(opts->ctx, &loss);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool one_file(const struct aof_file *file, const struct aof_salvage_opts *opts,
+                     struct aof_manifest *out, struct aof_salvage_result *ret, struct rd_err *err)
+{
+    struct rd_src *src, *copy;
+    struct rd_sink *sink = NULL;
+    struct rd_err own = {0};
+    if (!open_twice(opts, file, &src, &copy, &own)) {
+        if (own.code != RD_ERR_IO || own.sys != ENOENT) {
+            rd_err_adopt(err, &own);
+            return false;
+        }
+        missing(file, opts, ret);
+        return true;
+    }
+    bool snapshot = file->type == AOF_BASE && ends_with(file->name, ".rdb");
+    bool ok = (opts->create == NULL || opts->create(opts->ctx, file, &sink, err)) &&
+              aof_salvage_file(src, copy, sink, file->name, snapshot, opts, ret, err);
+    if (ok && sink != NULL)
+        ok = rd_sink_close(sink, err);
+    else
+        rd_sink_abort(sink);
+    rd_src_close(copy);
+    rd_src_close(src);
+    struct aof_file kept = *file;
+    kept.line = 0;
+    kept.end_offset = -1; /* it is no more what was counted */
+    if (ok && aof_manifest_add(out, &kept) == NULL)
+        ok = rd_err_nomem(err, sizeof kept);
+    return ok;
+}
+
+bool aof_salvage(const struct aof_manifest *in, const struct aof_salvage_opts *opts,
+                 struct aof_manifest *out, struct aof_salvage_result *ret, struct rd_err *err)
+{
+    *ret = (struct aof_salvage_result){0};
+    for (size_t i = 0; i < in->n_files; i++)
+        if (in->files[i].type != AOF_HISTORY && !one_file(&in->files[i], opts, out, ret, err))
+            return false;
+    return true;
+}

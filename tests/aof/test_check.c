@@ -1,0 +1,324 @@
+/* What a check makes of logs that are whole, cut anywhere, or changed anywhere.
+ */
+#include "aof/check.h"
+
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "aof/check/names.h"
+#include "aof/commands.h"
+#include "base/buf.h"
+#include "tests/support/alloc_fault.h"
+
+enum { TAIL = 4096, TEXT = 600, COMMANDS = 200, ENDS = 2 * COMMANDS };
+
+#define SET   "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
+#define MULTI "*1\r\n$5\r\nMULTI\r\n"
+#define EXEC  "*1\r\n$4\r\nEXEC\r\n"
+
+struct told {
+    char text[TEXT];
+};
+
+/* "word@offset" of each finding. */
+static void tell(void *ctx, const struct aof_finding *f)
+{
+    struct told *told = ctx;
+    size_t len = strlen(told->text);
+    cr_assert_not_null(f->text);
+    snprintf(told->text + len, TEXT - len, "%s%s@%lld", len > 0 ? " " : "", f->id,
+             (long long)f->offset);
+}
+
+static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed, struct told *told,
+                                         enum aof_verdict *ret)
+{
+    struct aof_check_opts opts = {.finding = tell, .ctx = told, .single_thread = true};
+    struct aof_check_result res;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    cr_assert(rd_src_open_memory(&src, bytes, NULL, NULL));
+    if (feed > 0)
+        cr_assert(rd_src_open_trickle(&src, src, feed, NULL, NULL));
+    cr_assert(aof_check_one(src, "log", &opts, &res, &err), "%s", err.text);
+    rd_src_close(src);
+    cr_assert_eq(res.n_files, 1);
+    struct aof_check_file file = res.files[0];
+    *ret = res.verdict;
+    aof_check_done(&res);
+    return file;
+}
+
+struct row {
+    char bytes[TEXT];
+    char findings[TEXT];
+    enum aof_verdict verdict;
+};
+
+static const struct row rows[] = {
+    {SET, "", AOF_VERDICT_SOUND},
+    {"#TS:1\r\n" SET "#other\r\n" MULTI SET EXEC, "", AOF_VERDICT_SOUND},
+    {SET "*", "truncated@28", AOF_VERDICT_TORN},
+    {SET "x", "corrupt@27", AOF_VERDICT_TORN},
+    {SET "x" SET, "corrupt@27", AOF_VERDICT_DAMAGED},
+    {SET "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$99\r\nv\r\n" SET, "truncated@82", AOF_VERDICT_DAMAGED},
+    {SET MULTI SET, "multi-without-exec@27", AOF_VERDICT_TORN},
+    {SET MULTI SET MULTI EXEC, "multi-in-multi@69", AOF_VERDICT_DAMAGED},
+    {SET EXEC, "exec-without-multi@27", AOF_VERDICT_TORN},
+    {SET EXEC SET, "exec-without-multi@27", AOF_VERDICT_DAMAGED},
+    {MULTI SET "*0\r\n", "corrupt@43", AOF_VERDICT_TORN},
+    {"#TS:2\r\n#TS:1\r\n", "time-goes-back@7", AOF_VERDICT_WARNED},
+    {"*1\r\n$3\r\nFOO\r\n*1\r\n$3\r\nFOO\r\n", "unknown-command@0", AOF_VERDICT_WARNED},
+    {"#TS:1", "truncated@5", AOF_VERDICT_TORN},
+    {"", "empty-file@-1", AOF_VERDICT_SOUND},
+};
+
+Test(check, finds_what_is_wrong_whatever_the_size_of_reads)
+{
+    static const size_t feeds[] = {0, 1, 2, 3, 7, 4096};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t k = 0; k < sizeof feeds / sizeof feeds[0]; k++) {
+            struct told told = {""};
+            enum aof_verdict verdict;
+            check_bytes(rd_slice_str(rows[i].bytes), feeds[k], &told, &verdict);
+            cr_assert_str_eq(told.text, rows[i].findings, "row %zu", i);
+            /* What cannot seek cannot be searched behind the damage: then nothing is promised. */
+            if (feeds[k] == 0 || verdict != AOF_VERDICT_DAMAGED)
+                cr_assert_eq(verdict, rows[i].verdict, "row %zu: %s", i, aof_verdict_word(verdict));
+        }
+}
+
+/* Commands of many lengths, every fifth in a transaction; ends[] are where a cut does no harm. */
+static size_t make_log(struct rd_buf *log, uint64_t ends[ENDS])
+{
+    size_t n = 0;
+    ends[n++] = 0;
+    for (int i = 0; i < COMMANDS; i++) {
+        if (i % 7 == 3) {
+            cr_assert(rd_buf_printf(log, "#TS:%d\r\n", 1000 + i));
+            ends[n++] = log->len;
+        }
+        if (i % 5 == 0)
+            cr_assert(rd_buf_printf(log, MULTI));
+        cr_assert(rd_buf_printf(log, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%0*d\r\n", 1 + i % 40,
+                                1 + i % 40, i % 10));
+        if (i % 5 == 0)
+            cr_assert(rd_buf_printf(log, EXEC));
+        ends[n++] = log->len;
+    }
+    return n;
+}
+
+static uint64_t last_end(const uint64_t *ends, size_t n, uint64_t size)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < n && ends[i] <= size; i++)
+        last = ends[i];
+    return last;
+}
+
+Test(check, every_cut_in_the_last_4_kib_is_found_and_repairable)
+{
+    struct rd_buf log = {0};
+    static uint64_t ends[ENDS];
+    size_t n = make_log(&log, ends);
+    cr_assert_gt(log.len, TAIL);
+    for (size_t size = log.len - TAIL; size <= log.len; size++) {
+        struct told told = {""};
+        enum aof_verdict verdict;
+        uint64_t end = last_end(ends, n, size);
+        struct aof_check_file f = check_bytes(rd_slice(log.ptr, size), 0, &told, &verdict);
+        cr_assert_eq(f.ok_up_to, end, "%zu", size);
+        cr_assert_eq(f.size, size);
+        cr_assert_eq(verdict, end == size ? AOF_VERDICT_SOUND : AOF_VERDICT_TORN, "%zu: %s", size,
+                     told.text);
+        if (end == size)
+            continue;
+        cr_assert_eq(f.err.code, RD_ERR_TRUNCATED);
+        cr_assert_eq(f.err.offset, size);
+    }
+    rd_buf_done(&log);
+}
+
+Test(check, every_changed_byte_leaves_what_stands_before_it)
+{
+    struct rd_buf log = {0};
+    static uint64_t ends[ENDS];
+    size_t n = make_log(&log, ends), n_damaged = 0;
+    for (size_t at = log.len - TAIL; at < log.len; at++) {
+        struct told told = {""};
+        enum aof_verdict verdict;
+        uint8_t was = log.ptr[at];
+        log.ptr[at] ^= 0x80;
+        struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
+        if (f.damaged) {
+            cr_assert_geq(f.ok_up_to, last_end(ends, n, at), "%zu", at);
+            cr_assert_geq(f.err.offset, last_end(ends, n, at), "%zu", at);
+            n_damaged++;
+        }
+        log.ptr[at] = was;
+    }
+    cr_assert_gt(n_damaged, TAIL / 4);
+    rd_buf_done(&log);
+}
+
+Test(check, zeros_up_to_the_end_are_told_from_other_damage)
+{
+    for (size_t zeros = 1; zeros < 100000; zeros = 3 * zeros + 1) {
+        struct rd_buf log = {0};
+        struct told told = {""};
+        enum aof_verdict verdict;
+        cr_assert(rd_buf_printf(&log, SET));
+        for (size_t i = 0; i < zeros; i++)
+            cr_assert(rd_buf_add_byte(&log, 0));
+        struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
+        cr_assert_str_eq(told.text, "zero-tail@27");
+        cr_assert_eq(f.zeros, zeros);
+        cr_assert_eq(verdict, AOF_VERDICT_TORN);
+        cr_assert(rd_buf_printf(&log, SET));
+        told.text[0] = '\0';
+        f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
+        cr_assert_str_eq(told.text, "corrupt@27");
+        cr_assert_eq(f.behind, 27 + zeros);
+        cr_assert_eq(verdict, AOF_VERDICT_DAMAGED);
+        rd_buf_done(&log);
+    }
+}
+
+/* ---- folders ---- */
+
+struct folder {
+    const char *base, *incr; /* NULL: not there */
+    struct told told;
+};
+
+static bool open_in(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err)
+{
+    const struct folder *folder = ctx;
+    const char *bytes = file->type == AOF_BASE ? folder->base : folder->incr;
+    if (bytes == NULL)
+        return rd_err_sys(err, ENOENT, "open");
+    return rd_src_open_memory(ret, rd_slice_str(bytes), NULL, err);
+}
+
+static const char two_files[] = "file a.1.base.aof seq 1 type b\nfile a.1.incr.aof seq 1 type i\n";
+
+static void tell_folder(void *ctx, const struct aof_finding *f)
+{
+    tell(&((struct folder *)ctx)->told, f);
+}
+
+static bool check_folder(struct folder *folder, const char *manifest, struct aof_check_result *ret,
+                         struct rd_err *err)
+{
+    static const char *const names[] = {"a.1.base.aof", "a.2.incr.aof", "temp-a.aof", "other"};
+    const struct aof_check_opts opts = {
+        .open = open_in,
+        .finding = tell_folder,
+        .ctx = folder,
+        .names = names,
+        .n_names = sizeof names / sizeof names[0],
+        .prefix = "a",
+        .single_thread = true,
+    };
+    struct rd_src *src;
+    folder->told.text[0] = '\0';
+    memset(ret, 0, sizeof *ret);
+    if (!rd_src_open_memory(&src, rd_slice_str(manifest), NULL, err))
+        return false;
+    bool ok = aof_check(src, &opts, ret, err);
+    rd_src_close(src);
+    return ok;
+}
+
+Test(check, a_folder_is_its_manifest_and_its_files)
+{
+    struct folder folder = {.base = SET, .incr = SET SET};
+    struct aof_check_result res;
+    struct rd_err err = {0};
+    cr_assert(check_folder(&folder, two_files, &res, &err));
+    cr_assert_str_eq(folder.told.text, "not-in-manifest@-1 leftover-file@-1");
+    cr_assert_eq(res.verdict, AOF_VERDICT_WARNED);
+    cr_assert_eq(res.n_files, 2);
+    cr_assert_eq(res.commands, 3);
+    cr_assert_eq(res.bytes, 3 * 27);
+    aof_check_done(&res);
+
+    folder.incr = NULL;
+    cr_assert(check_folder(&folder, two_files, &res, &err));
+    cr_assert_eq(res.verdict, AOF_VERDICT_BAD_MANIFEST);
+    cr_assert_eq(res.files[1].verdict, AOF_VERDICT_MISSING);
+    aof_check_done(&res);
+
+    folder = (struct folder){.base = SET "x", .incr = SET};
+    cr_assert(check_folder(&folder, two_files, &res, &err));
+    cr_assert_eq(res.verdict, AOF_VERDICT_DAMAGED, "not the last file");
+    aof_check_done(&res);
+}
+
+Test(check, says_when_memory_is_short)
+{
+    for (size_t n = 1;; n++) {
+        struct folder folder = {.base = SET, .incr = SET "#TS:1\r\n" MULTI EXEC};
+        struct aof_check_result res;
+        struct rd_err err = {0};
+        alloc_fault_begin(n);
+        bool ok = check_folder(&folder, two_files, &res, &err);
+        aof_check_done(&res);
+        struct alloc_fault_result r = alloc_fault_end();
+        cr_assert_eq(r.live, 0, "allocation %zu", n);
+        if (!r.failed)
+            break;
+        cr_assert_not(ok, "allocation %zu", n);
+        cr_assert_eq(err.code, RD_ERR_MEMORY);
+    }
+}
+
+/* ---- names ---- */
+
+Test(check, names_of_commands_are_sorted_and_known_in_any_case)
+{
+    size_t n = aof_command_count();
+    cr_assert_gt(n, 400);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = aof_command_name(i);
+        char upper[64];
+        size_t len = strlen(name);
+        cr_assert(i == 0 || strcmp(aof_command_name(i - 1), name) < 0, "%s", name);
+        for (size_t k = 0; k <= len; k++)
+            upper[k] = (char)toupper((unsigned char)name[k]);
+        cr_assert(aof_command_known(rd_slice(name, len)));
+        cr_assert(aof_command_known(rd_slice(upper, len)));
+        cr_assert_not(aof_command_known(rd_slice(name, len + 1)), "a NUL is part of the name");
+    }
+    cr_assert_not(aof_command_known(rd_slice("", 0)));
+    cr_assert_not(aof_command_known(rd_slice_str("set ")));
+    cr_assert_not(aof_command_known(rd_slice_str("zzz")));
+}
+
+Test(check, names_are_told_apart_by_every_byte)
+{
+    static struct aof_names names;
+    struct aof_stranger *stranger = NULL;
+    memset(&names, 0, sizeof names);
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < aof_command_count(); i++) {
+            const char *name = aof_command_name(i);
+            size_t len = strlen(name);
+            char other[64];
+            memcpy(other, name, len + 1);
+            enum aof_name_kind kind = aof_names_look_up(&names, rd_slice(name, len), &stranger);
+            cr_assert_neq(kind, AOF_NAME_STRANGER, "%s", name);
+            cr_assert_eq(kind == AOF_NAME_MULTI, strcmp(name, "multi") == 0);
+            for (size_t k = 0; k < len; k++) {
+                other[k] = '~';
+                cr_assert_eq(aof_names_look_up(&names, rd_slice(other, len), &stranger),
+                             AOF_NAME_STRANGER, "%s", other);
+                other[k] = name[k];
+            }
+        }
+    cr_assert_eq(names.n_strangers, AOF_STRANGERS);
+    cr_assert_gt(names.n_more, 1000);
+}

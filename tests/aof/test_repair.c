@@ -1,0 +1,301 @@
+/* Plans of cuts, and cuts in a folder.
+ */
+#include "aof/repair.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "tests/support/alloc_fault.h"
+
+enum { FILES = 4, NAME = 32, PATH = 300 };
+
+#define SET   "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
+#define MULTI "*1\r\n$5\r\nMULTI\r\n"
+#define EXEC  "*1\r\n$4\r\nEXEC\r\n"
+
+/* A base of commands and three incremental files. */
+struct log {
+    const char *bytes[FILES];
+};
+
+static const struct log good = {{
+    "#TS:5\r\n" SET,
+    "#TS:10\r\n" SET "#TS:11\r\n" SET,
+    "#TS:20\r\n" SET MULTI SET "#TS:21\r\n" SET EXEC,
+    "#TS:30\r\n" SET,
+}};
+
+static void name_of(size_t i, char dst[NAME])
+{
+    if (i == 0)
+        snprintf(dst, NAME, "a.1.base.aof");
+    else
+        snprintf(dst, NAME, "a.%zu.incr.aof", i);
+}
+
+static void make_manifest(struct aof_manifest *m)
+{
+    char name[NAME];
+    aof_manifest_init(m);
+    for (size_t i = 0; i < FILES; i++) {
+        name_of(i, name);
+        const struct aof_file file = {.name = name,
+                                      .seq = i == 0 ? 1 : i,
+                                      .type = i == 0 ? AOF_BASE : AOF_INCR,
+                                      .start_offset = -1,
+                                      .end_offset = -1};
+        cr_assert_not_null(aof_manifest_add(m, &file));
+    }
+}
+
+static bool open_bytes(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                       struct rd_err *err)
+{
+    const struct log *log = ctx;
+    size_t i = file->type == AOF_BASE ? 0 : (size_t)file->seq;
+    const struct rd_src_opts opts = {.size = strlen(log->bytes[i])};
+    return rd_src_open_memory(ret, rd_slice_str(log->bytes[i]), &opts, err);
+}
+
+/* "cut NAME SIZE>TO" and "aside NAME", and whether the manifest changes. */
+static void plan_text(const struct aof_repair *plan, char dst[PATH])
+{
+    int len = snprintf(dst, PATH, "%s", plan->swap ? "swap" : "keep");
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const struct aof_repair_step *s = &plan->steps[i];
+        len += s->kind == AOF_REPAIR_CUT
+                   ? snprintf(dst + len, PATH - (size_t)len, ", cut %s to %d", s->name, (int)s->to)
+                   : snprintf(dst + len, PATH - (size_t)len, ", aside %s", s->name);
+    }
+}
+
+struct row {
+    int64_t time;
+    char plan[PATH];
+};
+
+static const struct row times[] = {
+    {30, "keep"},
+    {29, "swap, aside a.3.incr.aof"},
+    {21, "swap, aside a.3.incr.aof"},
+    {20, "swap, cut a.2.incr.aof to 35, aside a.3.incr.aof"},
+    {19, "swap, aside a.2.incr.aof, aside a.3.incr.aof"},
+    {10, "swap, cut a.1.incr.aof to 35, aside a.2.incr.aof, aside a.3.incr.aof"},
+    {9, "swap, aside a.1.incr.aof, aside a.2.incr.aof, aside a.3.incr.aof"},
+    {5, "swap, aside a.1.incr.aof, aside a.2.incr.aof, aside a.3.incr.aof"},
+    {4, ""},
+};
+
+static bool plan_at(struct aof_repair *plan, const struct log *bytes, int64_t time,
+                    struct rd_err *err)
+{
+    struct aof_manifest m;
+    struct log copy = *bytes;
+    make_manifest(&m);
+    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    aof_repair_init(plan);
+    bool ok = aof_repair_plan_time(plan, &log, time, err);
+    aof_manifest_done(&m);
+    return ok;
+}
+
+Test(repair, a_time_is_cut_where_the_first_later_second_begins)
+{
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        char text[PATH];
+        bool ok = plan_at(&plan, &good, times[i].time, &err);
+        cr_assert_eq(ok, times[i].plan[0] != '\0', "%d: %s", (int)times[i].time, err.text);
+        if (ok) {
+            plan_text(&plan, text);
+            cr_assert_str_eq(text, times[i].plan, "%d", (int)times[i].time);
+        } else {
+            cr_assert_eq(err.code, RD_ERR_USAGE);
+        }
+        aof_repair_done(&plan);
+    }
+}
+
+Test(repair, damage_before_the_time_is_told)
+{
+    struct log bad = good;
+    struct aof_repair plan;
+    struct rd_err err = {0};
+    bad.bytes[1] = "#TS:10\r\n" SET "x";
+    cr_assert_not(plan_at(&plan, &bad, 20, &err));
+    cr_assert_eq(err.code, RD_ERR_CORRUPT);
+    cr_assert_eq(err.offset, 35);
+    aof_repair_done(&plan);
+    rd_err_reset(&err);
+    bad.bytes[1] = "#TS:10\r\n#TS:12\r\nx";
+    cr_assert(plan_at(&plan, &bad, 11, &err), "damage behind the place does not matter");
+    aof_repair_done(&plan);
+}
+
+Test(repair, every_offset_is_an_end_or_is_told_between_two)
+{
+    struct aof_manifest m;
+    struct log copy = good;
+    make_manifest(&m);
+    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    static const uint64_t ends[] = {0, 8, 35, 126};
+    for (uint64_t at = 0; at <= 126; at++) {
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        bool is_end = at == ends[0] || at == ends[1] || at == ends[2] || at == ends[3];
+        aof_repair_init(&plan);
+        cr_assert_eq(aof_repair_plan_offset(&plan, &log, "a.2.incr.aof", at, &err), is_end, "%d %s",
+                     (int)at, err.text);
+        cr_assert(is_end || err.code == RD_ERR_USAGE);
+        cr_assert(is_end || at < 35 || strstr(err.text, "35 and 126") != NULL, "%s", err.text);
+        cr_assert(!is_end || plan.swap);
+        aof_repair_done(&plan);
+    }
+    aof_manifest_done(&m);
+}
+
+/* ---- in a folder ---- */
+
+static void put_file(const char *folder, const char *name, const char *bytes)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    cr_assert_not_null(f);
+    cr_assert_eq(fwrite(bytes, 1, strlen(bytes), f), strlen(bytes));
+    cr_assert_eq(fclose(f), 0);
+}
+
+/* What a file holds, or "-" where there is none. */
+static void get_file(const char *folder, const char *name, char dst[PATH])
+{
+    char path[2 * PATH];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "rb");
+    snprintf(dst, PATH, "-");
+    if (f == NULL)
+        return;
+    dst[fread(dst, 1, PATH - 1, f)] = '\0';
+    fclose(f);
+}
+
+static void fill_folder(const char *folder)
+{
+    struct aof_manifest m;
+    struct rd_sink *sink;
+    char name[NAME], path[PATH];
+    const struct rd_sink_opts opts = {.replace = true, .no_sync = true};
+    make_manifest(&m);
+    snprintf(path, sizeof path, "%s/a.manifest", folder);
+    cr_assert(rd_sink_open_file(&sink, path, &opts, NULL));
+    cr_assert(aof_manifest_write(&m, sink));
+    cr_assert(rd_sink_close(sink, NULL));
+    aof_manifest_done(&m);
+    for (size_t i = 0; i < FILES; i++) {
+        name_of(i, name);
+        put_file(folder, name, good.bytes[i]);
+    }
+}
+
+static void remove_folder(const char *folder)
+{
+    char line[PATH];
+    snprintf(line, sizeof line, "rm -r '%s'", folder);
+    cr_assert_eq(system(line), 0);
+}
+
+Test(repair, what_is_cut_is_copied_and_what_goes_is_renamed)
+{
+    char folder[] = "/tmp/redoubt-test-XXXXXX", text[PATH];
+    struct aof_repair plan;
+    struct rd_err err = {0};
+    cr_assert_not_null(mkdtemp(folder));
+    fill_folder(folder);
+    cr_assert(plan_at(&plan, &good, 20, &err));
+    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    cr_assert(aof_repair_run(&plan, &run, &err), "%s", err.text);
+    get_file(folder, "a.2.incr.aof", text);
+    cr_assert_str_eq(text, "#TS:20\r\n" SET);
+    get_file(folder, "a.2.incr.aof.s", text);
+    cr_assert_str_eq(text, good.bytes[2]);
+    get_file(folder, "a.3.incr.aof", text);
+    cr_assert_str_eq(text, "-");
+    get_file(folder, "a.3.incr.aof.s", text);
+    cr_assert_str_eq(text, good.bytes[3]);
+    get_file(folder, "a.manifest", text);
+    cr_assert_str_eq(text, "file a.1.base.aof seq 1 type b\nfile a.1.incr.aof seq 1 type i\n"
+                           "file a.2.incr.aof seq 2 type i\n");
+    get_file(folder, "a.manifest.s", text);
+    cr_assert_not_null(strstr(text, "a.3.incr.aof"));
+    aof_repair_done(&plan);
+    remove_folder(folder);
+}
+
+Test(repair, a_file_that_changed_since_is_not_touched)
+{
+    char folder[] = "/tmp/redoubt-test-XXXXXX", text[PATH];
+    struct aof_repair plan;
+    struct rd_err err = {0};
+    cr_assert_not_null(mkdtemp(folder));
+    fill_folder(folder);
+    cr_assert(plan_at(&plan, &good, 20, &err));
+    put_file(folder, "a.3.incr.aof", SET SET SET);
+    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    cr_assert_not(aof_repair_run(&plan, &run, &err));
+    cr_assert_eq(err.code, RD_ERR_LOCKED);
+    get_file(folder, "a.2.incr.aof", text);
+    cr_assert_str_eq(text, good.bytes[2]);
+    get_file(folder, "a.2.incr.aof.s", text);
+    cr_assert_str_eq(text, "-");
+    aof_repair_done(&plan);
+    remove_folder(folder);
+}
+
+Test(repair, a_copy_that_is_in_the_way_stops_it)
+{
+    char folder[] = "/tmp/redoubt-test-XXXXXX", text[PATH];
+    struct aof_repair plan;
+    struct rd_err err = {0};
+    cr_assert_not_null(mkdtemp(folder));
+    fill_folder(folder);
+    cr_assert(plan_at(&plan, &good, 20, &err));
+    put_file(folder, "a.2.incr.aof.s", "precious");
+    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    cr_assert_not(aof_repair_run(&plan, &run, &err));
+    get_file(folder, "a.2.incr.aof.s", text);
+    cr_assert_str_eq(text, "precious");
+    get_file(folder, "a.2.incr.aof", text);
+    cr_assert_str_eq(text, good.bytes[2]);
+    aof_repair_done(&plan);
+    remove_folder(folder);
+}
+
+Test(repair, a_plan_says_when_memory_is_short)
+{
+    struct aof_manifest m;
+    struct log copy = good;
+    make_manifest(&m);
+    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    for (size_t n = 1;; n++) {
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        aof_repair_init(&plan);
+        alloc_fault_begin(n);
+        bool ok = aof_repair_plan_time(&plan, &log, 10, &err);
+        aof_repair_done(&plan);
+        struct alloc_fault_result r = alloc_fault_end();
+        cr_assert_eq(r.live, 0, "allocation %zu", n);
+        if (!r.failed)
+            break;
+        cr_assert_not(ok, "allocation %zu", n);
+        cr_assert_eq(err.code, RD_ERR_MEMORY);
+    }
+    aof_manifest_done(&m);
+}

@@ -1,0 +1,168 @@
+"""check-aof --salvage and --fix-manifest: damaged copies of fixtures, and what comes out.
+
+REDOUBT names the program.
+"""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+REDOUBT = os.environ["REDOUBT"]
+FIXTURES = os.environ["REDOUBT_FIXTURES"]
+WHOLE = os.path.join(FIXTURES, "damaged", "aofdir-whole", "appendonlydir")
+MANIFEST = "appendonly.aof.manifest"
+FIRST = "appendonly.aof.2.incr.aof"
+
+
+class SalvageTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.log = os.path.join(self.folder, "log")
+        self.out = os.path.join(self.folder, "out")
+        shutil.copytree(WHOLE, self.log)
+        for root, _, names in os.walk(self.log):
+            os.chmod(root, 0o755)
+            for name in names:
+                os.chmod(os.path.join(root, name), 0o644)
+
+    def read(self, name, folder=None):
+        with open(os.path.join(folder or self.log, name), "rb") as f:
+            return f.read()
+
+    def write(self, name, data):
+        with open(os.path.join(self.log, name), "wb") as f:
+            f.write(data)
+
+    def run_tool(self, *args, expect=0, text=""):
+        done = subprocess.run([REDOUBT, *args], input=text.encode(), capture_output=True,
+                              check=False)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def commands(self, path):
+        out, _ = self.run_tool("show", "--ndjson", path)
+        entries = [json.loads(line) for line in out.splitlines()]
+        return [(e["file"], e["db"], e["command"]) for e in entries if "command" in e]
+
+
+class Salvage(SalvageTest):
+    def test_a_sound_folder_comes_out_as_it_was(self):
+        self.run_tool("check-aof", "--salvage", self.out, self.log)
+        self.assertEqual(sorted(os.listdir(self.out)), sorted(os.listdir(self.log)))
+        for name in os.listdir(self.log):
+            self.assertEqual(self.read(name), self.read(name, self.out), name)
+
+    def test_one_damaged_command_is_left_out(self):
+        before = self.commands(self.log)
+        data = self.read(FIRST)
+        at = data.index(b"$3\r\nSET")
+        self.write(FIRST, data[:at] + b"$7" + data[at + 2:])
+        out, _ = self.run_tool("check-aof", "--salvage", self.out, self.log, expect=1)
+        self.assertIn("verified", out)
+        self.assertIn(f'"{FIRST}" [', out)
+        after = self.commands(self.out)
+        self.assertEqual(len(after), len(before) - 1)
+        self.assertTrue(all(c in before for c in after))
+
+    def test_json_lists_what_was_lost(self):
+        data = self.read(FIRST)
+        self.write(FIRST, data[:1000] + bytes(100) + data[1100:])
+        out, _ = self.run_tool("check-aof", "--json", "--salvage", self.out, self.log, expect=1)
+        salvage = json.loads(out)["salvage"]
+        self.assertTrue(salvage["verified"])
+        [loss] = [x for x in salvage["losses"] if x["kind"] == "range"]
+        self.assertEqual(loss["file"], FIRST)
+        self.assertLessEqual(loss["from"], 1000)
+        self.assertGreaterEqual(loss["to"], 1100)
+
+    def test_a_missing_file_is_told(self):
+        os.unlink(os.path.join(self.log, FIRST))
+        out, _ = self.run_tool("check-aof", "--salvage", self.out, self.log, expect=1)
+        self.assertIn("missing", out)
+        self.assertNotIn(FIRST.encode(), self.read(MANIFEST, self.out))
+
+    def test_a_damaged_manifest_is_made_anew(self):
+        lines = self.read(MANIFEST).splitlines(True)
+        broken = [b"".join(reversed(lines)), lines[0] + lines[0] + lines[1], b"",
+                  b"".join(lines)[:-20], b"\0" * 50, lines[0] + lines[2] + lines[1],
+                  lines[0] + b"file x seq\n" + lines[1] + lines[2]]
+        for i, text in enumerate(broken):
+            with self.subTest(text=text):
+                self.write(MANIFEST, text)
+                self.run_tool("check-aof", "--salvage", self.out + str(i), self.log, expect=1)
+                self.assertEqual(self.commands(self.out + str(i)), self.commands(WHOLE))
+
+    def test_a_folder_that_is_not_empty_is_refused(self):
+        os.mkdir(self.out)
+        with open(os.path.join(self.out, "mine"), "w") as f:
+            f.write("x")
+        self.run_tool("check-aof", "--salvage", self.out, self.log, expect=2)
+        self.assertEqual(os.listdir(self.out), ["mine"])
+        self.run_tool("check-aof", "--force", "--salvage", self.out, self.log)
+
+    def test_one_file_becomes_one_file(self):
+        for path in glob.glob(os.path.join(FIXTURES, "damaged", "aof-*.aof")):
+            out = self.out + os.path.basename(path)
+            done = subprocess.run([REDOUBT, "check-aof", "--salvage", out, path],
+                                  capture_output=True, check=False)
+            self.assertIn(done.returncode, (0, 1), path)
+            self.assertIn(b": verified\n", done.stdout, path)
+
+    def test_only_one_change_at_a_time(self):
+        self.run_tool("check-aof", "--fix", "--salvage", self.out, self.log, expect=2)
+
+
+class FixManifest(SalvageTest):
+    def saved(self):
+        return glob.glob(os.path.join(self.log, MANIFEST + ".redoubt-save-*"))
+
+    def test_a_lost_manifest_is_written_as_it_was(self):
+        before = self.read(MANIFEST)
+        os.unlink(os.path.join(self.log, MANIFEST))
+        self.run_tool("check-aof", "--yes", "--fix-manifest", self.log)
+        self.assertEqual(self.read(MANIFEST), before)
+        self.assertEqual(self.saved(), [])
+
+    def test_a_broken_manifest_is_kept_beside_the_new_one(self):
+        before = self.read(MANIFEST)
+        self.write(MANIFEST, before[10:])
+        out, _ = self.run_tool("check-aof", "--yes", "--fix-manifest", self.log)
+        self.assertEqual(self.read(MANIFEST), before)
+        [saved] = self.saved()
+        self.assertEqual(self.read(os.path.basename(saved)), before[10:])
+        for name in ("appendonly.aof.2.base.rdb", FIRST, "appendonly.aof.3.incr.aof"):
+            self.assertIn(f'"{name}": ', out)
+
+    def test_it_asks_and_takes_no_for_an_answer(self):
+        self.write(MANIFEST, b"broken")
+        self.run_tool("check-aof", "--fix-manifest", self.log, expect=1)
+        self.assertEqual(self.read(MANIFEST), b"broken")
+        self.run_tool("check-aof", "--fix-manifest", self.log, text="y\n")
+        self.run_tool("check-aof", self.log)
+
+    def test_a_dry_run_changes_nothing(self):
+        self.write(MANIFEST, b"broken")
+        self.run_tool("check-aof", "--dry-run", "--fix-manifest", self.log)
+        self.assertEqual(self.read(MANIFEST), b"broken")
+
+    def test_json_has_every_file_and_why(self):
+        os.unlink(os.path.join(self.log, FIRST))
+        out, _ = self.run_tool("check-aof", "--json", "--yes", "--fix-manifest", self.log, expect=1)
+        report = json.loads(out)
+        uses = {f["name"]: f["use"] for f in report["files"]}
+        self.assertEqual(uses[FIRST], "missing")
+        self.assertEqual(uses["appendonly.aof.2.base.rdb"], "base")
+        self.assertTrue(report["done"])
+
+    def test_one_file_has_no_manifest(self):
+        first = os.path.join(self.log, FIRST)
+        self.run_tool("check-aof", "--yes", "--fix-manifest", first, expect=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

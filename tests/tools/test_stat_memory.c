@@ -1,0 +1,136 @@
+#include "tools/stat/memory.h"
+
+#include <criterion/criterion.h>
+
+static const struct stat_layout *redis_70(void)
+{
+    return stat_layout_of(RDB_REDIS, 10);
+}
+
+Test(stat_memory, allocations_have_the_classes_of_jemalloc)
+{
+    static const uint64_t classes[] = {8,     16,    32,    48,    64,    80,   96,    112,   128,
+                                       160,   192,   224,   256,   320,   384,  448,   512,   640,
+                                       768,   896,   1024,  1280,  1536,  1792, 2048,  2560,  3072,
+                                       3584,  4096,  5120,  6144,  7168,  8192, 10240, 12288, 14336,
+                                       16384, 20480, 24576, 28672, 32768, 40960};
+    size_t i = 0;
+    for (uint64_t n = 1; n <= 40960; n++) {
+        i += n > classes[i];
+        cr_assert_eq(stat_memory_alloc(n), classes[i], "%llu", (unsigned long long)n);
+    }
+}
+
+Test(stat_memory, heads_of_strings_grow_with_them)
+{
+    static const uint64_t cases[][2] = {{0, 8},     {6, 8},     {7, 16},       {30, 32},
+                                        {31, 48},   {32, 48},   {44, 48},      {45, 64},
+                                        {255, 320}, {256, 320}, {65535, 81920}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_assert_eq(stat_memory_sds(cases[i][0]), cases[i][1], "%llu",
+                     (unsigned long long)cases[i][0]);
+}
+
+Test(stat_memory, short_strings_and_numbers_need_no_second_allocation)
+{
+    cr_assert_eq(stat_memory_string(5, true), 16);
+    cr_assert_eq(stat_memory_string(44, false), 64);
+    cr_assert_eq(stat_memory_string(45, false), 16 + 64);
+}
+
+/* A collection of n members (or fields with values) of `len` bytes of text. */
+static uint64_t memory_of(enum rdb_type_id id, enum rdb_role role, uint64_t n, size_t len)
+{
+    struct stat_value value;
+    uint8_t text[100];
+    memset(text, 'x', sizeof text);
+    stat_value_begin(&value, redis_70(), rdb_type_get(id));
+    for (uint64_t i = 0; i < n; i++) {
+        struct rdb_event ev = {.kind = RDB_ELEM};
+        ev.elem.role = role == RDB_ROLE_FIELD && i % 2 == 1 ? RDB_ROLE_VALUE : role;
+        ev.elem.expire_ms = RDB_NO_EXPIRE;
+        ev.elem.str = (struct rdb_string){.ptr = text, .len = len, .total = len, .first = true};
+        stat_value_elem(&value, &ev);
+    }
+    return stat_value_end(&value, 0);
+}
+
+/* What MEMORY USAGE of Redis 7.0.15 says of such keys, less the key and its entry. */
+Test(stat_memory, tables_are_taken_for_what_the_server_says)
+{
+    cr_assert_eq(memory_of(RDB_TYPE_SET, RDB_ROLE_MEMBER, 1000, 10),
+                 16 + 56 + 8 * 1024 + 1000 * (24 + 16));
+    cr_assert_eq(memory_of(RDB_TYPE_HASH, RDB_ROLE_FIELD, 2048, 10),
+                 16 + 56 + 8 * 1024 + 1024 * (24 + 2 * 16));
+    /* Small enough to be packed when it is loaded: 2 bytes around each string, 7 around all. */
+    cr_assert_eq(memory_of(RDB_TYPE_HASH, RDB_ROLE_FIELD, 20, 10), 16 + 256);
+}
+
+Test(stat_memory, a_skip_list_has_a_head_and_nodes_of_several_levels)
+{
+    uint64_t n = 1000, want = 16 + 16 + 32 + 640 + 56 + 8 * 1024 + n * (24 + 16) + n * 160 / 3;
+    cr_assert_eq(memory_of(RDB_TYPE_ZSET_2, RDB_ROLE_MEMBER, n, 10), want);
+}
+
+Test(stat_memory, sets_of_integers_are_packed)
+{
+    struct stat_value value;
+    stat_value_begin(&value, redis_70(), rdb_type_get(RDB_TYPE_SET));
+    for (int64_t i = 0; i < 100; i++) {
+        struct rdb_event ev = {.kind = RDB_ELEM};
+        ev.elem.str = (struct rdb_string){.num = i * 1000, .is_int = true, .first = true};
+        stat_value_elem(&value, &ev);
+    }
+    cr_assert_eq(stat_value_end(&value, 0), 16 + 448); /* 8 and 400 bytes */
+}
+
+Test(stat_memory, versions_have_their_layouts)
+{
+    cr_assert_str_eq(stat_layout_of(RDB_REDIS, 6)->name, "Redis 3.0 and before");
+    cr_assert_str_eq(stat_layout_of(RDB_REDIS, 9)->name, "Redis 3.2 to 6.2");
+    cr_assert_str_eq(stat_layout_of(RDB_REDIS, 10)->name, "Redis 7.0");
+    cr_assert_str_eq(stat_layout_of(RDB_REDIS, 11)->name, "Redis 7.2");
+    cr_assert_str_eq(stat_layout_of(RDB_REDIS, 14)->name, "Redis 7.4 and later");
+    cr_assert_str_eq(stat_layout_of(RDB_VALKEY, 80)->name, "Valkey 9");
+}
+
+static struct rdb_stream_id id(uint64_t ms, uint64_t seq)
+{
+    return (struct rdb_stream_id){ms, seq};
+}
+
+Test(stat_rax, one_id_is_a_run_and_an_end)
+{
+    struct stat_rax rax = {0};
+    cr_assert_eq(stat_rax_nodes(&rax), 1);
+    stat_rax_add(&rax, id(1, 1));
+    cr_assert_eq(stat_rax_nodes(&rax), 2);
+}
+
+Test(stat_rax, ids_that_differ_in_their_last_byte_share_all_but_their_ends)
+{
+    struct stat_rax rax = {0};
+    for (uint64_t i = 0; i < 10; i++)
+        stat_rax_add(&rax, id(1, i));
+    cr_assert_eq(stat_rax_nodes(&rax), 1 + 1 + 10); /* the run, the fork, ten ends */
+}
+
+/* The root's run of 7 bytes, the fork in byte 7, and for each a run and an end. */
+Test(stat_rax, ids_that_part_early_have_a_run_each)
+{
+    struct stat_rax rax = {0};
+    for (uint64_t i = 0; i < 5; i++)
+        stat_rax_add(&rax, id(i, 0));
+    cr_assert_eq(stat_rax_nodes(&rax), 1 + 1 + 2 * 5);
+}
+
+/* Forks in byte 0 and, on its second branch, in byte 15. */
+Test(stat_rax, forks_below_forks_are_counted_once)
+{
+    struct stat_rax rax = {0};
+    stat_rax_add(&rax, id(0, 0));
+    stat_rax_add(&rax, id(UINT64_C(1) << 56, 0));
+    stat_rax_add(&rax, id(UINT64_C(1) << 56, 1));
+    stat_rax_add(&rax, id(UINT64_C(1) << 56, 2));
+    cr_assert_eq(stat_rax_nodes(&rax), 1 + 2 + (1 + 1) + 3);
+}

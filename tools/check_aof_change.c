@@ -1,0 +1,284 @@
+/* check_aof_change.c - check-aof cuts a log: plan, question, copy, cut, and a check of what is
+ * left.
+ */
+#include "base/num.h"
+#include "tools/check_aof_impl.h"
+
+#include <time.h>
+
+struct change {
+    struct aof_job *job;
+    struct aof_repair plan;
+    struct aof_manifest manifest;
+    bool done;
+    char suffix[64]; /* ".redoubt-save-20240501T120000Z" */
+};
+
+static const char *kind_word(enum aof_job_change change)
+{
+    return change == AOF_JOB_FIX    ? "fix"
+           : change == AOF_JOB_TIME ? "truncate-to-timestamp"
+                                    : "truncate-to-offset";
+}
+
+static void make_suffix(struct change *c)
+{
+    time_t now = (time_t)(cli_now_ms() / 1000);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(c->suffix, sizeof c->suffix, ".redoubt-save-%Y%m%dT%H%M%SZ", &tm);
+}
+
+/* ---- what must be so ---- */
+
+/* A file that is decompressed to be read has other offsets than it has itself. */
+static bool is_plain(struct aof_job *job, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!rd_src_open_file(&src, job->path, NULL, err))
+        return false;
+    const struct rd_src *before = src;
+    bool ok = rd_src_decompress(&src, err);
+    bool same = src == before;
+    rd_src_close(src);
+    if (ok && !same)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "compressed: decompress it first");
+    rd_err_origin(err, job->shown);
+    return ok;
+}
+
+static bool can_change(struct aof_job *job, struct rd_err *err)
+{
+    if (job->is_stdin)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "standard input cannot be changed");
+    return job->has_manifest || is_plain(job, err);
+}
+
+static bool nobody_writes(struct change *c, struct rd_err *err)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < c->plan.n_steps; i++) {
+        const char *name = c->plan.steps[i].name;
+        if (!aof_job_full_path(c->job, name, path, sizeof path, err))
+            return false;
+        if (!aof_file_is_written(path))
+            continue;
+        rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "a process has it open for writing");
+        rd_err_origin(err, name);
+        cli_hint(c->job->cli, "stop the server first");
+        return false;
+    }
+    return true;
+}
+
+/* ---- plans ---- */
+
+static bool read_manifest(struct change *c, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!c->job->has_manifest)
+        return true;
+    if (!aof_job_open_manifest(c->job, &src, err))
+        return false;
+    bool ok = aof_manifest_read(&c->manifest, src, NULL, NULL, err);
+    rd_src_close(src);
+    if (!ok)
+        cli_hint(c->job->cli, "--fix-manifest writes a new one from the files that are there");
+    rd_err_origin(err, c->job->name);
+    return ok;
+}
+
+/* "FILE:N" or "N". */
+static bool parse_offset(const char *text, char *file, size_t size, uint64_t *ret,
+                         struct rd_err *err)
+{
+    const char *colon = strrchr(text, ':');
+    const char *digits = colon != NULL ? colon + 1 : text;
+    size_t len = colon != NULL ? (size_t)(colon - text) : 0;
+    if (!rd_num_get_u64(rd_slice_str(digits), ret) || len >= size || (colon != NULL && len == 0))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "--truncate-to-offset takes a number of bytes, or FILE:N");
+    memcpy(file, text, len);
+    file[len] = '\0';
+    return true;
+}
+
+static bool plan_cut(struct change *c, struct rd_err *err)
+{
+    struct aof_job *job = c->job;
+    char file[NAME_MAX + 1];
+    uint64_t offset;
+    if (job->change == AOF_JOB_OFFSET &&
+        !parse_offset(job->offset, file, sizeof file, &offset, err))
+        return false;
+    if (!read_manifest(c, err))
+        return false;
+    const struct aof_repair_log log = {
+        .manifest = job->has_manifest ? &c->manifest : NULL,
+        .name = job->name,
+        .open = aof_job_open,
+        .tick = aof_job_tick,
+        .ctx = job,
+    };
+    cli_progress_begin(job->cli, job->path, RD_NO_OFFSET);
+    job->passed = job->current = 0;
+    bool ok =
+        job->change == AOF_JOB_TIME
+            ? aof_repair_plan_time(&c->plan, &log, job->time_ms / 1000, err)
+            : aof_repair_plan_offset(&c->plan, &log, file[0] != '\0' ? file : NULL, offset, err);
+    cli_progress_end(job->cli);
+    return ok;
+}
+
+/* Where commands stand behind the damage, what is cut off is more than what is damaged: without a
+ * copy they would be gone. */
+static bool may_cut(struct change *c, struct rd_err *err)
+{
+    const struct aof_check_result *res = &c->job->found.res;
+    const struct aof_check_file *last = &res->files[res->n_files - 1];
+    if (c->plan.n_steps == 0 || last->verdict == AOF_VERDICT_TORN)
+        return true;
+    cli_hint(c->job->cli, "--salvage OUT keeps them");
+    if (!c->job->no_copy)
+        return true;
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "whole commands stand behind the damage: not cut without a copy");
+    rd_err_origin(err, last->name);
+    return false;
+}
+
+static bool plan_fix(struct change *c, struct rd_err *err)
+{
+    struct aof_job *job = c->job;
+    if (!aof_job_check(job, &job->found, err))
+        return false;
+    if (!job->cli->json && !job->cli->quiet)
+        aof_job_report(job->cli, job, &job->found);
+    if (aof_repair_plan_fix(&c->plan, &job->found.res, err))
+        return may_cut(c, err);
+    cli_hint(job->cli, "--salvage OUT writes a log of every command that is whole");
+    return false;
+}
+
+/* ---- the question ---- */
+
+static bool ask(struct aof_job *job)
+{
+    char answer[16];
+    if (job->yes)
+        return true;
+    fflush(stdout);
+    fputs("Continue? [y/N]: ", stderr);
+    fflush(stderr);
+    if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
+        return true;
+    fputc('\n', stderr);
+    cli_warn(job->cli, "nothing was changed; --yes answers the question");
+    return false;
+}
+
+/* ---- the change ---- */
+
+static void on_done(void *ctx, const struct aof_repair_step *step, const char *saved_as)
+{
+    struct aof_job *job = ((struct change *)ctx)->job;
+    if (job->cli->json)
+        aof_job_json_step(&job->cli->out, step, saved_as);
+    else if (!job->cli->quiet)
+        aof_job_report_done(stdout, step, saved_as);
+}
+
+static bool carry_out(struct change *c, struct rd_err *err)
+{
+    const struct aof_repair_run run = {
+        .folder = c->job->folder,
+        .manifest = c->job->name,
+        .suffix = c->suffix,
+        .no_copy = c->job->no_copy,
+        .done = on_done,
+        .ctx = c,
+    };
+    c->done = aof_repair_run(&c->plan, &run, err);
+    return c->done;
+}
+
+/* Asks and does it. *ret_go_on: the log changed. */
+static bool perform(struct change *c, struct rd_err *err)
+{
+    struct aof_job *job = c->job;
+    struct cli_json *json = &job->cli->out;
+    if (job->cli->json) {
+        cli_json_key(json, "change");
+        cli_json_obj(json);
+        cli_json_put_str(json, "kind", kind_word(job->change));
+        cli_json_put_bool(json, "dry_run", job->dry_run);
+        cli_json_key(json, "steps");
+        cli_json_array(json);
+    } else if (!job->cli->quiet || !job->yes) {
+        aof_job_report_plan(stdout, &c->plan);
+    }
+    bool go = c->plan.n_steps > 0 && !job->dry_run;
+    bool ok = !go || (nobody_writes(c, err) && (!ask(job) || carry_out(c, err)));
+    if (job->cli->json) {
+        for (size_t i = 0; i < c->plan.n_steps && !go; i++)
+            aof_job_json_step(json, &c->plan.steps[i], NULL);
+        cli_json_end(json);
+        cli_json_put_bool(json, "done", c->done);
+        cli_json_end(json);
+    }
+    return ok;
+}
+
+/* What the log is now. */
+static bool check_again(struct change *c, struct rd_err *err)
+{
+    struct aof_job *job = c->job;
+    aof_job_found_done(&job->found);
+    if (!aof_job_look_again(job, err) || !aof_job_check(job, &job->found, err))
+        return false;
+    if (!job->cli->json && !job->cli->quiet)
+        aof_job_report_verdict(job->cli, job, &job->found);
+    return true;
+}
+
+/* A log that was repaired is as good as one that is loaded without a word: warnings do not count.
+ */
+static int status_after(const struct change *c)
+{
+    const struct aof_job_found *found = &c->job->found;
+    bool wanted = c->plan.n_steps > 0 && !c->job->dry_run;
+    if (wanted && !c->done)
+        return CLI_FINDINGS; /* the answer was no */
+    if (!found->checked || (c->done && found->res.verdict <= AOF_VERDICT_WARNED))
+        return CLI_OK;
+    return aof_job_status(found);
+}
+
+static bool work(struct change *c, struct rd_err *err)
+{
+    struct aof_job *job = c->job;
+    if (!can_change(job, err) ||
+        !(job->change == AOF_JOB_FIX ? plan_fix(c, err) : plan_cut(c, err)) || !perform(c, err))
+        return false;
+    if (c->done && !check_again(c, err))
+        return false;
+    aof_job_report_errors(job->cli, job, &job->found);
+    if (job->cli->json && job->found.checked)
+        aof_job_json(&job->cli->out, job, &job->found);
+    return true;
+}
+
+int aof_job_run_change(struct aof_job *job)
+{
+    struct change c = {.job = job};
+    struct rd_err err = {0};
+    if (job->cli->json && !job->yes && !job->dry_run)
+        return cli_usage_error(job->cli, "--json does not ask: give --yes or --dry-run");
+    aof_repair_init(&c.plan);
+    aof_manifest_init(&c.manifest);
+    make_suffix(&c);
+    int status = work(&c, &err) ? status_after(&c) : cli_fail(job->cli, &err);
+    aof_repair_done(&c.plan);
+    aof_manifest_done(&c.manifest);
+    return status;
+}

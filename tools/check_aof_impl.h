@@ -1,0 +1,162 @@
+/* check_aof_impl.h - what the parts of check-aof share.
+ *
+ * check_aof.c finds the files of a log, checks them and keeps what was found in a struct aof_job;
+ * check_aof_report.c tells it to people and check_aof_json.c to programs; check_aof_change.c makes
+ * and carries out the changes. Findings beyond AOF_JOB_KEPT of one id are counted, not kept, so
+ * that memory stays bounded.
+ */
+#ifndef TOOLS_CHECK_AOF_IMPL_H
+#define TOOLS_CHECK_AOF_IMPL_H
+
+#include "aof/check.h"
+#include "aof/rebuild.h"
+#include "aof/repair.h"
+#include "base/buf.h"
+#include "tools/cli.h"
+
+#include <limits.h>
+
+enum {
+    AOF_JOB_KEPT = 100, /* findings of one id */
+    AOF_JOB_IDS = (int)AOF_FINDING_COUNT + (int)AOF_MANIFEST_PROBLEM_COUNT +
+                  (int)RDB_FINDING_COUNT + (int)RDB_NOTE_COUNT
+};
+
+/* A run of bytes in aof_job.bytes. */
+struct aof_job_text {
+    size_t at, len;
+};
+
+struct aof_job_finding {
+    const char *id;
+    enum rdb_severity severity;
+    bool has_file; /* else the manifest, or the log as a whole */
+    struct aof_job_text file, text;
+    uint64_t offset, inner, line, command;
+    bool has_key; /* in a snapshot */
+    struct aof_job_text key;
+    uint64_t db;
+    const struct rdb_type *type;
+};
+
+struct aof_job_count {
+    const char *id;
+    enum rdb_severity severity;
+    uint64_t n;
+};
+
+/* What one check found. */
+struct aof_job_found {
+    bool checked;
+    struct aof_check_result res;
+    struct rd_buf bytes;
+    struct aof_job_finding *findings;
+    size_t n_findings, cap_findings;
+    struct aof_job_count counts[AOF_JOB_IDS];
+    size_t n_counts;
+    struct rd_err err; /* of the callbacks */
+};
+
+enum aof_job_change {
+    AOF_JOB_CHECK,
+    AOF_JOB_FIX,
+    AOF_JOB_TIME,
+    AOF_JOB_OFFSET,
+    AOF_JOB_SALVAGE,
+    AOF_JOB_MANIFEST
+};
+
+struct aof_job {
+    struct cli *cli;
+    enum aof_job_change change;
+    bool yes, no_copy, dry_run, force;
+    int64_t time_ms;
+    const char *offset; /* [FILE:]N */
+    const char *out;
+
+    const char *path;
+    char shown[RD_ERR_TEXT_MAX]; /* the path, escaped, for people */
+    char folder[PATH_MAX];       /* where the files are */
+    char name[NAME_MAX + 1];     /* of the manifest, or of the one file */
+    bool is_stdin, has_manifest;
+    char **names; /* what is in the folder of a manifest */
+    size_t n_names;
+    uint64_t passed, current; /* bytes of files that were read, and of the one that is read */
+
+    struct aof_job_found found;
+};
+
+static inline struct rd_slice aof_job_slice(const struct aof_job_found *found,
+                                            struct aof_job_text text)
+{
+    return rd_slice(found->bytes.ptr + text.at, text.len);
+}
+
+/* ---- check_aof_files.c: where the log is ---- */
+
+/* Fills in folder, name, has_manifest and names from the path. */
+bool aof_job_find(struct aof_job *job, struct rd_err *err);
+void aof_job_done(struct aof_job *job);
+/* Lists the folder again, in which names have changed. */
+bool aof_job_look_again(struct aof_job *job, struct rd_err *err);
+
+/* Opens a file of the log; NULL: the one file of a log without a manifest. ctx is the job. */
+bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
+bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err);
+void aof_job_tick(void *ctx, const struct rd_src *src);
+bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, size_t size,
+                       struct rd_err *err);
+
+/* ---- check_aof.c ---- */
+
+bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err *err);
+int aof_job_status(const struct aof_job_found *found);
+void aof_job_found_done(struct aof_job_found *found);
+
+/* ---- check_aof_change.c ---- */
+
+/* --fix, --truncate-to-timestamp, --truncate-to-offset; returns the exit status. */
+int aof_job_run_change(struct aof_job *job);
+
+/* ---- check_aof_salvage.c ---- */
+
+/* --salvage OUT; returns the exit status. */
+int aof_job_run_salvage(struct aof_job *job);
+
+/* ---- check_aof_manifest.c ---- */
+
+/* --fix-manifest; returns the exit status. */
+int aof_job_run_manifest(struct aof_job *job);
+
+/* A manifest from the files of the folder and the readable lines of the old one; sets job->name
+ * where the folder has no manifest. *ret must be initialized. */
+bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct aof_rebuild *ret,
+                     struct rd_err *err);
+
+/* ---- check_aof_report.c ---- */
+
+void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found);
+/* "PATH: sound" and so on, alone. */
+void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
+                            const struct aof_job_found *found);
+/* Errors among the findings, on stderr, with what can be done. */
+void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
+                           const struct aof_job_found *found);
+void aof_job_report_plan(FILE *out, const struct aof_repair *plan);
+void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as);
+
+/* ---- check_aof_json.c ---- */
+
+/* The members of an object that is open. */
+void aof_job_json(struct cli_json *json, const struct aof_job *job,
+                  const struct aof_job_found *found);
+/* One step of a change; saved_as may be NULL. */
+void aof_job_json_step(struct cli_json *json, const struct aof_repair_step *step,
+                       const char *saved_as);
+
+/* ---- check_aof_compat.c ---- */
+
+/* `redis-check-aof [OPTION] FILE`, as scripts know it. */
+int check_aof_compat(struct cli *cli, int argc, char **argv);
+
+#endif

@@ -1,0 +1,175 @@
+/* check_aof_json.c - what check-aof tells programs; docs/man describes it. */
+#include "tools/check_aof_impl.h"
+
+static void put_offset(struct cli_json *json, const char *key, uint64_t offset)
+{
+    cli_json_key(json, key);
+    if (offset == RD_NO_OFFSET)
+        cli_json_null(json);
+    else
+        cli_json_uint(json, offset);
+}
+
+static void put_time(struct cli_json *json, const char *key, int64_t seconds)
+{
+    cli_json_key(json, key);
+    if (seconds == AOF_NO_TIME)
+        cli_json_null(json);
+    else
+        cli_json_int(json, seconds);
+}
+
+/* 0 stands for "not known". */
+static void put_number(struct cli_json *json, const char *key, uint64_t number)
+{
+    put_offset(json, key, number == 0 ? RD_NO_OFFSET : number);
+}
+
+static void put_text(struct cli_json *json, const char *key, const struct aof_job_found *found,
+                     struct aof_job_text text)
+{
+    cli_json_key(json, key);
+    cli_json_bytes(json, aof_job_slice(found, text));
+}
+
+static void put_bytes(struct cli_json *json, const char *key, const char *text)
+{
+    cli_json_key(json, key);
+    if (text != NULL)
+        cli_json_bytes(json, rd_slice_str(text));
+    else
+        cli_json_null(json);
+}
+
+static const char *sum_word(enum rdb_sum_state state)
+{
+    static const char *const words[] = {"unknown", "none", "disabled", "ok", "bad"};
+    return words[state];
+}
+
+static void put_snapshot(struct cli_json *json, const struct aof_check_file *f)
+{
+    const struct rdb_check_result *res = &f->snapshot;
+    cli_json_key(json, "snapshot");
+    if (!f->has_snapshot) {
+        cli_json_null(json);
+        return;
+    }
+    cli_json_obj(json);
+    cli_json_put_str(json, "dialect", res->has_header ? rdb_dialect_name(res->dialect) : NULL);
+    cli_json_put_int(json, "version", res->version);
+    put_time(json, "saved", f->saved);
+    cli_json_put_uint(json, "keys", res->keys);
+    cli_json_put_uint(json, "expires", res->expires);
+    cli_json_put_str(json, "checksum", sum_word(res->sum));
+    cli_json_put_uint(json, "end", res->end);
+    cli_json_end(json);
+}
+
+static void put_file(struct cli_json *json, const struct aof_check_file *f)
+{
+    cli_json_obj(json);
+    put_bytes(json, "name", f->name);
+    cli_json_put_str(json, "type",
+                     f->file == NULL             ? NULL
+                     : f->file->type == AOF_BASE ? "base"
+                                                 : "incr");
+    put_number(json, "seq", f->file != NULL ? f->file->seq : 0);
+    cli_json_put_str(json, "verdict", aof_verdict_word(f->verdict));
+    cli_json_put_str(json, "content", aof_content_name(f->content));
+    put_offset(json, "size", f->size);
+    cli_json_put_uint(json, "ok_up_to", f->ok_up_to);
+    put_number(json, "ok_up_to_line", f->ok_up_to_line);
+    cli_json_put_uint(json, "commands", f->commands);
+    cli_json_put_uint(json, "transactions", f->transactions);
+    cli_json_put_uint(json, "annotations", f->annotations);
+    put_time(json, "first_time", f->first_time);
+    put_time(json, "last_time", f->last_time);
+    put_snapshot(json, f);
+    cli_json_key(json, "damage");
+    if (f->damaged)
+        cli_json_err(json, &f->err);
+    else
+        cli_json_null(json);
+    put_offset(json, "behind", f->behind);
+    cli_json_put_uint(json, "zeros", f->zeros);
+    cli_json_end(json);
+}
+
+static void put_finding(struct cli_json *json, const struct aof_job_found *found,
+                        const struct aof_job_finding *f)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "id", f->id);
+    cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
+    cli_json_key(json, "file");
+    if (f->has_file)
+        cli_json_bytes(json, aof_job_slice(found, f->file));
+    else
+        cli_json_null(json);
+    put_offset(json, "offset", f->offset);
+    put_offset(json, "inner", f->inner);
+    put_number(json, "line", f->line);
+    put_number(json, "command", f->command);
+    if (f->has_key) {
+        cli_json_put_uint(json, "db", f->db);
+        put_text(json, "key", found, f->key);
+        cli_json_put_str(json, "type", f->type != NULL ? rdb_kind_name(f->type->kind) : NULL);
+    }
+    put_text(json, "text", found, f->text);
+    cli_json_end(json);
+}
+
+static void put_findings(struct cli_json *json, const struct aof_job_found *found)
+{
+    cli_json_key(json, "findings");
+    cli_json_array(json);
+    for (size_t i = 0; i < found->n_findings; i++)
+        put_finding(json, found, &found->findings[i]);
+    cli_json_end(json);
+    cli_json_key(json, "findings_by_id");
+    cli_json_obj(json);
+    for (size_t i = 0; i < found->n_counts; i++)
+        cli_json_put_uint(json, found->counts[i].id, found->counts[i].n);
+    cli_json_end(json);
+    cli_json_key(json, "findings_total");
+    cli_json_obj(json);
+    cli_json_put_uint(json, "error", found->res.errors);
+    cli_json_put_uint(json, "warning", found->res.warnings);
+    cli_json_put_uint(json, "info", found->res.infos);
+    cli_json_end(json);
+}
+
+void aof_job_json(struct cli_json *json, const struct aof_job *job,
+                  const struct aof_job_found *found)
+{
+    const struct aof_check_result *res = &found->res;
+    put_bytes(json, "path", job->path);
+    put_bytes(json, "manifest", job->has_manifest ? job->name : NULL);
+    cli_json_put_str(json, "verdict", aof_verdict_word(res->verdict));
+    cli_json_put_uint(json, "bytes", res->bytes);
+    cli_json_put_uint(json, "commands", res->commands);
+    cli_json_put_uint(json, "transactions", res->transactions);
+    put_time(json, "first_time", res->first_time);
+    put_time(json, "last_time", res->last_time);
+    cli_json_key(json, "files");
+    cli_json_array(json);
+    for (size_t i = 0; i < res->n_files; i++)
+        put_file(json, &res->files[i]);
+    cli_json_end(json);
+    put_findings(json, found);
+}
+
+void aof_job_json_step(struct cli_json *json, const struct aof_repair_step *step,
+                       const char *saved_as)
+{
+    bool cut = step->kind == AOF_REPAIR_CUT;
+    cli_json_obj(json);
+    cli_json_put_str(json, "action", cut ? "cut" : "set-aside");
+    put_bytes(json, "file", step->name);
+    cli_json_put_uint(json, "size", step->size);
+    if (cut)
+        cli_json_put_uint(json, "to", step->to);
+    put_bytes(json, "saved_as", saved_as);
+    cli_json_end(json);
+}

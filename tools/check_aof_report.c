@@ -1,0 +1,339 @@
+/* check_aof_report.c - what check-aof tells people. */
+#include "tools/check_aof_impl.h"
+
+#include <inttypes.h>
+
+enum { QUOTED = 300 };
+
+struct quoted {
+    char s[QUOTED];
+};
+
+/* "user:1", escaped. */
+static struct quoted quote(struct rd_slice bytes)
+{
+    struct quoted q;
+    rd_err_quote(q.s, sizeof q.s, bytes);
+    return q;
+}
+
+/* The same without the quotation marks. */
+static struct quoted plain(struct rd_slice bytes)
+{
+    struct quoted q = quote(bytes);
+    size_t len = strlen(q.s) - 2;
+    memmove(q.s, q.s + 1, len);
+    q.s[len] = '\0';
+    return q;
+}
+
+static struct quoted plain_str(const char *text)
+{
+    return plain(rd_slice_str(text));
+}
+
+static struct cli_text place(uint64_t offset)
+{
+    struct cli_text text;
+    snprintf(text.s, sizeof text.s, "%" PRIu64 " (0x%" PRIx64 ")", offset, offset);
+    return text;
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void label(FILE *out, const char *word)
+{
+    fprintf(out, "  %-10s ", word);
+}
+
+/* ---- the verdict ---- */
+
+static const struct aof_check_file *last_file(const struct aof_check_result *res)
+{
+    return res->n_files > 0 ? &res->files[res->n_files - 1] : NULL;
+}
+
+static const struct aof_check_file *first_damaged(const struct aof_check_result *res)
+{
+    for (size_t i = 0; i < res->n_files; i++)
+        if (res->files[i].verdict > AOF_VERDICT_WARNED &&
+            res->files[i].verdict != AOF_VERDICT_MISSING)
+            return &res->files[i];
+    return NULL;
+}
+
+static enum cli_color color_of(enum aof_verdict verdict)
+{
+    return verdict == AOF_VERDICT_SOUND    ? CLI_GREEN
+           : verdict == AOF_VERDICT_WARNED ? CLI_YELLOW
+                                           : CLI_RED;
+}
+
+static void print_place(FILE *out, const struct aof_job *job, const struct aof_check_file *f)
+{
+    if (f == NULL)
+        return;
+    if (job->has_manifest)
+        fprintf(out, " in %s", plain_str(f->name).s);
+    if (f->damaged && f->err.offset != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", place(f->err.offset).s);
+}
+
+void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
+                            const struct aof_job_found *found)
+{
+    const struct aof_check_result *res = &found->res;
+    fprintf(stdout, "%s: %s", job->shown, cli_color(cli, stdout, color_of(res->verdict)));
+    switch (res->verdict) {
+    case AOF_VERDICT_SOUND:
+        fputs("sound", stdout);
+        break;
+    case AOF_VERDICT_WARNED:
+        fprintf(stdout, "sound, but %" PRIu64 " warning%s", res->warnings, plural(res->warnings));
+        break;
+    case AOF_VERDICT_TORN:
+        fputs("torn at its end", stdout);
+        print_place(stdout, job, last_file(res));
+        break;
+    case AOF_VERDICT_BAD_MANIFEST:
+    case AOF_VERDICT_MISSING:
+        fputs("the manifest does not describe the log", stdout);
+        break;
+    case AOF_VERDICT_UNSUPPORTED:
+        fputs("not supported", stdout);
+        print_place(stdout, job, first_damaged(res));
+        break;
+    case AOF_VERDICT_DAMAGED:
+        fputs("damaged", stdout);
+        print_place(stdout, job, first_damaged(res));
+        break;
+    }
+    fprintf(stdout, "%s\n", cli_color(cli, stdout, CLI_PLAIN));
+    fflush(stdout);
+}
+
+/* ---- files ---- */
+
+static void print_snapshot(FILE *out, const struct aof_check_file *f)
+{
+    const struct rdb_check_result *s = &f->snapshot;
+    if (!s->has_header) {
+        fputs("; a snapshot without a header that is known", out);
+        return;
+    }
+    fprintf(out, "; %s RDB %d", s->dialect == RDB_VALKEY ? "Valkey" : "Redis", s->version);
+    if (f->saved != AOF_NO_TIME && f->saved > 0 && f->saved < INT64_C(100000000000))
+        fprintf(out, " of %s", cli_time(f->saved * 1000).s);
+    fprintf(out, ", %s key%s", cli_count(s->keys).s, plural(s->keys));
+}
+
+static void print_commands(FILE *out, const struct aof_check_file *f)
+{
+    fprintf(out, "; %s command%s", cli_count(f->commands).s, plural(f->commands));
+    if (f->transactions > 0)
+        fprintf(out, ", %s transaction%s", cli_count(f->transactions).s, plural(f->transactions));
+    if (f->first_time != AOF_NO_TIME)
+        fprintf(out, ", %s to %s", cli_time(f->first_time * 1000).s,
+                cli_time(f->last_time * 1000).s);
+}
+
+static const char *verdict_text(enum aof_verdict verdict)
+{
+    switch (verdict) {
+    case AOF_VERDICT_SOUND:
+    case AOF_VERDICT_WARNED:
+        return "sound";
+    case AOF_VERDICT_TORN:
+        return "torn at its end";
+    case AOF_VERDICT_BAD_MANIFEST:
+    case AOF_VERDICT_MISSING:
+        return "missing";
+    case AOF_VERDICT_UNSUPPORTED:
+        return "not supported";
+    case AOF_VERDICT_DAMAGED:
+        break;
+    }
+    return "damaged";
+}
+
+static const char *role(const struct aof_check_file *f)
+{
+    if (f->file == NULL)
+        return "file";
+    return f->file->type == AOF_BASE ? "base" : "incr";
+}
+
+static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *f)
+{
+    label(out, role(f));
+    fprintf(out, "%s: %s%s%s", plain_str(f->name).s, cli_color(cli, out, color_of(f->verdict)),
+            verdict_text(f->verdict), cli_color(cli, out, CLI_PLAIN));
+    if (f->verdict == AOF_VERDICT_MISSING) {
+        fputc('\n', out);
+        return;
+    }
+    fprintf(out, "; %s bytes", cli_count(f->size).s);
+    if (f->has_snapshot)
+        print_snapshot(out, f);
+    if (f->content == AOF_RESP || f->commands > 0)
+        print_commands(out, f);
+    fputc('\n', out);
+    if (!f->damaged)
+        return;
+    label(out, "");
+    fprintf(out, "sound up to byte %s", place(f->ok_up_to).s);
+    if (f->ok_up_to_line > 0)
+        fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
+    if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
+        fprintf(out, "; %s bytes stand behind it", cli_count(f->size - f->ok_up_to).s);
+    if (f->behind != RD_NO_OFFSET)
+        fprintf(out, ", whole commands from byte %s on", place(f->behind).s);
+    fputc('\n', out);
+}
+
+/* ---- findings ---- */
+
+static void print_where(FILE *out, const struct aof_job_found *found,
+                        const struct aof_job_finding *f)
+{
+    if (f->offset != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", place(f->offset).s);
+    if (f->inner != RD_NO_OFFSET)
+        fprintf(out, " + %" PRIu64, f->inner);
+    if (f->has_file)
+        fprintf(out, " of %s", plain(aof_job_slice(found, f->file)).s);
+    if (f->line > 0)
+        fprintf(out, ", line %" PRIu64, f->line);
+    if (f->command > 0)
+        fprintf(out, ", command %" PRIu64, f->command);
+    if (f->has_key)
+        fprintf(out, ", %s %s in db %" PRIu64,
+                f->type != NULL ? rdb_kind_name(f->type->kind) : "key",
+                quote(aof_job_slice(found, f->key)).s, f->db);
+}
+
+static void print_finding(struct cli *cli, FILE *out, const struct aof_job_found *found,
+                          const struct aof_job_finding *f)
+{
+    static const enum cli_color colors[] = {CLI_DIM, CLI_YELLOW, CLI_RED};
+    fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
+            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
+    print_where(out, found, f);
+    fprintf(out, ": %s\n", plain(aof_job_slice(found, f->text)).s);
+}
+
+static void print_severity(struct cli *cli, FILE *out, const struct aof_job_found *found,
+                           enum rdb_severity severity)
+{
+    for (size_t i = 0; i < found->n_findings; i++)
+        if (found->findings[i].severity == severity)
+            print_finding(cli, out, found, &found->findings[i]);
+    for (size_t i = 0; i < found->n_counts; i++)
+        if (found->counts[i].severity == severity && found->counts[i].n > AOF_JOB_KEPT)
+            fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
+                    found->counts[i].id, cli_count(found->counts[i].n - AOF_JOB_KEPT).s);
+}
+
+/* What can be done, in the words of the options; NULL: nothing need be. */
+static const char *way_out(const struct aof_check_result *res)
+{
+    switch (res->verdict) {
+    case AOF_VERDICT_TORN:
+        return "--fix cuts the torn end off";
+    case AOF_VERDICT_BAD_MANIFEST:
+    case AOF_VERDICT_MISSING:
+        return "--fix-manifest makes the list of files anew";
+    case AOF_VERDICT_DAMAGED:
+        return "--salvage OUT writes a log of every command that is whole";
+    case AOF_VERDICT_SOUND:
+    case AOF_VERDICT_WARNED:
+    case AOF_VERDICT_UNSUPPORTED:
+        break;
+    }
+    return NULL;
+}
+
+void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found)
+{
+    const struct aof_check_result *res = &found->res;
+    aof_job_report_verdict(cli, job, found);
+    if (res->n_files > 1 && res->first_time != AOF_NO_TIME) {
+        label(stdout, "time");
+        fprintf(stdout, "%s to %s\n", cli_time(res->first_time * 1000).s,
+                cli_time(res->last_time * 1000).s);
+    }
+    for (size_t i = 0; i < res->n_files; i++)
+        print_file(cli, stdout, &res->files[i]);
+    for (int severity = RDB_SEVERITY_ERROR; severity >= RDB_SEVERITY_INFO; severity--)
+        print_severity(cli, stdout, found, (enum rdb_severity)severity);
+    if (way_out(res) != NULL) {
+        label(stdout, "repair");
+        fprintf(stdout, "%s\n", way_out(res));
+    }
+    fflush(stdout);
+}
+
+/* ---- stderr ---- */
+
+void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
+                           const struct aof_job_found *found)
+{
+    struct quoted text;
+    bool hinted = false;
+    for (size_t i = 0; found->checked && i < found->n_findings; i++) {
+        const struct aof_job_finding *f = &found->findings[i];
+        struct rd_err err = {0};
+        if (f->severity != RDB_SEVERITY_ERROR)
+            continue;
+        enum rd_err_code code = strcmp(f->id, "truncated") == 0 ? RD_ERR_TRUNCATED
+                                : strcmp(f->id, "limit") == 0   ? RD_ERR_LIMIT
+                                                                : RD_ERR_CORRUPT;
+        text = plain(aof_job_slice(found, f->text));
+        if (f->inner != RD_NO_OFFSET)
+            rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);
+        else
+            rd_err_set(&err, code, f->offset, "%s", text.s);
+        if (f->command > 0)
+            rd_err_doing(&err, "command %" PRIu64 ", line %" PRIu64, f->command, f->line);
+        rd_err_origin(&err, f->has_file ? plain(aof_job_slice(found, f->file)).s : job->shown);
+        if (!hinted && way_out(&found->res) != NULL)
+            cli_hint(cli, "%s", way_out(&found->res));
+        hinted = true;
+        cli_report(cli, &err);
+    }
+}
+
+/* ---- changes ---- */
+
+void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
+{
+    if (plan->n_steps == 0)
+        fputs("nothing to cut\n", out);
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const struct aof_repair_step *step = &plan->steps[i];
+        if (step->kind == AOF_REPAIR_CUT)
+            fprintf(out, "will cut %s from %s to %s bytes: %s bytes go\n", plain_str(step->name).s,
+                    cli_count(step->size).s, cli_count(step->to).s,
+                    cli_count(step->size - step->to).s);
+        else
+            fprintf(out, "will take %s, %s bytes, out of the manifest and rename it\n",
+                    plain_str(step->name).s, cli_count(step->size).s);
+    }
+    if (plan->n_steps > 0 && plan->time_s != AOF_NO_TIME)
+        fprintf(out, "the first second that goes is %s\n", cli_time(plan->time_s * 1000).s);
+}
+
+void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)
+{
+    if (step->kind == AOF_REPAIR_CUT)
+        fprintf(out, "cut %s to %s bytes", plain_str(step->name).s, cli_count(step->to).s);
+    else
+        fprintf(out, "took %s out of the log", plain_str(step->name).s);
+    if (saved_as != NULL)
+        fprintf(out, "; %s %s", step->kind == AOF_REPAIR_CUT ? "it was copied to" : "it is now",
+                plain_str(saved_as).s);
+    fputc('\n', out);
+}
