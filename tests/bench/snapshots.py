@@ -1,8 +1,10 @@
-"""Snapshots for benchmarks, made by the redis-server of this machine and kept for the next run.
+"""Snapshots for benchmarks, made by the redis-server of this machine, and logs; kept for the next
+run.
 
     path = snapshots.make(cache, mb=350, kinds=())
+    path = snapshots.make_log(cache, mb=650)
 
-A file's name carries the digest of the generator: when that changes, the file is made anew.
+A file's name carries the digest of its generator: when that changes, the file is made anew.
 """
 
 import hashlib
@@ -14,12 +16,12 @@ import sys
 import threading
 import time
 
+import make_log as log_maker
 import make_mixed
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
 
-GENERATOR = make_mixed.__file__
 
 
 class Replies(threading.Thread):
@@ -55,29 +57,47 @@ def _load(server, pieces):
         raise redis_server.ReplyError(replies.error)
 
 
-def _forget(cache, base):
+def _forget(cache, base, suffix):
     for name in os.listdir(cache):
-        if re.fullmatch(re.escape(base) + r"-[0-9a-f]{8}\.rdb(\.part)?", name):
+        if re.fullmatch(re.escape(base) + r"-[0-9a-f]{8}" + re.escape(suffix) + r"(\.part)?", name):
             os.unlink(os.path.join(cache, name))
 
 
-def make(cache, mb, kinds=(), say=lambda text: None):
-    """Path of the snapshot."""
-    with open(GENERATOR, "rb") as f:
+def _keep(cache, base, suffix, generator, write, say):
+    """Path of the file, which write(path) makes where it is not there."""
+    with open(generator, "rb") as f:
         version = hashlib.sha256(f.read()).hexdigest()[:8]
-    base = f"{'+'.join(kinds) or 'mixed'}-{mb:g}"
-    path = os.path.join(cache, f"{base}-{version}.rdb")
+    path = os.path.join(cache, f"{base}-{version}{suffix}")
     if os.path.exists(path):
         return path
     os.makedirs(cache, exist_ok=True)
-    _forget(cache, base)
+    _forget(cache, base, suffix)
     begin = time.monotonic()
-    with redis_server.RedisServer({"enable-debug-command": "no"}) as server:
-        _load(server, make_mixed.resp(mb, kinds))
-        server.socket.settimeout(None)
-        server.command("SAVE")
-        shutil.move(server.rdb, path + ".part")
+    write(path + ".part")
     os.rename(path + ".part", path)
     seconds = time.monotonic() - begin
     say(f"made {path}: {os.path.getsize(path) / 1e6:.1f} MB in {seconds:.0f} s")
     return path
+
+
+def make(cache, mb, kinds=(), say=lambda text: None):
+    """Path of the snapshot."""
+    def write(path):
+        with redis_server.RedisServer({"enable-debug-command": "no"}) as server:
+            _load(server, make_mixed.resp(mb, kinds))
+            server.socket.settimeout(None)
+            server.command("SAVE")
+            shutil.move(server.rdb, path)
+
+    base = f"{'+'.join(kinds) or 'mixed'}-{mb:g}"
+    return _keep(cache, base, ".rdb", make_mixed.__file__, write, say)
+
+
+def make_log(cache, mb, say=lambda text: None):
+    """Path of the log."""
+    def write(path):
+        with open(path, "wb") as f:
+            for piece in log_maker.log(mb * 1e6):
+                f.write(piece)
+
+    return _keep(cache, f"log-{mb:g}", ".aof", log_maker.__file__, write, say)

@@ -8,9 +8,9 @@ usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
     --runs N    how often each program runs; 5 unless told
     QUESTION    only the lines whose question contains one of these words
 
-BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), in 10^6
-bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096). Snapshots are kept in BENCH_CACHE,
-which is bench-data in the folder of builds unless told.
+BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), BENCH_LOG_MB
+that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096). They
+are kept in BENCH_CACHE, which is bench-data in the folder of builds unless told.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median behind the stroke. MiB is the most memory that was resident in any run. How many
@@ -85,6 +85,15 @@ def mixed_questions(path):
          Bar(wall=1 / 1.3)),
         ("convert --to ndjson", ours("convert", "--to", "ndjson", path), peer, Bar(wall=3)),
         ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10)),
+    ]
+
+
+def log_questions(path):
+    """The bar beside cat is to take five times as long at most."""
+    run = ours("check-aof", path)
+    return [
+        ("check-aof", run, theirs("redis-check-aof", path), Bar(wall=12, mib=16)),
+        ("check-aof beside cat", run, theirs("cat", path), Bar(wall=1 / 5)),
     ]
 
 
@@ -218,12 +227,14 @@ class Bench:
     def say(self, text):
         print(f"bench: {text}", file=sys.stderr, flush=True)
 
-    def snapshot(self, mb, kinds=()):
-        path = snapshots.make(self.cache, mb, kinds, self.say)
+    def cached(self, path):
         with open(path, "rb") as f:
             while f.read(1 << 20):
                 pass
         return path
+
+    def snapshot(self, mb, kinds=()):
+        return self.cached(snapshots.make(self.cache, mb, kinds, self.say))
 
     def table(self, title, questions):
         answers = []
@@ -241,6 +252,11 @@ class Bench:
             path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
             self.table(f"A mixed snapshot of {os.path.getsize(path):,} bytes",
                        wanted(mixed_questions(path), words))
+        if wanted(log_questions(""), words):
+            mb = float(os.environ.get("BENCH_LOG_MB", "650"))
+            path = self.cached(snapshots.make_log(self.cache, mb, self.say))
+            self.table(f"A log of {os.path.getsize(path):,} bytes",
+                       wanted(log_questions(path), words))
         giant = wanted(giant_questions(int(os.environ.get("BENCH_GIANT_MB", "4096"))), words)
         if giant:
             self.table(f"One list of {giant[0][1].feed[4]} MiB through a pipe", giant)
