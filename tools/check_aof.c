@@ -267,9 +267,8 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "PATH\n--fix PATH\n--truncate-to-timestamp T PATH\n"
-                    "--truncate-to-offset [FILE:]N PATH\n--salvage OUT PATH\n"
-                    "--fix-manifest PATH",
+        .synopsis = "PATH\n--fix | --fix-manifest | --salvage OUT PATH\n"
+                    "--truncate-to-timestamp T PATH\n--truncate-to-offset [FILE:]N PATH",
         .about =
             "Verifies a log: a manifest, the folder it is in, or one file. Files that are cut\n"
             "are kept as NAME.redoubt-save-TIME. Exit status 1: something was found.",

@@ -51,7 +51,8 @@ class ShowTest(unittest.TestCase):
         one = (b"#TS:1700000000\r\n" + command("SELECT", "0") + command("SET", "a", "1") +
                command("MULTI") + command("INCR", "n") + command("EXEC"))
         two = (command("SELECT", "3") + b"#TS:1700000100\r\n" +
-               command("MSET", "x", "1", "y", "2") + command("FLUSHALL") + command("SET", "late", "1"))
+               command("MSET", "x", "1", "y", "2") + command("FLUSHALL") +
+               command("SET", "late", "1"))
         self.write("appendonly.aof.1.incr.aof", one)
         self.write("appendonly.aof.2.incr.aof", two)
         self.write("appendonly.aof.manifest",
