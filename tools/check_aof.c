@@ -255,7 +255,7 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &job.out,
-         .help = "write every whole command to OUT, skipping the damage"},
+         .help = "write what is whole to OUT, skipping the damage"},
         {.name = "fix-manifest",
          .kind = CLI_FLAG,
          .flag = &choice.fix_manifest,
@@ -269,9 +269,8 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "PATH\n--fix | --fix-manifest | --salvage OUT PATH\n"
                     "--truncate-to-timestamp T PATH\n--truncate-to-offset [FILE:]N PATH",
-        .about =
-            "Verifies a log: a manifest, the folder it is in, or one file. Files that are cut\n"
-            "are kept as NAME.redoubt-save-TIME. Exit status 1: something was found.",
+        .about = "Verifies a log: a manifest, its folder, or one file. What is cut is kept as\n"
+                 "NAME.redoubt-save-TIME. Exit status 1: something was found.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,
