@@ -206,8 +206,8 @@ static int long_string(struct rdb_reader *r, struct rdb_event *ev)
     const struct rdb_pack_entry *e = &w->long_entry;
     if (r->node.phase == NODE_FIELD)
         return rdb_read_fail(r, RD_ERR_LIMIT, f->off, "field name of a stream node too long");
-    size_t n;
-    bool last;
+    size_t n = 0;
+    bool last = false;
     int st = rdb_walk_long(r, &n, &last);
     if (st != STEP_ON)
         return st;

@@ -369,8 +369,8 @@ static int give_long(struct rdb_reader *r, struct rdb_event *ev)
     struct walk *w = &r->walk;
     struct feed *f = &r->feed;
     const struct rdb_pack_entry *e = &w->long_entry;
-    size_t n;
-    bool last;
+    size_t n = 0;
+    bool last = false;
     int st = rdb_walk_long(r, &n, &last);
     if (st != STEP_ON)
         return st;

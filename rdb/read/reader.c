@@ -77,7 +77,7 @@ static bool new_reader(struct rdb_reader **ret, struct rd_src *src,
 bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src, const struct rdb_reader_opts *opts,
                     struct rd_err *err)
 {
-    struct rdb_reader *r;
+    struct rdb_reader *r = NULL;
     if (!new_reader(&r, src, opts, err))
         return false;
     if (r->opts.batch && r->opts.detail == RDB_DETAIL_CHECK && !rdb_batch_new(r, err)) {
@@ -95,7 +95,7 @@ bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src, const struct rd
 bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src, enum rdb_dialect dialect,
                           int version, const struct rdb_reader_opts *opts, struct rd_err *err)
 {
-    struct rdb_reader *r;
+    struct rdb_reader *r = NULL;
     if (!new_reader(&r, src, opts, err))
         return false;
     r->dialect = dialect;
@@ -109,7 +109,7 @@ bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src, enum rdb_
 bool rdb_reader_new_records(struct rdb_reader **ret, struct rd_src *src, enum rdb_dialect dialect,
                             int version, const struct rdb_reader_opts *opts, struct rd_err *err)
 {
-    struct rdb_reader *r;
+    struct rdb_reader *r = NULL;
     if (!new_reader(&r, src, opts, err))
         return false;
     r->dialect = dialect;

@@ -163,6 +163,10 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
  * event has the bytes, so that a copy of the next key cannot have them. */
 static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
 {
+    /* The byte behind them belongs to the next record: it must still be in the source. */
+    if (r->big.len > 0)
+        return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r),
+                             "more attributes of a key than the window can hold");
     struct cur c = cur_of(rd_slice(r->src->cur, rd_src_avail(r->src)));
     uint8_t op;
     (void)parse_attributes(r, &c, &r->held, &op);

@@ -116,7 +116,7 @@ static void skim_set(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick q;
+    struct quick q = {0};
     uint64_t n = 0;
     for (size_t size; (size = quick_entry(p, end, &q)) != 0; p += size) {
         if (looks(r) && !rdb_unique_add(&r->unique, hash_of(&q)))
@@ -130,7 +130,7 @@ static void skim_hash(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick field;
+    struct quick field = {0};
     struct quick value;
     uint64_t n = 0;
     for (;;) {
@@ -148,7 +148,7 @@ static void skim_zset(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick member;
+    struct quick member = {0};
     struct quick number;
     double last = r->walk.score;
     uint64_t n = 0;
@@ -300,7 +300,7 @@ static inline bool is_new(struct rdb_reader *r, const struct quick *q)
 
 static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t *n)
 {
-    struct quick q;
+    struct quick q = {0};
     for (size_t size; *n > 0 && (size = quick_string(p, end, &q)) != 0; p += size)
         --*n;
     return p;
@@ -309,7 +309,7 @@ static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t 
 static const uint8_t *table_set(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
                                 uint64_t *n)
 {
-    struct quick q;
+    struct quick q = {0};
     for (size_t size; *n > 0 && (size = quick_string(p, end, &q)) != 0 && is_new(r, &q); p += size)
         --*n;
     return p;
@@ -318,7 +318,7 @@ static const uint8_t *table_set(struct rdb_reader *r, const uint8_t *p, const ui
 static const uint8_t *table_hash(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
                                  uint64_t *n)
 {
-    struct quick field;
+    struct quick field = {0};
     struct quick value;
     while (*n > 0) {
         size_t size = quick_string(p, end, &field);
@@ -334,7 +334,7 @@ static const uint8_t *table_hash(struct rdb_reader *r, const uint8_t *p, const u
 static const uint8_t *table_zset(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
                                  uint64_t *n)
 {
-    struct quick q;
+    struct quick q = {0};
     while (*n > 0) {
         size_t size = quick_string(p, end, &q);
         if (size == 0 || (size_t)(end - p) < size + 8)

@@ -308,3 +308,31 @@ Test(reader, says_when_memory_is_short)
 {
     each_golden(fail_allocations);
 }
+
+/* Attributes that another record cuts off from their key are held when they end; those that do not
+ * fit the window are not. */
+Test(reader, refuses_more_attributes_than_the_window_holds)
+{
+    enum { WINDOW = 512 };
+    struct rd_buf file = {0};
+    struct rd_src *src, *inner;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    enum rdb_status st;
+    cr_assert(rd_buf_add(&file, "REDIS0009", 9));
+    for (int i = 0; i < WINDOW; i++)
+        cr_assert(rd_buf_add(&file, "\xf9\7", 2));
+    cr_assert(rd_buf_add(&file, "\xfe\0\xff\0\0\0\0\0\0\0\0", 11));
+    cr_assert(rd_src_open_memory(&inner, rd_buf_slice(&file), NULL, NULL));
+    const struct rd_src_opts opts = {.window = WINDOW};
+    cr_assert(rd_src_open_trickle(&src, inner, 100, &opts, NULL));
+    cr_assert(rdb_reader_new(&r, src, NULL, NULL));
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
+        ;
+    cr_expect_eq(st, RDB_FAIL);
+    cr_expect_eq(rdb_reader_err(r)->code, RD_ERR_LIMIT);
+    cr_expect_eq(rdb_reader_err(r)->offset, 9);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    rd_buf_done(&file);
+}
