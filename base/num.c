@@ -1,5 +1,7 @@
 #include "base/num.h"
 
+#include "base/num_impl.h"
+
 #include <errno.h>
 #include <float.h>
 #include <locale.h>
@@ -95,22 +97,50 @@ static locale_t get_c_locale(void)
     return c_locale;
 }
 
-/* Three attempts find the shortest form of a normal number: %g drops trailing zeros, and every
- * decimal of at most 15 digits survives a normal double. Denormals have fewer digits. */
+static char *put_scientific(char *to, const char *digits, int n, int exponent)
+{
+    *to++ = digits[0];
+    if (n > 1) {
+        *to++ = '.';
+        memcpy(to, digits + 1, (size_t)n - 1);
+        to += n - 1;
+    }
+    *to++ = 'e';
+    *to++ = exponent < 0 ? '-' : '+';
+    exponent = exponent < 0 ? -exponent : exponent;
+    if (exponent < 10)
+        *to++ = '0';
+    return to + rd_num_put_u64(to, (uint64_t)exponent);
+}
+
+/* The form is that of printf("%g") with as many digits as there are, but at least 15. */
 static size_t put_shortest(char *dst, double v)
 {
-    char text[RD_NUM_F64_MAX + 1];
-    int len = 0;
-    locale_t c = get_c_locale();
-    locale_t old = uselocale(c);
-    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
-        len = snprintf(text, sizeof text, "%.*g", digits, v);
-        if (digits == 17 || strtod_l(text, NULL, c) == v)
-            break;
+    enum { PLAIN_MIN = -4, PLAIN_MAX = 15 };
+    char digits[RD_NUM_I64_MAX], *to = dst;
+    struct rd_decimal d = rd_num_shortest(fabs(v));
+    while (d.digits % 10 == 0) {
+        d.digits /= 10;
+        d.exponent++;
     }
-    uselocale(old);
-    memcpy(dst, text, (size_t)len);
-    return (size_t)len;
+    int n = (int)rd_num_put_u64(digits, d.digits);
+    int point = n + d.exponent; /* digits in front of it */
+    if (v < 0)
+        *to++ = '-';
+    if (point - 1 < PLAIN_MIN || point - 1 >= (n > PLAIN_MAX ? n : PLAIN_MAX))
+        return (size_t)(put_scientific(to, digits, n, point - 1) - dst);
+    if (point <= 0) {
+        memcpy(to, "0.0000", (size_t)(2 - point));
+        to += 2 - point;
+        memcpy(to, digits, (size_t)n);
+        return (size_t)(to + n - dst);
+    }
+    for (int i = 0; i < n || i < point; i++) {
+        if (i == point)
+            *to++ = '.';
+        *to++ = i < n ? digits[i] : '0';
+    }
+    return (size_t)(to - dst);
 }
 
 static size_t put_word(char *dst, const char *word)

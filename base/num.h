@@ -17,9 +17,9 @@ RD_API size_t rd_num_put_u64(char *dst, uint64_t v);
 RD_API bool rd_num_get_i64(struct rd_slice text, int64_t *ret);
 RD_API bool rd_num_get_u64(struct rd_slice text, uint64_t *ret);
 
-/* The shortest decimal digits that read back as v (at a few powers of two 17 where 16 would do):
- * "3", "2.5", "1e+100", "-0", a number in JSON; or "inf", "-inf", "nan". Returns the length, at
- * most RD_NUM_F64_MAX. */
+/* The shortest decimal digits that read back as v, of several the nearest to it: "3", "2.5",
+ * "1e+100", "-0", a number in JSON; or "inf", "-inf", "nan". Returns the length, at most
+ * RD_NUM_F64_MAX. */
 RD_API size_t rd_num_put_f64(char *dst, double v);
 
 /* Parses a whole slice as strtod does in the C locale ("inf" and "nan" too), without leading blanks

@@ -1,38 +1,8 @@
-/* convert - a snapshot into lines of JSON, or into a snapshot of another version or dialect.
- *
- * To the version it has, a snapshot is copied: every record goes over as the bytes it was. To
- * another one, a value is copied where the target knows its type and written anew where not.
- */
-#include "rdb/reader.h"
-#include "rdb/writer.h"
-#include "tools/filter.h"
-#include "tools/ndjson.h"
+/* convert - a snapshot into another format, version or dialect. */
+#include "tools/convert_impl.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
-
-enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_NOTHING };
-
-struct job {
-    struct cli *cli;
-    int target;
-    uint64_t version; /* 0: as it comes */
-    int dialect;      /* -1: as it comes */
-    bool lossy;
-    bool meta;
-    bool rewrite;
-    bool force;
-    int strings;
-    const char *out_path;
-    struct filter filter;
-
-    struct rd_src *src;
-    struct rd_sink *out;
-    struct rdb_reader *reader;
-    struct rdb_writer *writer;
-    struct ndjson *lines;
-    uint64_t keys;
-};
 
 static bool job_adopt(const struct job *job, struct rd_err *err)
 {
@@ -51,134 +21,118 @@ static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
                       ev->trailer.stored, ev->trailer.computed);
 }
 
-/* With a filter: passes a key that is not wanted, and what the file says beside the keys about keys
- * that may be gone. *ret_drop: the event is used up. */
-static bool apply_filter(struct job *job, const struct rdb_event *ev, bool *ret_drop,
-                         struct rd_err *err)
+/* With a filter: what the file says beside the keys about keys that may be gone. */
+static bool is_about_all_keys(const struct job *job, const struct rdb_event *ev)
 {
-    *ret_drop = false;
-    if (!filter_active(&job->filter))
-        return true;
-    if (ev->kind == RDB_KEY && !filter_wants(&job->filter, ev)) {
-        *ret_drop = true;
-        return rdb_reader_skip_value(job->reader) == RDB_EVENT || job_adopt(job, err);
-    }
-    if (ev->kind == RDB_KEY_META_BEGIN)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
-                          "keys with module metadata cannot be filtered");
-    if (job->target == TO_RDB)
-        *ret_drop = ev->kind == RDB_DB_SIZE || ev->kind == RDB_SLOT ||
-                    (ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "slot-info"));
-    return true;
+    return job->target == TO_RDB &&
+           (ev->kind == RDB_DB_SIZE || ev->kind == RDB_SLOT ||
+            (ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "slot-info")));
 }
 
-/* ---- to lines ---- */
-
-static bool run_ndjson(struct job *job, struct rd_err *err)
+static bool skip_value(struct job *job, struct rd_err *err)
 {
-    const struct ndjson_opts opts = {.strings = (enum json_form)job->strings, .meta = job->meta};
-    if (!rdb_reader_new(&job->reader, job->src, NULL, err) ||
-        !ndjson_new(&job->lines, job->out, &opts, err))
-        return false;
-    struct rdb_event ev;
-    enum rdb_status status;
-    while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
-        bool drop;
-        cli_tick(job->cli);
-        if (!check_sum(&ev, err) || !apply_filter(job, &ev, &drop, err))
-            return false;
-        if (drop)
-            continue;
-        job->keys += ev.kind == RDB_KEY;
-        if (!ndjson_put(job->lines, &ev, err))
-            return false;
-    }
-    return status == RDB_END || job_adopt(job, err);
+    job->taken = true;
+    return job->value != NULL || rdb_reader_skip_value(job->reader) == RDB_EVENT ||
+           job_adopt(job, err);
 }
 
-/* ---- to a snapshot ---- */
-
-/* What the target is, by the options and by what the input is. A version alone says whose it is:
- * Valkey's own numbers begin at 80. *ret_version 0: the newest. */
-static void choose_target(const struct job *job, const struct rdb_event *header,
-                          enum rdb_dialect *ret_dialect, int *ret_version)
+bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 {
-    *ret_dialect = header->header.dialect;
+    cli_tick(job->cli);
+    if (ev->kind == RDB_KEY)
+        job->taken = false;
+    if (filter_active(&job->filter)) {
+        if (ev->kind == RDB_KEY && !filter_wants(&job->filter, ev))
+            return skip_value(job, err);
+        if (ev->kind == RDB_KEY_META_BEGIN)
+            return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
+                              "keys with module metadata cannot be filtered");
+        if (is_about_all_keys(job, ev))
+            return true;
+    }
+    job->keys += ev->kind == RDB_KEY;
+    return job->put(job, ev, err);
+}
+
+bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err)
+{
+    job->taken = true;
+    if (job->value != NULL)
+        return stage_move(job->value, to, err);
+    return rdb_reader_copy_value(job->reader, to) == RDB_EVENT || job_adopt(job, err);
+}
+
+void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int *ret_version)
+{
+    *ret_dialect = job->in_dialect;
     *ret_version = (int)job->version;
     if (job->dialect >= 0)
         *ret_dialect = (enum rdb_dialect)job->dialect;
     else if (job->version != 0)
         *ret_dialect = job->version < RDB_VERSION_VALKEY_MIN ? RDB_REDIS : RDB_VALKEY;
-    if (job->version == 0 && *ret_dialect == header->header.dialect)
-        *ret_version = header->header.version;
+    if (job->version == 0 && *ret_dialect == job->in_dialect)
+        *ret_version = job->in_version;
 }
 
-/* The writer is made when the header has told what there is to be kept. */
-static bool begin_writer(struct job *job, const struct rdb_event *header, struct rd_err *err)
-{
-    struct rdb_writer_opts opts = {.compress = true, .lossy = job->lossy};
-    choose_target(job, header, &opts.dialect, &opts.version);
-    opts.verbatim = !job->rewrite && opts.dialect == header->header.dialect &&
-                    opts.version == header->header.version;
-    return rdb_writer_new(&job->writer, job->out, &opts, err);
-}
+/* ---- a snapshot in ---- */
 
-static bool copy_value(struct job *job, struct rd_err *err)
+static bool from_snapshot(struct job *job, struct rd_err *err)
 {
-    struct rd_sink *to;
-    if (!rdb_writer_copy_begin(job->writer, &to, err))
-        return false;
-    if (rdb_reader_copy_value(job->reader, to) != RDB_EVENT)
-        return job_adopt(job, err);
-    return rdb_writer_copy_end(job->writer, err);
-}
-
-static bool put_event(struct job *job, const struct rdb_event *ev, struct rd_err *err)
-{
-    if (ev->kind == RDB_HEADER && !begin_writer(job, ev, err))
-        return false;
-    if (!rdb_writer_put(job->writer, ev, err))
-        return false;
-    if (ev->kind != RDB_KEY)
-        return true;
-    job->keys++;
-    if (job->rewrite || !rdb_writer_can_copy(job->writer, ev->key.type))
-        return true;
-    return copy_value(job, err);
-}
-
-static bool run_rdb(struct job *job, struct rd_err *err)
-{
-    if (!rdb_reader_new(&job->reader, job->src, NULL, err))
+    const struct rdb_reader_opts opts = {.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK
+                                                                         : RDB_DETAIL_ELEMENTS};
+    if (!rdb_reader_new(&job->reader, job->src, &opts, err))
         return false;
     struct rdb_event ev;
     enum rdb_status status;
     while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
-        bool drop;
-        cli_tick(job->cli);
-        if (!check_sum(&ev, err) || !apply_filter(job, &ev, &drop, err) ||
-            (!drop && !put_event(job, &ev, err)))
+        if (ev.kind == RDB_HEADER) {
+            job->in_dialect = ev.header.dialect;
+            job->in_version = ev.header.version;
+        }
+        if (!check_sum(&ev, err) || !job_put(job, &ev, err))
             return false;
     }
-    if (status != RDB_END)
-        return job_adopt(job, err);
-    return rdb_writer_end(job->writer, err);
+    return status == RDB_END || job_adopt(job, err);
+}
+
+/* ---- lines of JSON out ---- */
+
+static bool begin_lines(struct job *job, struct rd_err *err)
+{
+    const struct ndjson_opts opts = {.strings = (enum json_form)job->strings, .meta = job->meta};
+    return ndjson_new(&job->lines, job->out, &opts, err);
+}
+
+static bool put_lines(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    return ndjson_put(job->lines, ev, err);
 }
 
 /* ---- the tool ---- */
 
 static uint64_t report_loss(struct job *job)
 {
-    if (job->writer == NULL)
-        return 0;
-    const struct rdb_writer_loss *loss = rdb_writer_loss(job->writer);
+    struct rdb_commands_loss loss = {0};
+    if (job->writer != NULL) {
+        const struct rdb_writer_loss *w = rdb_writer_loss(job->writer);
+        loss = (struct rdb_commands_loss){w->keys, w->field_expires, w->functions, w->module_aux,
+                                          0,       w->other};
+    } else if (job->commands != NULL) {
+        loss = *rdb_commands_loss(job->commands);
+        loss.keys += job->lost.keys;
+        loss.field_expires += job->lost.field_expires;
+        loss.other += job->lost.other;
+    }
     const struct {
         uint64_t n;
         const char *what;
     } rows[] = {
-        {loss->keys, "keys"},           {loss->field_expires, "expiries of hash fields"},
-        {loss->functions, "functions"}, {loss->module_aux, "module records"},
-        {loss->other, "other records"},
+        {loss.keys, "keys"},
+        {loss.field_expires, "expiries of hash fields"},
+        {loss.functions, "functions"},
+        {loss.module_aux, "module records"},
+        {loss.pending, "pending entries"},
+        {loss.other, "other records"},
     };
     uint64_t all = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -189,14 +143,51 @@ static uint64_t report_loss(struct job *job)
     return all;
 }
 
+struct target_ops {
+    bool (*begin)(struct job *job, struct rd_err *err);
+    bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+    bool (*end)(struct job *job, struct rd_err *err);
+};
+
+static const struct target_ops targets[] = {
+    [TO_RDB] = {NULL, convert_put_rdb, convert_end_rdb},
+    [TO_AOF] = {convert_begin_commands, convert_put_commands, convert_end_commands},
+    [TO_RESP] = {convert_begin_commands, convert_put_commands, convert_end_commands},
+    [TO_NDJSON] = {begin_lines, put_lines, NULL},
+    [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL},
+};
+
+/* What the input is, by its first bytes: lines of JSON begin with a brace, a log with a command, a
+ * comment, or the lines of a manifest. */
+static bool run_input(struct job *job, struct rd_err *err)
+{
+    struct rd_slice s;
+    if (rd_src_need(job->src, 5, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(job->src));
+        return false;
+    }
+    if (job->input == FROM_NDJSON || (job->input == FROM_ANY && s.len > 0 && s.ptr[0] == '{'))
+        return convert_from_lines(job, err);
+    if (s.len > 0 &&
+        (s.ptr[0] == '*' || s.ptr[0] == '#' || (s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "a log cannot be converted yet");
+    if (job->strings != JSON_UTF8 && job->target != TO_NDJSON && job->target != TO_CSV)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--strings is about lines of JSON");
+    return from_snapshot(job, err);
+}
+
 static bool work(struct job *job, struct rd_err *err)
 {
     const char *path = job->cli->args[0];
+    const struct target_ops *ops = &targets[job->target];
+    bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
+    job->put = ops->put;
     if (!cli_open_in(job->cli, path, &job->src, err))
         return false;
-    if (!cli_open_out(job->cli, job->out_path, job->force, job->target == TO_RDB, &job->out, err))
+    if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
         return false;
-    bool ok = job->target == TO_RDB ? run_rdb(job, err) : run_ndjson(job, err);
+    bool ok = (ops->begin == NULL || ops->begin(job, err)) && run_input(job, err) &&
+              (ops->end == NULL || ops->end(job, err));
     if (!ok) {
         rd_err_origin(err, job->src->origin);
         return false;
@@ -220,7 +211,11 @@ static int run(struct job *job)
     struct rd_err err = {0};
     bool ok = work(job, &err);
     ndjson_free(job->lines);
+    convert_free_csv(job->csv);
+    rdb_commands_free(job->commands);
     rdb_writer_free(job->writer);
+    rdb_writer_free(job->recoder);
+    stage_done(&job->payload);
     rdb_reader_free(job->reader);
     rd_sink_abort(job->out);
     if (job->src != NULL)
@@ -228,12 +223,15 @@ static int run(struct job *job)
     return ok ? CLI_OK : cli_fail(job->cli, &err);
 }
 
-/* Options of the other target would be ignored in silence. */
+/* Options of another target would be ignored in silence. */
 static bool fits_target(const struct job *job)
 {
-    if (job->target == TO_NDJSON)
-        return job->version == 0 && job->dialect < 0 && !job->lossy && !job->rewrite;
-    return !job->meta && job->strings == JSON_UTF8;
+    bool commands = job->target == TO_RESP || job->target == TO_AOF;
+    bool snapshot = job->target == TO_RDB;
+    bool versions = job->version != 0 || job->dialect >= 0 || job->lossy;
+    bool shape = job->restore || job->replace || job->max_elems != 0 || job->max_bytes != 0;
+    return (snapshot || commands || !versions) && (snapshot || !job->rewrite) &&
+           (commands || !shape) && (job->target == TO_NDJSON || !job->meta);
 }
 
 static int check_options(struct job *job)
@@ -242,7 +240,8 @@ static int check_options(struct job *job)
     bool to_stdout = job->out_path == NULL || strcmp(job->out_path, "-") == 0;
     struct rd_err err = {0};
     if (job->target == TO_NOTHING)
-        return cli_usage_error(job->cli, "say what to convert to: --to ndjson or --to rdb");
+        return cli_usage_error(job->cli,
+                               "say what to convert to: --to rdb, resp, aof, ndjson or csv");
     if (job->cli->json && to_stdout)
         return cli_usage_error(job->cli, "--json needs -o OUT: both would go to standard output");
     if (job->version > 999)
@@ -250,25 +249,28 @@ static int check_options(struct job *job)
                                (unsigned long long)job->version);
     if (!filter_check(&job->filter, &err))
         return cli_fail(job->cli, &err);
-    if (job->target == TO_RDB || job->target == TO_NDJSON)
-        return fits_target(job) ? CLI_OK
-                                : cli_usage_error(job->cli, "an option does not go with --to %s",
-                                                  words[job->target]);
-    rd_err_set(&err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "converting to %s is not supported yet",
-               words[job->target]);
-    return cli_fail(job->cli, &err);
+    if (!fits_target(job))
+        return cli_usage_error(job->cli, "an option does not go with --to %s", words[job->target]);
+    return CLI_OK;
 }
 
 int tool_convert(struct cli *cli, int argc, char **argv)
 {
-    struct job job = {.cli = cli, .target = TO_NOTHING, .dialect = -1};
+    struct job job = {.cli = cli, .target = TO_NOTHING, .input = FROM_ANY, .dialect = -1};
     const struct cli_opt opts[] = {
         {.name = "to",
          .kind = CLI_ENUM,
          .arg = "FORMAT",
          .words = "rdb|aof|resp|ndjson|csv",
          .choice = &job.target,
-         .help = "rdb or ndjson (aof, resp and csv: not yet)"},
+         .help = "rdb, resp or aof (commands), ndjson, csv"},
+        {.name = "from",
+         .kind = CLI_ENUM,
+         .arg = "FORMAT",
+         .words = "rdb|ndjson",
+         .choice = &job.input,
+         .help = "what IN is; seen from its first bytes unless told",
+         .brief = true},
         {.name = "output",
          .letter = 'o',
          .kind = CLI_STRING,
@@ -279,31 +281,53 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &job.version,
-         .help = "rdb: 6 to 12 (redis), 80 (valkey)"},
+         .help = "rdb, resp: 6 to 12 (redis), 80 (valkey)"},
         {.name = "dialect",
          .kind = CLI_ENUM,
          .arg = "NAME",
          .words = "redis|valkey",
          .choice = &job.dialect,
-         .help = "rdb: whose format; as in IN unless told"},
+         .help = "rdb, resp: whose; as in IN unless told"},
         {.name = "lossy",
          .kind = CLI_FLAG,
          .flag = &job.lossy,
-         .help = "rdb: drop and count what the target cannot hold"},
+         .help = "drop and count what the target cannot hold"},
         {.name = "rewrite",
          .kind = CLI_FLAG,
          .flag = &job.rewrite,
          .help = "rdb: write every value anew, copy none"},
+        {.name = "restore",
+         .kind = CLI_FLAG,
+         .flag = &job.restore,
+         .help = "resp: RESTORE with serialized values"},
+        {.name = "replace",
+         .kind = CLI_FLAG,
+         .flag = &job.replace,
+         .help = "resp: keys may exist, and are replaced",
+         .brief = true},
+        {.name = "max-elements",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &job.max_elems,
+         .help = "resp: elements a command; 64",
+         .brief = true},
+        {.name = "max-bytes",
+         .kind = CLI_SIZE,
+         .arg = "SIZE",
+         .number = &job.max_bytes,
+         .help = "resp: bytes a command, unless one element has more; 64kb",
+         .brief = true},
         {.name = "meta",
          .kind = CLI_FLAG,
          .flag = &job.meta,
-         .help = "ndjson: also version, aux fields, functions"},
+         .help = "ndjson: also version, aux fields, functions",
+         .brief = true},
         {.name = "strings",
          .kind = CLI_ENUM,
          .arg = "FORM",
          .words = "utf8|hex|base64",
          .choice = &job.strings,
-         .help = "ndjson: how bytes are written"},
+         .help = "ndjson, csv: how bytes are written"},
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &job.force,
@@ -312,8 +336,8 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "--to ndjson|rdb [OPTION…] IN [-o OUT]",
-        .about = "Converts a snapshot to lines of JSON, or to another RDB version or dialect.",
+        .synopsis = "--to FORMAT [OPTION…] IN [-o OUT]",
+        .about = "Converts a snapshot, or the lines of JSON of one, to another format or version.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

@@ -342,3 +342,54 @@ Test(num, sizes_have_the_units_of_redis_conf)
     }
     cr_assert_not(rd_num_get_size(rd_slice("1k\0", 3), &(uint64_t){0}));
 }
+
+/* Of every form: any bits, few digits, denormals, powers of two. */
+static double random_double(uint64_t *state, unsigned form)
+{
+    uint64_t bits = next_random(state);
+    if (form == 1)
+        return (double)(int64_t)(bits % 1000000000) / 1000;
+    if (form == 2)
+        bits &= 0x800fffffffffffff;
+    if (form == 3)
+        bits &= 0xfff0000000000000;
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* How many significant digits a text has. */
+static int count_digits(const char *text)
+{
+    int n = 0, zeros = 0;
+    for (; *text != 0 && *text != 'e'; text++) {
+        if (*text >= '1' && *text <= '9') {
+            n += zeros + 1;
+            zeros = 0;
+        } else if (*text == '0' && n > 0) {
+            zeros++;
+        }
+    }
+    return n;
+}
+
+Test(num, a_hundred_thousand_doubles_read_back_equal_from_the_fewest_digits)
+{
+    uint64_t state = 88172645463325252;
+    for (unsigned i = 0; i < 100000; i++) {
+        double v = random_double(&state, i % 4);
+        if (!isfinite(v) || fpclassify(v) == FP_ZERO)
+            continue;
+        char text[RD_NUM_F64_MAX + 1], fewer[64];
+        size_t len = rd_num_put_f64(text, v);
+        cr_assert(len <= RD_NUM_F64_MAX);
+        text[len] = 0;
+        cr_assert(strtod(text, NULL) == v, "%a %s", v, text);
+        int digits = count_digits(text);
+        cr_assert(digits <= 17, "%a %s", v, text);
+        if (digits == 1)
+            continue;
+        snprintf(fewer, sizeof fewer, "%.*e", digits - 2, v);
+        cr_assert(strtod(fewer, NULL) != v, "%a %s %s", v, text, fewer);
+    }
+}

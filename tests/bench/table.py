@@ -83,7 +83,12 @@ def mixed_questions(path):
         ("sum --crc64", ours("sum", "--crc64", path), theirs("cksum", path), Bar(wall=1 / 1.3)),
         ("sum --sha256", ours("sum", "--sha256", path), theirs("sha256sum", path),
          Bar(wall=1 / 1.3)),
-        ("convert --to ndjson", ours("convert", "--to", "ndjson", path), peer, Bar(wall=3)),
+        ("convert --to ndjson", ours("convert", "--to", "ndjson", path), peer,
+         Bar(wall=3, mib=64)),
+        ("convert --to resp", ours("convert", "--to", "resp", path), peer, Bar(wall=5, mib=64)),
+        ("convert --to resp --restore", ours("convert", "--to", "resp", "--restore", path), peer,
+         Bar(wall=5, mib=64)),
+        ("convert --to csv", ours("convert", "--to", "csv", path), peer, Bar(mib=64)),
         ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10)),
     ]
 

@@ -1,0 +1,350 @@
+/* Streams: an XADD for each entry, then what the stream knows of itself, then its groups.
+ *
+ * In a snapshot a group's pending entries stand in front of the consumers, each of which lists the
+ * ids it owns: they are kept until then. From 7.0 on XCLAIM passes an entry that is not in the
+ * stream in silence; so the ids of the entries are kept, to tell which pending entries that are. */
+#include "rdb/cmd/cmd.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+enum { SINCE_OFFSETS = 10 };
+
+/* ---- the ids of the entries ---- */
+
+static void add_varint(struct rd_buf *buf, uint64_t v)
+{
+    while (v >= 0x80) {
+        buf->ptr[buf->len++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    buf->ptr[buf->len++] = (uint8_t)v;
+}
+
+static bool add_id(struct cmd_ids *ids, struct rdb_stream_id id)
+{
+    ids->full |= ids->bytes.len >= CMD_IDS_MAX || rdb_stream_id_cmp(id, ids->last) <= 0;
+    if (ids->full)
+        return true;
+    if (!rdb_cmd_room(&ids->bytes, 20))
+        return false;
+    uint64_t step = id.ms - ids->last.ms;
+    add_varint(&ids->bytes, step);
+    add_varint(&ids->bytes, step == 0 ? id.seq - ids->last.seq : id.seq);
+    ids->last = id;
+    return true;
+}
+
+static uint64_t get_varint(const struct cmd_ids *ids, size_t *at)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        uint8_t byte = ids->bytes.ptr[(*at)++];
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+}
+
+static bool next_id(const struct cmd_ids *ids, struct cmd_ids_cursor *cursor)
+{
+    if (cursor->at == ids->bytes.len)
+        return false;
+    uint64_t step = get_varint(ids, &cursor->at), seq = get_varint(ids, &cursor->at);
+    cursor->id.seq = step == 0 ? cursor->id.seq + seq : seq;
+    cursor->id.ms += step;
+    return true;
+}
+
+/* Whether the stream has the entry, as far as is known. Ids are asked for in ascending order, else
+ * the cursor goes back. */
+static bool has_entry(struct cmd_stream *st, struct rdb_stream_id id)
+{
+    struct cmd_ids_cursor *cursor = &st->cursor;
+    if (rdb_stream_id_cmp(id, st->ids.last) > 0)
+        return st->ids.full;
+    if (rdb_stream_id_cmp(id, cursor->id) < 0)
+        *cursor = (struct cmd_ids_cursor){0};
+    while (rdb_stream_id_cmp(cursor->id, id) < 0)
+        if (!next_id(&st->ids, cursor))
+            return false;
+    return rdb_stream_id_cmp(cursor->id, id) == 0;
+}
+
+/* ---- entries ---- */
+
+void rdb_cmd_stream_begin(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    st->n_entries = st->strings_left = 0;
+    st->first_id = st->top_id = (struct rdb_stream_id){0};
+    st->skips = false;
+    st->ids.last = (struct rdb_stream_id){0};
+    st->ids.full = false;
+    rd_buf_reset(&st->ids.bytes);
+    rd_buf_reset(&st->group);
+    rd_buf_reset(&st->consumer);
+    st->n_pending = 0;
+}
+
+/* What no command makes: entries out of order, producers, entries that were given back. */
+static bool refuse_event(struct rdb_commands *c, const char *what)
+{
+    if (!c->opts.lossy)
+        return rdb_cmd_unsupported(c, what);
+    c->loss.other++;
+    return true;
+}
+
+static bool put_entry(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    bool ascends = rdb_stream_id_cmp(ev->entry.id, st->top_id) > 0;
+    st->strings_left = 2 * ev->entry.n_fields;
+    st->skips = ev->entry.n_fields == 0 || ev->entry.n_fields > SIZE_MAX / 4 || !ascends;
+    if (st->skips)
+        return refuse_event(c, ascends ? "an entry without fields" : "an entry out of order");
+    st->top_id = ev->entry.id;
+    if (st->n_entries++ == 0)
+        st->first_id = ev->entry.id;
+    return rdb_cmd_flush(c, CMD_FLUSH) && add_id(&st->ids, ev->entry.id) &&
+           rdb_cmd_head_key(c, 3 + (size_t)st->strings_left, CMD_VERB4("XADD")) &&
+           rdb_cmd_bulk_id(&c->out, ev->entry.id);
+}
+
+static bool put_string(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    bool ends;
+    if (c->stream.strings_left == 0)
+        return rdb_cmd_misuse(c, "a string outside of a stream's entries");
+    if (c->stream.skips)
+        ends = !ev->elem.str.more;
+    else if (!rdb_cmd_piece(c, &ev->elem.str, &ends))
+        return false;
+    c->stream.strings_left -= ends;
+    return true;
+}
+
+/* ---- the stream ---- */
+
+/* A stream comes into being with an entry only, which is cut off at once. */
+static bool make_empty(struct rdb_commands *c)
+{
+    struct rd_buf *out = &c->out;
+    return rdb_cmd_head_key(c, 7, CMD_VERB4("XADD")) && rdb_cmd_bulk_str(out, "MAXLEN") &&
+           rdb_cmd_bulk_str(out, "0") && rdb_cmd_bulk_str(out, "0-1") &&
+           rdb_cmd_bulk_str(out, "x") && rdb_cmd_bulk_str(out, "y");
+}
+
+/* Old formats tell neither; a server that reads them takes what there is. */
+static void keep_about(struct cmd_stream *st, const struct rdb_event *ev)
+{
+    st->last_id = ev->stream.last_id;
+    st->length = ev->stream.length;
+    st->has_offsets = ev->stream.has_offsets;
+    st->entries_added = st->length;
+    st->max_deleted_id = (struct rdb_stream_id){0};
+    if (!st->has_offsets)
+        return;
+    st->max_deleted_id = ev->stream.max_deleted_id;
+    if (ev->stream.entries_added > st->length)
+        st->entries_added = ev->stream.entries_added;
+}
+
+static bool put_stream(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    bool offsets = rdb_cmd_has(c, SINCE_OFFSETS);
+    keep_about(st, ev);
+    if (st->n_entries == 0 && !make_empty(c))
+        return false;
+    if (!rdb_cmd_head_key(c, offsets ? 7 : 3, CMD_VERB6("XSETID")) ||
+        !rdb_cmd_bulk_id(out, st->last_id))
+        return false;
+    return !offsets ||
+           (rdb_cmd_bulk_str(out, "ENTRIESADDED") && rdb_cmd_bulk_u64(out, st->entries_added) &&
+            rdb_cmd_bulk_str(out, "MAXDELETEDID") && rdb_cmd_bulk_id(out, st->max_deleted_id));
+}
+
+/* ---- groups ---- */
+
+/* What a server from 7.0 on takes for the entries a group has read, when it loads a format that
+ * does not tell. */
+static uint64_t estimate_read(const struct cmd_stream *st, struct rdb_stream_id id)
+{
+    if (st->entries_added == 0)
+        return 0;
+    int to_last = rdb_stream_id_cmp(id, st->last_id);
+    if (to_last == 0 || (to_last < 0 && st->length == 0))
+        return st->entries_added;
+    if (to_last > 0)
+        return RDB_UNKNOWN;
+    int to_first = rdb_stream_id_cmp(id, st->first_id);
+    if (to_first < 0)
+        return st->entries_added - st->length;
+    return to_first == 0 ? st->entries_added - st->length + 1 : RDB_UNKNOWN;
+}
+
+static bool end_consumer(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    if (st->consumer.len == 0)
+        return true;
+    if (!st->consumer_made &&
+        (!rdb_cmd_head(out, 5, CMD_VERB6("XGROUP")) || !rdb_cmd_bulk_str(out, "CREATECONSUMER") ||
+         !rdb_cmd_add(out, &c->key) || !rdb_cmd_add(out, &st->group) ||
+         !rdb_cmd_add(out, &st->consumer)))
+        return false;
+    rd_buf_reset(&st->consumer);
+    return true;
+}
+
+static bool put_group(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    uint64_t read = st->has_offsets ? ev->group.entries_read : estimate_read(st, ev->group.last_id);
+    bool offsets = rdb_cmd_has(c, SINCE_OFFSETS) && read != RDB_UNKNOWN;
+    if (!end_consumer(c))
+        return false;
+    rd_buf_reset(&st->group);
+    st->n_pending = 0;
+    st->sorted = true;
+    st->cursor = (struct cmd_ids_cursor){0};
+    if (!rdb_cmd_bulk(&st->group, ev->group.name) ||
+        !rdb_cmd_head(out, offsets ? 7 : 5, CMD_VERB6("XGROUP")) ||
+        !rdb_cmd_bulk_str(out, "CREATE") || !rdb_cmd_add(out, &c->key) ||
+        !rdb_cmd_add(out, &st->group) || !rdb_cmd_bulk_id(out, ev->group.last_id))
+        return false;
+    return !offsets || (rdb_cmd_bulk_str(out, "ENTRIESREAD") && rdb_cmd_bulk_u64(out, read));
+}
+
+static bool grow_pending(struct cmd_stream *st)
+{
+    if (st->n_pending < st->cap_pending)
+        return true;
+    size_t cap = st->cap_pending == 0 ? 64 : st->cap_pending * 2;
+    void *more = cap > SIZE_MAX / 2 / sizeof *st->pending
+                     ? NULL
+                     : rd_realloc(st->pending, cap * sizeof *st->pending);
+    if (more == NULL)
+        return false;
+    st->pending = more;
+    st->cap_pending = cap;
+    return true;
+}
+
+static bool refuse_gone(struct rdb_commands *c)
+{
+    if (!c->opts.lossy)
+        return rdb_cmd_unsupported(c, "a pending entry that is no longer in its stream");
+    c->loss.pending++;
+    return true;
+}
+
+static bool keep_pending(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    if (!grow_pending(st))
+        return false;
+    struct cmd_pending *p = &st->pending[st->n_pending];
+    *p = (struct cmd_pending){
+        .id = ev->pending.id,
+        .delivery_ms = ev->pending.delivery_ms,
+        .delivery_count = ev->pending.delivery_count,
+        .gone = rdb_cmd_has(c, SINCE_OFFSETS) && !has_entry(st, ev->pending.id),
+    };
+    if (st->n_pending > 0 && rdb_stream_id_cmp(p[-1].id, p->id) >= 0)
+        st->sorted = false;
+    st->n_pending++;
+    return !p->gone || refuse_gone(c);
+}
+
+static bool put_consumer(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    if (!end_consumer(c))
+        return false;
+    st->consumer_made = false;
+    return rdb_cmd_bulk(&st->consumer, ev->consumer.name) && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+static int compare_pending(const void *a, const void *b)
+{
+    const struct cmd_pending *x = a, *y = b;
+    return rdb_stream_id_cmp(x->id, y->id);
+}
+
+static const struct cmd_pending *find_pending(struct cmd_stream *st, struct rdb_stream_id id)
+{
+    struct cmd_pending wanted = {.id = id};
+    if (st->n_pending == 0)
+        return NULL;
+    if (!st->sorted)
+        qsort(st->pending, st->n_pending, sizeof *st->pending, compare_pending);
+    st->sorted = true;
+    return bsearch(&wanted, st->pending, st->n_pending, sizeof *st->pending, compare_pending);
+}
+
+static bool put_owned(struct rdb_commands *c, struct rdb_stream_id id)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    const struct cmd_pending *p = find_pending(st, id);
+    if (p == NULL || p->gone)
+        return true;
+    st->consumer_made = true;
+    return rdb_cmd_head_key(c, 12, CMD_VERB6("XCLAIM")) && rdb_cmd_add(out, &st->group) &&
+           rdb_cmd_add(out, &st->consumer) && rdb_cmd_bulk_str(out, "0") &&
+           rdb_cmd_bulk_id(out, id) && rdb_cmd_bulk_str(out, "TIME") &&
+           rdb_cmd_bulk_i64(out, p->delivery_ms) && rdb_cmd_bulk_str(out, "RETRYCOUNT") &&
+           rdb_cmd_bulk_u64(out, p->delivery_count) && rdb_cmd_bulk_str(out, "JUSTID") &&
+           rdb_cmd_bulk_str(out, "FORCE") && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    switch ((int)ev->kind) {
+    case RDB_ELEM:
+        return put_string(c, ev);
+    case RDB_ENTRY:
+        return put_entry(c, ev);
+    case RDB_STREAM:
+        return put_stream(c, ev);
+    case RDB_GROUP:
+        return put_group(c, ev);
+    case RDB_PENDING:
+        return keep_pending(c, ev);
+    case RDB_CONSUMER:
+        return put_consumer(c, ev);
+    case RDB_OWNED:
+        return put_owned(c, ev->id);
+    case RDB_NACKED:
+        return refuse_event(c, "a pending entry without a consumer");
+    case RDB_PRODUCER:
+        return refuse_event(c, "a producer of a stream");
+    case RDB_IDMP:
+    case RDB_IDMP_END:
+    case RDB_PRODUCED:
+        return true;
+    default:
+        return rdb_cmd_misuse(c, "an event that is not of a stream");
+    }
+}
+
+bool rdb_cmd_stream_end(struct rdb_commands *c)
+{
+    return end_consumer(c) && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+void rdb_cmd_stream_done(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    rd_buf_done(&st->ids.bytes);
+    rd_buf_done(&st->group);
+    rd_buf_done(&st->consumer);
+    rd_free(st->pending);
+}

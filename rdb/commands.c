@@ -1,0 +1,353 @@
+#include "base/mem.h"
+#include "rdb/cmd/cmd.h"
+
+enum { SINCE_FUNCTION = 10, SINCE_STREAM = 9 };
+
+bool rdb_cmd_misuse(struct rdb_commands *c, const char *what)
+{
+    return rd_err_set(&c->err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", what);
+}
+
+bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what)
+{
+    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: no command makes it", what);
+    if (c->state == CMD_KEY || c->state == CMD_VALUE) {
+        char name[128];
+        rd_err_quote(name, sizeof name, rd_slice(c->key.ptr + c->key_at, c->key_len));
+        rd_err_doing(&c->err, "%s %s in db %llu", rdb_kind_name(c->type->kind), name,
+                     (unsigned long long)c->db);
+    }
+    return false;
+}
+
+bool rdb_commands_new(struct rdb_commands **ret, struct rd_sink *sink,
+                      const struct rdb_commands_opts *opts, struct rd_err *err)
+{
+    struct rdb_commands *c = rd_calloc(1, sizeof *c);
+    if (c == NULL)
+        return rd_err_nomem(err, sizeof *c);
+    c->sink = sink;
+    if (opts != NULL)
+        c->opts = *opts;
+    if (c->opts.max_elems == 0)
+        c->opts.max_elems = RDB_COMMANDS_ELEMS;
+    if (c->opts.max_bytes == 0)
+        c->opts.max_bytes = RDB_COMMANDS_BYTES;
+    c->selected = RDB_UNKNOWN;
+    *ret = c;
+    return true;
+}
+
+void rdb_commands_free(struct rdb_commands *c)
+{
+    if (c == NULL)
+        return;
+    struct rd_buf *bufs[] = {&c->out, &c->key, &c->held, &c->field, &c->after};
+    for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
+        rd_buf_done(bufs[i]);
+    rdb_cmd_stream_done(c);
+    rd_free(c);
+}
+
+/* Ends every call: after a failure nothing more is taken. */
+static bool conclude(struct rdb_commands *c, bool ok, struct rd_err *err)
+{
+    if (RD_LIKELY(ok && !c->sink->failed))
+        return true;
+    if (c->err.code == RD_ERR_OK && c->sink->failed)
+        rd_err_adopt(&c->err, rd_sink_err(c->sink));
+    rd_err_nomem(&c->err, 0);
+    c->failed = true;
+    rd_err_adopt(err, &c->err);
+    return false;
+}
+
+/* ---- keys ---- */
+
+static bool select_db(struct rdb_commands *c)
+{
+    if (c->selected == c->db)
+        return true;
+    c->selected = c->db;
+    return rdb_cmd_head(&c->out, 2, CMD_VERB6("SELECT")) && rdb_cmd_bulk_u64(&c->out, c->db);
+}
+
+static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    c->state = CMD_KEY;
+    c->type = ev->key.type;
+    c->db = ev->key.db;
+    c->expire_ms = ev->key.expire_ms;
+    c->idle_s = ev->key.idle_s;
+    c->freq = ev->key.freq;
+    rd_buf_reset(&c->key);
+    if (!rdb_cmd_bulk(&c->key, ev->key.name))
+        return false;
+    c->key_len = ev->key.name.len;
+    c->key_at = c->key.len - 2 - c->key_len;
+    return true;
+}
+
+/* Everything that stands in front of the command that makes the key. */
+static bool open_key(struct rdb_commands *c)
+{
+    return select_db(c) && (!c->opts.replace || rdb_cmd_head_key(c, 2, CMD_VERB3("DEL")));
+}
+
+static bool refuse_key(struct rdb_commands *c, const char *what)
+{
+    if (!c->opts.lossy)
+        return rdb_cmd_unsupported(c, what);
+    c->loss.keys++;
+    c->state = CMD_SKIP;
+    return true;
+}
+
+static bool begin_value(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    if (ev->kind != RDB_VALUE)
+        return rdb_cmd_misuse(c, "a key has no value");
+    switch (c->type->kind) {
+    case RDB_KIND_STRING:
+        c->state = CMD_VALUE;
+        return open_key(c) && rdb_cmd_head_key(c, 3, CMD_VERB3("SET"));
+    case RDB_KIND_LIST:
+    case RDB_KIND_SET:
+    case RDB_KIND_ZSET:
+    case RDB_KIND_HASH:
+        if (c->type->id == RDB_TYPE_PATH_HASH)
+            return refuse_key(c, "path hash");
+        c->state = CMD_VALUE;
+        return open_key(c) && rdb_cmd_collection_begin(c, ev);
+    case RDB_KIND_STREAM:
+        if (!rdb_cmd_has(c, SINCE_STREAM))
+            return refuse_key(c, "stream");
+        c->state = CMD_VALUE;
+        rdb_cmd_stream_begin(c);
+        return open_key(c);
+    case RDB_KIND_MODULE:
+        return refuse_key(c, "module value");
+    case RDB_KIND_ARRAY:
+    case RDB_KIND_COUNT:
+        break;
+    }
+    return refuse_key(c, "array");
+}
+
+static bool end_value(struct rdb_commands *c)
+{
+    enum rdb_kind kind = c->type->kind;
+    bool ok = kind == RDB_KIND_STREAM   ? rdb_cmd_stream_end(c)
+              : kind == RDB_KIND_STRING ? true
+                                        : rdb_cmd_collection_end(c);
+    c->state = CMD_RECORDS;
+    if (ok && c->expire_ms != RDB_NO_EXPIRE)
+        ok = rdb_cmd_head_key(c, 3, "$9\r\nPEXPIREAT\r\n") &&
+             rdb_cmd_bulk_i64(&c->out, c->expire_ms);
+    return ok && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+static bool put_value(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    bool ends;
+    if (ev->kind == RDB_VALUE_END)
+        return end_value(c);
+    if (c->type->kind == RDB_KIND_STREAM)
+        return rdb_cmd_stream_event(c, ev);
+    if (ev->kind != RDB_ELEM)
+        return rdb_cmd_misuse(c, "values are taken by element");
+    if (c->type->kind == RDB_KIND_STRING)
+        return rdb_cmd_piece(c, &ev->elem.str, &ends);
+    return rdb_cmd_collection_elem(c, ev);
+}
+
+/* ---- records ---- */
+
+static bool refuse_record(struct rdb_commands *c, const char *what, uint64_t *count)
+{
+    if (!c->opts.lossy)
+        return rdb_cmd_unsupported(c, what);
+    (*count)++;
+    return true;
+}
+
+static bool put_function(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    bool ends;
+    const struct rdb_string *code = &ev->function.code;
+    if (code->first && (ev->function.pre_ga || !rdb_cmd_has(c, SINCE_FUNCTION))) {
+        c->state = code->more ? CMD_SKIP : CMD_RECORDS;
+        return refuse_record(c, "function", &c->loss.functions);
+    }
+    if (code->first && (!rdb_cmd_head(&c->out, c->opts.replace ? 4 : 3, "$8\r\nFUNCTION\r\n") ||
+                        !rdb_cmd_bulk_str(&c->out, "LOAD") ||
+                        (c->opts.replace && !rdb_cmd_bulk_str(&c->out, "REPLACE"))))
+        return false;
+    if (!rdb_cmd_piece(c, code, &ends))
+        return false;
+    c->state = ends ? CMD_RECORDS : CMD_FUNCTION;
+    return true;
+}
+
+static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    switch (ev->kind) {
+    case RDB_KEY:
+        return begin_key(c, ev);
+    case RDB_FUNCTION:
+        return put_function(c, ev);
+    case RDB_MODULE_AUX:
+        c->state = CMD_SKIP;
+        return refuse_record(c, "module record", &c->loss.module_aux);
+    case RDB_KEY_META:
+        c->state = CMD_SKIP;
+        return refuse_record(c, "metadata of a key", &c->loss.other);
+    case RDB_SLOT_IMPORT:
+        return refuse_record(c, "import of slots", &c->loss.other);
+    case RDB_HEADER:
+    case RDB_AUX:
+    case RDB_DB:
+    case RDB_DB_SIZE:
+    case RDB_SLOT:
+    case RDB_SLOT_RANGE:
+    case RDB_KEY_META_BEGIN:
+    case RDB_TRAILER:
+        return true;
+    default:
+        return rdb_cmd_misuse(c, "an event stands outside of its record");
+    }
+}
+
+/* The items of a module's record, or a value, or the rest of a function, end in their own ways. */
+static bool skip(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    if (ev->kind == RDB_VALUE_END || (ev->kind == RDB_FUNCTION && !ev->function.code.more))
+        c->state = CMD_RECORDS;
+    return true;
+}
+
+static bool dispatch(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    if (c->failed)
+        return false;
+    if (ev->kind == RDB_NOTE)
+        return true;
+    switch (c->state) {
+    case CMD_VALUE:
+        return put_value(c, ev);
+    case CMD_RECORDS:
+    case CMD_FUNCTION:
+        return put_record(c, ev);
+    case CMD_KEY:
+        return begin_value(c, ev);
+    case CMD_SKIP:
+        return skip(c, ev);
+    case CMD_PAYLOAD:
+        break;
+    }
+    return rdb_cmd_misuse(c, "an event comes into a payload");
+}
+
+bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev, struct rd_err *err)
+{
+    c->offset = ev->offset;
+    return conclude(c, dispatch(c, ev), err);
+}
+
+/* ---- payloads ---- */
+
+/* A time to live of 0 stands for none, so a key that had expired when time began gets the next. */
+static int64_t restore_ttl(int64_t expire_ms)
+{
+    if (expire_ms == RDB_NO_EXPIRE)
+        return 0;
+    return expire_ms > 0 ? expire_ms : 1;
+}
+
+static bool begin_restore(struct rdb_commands *c, uint64_t len)
+{
+    struct rd_buf *out = &c->out;
+    if (c->state != CMD_KEY)
+        return rdb_cmd_misuse(c, "a payload belongs to a key");
+    size_t n_args = 4u + c->opts.replace + (c->expire_ms != RDB_NO_EXPIRE) +
+                    2u * (c->idle_s != RDB_UNKNOWN) + 2u * (c->freq != RDB_UNKNOWN);
+    if (!select_db(c) || !rdb_cmd_head_key(c, n_args, CMD_VERB7("RESTORE")) ||
+        !rdb_cmd_bulk_i64(out, restore_ttl(c->expire_ms)) || !rdb_cmd_room(out, CMD_AROUND))
+        return false;
+    out->len = (size_t)(rdb_cmd_bulk_head(out->ptr + out->len, len) - out->ptr);
+    if (!rdb_cmd_flush(c, 0))
+        return false;
+    c->payload_end = rd_sink_offset(c->sink) + len;
+    c->state = CMD_PAYLOAD;
+    return true;
+}
+
+bool rdb_commands_restore_begin(struct rdb_commands *c, uint64_t len, struct rd_sink **ret,
+                                struct rd_err *err)
+{
+    if (!conclude(c, !c->failed && begin_restore(c, len), err))
+        return false;
+    *ret = c->sink;
+    return true;
+}
+
+static bool end_restore(struct rdb_commands *c)
+{
+    struct rd_buf *out = &c->out;
+    if (c->sink->failed)
+        return false;
+    if (c->state != CMD_PAYLOAD || rd_sink_offset(c->sink) != c->payload_end)
+        return rdb_cmd_misuse(c, "a payload is not as long as was said");
+    c->state = CMD_RECORDS;
+    return rd_buf_add(out, "\r\n", 2) && (!c->opts.replace || rdb_cmd_bulk_str(out, "REPLACE")) &&
+           (c->expire_ms == RDB_NO_EXPIRE || rdb_cmd_bulk_str(out, "ABSTTL")) &&
+           (c->idle_s == RDB_UNKNOWN ||
+            (rdb_cmd_bulk_str(out, "IDLETIME") && rdb_cmd_bulk_u64(out, c->idle_s))) &&
+           (c->freq == RDB_UNKNOWN ||
+            (rdb_cmd_bulk_str(out, "FREQ") && rdb_cmd_bulk_u64(out, c->freq)));
+}
+
+bool rdb_commands_restore_end(struct rdb_commands *c, struct rd_err *err)
+{
+    return conclude(c, !c->failed && end_restore(c), err);
+}
+
+static bool refuse(struct rdb_commands *c, const char *what)
+{
+    if (c->state != CMD_KEY)
+        return rdb_cmd_misuse(c, "a value is refused after its key");
+    if (!refuse_key(c, what))
+        return false;
+    c->state = CMD_RECORDS;
+    return true;
+}
+
+bool rdb_commands_refuse(struct rdb_commands *c, const char *what, struct rd_err *err)
+{
+    return conclude(c, !c->failed && refuse(c, what), err);
+}
+
+static bool drop(struct rdb_commands *c)
+{
+    if (c->state != CMD_KEY)
+        return rdb_cmd_misuse(c, "a value is dropped after its key");
+    c->state = CMD_RECORDS;
+    return true;
+}
+
+bool rdb_commands_drop(struct rdb_commands *c, struct rd_err *err)
+{
+    return conclude(c, !c->failed && drop(c), err);
+}
+
+bool rdb_commands_end(struct rdb_commands *c, struct rd_err *err)
+{
+    bool whole = c->failed || c->state == CMD_RECORDS ||
+                 rdb_cmd_misuse(c, "a snapshot ends in the middle of a record");
+    return conclude(c, !c->failed && whole && rdb_cmd_flush(c, 0), err);
+}
+
+const struct rdb_commands_loss *rdb_commands_loss(const struct rdb_commands *c)
+{
+    return &c->loss;
+}

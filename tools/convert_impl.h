@@ -1,0 +1,94 @@
+/* convert_impl.h - private to convert*.c.
+ *
+ *     convert.c            options; a snapshot in; what goes over as it is
+ *     convert_rdb.c        to a snapshot
+ *     convert_commands.c   to commands, or RESTORE with payloads
+ *     convert_csv.c        to a table of keys
+ *     convert_lines.c      lines of JSON in
+ *
+ * Whatever the input is, events come to job_put(). A target that takes the serialized value of a
+ * key asks for it with job_copy_value() in the KEY event; no events of the value follow then.
+ */
+#ifndef TOOLS_CONVERT_IMPL_H
+#define TOOLS_CONVERT_IMPL_H
+
+#include "rdb/commands.h"
+#include "rdb/reader.h"
+#include "rdb/writer.h"
+#include "tools/filter.h"
+#include "tools/ndjson.h"
+#include "tools/stage.h"
+
+enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_NOTHING };
+
+enum input { FROM_RDB, FROM_NDJSON, FROM_ANY };
+
+struct job {
+    struct cli *cli;
+    int target;
+    int input;
+    uint64_t version; /* 0: as it comes */
+    int dialect;      /* -1: as it comes */
+    bool lossy;
+    bool meta;
+    bool rewrite;
+    bool force;
+    bool restore;
+    bool replace;
+    uint64_t max_elems;
+    uint64_t max_bytes;
+    int strings;
+    const char *out_path;
+    struct filter filter;
+
+    struct rd_src *src;
+    struct rd_sink *out;
+    bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+    uint64_t keys;
+
+    /* The input: the reader of the snapshot, or of the value of a line. */
+    struct rdb_reader *reader;
+    enum rdb_dialect in_dialect;
+    int in_version;
+    const struct stage *value; /* of a line; NULL: the reader's */
+    bool taken;                /* the value of this key was asked for */
+    bool free_encoding;        /* of this key: the target chooses it */
+
+    /* The targets. */
+    struct rdb_writer *writer;
+    struct ndjson *lines;
+    struct rdb_commands *commands;
+    struct csv *csv;
+    struct stage payload;
+    struct rdb_writer_loss lost; /* by what was written anew for payloads */
+    struct rdb_writer *recoder;  /* of a value that the target knows in another form */
+};
+
+/* What the target's dialect and version are, by the options and by what the input is. A version
+ * alone says whose it is: Valkey's own numbers begin at 80. *ret_version 0: the newest. */
+void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int *ret_version);
+
+/* Hands an event over, unless a filter holds it back. */
+bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+
+/* In a KEY event: the serialized value, without type and key, to a sink. */
+bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
+
+/* convert_rdb.c */
+bool convert_put_rdb(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+bool convert_end_rdb(struct job *job, struct rd_err *err);
+
+/* convert_commands.c */
+bool convert_begin_commands(struct job *job, struct rd_err *err);
+bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+bool convert_end_commands(struct job *job, struct rd_err *err);
+
+/* convert_csv.c */
+bool convert_begin_csv(struct job *job, struct rd_err *err);
+bool convert_put_csv(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+void convert_free_csv(struct csv *csv);
+
+/* convert_lines.c: reads the whole input. */
+bool convert_from_lines(struct job *job, struct rd_err *err);
+
+#endif
