@@ -20,6 +20,7 @@ static const struct tool tools[] = {
     {"check-aof", "verifies append-only logs, and repairs them", tool_check_aof},
     {"check-rdb", "verifies snapshots, and saves what can be saved", tool_check_rdb},
     {"show", "the commands of a log, one a line", tool_show},
+    {"stat", "what is in a snapshot, and how much memory it takes", tool_stat},
     {"sum", "digests of files, and whether the CRC-64 of a snapshot holds", tool_sum},
     {"help", "this text, or the help of one tool", NULL},
 };

@@ -2,6 +2,8 @@
 
 #include <criterion/criterion.h>
 
+#include <stdlib.h>
+
 #define BYTES(text) rd_slice(text, sizeof(text) - 1)
 
 static const struct rdb_type *type_of(enum rdb_type_id id)

@@ -2,6 +2,8 @@
 
 #include <criterion/criterion.h>
 
+#include <stdio.h>
+
 static struct stat_key key(const char *name, uint64_t memory)
 {
     return (struct stat_key){.name = rd_slice_str(name),
@@ -109,9 +111,9 @@ Test(stat_prefix, figures_of_a_full_table_keep_their_bounds)
     unsigned found = 0;
     for (size_t i = 0; i < sum.prefixes.n; i++) {
         const struct stat_prefix *row = &sum.prefixes.rows[i];
-        int number;
-        if (sscanf((const char *)stat_prefix_name(&sum.prefixes, row).ptr, "heavy%d/", &number) !=
-            1)
+        struct rd_slice name = stat_prefix_name(&sum.prefixes, row);
+        uint64_t number;
+        if (name.ptr[0] != 'h' || !rd_num_get_u64(rd_slice(name.ptr + 5, name.len - 6), &number))
             continue;
         found++;
         cr_assert_leq(row->memory, heavy[number]);

@@ -1,0 +1,139 @@
+"""The memory that `redoubt stat` estimates, beside MEMORY USAGE of a real server.
+
+The server is Redis 7.0.15. It loads a file, and the sum over all keys of a type of what it says is
+compared with ours.
+"""
+
+import collections
+import csv
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import redis_server  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+SERVER_VERSION = "7.0.15"
+RDB_VERSION = 10
+TOLERANCE = 0.15
+ESCAPE = re.compile(rb"\\(\\|x..)")
+
+
+def unescape(text):
+    def one(m):
+        return b"\\" if m[1] == b"\\" else bytes([int(m[1][1:], 16)])
+
+    return ESCAPE.sub(one, text.encode())
+
+
+def ours(path, *options):
+    """(database, key) -> (type, bytes)."""
+    run = subprocess.run([REDOUBT, "stat", "--csv", "--no-expired", *options, path],
+                         stdout=subprocess.PIPE, timeout=120, check=True)
+    rows = csv.DictReader(run.stdout.decode().splitlines())
+    return {(int(row["database"]), unescape(row["key"])): (row["type"], int(row["size_in_bytes"]))
+            for row in rows}
+
+
+def snapshots():
+    """Sound fixtures of servers up to the version of ours."""
+    for folder, _, names in sorted(os.walk(FIXTURES)):
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if not name.endswith(".rdb") or "damaged" in path or ".d" in os.path.basename(folder):
+                continue
+            with open(path, "rb") as f:
+                magic = f.read(9)
+            if magic[:5] == b"REDIS" and magic[5:].isdigit() and int(magic[5:]) <= RDB_VERSION:
+                yield path
+
+
+@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+class Memory(unittest.TestCase):
+    def setUp(self):
+        server = redis_server.RedisServer({"databases": "17000"})
+        self.server = server.__enter__()
+        self.addCleanup(server.close)
+        self.server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        self.sums = collections.defaultdict(lambda: [0, 0])
+
+    def compare(self, path):
+        """Adds up what both say of the keys in a file."""
+        db = None
+        for (number, key), (kind, size) in sorted(ours(path).items()):
+            if number != db:
+                self.server.command("SELECT", number)
+                db = number
+            usage = self.server.command("MEMORY", "USAGE", key, "SAMPLES", 0)
+            if usage is not None:
+                self.sums[kind][0] += size
+                self.sums[kind][1] += usage
+
+    def check(self, *kinds):
+        wrong = []
+        for kind in kinds:
+            mine, theirs = self.sums[kind]
+            print(f"# {kind}: {mine} estimated, {theirs} told, "
+                  f"{100 * (mine / max(theirs, 1) - 1):+.2f} %")
+            if theirs == 0 or abs(mine / theirs - 1) > TOLERANCE:
+                wrong.append(f"{kind}: {mine} estimated, {theirs} told")
+        self.assertEqual(wrong, [])
+
+    def fill(self):
+        """Values of many sizes, in every encoding."""
+        rng = random.Random(20240501)
+        command = self.server.command
+        for i in range(400):
+            n = int(10 ** (rng.random() * 3.2))
+            name = "x" * rng.randrange(1, 60)
+            words = [("%x" % rng.getrandbits(4 * rng.randrange(1, 30))) for _ in range(n)]
+            command("SET", f"s{name}{i}", rng.choice(["z" * n, str(n), "12345678901234", "w" * 44]))
+            command("RPUSH", f"l{name}{i}", *words)
+            command("SADD", f"t{name}{i}", *words)
+            command("SADD", f"i{name}{i}", *range(0, n * 1000, 1000))
+            command("HSET", f"h{name}{i}", *[w for j in range(n) for w in (f"field{j}", words[j])])
+            command("ZADD", f"z{name}{i}", *[w for j in range(n) for w in (j / 4, words[j])])
+        for i in range(40):
+            key, ms = f"stream{i}", 1700000000000
+            for j in range(int(10 ** (rng.random() * 3.2))):
+                ms += rng.randrange(5000)
+                command("XADD", key, f"{ms}-{j}", "name", rng.randrange(10**6), "text",
+                        "t" * rng.randrange(80))
+            command("XGROUP", "CREATE", key, "group", 0)
+            for name in ("ann", "bob"):
+                command("XREADGROUP", "GROUP", "group", name, "COUNT", 300, "STREAMS", key, ">")
+            command("EXPIRE", key, 10**6)
+
+    def test_fixtures(self):
+        n = 0
+        for path in snapshots():
+            try:
+                self.server.load(path)
+            except (redis_server.ServerDied, redis_server.ReplyError):
+                self.server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+                continue
+            self.compare(path)
+            n += 1
+        self.assertGreater(n, 10)
+        self.check("string", "list", "set", "zset", "hash", "stream")
+
+    def test_values_of_many_sizes(self):
+        self.fill()
+        self.server.command("SAVE")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "copy.rdb")
+            with open(self.server.rdb, "rb") as source, open(path, "wb") as copy:
+                copy.write(source.read())
+            self.server.load(path)
+            self.compare(path)
+        self.check("string", "list", "set", "zset", "hash", "stream")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+"""A headless Chromium, driven through the WebDriver protocol of its own chromedriver.
+
+    why = browser.missing()
+    ...
+    with Browser(390, 844, dark=True) as b:
+        b.open("file:///…/page.html")
+        b.run("return document.title")
+        b.press("Enter")
+        b.console()         # [] where nothing was complained about
+
+The browser has a profile of its own and asks no network; both programs end with the block.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+START_SECONDS = 60
+KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Backspace": "\ue003", "Tab": "\ue004",
+        "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015",
+        "Home": "\ue011", "End": "\ue010"}
+
+
+class BrowserError(Exception):
+    pass
+
+
+def missing():
+    """Why there is no browser; None where there is one."""
+    for program in ("chromium", "chromedriver"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed"
+    return None
+
+
+class Browser:
+    def __init__(self, width=1280, height=800, dark=False):
+        self.size = width, height
+        self.dark = dark
+        self.process = self.folder = self.session = None
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="redoubt-browser-")
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _start(self):
+        log = os.path.join(self.folder, "log")
+        with open(log, "wb") as out:
+            self.process = subprocess.Popen(
+                ["chromedriver", "--port=0"], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                start_new_session=True, env={**os.environ, "HOME": self.folder})
+        self.url = f"http://127.0.0.1:{self._port(log)}"
+        args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--no-first-run", "--disable-background-networking", "--disable-extensions",
+                f"--user-data-dir={self.folder}/profile", "--hide-scrollbars",
+                "--window-size=%d,%d" % self.size]
+        wish = {"browserName": "chrome", "goog:chromeOptions": {"args": args},
+                "goog:loggingPrefs": {"browser": "ALL"}}
+        answer = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wish}})
+        self.session = answer["sessionId"]
+        self.emulate()
+
+    def _port(self, log):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            with open(log, errors="replace") as f:
+                found = re.search(r"started successfully on port (\d+)", f.read())
+            if found:
+                return int(found.group(1))
+            time.sleep(0.05)
+        raise BrowserError("chromedriver does not start")
+
+    def emulate(self):
+        """The size of the page, its colours, and that nothing moves."""
+        width, height = self.size
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                      deviceScaleFactor=1, mobile=width < 600)
+        wishes = {"prefers-color-scheme": "dark" if self.dark else "light",
+                  "prefers-reduced-motion": "reduce"}
+        self.devtools("Emulation.setEmulatedMedia",
+                      features=[{"name": n, "value": v} for n, v in wishes.items()])
+
+    def close(self):
+        if self.session is not None:
+            try:
+                self._call("DELETE", f"/session/{self.session}")
+            except (OSError, BrowserError):
+                pass
+            self.session = None
+        if self.process is not None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self.process.wait()
+            self.process = None
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
+
+    def _call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method=method,
+                                         headers={"Content-Type": "application/json"})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as e:
+            raise BrowserError(e.read().decode(errors="replace")[:500]) from None
+
+    def _ask(self, path, **body):
+        return self._call("POST", f"/session/{self.session}{path}", body)
+
+    def devtools(self, command, **params):
+        return self._ask("/goog/cdp/execute", cmd=command, params=params)
+
+    def open(self, url):
+        self._ask("/url", url=url)
+
+    def run(self, script, *args):
+        """Runs a script in the page and gives what it returns."""
+        return self._ask("/execute/sync", script=script, args=list(args))
+
+    def click(self, selector):
+        """As a pointer does, in the middle of the first element that matches."""
+        found = self._ask("/element", using="css selector", value=selector)
+        self._ask(f"/element/{next(iter(found.values()))}/click")
+
+    def press(self, *keys):
+        for key in keys:
+            value = KEYS.get(key, key)
+            actions = [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")]
+            self._ask("/actions", actions=[{"type": "key", "id": "keys", "actions": actions}])
+
+    def console(self):
+        """What was logged since the last call: errors of scripts and of the policy among it."""
+        return [entry["message"] for entry in self._ask("/se/log", type="browser")]
+
+    def screenshot(self, whole=False):
+        """A PNG."""
+        shot = self.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        return base64.b64decode(shot["data"])

@@ -1,0 +1,233 @@
+"""The page of `redoubt stat --html` in a headless Chromium: it opens, works, and runs no key."""
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import browser  # noqa: E402
+
+REDOUBT = os.environ["REDOUBT"]
+EVIL = b"<script>document.title='taken'</script>"
+IMAGE = b"<img src=x onerror=document.title='taken'>:1"
+CLOSING = b"</script><b>:\xff\x1b[31m\xe2\x80\xae"
+ELSEWHERE = re.compile(r"https?://|<[a-z]+[^<>]*\ssrc=|<link[^>]*href=\"(?!data:)|url\(|@import")
+
+
+def string(data):
+    return b"\x80" + struct.pack(">I", len(data)) + data
+
+
+def snapshot(keys):
+    """Strings, by database: {db: {name: length}}; every third expires."""
+    out = b"REDIS0010"
+    for db, names in sorted(keys.items()):
+        out += b"\xfe" + bytes([db])
+        for i, (name, length) in enumerate(names.items()):
+            if i % 3 == 2:
+                out += b"\xfc" + struct.pack("<q", 4102444800000)
+            out += b"\x00" + string(name) + string(b"v" * length)
+    return out + b"\xff" + bytes(8)
+
+
+def names():
+    keys = {b"user:%d" % i: 2000 for i in range(60)}
+    keys.update({b"user:profile:%d" % i: 1500 for i in range(40)})
+    keys.update({b"cache:%d" % i: 3000 for i in range(10)})
+    keys.update({EVIL: 900, IMAGE: 9000, CLOSING: 8000, b"": 5})
+    return keys
+
+
+class Page(unittest.TestCase):
+    keys = {0: names()}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="redoubt-stat-")
+        cls.path = os.path.join(cls.folder, "report.html")
+        source = os.path.join(cls.folder, "dump <b>.rdb")
+        with open(source, "wb") as file:
+            file.write(snapshot(cls.keys))
+        subprocess.run([REDOUBT, "stat", "--html", cls.path, source], check=True, timeout=60)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+
+class Text(Page):
+    """What can be said without a browser."""
+
+    def setUp(self):
+        with open(self.path, encoding="utf-8") as file:
+            self.page = file.read()
+
+    def test_nothing_is_fetched_from_elsewhere(self):
+        self.assertEqual(ELSEWHERE.findall(self.page), [])
+
+    def test_no_key_can_end_the_element_that_it_stands_in(self):
+        self.assertEqual(self.page.count("<script"), 2)
+        self.assertEqual(self.page.count("</script>"), 2)
+        self.assertIn("\\u003cscript>document", self.page)
+
+    def test_the_page_is_one_file_with_a_policy(self):
+        self.assertTrue(self.page.startswith("<!doctype html>"))
+        self.assertTrue(self.page.endswith("</html>\n"))
+        self.assertIn("default-src 'none'", self.page)
+        self.assertNotIn("innerHTML", self.page)
+
+
+@unittest.skipIf(browser.missing(), browser.missing())
+class InBrowser(Page):
+    size = (1280, 800)
+    dark = False
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = browser.Browser(*cls.size, dark=cls.dark).__enter__()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        self.browser.open("file://" + self.path)
+
+    def tiles(self):
+        return self.browser.run(
+            "return [...document.querySelectorAll('.tile')].map(t => t.dataset.name || '')")
+
+    def crumbs(self):
+        return self.browser.run(
+            "return [...document.querySelectorAll('#crumbs button')].map(b => b.textContent)")
+
+    def focused(self):
+        return self.browser.run("return document.activeElement.dataset.name || ''")
+
+    def rows(self):
+        return self.browser.run(
+            "return [...document.querySelectorAll('#keys td.key')].map(c => c.textContent)")
+
+    def type_into(self, selector, text):
+        self.browser.run("""
+            const field = document.querySelector(arguments[0]);
+            field.value = arguments[1];
+            field.dispatchEvent(new Event("input"));""", selector, text)
+
+
+class Desk(InBrowser):
+    def test_it_opens_with_its_charts_and_without_complaints(self):
+        self.assertEqual(self.browser.console(), [])
+        self.assertIn("dump <b>.rdb", self.browser.run("return document.title"))
+        self.assertIn("user:", self.tiles())
+        for part in ("#figures div", "#types li", "#expiry li", "#sizes tbody tr"):
+            n = self.browser.run("return document.querySelectorAll(arguments[0]).length", part)
+            self.assertGreater(n, 0, part)
+        self.assertGreater(self.browser.run("return document.querySelector('#map').clientHeight"),
+                           200)
+
+    def test_tiles_fill_the_map_in_proportion(self):
+        boxes = self.browser.run("""
+            const map = document.querySelector("#map").getBoundingClientRect();
+            return [...document.querySelectorAll(".tile")].map(t => {
+                const b = t.getBoundingClientRect();
+                return b.width * b.height / (map.width * map.height);
+            });""")
+        self.assertAlmostEqual(sum(boxes), 1, delta=0.02)
+
+    def test_a_click_enters_a_prefix_and_the_crumbs_lead_back(self):
+        self.browser.click("[data-name='user:']")
+        self.assertEqual(self.crumbs(), ["All keys", "user:"])
+        self.assertIn("user:profile:", self.tiles())
+        self.assertTrue(all(row.startswith("user:") for row in self.rows()))
+        self.browser.click("[data-name='user:profile:']")
+        self.assertEqual(self.crumbs(), ["All keys", "user:", "profile:"])
+        self.assertTrue(all(row.startswith("user:profile:") for row in self.rows()))
+        self.browser.click("#crumbs button")
+        self.assertEqual(self.crumbs(), ["All keys"])
+        self.assertEqual(self.browser.console(), [])
+
+    def test_all_of_it_goes_without_a_mouse(self):
+        for _ in range(20):
+            self.browser.press("Tab")
+            if self.focused():
+                break
+        first = self.focused()
+        self.assertEqual(first, "user:")
+        stops = self.browser.run("return document.querySelectorAll('.tile[tabindex=\"0\"]').length")
+        self.assertEqual(stops, 1)
+        self.browser.press("ArrowRight")
+        self.assertNotEqual(self.focused(), first)
+        self.browser.press("Home", "Enter")
+        self.assertEqual(self.crumbs(), ["All keys", "user:"])
+        self.browser.press("Escape")
+        self.assertEqual((self.crumbs(), self.focused()), (["All keys"], "user:"))
+        self.browser.press("Enter", "Backspace")
+        self.assertEqual(self.crumbs(), ["All keys"])
+
+    def test_keys_are_text(self):
+        self.type_into("#search", "taken")
+        self.assertEqual(sorted(self.rows()), sorted([EVIL.decode(), IMAGE.decode()]))
+        self.type_into("#search", "</script>")
+        self.assertIn("</script><b>:\\xff\\x1b[31m\\u202e", self.rows())
+        self.assertNotIn("taken", [self.browser.run("return document.title")])
+        made = self.browser.run("return document.querySelectorAll('b b, td b, img').length")
+        self.assertEqual(made, 0)
+        self.assertEqual(self.browser.console(), [])
+
+    def test_the_table_is_searched_and_sorted(self):
+        self.type_into("#search", "CACHE:")
+        self.assertEqual(len(self.rows()), 10)
+        self.browser.click("#keys thead th:first-child button")
+        self.assertEqual(self.rows(), sorted(self.rows()))
+        self.type_into("#search", "no such key")
+        self.assertEqual(self.rows(), [])
+        self.assertFalse(self.browser.run("return document.querySelector('#none').hidden"))
+
+
+class Phone(InBrowser):
+    size = (360, 740)
+    dark = True
+
+    def test_nothing_is_wider_than_the_screen(self):
+        wide = self.browser.run("return document.documentElement.scrollWidth - innerWidth")
+        self.assertLessEqual(wide, 0)
+
+    def test_a_touch_enters_a_prefix(self):
+        self.browser.click("[data-name='user:']")
+        self.assertEqual(self.crumbs(), ["All keys", "user:"])
+        self.assertEqual(self.browser.console(), [])
+
+    def test_it_is_dark_where_the_reader_wants_it(self):
+        colours = self.browser.run("""
+            const style = getComputedStyle(document.body);
+            return [style.backgroundColor, style.color];""")
+        back, ink = (sum(map(int, re.findall(r"\d+", c)[:3])) for c in colours)
+        self.assertLess(back, 150)
+        self.assertGreater(ink, 600)
+
+
+class SeveralDatabases(InBrowser):
+    keys = {0: names(), 3: {b"job:%d" % i: 4000 for i in range(30)}}
+
+    def test_databases_stand_above_prefixes(self):
+        self.assertEqual(set(self.tiles()), {"db 0", "db 3"})
+        self.browser.click("[data-name='db 3']")
+        self.assertEqual(self.crumbs(), ["All keys", "db 3"])
+        self.assertIn("job:", self.tiles())
+        self.assertEqual(self.browser.console(), [])
+
+
+class Nothing(InBrowser):
+    keys = {}
+
+    def test_a_page_without_keys_opens(self):
+        self.assertEqual(self.browser.console(), [])
+        self.assertEqual(self.tiles(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,180 @@
+/* stat - what is in a snapshot: how much of what, the biggest keys and prefixes, expiry.
+ */
+#include "tools/stat/report.h"
+#include "tools/tools.h"
+
+enum { TOP_DEFAULT = 10, TOP_MAX = 1000, DEPTH_DEFAULT = 4 };
+
+struct job {
+    struct cli *cli;
+    uint64_t top;
+    uint64_t depth;
+    const char *separator;
+    const char *html_path;
+    bool csv;
+    bool exact;
+    bool force;
+    int64_t at_ms;
+    struct filter filter;
+
+    struct rd_src *src;
+    struct rd_sink *out; /* of --csv or --html */
+    struct stat_read read;
+};
+
+static bool read_file(struct job *job, struct rd_err *err)
+{
+    struct stat_read *read = &job->read;
+    read->cli = job->cli;
+    read->src = job->src;
+    read->filter = &job->filter;
+    read->exact = job->exact;
+    read->opts = (struct stat_opts){.top = (size_t)job->top,
+                                    .separator = rd_slice_str(job->separator),
+                                    .depth = (unsigned)job->depth,
+                                    .now_ms = job->at_ms};
+    if (job->html_path != NULL && read->opts.top < STAT_HTML_KEYS)
+        read->opts.top = STAT_HTML_KEYS;
+    if (job->csv) {
+        read->row = stat_csv_row;
+        read->row_ctx = job->out;
+        read->opts.separator.len = 0;
+        if (!stat_csv_begin(job->out, err))
+            return false;
+    }
+    return stat_read_run(read, err);
+}
+
+static bool report(struct job *job, struct rd_err *err)
+{
+    struct cli *cli = job->cli;
+    const char *path = cli->args[0];
+    if (job->html_path != NULL && !stat_html_write(job->out, &job->read, path, err))
+        return false;
+    if (job->out != NULL) {
+        struct rd_sink *out = job->out;
+        job->out = NULL;
+        if (!rd_sink_close(out, err))
+            return false;
+    }
+    if (cli->json) {
+        cli_json_put_str(&cli->out, "file", path);
+        stat_json_put(&cli->out, &job->read, (size_t)job->top, (size_t)job->top);
+    } else if (!job->csv && job->html_path == NULL) {
+        stat_text_print(cli, stdout, &job->read, path, (size_t)job->top);
+    }
+    return true;
+}
+
+static bool work(struct job *job, struct rd_err *err)
+{
+    struct cli *cli = job->cli;
+    if (!cli_open_in(cli, cli->args[0], &job->src, err))
+        return false;
+    if ((job->csv || job->html_path != NULL) &&
+        !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
+        return false;
+    if (read_file(job, err))
+        return report(job, err);
+    rd_err_origin(err, job->src->origin);
+    if (rd_err_exit_status(err->code) == CLI_FINDINGS)
+        cli_hint(cli, "redoubt check-rdb says more, and can save what is whole");
+    return false;
+}
+
+static int run(struct job *job)
+{
+    struct rd_err err = {0};
+    bool ok = work(job, &err);
+    stat_read_done(&job->read);
+    rd_sink_abort(job->out);
+    if (job->src != NULL)
+        cli_close_in(job->cli, job->src);
+    return ok ? CLI_OK : cli_fail(job->cli, &err);
+}
+
+static int check_options(struct job *job)
+{
+    struct rd_err err = {0};
+    bool html_to_stdout = job->html_path != NULL && strcmp(job->html_path, "-") == 0;
+    if (job->csv && job->html_path != NULL)
+        return cli_usage_error(job->cli, "--csv and --html are two runs");
+    if (job->cli->json && (job->csv || html_to_stdout))
+        return cli_usage_error(job->cli, "--json would go to standard output as well");
+    if (job->top > TOP_MAX)
+        return cli_usage_error(job->cli, "--top is at most %d", TOP_MAX);
+    if (job->depth < 1 || job->depth > STAT_PREFIX_DEPTH_MAX)
+        return cli_usage_error(job->cli, "--depth is from 1 to %d", STAT_PREFIX_DEPTH_MAX);
+    if (!filter_check(&job->filter, &err))
+        return cli_fail(job->cli, &err);
+    job->filter.now_ms = job->at_ms;
+    return CLI_OK;
+}
+
+int tool_stat(struct cli *cli, int argc, char **argv)
+{
+    struct job job = {.cli = cli,
+                      .top = TOP_DEFAULT,
+                      .depth = DEPTH_DEFAULT,
+                      .separator = ":",
+                      .at_ms = cli_now_ms()};
+    const struct cli_opt opts[] = {
+        {.name = "top",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &job.top,
+         .help = "rows of each list; 10 unless told"},
+        {.name = "separator",
+         .kind = CLI_STRING,
+         .arg = "S",
+         .string = &job.separator,
+         .help = "what ends a prefix of a key; a colon unless told"},
+        {.name = "depth",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &job.depth,
+         .help = "how many parts a prefix may have; 4 unless told"},
+        {.name = "csv",
+         .kind = CLI_FLAG,
+         .flag = &job.csv,
+         .help = "a line for each key, in redis-rdb-tools' columns"},
+        {.name = "html",
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &job.html_path,
+         .help = "a page with charts, in one file"},
+        {.name = "exact",
+         .kind = CLI_FLAG,
+         .flag = &job.exact,
+         .help = "lengths of all elements, not of a sample"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &job.force,
+         .help = "replace OUT when it exists"},
+        {.name = "at",
+         .kind = CLI_TIME,
+         .arg = "TIME",
+         .time_ms = &job.at_ms,
+         .help = "what expiry is counted from; now unless told"},
+        FILTER_OPTIONS(&job.filter),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] FILE",
+        .about = "Tells what is in a snapshot and how much memory it takes in a server.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = 1,
+        .example = "redoubt stat --html report.html dump.rdb",
+    };
+    int status;
+    filter_init(&job.filter, cli_now_ms());
+    job.filter.sized = true;
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = check_options(&job);
+        if (status == CLI_OK)
+            status = run(&job);
+    }
+    filter_done(&job.filter);
+    return status;
+}

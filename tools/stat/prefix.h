@@ -1,0 +1,70 @@
+/* prefix.h - which prefixes of key names take how much, in bounded memory.
+ *
+ *     struct stat_prefixes table;
+ *     if (!stat_prefixes_init(&table, &opts, &err))
+ *         ...
+ *     stat_prefixes_add(&table, &key);        ... every key
+ *     n = stat_prefixes_sort(&table, &list);  ... the largest first
+ *     stat_prefixes_done(&table);
+ *
+ * A prefix ends with a separator: "user:1:name" has "user:" and "user:1:", as deep as opts.depth
+ * says. When the table is full, the half that takes least is dropped. What was dropped may come
+ * again: then it is counted anew, and `missed` is the most bytes that can have been dropped of it.
+ * So the true figure lies between `memory` and `memory + missed`, and a prefix that is not in the
+ * table takes no more than table.floor.
+ */
+#ifndef TOOLS_STAT_PREFIX_H
+#define TOOLS_STAT_PREFIX_H
+
+#include "base/err.h"
+#include "tools/stat/key.h"
+
+enum {
+    STAT_PREFIX_DEPTH_MAX = 16,
+    STAT_PREFIX_NAME_MAX = 256, /* bytes; longer ones are left to the shorter prefix before them */
+    STAT_PREFIX_CAP = 8192
+};
+
+struct stat_prefix {
+    uint64_t hash;
+    uint64_t db;
+    uint32_t name_at; /* in the table's names */
+    uint16_t name_len;
+    uint16_t level; /* 1: up to the first separator */
+    uint64_t keys;
+    uint64_t expires;
+    uint64_t elements;
+    uint64_t memory;
+    uint64_t missed;
+    uint64_t of_kind[RDB_KIND_COUNT]; /* memory */
+};
+
+struct stat_prefixes {
+    struct rd_slice separator; /* borrowed; empty: there are no prefixes */
+    unsigned depth;
+    struct stat_prefix *rows; /* STAT_PREFIX_CAP */
+    size_t n;
+    uint32_t *slots; /* index + 1 into rows, by hash */
+    uint8_t *names;
+    size_t names_len, names_cap;
+    uint64_t floor;
+};
+
+bool stat_prefixes_init(struct stat_prefixes *table, struct rd_slice separator, unsigned depth,
+                        struct rd_err *err);
+void stat_prefixes_done(struct stat_prefixes *table);
+
+/* Amortized O(length of the name). */
+void stat_prefixes_add(struct stat_prefixes *table, const struct stat_key *key);
+
+static inline struct rd_slice stat_prefix_name(const struct stat_prefixes *table,
+                                               const struct stat_prefix *row)
+{
+    return rd_slice(table->names + row->name_at, row->name_len);
+}
+
+/* Sorts the rows by memory, the largest first; nothing may be added any more. Where rows were
+ * dropped, those go too that others as large may have been dropped for. */
+void stat_prefixes_sort(struct stat_prefixes *table);
+
+#endif

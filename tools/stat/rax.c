@@ -1,0 +1,69 @@
+#include "tools/stat/rax.h"
+
+enum { ID_BYTES = 16, NODE_BYTES = 4 + 30 * 8 };
+
+/* How many leading bytes two ids share. */
+static int common(struct rdb_stream_id a, struct rdb_stream_id b)
+{
+    if (a.ms != b.ms)
+        return __builtin_clzll(a.ms ^ b.ms) / 8;
+    if (a.seq != b.seq)
+        return 8 + __builtin_clzll(a.seq ^ b.seq) / 8;
+    return ID_BYTES - 1;
+}
+
+/* The nodes of a run of bytes behind a fork at `from` (-1: from the root), up to `to`. */
+static uint64_t run(int from, int to)
+{
+    return to - from > 1 ? 1 : 0;
+}
+
+static int top(const struct stat_rax *rax)
+{
+    return rax->depth == 0 ? -1 : rax->forks[rax->depth - 1];
+}
+
+/* Forks that lie deeper than `at` get no more branches: their place below the next one is known. */
+static void close_forks(struct stat_rax *rax, int at)
+{
+    while (rax->depth > 0 && top(rax) > at) {
+        int fork = rax->forks[--rax->depth];
+        int parent = top(rax) > at ? top(rax) : at;
+        rax->nodes += 1 + run(parent, fork);
+    }
+}
+
+/* The end of an id, which hangs on the deeper of the forks to both sides. */
+static uint64_t leaf(int before, int behind)
+{
+    return 1 + run(before > behind ? before : behind, ID_BYTES);
+}
+
+void stat_rax_add(struct stat_rax *rax, struct rdb_stream_id id)
+{
+    int at = rax->n == 0 ? -1 : common(rax->last, id);
+    if (rax->n > 0) {
+        rax->nodes += leaf(rax->n == 1 ? -1 : rax->parted, at);
+        close_forks(rax, at);
+        if (top(rax) != at)
+            rax->forks[rax->depth++] = (int8_t)at;
+    }
+    rax->n++;
+    rax->parted = at;
+    rax->last = id;
+}
+
+uint64_t stat_rax_nodes(const struct stat_rax *rax)
+{
+    struct stat_rax end = *rax;
+    if (rax->n == 0)
+        return 1;
+    end.nodes += leaf(rax->parted, -1);
+    close_forks(&end, -1);
+    return end.nodes;
+}
+
+uint64_t stat_rax_memory(const struct stat_rax *rax)
+{
+    return rax->n * ID_BYTES + stat_rax_nodes(rax) * NODE_BYTES;
+}

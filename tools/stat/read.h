@@ -1,0 +1,77 @@
+/* read.h - reads a snapshot and measures every key.
+ *
+ *     struct stat_read read = {.src = src, .opts = opts, .filter = &filter};
+ *     if (!stat_read_run(&read, &err))
+ *         ...
+ *     ... read.sum, read.meta ...
+ *     stat_read_done(&read);
+ *
+ * Of strings only the head is looked at, and of many small collections that are one compressed
+ * string as well: their size and number of elements stand there. How long their elements are is
+ * taken from a sample: all of the first STAT_SAMPLE_FROM of a kind, then one of STAT_SAMPLE_EVERY,
+ * which counts for all of these. Keys that get into a list of the greatest are always looked at.
+ */
+#ifndef TOOLS_STAT_READ_H
+#define TOOLS_STAT_READ_H
+
+#include "base/buf.h"
+#include "rdb/reader.h"
+#include "tools/filter.h"
+#include "tools/stat/memory.h"
+#include "tools/stat/sum.h"
+
+enum { STAT_SAMPLE_FROM = 2048, STAT_SAMPLE_EVERY = 16 };
+
+/* What the file says about itself. */
+struct stat_meta {
+    enum rdb_dialect dialect;
+    int version;
+    char writer[32];     /* version of the server, printable; may be empty */
+    int64_t ctime_s;     /* when it was written; 0: it does not say */
+    int64_t used_memory; /* of the server; 0: it does not say */
+    uint64_t functions;
+    uint64_t bytes; /* of the file, decompressed */
+};
+
+/* Called for every key that is wanted, in the order of the file. */
+typedef bool (*stat_row_fn)(void *ctx, const struct stat_key *key, struct rd_err *err);
+
+struct stat_pass {
+    const struct stat_layout *layout;
+    struct stat_sum *sum;
+    const struct filter *filter;
+    struct stat_value value;
+    struct stat_key key;
+    struct rd_buf name;
+    struct stat_hist *lengths; /* where those of this value go */
+    uint64_t weight;           /* how often they count */
+    struct stat_hist *aside;   /* where they wait when the key may yet be dropped; or NULL */
+    stat_row_fn row;
+    void *row_ctx;
+    bool in_value;
+};
+
+struct stat_read {
+    struct cli *cli;    /* for its progress; may be NULL */
+    struct rd_src *src; /* borrowed */
+    struct stat_opts opts;
+    const struct filter *filter; /* borrowed; NULL: all keys */
+    bool exact;                  /* take no sample */
+    stat_row_fn row;             /* may be NULL */
+    void *row_ctx;
+
+    struct stat_meta meta;
+    struct stat_sum sum;
+    const struct stat_layout *layout;
+
+    /* Private to read.c. */
+    struct rdb_reader *reader;
+    struct stat_pass pass;
+    uint64_t n_packed[RDB_KIND_COUNT]; /* that a sample might be taken of */
+};
+
+/* A damaged file, or one whose checksum does not hold, is an error. */
+bool stat_read_run(struct stat_read *read, struct rd_err *err);
+void stat_read_done(struct stat_read *read);
+
+#endif

@@ -1,0 +1,257 @@
+/* text.c - the report for a terminal of 80 columns. */
+#include "tools/stat/report.h"
+
+#include <inttypes.h>
+
+enum { BAR = 12, NAME = 34, HEAD = 64, TAIL = 32, QUOTED = 4 * (HEAD + TAIL) + 8 };
+
+/* A name for the table, escaped, cut in its middle where it is too long for at most 80 columns. */
+struct name {
+    char s[QUOTED];
+};
+
+struct cli_text stat_percent(uint64_t part, uint64_t whole)
+{
+    struct cli_text text;
+    double share = whole == 0 ? 0 : 100 * ((double)part / (double)whole);
+    snprintf(text.s, sizeof text.s, share > 0 && share < 9.95 ? "%.1f %%" : "%.0f %%", share);
+    return text;
+}
+
+static struct name fit(struct rd_slice bytes, size_t width)
+{
+    static const char dots[] = "...";
+    struct name name;
+    uint8_t ends[HEAD + TAIL];
+    if (bytes.len > sizeof ends) { /* what is between them is not shown anyway */
+        memcpy(ends, bytes.ptr, HEAD);
+        memcpy(ends + HEAD, bytes.ptr + bytes.len - TAIL, TAIL);
+        bytes = rd_slice(ends, sizeof ends);
+    }
+    rd_err_quote(name.s, sizeof name.s, bytes);
+    size_t len = strlen(name.s) - 2;
+    memmove(name.s, name.s + 1, len);
+    name.s[len] = '\0';
+    if (len > width) {
+        size_t head = (width - 3) * 2 / 3, tail = width - 3 - head;
+        memmove(name.s + head + 3, name.s + len - tail, tail + 1);
+        memcpy(name.s + head, dots, 3);
+    }
+    return name;
+}
+
+/* Full blocks, and one of eighths. */
+static struct cli_text bar(uint64_t part, uint64_t whole)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    struct cli_text text = {""};
+    double share = whole == 0 ? 0 : (double)part / (double)whole;
+    unsigned n = (unsigned)(share * BAR * 8 + 0.5);
+    n = n == 0 && part > 0 ? 1 : n;
+    n = n > BAR * 8 ? BAR * 8 : n;
+    char *to = text.s;
+    for (unsigned i = 0; i < n / 8; i++, to += 3)
+        memcpy(to, "█", 4);
+    strcpy(to, eighths[n % 8]);
+    return text;
+}
+
+struct screen {
+    const struct cli *cli;
+    FILE *out;
+    const struct stat_read *read;
+    size_t n;
+};
+
+static void heading(const struct screen *s, const char *title, const char *columns)
+{
+    fprintf(s->out, "\n%s%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD), title,
+            cli_color(s->cli, s->out, CLI_PLAIN), columns);
+}
+
+static void put_bar(const struct screen *s, uint64_t part, uint64_t whole)
+{
+    fprintf(s->out, " %6s %s%s%s\n", stat_percent(part, whole).s,
+            cli_color(s->cli, s->out, CLI_GREEN), bar(part, whole).s,
+            cli_color(s->cli, s->out, CLI_PLAIN));
+}
+
+/* ---- the sections ---- */
+
+static void print_head(const struct screen *s, const char *path)
+{
+    const struct stat_read *read = s->read;
+    const struct stat_meta *meta = &read->meta;
+    const struct stat_count *all = &read->sum.all;
+    fprintf(s->out, "%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD), fit(rd_slice_str(path), 78).s,
+            cli_color(s->cli, s->out, CLI_PLAIN));
+    fprintf(s->out, "  format    %s RDB %d", meta->dialect == RDB_VALKEY ? "Valkey" : "Redis",
+            meta->version);
+    if (meta->writer[0] != '\0')
+        fprintf(s->out, ", written by %s %s", meta->dialect == RDB_VALKEY ? "Valkey" : "Redis",
+                meta->writer);
+    if (meta->ctime_s > 0 && meta->ctime_s < INT64_MAX / 1000)
+        fprintf(s->out, " at %s", cli_time(meta->ctime_s * 1000).s);
+    fprintf(s->out, "\n  size      %s in the file\n", cli_bytes(meta->bytes).s);
+    fprintf(s->out, "  keys      %s, %s of them expire\n", cli_count(all->keys).s,
+            cli_count(all->expires).s);
+    fprintf(s->out, "  memory    %s, estimated for %s\n", cli_bytes(all->memory).s,
+            read->layout->name);
+    if (meta->used_memory > 0)
+        fprintf(s->out, "            %s used by the whole server when it wrote the file\n",
+                cli_bytes((uint64_t)meta->used_memory).s);
+}
+
+static void print_count(const struct screen *s, const char *name, const struct stat_count *count)
+{
+    fprintf(s->out, "  %-18s %12s %15s %10s", name, cli_count(count->keys).s,
+            cli_count(count->elements).s, cli_bytes(count->memory).s);
+    put_bar(s, count->memory, s->read->sum.all.memory);
+}
+
+static void print_types(const struct screen *s)
+{
+    const struct stat_sum *sum = &s->read->sum;
+    heading(s, "Types              ", "          keys        elements     memory");
+    for (unsigned kind = 0; kind < RDB_KIND_COUNT; kind++) {
+        struct stat_count count = stat_sum_kind(sum, (enum rdb_kind)kind);
+        if (count.keys > 0)
+            print_count(s, rdb_kind_name((enum rdb_kind)kind), &count);
+    }
+    heading(s, "Encodings          ", "          keys        elements     memory");
+    for (unsigned id = 0; id < RDB_TYPE_COUNT; id++) {
+        const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);
+        bool told = type->kind == RDB_KIND_STRING || type->kind == RDB_KIND_STREAM;
+        char name[64];
+        if (sum->types[id].keys == 0)
+            continue;
+        snprintf(name, sizeof name, "%s%s%s", told ? "" : rdb_kind_name(type->kind),
+                 told ? "" : " ", type->encoding);
+        print_count(s, fit(rd_slice_str(name), 18).s, &sum->types[id]);
+    }
+}
+
+static void print_databases(const struct screen *s)
+{
+    const struct stat_sum *sum = &s->read->sum;
+    uint64_t more = sum->n_dbs > s->n ? sum->n_dbs - s->n : 0;
+    if (sum->n_dbs < 2)
+        return;
+    heading(s, "Databases          ", "          keys        elements     memory");
+    for (size_t i = 0; i < sum->n_dbs && i < s->n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "db %" PRIu64, sum->dbs[i].db);
+        print_count(s, name, &sum->dbs[i].count);
+    }
+    if (more > 0)
+        fprintf(s->out, "  and %s more\n", cli_count(more).s);
+}
+
+static void print_expiry(const struct screen *s)
+{
+    const struct stat_sum *sum = &s->read->sum;
+    if (sum->all.expires == 0)
+        return;
+    heading(s, "Expiry             ", "          keys        elements     memory");
+    for (unsigned i = 0; i < STAT_EXPIRY_COUNT; i++)
+        if (sum->expiry[i].keys > 0)
+            print_count(s, stat_expiry_words((enum stat_expiry)i), &sum->expiry[i]);
+}
+
+/* "db3 " where there are several databases. */
+static struct cli_text db_of(const struct screen *s, uint64_t db)
+{
+    struct cli_text text = {""};
+    if (s->read->sum.n_dbs > 1)
+        snprintf(text.s, sizeof text.s, "db%" PRIu64 " ", db);
+    return text;
+}
+
+static void print_prefixes(const struct screen *s)
+{
+    const struct stat_prefixes *table = &s->read->sum.prefixes;
+    if (table->n == 0)
+        return;
+    heading(s, "Prefixes", "                                    keys     memory");
+    for (size_t i = 0; i < table->n && i < s->n; i++) {
+        const struct stat_prefix *row = &table->rows[i];
+        struct cli_text db = db_of(s, row->db);
+        size_t room = NAME - strlen(db.s);
+        fprintf(s->out, "  %s%-*s %12s %10s", db.s, (int)room,
+                fit(stat_prefix_name(table, row), room).s, cli_count(row->keys).s,
+                cli_bytes(row->memory).s);
+        put_bar(s, row->memory, s->read->sum.all.memory);
+    }
+    if (table->n > s->n)
+        fprintf(s->out, "  and %s smaller ones\n", cli_count(table->n - s->n).s);
+    if (table->floor > 0)
+        fprintf(s->out, "  There are more prefixes than can be kept; none of them takes over %s.\n",
+                cli_bytes(table->floor).s);
+}
+
+static void print_top(const struct screen *s, const char *title, const struct stat_top *top)
+{
+    if (top->n == 0)
+        return;
+    heading(s, title, "   type           elements    longest     memory");
+    for (size_t i = 0; i < top->n && i < s->n; i++) {
+        const struct stat_top_row *row = &top->rows[i];
+        struct cli_text db = db_of(s, row->key.db);
+        size_t room = 26 - strlen(db.s);
+        fprintf(s->out, "  %s%-*s %-6s %15s %10s %10s\n", db.s, (int)room,
+                fit(stat_top_name(row), room).s, rdb_kind_name(row->key.type->kind),
+                cli_count(row->key.elements).s, cli_bytes(row->key.largest).s,
+                cli_bytes(row->key.memory).s);
+    }
+}
+
+static void print_hist(const struct screen *s, const char *type, const char *what,
+                       const struct stat_hist *hist, bool bytes)
+{
+    static const double shares[] = {0.5, 0.9, 0.99, 0.999, 1};
+    if (hist->n == 0)
+        return;
+    fprintf(s->out, "  %-6s %-16s", type, what);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        uint64_t at = stat_hist_at(hist, shares[i]);
+        fprintf(s->out, " %10s", bytes ? cli_bytes(at).s : cli_count(at).s);
+    }
+    fputc('\n', s->out);
+}
+
+static void print_sizes(const struct screen *s)
+{
+    const struct stat_sum *sum = &s->read->sum;
+    uint64_t passed = 0;
+    heading(s, "Sizes",
+            "                          50 %       90 %       99 %     99.9 %    "
+            "largest");
+    for (unsigned kind = 0; kind < RDB_KIND_COUNT; kind++) {
+        const char *type = rdb_kind_name((enum rdb_kind)kind);
+        if (sum->memory[kind].n == 0)
+            continue;
+        print_hist(s, type, kind == RDB_KIND_STRING ? "length" : "element length",
+                   &sum->lengths[kind], true);
+        passed += sum->passed[kind];
+        print_hist(s, "", "elements per key", &sum->elements[kind], false);
+        print_hist(s, "", "memory per key", &sum->memory[kind], true);
+    }
+    if (passed > 0)
+        fprintf(s->out, "  Lengths of elements are those of a sample; --exact looks at all.\n");
+}
+
+void stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,
+                     const char *path, size_t n)
+{
+    const struct screen s = {cli, out, read, n};
+    print_head(&s, path);
+    if (read->sum.all.keys == 0)
+        return;
+    print_types(&s);
+    print_databases(&s);
+    print_expiry(&s);
+    print_prefixes(&s);
+    print_top(&s, "Biggest keys          ", &read->sum.by_memory);
+    print_top(&s, "Most elements         ", &read->sum.by_elements);
+    print_sizes(&s);
+}
