@@ -48,15 +48,19 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-static bool new_reader(struct rdb_reader **ret, struct rd_src *src,
-                       const struct rdb_reader_opts *opts, struct rd_err *err)
+static struct rdb_reader *new_reader(struct rd_src *src, const struct rdb_reader_opts *opts,
+                                     struct rd_err *err)
 {
     size_t piece;
-    if (!piece_size(src, &piece))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
+    if (!piece_size(src, &piece)) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
+        return NULL;
+    }
     struct rdb_reader *r = rd_calloc(1, sizeof *r);
-    if (r == NULL)
-        return rd_err_nomem(err, sizeof *r);
+    if (r == NULL) {
+        rd_err_nomem(err, sizeof *r);
+        return NULL;
+    }
     r->src = src;
     if (opts != NULL)
         r->opts = *opts;
@@ -68,17 +72,17 @@ static bool new_reader(struct rdb_reader **ret, struct rd_src *src,
     r->out = rd_alloc(r->out_cap + RDB_LZF_SLACK);
     if (r->out == NULL) {
         rd_free(r);
-        return rd_err_nomem(err, piece);
+        rd_err_nomem(err, piece);
+        return NULL;
     }
-    *ret = r;
-    return true;
+    return r;
 }
 
 bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src, const struct rdb_reader_opts *opts,
                     struct rd_err *err)
 {
-    struct rdb_reader *r = NULL;
-    if (!new_reader(&r, src, opts, err))
+    struct rdb_reader *r = new_reader(src, opts, err);
+    if (r == NULL)
         return false;
     if (r->opts.batch && r->opts.detail == RDB_DETAIL_CHECK && !rdb_batch_new(r, err)) {
         rdb_reader_free(r);
@@ -95,8 +99,8 @@ bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src, const struct rd
 bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src, enum rdb_dialect dialect,
                           int version, const struct rdb_reader_opts *opts, struct rd_err *err)
 {
-    struct rdb_reader *r = NULL;
-    if (!new_reader(&r, src, opts, err))
+    struct rdb_reader *r = new_reader(src, opts, err);
+    if (r == NULL)
         return false;
     r->dialect = dialect;
     r->version = version;
@@ -109,8 +113,8 @@ bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src, enum rdb_
 bool rdb_reader_new_records(struct rdb_reader **ret, struct rd_src *src, enum rdb_dialect dialect,
                             int version, const struct rdb_reader_opts *opts, struct rd_err *err)
 {
-    struct rdb_reader *r = NULL;
-    if (!new_reader(&r, src, opts, err))
+    struct rdb_reader *r = new_reader(src, opts, err);
+    if (r == NULL)
         return false;
     r->dialect = dialect;
     r->version = version;
