@@ -295,13 +295,22 @@ static bool put_access(struct rdb_writer *w)
     return true;
 }
 
+/* The oldest versions have whole seconds only. */
+static bool put_expiry(struct rdb_writer *w, int64_t ms)
+{
+    if (rdb_write_has(w, SINCE_EXPIRE_MS))
+        return put_op(w, RDB_OP_EXPIRETIME_MS) && rdb_put_le64(w->out, (uint64_t)ms);
+    uint8_t seconds[4];
+    rd_put_le32(seconds, (uint32_t)(ms / 1000));
+    return put_op(w, RDB_OP_EXPIRETIME) && rd_sink_write(w->out, seconds, sizeof seconds);
+}
+
 bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type)
 {
     const struct rdb_write_key *key = &w->key;
     if (w->db != key->db && !select_db(w, key->db))
         return false;
-    if (key->expire_ms != RDB_NO_EXPIRE && rdb_write_has(w, SINCE_EXPIRE_MS) &&
-        !(put_op(w, RDB_OP_EXPIRETIME_MS) && rdb_put_le64(w->out, (uint64_t)key->expire_ms)))
+    if (key->expire_ms != RDB_NO_EXPIRE && !put_expiry(w, key->expire_ms))
         return false;
     return put_access(w) && rd_sink_byte(w->out, rdb_type_get(type)->number) &&
            rdb_put_string(&w->put, w->out, rd_buf_slice(&key->name));

@@ -175,6 +175,26 @@ Test(writer_rules, verbatim_repeats_the_bytes_of_records_and_of_copied_keys)
     close_bench(&b);
 }
 
+Test(writer_rules, an_expiry_of_the_oldest_versions_is_in_seconds)
+{
+    struct bench b;
+    struct rdb_event ev = {.kind = RDB_KEY};
+    open_bench(&b, (struct rdb_writer_opts){.version = 2, .verbatim = true});
+    ev.key.name = rd_slice_str("k");
+    ev.key.type = rdb_type_get(RDB_TYPE_STRING);
+    ev.key.expire_ms = 0x65f0d180 * INT64_C(1000);
+    ev.key.idle_s = ev.key.freq = RDB_UNKNOWN;
+    put(&b, &ev);
+    copy(&b, "\1v");
+    ev = (struct rdb_event){.kind = RDB_TRAILER};
+    put(&b, &ev);
+    cr_assert(b.ok && rdb_writer_end(b.w, &b.err) && rd_sink_flush(b.sink));
+    static const char expect[] = "REDIS0002\xfd\x80\xd1\xf0\x65\0\1k\1v\xff";
+    cr_expect_eq(b.buf.len, sizeof expect - 1, "%zu", b.buf.len);
+    cr_assert_eq(memcmp(b.buf.ptr, expect, sizeof expect - 1), 0);
+    close_bench(&b);
+}
+
 Test(writer_rules, without_verbatim_a_copied_value_gets_a_record_of_its_own)
 {
     struct bench b;
