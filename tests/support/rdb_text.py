@@ -46,7 +46,7 @@ def value(key):
 
 def snapshot(keys, version=10, aux=(), functions=(), magic=b"REDIS", tail=None):
     """Without a checksum, which 0 stands for; databases in the order of the keys."""
-    out = magic + b"%0*d" % (9 - len(magic), version)
+    out = bytearray(magic + b"%0*d" % (9 - len(magic), version))
     for name, text in aux:
         out += b"\xfa" + string(name) + string(text)
     for code in functions:
@@ -59,4 +59,4 @@ def snapshot(keys, version=10, aux=(), functions=(), magic=b"REDIS", tail=None):
         if key.expire_ms is not None:
             out += b"\xfc" + struct.pack("<q", key.expire_ms)
         out += bytes([key.type]) + string(key.name) + value(key)
-    return out + (tail if tail is not None else b"\xff" + bytes(8))
+    return bytes(out + (tail if tail is not None else b"\xff" + bytes(8)))

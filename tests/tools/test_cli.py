@@ -121,7 +121,11 @@ class Usage(unittest.TestCase):
     def test_a_missing_file_is_an_io_error_with_its_name(self):
         for tool in tools():
             with self.subTest(tool=tool):
-                args = ["--to", "ndjson"] if tool == "convert" else []
+                args = {
+                    "convert": ["--to", "ndjson"],
+                    "diff": ["no-such-file.rdb"],
+                    "split": ["--by", "db", "-o", "no-such-folder/out"],
+                }.get(tool, [])
                 done = run(tool, *args, "no-such-file.rdb")
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn("no-such-file.rdb", done.stderr)

@@ -1,0 +1,259 @@
+"""redoubt diff: equal is what holds the same data; of all else, every single element is found."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, snapshot  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+LATER = 4102444800000
+
+
+def redoubt(*args, stdin=None):
+    return subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=120)
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="redoubt-diff-")
+        self.addCleanup(folder.cleanup)
+        self.a = os.path.join(folder.name, "a.rdb")
+        self.b = os.path.join(folder.name, "b.rdb")
+
+    def write(self, a, b, **more):
+        for path, keys in ((self.a, a), (self.b, b)):
+            with open(path, "wb") as f:
+                f.write(snapshot(keys, **more))
+
+    def diff(self, *args, status=1, stdin=None):
+        run = redoubt("diff", *args, self.a, self.b, stdin=stdin)
+        self.assertEqual(run.returncode, status, (run.stdout, run.stderr))
+        return run.stdout.decode()
+
+    def one(self, a, b, *args):
+        """The only difference between two values of a key."""
+        self.write([Key(b"k", *a)], [Key(b"k", *b)])
+        found = json.loads(self.diff("--json", "--values", *args))["differences"]
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+
+class Same(Case):
+    def test_every_fixture_is_equal_to_its_rewrite_in_other_versions(self):
+        n = 0
+        for folder, _, names in sorted(os.walk(FIXTURES)):
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                if not name.endswith(".rdb") or not os.path.exists(path[:-4] + ".json"):
+                    continue
+                for version in ("6", "9", "11", "12", "80"):
+                    run = redoubt("convert", "--to", "rdb", "--rewrite", "--rdb-version", version,
+                                  path, "-o", self.b, "--force")
+                    if run.returncode != 0:
+                        continue  # the version cannot hold it
+                    with self.subTest(path, version=version):
+                        run = redoubt("diff", "--values", path, self.b)
+                        self.assertEqual(run.returncode, 0, run.stdout[-500:])
+                        n += 1
+        self.assertGreater(n, 40)
+
+    def test_order_counts_where_the_type_has_one(self):
+        pairs = [(b"a", b"1"), (b"b", b"2")]
+        scores = [(b"a", 1.0), (b"b", 2.0)]
+        for kind, items, status in ((SET, [b"a", b"b"], 0), (HASH, pairs, 0), (ZSET, scores, 0),
+                                    (LIST, [b"a", b"b"], 1)):
+            self.write([Key(b"k", kind, items)], [Key(b"k", kind, items[::-1])])
+            self.diff(status=status)
+
+    def test_order_of_keys_does_not_count(self):
+        keys = [Key(b"k%d" % i, STRING, b"v", db=i % 3) for i in range(1000)]
+        self.write(keys, keys[::-1])
+        out = self.diff(status=0)
+        self.assertEqual(out, "1,000 and 1,000 keys: 0 only in A, 0 only in B, 0 different\n")
+
+    def test_strings_are_not_run_together(self):
+        self.write([Key(b"k", HASH, [(b"ab", b"c")])], [Key(b"k", HASH, [(b"a", b"bc")])])
+        self.diff()
+        self.write([Key(b"k", LIST, [b"ab", b""])], [Key(b"k", LIST, [b"a", b"b"])])
+        self.diff()
+
+
+class Elements(Case):
+    def test_a_string(self):
+        found = self.one((STRING, b"hello world"), (STRING, b"hello there!"))
+        self.assertEqual(found["value"], {"bytes": [11, 12], "first_byte": 6})
+        big = bytes(range(256)) * 2000
+        found = self.one((STRING, big), (STRING, big[:400000] + b"!" + big[400001:]))
+        self.assertEqual(found["value"]["first_byte"], 400000)
+
+    def test_one_element_of_a_list(self):
+        items = [b"e%d" % i for i in range(1000)]
+        found = self.one((LIST, items), (LIST, items[:700] + [b"x"] + items[701:]))
+        self.assertEqual((found["value"]["differ"], found["value"]["only"]), (1, [0, 0]))
+        self.assertEqual(found["value"]["first"], [
+            {"part": "element", "index": 700, "in": "both", "a": {"text": "e700"},
+             "b": {"text": "x"}}])
+
+    def test_one_member_of_a_set(self):
+        items = [b"e%d" % i for i in range(1000)]
+        found = self.one((SET, items), (SET, items[1:] + [b"new"]))
+        self.assertEqual([(p["name"], p["in"]) for p in found["value"]["first"]],
+                         [("e0", "a"), ("new", "b")])
+
+    def test_one_score_of_a_sorted_set(self):
+        items = [(b"m%d" % i, i / 2) for i in range(1000)]
+        found = self.one((ZSET, items), (ZSET, items[:-1] + [(b"m999", 1e300)]))
+        self.assertEqual(found["value"]["first"], [
+            {"part": "member", "name": "m999", "in": "both", "a": {"text": "499.5"},
+             "b": {"text": "1e+300"}}])
+
+    def test_one_field_of_a_hash(self):
+        items = [(b"f%d" % i, b"v%d" % i) for i in range(1000)]
+        found = self.one((HASH, items), (HASH, items[:5] + [(b"f5", b"other")] + items[6:]))
+        self.assertEqual(found["value"]["first"], [
+            {"part": "field", "name": "f5", "in": "both", "a": {"text": "v5"},
+             "b": {"text": "other"}}])
+
+    def test_no_more_elements_are_told_than_asked_for(self):
+        a, b = [b"a%d" % i for i in range(100)], [b"b%d" % i for i in range(100)]
+        found = self.one((SET, a), (SET, b), "--max-elements", "3")
+        self.assertEqual([p["name"] for p in found["value"]["first"]], ["a0", "a1", "a2"])
+        self.assertEqual(found["value"]["only"], [100, 100])
+        self.assertIn("and 197 more", self.diff("--values", "--max-elements", "3"))
+
+    def test_long_elements_are_cut(self):
+        found = self.one((HASH, [(b"f" * 999, b"a" * 999)]), (HASH, [(b"f" * 999, b"b" * 999)]))
+        part = found["value"]["first"][0]
+        self.assertTrue(part["name_cut"] and part["a"]["cut"] and part["b"]["cut"])
+        self.assertEqual(len(part["name"]), 200)
+
+
+class Keys(Case):
+    def two(self):
+        self.write([Key(b"same", STRING, b"v"), Key(b"a", LIST, [b"x"], db=2),
+                    Key(b"t", STRING, b"v"), Key(b"e", STRING, b"v", 0, LATER),
+                    Key(b"both", STRING, b"1", 0, LATER)],
+                   [Key(b"both", STRING, b"2"), Key(b"e", STRING, b"v", 0, LATER + 1000),
+                    Key(b"t", SET, [b"v"]), Key(b"same", STRING, b"v"),
+                    Key(b"a\n", LIST, [b"x"], db=10)])
+
+    def test_text_in_the_order_of_databases_and_names(self):
+        self.two()
+        self.assertEqual(self.diff().splitlines(), [
+            'db 0, key "both": different expiry: 2100-01-01T00:00:00Z and none; '
+            "value: 1 byte and 1 byte, from byte 0 on",
+            'db 0, key "e": different expiry: 2100-01-01T00:00:00Z and 2100-01-01T00:00:01Z',
+            'db 0, key "t": different type: string and set',
+            'db 2, key "a": only in A, list',
+            'db 10, key "a\\n": only in B, list',
+            "5 and 5 keys: 1 only in A, 1 only in B, 3 different (type 1, expiry 2, value 1)"])
+
+    def test_fast_tells_names_and_counts(self):
+        self.two()
+        self.assertIn("none; value\n", self.diff("--fast"))
+
+    def test_lines_of_json(self):
+        self.two()
+        lines = [json.loads(line) for line in self.diff("--ndjson").splitlines()]
+        self.assertEqual([(x["db"], x["key"], x["in"]) for x in lines[:-1]],
+                         [(0, "both", "both"), (0, "e", "both"), (0, "t", "both"), (2, "a", "a"),
+                          (10, "a\n", "b")])
+        self.assertEqual(lines[0]["expire_ms"], [LATER, None])
+        self.assertEqual(lines[2]["type"], ["string", "set"])
+        self.assertEqual(lines[-1]["summary"]["only"], [1, 1])
+        told = json.loads(self.diff("--json"))
+        self.assertEqual(told["differences"], lines[:-1])
+        self.assertEqual({k: told[k] for k in lines[-1]["summary"]}, lines[-1]["summary"])
+
+    def test_expiry_with_tolerance_and_without_any(self):
+        self.write([Key(b"e", STRING, b"v", 0, LATER)], [Key(b"e", STRING, b"v", 0, LATER + 1000)])
+        self.diff()
+        self.diff("--expire-tolerance", "999")
+        self.diff("--expire-tolerance", "1000", status=0)
+        self.diff("--ignore-expire", status=0)
+        self.write([Key(b"e", STRING, b"v", 0, LATER)], [Key(b"e", STRING, b"v")])
+        self.diff("--expire-tolerance", "1000")
+        self.diff("--ignore-expire", status=0)
+
+    def test_quiet_says_it_by_its_status(self):
+        self.two()
+        self.assertEqual(self.diff("-q"), "")
+
+    def test_filters_choose(self):
+        self.two()
+        self.diff("--key", "same", status=0)
+        self.assertIn("1 and 0 keys", self.diff("--db", "2"))
+
+    def test_functions_are_data(self):
+        self.write([], [])
+        with open(self.b, "wb") as f:
+            f.write(snapshot([], functions=[b"#!lua name=x\n"]))
+        self.assertIn("functions differ: 0 and 1 libraries", self.diff())
+
+    def test_long_names_are_told_whole(self):
+        name = b"n" * 5000
+        self.write([Key(name + b"1", STRING, b"v")], [Key(name + b"2", STRING, b"v")])
+        told = json.loads(self.diff("--json"))["differences"]
+        self.assertEqual(sorted(x["key"].encode() for x in told), [name + b"1", name + b"2"])
+
+    def test_many_keys_are_sorted_on_disk(self):
+        n = 300000
+        keys = [Key(b"k%d" % i, STRING, b"v") for i in range(n)]
+        self.write(keys, keys[1:] + [Key(b"last", STRING, b"v")])
+        lines = self.diff().splitlines()
+        self.assertEqual(lines[:2], ['db 0, key "k0": only in A, string',
+                                     'db 0, key "last": only in B, string'])
+        self.assertEqual(len(lines), 3)
+
+
+class Manners(Case):
+    def test_from_standard_input_and_compressed(self):
+        import gzip
+        self.write([Key(b"k", LIST, [b"x"])], [Key(b"k", LIST, [b"y"])])
+        with open(self.a, "rb") as f:
+            data = f.read()
+        with gzip.open(self.a, "wb") as f:
+            f.write(data)
+        self.assertIn("1 and 1 parts 1 differ", self.diff())
+        run = redoubt("diff", "-", self.b, stdin=data)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn(b"1 and 1 parts 1 differ", run.stdout)
+
+    def test_other_inputs_are_not_supported_yet(self):
+        self.write([], [])
+        log = self.a + ".aof"
+        with open(log, "wb") as f:
+            f.write(b"*1\r\n$4\r\nPING\r\n")
+        for other in (log, "redis://localhost:1", "valkeys://h", "unix:///x"):
+            run = redoubt("diff", self.a, other)
+            self.assertEqual(run.returncode, 4, run.stderr)
+            self.assertIn(b"not supported here yet", run.stderr)
+
+    def test_damage_is_no_difference(self):
+        self.write([Key(b"k", STRING, b"v")], [Key(b"k", STRING, b"v")])
+        with open(self.b, "rb") as f:
+            data = f.read()
+        with open(self.b, "wb") as f:
+            f.write(data[:-12])
+        run = redoubt("diff", self.a, self.b)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(b"truncated", run.stderr)
+        self.assertEqual(run.stdout, b"")
+
+    def test_options_that_do_not_fit(self):
+        self.write([], [])
+        for args in (["--fast", "--values"], ["--json", "--ndjson"], ["--max-elements", "1001"]):
+            self.diff(*args, status=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

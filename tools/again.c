@@ -1,0 +1,134 @@
+#include "tools/again.h"
+
+#include <inttypes.h>
+
+static bool is_url(const char *path)
+{
+    static const char *const schemes[] = {"redis://", "rediss://", "valkey://", "valkeys://",
+                                          "unix://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(path, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool refuse(struct again *in, const char *what, struct rd_err *err)
+{
+    cli_hint(in->cli, "redoubt convert --to rdb makes a snapshot of lines of JSON");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
+                      "%s is not supported here yet, only snapshots are", what);
+}
+
+/* What the header says, and that it is one; nothing is consumed. */
+static bool look(struct again *in, struct rd_err *err)
+{
+    struct rd_slice s;
+    uint64_t version = 0;
+    if (rd_src_need(in->src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(in->src));
+        return false;
+    }
+    if (s.len > 0 && s.ptr[0] == '{')
+        return refuse(in, "lines of JSON", err);
+    if (s.len > 0 &&
+        (s.ptr[0] == '*' || s.ptr[0] == '#' || (s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
+        return refuse(in, "a log", err);
+    in->dialect = s.len > 0 && s.ptr[0] == 'V' ? RDB_VALKEY : RDB_REDIS;
+    for (size_t i = in->dialect == RDB_VALKEY ? 6 : 5; i < RDB_MAGIC_LEN && i < s.len; i++)
+        version = version * 10 + (uint64_t)(s.ptr[i] & 15);
+    in->version = (int)version; /* the reader will say what is wrong with it */
+    return true;
+}
+
+static void tick(void *ctx)
+{
+    const struct again *in = ctx;
+    cli_tick(in->cli);
+}
+
+/* Sets aside what cannot be read twice. */
+static bool set_aside(struct again *in, const char *path, struct rd_err *err)
+{
+    struct rd_src *copy;
+    if (rd_src_can_seek(in->src))
+        return true;
+    if (!spool_copy(&in->spool, in->src, tick, in, err) ||
+        !spool_source(&in->spool, path, &copy, err))
+        return false;
+    cli_close_in(in->cli, in->src);
+    in->src = copy;
+    return true;
+}
+
+bool again_open(struct again *in, struct cli *cli, const char *path, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    *in = (struct again){.cli = cli};
+    bool ok = is_url(path) ? refuse(in, "a server", err)
+                           : cli_open_in(cli, path, &in->src, err) && look(in, err) &&
+                                 set_aside(in, path, err) &&
+                                 rdb_reader_new(&in->reader, in->src, &opts, err);
+    cli_progress_end(cli);
+    if (!ok)
+        rd_err_origin(err, in->src != NULL ? in->src->origin : path);
+    return ok;
+}
+
+bool again_rewind(struct again *in, const char *what, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    rdb_reader_free(in->reader);
+    in->reader = NULL;
+    if (!rd_src_seek(in->src, 0, err) || !rdb_reader_new(&in->reader, in->src, &opts, err)) {
+        rd_err_origin(err, in->src->origin);
+        return false;
+    }
+    cli_progress_begin(in->cli, what, in->src->size);
+    in->cli->progress.src = in->src;
+    return true;
+}
+
+bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event *ret,
+                struct rd_err *err)
+{
+    if (!rd_src_seek(in->src, record, err)) {
+        rd_err_origin(err, in->src->origin);
+        return false;
+    }
+    rdb_reader_restart(in->reader, db);
+    enum rdb_status status;
+    while ((status = rdb_reader_next(in->reader, ret)) == RDB_EVENT)
+        if (ret->kind == RDB_KEY)
+            return true;
+    if (status == RDB_FAIL)
+        return again_fail(in, err);
+    rd_err_set(err, RD_ERR_IO, record, "the file has changed while it was read");
+    rd_err_origin(err, in->src->origin);
+    return false;
+}
+
+bool again_fail(const struct again *in, struct rd_err *err)
+{
+    rd_err_adopt(err, rdb_reader_err(in->reader));
+    rd_err_origin(err, in->src->origin);
+    return false;
+}
+
+bool again_check_sum(const struct rdb_event *ev, struct rd_err *err)
+{
+    if (!ev->trailer.summed || ev->trailer.stored == 0 ||
+        ev->trailer.stored == ev->trailer.computed)
+        return true;
+    return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
+                      "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
+                      ev->trailer.stored, ev->trailer.computed);
+}
+
+void again_close(struct again *in)
+{
+    rdb_reader_free(in->reader);
+    if (in->src != NULL)
+        cli_close_in(in->cli, in->src);
+    spool_done(&in->spool);
+    *in = (struct again){0};
+}

@@ -1,0 +1,53 @@
+/* again.h - a snapshot that is read more than once.
+ *
+ * A file is simply read again. What comes through a pipe, or out of a decompressor, is set aside
+ * without a name (spool.h) while it is read first.
+ *
+ *     struct again in = {0};
+ *     if (!again_open(&in, cli, path, &err))
+ *         ...
+ *     while (rdb_reader_next(in.reader, &ev) == RDB_EVENT)
+ *         ...
+ *     if (!again_rewind(&in, &err) ...           // from the beginning, as a whole file
+ *     if (!again_seek(&in, record, db, &ev, &err) ...   // or: the KEY event of one record
+ *     again_close(&in);
+ *
+ * It reads by element; values may be skipped or copied with the reader.
+ */
+#ifndef TOOLS_AGAIN_H
+#define TOOLS_AGAIN_H
+
+#include "rdb/reader.h"
+#include "tools/cli.h"
+#include "tools/spool.h"
+
+struct again {
+    struct cli *cli;
+    struct rd_src *src;
+    struct spool spool;
+    struct rdb_reader *reader;
+    enum rdb_dialect dialect; /* of what the first bytes said, already when it is opened */
+    int version;
+};
+
+/* path may be "-". RD_ERR_UNSUPPORTED, with a hint, where it is a log or lines of JSON; a server's
+ * URL too. */
+bool again_open(struct again *in, struct cli *cli, const char *path, struct rd_err *err);
+
+/* From the first byte, for a pass over the whole; progress is shown under `what`. */
+bool again_rewind(struct again *in, const char *what, struct rd_err *err);
+
+/* Reads as far as the KEY event of the record at an offset (key.record); its value comes next. */
+bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event *ret,
+                struct rd_err *err);
+
+/* For `return again_fail(…)`: the reader's error, with the file's name. */
+bool again_fail(const struct again *in, struct rd_err *err);
+
+/* Takes a TRAILER: RD_ERR_CHECKSUM where the sum does not hold. A zero means that none was kept. */
+bool again_check_sum(const struct rdb_event *ev, struct rd_err *err);
+
+/* A zeroed struct is allowed. */
+void again_close(struct again *in);
+
+#endif
