@@ -7,6 +7,7 @@
 #include "aof/check/behind.h"
 #include "aof/check/names.h"
 #include "aof/log.h"
+#include "aof/manifest_names.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -19,7 +20,9 @@ struct check {
     const struct aof_check_opts *opts;
     struct aof_check_result *res;
     struct rd_err *err;
-    struct aof_check_file *file; /* that is read */
+    struct aof_check_file *file;    /* that is read */
+    struct aof_check_detail detail; /* of it */
+    size_t n_details;               /* kept */
     struct aof_log *log;
     bool in_multi, expect_behind;
     uint64_t multi, multi_line, multi_number; /* the last MULTI */
@@ -109,8 +112,10 @@ static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint6
     f->damaged = true;
     f->ok_up_to = ok;
     f->ok_up_to_line = ok_line;
-    rd_err_set(&f->err, code, offset, "%s", text);
-    rd_err_origin(&f->err, f->name);
+    f->code = code;
+    f->broken_at = offset;
+    rd_err_set(&c->detail.err, code, offset, "%s", text);
+    rd_err_origin(&c->detail.err, f->name);
 }
 
 /* ---- names ---- */
@@ -189,6 +194,8 @@ static void command(struct check *c, const struct aof_log_entry *e)
         c->file->behind = e->offset;
         c->expect_behind = false;
     }
+    if (RD_UNLIKELY(c->opts->command != NULL))
+        c->opts->command(c->opts->ctx, name);
     if (RD_UNLIKELY(kind == AOF_NAME_MULTI))
         multi_begins(c, e->offset);
     else if (RD_UNLIKELY(kind == AOF_NAME_END))
@@ -324,7 +331,7 @@ static void on_snapshot_event(void *ctx, const struct rdb_event *ev)
     char tmp[RD_NUM_I64_MAX];
     int64_t s;
     if (ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "ctime") &&
-        rd_num_get_i64(rdb_string_bytes(&ev->aux.value, tmp), &s))
+        rd_num_get_i64(rdb_string_bytes(&ev->aux.value, tmp), &s) && s >= 0)
         c->file->saved = s;
 }
 
@@ -342,9 +349,10 @@ static bool snapshot(struct check *c, struct rd_src *src)
         .part = true,
     };
     f->has_snapshot = true;
-    if (!rdb_check(src, &opts, &f->snapshot, c->err))
+    struct rdb_check_result *res = &c->detail.snapshot;
+    if (!rdb_check(src, &opts, res, c->err))
         return false;
-    const struct rdb_check_result *res = &f->snapshot;
+    f->snapshot_bad = res->errors > 0;
     if (c->base_time == AOF_NO_TIME && f->saved != AOF_NO_TIME) {
         c->base_time = f->saved;
         c->base_clock = "its ctime";
@@ -355,8 +363,10 @@ static bool snapshot(struct check *c, struct rd_src *src)
                                : AOF_VERDICT_DAMAGED);
     if (res->damaged) {
         f->damaged = true;
-        f->err = res->err;
-        rd_err_origin(&f->err, f->name);
+        f->code = res->err.code;
+        f->broken_at = res->err.offset;
+        c->detail.err = res->err;
+        rd_err_origin(&c->detail.err, f->name);
     } else {
         f->ok_up_to = f->whole = res->end;
     }
@@ -392,8 +402,10 @@ static bool check_content(struct check *c, struct rd_src *src)
     struct aof_check_file *f = c->file;
     const struct aof_log_opts opts = {.names = true, .lines = true};
     struct rd_slice s;
-    if (rd_src_need(src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL)
-        return rd_err_set(c->err, rd_src_err(src)->code, RD_NO_OFFSET, "%s", rd_src_err(src)->text);
+    if (rd_src_need(src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(c->err, rd_src_err(src));
+        return false;
+    }
     f->content = aof_content_of(s);
     if (f->content == AOF_EMPTY) {
         f->size = 0;
@@ -402,7 +414,7 @@ static bool check_content(struct check *c, struct rd_src *src)
     }
     if (f->content == AOF_SNAPSHOT && !snapshot(c, src))
         return false;
-    if (f->has_snapshot && f->snapshot.damaged)
+    if (f->has_snapshot && c->detail.snapshot.damaged)
         return f->size != RD_NO_OFFSET || drain(c, src);
     if (!aof_log_new(&c->log, src, &opts, c->err))
         return false;
@@ -426,12 +438,30 @@ static void compare_with_base(struct check *c)
     report(c, AOF_FINDING_BASE_NEWER, RD_NO_OFFSET, 0, 0, c->text);
 }
 
+/* What will be asked for when the next file is read. */
+static bool keep_detail(struct check *c)
+{
+    struct aof_check_file *f = c->file;
+    if (!f->damaged && !f->has_snapshot)
+        return true;
+    if (!f->last && c->n_details >= AOF_CHECK_DETAILS - 1)
+        return true;
+    struct aof_check_detail *kept = rd_alloc(sizeof *kept);
+    if (kept == NULL)
+        return rd_err_nomem(c->err, sizeof *kept);
+    *kept = c->detail;
+    f->detail = kept;
+    c->n_details++;
+    return true;
+}
+
 static bool check_file(struct check *c, struct rd_src *src)
 {
     struct aof_check_file *f = c->file;
     struct aof_check_result *res = c->res;
     f->size = src->size;
-    if (!check_content(c, src)) {
+    c->detail = (struct aof_check_detail){0};
+    if (!check_content(c, src) || !keep_detail(c)) {
         rd_err_origin(c->err, f->name);
         return false;
     }
@@ -453,6 +483,7 @@ static void init_file(struct aof_check_file *f, const char *name, bool last)
     *f = (struct aof_check_file){
         .name = name,
         .last = last,
+        .broken_at = RD_NO_OFFSET,
         .behind = RD_NO_OFFSET,
         .size = RD_NO_OFFSET,
         .first_time = AOF_NO_TIME,
@@ -548,24 +579,21 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
     tell(m->c, &f);
 }
 
-static const struct aof_file *named(const struct aof_manifest *m, const char *name)
-{
-    for (size_t i = 0; i < m->n_files; i++)
-        if (strcmp(m->files[i].name, name) == 0)
-            return &m->files[i];
-    return NULL;
-}
-
 /* What lies in the folder beside the files of the log. */
-static void look_around(struct check *c)
+static bool look_around(struct check *c)
 {
     const struct aof_check_opts *opts = c->opts;
+    struct aof_manifest_names named;
     uint64_t seq;
     enum aof_type type;
     bool rdb;
-    for (size_t i = 0; opts->names != NULL && i < opts->n_names; i++) {
+    if (opts->names == NULL)
+        return true;
+    if (!aof_manifest_names_init(&named, &c->res->manifest, c->err))
+        return false;
+    for (size_t i = 0; i < opts->n_names; i++) {
         const char *name = opts->names[i];
-        const struct aof_file *file = named(&c->res->manifest, name);
+        const struct aof_file *file = aof_manifest_names_find(&named, name);
         if (file != NULL && file->type == AOF_HISTORY)
             report_file(c, AOF_FINDING_HISTORY, name, "the server deletes it when it starts");
         else if (file == NULL && strncmp(name, "temp-", 5) == 0)
@@ -575,6 +603,8 @@ static void look_around(struct check *c)
             report_file(c, AOF_FINDING_ORPHAN, name,
                         "by its name it belongs to this log, and no server will read it");
     }
+    aof_manifest_names_done(&named);
+    return true;
 }
 
 static bool check_files(struct check *c)
@@ -609,13 +639,16 @@ bool aof_check(struct rd_src *manifest, const struct aof_check_opts *opts,
         !alloc_files(&c, ret->manifest.n_files) || !check_files(&c))
         return false;
     tell_strangers(&c);
-    look_around(&c);
+    if (!look_around(&c))
+        return false;
     verdict_of_log(ret, m.bad);
     return true;
 }
 
 void aof_check_done(struct aof_check_result *res)
 {
+    for (size_t i = 0; i < res->n_files; i++)
+        rd_free(res->files[i].detail);
     rd_free(res->files);
     res->files = NULL;
     res->n_files = 0;

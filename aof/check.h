@@ -74,14 +74,27 @@ enum aof_verdict {
 #undef X
 };
 
+/* Of at most so many files of a log, the first ones and the last, struct aof_check_detail is kept:
+ * a manifest of a hundred thousand damaged files must not cost a hundred thousand times as much. */
+enum { AOF_CHECK_DETAILS = 256 };
+
+/* More of a file that is damaged or holds a snapshot. */
+struct aof_check_detail {
+    struct rd_err err;                /* of a file that is damaged */
+    struct rdb_check_result snapshot; /* of one that has a snapshot */
+};
+
 struct aof_check_file {
     const char *name;
     const struct aof_file *file; /* of result.manifest; NULL for a log that is one file */
     enum aof_verdict verdict;
     enum aof_content content;
-    bool last;    /* the last file of the log */
-    bool damaged; /* err says where and how the commands or the snapshot break */
-    struct rd_err err;
+    bool last;             /* the last file of the log */
+    bool damaged;          /* the commands or the snapshot break */
+    enum rd_err_code code; /* then: how */
+    uint64_t broken_at;    /* and where, or RD_NO_OFFSET */
+    bool has_snapshot;     /* it begins with one */
+    bool snapshot_bad;     /* findings in it are errors */
     uint64_t size;
     uint64_t ok_up_to; /* behind the last whole command that is not inside of a transaction */
     uint64_t ok_up_to_line;
@@ -91,9 +104,9 @@ struct aof_check_file {
     uint64_t zeros;  /* zero bytes at the end of a file that is damaged */
     uint64_t commands, transactions, annotations; /* up to the damage */
     int64_t first_time, last_time;                /* seconds, of time annotations, or AOF_NO_TIME */
-    bool has_snapshot;
-    struct rdb_check_result snapshot; /* then */
     int64_t saved; /* when the snapshot was saved (its aux ctime), or AOF_NO_TIME */
+    struct aof_check_detail *detail; /* the result's. NULL: a sound file of commands, or there are
+                                        too many details already (which the last file ignores) */
 };
 
 struct aof_check_result {
@@ -111,6 +124,9 @@ struct aof_check_opts {
      * there is RD_ERR_IO with sys ENOENT. */
     bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
     void (*finding)(void *ctx, const struct aof_finding *finding); /* may be NULL */
+    /* Called for each command up to the damage with its name (empty: it has more than 64 bytes and
+     * its command came in pieces), which lives until the callback returns; may be NULL. */
+    void (*command)(void *ctx, struct rd_slice name);
     /* Called now and then with the source that is read; may be NULL. */
     void (*tick)(void *ctx, const struct rd_src *src);
     void *ctx;

@@ -1,9 +1,9 @@
 #include "aof/manifest.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 
+#include "aof/manifest_names.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -28,7 +28,7 @@ struct reading {
     size_t len;
     bool cut;      /* no line end */
     bool too_long; /* only its begin is in `bytes` */
-    bool has_incr;
+    bool has_base, has_incr;
     uint64_t last_seq;                     /* of the incremental files so far */
     char bytes[AOF_MANIFEST_LINE_MAX + 1]; /* the line with its end */
     char plain[2 * AOF_MANIFEST_LINE_MAX]; /* the words without quotes */
@@ -382,8 +382,9 @@ static bool take_values(struct reading *r, const struct line_values *at, struct 
 /* How the file stands to those before it. False where it is left out. */
 static bool fits_in(struct reading *r, const struct line_values *at, const struct aof_file *file)
 {
-    if (file->type == AOF_BASE && aof_manifest_base(r->m) != NULL)
+    if (file->type == AOF_BASE && r->has_base)
         return tell(r, AOF_MANIFEST_TWO_BASES, 0, "a second base file") && false;
+    r->has_base = r->has_base || file->type == AOF_BASE;
     if (file->type != AOF_INCR)
         return true;
     if (r->has_incr && file->seq <= r->last_seq) {
@@ -451,32 +452,21 @@ static bool read_line(struct reading *r)
     return ok;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct aof_file *const *x = a, *const *y = b;
-    int order = strcmp((*x)->name, (*y)->name);
-    return order != 0 ? order : (*x > *y) - (*x < *y);
-}
-
 /* Tells of files that are named before. */
 static bool find_same_names(struct reading *r)
 {
-    size_t n = r->m->n_files;
-    const struct aof_file **sorted = n > 1 ? rd_calloc(n, sizeof *sorted) : NULL;
-    if (n < 2)
-        return true;
-    if (sorted == NULL)
+    struct aof_manifest_names names;
+    if (!aof_manifest_names_init(&names, r->m, NULL))
         return fail(r, RD_ERR_MEMORY, "out of memory");
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = &r->m->files[i];
-    qsort(sorted, n, sizeof *sorted, by_name);
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) {
-            r->begin = sorted[i]->offset;
-            r->line = sorted[i]->line;
-            tell(r, AOF_MANIFEST_SAME_NAME, 0, "a file that is named before");
-        }
-    rd_free(sorted);
+    for (size_t i = 1; i < names.n; i++) {
+        const struct aof_file *file = names.sorted[i];
+        if (strcmp(names.sorted[i - 1]->name, file->name) != 0)
+            continue;
+        r->begin = file->offset;
+        r->line = file->line;
+        tell(r, AOF_MANIFEST_SAME_NAME, 0, "a file that is named before");
+    }
+    aof_manifest_names_done(&names);
     return true;
 }
 

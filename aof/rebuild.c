@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "aof/manifest_names.h"
 #include "base/mem.h"
 
 /* A file that may belong to the log. */
@@ -22,7 +23,10 @@ struct plan {
     struct aof_rebuild *ret;
     struct candidate *all;
     size_t n;
-    const struct aof_manifest *old;
+    const struct aof_manifest *old; /* or NULL */
+    struct aof_manifest_names names;
+    const struct aof_file *old_base; /* in it, or NULL */
+    uint64_t old_first; /* the least number of its incremental files; 0: there is none */
     const char *prefix;
     struct rd_err *err;
 };
@@ -76,12 +80,17 @@ static bool note(struct plan *p, const char *name, enum aof_use use, bool doubtf
 
 /* -- what the names and the old manifest say -- */
 
-static const struct aof_file *line_of(const struct aof_manifest *old, const char *name)
+static bool read_old(struct plan *p)
 {
-    for (size_t i = 0; old != NULL && i < old->n_files; i++)
-        if (strcmp(old->files[i].name, name) == 0)
-            return &old->files[i];
-    return NULL;
+    if (p->old == NULL)
+        return true;
+    p->old_base = aof_manifest_base(p->old);
+    for (size_t i = 0; i < p->old->n_files; i++) {
+        const struct aof_file *f = &p->old->files[i];
+        if (f->type == AOF_INCR && (p->old_first == 0 || f->seq < p->old_first))
+            p->old_first = f->seq;
+    }
+    return aof_manifest_names_init(&p->names, p->old, p->err);
 }
 
 /* True: *c is filled. False: it is no file of the log; *ret_why says what it is, or is NULL where
@@ -90,7 +99,7 @@ static bool classify(const struct plan *p, const struct aof_found *found, struct
                      const char **ret_why)
 {
     bool snapshot;
-    *c = (struct candidate){.found = found, .old = line_of(p->old, found->name)};
+    *c = (struct candidate){.found = found, .old = aof_manifest_names_find(&p->names, found->name)};
     *ret_why = NULL;
     if (strncmp(found->name, "temp-", 5) == 0) {
         *ret_why = "the temporary file of a rewrite";
@@ -246,22 +255,11 @@ enum age { AGE_OLDER, AGE_BEHIND, AGE_UNKNOWN };
 static enum age age_by_manifest(const struct plan *p, const struct candidate *base,
                                 const struct candidate *c)
 {
-    uint64_t first = UINT64_MAX, last = 0;
-    const struct aof_file *old_base = p->old != NULL ? aof_manifest_base(p->old) : NULL;
-    if (old_base == NULL || base == NULL || strcmp(old_base->name, base->found->name) != 0)
+    if (p->old_base == NULL || base == NULL || strcmp(p->old_base->name, base->found->name) != 0)
         return AGE_UNKNOWN;
     if (c->old != NULL)
         return c->old->type == AOF_HISTORY ? AGE_OLDER : AGE_BEHIND;
-    for (size_t i = 0; i < p->old->n_files; i++) {
-        const struct aof_file *f = &p->old->files[i];
-        if (f->type != AOF_INCR)
-            continue;
-        first = f->seq < first ? f->seq : first;
-        last = f->seq > last ? f->seq : last;
-    }
-    if (last == 0)
-        return AGE_UNKNOWN;
-    return c->seq > first ? AGE_BEHIND : AGE_UNKNOWN;
+    return p->old_first != 0 && c->seq > p->old_first ? AGE_BEHIND : AGE_UNKNOWN;
 }
 
 static enum age age_by_time(const struct candidate *base, const struct candidate *c)
@@ -328,23 +326,25 @@ static bool note_gaps(struct plan *p)
     return true;
 }
 
-static bool is_candidate(const struct plan *p, const char *name)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (strcmp(p->all[i].found->name, name) == 0)
-            return true;
-    return false;
-}
-
+/* Lines of the old manifest whose files are not there. */
 static bool note_lost(struct plan *p)
 {
-    for (size_t i = 0; p->old != NULL && i < p->old->n_files; i++) {
+    size_t n = p->old != NULL ? p->old->n_files : 0;
+    bool *there = rd_calloc(n + 1, sizeof *there), ok = true;
+    if (there == NULL)
+        return rd_err_nomem(p->err, n);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->all[i].old != NULL)
+            there[p->all[i].old - p->old->files] = true;
+    for (size_t i = 0; i < n && ok; i++) {
         const struct aof_file *f = &p->old->files[i];
-        if (!is_candidate(p, f->name) && !note(p, f->name, AOF_USE_MISSING, f->type != AOF_HISTORY,
-                                               "named in the old manifest, and not there"))
-            return false;
+        const struct aof_file *first = aof_manifest_names_find(&p->names, f->name);
+        if (!there[first - p->old->files])
+            ok = note(p, f->name, AOF_USE_MISSING, f->type != AOF_HISTORY,
+                      "named in the old manifest, and not there");
     }
-    return true;
+    rd_free(there);
+    return ok;
 }
 
 static bool choose(struct plan *p)
@@ -370,7 +370,8 @@ bool aof_rebuild_plan(struct aof_rebuild *ret, const struct aof_found *files, si
     p.all = rd_calloc(n + 1, sizeof *p.all);
     if (p.all == NULL)
         return rd_err_nomem(err, n * sizeof *p.all);
-    bool ok = gather(&p, files, n) && drop_doubles(&p) && choose(&p);
+    bool ok = read_old(&p) && gather(&p, files, n) && drop_doubles(&p) && choose(&p);
+    aof_manifest_names_done(&p.names);
     rd_free(p.all);
     if (ok && ret->manifest.n_files == 0)
         ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no file of this log is here");

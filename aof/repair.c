@@ -143,14 +143,13 @@ bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result 
     const struct aof_check_file *last = &checked->files[checked->n_files - 1];
     for (size_t i = 0; i < checked->n_files; i++) {
         const struct aof_check_file *f = &checked->files[i];
-        bool in_snapshot = f->has_snapshot && f->snapshot.errors > 0;
         const char *why = f->verdict == AOF_VERDICT_MISSING ? "the file is not there"
-                          : in_snapshot                     ? "the snapshot in it is damaged"
+                          : f->snapshot_bad                 ? "the snapshot in it is damaged"
                           : f->damaged && f != last         ? "it is not the last file of the log"
                                                             : NULL;
         if (why == NULL)
             continue;
-        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "cannot be repaired by cutting it: %s", why);
+        rd_err_set(err, RD_ERR_CORRUPT, f->broken_at, "cannot be repaired by cutting it: %s", why);
         rd_err_origin(err, f->name);
         return false;
     }
@@ -357,7 +356,9 @@ static bool find_bounds(struct search *s, size_t index, uint64_t offset, struct 
         }
         ret->below = safe;
     }
-    return st == AOF_END || inside || search_failed(s);
+    enum rd_err_code code = aof_reader_err(s->reader)->code;
+    bool unread = code == RD_ERR_IO || code == RD_ERR_MEMORY;
+    return st == AOF_END || (inside && !unread) || search_failed(s);
 }
 
 static bool plan_offset(struct search *s, size_t index, uint64_t offset)
@@ -467,23 +468,30 @@ static bool sync_folder(const char *path, struct rd_err *err)
     return ok;
 }
 
+static bool replace_manifest(const struct aof_repair *plan, const struct paths *p,
+                             struct rd_err *err)
+{
+    struct stat st;
+    struct rd_sink *sink;
+    if (stat(p->from, &st) != 0)
+        return rd_err_sys(err, errno, "stat");
+    if (!copy_file(p->from, p->saved, err))
+        return false;
+    const struct rd_sink_opts opts = {.replace = true, .mode = st.st_mode & 07777};
+    if (!rd_sink_open_file(&sink, p->from, &opts, err))
+        return false;
+    (void)aof_manifest_write(&plan->manifest, sink); /* a failure sticks to the sink */
+    return rd_sink_close(sink, err);
+}
+
 static bool swap_manifest(const struct aof_repair *plan, const struct aof_repair_run *run,
                           struct rd_err *err)
 {
     struct paths p;
-    struct stat st;
-    struct rd_sink *sink;
-    if (!make_paths(&p, run, run->manifest, err))
-        return false;
-    if (stat(p.from, &st) != 0)
-        return rd_err_sys(err, errno, "stat");
-    if (!copy_file(p.from, p.saved, err))
-        return false;
-    const struct rd_sink_opts opts = {.replace = true, .mode = st.st_mode & 07777};
-    if (!rd_sink_open_file(&sink, p.from, &opts, err))
-        return false;
-    (void)aof_manifest_write(&plan->manifest, sink); /* a failure sticks to the sink */
-    return rd_sink_close(sink, err);
+    if (make_paths(&p, run, run->manifest, err) && replace_manifest(plan, &p, err))
+        return true;
+    rd_err_origin(err, run->manifest);
+    return false;
 }
 
 static bool cut(const char *path, uint64_t to, struct rd_err *err)
@@ -507,10 +515,14 @@ static bool prepare(const struct aof_repair *plan, const struct aof_repair_run *
         if (!make_paths(&p, run, plan->steps[i].name, err) ||
             !is_as_planned(&plan->steps[i], p.from, err))
             return false;
-    for (size_t i = 0; i < plan->n_steps && !run->no_copy; i++)
-        if (plan->steps[i].kind == AOF_REPAIR_CUT &&
-            (!make_paths(&p, run, plan->steps[i].name, err) || !copy_file(p.from, p.saved, err)))
-            return false;
+    for (size_t i = 0; i < plan->n_steps && !run->no_copy; i++) {
+        const struct aof_repair_step *step = &plan->steps[i];
+        if (step->kind != AOF_REPAIR_CUT ||
+            (make_paths(&p, run, step->name, err) && copy_file(p.from, p.saved, err)))
+            continue;
+        rd_err_origin(err, step->name);
+        return false;
+    }
     return true;
 }
 

@@ -76,6 +76,11 @@ static void on_finding(void *ctx, const struct aof_finding *f)
     kept->type = snapshot->type;
 }
 
+static void on_command(void *ctx, struct rd_slice name)
+{
+    aof_job_names_add(((struct check_ctx *)ctx)->found->names, name);
+}
+
 static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
                       struct rd_err *err)
 {
@@ -135,6 +140,7 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
     const struct aof_check_opts opts = {
         .open = open_file,
         .finding = on_finding,
+        .command = job->cli->verbose > 0 ? on_command : NULL,
         .tick = on_tick,
         .ctx = &ctx,
         .names = (const char *const *)job->names,
@@ -143,9 +149,12 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
         .now_ms = cli_now_ms(),
         .spool = &for_keys,
     };
-    bool ok = job->has_manifest ? check_folder(job, &opts, &ret->res, err)
-                                : check_one(job, &opts, &ret->res, err);
+    bool ok = (opts.command == NULL || aof_job_names_new(&ret->names, err)) &&
+              (job->has_manifest ? check_folder(job, &opts, &ret->res, err)
+                                 : check_one(job, &opts, &ret->res, err));
     spool_done(&keys);
+    if (ret->names != NULL)
+        aof_job_names_end(ret->names);
     if (ok && ret->err.code != RD_ERR_OK) {
         rd_err_adopt(err, &ret->err);
         ok = false;
@@ -159,6 +168,7 @@ void aof_job_found_done(struct aof_job_found *found)
     aof_check_done(&found->res);
     rd_buf_done(&found->bytes);
     rd_free(found->findings);
+    rd_free(found->names);
     *found = (struct aof_job_found){0};
 }
 

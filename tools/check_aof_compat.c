@@ -279,6 +279,12 @@ static enum annotated walk(struct compat *c, const char *name, uint64_t *ret_ok)
 static bool conclude(struct compat *c, const char *name, uint64_t size, uint64_t ok,
                      enum outcome *ret)
 {
+    /* What cannot be read has not ended there, and is not cut. */
+    const struct rd_err *err = rd_src_err(c->src);
+    if (err->code != RD_ERR_OK) {
+        printf("Cannot read file %s: %s, aborting...\n", c->shown, err->text);
+        return false;
+    }
     if (c->ended && c->multi != 0 && c->error[0] == '\0')
         fail(c, "Reached EOF before reading EXEC for MULTI");
     if (c->error[0] != '\0')

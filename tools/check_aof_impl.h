@@ -54,7 +54,8 @@ struct aof_job_found {
     size_t n_findings, cap_findings;
     struct aof_job_count counts[AOF_JOB_IDS];
     size_t n_counts;
-    struct rd_err err; /* of the callbacks */
+    struct aof_job_names *names; /* with -v, else NULL */
+    struct rd_err err;           /* of the callbacks */
 };
 
 enum aof_job_change {
@@ -104,6 +105,8 @@ bool aof_job_look_again(struct aof_job *job, struct rd_err *err);
 bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
 bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err);
 void aof_job_tick(void *ctx, const struct rd_src *src);
+/* Bytes as people may see them: printable, without quotation marks, cut with "..." to fit. */
+void aof_job_escape(char *dst, size_t size, struct rd_slice bytes);
 bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, size_t size,
                        struct rd_err *err);
 
@@ -112,6 +115,17 @@ bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, s
 bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err *err);
 int aof_job_status(const struct aof_job_found *found);
 void aof_job_found_done(struct aof_job_found *found);
+
+/* ---- check_aof_names.c: -v ---- */
+
+struct aof_job_names;
+
+bool aof_job_names_new(struct aof_job_names **ret, struct rd_err *err);
+void aof_job_names_add(struct aof_job_names *names, struct rd_slice name);
+/* Once, behind the last name: sorts, and keeps the names that come most often. */
+void aof_job_names_end(struct aof_job_names *names);
+void aof_job_names_report(FILE *out, const struct aof_job_names *names);
+void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names);
 
 /* ---- check_aof_change.c ---- */
 
@@ -136,6 +150,8 @@ bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct
 /* ---- check_aof_report.c ---- */
 
 void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found);
+/* 2024-05-01T12:00:00Z, or "@" and the number where a log tells of no time that a calendar has. */
+struct cli_text aof_job_time(int64_t seconds);
 /* "PATH: sound" and so on, alone. */
 void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
                             const struct aof_job_found *found);

@@ -1,4 +1,4 @@
-/* check_aof_json.c - what check-aof tells programs; docs/man describes it. */
+/* check_aof_json.c - what check-aof tells programs: docs/format/check-aof-json.md. */
 #include "tools/check_aof_impl.h"
 
 static void put_offset(struct cli_json *json, const char *key, uint64_t offset)
@@ -49,12 +49,12 @@ static const char *sum_word(enum rdb_sum_state state)
 
 static void put_snapshot(struct cli_json *json, const struct aof_check_file *f)
 {
-    const struct rdb_check_result *res = &f->snapshot;
     cli_json_key(json, "snapshot");
-    if (!f->has_snapshot) {
+    if (!f->has_snapshot || f->detail == NULL) {
         cli_json_null(json);
         return;
     }
+    const struct rdb_check_result *res = &f->detail->snapshot;
     cli_json_obj(json);
     cli_json_put_str(json, "dialect", res->has_header ? rdb_dialect_name(res->dialect) : NULL);
     cli_json_put_int(json, "version", res->version);
@@ -64,6 +64,21 @@ static void put_snapshot(struct cli_json *json, const struct aof_check_file *f)
     cli_json_put_str(json, "checksum", sum_word(res->sum));
     cli_json_put_uint(json, "end", res->end);
     cli_json_end(json);
+}
+
+static void put_damage(struct cli_json *json, const struct aof_check_file *f)
+{
+    cli_json_key(json, "damage");
+    if (!f->damaged) {
+        cli_json_null(json);
+    } else if (f->detail != NULL) {
+        cli_json_err(json, &f->detail->err);
+    } else {
+        cli_json_obj(json);
+        cli_json_put_str(json, "code", rd_err_word(f->code));
+        put_offset(json, "offset", f->broken_at);
+        cli_json_end(json);
+    }
 }
 
 static void put_file(struct cli_json *json, const struct aof_check_file *f)
@@ -86,11 +101,7 @@ static void put_file(struct cli_json *json, const struct aof_check_file *f)
     put_time(json, "first_time", f->first_time);
     put_time(json, "last_time", f->last_time);
     put_snapshot(json, f);
-    cli_json_key(json, "damage");
-    if (f->damaged)
-        cli_json_err(json, &f->err);
-    else
-        cli_json_null(json);
+    put_damage(json, f);
     put_offset(json, "behind", f->behind);
     cli_json_put_uint(json, "zeros", f->zeros);
     cli_json_end(json);
@@ -152,6 +163,8 @@ void aof_job_json(struct cli_json *json, const struct aof_job *job,
     cli_json_put_uint(json, "transactions", res->transactions);
     put_time(json, "first_time", res->first_time);
     put_time(json, "last_time", res->last_time);
+    if (found->names != NULL)
+        aof_job_names_json(json, found->names);
     cli_json_key(json, "files");
     cli_json_array(json);
     for (size_t i = 0; i < res->n_files; i++)

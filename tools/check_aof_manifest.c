@@ -1,5 +1,6 @@
 /* check_aof_manifest.c - check-aof --fix-manifest: a manifest from the files that are there.
  */
+#include "aof/manifest_names.h"
 #include "base/mem.h"
 #include "tools/check_aof_impl.h"
 
@@ -68,12 +69,11 @@ static bool look_at(struct aof_job *job, const char *name, struct aof_found *ret
     return ok;
 }
 
-static bool is_of_log(const char *name, const char *prefix, const struct aof_manifest *old)
+static bool is_of_log(const char *name, const char *prefix, const struct aof_manifest_names *old)
 {
     size_t len = strlen(name), tail = sizeof suffix - 1;
-    for (size_t i = 0; i < old->n_files; i++)
-        if (strcmp(old->files[i].name, name) == 0)
-            return true;
+    if (aof_manifest_names_find(old, name) != NULL)
+        return true;
     if (strstr(name, ".redoubt-save-") != NULL ||
         (len > tail && strcmp(name + len - tail, suffix) == 0))
         return false;
@@ -85,15 +85,18 @@ bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct
 {
     char prefix[NAME_MAX + 1];
     struct aof_found *found = rd_calloc(job->n_names + 1, sizeof *found);
+    struct aof_manifest_names names = {0};
     size_t n = 0;
     bool ok = found != NULL || rd_err_nomem(err, job->n_names * sizeof *found);
+    ok = ok && aof_manifest_names_init(&names, old, err);
     find_prefix(job, prefix, sizeof prefix);
     cli_progress_begin(job->cli, job->path, RD_NO_OFFSET);
     for (size_t i = 0; ok && i < job->n_names; i++)
-        if (is_of_log(job->names[i], prefix, old))
+        if (is_of_log(job->names[i], prefix, &names))
             ok = look_at(job, job->names[i], &found[n++], err);
     cli_progress_end(job->cli);
     ok = ok && aof_rebuild_plan(ret, found, n, prefix, old, err);
+    aof_manifest_names_done(&names);
     rd_free(found);
     return ok;
 }
@@ -131,14 +134,15 @@ static void show_plan(struct aof_job *job, const struct aof_rebuild *plan)
 
 /* ---- writing ---- */
 
-static bool copy_file(const char *from, const char *to, struct rd_err *err)
+static bool copy_file(const char *from, const char *to, unsigned mode, struct rd_err *err)
 {
+    const struct rd_sink_opts opts = {.mode = mode};
     struct rd_src *src;
     struct rd_sink *sink;
     struct rd_slice s;
     if (!rd_src_open_file(&src, from, NULL, err))
         return false;
-    bool ok = rd_sink_open_file(&sink, to, NULL, err);
+    bool ok = rd_sink_open_file(&sink, to, &opts, err);
     while (ok && rd_src_need(src, 1, &s) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
         rd_src_consume(src, s.len);
     if (ok && rd_src_err(src)->code != RD_ERR_OK) {
@@ -152,8 +156,9 @@ static bool copy_file(const char *from, const char *to, struct rd_err *err)
     return ok;
 }
 
-/* Keeps the old manifest under another name, where there is one. */
-static bool keep_old(const char *path, char *saved, size_t size, struct rd_err *err)
+/* Keeps the old manifest under another name, where there is one; *ret_mode is its mode then. */
+static bool keep_old(const char *path, char *saved, size_t size, unsigned *ret_mode,
+                     struct rd_err *err)
 {
     struct stat st;
     struct tm tm;
@@ -163,12 +168,13 @@ static bool keep_old(const char *path, char *saved, size_t size, struct rd_err *
         saved[0] = '\0';
         return errno == ENOENT || rd_err_sys(err, errno, "open");
     }
+    *ret_mode = st.st_mode & 07777;
     gmtime_r(&now, &tm);
     strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &tm);
     int len = snprintf(saved, size, "%s.redoubt-save-%s", path, when);
     if (len < 0 || (size_t)len >= size)
         return rd_err_sys(err, ENAMETOOLONG, "the copy of the manifest");
-    return copy_file(path, saved, err);
+    return copy_file(path, saved, *ret_mode, err);
 }
 
 static bool write_manifest(struct aof_job *job, const struct aof_rebuild *plan, char *saved,
@@ -176,9 +182,10 @@ static bool write_manifest(struct aof_job *job, const struct aof_rebuild *plan, 
 {
     char path[PATH_MAX];
     struct rd_sink *sink;
-    const struct rd_sink_opts opts = {.replace = true};
+    struct rd_sink_opts opts = {.replace = true};
     if (!aof_job_full_path(job, job->name, path, sizeof path, err) ||
-        !keep_old(path, saved, size, err) || !rd_sink_open_file(&sink, path, &opts, err))
+        !keep_old(path, saved, size, &opts.mode, err) ||
+        !rd_sink_open_file(&sink, path, &opts, err))
         return false;
     if (aof_manifest_write(&plan->manifest, sink))
         return rd_sink_close(sink, err);
@@ -247,7 +254,7 @@ static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, s
 static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebuild *plan,
                  int *ret_status, struct rd_err *err)
 {
-    char saved[PATH_MAX] = "", quoted[RD_ERR_TEXT_MAX];
+    char saved[PATH_MAX] = "", quoted[RD_ERR_TEXT_MAX], name[RD_ERR_TEXT_MAX];
     if (!read_old(job, old, err) || !aof_job_rebuild(job, old, plan, err))
         return false;
     if (!job->cli->json && !job->cli->quiet)
@@ -263,7 +270,8 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
             cli_json_put_str(&job->cli->out, "saved_as", saved);
     } else if (done && !job->cli->quiet) {
         rd_err_quote(quoted, sizeof quoted, rd_slice_str(saved));
-        printf("%s: written%s%s\n", job->name, saved[0] != '\0' ? "; the old one is " : "",
+        aof_job_escape(name, sizeof name, rd_slice_str(job->name));
+        printf("%s: written%s%s\n", name, saved[0] != '\0' ? "; the old one is " : "",
                saved[0] != '\0' ? quoted : "");
     }
     *ret_status = (done || job->dry_run) && !plan->doubtful ? CLI_OK : CLI_FINDINGS;

@@ -20,16 +20,24 @@ static struct quoted quote(struct rd_slice bytes)
 /* The same without the quotation marks. */
 static struct quoted plain(struct rd_slice bytes)
 {
-    struct quoted q = quote(bytes);
-    size_t len = strlen(q.s) - 2;
-    memmove(q.s, q.s + 1, len);
-    q.s[len] = '\0';
+    struct quoted q;
+    aof_job_escape(q.s, sizeof q.s, bytes);
     return q;
 }
 
 static struct quoted plain_str(const char *text)
 {
     return plain(rd_slice_str(text));
+}
+
+struct cli_text aof_job_time(int64_t seconds)
+{
+    enum { YEAR_SECONDS = 31556952 };
+    struct cli_text text;
+    if (seconds >= 0 && seconds < INT64_C(8000) * YEAR_SECONDS)
+        return cli_time(seconds * 1000);
+    snprintf(text.s, sizeof text.s, "@%" PRId64, seconds);
+    return text;
 }
 
 static struct cli_text place(uint64_t offset)
@@ -78,8 +86,8 @@ static void print_place(FILE *out, const struct aof_job *job, const struct aof_c
         return;
     if (job->has_manifest)
         fprintf(out, " in %s", plain_str(f->name).s);
-    if (f->damaged && f->err.offset != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", place(f->err.offset).s);
+    if (f->damaged && f->broken_at != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", place(f->broken_at).s);
 }
 
 void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
@@ -119,14 +127,18 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
 
 static void print_snapshot(FILE *out, const struct aof_check_file *f)
 {
-    const struct rdb_check_result *s = &f->snapshot;
+    if (f->detail == NULL) {
+        fputs("; a snapshot", out);
+        return;
+    }
+    const struct rdb_check_result *s = &f->detail->snapshot;
     if (!s->has_header) {
         fputs("; a snapshot without a header that is known", out);
         return;
     }
     fprintf(out, "; %s RDB %d", s->dialect == RDB_VALKEY ? "Valkey" : "Redis", s->version);
-    if (f->saved != AOF_NO_TIME && f->saved > 0 && f->saved < INT64_C(100000000000))
-        fprintf(out, " of %s", cli_time(f->saved * 1000).s);
+    if (f->saved != AOF_NO_TIME && f->saved > 0)
+        fprintf(out, " of %s", aof_job_time(f->saved).s);
     fprintf(out, ", %s key%s", cli_count(s->keys).s, plural(s->keys));
 }
 
@@ -136,8 +148,7 @@ static void print_commands(FILE *out, const struct aof_check_file *f)
     if (f->transactions > 0)
         fprintf(out, ", %s transaction%s", cli_count(f->transactions).s, plural(f->transactions));
     if (f->first_time != AOF_NO_TIME)
-        fprintf(out, ", %s to %s", cli_time(f->first_time * 1000).s,
-                cli_time(f->last_time * 1000).s);
+        fprintf(out, ", %s to %s", aof_job_time(f->first_time).s, aof_job_time(f->last_time).s);
 }
 
 static const char *verdict_text(enum aof_verdict verdict)
@@ -262,11 +273,13 @@ void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof
     aof_job_report_verdict(cli, job, found);
     if (res->n_files > 1 && res->first_time != AOF_NO_TIME) {
         label(stdout, "time");
-        fprintf(stdout, "%s to %s\n", cli_time(res->first_time * 1000).s,
-                cli_time(res->last_time * 1000).s);
+        fprintf(stdout, "%s to %s\n", aof_job_time(res->first_time).s,
+                aof_job_time(res->last_time).s);
     }
     for (size_t i = 0; i < res->n_files; i++)
         print_file(cli, stdout, &res->files[i]);
+    if (found->names != NULL)
+        aof_job_names_report(stdout, found->names);
     for (int severity = RDB_SEVERITY_ERROR; severity >= RDB_SEVERITY_INFO; severity--)
         print_severity(cli, stdout, found, (enum rdb_severity)severity);
     if (way_out(res) != NULL) {
@@ -282,6 +295,7 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
                            const struct aof_job_found *found)
 {
     struct quoted text;
+    char name[NAME_MAX + 1];
     bool hinted = false;
     for (size_t i = 0; found->checked && i < found->n_findings; i++) {
         const struct aof_job_finding *f = &found->findings[i];
@@ -298,7 +312,9 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
             rd_err_set(&err, code, f->offset, "%s", text.s);
         if (f->command > 0)
             rd_err_doing(&err, "command %" PRIu64 ", line %" PRIu64, f->command, f->line);
-        rd_err_origin(&err, f->has_file ? plain(aof_job_slice(found, f->file)).s : job->shown);
+        snprintf(name, sizeof name, "%.*s", (int)f->file.len,
+                 (const char *)aof_job_slice(found, f->file).ptr);
+        rd_err_origin(&err, f->has_file ? name : job->is_stdin ? job->shown : job->path);
         if (!hinted && way_out(&found->res) != NULL)
             cli_hint(cli, "%s", way_out(&found->res));
         hinted = true;
@@ -323,7 +339,7 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
                     plain_str(step->name).s, cli_count(step->size).s);
     }
     if (plan->n_steps > 0 && plan->time_s != AOF_NO_TIME)
-        fprintf(out, "the first second that goes is %s\n", cli_time(plan->time_s * 1000).s);
+        fprintf(out, "the first second that goes is %s\n", aof_job_time(plan->time_s).s);
 }
 
 void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)

@@ -81,9 +81,9 @@ static void json_loss(struct cli_json *json, const struct aof_loss *loss)
 static void print_times(FILE *out, const struct aof_loss *loss)
 {
     if (loss->before != AOF_NO_TIME)
-        fprintf(out, ", after %s", cli_time(loss->before * 1000).s);
+        fprintf(out, ", after %s", aof_job_time(loss->before).s);
     if (loss->after != AOF_NO_TIME)
-        fprintf(out, ", before %s", cli_time(loss->after * 1000).s);
+        fprintf(out, ", before %s", aof_job_time(loss->after).s);
 }
 
 static void print_loss(FILE *out, const struct aof_loss *loss)
@@ -226,7 +226,7 @@ static bool make_folder(struct salvage *s, struct rd_err *err)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "exists and is not an empty folder");
     if (sys == EEXIST)
         cli_hint(job->cli, "--force writes into it");
-    rd_err_origin(err, quote(rd_slice_str(job->out)).s);
+    rd_err_origin(err, job->out);
     return false;
 }
 
@@ -236,6 +236,14 @@ static void ignore_problem(void *ctx, enum aof_manifest_problem problem, uint64_
     struct salvage *s = ctx;
     (void)offset, (void)line, (void)text;
     s->rebuilt = s->rebuilt || aof_manifest_problem_fatal(problem);
+}
+
+/* Would OUT take the place of what is read? */
+static bool is_input(const struct aof_job *job)
+{
+    struct stat in, out;
+    return stat(job->has_manifest ? job->folder : job->path, &in) == 0 &&
+           stat(job->out, &out) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
 }
 
 /* The files of the log: as the manifest has them, or as the folder has where it cannot be read. */
@@ -248,6 +256,10 @@ static bool find_files(struct salvage *s, struct rd_err *err)
         rd_src_close(src);
         if (!ok)
             return false;
+    }
+    if (own.code != RD_ERR_OK && own.sys != ENOENT) {
+        rd_err_adopt(err, &own);
+        return false;
     }
     s->rebuilt = s->rebuilt || own.code != RD_ERR_OK || s->in.n_files == 0;
     if (!s->rebuilt)
@@ -378,6 +390,8 @@ int aof_job_run_salvage(struct aof_job *job)
     struct rd_err err = {0};
     if (job->is_stdin || strcmp(job->out, "-") == 0)
         return cli_usage_error(job->cli, "--salvage works on files: it reads them twice");
+    if (is_input(job))
+        return cli_usage_error(job->cli, "--salvage does not write over what it reads");
     aof_manifest_init(&s.in);
     aof_manifest_init(&s.out);
     aof_rebuild_init(&s.plan);

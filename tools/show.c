@@ -67,7 +67,9 @@ static int compare_place(const struct place *p, const struct aof_event *ev)
 
 static bool in_range(const struct show *show, const struct aof_event *ev)
 {
-    int64_t ms = ev->time_s != AOF_NO_TIME ? ev->time_s * 1000 : INT64_MIN;
+    int64_t ms = ev->time_s == AOF_NO_TIME       ? INT64_MIN
+                 : ev->time_s > INT64_MAX / 1000 ? INT64_MAX
+                                                 : ev->time_s * 1000;
     if (show->from_ms != INT64_MIN && ms < show->from_ms)
         return false;
     if (show->until_ms != INT64_MIN && ms > show->until_ms)

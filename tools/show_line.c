@@ -45,7 +45,7 @@ bool show_line_text(struct rd_buf *buf, const struct aof_event *ev, bool full)
 {
     const struct resp_command *cmd = &ev->entry.command;
     bool ok = ev->time_s == AOF_NO_TIME ? rd_buf_add(buf, "- ", 2)
-                                        : rd_buf_printf(buf, "%s ", cli_time(ev->time_s * 1000).s);
+                                        : rd_buf_printf(buf, "%s ", aof_job_time(ev->time_s).s);
     ok = ok && put_name(buf, ev->name) &&
          rd_buf_printf(buf, ":%" PRIu64 " [%" PRIu64 "%s]", ev->offset, ev->db,
                        ev->in_multi ? " multi" : "");

@@ -4,8 +4,9 @@
 #include "aof/log.h"
 
 enum {
-    PROBES = 4096,   /* places that look like a command and are none, before the search ends */
-    PROBE_VIEW = 48, /* bytes of "*COUNT CRLF $LENGTH CRLF" */
+    PROBES = 4096,       /* places that look like a command and are none, before the search ends */
+    PROBE_VIEW = 48,     /* bytes of "*COUNT CRLF $LENGTH CRLF" */
+    LONG_MOST = 1 << 30, /* bytes of commands that do not fit the window, likewise */
     ZERO_BLOCK = 32 * 1024
 };
 
@@ -52,19 +53,32 @@ static bool next_candidate(struct rd_src *src, struct rd_err *err)
     }
 }
 
-/* A whole command with a name that is known stands here. */
-static bool is_command(struct aof_log *probe)
+/* A whole command with a name that is known stands here. err: it could not be read. *n_long counts
+ * the bytes of a command that came in pieces. */
+static bool is_command(struct aof_log *probe, uint64_t *n_long, struct rd_err *err)
 {
     struct aof_log_entry e;
     aof_log_restart(probe, 0);
-    return aof_log_next(probe, &e) == AOF_LOG_ENTRY && e.kind == AOF_LOG_COMMAND &&
-           aof_command_known(e.command.argv[0]);
+    enum aof_log_status st = aof_log_next(probe, &e);
+    bool known = st == AOF_LOG_ENTRY && (e.kind == AOF_LOG_COMMAND || e.kind == AOF_LOG_LONG) &&
+                 e.command.argv != NULL && aof_command_known(e.command.argv[0]);
+    while (known && st == AOF_LOG_ENTRY && e.kind != AOF_LOG_COMMAND &&
+           e.kind != AOF_LOG_LONG_END && *n_long < LONG_MOST) {
+        st = aof_log_next(probe, &e);
+        *n_long += st == AOF_LOG_ENTRY && e.kind == AOF_LOG_PIECE ? e.len : 0;
+    }
+    enum rd_err_code code = aof_log_err(probe)->code;
+    if (st == AOF_LOG_FAIL && (code == RD_ERR_IO || code == RD_ERR_MEMORY))
+        rd_err_adopt(err, aof_log_err(probe));
+    return known && st == AOF_LOG_ENTRY &&
+           (e.kind == AOF_LOG_COMMAND || e.kind == AOF_LOG_LONG_END);
 }
 
 static bool probe_from(struct rd_src *src, struct aof_log *probe, uint64_t from, uint64_t *ret,
                        bool *ret_searched, struct rd_err *err)
 {
-    for (unsigned n = 0; n < PROBES; n++) {
+    uint64_t n_long = 0;
+    for (unsigned n = 0; n < PROBES && n_long < LONG_MOST; n++) {
         if (!rd_src_seek(src, from, err))
             return false;
         if (!next_candidate(src, err)) {
@@ -72,11 +86,13 @@ static bool probe_from(struct rd_src *src, struct aof_log *probe, uint64_t from,
             return err->code == RD_ERR_OK;
         }
         from = rd_src_offset(src);
-        if (is_command(probe)) {
+        if (is_command(probe, &n_long, err)) {
             *ret = from;
             *ret_searched = true;
             return true;
         }
+        if (err->code != RD_ERR_OK)
+            return false;
         from++;
     }
     return true;

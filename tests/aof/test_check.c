@@ -10,6 +10,7 @@
 #include "aof/check/names.h"
 #include "aof/commands.h"
 #include "base/buf.h"
+#include "tests/aof/flaky.h"
 #include "tests/support/alloc_fault.h"
 
 enum { TAIL = 4096, TEXT = 600, COMMANDS = 200, ENDS = 2 * COMMANDS };
@@ -46,6 +47,11 @@ static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed, str
     rd_src_close(src);
     cr_assert_eq(res.n_files, 1);
     struct aof_check_file file = res.files[0];
+    cr_assert_eq(file.detail != NULL, file.damaged || file.has_snapshot);
+    if (file.damaged) {
+        cr_assert_eq(file.detail->err.code, file.code);
+        cr_assert_eq(file.detail->err.offset, file.broken_at);
+    }
     *ret = res.verdict;
     aof_check_done(&res);
     return file;
@@ -136,8 +142,8 @@ Test(check, every_cut_in_the_last_4_kib_is_found_and_repairable)
                      told.text);
         if (end == size)
             continue;
-        cr_assert_eq(f.err.code, RD_ERR_TRUNCATED);
-        cr_assert_eq(f.err.offset, size);
+        cr_assert_eq(f.code, RD_ERR_TRUNCATED);
+        cr_assert_eq(f.broken_at, size);
     }
     rd_buf_done(&log);
 }
@@ -155,7 +161,7 @@ Test(check, every_changed_byte_leaves_what_stands_before_it)
         struct aof_check_file f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
         if (f.damaged) {
             cr_assert_geq(f.ok_up_to, last_end(ends, n, at), "%zu", at);
-            cr_assert_geq(f.err.offset, last_end(ends, n, at), "%zu", at);
+            cr_assert_geq(f.broken_at, last_end(ends, n, at), "%zu", at);
             n_damaged++;
         }
         log.ptr[at] = was;
@@ -185,6 +191,98 @@ Test(check, zeros_up_to_the_end_are_told_from_other_damage)
         cr_assert_eq(verdict, AOF_VERDICT_DAMAGED);
         rd_buf_done(&log);
     }
+}
+
+Test(check, more_names_than_are_remembered_are_counted_together)
+{
+    struct aof_check_opts opts = {.single_thread = true};
+    struct aof_check_result res;
+    struct rd_buf log = {0};
+    struct rd_src *src;
+    for (int i = 0; i < AOF_STRANGERS + 5; i++)
+        cr_assert(rd_buf_printf(&log, "*1\r\n$3\r\nX%02d\r\n", i));
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&log), NULL, NULL));
+    cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
+    cr_assert_eq(res.warnings, AOF_STRANGERS + 1);
+    cr_assert_eq(res.commands, AOF_STRANGERS + 5);
+    aof_check_done(&res);
+    rd_src_close(src);
+    rd_buf_done(&log);
+}
+
+Test(check, a_long_command_behind_damage_is_seen)
+{
+    enum { LONG = 1 << 20 };
+    struct rd_buf log = {0};
+    struct told told = {""};
+    struct aof_check_opts opts = {.finding = tell, .ctx = &told, .single_thread = true};
+    struct aof_check_result res;
+    cr_assert(
+        rd_buf_printf(&log, SET "x*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%0*d\r\n", LONG, LONG, 1));
+    for (size_t cut = 0; cut < 3; cut++) {
+        struct flaky from = {.bytes = rd_slice(log.ptr, log.len - cut), .piece = 4096};
+        struct rd_src *src = flaky_open(&from);
+        cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
+        cr_assert_eq(res.verdict, cut == 0 ? AOF_VERDICT_DAMAGED : AOF_VERDICT_TORN);
+        cr_assert_eq(res.files[0].behind, cut == 0 ? sizeof SET : RD_NO_OFFSET);
+        aof_check_done(&res);
+        rd_src_close(src);
+    }
+    rd_buf_done(&log);
+}
+
+Test(check, where_nothing_is_but_beginnings_of_commands_the_search_ends_without_a_promise)
+{
+    struct rd_buf log = {0};
+    struct rd_src *src;
+    struct aof_check_opts opts = {.single_thread = true};
+    struct aof_check_result res;
+    cr_assert(rd_buf_printf(&log, SET "x"));
+    for (int i = 0; i < 5000; i++)
+        cr_assert(rd_buf_printf(&log, "*1\r\n$1\r\n"));
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&log), NULL, NULL));
+    cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
+    cr_assert_not(res.files[0].searched);
+    cr_assert_eq(res.verdict, AOF_VERDICT_DAMAGED);
+    aof_check_done(&res);
+    rd_src_close(src);
+    rd_buf_done(&log);
+}
+
+Test(check, the_first_bytes_tell_what_a_file_holds)
+{
+    cr_assert_eq(aof_content_of(rd_slice_str("")), AOF_EMPTY);
+    cr_assert_eq(aof_content_of(rd_slice_str("*1\r\n")), AOF_RESP);
+    cr_assert_eq(aof_content_of(rd_slice_str("REDIS")), AOF_SNAPSHOT);
+    cr_assert_eq(aof_content_of(rd_slice_str("REDIS0011")), AOF_SNAPSHOT);
+    cr_assert_eq(aof_content_of(rd_slice_str("VALKEY080")), AOF_SNAPSHOT);
+    cr_assert_str_eq(aof_content_name(AOF_EMPTY), "empty");
+    cr_assert_str_eq(aof_content_name(AOF_SNAPSHOT), "snapshot");
+}
+
+struct named {
+    unsigned set, other;
+};
+
+static void count_name(void *ctx, struct rd_slice name)
+{
+    struct named *named = ctx;
+    named->set += rd_slice_is(name, "SET");
+    named->other += !rd_slice_is(name, "SET");
+}
+
+Test(check, tells_the_name_of_each_command)
+{
+    struct named named = {0, 0};
+    struct aof_check_opts opts = {.command = count_name, .ctx = &named, .single_thread = true};
+    struct aof_check_result res;
+    struct rd_src *src;
+    cr_assert(rd_src_open_memory(&src, rd_slice_str(SET MULTI SET EXEC "*x" SET), NULL, NULL));
+    cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
+    cr_assert_eq(named.set, 2);
+    cr_assert_eq(named.other, 2);
+    aof_check_done(&res);
+    rd_src_close(src);
 }
 
 /* ---- folders ---- */
@@ -256,6 +354,39 @@ Test(check, a_folder_is_its_manifest_and_its_files)
     cr_assert(check_folder(&folder, two_files, &res, &err));
     cr_assert_eq(res.verdict, AOF_VERDICT_DAMAGED, "not the last file");
     aof_check_done(&res);
+}
+
+static bool open_torn(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    (void)ctx, (void)file;
+    return rd_src_open_memory(ret, rd_slice_str(SET "*"), NULL, err);
+}
+
+Test(check, details_of_many_damaged_files_are_not_kept_but_those_of_the_last_are)
+{
+    enum { FILES = 3 * AOF_CHECK_DETAILS };
+    const struct aof_check_opts opts = {.open = open_torn, .single_thread = true};
+    struct aof_check_result res;
+    struct rd_buf manifest = {0};
+    struct rd_src *src;
+    size_t n = 0;
+    for (int i = 1; i <= FILES; i++)
+        cr_assert(rd_buf_printf(&manifest, "file a.%d.incr.aof seq %d type i\n", i, i));
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&manifest), NULL, NULL));
+    cr_assert(aof_check(src, &opts, &res, NULL));
+    cr_assert_eq(res.n_files, FILES);
+    for (size_t i = 0; i < FILES; i++) {
+        cr_assert_eq(res.files[i].code, RD_ERR_TRUNCATED);
+        cr_assert_eq(res.files[i].broken_at, sizeof SET "*" - 1);
+        n += res.files[i].detail != NULL;
+    }
+    cr_assert_eq(n, AOF_CHECK_DETAILS);
+    cr_assert_not_null(res.files[0].detail);
+    cr_assert_not_null(res.files[FILES - 1].detail);
+    aof_check_done(&res);
+    rd_src_close(src);
+    rd_buf_done(&manifest);
 }
 
 Test(check, says_when_memory_is_short)

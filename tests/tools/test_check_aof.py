@@ -6,6 +6,7 @@ REDOUBT names the program, REDOUBT_FIXTURES the fixtures.
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -426,6 +427,116 @@ class Truncate(CheckAofTest):
         self.write("one.aof", SET)
         self.assertEqual(self.check("--fix", "--truncate-to-offset", "0", "one.aof")[0], 2)
         self.assertEqual(self.check("--json", "--fix", "one.aof")[0], 2)
+
+
+class Verbose(CheckAofTest):
+    def test_commands_are_counted_by_name(self):
+        self.log(SET * 3 + command("set", "k", "v") + MULTI + command("DEL", "k") + EXEC)
+        _, out, _ = self.check("-v", self.folder)
+        lines = [line.replace("commands", "").split() for line in out.splitlines()]
+        for want in (["4", "SET"], ["1", "DEL"], ["1", "MULTI"], ["1", "EXEC"]):
+            self.assertIn(want, lines)
+        self.assertNotIn(["4", "SET"], [line.split() for line in self.check(".")[1].splitlines()])
+        _, report = self.json("-v", self.folder)
+        self.assertEqual(report["commands_by_name"], {"SET": 4, "DEL": 1, "EXEC": 1, "MULTI": 1})
+        self.assertEqual(report["commands_of_other_names"], 0)
+
+    def test_names_beyond_the_first_twenty_are_counted_together(self):
+        data = b"".join(command("N%d" % i) * (1 + i % 2) for i in range(600))
+        self.write("one.aof", data + command("x" * 100))
+        _, report = self.json("-v", "one.aof")
+        names = report["commands_by_name"]
+        self.assertEqual((len(names), set(names.values())), (20, {2}))
+        self.assertEqual(report["commands_of_other_names"], 901 - 40)
+
+    def test_what_stands_in_a_name_does_not_reach_the_terminal(self):
+        self.write("one.aof", command("a\x1b[2J\x00"))
+        self.write("t\x1bo.aof", command("b\x1b") + b"x")
+        for name in ("one.aof", "t\x1bo.aof"):
+            _, out, err = self.check("-v", name)
+            self.assertNotIn("\x1b", out + err, name)
+
+
+class Times(CheckAofTest):
+    def test_a_time_that_no_calendar_has_is_a_number(self):
+        last = 2**63 - 1
+        self.write("one.aof", at(last) + SET)
+        _, out, _ = self.check("one.aof")
+        self.assertIn(f"@{last} to @{last}", out)
+        self.assertTrue(self.check("one.aof", tool="show")[1].startswith(f"@{last} one.aof:25 "))
+        self.assertEqual(self.check("--from", "1", "-c", "one.aof", tool="show")[1], "1\n")
+        _, report = self.json(self.log(at(5) + SET, base=rdb(-(2**63) + 1)))
+        self.assertIsNone(report["files"][0]["snapshot"]["saved"])
+
+
+class ManyFiles(CheckAofTest):
+    def test_details_of_many_damaged_files_are_left_out_and_their_places_are_not(self):
+        status, report = self.json(self.log(*[SET + b"x"] * 300))
+        self.assertEqual((status, report["verdict"]), (1, "damaged"))
+        damages = [f["damage"] for f in report["files"][1:]]
+        self.assertTrue(all(d["code"] == "corrupt" and d["offset"] == len(SET) for d in damages))
+        self.assertIn("text", damages[0])
+        self.assertNotIn("text", damages[-2])
+        self.assertIn("text", damages[-1])
+        self.assertEqual(report["findings_by_id"]["corrupt"], 300)
+
+
+class Pages(CheckAofTest):
+    """docs/format describes every key that is printed."""
+
+    def described(self, page):
+        path = os.path.join(os.environ["REDOUBT_SOURCE"], "docs", "format", page)
+        with open(path, encoding="utf-8") as f:
+            return set(re.findall(r"`([^`\s]+)`", f.read()))
+
+    def keys(self, value):
+        """Of objects anywhere inside; names of findings and commands are no keys."""
+        if isinstance(value, list):
+            return set().union(*map(self.keys, value))
+        if not isinstance(value, dict):
+            return set()
+        found = set(value)
+        for key, inner in value.items():
+            if key not in ("findings_by_id", "findings_total", "commands_by_name"):
+                found |= self.keys(inner)
+        return found
+
+    def object(self, *args, tool="check-aof"):
+        return json.loads(self.check("--json", *args, tool=tool)[1])
+
+    def reports(self):
+        yield self.object(self.log(at(9) + SET, SET + b"x" + at(9) + SET, more="x\n"))
+        yield self.object("-v", self.log(SET + EXEC, base=rdb()[:-20] + b"\x01"))
+        yield self.object("gone")
+        yield self.object("--salvage", "out1", self.log(SET + b"x" + SET, MULTI + SET))
+        bad = rdb(5)[:-9] + b"\xfe\x00\x00\x01k\x01v\x63\x01k\x01v" + b"\xff" + bytes(8)
+        yield self.object(self.log(SET, base=bad))
+        torn = at(5) + SET + b"x" + SET + at(6) + SET
+        yield self.object("--salvage", "out2", self.log(torn, base=bad))
+        self.log(at(5) + SET, at(8) + SET)
+        yield self.object("--truncate-to-timestamp", "5", "--yes", "a.aof.manifest")
+        self.write("a.aof.1.incr.aof", SET + b"*")
+        yield self.object("--fix", "--yes", "a.aof.manifest")
+        yield self.object("--fix-manifest", "--yes", "a.aof.manifest")
+        for row in manifest.read(FIXTURES).values():
+            if row.kind == "aof":
+                yield self.object(fixture(row.path))
+
+    def test_every_key_of_check_aof_has_its_place(self):
+        known = self.described("check-aof-json.md") | {"redoubt", "tool"}
+        met = set()
+        for i, report in enumerate(self.reports()):
+            met |= self.keys(report)
+            self.assertEqual(self.keys(report) - known, set(), f"report {i}")
+        some = {"change", "steps", "saved_as", "use", "losses", "time_after_s", "error", "errno",
+                "key", "commands_by_name", "snapshot", "behind", "doing"}
+        self.assertEqual(some - met, set())
+
+    def test_every_key_of_show_has_its_place(self):
+        known = self.described("show-json.md") | self.described("check-aof-json.md")
+        met = self.keys(self.object(self.log(at(5) + SET + MULTI + EXEC), tool="show"))
+        self.assertEqual(met - known - {"redoubt", "tool"}, set())
+        self.assertLessEqual({"time_s", "command", "snapshot", "keys", "entries"}, met)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,15 @@ class Salvage(SalvageTest):
         self.assertEqual(os.listdir(self.out), ["mine"])
         self.run_tool("check-aof", "--force", "--salvage", self.out, self.log)
 
+    def test_the_log_itself_is_never_written_over(self):
+        before = {name: self.read(name) for name in os.listdir(self.log)}
+        one = os.path.join(self.log, FIRST)
+        link = os.path.join(self.folder, "link")
+        os.symlink(self.log, link)
+        for out, path in ((self.log, self.log), (link, self.log), (one, one)):
+            self.run_tool("check-aof", "--force", "--salvage", out, path, expect=2)
+        self.assertEqual(before, {name: self.read(name) for name in os.listdir(self.log)})
+
     def test_one_file_becomes_one_file(self):
         for path in glob.glob(os.path.join(FIXTURES, "damaged", "aof-*.aof")):
             out = self.out + os.path.basename(path)
@@ -137,6 +146,17 @@ class FixManifest(SalvageTest):
         self.assertEqual(self.read(os.path.basename(saved)), before[10:])
         for name in ("appendonly.aof.2.base.rdb", FIRST, "appendonly.aof.3.incr.aof"):
             self.assertIn(f'"{name}": ', out)
+
+    def test_the_new_manifest_has_the_mode_of_the_old_one(self):
+        path = os.path.join(self.log, MANIFEST)
+        os.chmod(path, 0o600)
+        self.write(MANIFEST, b"broken\n")
+        done = subprocess.run([REDOUBT, "check-aof", "--fix-manifest", "--yes", self.log],
+                              capture_output=True, check=False)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        for name in (MANIFEST, *self.saved()):
+            mode = os.stat(os.path.join(self.log, name)).st_mode & 0o777
+            self.assertEqual(mode, 0o600, name)
 
     def test_it_asks_and_takes_no_for_an_answer(self):
         self.write(MANIFEST, b"broken")
