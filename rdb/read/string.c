@@ -298,7 +298,7 @@ static int pass_slow(struct rdb_reader *r, bool verify)
     uint64_t off = rdb_read_offset(r);
     if (head.kind == RDB_STR_LZF && verify) {
         /* Nothing is decoded: that the stored bytes fit the window is enough. */
-        if (head.size + head.stored > 2 * r->piece) {
+        if (head.stored > 2 * r->piece) {
             begin_pieces(r, &head, off, RDB_ELEM, TAIL_NONE);
             return pass_lzf(r);
         }

@@ -262,3 +262,23 @@ Test(check, names_severities)
     cr_expect_str_eq(rdb_severity_name(RDB_SEVERITY_WARNING), "warning");
     cr_expect_str_eq(rdb_severity_name(RDB_SEVERITY_ERROR), "error");
 }
+
+/* A stored length near 2^64 overflows when the size of its head is added. */
+Test(check, compressed_strings_of_senseless_length_end_with_the_file)
+{
+    static const char key[] = "\0\1k\xc3\x81\xff\xff\xff\xff\xff\xff\xff\xff\5";
+    struct rd_buf file = {0};
+    cr_assert(rd_buf_add(&file, "REDIS0009\xfe\0", 11));
+    for (int i = 0; i < 16; i++)
+        cr_assert(rd_buf_add(&file, key, sizeof key - 1));
+    struct rd_src *src;
+    struct rdb_check_opts opts = {.single_thread = true};
+    struct rdb_check_result res;
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(&file), NULL, NULL));
+    cr_assert(rdb_check(src, &opts, &res, NULL));
+    cr_expect(res.damaged);
+    cr_expect_eq(res.record, 11);
+    cr_expect_eq(res.keys, 1);
+    rd_src_close(src);
+    rd_buf_done(&file);
+}
