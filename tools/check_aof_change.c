@@ -160,23 +160,6 @@ static bool plan_fix(struct change *c, struct rd_err *err)
     return false;
 }
 
-/* ---- the question ---- */
-
-static bool ask(struct aof_job *job)
-{
-    char answer[16];
-    if (job->yes)
-        return true;
-    fflush(stdout);
-    fputs("Continue? [y/N]: ", stderr);
-    fflush(stderr);
-    if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
-        return true;
-    fputc('\n', stderr);
-    cli_warn(job->cli, "nothing was changed; --yes answers the question");
-    return false;
-}
-
 /* ---- the change ---- */
 
 static void on_done(void *ctx, const struct aof_repair_step *step, const char *saved_as)
@@ -218,7 +201,8 @@ static bool perform(struct change *c, struct rd_err *err)
         aof_job_report_plan(stdout, &c->plan);
     }
     bool go = c->plan.n_steps > 0 && !job->dry_run;
-    bool ok = !go || (nobody_writes(c, err) && (!ask(job) || carry_out(c, err)));
+    bool ok =
+        !go || (nobody_writes(c, err) && (!aof_job_ask(job, "Continue?") || carry_out(c, err)));
     if (job->cli->json) {
         for (size_t i = 0; i < c->plan.n_steps && !go; i++)
             aof_job_json_step(json, &c->plan.steps[i], NULL);

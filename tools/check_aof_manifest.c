@@ -218,21 +218,6 @@ static bool read_old(struct aof_job *job, struct aof_manifest *old, struct rd_er
     return ok;
 }
 
-static bool ask(struct aof_job *job)
-{
-    char answer[16];
-    if (job->yes)
-        return true;
-    fflush(stdout);
-    fputs("Write this manifest? [y/N]: ", stderr);
-    fflush(stderr);
-    if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
-        return true;
-    fputc('\n', stderr);
-    cli_warn(job->cli, "nothing was changed; --yes answers the question");
-    return false;
-}
-
 static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, struct rd_err *err)
 {
     char path[PATH_MAX];
@@ -261,7 +246,8 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
         printf("%s\n", job->shown);
     show_plan(job, plan);
     fflush(stdout);
-    bool done = !job->dry_run && nobody_writes(job, plan, err) && ask(job);
+    bool done =
+        !job->dry_run && nobody_writes(job, plan, err) && aof_job_ask(job, "Write this manifest?");
     if (err->code != RD_ERR_OK || (done && !write_manifest(job, plan, saved, sizeof saved, err)))
         return false;
     if (job->cli->json) {
