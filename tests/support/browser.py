@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -38,6 +39,10 @@ def missing():
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
             return f"{program} is not installed"
+    try:
+        socket.getaddrinfo("localhost", None)
+    except OSError:
+        return "chromedriver finds its browser at localhost, a name that is not known here"
     return None
 
 
