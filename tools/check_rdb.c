@@ -9,7 +9,7 @@
 #include "rdb/check.h"
 
 #include "base/mem.h"
-#include "rdb/salvage.h"
+#include "rdb/clues.h"
 #include "tools/filter.h"
 #include "tools/check_rdb_impl.h"
 #include "tools/spool.h"
@@ -254,7 +254,7 @@ static bool broke_in_key(const struct check_file *file)
 static void judge(struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    file->damage = rdb_damage_begins(res, &file->clues, file->searched ? &file->salvage : NULL);
+    file->damage = rdb_clues_damage(res, &file->clues, file->searched ? &file->salvage : NULL);
     if (res->damaged) {
         file->whole = res->keys - broke_in_key(file);
         file->verdict = verdict_of_damage(file);

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "rdb/check.h"
-#include "rdb/salvage.h"
+#include "rdb/clues.h"
 #include "tools/cli.h"
 
 enum {

@@ -7,8 +7,6 @@
  */
 #include "rdb/mend/priv.h"
 
-#include <string.h>
-
 enum {
     PROVED = 6, /* chance makes such a head in one place of some thousands */
     PROOF_NAME_MAX = 6,
@@ -124,64 +122,4 @@ uint64_t mend_place(const struct scan *s, const struct record *rec)
         at = s->ring[(s->n_ring - i) % RING].start;
     }
     return proved < PROVED && s->n_ring > RING ? s->db_at : at;
-}
-
-/* -- what a check alone tells -- */
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-void rdb_clues_init(struct rdb_clues *clues)
-{
-    *clues = (struct rdb_clues){.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
-}
-
-void rdb_clues_event(struct rdb_clues *clues, const struct rdb_event *ev)
-{
-    if (ev->kind == RDB_DB)
-        clues->dbs[clues->n_dbs++ % RDB_CLUES_DBS] = ev->offset;
-}
-
-void rdb_clues_finding(struct rdb_clues *clues, const struct rdb_finding *f)
-{
-    if (strcmp(f->id, "db-size") == 0 || strcmp(f->id, "slot-size") == 0)
-        clues->size = earlier(clues->size, f->offset);
-    if (f->severity != RDB_SEVERITY_ERROR || strcmp(f->id, "checksum-mismatch") == 0)
-        return;
-    clues->error = earlier(clues->error, earlier(f->offset, f->record));
-}
-
-bool rdb_clues_want_search(const struct rdb_check_result *checked)
-{
-    bool bad = checked->sum == RDB_SUM_BAD;
-    return checked->damaged || (checked->sum != RDB_SUM_OK && checked->errors > bad);
-}
-
-/* The start of the database that `at` lies in. Events may have run ahead of it. */
-static uint64_t database_of(const struct rdb_clues *clues, uint64_t at)
-{
-    for (uint64_t i = 1; i <= RDB_CLUES_DBS && i <= clues->n_dbs; i++) {
-        uint64_t from = clues->dbs[(clues->n_dbs - i) % RDB_CLUES_DBS];
-        if (from <= at)
-            return from;
-    }
-    return earlier(at, RDB_MAGIC_LEN);
-}
-
-uint64_t rdb_damage_begins(const struct rdb_check_result *checked, const struct rdb_clues *clues,
-                           const struct rdb_salvage_result *searched)
-{
-    uint64_t at = checked->damaged ? earlier(checked->record, clues->error) : clues->error;
-    bool bad = checked->sum == RDB_SUM_BAD;
-    if (checked->sum == RDB_SUM_OK) /* what is wrong was saved so */
-        return at;
-    if (at == RD_NO_OFFSET)
-        return clues->size != RD_NO_OFFSET || !bad ? clues->size : 0;
-    if (searched != NULL)
-        at = earlier(at, searched->damage);
-    else
-        at = database_of(clues, at);
-    return earlier(at, clues->size);
 }

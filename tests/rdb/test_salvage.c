@@ -1,7 +1,7 @@
 /* What is left of damaged snapshots: every fixture is damaged in many places, salvaged, and
  * compared key by key with what it was. The damage is pseudo-random and the same in every run.
  */
-#include "rdb/salvage.h"
+#include "rdb/clues.h"
 #include "rdb/reader.h"
 
 #include <criterion/criterion.h>
@@ -236,8 +236,8 @@ static void check_place(struct tally *t, const struct keys *before, const struct
     struct rdb_check_result checked = check(d->bytes, &clues);
     struct keys now = keys_of(d->bytes);
     size_t i = first_unreadable(before, &now);
-    uint64_t near = rdb_damage_begins(&checked, &clues, searched);
-    uint64_t far = rdb_damage_begins(&checked, &clues, NULL);
+    uint64_t near = rdb_clues_damage(&checked, &clues, searched);
+    uint64_t far = rdb_clues_damage(&checked, &clues, NULL);
     free(now.at);
     if (i == SIZE_MAX)
         return;
