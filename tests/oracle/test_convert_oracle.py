@@ -7,7 +7,6 @@ sends to the server when it is empty; it must then hold the same dataset, and so
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -96,28 +95,8 @@ def content(server, lacks_pending):
 
 @unittest.skipIf(redis_server.missing(writer.SERVER_VERSION),
                  redis_server.missing(writer.SERVER_VERSION))
-class Commands(unittest.TestCase):
-    maxDiff = 4000
-
-    def setUp(self):
-        self.dir = tempfile.TemporaryDirectory()
-        self.addCleanup(self.dir.cleanup)
-        self.out = os.path.join(self.dir.name, "out.resp")
-        server = redis_server.RedisServer({"databases": "17000"})
-        self.server = server.__enter__()
-        self.addCleanup(server.close)
-        self.quiet()
-
-    def quiet(self):
-        self.server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
-
-    def loads(self, path):
-        try:
-            self.server.load(path)
-            return True
-        except (redis_server.ServerDied, redis_server.ReplyError):
-            self.quiet()
-            return False
+class Commands(writer.ServerCase):
+    out_name = "out.resp"
 
     def pipe(self, data):
         self.server.command("FLUSHALL")

@@ -134,14 +134,16 @@ def content(server):
     return out
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
-class WrittenAnew(unittest.TestCase):
+class ServerCase(unittest.TestCase):
+    """Has a server of its own for each test, and a place for an output."""
+
     maxDiff = 4000
+    out_name = "out.rdb"
 
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()
         self.addCleanup(self.dir.cleanup)
-        self.out = os.path.join(self.dir.name, "out.rdb")
+        self.out = os.path.join(self.dir.name, self.out_name)
         server = redis_server.RedisServer({"databases": "17000"})
         self.server = server.__enter__()
         self.addCleanup(server.close)
@@ -158,6 +160,9 @@ class WrittenAnew(unittest.TestCase):
             self.quiet()
             return False
 
+
+@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+class WrittenAnew(ServerCase):
     def assert_loads_the_same(self, want, what):
         try:
             self.server.load(self.out)
