@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 static struct rd_mem_hooks hooks;
@@ -44,6 +45,18 @@ void rd_free(void *ptr)
         hooks.free(hooks.ctx, ptr);
     else
         free(ptr);
+}
+
+/* malloc_usable_size() takes a pointer to what it could change and does not. */
+size_t rd_usable(const void *ptr)
+{
+    union {
+        const void *in;
+        void *out;
+    } block = {.in = ptr};
+    if (hooks.alloc == NULL)
+        return malloc_usable_size(block.out);
+    return hooks.usable != NULL ? hooks.usable(hooks.ctx, ptr) : 0;
 }
 
 void rd_mem_set_hooks(const struct rd_mem_hooks *new_hooks)

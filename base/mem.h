@@ -17,10 +17,15 @@ RD_API void *rd_calloc(size_t n, size_t size);
 RD_API void *rd_realloc(void *ptr, size_t size);
 RD_API void rd_free(void *ptr);
 
+/* Bytes of the block that may be used: what was asked for, rounded up as the heap does. With hooks
+ * that do not tell it: 0. */
+RD_API size_t rd_usable(const void *ptr);
+
 struct rd_mem_hooks {
     void *(*alloc)(void *ctx, size_t size);
     void *(*realloc)(void *ctx, void *ptr, size_t size);
     void (*free)(void *ctx, void *ptr);
+    size_t (*usable)(void *ctx, const void *ptr); /* may be NULL */
     void *ctx;
 };
 

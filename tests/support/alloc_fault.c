@@ -76,7 +76,8 @@ static void hook_free(void *ctx, void *ptr)
 
 void alloc_fault_begin(size_t n)
 {
-    static const struct rd_mem_hooks hooks = {hook_alloc, hook_realloc, hook_free, NULL};
+    static const struct rd_mem_hooks hooks = {
+        .alloc = hook_alloc, .realloc = hook_realloc, .free = hook_free};
     state = (struct alloc_fault_result){0};
     fail_at = n;
     rd_mem_set_hooks(&hooks);
