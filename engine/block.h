@@ -1,0 +1,59 @@
+/* block.h - sessions that wait for a key: BLPOP, BZPOPMIN, XREAD BLOCK and their kin.
+ *
+ * A command that finds nothing says so with engine_block() and the session is blocked. When a key
+ * that somebody waits for gets something, the caller serves them, after each command:
+ *
+ *     while (engine_serve(e, &env, &session, &reply, &fx))
+ *         ... answer session with reply; fx is what happened ...
+ *
+ * Timeouts are the caller's: at engine_block_deadline() he calls engine_block_cancel().
+ */
+#ifndef ENGINE_BLOCK_H
+#define ENGINE_BLOCK_H
+
+#include "engine/engine.h"
+
+/* Something may have come for somebody who waits: call engine_serve(). Constant time. */
+bool engine_ready(const struct engine *e);
+
+/* Serves the next session that can be served, first come first served, keys in the order in which
+ * they became ready. False: there is none. *ret_session is then no longer blocked, reply (reset
+ * before) is its answer with the protocol that `proto` tells, fx (reset before) the effects: those
+ * of the form that does not block. */
+bool engine_serve(struct engine *e, const struct engine_env *env,
+                  struct engine_session **ret_session, struct engine_reply *reply,
+                  struct engine_effects *fx);
+
+/* Which protocol a session speaks is asked of the caller, for engine_serve(); NULL: 2. */
+typedef unsigned (*engine_proto_fn)(void *ctx, const struct engine_session *s);
+void engine_block_set_proto(struct engine *e, engine_proto_fn fn, void *ctx);
+
+/* Unix time in microseconds; INT64_MAX: never. Only of blocked sessions. */
+int64_t engine_block_deadline(const struct engine_session *s);
+
+enum engine_unblock {
+    ENGINE_TIMEOUT,   /* answer as the command does when its time is over */
+    ENGINE_UNBLOCKED, /* CLIENT UNBLOCK ERROR: -UNBLOCKED … */
+    ENGINE_GONE       /* the client went away: no answer */
+};
+
+void engine_block_cancel(struct engine_session *s, enum engine_unblock why,
+                         struct engine_reply *reply);
+
+/* ---- private to engine/ ---- */
+
+struct engine_block_state;
+struct engine_db;
+
+struct engine_block_state *engine_block_state_new(void);
+void engine_block_state_free(struct engine_block_state *state);
+
+/* Something happened to a key that sessions may wait for; nothing, if none does. */
+void engine_block_signal(struct engine *e, struct engine_db *db, struct rd_slice key);
+
+/* The same for all keys of a database: its keys were exchanged (SWAPDB), or are about to be
+ * removed (FLUSHDB). */
+void engine_block_signal_db(struct engine *e, struct engine_db *db);
+void engine_block_signal_flush(struct engine *e, struct engine_db *db);
+
+#endif

@@ -1,0 +1,405 @@
+#include "engine/call.h"
+
+#include "engine/lru.h"
+#include "engine/state.h"
+#include "engine/watch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <strings.h>
+
+/* ---- keys ---- */
+
+bool engine_call_due(const struct engine_call *call, const struct engine_entry *entry)
+{
+    return entry->expire_ms != ENGINE_NO_EXPIRE && call->now_ms > entry->expire_ms &&
+           call->session->role == ENGINE_CLIENT;
+}
+
+static void delete_effect(struct engine_call *call, struct rd_slice key, bool lazy)
+{
+    struct rd_slice argv[] = {rd_slice_str(lazy ? "UNLINK" : "DEL"), key};
+    if (call->want_effects)
+        engine_effects_add(call->fx, call->db->id, 2, argv);
+}
+
+void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry)
+{
+    struct rd_slice key = engine_entry_key(entry);
+    uint64_t dirty = call->dirty;
+    call->engine->stats.expired++;
+    delete_effect(call, key, call->config->lazyfree_lazy_expire);
+    engine_notify(call, ENGINE_NOTIFY_EXPIRED, "expired", key);
+    engine_touch(call, key, 0);
+    engine_call_delete(call, entry);
+    call->dirty = dirty;
+}
+
+/* The key as it is now: what is due goes first. */
+static struct engine_entry *find(struct engine_call *call, struct rd_slice key)
+{
+    struct engine_entry *entry = engine_db_find(call->db, key);
+    if (entry != NULL && RD_UNLIKELY(engine_call_due(call, entry))) {
+        engine_call_expire_now(call, entry);
+        return NULL;
+    }
+    return entry;
+}
+
+struct engine_entry *engine_call_peek(struct engine_call *call, struct rd_slice key)
+{
+    return find(call, key);
+}
+
+struct engine_entry *engine_call_find_write(struct engine_call *call, struct rd_slice key)
+{
+    struct engine_entry *entry = find(call, key);
+    if (entry != NULL)
+        engine_lru_touch(call, &entry->value);
+    return entry;
+}
+
+struct engine_entry *engine_call_find_read(struct engine_call *call, struct rd_slice key)
+{
+    struct engine_entry *entry = engine_call_find_write(call, key);
+    if (entry != NULL) {
+        call->engine->stats.hits++;
+    } else {
+        call->engine->stats.misses++;
+        engine_notify(call, ENGINE_NOTIFY_MISS, "keymiss", key);
+    }
+    return entry;
+}
+
+bool engine_call_type_ok(struct engine_call *call, const struct engine_entry *entry,
+                         enum engine_type type)
+{
+    if (entry == NULL || entry->value.type == (unsigned)type)
+        return true;
+    engine_reply_wrong_type(call);
+    return false;
+}
+
+bool engine_call_read(struct engine_call *call, struct rd_slice key, enum engine_type type,
+                      struct engine_entry **ret)
+{
+    *ret = engine_call_find_read(call, key);
+    return engine_call_type_ok(call, *ret, type);
+}
+
+bool engine_call_write(struct engine_call *call, struct rd_slice key, enum engine_type type,
+                       struct engine_entry **ret)
+{
+    *ret = engine_call_find_write(call, key);
+    return engine_call_type_ok(call, *ret, type);
+}
+
+/* What a new key brings with it. */
+static void added(struct engine_call *call, struct engine_entry *entry)
+{
+    entry->value.lru = engine_lru_new(call->config, call->now_ms) & 0xffffff;
+    engine_call_signal(call, engine_entry_key(entry));
+    engine_notify(call, ENGINE_NOTIFY_NEW, "new", engine_entry_key(entry));
+}
+
+struct engine_entry *engine_call_add(struct engine_call *call, struct rd_slice key,
+                                     struct engine_value *value)
+{
+    struct engine_entry *entry = engine_db_add(call->db, key, value);
+    added(call, entry);
+    return entry;
+}
+
+/* Sessions that read a stream as a group are told that it is gone. */
+static void signal_overwritten(struct engine_call *call, const struct engine_entry *entry)
+{
+    if (entry->value.type == ENGINE_STREAM)
+        engine_call_signal(call, engine_entry_key(entry));
+}
+
+struct engine_entry *engine_call_set(struct engine_call *call, struct rd_slice key,
+                                     struct engine_value *value, bool keep_ttl)
+{
+    struct engine_entry *entry = find(call, key);
+    if (entry == NULL)
+        return engine_call_add(call, key, value);
+    signal_overwritten(call, entry);
+    entry = engine_db_replace(call->db, entry, value, NULL);
+    if (!keep_ttl && entry->expire_ms != ENGINE_NO_EXPIRE)
+        engine_db_expire(call->db, entry, ENGINE_NO_EXPIRE);
+    engine_lru_touch(call, &entry->value);
+    return entry;
+}
+
+struct engine_entry *engine_call_set_string(struct engine_call *call, struct engine_entry *entry,
+                                            struct rd_slice key, struct rd_slice text)
+{
+    bool is_new = entry == NULL;
+    if (!is_new)
+        signal_overwritten(call, entry);
+    entry = engine_db_set_string(call->db, entry, key, text);
+    if (is_new)
+        added(call, entry);
+    return entry;
+}
+
+void engine_call_delete(struct engine_call *call, struct engine_entry *entry)
+{
+    signal_overwritten(call, entry);
+    engine_db_remove(call->db, entry, NULL);
+}
+
+bool engine_call_delete_key(struct engine_call *call, struct rd_slice key)
+{
+    struct engine_entry *entry = find(call, key);
+    if (entry != NULL)
+        engine_call_delete(call, entry);
+    return entry != NULL;
+}
+
+void engine_call_expire(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms)
+{
+    engine_db_expire(call->db, entry, expire_ms);
+}
+
+void engine_call_signal(struct engine_call *call, struct rd_slice key)
+{
+    if (engine_table_count(&call->db->waiting) > 0)
+        engine_block_signal(call->engine, call->db, key);
+}
+
+struct engine_db *engine_call_db(struct engine_call *call, int64_t id)
+{
+    return id >= 0 && id < (int64_t)call->engine->n_dbs ? call->engine->dbs[id] : NULL;
+}
+
+/* ---- what changed ---- */
+
+void engine_notify(struct engine_call *call, enum engine_notify class, const char *event,
+                   struct rd_slice key)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    if ((call->config->notify_keyspace_events & (unsigned)class) != 0 && hooks->notify != NULL)
+        hooks->notify(hooks->ctx, class, event, key, call->db->id);
+}
+
+void engine_touch(struct engine_call *call, struct rd_slice key, uint64_t n)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    call->dirty += n;
+    if (engine_table_count(&call->db->watched) > 0)
+        engine_watch_touch(call->db, key);
+    if (hooks->touched != NULL)
+        hooks->touched(hooks->ctx, key, call->db->id);
+}
+
+void engine_changed(struct engine_call *call, enum engine_notify class, const char *event,
+                    struct rd_slice key, uint64_t n)
+{
+    engine_touch(call, key, n);
+    engine_notify(call, class, event, key);
+}
+
+/* ---- effects ---- */
+
+void engine_effect(struct engine_call *call, size_t argc, const struct rd_slice *argv)
+{
+    call->own_effect = false;
+    engine_effect_also(call, argc, argv);
+}
+
+void engine_effect_also(struct engine_call *call, size_t argc, const struct rd_slice *argv)
+{
+    if (call->want_effects)
+        engine_effects_add(call->fx, call->db->id, argc, argv);
+}
+
+void engine_effect_none(struct engine_call *call)
+{
+    call->own_effect = false;
+}
+
+/* ---- arguments ---- */
+
+static bool refuse(struct engine_call *call, const char *error, const char *usual)
+{
+    if (error == NULL)
+        engine_reply_error(call->reply, usual);
+    else
+        engine_reply_errorf(call->reply, "ERR %s", error);
+    return false;
+}
+
+static const char not_an_integer[] = "ERR value is not an integer or out of range";
+
+bool engine_arg_i64(struct engine_call *call, struct rd_slice arg, int64_t *ret, const char *error)
+{
+    return rd_num_get_i64(arg, ret) || refuse(call, error, not_an_integer);
+}
+
+bool engine_arg_range(struct engine_call *call, struct rd_slice arg, int64_t min, int64_t max,
+                      int64_t *ret, const char *error)
+{
+    int64_t value;
+    if (!engine_arg_i64(call, arg, &value, error))
+        return false;
+    if (value < min || value > max)
+        return refuse(call, error, "ERR value is out of range");
+    *ret = value;
+    return true;
+}
+
+bool engine_arg_positive(struct engine_call *call, struct rd_slice arg, int64_t *ret,
+                         const char *error)
+{
+    int64_t value;
+    if (!rd_num_get_i64(arg, &value) || value < 0)
+        return refuse(call, error, "ERR value is out of range, must be positive");
+    *ret = value;
+    return true;
+}
+
+bool engine_arg_f64(struct engine_call *call, struct rd_slice arg, double *ret, const char *error)
+{
+    double value;
+    if (!rd_num_get_f64(arg, &value) || isnan(value))
+        return refuse(call, error, "ERR value is not a valid float");
+    *ret = value;
+    return true;
+}
+
+static bool timeout_ms(struct engine_call *call, struct rd_slice arg, int64_t *ret)
+{
+    int64_t value;
+    if (!engine_arg_i64(call, arg, &value, "timeout is not an integer or out of range"))
+        return false;
+    *ret = value;
+    return true;
+}
+
+static bool timeout_s(struct engine_call *call, struct rd_slice arg, int64_t *ret)
+{
+    double value;
+    if (!engine_arg_f64(call, arg, &value, "timeout is not a float or out of range"))
+        return false;
+    value = ceil(value * 1000);
+    if (value > (double)INT64_MAX || value < (double)INT64_MIN)
+        return refuse(call, "timeout is out of range", NULL);
+    *ret = (int64_t)value;
+    return true;
+}
+
+bool engine_arg_timeout(struct engine_call *call, struct rd_slice arg, bool in_ms,
+                        int64_t *ret_deadline_us)
+{
+    int64_t wait;
+    if (!(in_ms ? timeout_ms(call, arg, &wait) : timeout_s(call, arg, &wait)))
+        return false;
+    if (wait < 0)
+        return refuse(call, "timeout is negative", NULL);
+    if (wait > INT64_MAX - call->now_ms)
+        return refuse(call, "timeout is out of range", NULL);
+    bool never = wait == 0 || wait > INT64_MAX / 1000 - call->now_ms;
+    *ret_deadline_us = never ? INT64_MAX : (call->now_ms + wait) * 1000;
+    return true;
+}
+
+bool engine_arg_is(struct rd_slice arg, const char *word)
+{
+    size_t len = strlen(word);
+    return arg.len == len && strncasecmp((const char *)arg.ptr, word, len) == 0;
+}
+
+/* ---- answers ---- */
+
+void engine_reply_wrong_type(struct engine_call *call)
+{
+    engine_reply_error(call->reply,
+                       "WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+void engine_reply_syntax(struct engine_call *call)
+{
+    engine_reply_error(call->reply, "ERR syntax error");
+}
+
+void engine_reply_no_key(struct engine_call *call)
+{
+    engine_reply_error(call->reply, "ERR no such key");
+}
+
+void engine_reply_wrong_arity(struct engine_call *call)
+{
+    engine_reply_errorf(call->reply, "ERR wrong number of arguments for '%s' command",
+                        call->command->name);
+}
+
+/* "config|get" is a subcommand of CONFIG. */
+static void container_name(const struct engine_call *call, char dst[64])
+{
+    const char *name = call->command->name;
+    size_t len = strcspn(name, "|");
+    for (size_t i = 0; i < len && i < 63; i++)
+        dst[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 32 : name[i]);
+    dst[len < 63 ? len : 63] = '\0';
+}
+
+void engine_reply_unknown_subcommand(struct engine_call *call)
+{
+    char name[64];
+    container_name(call, name);
+    struct rd_slice sub = call->argc > 1 ? call->argv[1] : rd_slice("", 0);
+    engine_reply_errorf(call->reply,
+                        "ERR Unknown subcommand or wrong number of arguments for '%.*s'. "
+                        "Try %s HELP.",
+                        (int)(sub.len < 128 ? sub.len : 128), (const char *)sub.ptr, name);
+}
+
+void engine_reply_help(struct engine_call *call, const char *const *lines)
+{
+    char name[64];
+    char first[128];
+    size_t n = 0;
+    container_name(call, name);
+    snprintf(first, sizeof first,
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
+    while (lines[n] != NULL)
+        n++;
+    engine_reply_array(call->reply, n + 3);
+    engine_reply_simple(call->reply, first);
+    for (size_t i = 0; i < n; i++)
+        engine_reply_simple(call->reply, lines[i]);
+    engine_reply_simple(call->reply, "HELP");
+    engine_reply_simple(call->reply, "    Print this help.");
+}
+
+/* ---- chance: xoshiro256**, whose state is the engine's ---- */
+
+static uint64_t rotate(uint64_t x, int n)
+{
+    return x << n | x >> (64 - n);
+}
+
+uint64_t engine_random(struct engine_call *call)
+{
+    uint64_t *s = call->engine->random;
+    uint64_t result = rotate(s[1] * 5, 7) * 9;
+    uint64_t shifted = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= shifted;
+    s[3] = rotate(s[3], 45);
+    return result;
+}
+
+uint64_t engine_random_below(struct engine_call *call, uint64_t n)
+{
+    uint64_t reject = -n % n; /* as many values as do not share out evenly */
+    for (;;) {
+        __uint128_t product = (__uint128_t)engine_random(call) * n;
+        if ((uint64_t)product >= reject)
+            return (uint64_t)(product >> 64);
+    }
+}

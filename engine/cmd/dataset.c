@@ -1,0 +1,102 @@
+/* What is about databases as a whole. */
+#include "engine/call.h"
+#include "engine/cmd/cmd.h"
+#include "engine/state.h"
+#include "engine/watch.h"
+
+void engine_cmd_dbsize(struct engine_call *call)
+{
+    engine_reply_int(call->reply, (int64_t)engine_db_count(call->db));
+}
+
+void engine_cmd_time(struct engine_call *call)
+{
+    engine_reply_array(call->reply, 2);
+    engine_reply_bulk_int(call->reply, call->now_us / 1000000);
+    engine_reply_bulk_int(call->reply, call->now_us % 1000000);
+}
+
+/* ASYNC and SYNC change who frees the memory, which is not the engine's to say. */
+static bool flush_options(struct engine_call *call)
+{
+    if (call->argc == 1 || (call->argc == 2 && (engine_arg_is(call->argv[1], "async") ||
+                                                engine_arg_is(call->argv[1], "sync"))))
+        return true;
+    engine_reply_syntax(call);
+    return false;
+}
+
+static void flush(struct engine_call *call, struct engine_db *db)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    engine_watch_touch_all(db, NULL);
+    engine_block_signal_flush(call->engine, db);
+    call->dirty += engine_db_clear(db);
+    engine_mem_leave(before);
+}
+
+/* Also of a database that was empty: whoever follows the log must not take it for a mistake. */
+static void flushed(struct engine_call *call)
+{
+    engine_reply_ok(call->reply);
+    engine_effect(call, call->argc, call->argv);
+}
+
+void engine_cmd_flushdb(struct engine_call *call)
+{
+    if (!flush_options(call))
+        return;
+    flush(call, call->db);
+    flushed(call);
+}
+
+void engine_cmd_flushall(struct engine_call *call)
+{
+    if (!flush_options(call))
+        return;
+    for (unsigned i = 0; i < call->engine->n_dbs; i++)
+        flush(call, call->engine->dbs[i]);
+    call->dirty++;
+    flushed(call);
+}
+
+/* Sessions keep their database, so what they watch and wait for stays. */
+static void swap(struct engine_db *a, struct engine_db *b)
+{
+    struct engine_db was_a = *a;
+    a->keys = b->keys;
+    a->expires = b->expires;
+    a->avg_ttl_ms = b->avg_ttl_ms;
+    a->expire_cursor = b->expire_cursor;
+    memcpy(a->n_by_type, b->n_by_type, sizeof a->n_by_type);
+    b->keys = was_a.keys;
+    b->expires = was_a.expires;
+    b->avg_ttl_ms = was_a.avg_ttl_ms;
+    b->expire_cursor = was_a.expire_cursor;
+    memcpy(b->n_by_type, was_a.n_by_type, sizeof b->n_by_type);
+}
+
+void engine_cmd_swapdb(struct engine_call *call)
+{
+    int64_t first, second;
+    if (!engine_arg_range(call, call->argv[1], INT32_MIN, INT32_MAX, &first,
+                          "invalid first DB index") ||
+        !engine_arg_range(call, call->argv[2], INT32_MIN, INT32_MAX, &second,
+                          "invalid second DB index"))
+        return;
+    struct engine_db *a = engine_call_db(call, first);
+    struct engine_db *b = engine_call_db(call, second);
+    if (a == NULL || b == NULL) {
+        engine_reply_error(call->reply, "ERR DB index is out of range");
+        return;
+    }
+    if (a != b) {
+        engine_watch_touch_all(a, b);
+        engine_watch_touch_all(b, a);
+        swap(a, b);
+        engine_block_signal_db(call->engine, a);
+        engine_block_signal_db(call->engine, b);
+    }
+    call->dirty++;
+    engine_reply_ok(call->reply);
+}

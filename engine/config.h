@@ -1,0 +1,74 @@
+/* config.h - the settings of a server that change what commands do to a data set.
+ *
+ * The names are those of redis.conf, with _ for -. engine_config_init() sets the defaults of 7.0.
+ */
+#ifndef ENGINE_CONFIG_H
+#define ENGINE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum engine_policy {
+    ENGINE_NOEVICTION,
+    ENGINE_ALLKEYS_LRU,
+    ENGINE_ALLKEYS_LFU,
+    ENGINE_ALLKEYS_RANDOM,
+    ENGINE_VOLATILE_LRU,
+    ENGINE_VOLATILE_LFU,
+    ENGINE_VOLATILE_RANDOM,
+    ENGINE_VOLATILE_TTL
+};
+
+/* Classes of keyspace events: notify-keyspace-events and its letters. */
+enum engine_notify {
+    ENGINE_NOTIFY_KEYSPACE = 1 << 0, /* K */
+    ENGINE_NOTIFY_KEYEVENT = 1 << 1, /* E */
+    ENGINE_NOTIFY_GENERIC = 1 << 2,  /* g */
+    ENGINE_NOTIFY_STRING = 1 << 3,   /* $ */
+    ENGINE_NOTIFY_LIST = 1 << 4,     /* l */
+    ENGINE_NOTIFY_SET = 1 << 5,      /* s */
+    ENGINE_NOTIFY_HASH = 1 << 6,     /* h */
+    ENGINE_NOTIFY_ZSET = 1 << 7,     /* z */
+    ENGINE_NOTIFY_EXPIRED = 1 << 8,  /* x */
+    ENGINE_NOTIFY_EVICTED = 1 << 9,  /* e */
+    ENGINE_NOTIFY_STREAM = 1 << 10,  /* t */
+    ENGINE_NOTIFY_MISS = 1 << 11,    /* m */
+    ENGINE_NOTIFY_MODULE = 1 << 13,  /* d */
+    ENGINE_NOTIFY_NEW = 1 << 14      /* n */
+};
+
+struct engine_config {
+    unsigned databases;
+
+    size_t hash_max_listpack_entries;
+    size_t hash_max_listpack_value;
+    size_t set_max_intset_entries;
+    size_t zset_max_listpack_entries;
+    size_t zset_max_listpack_value;
+    int list_max_listpack_size; /* -1 to -5: 4, 8, 16, 32, 64 KiB a node; above 0: entries */
+    int list_compress_depth;
+    size_t stream_node_max_bytes;
+    uint64_t stream_node_max_entries;
+    size_t hll_sparse_max_bytes;
+
+    uint64_t proto_max_bulk_len; /* the longest string that commands may make */
+    uint64_t maxmemory;          /* bytes of the whole data set; 0: no limit */
+    enum engine_policy maxmemory_policy;
+    int maxmemory_samples;
+    int maxmemory_eviction_tenacity;
+    int lfu_log_factor;
+    int lfu_decay_time; /* minutes */
+    int active_expire_effort;
+    int hz;
+    bool lazyfree_lazy_eviction;
+    bool lazyfree_lazy_expire;
+    bool lazyfree_lazy_server_del;
+    bool lazyfree_lazy_user_del;
+    bool lazyfree_lazy_user_flush;
+    unsigned notify_keyspace_events; /* enum engine_notify */
+};
+
+void engine_config_init(struct engine_config *config);
+
+#endif

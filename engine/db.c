@@ -1,0 +1,208 @@
+#include "engine/db.h"
+
+static struct rd_slice entry_name(const void *item)
+{
+    return engine_entry_key(item);
+}
+
+static const struct engine_table_type entries = {.name = entry_name};
+
+void engine_db_init(struct engine_db *db, unsigned id, uint64_t seed)
+{
+    *db = (struct engine_db){.id = id};
+    engine_table_init(&db->keys, &entries, seed);
+    engine_table_init(&db->expires, &entries, seed);
+}
+
+static void free_entry(void *ctx, void *item)
+{
+    (void)ctx;
+    struct engine_entry *entry = item;
+    engine_value_free(&entry->value);
+    engine_free(entry);
+}
+
+uint64_t engine_db_clear(struct engine_db *db)
+{
+    uint64_t count = engine_db_count(db);
+    engine_table_done(&db->expires);
+    engine_table_drain(&db->keys, free_entry, NULL);
+    memset(db->n_by_type, 0, sizeof db->n_by_type);
+    db->avg_ttl_ms = 0;
+    db->expire_cursor = 0;
+    return count;
+}
+
+void engine_db_done(struct engine_db *db)
+{
+    engine_db_clear(db);
+    engine_table_done(&db->keys);
+}
+
+struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice key)
+{
+    return engine_table_find(&db->keys, key);
+}
+
+static uint8_t *entry_tail(struct engine_entry *entry)
+{
+    return entry->key + entry->key_len;
+}
+
+static struct engine_entry *new_entry(struct rd_slice key, size_t room)
+{
+    struct engine_entry *entry = engine_alloc(sizeof *entry + key.len + room);
+    entry->value = (struct engine_value){0};
+    entry->expire_ms = ENGINE_NO_EXPIRE;
+    entry->key_len = (uint32_t)key.len;
+    rd_copy_short(entry->key, key.ptr, key.len);
+    return entry;
+}
+
+static void link_entry(struct engine_db *db, struct engine_entry *entry)
+{
+    engine_table_add(&db->keys, entry);
+    db->n_by_type[entry->value.type]++;
+}
+
+struct engine_entry *engine_db_add(struct engine_db *db, struct rd_slice key,
+                                   struct engine_value *value)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    struct engine_entry *entry = new_entry(key, 0);
+    entry->value = *value;
+    *value = (struct engine_value){0};
+    link_entry(db, entry);
+    engine_mem_leave(before);
+    return entry;
+}
+
+/* Bytes behind the name that the block has. */
+static size_t entry_room(const struct engine_entry *entry)
+{
+    size_t usable = engine_usable(entry);
+    size_t used = sizeof *entry + entry->key_len;
+    return usable > used ? usable - used : 0;
+}
+
+/* A larger block for the entry; both tables follow. */
+static struct engine_entry *grow_entry(struct engine_db *db, struct engine_entry *entry,
+                                       size_t room)
+{
+    const struct engine_entry *old = entry;
+    bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
+    struct engine_entry *moved = engine_realloc(entry, sizeof *entry + entry->key_len + room);
+    if (moved != old) {
+        engine_table_replace(&db->keys, old, moved);
+        if (expires)
+            engine_table_replace(&db->expires, old, moved);
+    }
+    return moved;
+}
+
+static void put_value(struct engine_db *db, struct engine_entry *entry, struct engine_value value,
+                      struct engine_value *ret_old)
+{
+    db->n_by_type[entry->value.type]--;
+    db->n_by_type[value.type]++;
+    value.lru = entry->value.lru;
+    struct engine_value old = entry->value;
+    entry->value = value;
+    if (ret_old == NULL)
+        engine_value_free(&old);
+    else
+        *ret_old = old;
+}
+
+struct engine_entry *engine_db_replace(struct engine_db *db, struct engine_entry *entry,
+                                       struct engine_value *value, struct engine_value *ret_old)
+{
+    struct engine_value old;
+    if (ret_old != NULL && entry->value.encoding == ENGINE_EMBSTR) {
+        old = engine_value_dup(&entry->value);
+        put_value(db, entry, *value, NULL);
+        *ret_old = old;
+    } else {
+        put_value(db, entry, *value, ret_old);
+    }
+    *value = (struct engine_value){0};
+    return entry;
+}
+
+/* EMBSTR: the bytes behind the name. The text may lie in this entry. */
+static struct engine_entry *embed(struct engine_db *db, struct engine_entry *entry,
+                                  struct rd_slice text)
+{
+    uint8_t copy[ENGINE_EMBSTR_MAX];
+    rd_copy_short(copy, text.ptr, text.len);
+    if (entry_room(entry) < text.len)
+        entry = grow_entry(db, entry, text.len);
+    rd_copy_short(entry_tail(entry), copy, text.len);
+    struct engine_value value = {
+        .type = ENGINE_STRING, .encoding = ENGINE_EMBSTR, .len = (uint32_t)text.len};
+    value.u.bytes = entry_tail(entry);
+    put_value(db, entry, value, NULL);
+    return entry;
+}
+
+static struct engine_entry *add_embedded(struct engine_db *db, struct rd_slice key,
+                                         struct rd_slice text)
+{
+    struct engine_entry *entry = new_entry(key, text.len);
+    entry->value.type = ENGINE_STRING;
+    entry->value.encoding = ENGINE_EMBSTR;
+    entry->value.len = (uint32_t)text.len;
+    entry->value.u.bytes = entry_tail(entry);
+    rd_copy_short(entry_tail(entry), text.ptr, text.len);
+    link_entry(db, entry);
+    return entry;
+}
+
+struct engine_entry *engine_db_set_string(struct engine_db *db, struct engine_entry *entry,
+                                          struct rd_slice key, struct rd_slice text)
+{
+    int64_t num;
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    bool is_int = rd_num_get_i64(text, &num);
+    if (!is_int && text.len <= ENGINE_EMBSTR_MAX) {
+        entry = entry == NULL ? add_embedded(db, key, text) : embed(db, entry, text);
+    } else {
+        struct engine_value value =
+            is_int
+                ? (struct engine_value){.type = ENGINE_STRING, .encoding = ENGINE_INT, .u.num = num}
+                : engine_string_raw(text);
+        entry = entry == NULL ? engine_db_add(db, key, &value)
+                              : engine_db_replace(db, entry, &value, NULL);
+    }
+    engine_mem_leave(before);
+    return entry;
+}
+
+void engine_db_remove(struct engine_db *db, struct engine_entry *entry,
+                      struct engine_value *ret_value)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    if (entry->expire_ms != ENGINE_NO_EXPIRE)
+        engine_table_remove(&db->expires, engine_entry_key(entry));
+    engine_table_remove(&db->keys, engine_entry_key(entry));
+    db->n_by_type[entry->value.type]--;
+    if (ret_value == NULL)
+        engine_value_free(&entry->value);
+    else if (entry->value.encoding == ENGINE_EMBSTR)
+        *ret_value = engine_value_dup(&entry->value);
+    else
+        *ret_value = entry->value;
+    engine_free(entry);
+    engine_mem_leave(before);
+}
+
+void engine_db_expire(struct engine_db *db, struct engine_entry *entry, int64_t expire_ms)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    if (entry->expire_ms == ENGINE_NO_EXPIRE && expire_ms != ENGINE_NO_EXPIRE)
+        engine_table_add(&db->expires, entry);
+    else if (entry->expire_ms != ENGINE_NO_EXPIRE && expire_ms == ENGINE_NO_EXPIRE)
+        engine_table_remove(&db->expires, engine_entry_key(entry));
+    entry->expire_ms = expire_ms;
+    engine_mem_leave(before);
+}

@@ -1,0 +1,319 @@
+#include "engine/engine.h"
+
+#include "engine/state.h"
+
+#include <stdio.h>
+
+static _Thread_local uint64_t table_seed = 0x9e3779b97f4a7c15u;
+
+/* SplitMix64: spreads one seed over the state of a generator. */
+static uint64_t spread(uint64_t *x)
+{
+    uint64_t z = *x += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+uint64_t engine_table_seed(void)
+{
+    return table_seed;
+}
+
+/* ---- life ---- */
+
+static void make_dbs(struct engine *e)
+{
+    e->n_dbs = e->config.databases;
+    e->dbs = engine_alloc(e->n_dbs * sizeof(struct engine_db *));
+    for (unsigned i = 0; i < e->n_dbs; i++) {
+        e->dbs[i] = engine_alloc(sizeof *e->dbs[i]);
+        engine_db_init(e->dbs[i], i, e->seed);
+    }
+}
+
+struct engine *engine_new(const struct engine_opts *opts)
+{
+    struct engine_mem before = engine_mem;
+    struct engine *e = engine_calloc(1, sizeof *e);
+    uint64_t seed = opts->seed;
+    if (opts->config != NULL)
+        e->config = *opts->config;
+    else
+        engine_config_init(&e->config);
+    e->seed = spread(&seed);
+    for (int i = 0; i < 4; i++)
+        e->random[i] = spread(&seed);
+    make_dbs(e);
+    e->block = engine_block_state_new();
+    e->depth = 1;
+    engine_leave(e, (struct engine_scope){.before = before});
+    return e;
+}
+
+void engine_delete(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    for (unsigned i = 0; i < e->n_dbs; i++) {
+        engine_db_done(e->dbs[i]);
+        engine_free(e->dbs[i]);
+    }
+    engine_free(e->dbs);
+    engine_block_state_free(e->block);
+    engine_victims_done(&e->victims);
+    engine_keepsake_free(e->keepsake);
+    engine_free(e);
+}
+
+struct engine_scope engine_enter(struct engine *e)
+{
+    struct engine_scope scope = {.before = engine_mem};
+    engine_mem.kind = ENGINE_MEM_OTHER;
+    table_seed = e->seed;
+    e->depth++;
+    return scope;
+}
+
+void engine_leave(struct engine *e, struct engine_scope scope)
+{
+    engine_mem.kind = scope.before.kind;
+    if (--e->depth > 0)
+        return;
+    for (int i = 0; i < ENGINE_MEM_KINDS; i++)
+        e->mem.bytes[i] += engine_mem.bytes[i] - scope.before.bytes[i];
+}
+
+void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)
+{
+    e->hooks = *hooks;
+}
+
+struct engine_config *engine_config(struct engine *e)
+{
+    return &e->config;
+}
+
+struct engine_db *engine_db(struct engine *e, unsigned id)
+{
+    return id < e->n_dbs ? e->dbs[id] : NULL;
+}
+
+const struct engine_stats *engine_stats(const struct engine *e)
+{
+    return &e->stats;
+}
+
+uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[])
+{
+    for (int i = 0; ret_by_kind != NULL && i < ENGINE_MEM_KINDS; i++)
+        ret_by_kind[i] = e->mem.bytes[i] > 0 ? (uint64_t)e->mem.bytes[i] : 0;
+    int64_t total = engine_mem_total(&e->mem);
+    return total > 0 ? (uint64_t)total : 0;
+}
+
+void engine_resize_step(struct engine *e, unsigned n_buckets)
+{
+    struct engine_scope scope = engine_enter(e);
+    engine_mem.kind = ENGINE_MEM_KEYS;
+    for (unsigned i = 0; i < e->n_dbs; i++) {
+        engine_table_step(&e->dbs[i]->keys, n_buckets);
+        engine_table_step(&e->dbs[i]->expires, n_buckets);
+    }
+    engine_leave(e, scope);
+}
+
+/* ---- one command ---- */
+
+void engine_call_init(struct engine_call *call, struct engine *e, struct engine_session *s,
+                      const struct engine_env *env, struct engine_reply *reply,
+                      struct engine_effects *fx)
+{
+    *call = (struct engine_call){
+        .engine = e,
+        .session = s,
+        .db = e->dbs[s->db],
+        .config = &e->config,
+        .reply = reply,
+        .now_us = env->now_us,
+        .now_ms = env->now_us / 1000,
+        .may_block = !s->in_exec && s->role == ENGINE_CLIENT,
+        .want_effects = !fx->off,
+        .fx = fx,
+    };
+}
+
+static enum engine_mem_kind kind_of_group(unsigned group)
+{
+    switch (group) {
+    case ENGINE_GROUP_LIST:
+        return ENGINE_MEM_LIST;
+    case ENGINE_GROUP_SET:
+        return ENGINE_MEM_SET;
+    case ENGINE_GROUP_HASH:
+        return ENGINE_MEM_HASH;
+    case ENGINE_GROUP_ZSET:
+    case ENGINE_GROUP_GEO:
+        return ENGINE_MEM_ZSET;
+    case ENGINE_GROUP_STREAM:
+        return ENGINE_MEM_STREAM;
+    case ENGINE_GROUP_STRING:
+    case ENGINE_GROUP_BITMAP:
+    case ENGINE_GROUP_HLL:
+        return ENGINE_MEM_STRING;
+    default:
+        return ENGINE_MEM_OTHER;
+    }
+}
+
+/* The command itself, when it changed something and did not say what it amounts to. */
+static void add_own_effect(struct engine_call *call, unsigned db)
+{
+    if (!call->own_effect || call->dirty == 0 || !call->want_effects)
+        return;
+    if (call->copy_effect)
+        engine_effects_add(call->fx, db, call->argc, call->argv);
+    else
+        engine_effects_borrow(call->fx, db, call->argc, call->argv);
+}
+
+enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
+                                   const struct engine_command *command, size_t argc,
+                                   const struct rd_slice *argv, const struct engine_env *env,
+                                   const struct rd_slice *only_key, struct engine_reply *reply,
+                                   struct engine_effects *fx)
+{
+    struct engine_call call;
+    struct engine_scope scope = engine_enter(e);
+    engine_call_init(&call, e, s, env, reply, fx);
+    call.command = command;
+    call.argc = argc;
+    call.argv = argv;
+    call.only_key = only_key;
+    call.own_effect = true;
+    call.copy_effect = s->in_exec || only_key != NULL;
+    unsigned db = s->db;
+    engine_mem.kind = kind_of_group(command->group);
+    command->run(&call);
+    add_own_effect(&call, db);
+    e->stats.dirty += call.dirty;
+    engine_leave(e, scope);
+    return call.status;
+}
+
+/* ---- what stands before a command ---- */
+
+static enum engine_status refused(struct engine_session *s)
+{
+    if (s->in_multi)
+        s->dirty_exec = true;
+    return ENGINE_OK;
+}
+
+/* The arguments of an unknown command, as much of them as a line of an error has room for. */
+static void quote_args(char *dst, size_t size, size_t argc, const struct rd_slice *argv)
+{
+    enum { ARGS_MAX = 128 };
+    size_t len = 0;
+    dst[0] = '\0';
+    for (size_t i = 1; i < argc && len < ARGS_MAX && len < size; i++) {
+        size_t room = ARGS_MAX - len;
+        int shown = (int)(argv[i].len < room ? argv[i].len : room);
+        len += (size_t)snprintf(dst + len, size - len, "'%.*s' ", shown, (const char *)argv[i].ptr);
+    }
+}
+
+static void reply_unknown(struct engine_reply *reply, size_t argc, const struct rd_slice *argv)
+{
+    enum { NAME_MAX = 128 };
+    const struct engine_command *container = engine_command_find(argv[0]);
+    int name_len = (int)(argv[0].len < NAME_MAX ? argv[0].len : NAME_MAX);
+    if (container != NULL) {
+        char upper[32] = "";
+        for (size_t i = 0; i < container->name_len && i < sizeof upper - 1; i++)
+            upper[i] = (char)(container->name[i] & ~0x20);
+        int sub_len = (int)(argv[1].len < NAME_MAX ? argv[1].len : NAME_MAX);
+        engine_reply_errorf(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.", sub_len,
+                            (const char *)argv[1].ptr, upper);
+        return;
+    }
+    char args[512];
+    quote_args(args, sizeof args, argc, argv);
+    engine_reply_errorf(reply, "ERR unknown command '%.*s', with args beginning with: %s", name_len,
+                        (const char *)argv[0].ptr, args);
+}
+
+/* EXEC, DISCARD and what may not be queued run at once in MULTI. */
+static bool runs_in_multi(const struct engine_command *command)
+{
+    static const char *const names[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(command->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The limit of memory: makes room; false where there is none and the command would take more. */
+static bool has_room(struct engine *e, const struct engine_session *s,
+                     const struct engine_command *command, const struct engine_env *env,
+                     struct engine_effects *fx)
+{
+    if (e->config.maxmemory == 0 || s->role != ENGINE_CLIENT)
+        return true;
+    bool within = engine_evict(e, env, 0, fx);
+    fx->first = fx->n;
+    return within || (command->flags & ENGINE_CMD_DENYOOM) == 0;
+}
+
+static bool acceptable(struct engine *e, struct engine_session *s,
+                       const struct engine_command *command, size_t argc,
+                       const struct rd_slice *argv, const struct engine_env *env,
+                       struct engine_reply *reply, struct engine_effects *fx)
+{
+    if (RD_UNLIKELY(command == NULL)) {
+        reply_unknown(reply, argc, argv);
+        return false;
+    }
+    if (RD_UNLIKELY(!engine_command_arity_ok(command, argc))) {
+        engine_reply_errorf(reply, "ERR wrong number of arguments for '%s' command", command->name);
+        return false;
+    }
+    if (RD_UNLIKELY(s->in_multi && (command->flags & ENGINE_CMD_NO_MULTI) != 0)) {
+        engine_reply_error(reply, "ERR Command not allowed inside a transaction");
+        return false;
+    }
+    if (RD_UNLIKELY(!has_room(e, s, command, env, fx))) {
+        engine_reply_error(reply, "OOM command not allowed when used memory > 'maxmemory'.");
+        return false;
+    }
+    return true;
+}
+
+enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
+                                        const struct engine_command *command, size_t argc,
+                                        const struct rd_slice *argv, const struct engine_env *env,
+                                        struct engine_reply *reply, struct engine_effects *fx)
+{
+    engine_effects_reset(fx);
+    if (!acceptable(e, s, command, argc, argv, env, reply, fx))
+        return refused(s);
+    if (s->in_multi && !runs_in_multi(command)) {
+        engine_session_queue(s, command, argc, argv);
+        engine_reply_simple(reply, "QUEUED");
+        return ENGINE_OK;
+    }
+    if (RD_UNLIKELY(command->run == NULL))
+        return ENGINE_ELSEWHERE;
+    e->stats.commands++;
+    enum engine_status status = engine_call_run(e, s, command, argc, argv, env, NULL, reply, fx);
+    fx->transaction = fx->n - fx->first > 1;
+    return status;
+}
+
+enum engine_status engine_apply(struct engine *e, struct engine_session *s, size_t argc,
+                                const struct rd_slice *argv, const struct engine_env *env,
+                                struct engine_reply *reply, struct engine_effects *fx)
+{
+    return engine_apply_command(e, s, engine_command_resolve(argv, argc), argc, argv, env, reply,
+                                fx);
+}

@@ -1,0 +1,123 @@
+/* engine.h - a whole data set and its commands, without a server.
+ *
+ *     struct engine *e = engine_new(&(struct engine_opts){.seed = 1});
+ *     struct engine_session s;
+ *     engine_session_init(&s, e, ENGINE_CLIENT);
+ *     struct engine_env env = {.now_us = now};
+ *     struct engine_reply reply = {.proto = 2};
+ *     switch (engine_apply(e, &s, argc, argv, &env, &reply, &effects)) {
+ *     case ENGINE_OK:      ... reply.buf, effects ...
+ *     case ENGINE_BLOCKED: ... no reply yet; engine/block.h ...
+ *     case ENGINE_ELSEWHERE: ... a command of the server, or one that is not here ...
+ *     }
+ *
+ * No socket, no clock, no randomness of its own: time comes with every command, the random seed
+ * with engine_new(). The same commands with the same times on engines of the same seed give the
+ * same replies, effects and data. An engine and its sessions belong to one thread at a time.
+ *
+ * Commands, replies, errors and effects are those of Redis 7.0.15.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "base/err.h"
+#include "base/resp.h"
+#include "engine/config.h"
+#include "engine/effects.h"
+#include "engine/reply.h"
+
+struct engine;
+struct engine_session;
+struct engine_command;
+struct engine_db;
+
+struct engine_opts {
+    uint64_t seed;
+    const struct engine_config *config; /* copied; NULL: the defaults */
+};
+
+/* Called for each keyspace event that config.notify_keyspace_events asks for: event "expired" of
+ * class ENGINE_NOTIFY_EXPIRED, and so on. Must not change the engine. */
+typedef void (*engine_notify_fn)(void *ctx, enum engine_notify class, const char *event,
+                                 struct rd_slice key, unsigned db);
+
+/* Called for every key that a command changed (client-side caching). Must not change the engine. */
+typedef void (*engine_touched_fn)(void *ctx, struct rd_slice key, unsigned db);
+
+struct engine_env {
+    int64_t now_us; /* unix time in microseconds; may stand still, should not go back */
+};
+
+enum engine_status {
+    ENGINE_OK,       /* answered, perhaps with an error */
+    ENGINE_BLOCKED,  /* the session waits; engine/block.h */
+    ENGINE_ELSEWHERE /* known, but the server's or a later work's: nothing was done or answered. In
+                        a transaction such a command is queued, and EXEC calls `foreign` for it. */
+};
+
+struct engine *engine_new(const struct engine_opts *opts);
+
+/* Sessions must be done before. */
+void engine_delete(struct engine *e); /* NULL is allowed */
+
+/* Runs one command: looks it up, checks its arity, queues it inside MULTI, runs it. argv is
+ * borrowed during the call, and by the effects until they are reset. reply and fx may not be NULL;
+ * reply is appended to, fx is reset. */
+enum engine_status engine_apply(struct engine *e, struct engine_session *s, size_t argc,
+                                const struct rd_slice *argv, const struct engine_env *env,
+                                struct engine_reply *reply, struct engine_effects *fx);
+
+/* The same when the command was looked up already (and NULL when it is unknown). */
+enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
+                                        const struct engine_command *command, size_t argc,
+                                        const struct rd_slice *argv, const struct engine_env *env,
+                                        struct engine_reply *reply, struct engine_effects *fx);
+
+/* How EXEC runs commands that are not the engine's (PUBLISH, CONFIG): the caller's, who answers. */
+typedef void (*engine_foreign_fn)(void *ctx, struct engine_session *s,
+                                  const struct engine_command *command, size_t argc,
+                                  const struct rd_slice *argv, struct engine_reply *reply,
+                                  struct engine_effects *fx);
+
+struct engine_hooks {
+    engine_notify_fn notify; /* each may be NULL */
+    engine_touched_fn touched;
+    engine_foreign_fn foreign;
+    void *ctx;
+};
+
+void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks);
+
+struct engine_config *engine_config(struct engine *e);      /* may be changed between commands */
+struct engine_db *engine_db(struct engine *e, unsigned id); /* NULL: no such database */
+
+struct engine_stats {
+    uint64_t commands;
+    uint64_t dirty; /* changes since the beginning */
+    uint64_t hits;
+    uint64_t misses;
+    uint64_t expired;
+    uint64_t evicted;
+};
+
+const struct engine_stats *engine_stats(const struct engine *e);
+
+/* Bytes of the data set, in all and by kind (enum engine_mem_kind; may be NULL). */
+uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[]);
+
+/* ---- housekeeping, driven from outside ---- */
+
+/* The active expire cycle: takes out keys that are due, for about budget_us (judged by work done, a
+ * clock is not looked at). Effects (DEL, UNLINK) are added to fx. Returns how many. */
+uint64_t engine_expire_cycle(struct engine *e, const struct engine_env *env, bool fast,
+                             uint64_t budget_us, struct engine_effects *fx);
+
+/* Evicts until the data set is within maxmemory less `extra` bytes that the caller does not count.
+ * False: it could not (the policy, or nothing left that it may take). */
+bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra,
+                  struct engine_effects *fx);
+
+/* Moves tables that are being resized a little further: n buckets. */
+void engine_resize_step(struct engine *e, unsigned n_buckets);
+
+#endif

@@ -1,0 +1,58 @@
+/* state.h - the engine's own state; private to engine/.
+ */
+#ifndef ENGINE_STATE_H
+#define ENGINE_STATE_H
+
+#include "engine/call.h"
+#include "engine/evict.h"
+
+struct engine_block_state;
+struct engine_keepsake; /* what a snapshot held that is no key; snapshot.c */
+
+void engine_keepsake_free(struct engine_keepsake *keepsake); /* NULL is allowed */
+
+struct engine {
+    struct engine_config config;
+    struct engine_db **dbs; /* config.databases of them */
+    unsigned n_dbs;
+    uint64_t seed;
+    uint64_t random[4];
+    struct engine_stats stats;
+    struct engine_hooks hooks;
+    struct engine_mem mem; /* what the data set takes */
+    struct engine_block_state *block;
+    struct engine_keepsake *keepsake;
+    unsigned next_expire_db; /* where the expire cycle goes on */
+    unsigned next_evict_db;
+    struct engine_victims victims;
+    unsigned depth; /* of engine_enter() */
+};
+
+/* Around everything that changes the data set, so that its bytes are counted for this engine. They
+ * nest. */
+struct engine_scope {
+    struct engine_mem before;
+};
+
+struct engine_scope engine_enter(struct engine *e);
+void engine_leave(struct engine *e, struct engine_scope scope);
+
+/* Prepares a call of no particular command: the expire cycle, evicting, serving. */
+void engine_call_init(struct engine_call *call, struct engine *e, struct engine_session *s,
+                      const struct engine_env *env, struct engine_reply *reply,
+                      struct engine_effects *fx);
+
+/* Runs one command, whether or not the session is in MULTI; only_key may be NULL. */
+enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
+                                   const struct engine_command *command, size_t argc,
+                                   const struct rd_slice *argv, const struct engine_env *env,
+                                   const struct rd_slice *only_key, struct engine_reply *reply,
+                                   struct engine_effects *fx);
+
+/* The key is due, and it is this engine's turn to take it out. */
+bool engine_call_due(const struct engine_call *call, const struct engine_entry *entry);
+
+/* Takes out a key that is due: event "expired", effect DEL or UNLINK before everything else. */
+void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry);
+
+#endif

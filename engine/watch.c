@@ -1,0 +1,129 @@
+#include "engine/watch.h"
+
+#include "engine/state.h"
+
+/* A key that is watched, and by whom. */
+struct watched {
+    struct engine_watch *first;
+    uint32_t key_len;
+    uint8_t key[];
+};
+
+/* One session's interest in one key; in the list of both. */
+struct engine_watch {
+    struct engine_session *session;
+    struct engine_db *db;
+    struct watched *watched;
+    struct engine_watch *next_of_key;
+    struct engine_watch *next_of_session;
+    bool was_due;
+};
+
+static struct rd_slice watched_name(const void *item)
+{
+    const struct watched *w = item;
+    return rd_slice(w->key, w->key_len);
+}
+
+static const struct engine_table_type watched_type = {.name = watched_name};
+
+static struct watched *watched_get(struct engine_db *db, struct rd_slice key, uint64_t seed)
+{
+    if (db->watched.type == NULL)
+        engine_table_init(&db->watched, &watched_type, seed);
+    struct watched *w = engine_table_find(&db->watched, key);
+    if (w != NULL)
+        return w;
+    w = engine_scratch_alloc(sizeof *w + key.len);
+    w->first = NULL;
+    w->key_len = (uint32_t)key.len;
+    rd_copy_short(w->key, key.ptr, key.len);
+    engine_table_add(&db->watched, w);
+    return w;
+}
+
+static bool is_due(const struct engine_call *call, const struct engine_db *db, struct rd_slice key)
+{
+    const struct engine_entry *entry = engine_db_find(db, key);
+    return entry != NULL && engine_call_due(call, entry);
+}
+
+void engine_watch_add(struct engine_call *call, struct rd_slice key)
+{
+    struct engine_session *s = call->session;
+    struct watched *w = watched_get(call->db, key, call->engine->seed);
+    for (const struct engine_watch *watch = w->first; watch != NULL; watch = watch->next_of_key)
+        if (watch->session == s)
+            return;
+    struct engine_watch *watch = engine_scratch_alloc(sizeof *watch);
+    *watch = (struct engine_watch){
+        .session = s,
+        .db = call->db,
+        .watched = w,
+        .next_of_key = w->first,
+        .next_of_session = s->watches,
+        .was_due = is_due(call, call->db, key),
+    };
+    w->first = watch;
+    s->watches = watch;
+}
+
+static void unlink_watch(struct engine_watch *watch)
+{
+    struct watched *w = watch->watched;
+    struct engine_watch **at = &w->first;
+    while (*at != watch)
+        at = &(*at)->next_of_key;
+    *at = watch->next_of_key;
+    if (w->first != NULL)
+        return;
+    engine_table_remove(&watch->db->watched, watched_name(w));
+    engine_scratch_free(w);
+}
+
+void engine_watch_drop(struct engine_session *s)
+{
+    while (s->watches != NULL) {
+        struct engine_watch *watch = s->watches;
+        s->watches = watch->next_of_session;
+        unlink_watch(watch);
+        engine_scratch_free(watch);
+    }
+    s->dirty_cas = false;
+}
+
+static void touch(struct watched *w)
+{
+    for (struct engine_watch *watch = w->first; watch != NULL; watch = watch->next_of_key)
+        watch->session->dirty_cas = true;
+}
+
+void engine_watch_touch(struct engine_db *db, struct rd_slice key)
+{
+    struct watched *w = engine_table_find(&db->watched, key);
+    if (w != NULL)
+        touch(w);
+}
+
+void engine_watch_touch_all(struct engine_db *db, const struct engine_db *other)
+{
+    struct engine_table_iter iter;
+    if (engine_table_count(&db->watched) == 0)
+        return;
+    engine_table_iter_begin(&iter, &db->watched);
+    for (struct watched *w; (w = engine_table_iter_next(&iter)) != NULL;) {
+        struct rd_slice key = watched_name(w);
+        if (engine_db_find(db, key) != NULL ||
+            (other != NULL && engine_db_find(other, key) != NULL))
+            touch(w);
+    }
+    engine_table_iter_end(&iter);
+}
+
+bool engine_watch_any_due(const struct engine_call *call)
+{
+    for (const struct engine_watch *w = call->session->watches; w != NULL; w = w->next_of_session)
+        if (!w->was_due && is_due(call, w->db, watched_name(w->watched)))
+            return true;
+    return false;
+}
