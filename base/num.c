@@ -172,9 +172,8 @@ size_t rd_num_put_f64(char *dst, double v)
  * again, strtod decides. False: not such a number, or not sure. */
 static bool get_decimal(struct rd_slice text, double *ret)
 {
-    static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
-                                         1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
-                                         1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L};
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
+                                    1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
     const uint8_t *p = text.ptr;
     const uint8_t *end = p + text.len;
     bool negative = p < end && *p == '-';
@@ -197,6 +196,12 @@ static bool get_decimal(struct rd_slice text, double *ret)
     if (n == 0 || n > 19)
         return false;
     size_t scale = point == NULL ? 0 : (size_t)(end - point - 1);
+    if (FLT_EVAL_METHOD == 0 && m >> 53 == 0) {
+        /* Both are exact doubles, so that their quotient is rounded once. */
+        double v = (double)m / powers[scale];
+        *ret = negative ? -v : v;
+        return true;
+    }
     long double quotient = (long double)m / powers[scale];
     double v = (double)quotient;
     if (LDBL_MANT_DIG != 64)
