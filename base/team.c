@@ -4,32 +4,56 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
+
+/* To wait so long awake costs about what it costs to fall asleep and be woken. */
+enum { LOOKS = 1000 };
 
 struct rd_team {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    void (*work)(void *arg, unsigned worker); /* the helper's; NULL: nothing to do */
-    void (*mine)(void *arg, unsigned worker); /* the same, for the other thread */
+    void (*work)(void *arg, unsigned worker);
     void *arg;
+    atomic_bool busy; /* the helper has something to do; changed under the lock */
     bool quit;
 };
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Stays awake for a moment, while the helper is busy, or idle: runs follow each other closely. */
+static void linger(struct rd_team *team, bool while_busy)
+{
+    for (int i = 0; i < LOOKS; i++, relax())
+        if (atomic_load_explicit(&team->busy, memory_order_relaxed) != while_busy)
+            return;
+}
 
 static void *helper(void *ptr)
 {
     struct rd_team *team = ptr;
     pthread_mutex_lock(&team->lock);
-    while (!team->quit) {
-        if (team->work == NULL) {
+    for (;;) {
+        while (!team->busy && !team->quit)
             pthread_cond_wait(&team->changed, &team->lock);
-            continue;
-        }
+        if (team->quit)
+            break;
         pthread_mutex_unlock(&team->lock);
         team->work(team->arg, 1);
         pthread_mutex_lock(&team->lock);
-        team->work = NULL;
+        team->busy = false;
         pthread_cond_broadcast(&team->changed);
+        pthread_mutex_unlock(&team->lock);
+        linger(team, false);
+        pthread_mutex_lock(&team->lock);
     }
     pthread_mutex_unlock(&team->lock);
     return NULL;
@@ -67,16 +91,18 @@ void rd_team_start(struct rd_team *team, void (*work)(void *arg, unsigned worker
 {
     pthread_mutex_lock(&team->lock);
     team->arg = arg;
-    team->work = team->mine = work;
+    team->work = work;
+    team->busy = true;
     pthread_cond_broadcast(&team->changed);
     pthread_mutex_unlock(&team->lock);
 }
 
 void rd_team_join(struct rd_team *team)
 {
-    team->mine(team->arg, 0);
+    team->work(team->arg, 0);
+    linger(team, true);
     pthread_mutex_lock(&team->lock);
-    while (team->work != NULL)
+    while (team->busy)
         pthread_cond_wait(&team->changed, &team->lock);
     pthread_mutex_unlock(&team->lock);
 }

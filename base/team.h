@@ -5,7 +5,8 @@
  *     ... something else ...
  *     rd_team_join(team);               // work(arg, 0) here, until all is done
  *
- * The helper sleeps between runs.
+ * Between runs the helper stays awake for some microseconds, about as long as waking it would take;
+ * then it sleeps. So does rd_team_join() while it waits for the helper.
  */
 #ifndef BASE_TEAM_H
 #define BASE_TEAM_H

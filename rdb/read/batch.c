@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { JOBS_MAX = 1024, VERIFY_UNIT = 64, PACK_UNIT = 8, WORKERS = 2 };
+enum { JOBS_MAX = 1024, VERIFY_UNIT = 32, PACK_UNIT = 4, WORKERS = 2 };
 
 /* The key that a job belongs to. */
 struct owner {
@@ -32,6 +32,7 @@ struct job {
     uint32_t owner;
     uint8_t pack; /* PACK_ARG() */
     bool lzf;
+    uint64_t n_elems; /* of its value before the string, for the error */
 };
 
 struct noted {
@@ -134,7 +135,8 @@ int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, cons
     struct jobs *b = r->batch->now;
     b->lzf[b->n_verifies] =
         (struct rdb_lzf_job){.in = stored, .len = (size_t)head->stored, .out_len = head->total};
-    b->verifies[b->n_verifies++] = (struct job){.off = off, .owner = owner_of(r)};
+    b->verifies[b->n_verifies++] =
+        (struct job){.off = off, .owner = owner_of(r), .n_elems = r->n_elems};
     rdb_read_consume(r, head->size + (size_t)head->stored);
     return b->n_verifies == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
 }
@@ -220,6 +222,7 @@ static void run_verifies(struct jobs *b, struct worker *w, size_t from, size_t t
         if (!b->lzf[i].bad)
             continue;
         adopt_owner(v, &b->owners[b->verifies[i].owner]);
+        v->n_elems = b->verifies[i].n_elems;
         rd_err_reset(&v->err);
         rdb_read_corrupt(v, b->verifies[i].off, "compressed string that does not decode");
         failed(w, b->verifies[i].off, b->verifies[i].owner, &v->err);
