@@ -1,13 +1,5 @@
 #include "rdb/enc/lzf.h"
 
-/* Copies n bytes (n <= 32) by two 16-byte moves; both sides have 32 bytes to touch. */
-static inline void copy32(uint8_t *dst, const uint8_t *src, size_t n)
-{
-    memcpy(dst, src, 16);
-    if (n > 16)
-        memcpy(dst + 16, src + 16, 16);
-}
-
 /* A copy from `dist` bytes back of n bytes, which may overlap; dst has RDB_LZF_SLACK bytes more. */
 static inline void copy_back(uint8_t *dst, size_t dist, size_t n)
 {
@@ -27,38 +19,52 @@ static inline void copy_back(uint8_t *dst, size_t dist, size_t n)
     }
 }
 
-/* Decodes the token at *in to *out. TAIL: fewer than RDB_LZF_TOKEN_IN bytes may be left of the
- * input. */
-static inline bool token(const uint8_t **in, const uint8_t *in_end, const uint8_t *start,
-                         uint8_t **out, const uint8_t *out_end, bool tail)
+/* Decodes the token at *in to *out, which is before out_end. RDB_LZF_TOKEN_IN bytes can be read at
+ * *in. Literals and short copies may end behind out_end: the slack has room for them. */
+static inline bool token(const uint8_t **in, const uint8_t *start, uint8_t **out,
+                         const uint8_t *out_end)
 {
     const uint8_t *ip = *in;
     uint8_t *op = *out;
     size_t ctrl = *ip++;
     if (ctrl < 32) {
-        size_t n = ctrl + 1;
-        if ((tail && (size_t)(in_end - ip) < n) || (size_t)(out_end - op) < n)
-            return false;
-        if (tail)
-            memcpy(op, ip, n);
-        else
-            copy32(op, ip, n);
-        *in = ip + n;
-        *out = op + n;
+        memcpy(op, ip, 16);
+        if (RD_UNLIKELY(ctrl >= 16))
+            memcpy(op + 16, ip + 16, 16);
+        *in = ip + ctrl + 1;
+        *out = op + ctrl + 1;
         return true;
     }
     size_t n = (ctrl >> 5) + 2;
-    if (tail && in_end - ip < (n == 9 ? 2 : 1))
-        return false;
     if (n == 9)
         n += *ip++;
     size_t dist = ((ctrl & 31) << 8 | *ip++) + 1;
-    if (dist > (size_t)(op - start) || n > (size_t)(out_end - op))
+    if (RD_UNLIKELY(dist > (size_t)(op - start)))
         return false;
-    copy_back(op, dist, n);
+    if (RD_LIKELY(n <= 8 && dist >= 8)) {
+        memcpy(op, op - dist, 8);
+    } else {
+        if (RD_UNLIKELY(n > (size_t)(out_end - op)))
+            return false;
+        copy_back(op, dist, n);
+    }
     *in = ip;
     *out = op + n;
     return true;
+}
+
+/* The last bytes of the input, fewer than RDB_LZF_TOKEN_IN, where as many can be read behind them.
+ */
+struct tail {
+    uint8_t bytes[2 * RDB_LZF_TOKEN_IN];
+};
+
+static const uint8_t *tail_of(struct tail *tail, const uint8_t *in, const uint8_t *in_end)
+{
+    size_t len = (size_t)(in_end - in);
+    memset(tail, 0, sizeof *tail);
+    rd_copy_short(tail->bytes, in, len);
+    return tail->bytes + len;
 }
 
 bool rdb_lzf_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_len)
@@ -66,13 +72,18 @@ bool rdb_lzf_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_len)
     const uint8_t *in_end = in + len;
     uint8_t *op = out;
     const uint8_t *out_end = out + out_len;
-    while (in_end - in >= RDB_LZF_TOKEN_IN)
-        if (!token(&in, in_end, out, &op, out_end, false))
+    struct tail tail;
+    while (in_end - in >= RDB_LZF_TOKEN_IN && op < out_end)
+        if (!token(&in, out, &op, out_end))
             return false;
-    while (in < in_end)
-        if (!token(&in, in_end, out, &op, out_end, true))
+    if (in_end - in >= RDB_LZF_TOKEN_IN)
+        return false;
+    in_end = tail_of(&tail, in, in_end);
+    in = tail.bytes;
+    while (in < in_end && op < out_end)
+        if (!token(&in, out, &op, out_end))
             return false;
-    return op == out_end;
+    return in == in_end && op == out_end;
 }
 
 /* Stored size of the token that begins with ctrl. */
@@ -84,11 +95,19 @@ static inline size_t token_size(size_t ctrl)
 bool rdb_lzf_decode_some(const uint8_t **in, const uint8_t *in_end, const uint8_t *start,
                          uint8_t **out, const uint8_t *out_end)
 {
-    while (*in < in_end && out_end - *out >= RDB_LZF_TOKEN_OUT) {
-        if ((size_t)(in_end - *in) < token_size(**in))
-            return true;
-        if (!token(in, in_end, start, out, out_end, true))
+    while (in_end - *in >= RDB_LZF_TOKEN_IN && out_end - *out >= RDB_LZF_TOKEN_OUT)
+        if (!token(in, start, out, out_end))
             return false;
+    while (*in < in_end && out_end - *out >= RDB_LZF_TOKEN_OUT) {
+        size_t size = token_size(**in);
+        if ((size_t)(in_end - *in) < size)
+            return true;
+        struct tail tail;
+        tail_of(&tail, *in, *in + size);
+        const uint8_t *at = tail.bytes;
+        if (!token(&at, start, out, out_end))
+            return false;
+        *in += size;
     }
     return true;
 }
@@ -127,47 +146,49 @@ struct lane {
     const uint8_t *in;
     const uint8_t *end;
     uint64_t done; /* decoded bytes */
-    uint64_t bad;
     struct rdb_lzf_job *job;
 };
 
-/* Steps over a token. At least RDB_LZF_TOKEN_IN bytes can be read. */
-static inline void lane_step(struct lane *l)
+/* Steps over a token. At least RDB_LZF_TOKEN_IN bytes can be read. Negative: it reaches back too
+ * far. */
+static inline int64_t step_over(const uint8_t **in, uint64_t *done)
 {
-    size_t ctrl = l->in[0];
+    const uint8_t *p = *in;
+    size_t ctrl = p[0];
     struct step s = steps[ctrl];
-    size_t low = l->in[1u + (s.longer & 1u)];
+    size_t low = p[1u + (s.longer & 1u)];
     uint64_t dist = ((ctrl & 31) << 8 | low) + 1;
-    l->bad |= (dist & (0u - (uint64_t)(s.copy & 1))) > l->done;
-    l->done += s.out + (uint64_t)(l->in[1] & s.longer);
-    l->in += s.in;
+    int64_t room = (int64_t)(*done - (dist & (0u - (uint64_t)(s.copy & 1))));
+    *done += s.out + (uint64_t)(p[1] & s.longer);
+    *in = p + s.in;
+    return room;
 }
 
 /* The last tokens, which may be cut short. True: all was well. */
-static bool lane_end(struct lane *l, uint64_t out_len)
+static bool lane_end(const struct lane *l, uint64_t out_len)
 {
-    while (l->in < l->end) {
-        size_t ctrl = *l->in;
-        size_t size = token_size(ctrl);
-        if ((size_t)(l->end - l->in) < size)
-            return false;
-        if (ctrl < 32) {
-            l->done += ctrl + 1;
-        } else {
-            l->bad |= ((ctrl & 31) << 8 | l->in[size - 1]) + 1u > l->done;
-            l->done += (ctrl >> 5) + 2 + (ctrl >= 224 ? l->in[1] : 0u);
-        }
-        l->in += size;
-    }
-    return l->bad == 0 && l->done == out_len;
+    struct tail tail;
+    const uint8_t *end = tail_of(&tail, l->in, l->end);
+    const uint8_t *in = tail.bytes;
+    uint64_t done = l->done;
+    int64_t bad = 0;
+    while (in < end)
+        bad |= step_over(&in, &done);
+    return bad >= 0 && in == end && done == out_len;
+}
+
+/* Goes to the end of a string alone. True: all was well. */
+static bool lane_finish(struct lane l, uint64_t out_len)
+{
+    int64_t bad = 0;
+    while (l.end - l.in >= RDB_LZF_TOKEN_IN)
+        bad |= step_over(&l.in, &l.done);
+    return bad >= 0 && lane_end(&l, out_len);
 }
 
 bool rdb_lzf_verify(const uint8_t *in, size_t len, uint64_t out_len)
 {
-    struct lane l = {.in = in, .end = in + len};
-    while (l.end - l.in >= RDB_LZF_TOKEN_IN)
-        lane_step(&l);
-    return lane_end(&l, out_len);
+    return lane_finish((struct lane){.in = in, .end = in + len}, out_len);
 }
 
 /* Fills a lane with the next job; false: there is none. */
@@ -191,34 +212,59 @@ static size_t common_steps(const struct lane *lanes)
     return least / RDB_LZF_TOKEN_IN;
 }
 
-void rdb_lzf_verify_many(struct rdb_lzf_job *jobs, size_t n)
+/* Steps over as many tokens as every lane has, with all that changes in registers. Negative: one of
+ * them reaches back too far. */
+static int64_t lanes_run(struct lane *l)
+{
+    struct lane a = l[0];
+    struct lane b = l[1];
+    struct lane c = l[2];
+    struct lane d = l[3];
+    int64_t bad = 0;
+    for (size_t k = common_steps(l); k > 0; k--) {
+        bad |= step_over(&a.in, &a.done);
+        bad |= step_over(&b.in, &b.done);
+        bad |= step_over(&c.in, &c.done);
+        bad |= step_over(&d.in, &d.done);
+    }
+    l[0] = a;
+    l[1] = b;
+    l[2] = c;
+    l[3] = d;
+    return bad;
+}
+
+/* Verifies n >= 4 strings side by side. False: a copy in one of them reaches back too far. */
+static bool verify_together(struct rdb_lzf_job *jobs, size_t n)
 {
     struct rdb_lzf_job *next = jobs;
-    struct rdb_lzf_job *end = jobs + n;
     struct lane lanes[4];
-    bool full = n >= 4;
-    for (int i = 0; i < 4 && full; i++)
-        lane_fill(&lanes[i], &next, end);
+    int64_t bad = 0;
+    bool full = true;
+    for (int i = 0; i < 4; i++)
+        lane_fill(&lanes[i], &next, jobs + n);
     while (full) {
-        for (size_t k = common_steps(lanes); k > 0; k--) {
-            lane_step(&lanes[0]);
-            lane_step(&lanes[1]);
-            lane_step(&lanes[2]);
-            lane_step(&lanes[3]);
-        }
+        bad |= lanes_run(lanes);
         for (int i = 0; i < 4 && full; i++) {
             if (lanes[i].end - lanes[i].in >= RDB_LZF_TOKEN_IN)
                 continue;
             lanes[i].job->bad = !lane_end(&lanes[i], lanes[i].job->out_len);
             lanes[i].job = NULL;
-            full = lane_fill(&lanes[i], &next, end);
+            full = lane_fill(&lanes[i], &next, jobs + n);
         }
     }
-    for (int i = 0; i < 4 && n >= 4; i++) {
+    for (int i = 0; i < 4; i++) {
         struct rdb_lzf_job *job = lanes[i].job;
         if (job != NULL)
-            job->bad = !rdb_lzf_verify(job->in, job->len, job->out_len);
+            job->bad = !lane_finish(lanes[i], job->out_len);
     }
-    for (; next < end; next++)
-        next->bad = !rdb_lzf_verify(next->in, next->len, next->out_len);
+    return bad >= 0;
+}
+
+void rdb_lzf_verify_many(struct rdb_lzf_job *jobs, size_t n)
+{
+    if (n >= 4 && verify_together(jobs, n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        jobs[i].bad = !rdb_lzf_verify(jobs[i].in, jobs[i].len, jobs[i].out_len);
 }
