@@ -63,7 +63,8 @@ enum { RDB_FINDING_KEY_MAX = 512 };
 
 typedef void (*rdb_finding_fn)(void *ctx, const struct rdb_finding *finding);
 
-/* Where hashes of keys go when they are too many for memory (a million); see rdb_check_opts.spool.
+/* Where hashes of keys go when they are too many for memory (1.5 million); see
+ * rdb_check_opts.spool.
  */
 struct rdb_spool {
     bool (*append)(void *ctx, const void *bytes, size_t len, struct rd_err *err);
@@ -80,7 +81,8 @@ struct rdb_check_opts {
     /* Called for every event outside of values, KEY included; may be NULL. */
     void (*event)(void *ctx, const struct rdb_event *ev);
     void *ctx;
-    const struct rdb_spool *spool; /* NULL: keys beyond the first million are not compared */
+    const struct rdb_spool *spool; /* NULL: keys beyond the first 1.5 million are not
+                                      compared */
     bool single_thread;            /* do everything on the calling thread */
     bool part; /* what stands behind the trailer is somebody else's: it is left in the source */
 };

@@ -6,8 +6,8 @@
 enum {
     FILTER_LINES = 1 << 16, /* of 64 bytes: 4 MiB, twelve bits a key at 2.8 million keys */
     LINE_WORDS = 8,
-    LOG_MAX = 8 << 20, /* bytes of the log in memory */
-    LOG_FIRST = 1 << 16,
+    LOG_FIRST = 96 << 10,
+    LOG_MAX = LOG_FIRST << 7, /* bytes of the log in memory: 12 MiB */
     BATCH = 4096
 };
 

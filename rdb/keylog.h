@@ -3,7 +3,7 @@
  *
  * A filter of a few MiB tells at once that nearly every key is new. The others are suspects;
  * whether one of them was there before is found at the end, in a log of all hashes, which goes to a
- * spool where it grows over a million. See rdb/keyset.h for who must know at once.
+ * spool where it grows over 1.5 million. See rdb/keyset.h for who must know at once.
  */
 #ifndef RDB_KEYLOG_H
 #define RDB_KEYLOG_H

@@ -411,6 +411,8 @@ static int finish(struct rdb_reader *r)
 static int give_elements(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct walk *w = &r->walk;
+    if (rdb_skim_give(r, ev))
+        return RDB_EVENT;
     if (w->long_open)
         return give_long(r, ev);
     struct rdb_pack_entry e;

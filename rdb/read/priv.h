@@ -10,7 +10,7 @@
  *     batch.c    checks put off until the window is full
  *     skim.c     the quick way over what is sound
  *     module.c   module values
- *     unique.c   whether a member was seen before
+ *     unique.c   whether a member was seen before; hash.h: by its hash
  *
  * A step either gives an event, or goes on (STEP_ON), or says why not. It keeps its place in the
  * reader, so that it can be called again when there is more input.
@@ -23,6 +23,7 @@
 #include "rdb/enc/len.h"
 #include "rdb/enc/lzf.h"
 #include "rdb/enc/pack_read.h"
+#include "rdb/read/hash.h"
 #include "rdb/reader.h"
 
 enum { STEP_ON = -1 }; /* beside enum rdb_status: go on without an event */
@@ -189,9 +190,10 @@ struct unique {
     uint64_t *slots;
     size_t cap; /* power of two */
     size_t used;
-    size_t mask;  /* of the part in use now */
-    size_t limit; /* of members in it */
-    bool full;    /* more members than can be remembered */
+    size_t mask;       /* of the part in use now */
+    size_t limit;      /* of members in it */
+    uint64_t expected; /* members, as declared; or RDB_UNKNOWN */
+    bool full;         /* more members than can be remembered */
 };
 
 struct loop {
@@ -454,6 +456,9 @@ static inline bool rdb_read_checks(const struct rdb_reader *r)
 void rdb_skim(struct rdb_reader *r);
 void rdb_skim_node(struct rdb_reader *r);
 
+/* Gives out the next string of a whole listpack, with its score; false: it is left to the walk. */
+bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev);
+
 /* Passes elements of a table whose strings are short, all but the last of them, quickly. */
 void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
 
@@ -504,10 +509,11 @@ static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
                                          : rdb_unique_add_slow(u, hash);
 }
 void rdb_unique_done(struct unique *u);
-uint64_t rdb_hash_bytes(const uint8_t *p, size_t len);
-uint64_t rdb_hash_int(int64_t num);
 
-/* Of a member: integers and the text of the same integer have the same hash. */
-uint64_t rdb_hash_member(const uint8_t *p, size_t len);
+/* Asks for the memory that the hash will be looked for in. */
+static inline void rdb_unique_fetch(const struct unique *u, uint64_t hash)
+{
+    __builtin_prefetch(&u->slots[hash & u->mask], 1);
+}
 
 #endif

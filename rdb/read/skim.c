@@ -1,4 +1,4 @@
-/* skim.c - walks over the sound elements of a whole listpack as fast as it can be done.
+/* skim.c - walks over the sound elements of a whole listpack or intset as fast as it can be done.
  *
  * Only entries of the common encodings, with elements complete, are passed here. At anything else
  * the skimming stops in front of the element, and the walker of packed.c or node.c goes on: it is
@@ -13,32 +13,36 @@ struct quick {
     bool is_int;
 };
 
-enum { QUICK_MIN = 16 }; /* bytes that can be read at the head of an entry */
-
-static inline size_t int_entry(const uint8_t *p, struct quick *q)
+/* Size of the integer entry at p, of which `room` bytes can be seen; 0: not one, or cut short. */
+static inline size_t int_entry(const uint8_t *p, size_t room, struct quick *q)
 {
-    switch (p[0]) {
-    case 0xf1:
+    static const uint8_t sizes[16] = {0, 3, 4, 5, 9};
+    size_t size = sizes[p[0] & 15];
+    switch (size > room ? 0 : size) {
+    case 3:
         q->num = (int16_t)rd_get_le16(p + 1);
-        return 3;
-    case 0xf2:
+        break;
+    case 4:
         q->num = (int32_t)((uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24) >> 8;
-        return 4;
-    case 0xf3:
+        break;
+    case 5:
         q->num = (int32_t)rd_get_le32(p + 1);
-        return 5;
-    case 0xf4:
+        break;
+    case 9:
         q->num = (int64_t)rd_get_le64(p + 1);
-        return 9;
+        break;
     default:
         return 0;
     }
+    return size;
 }
 
-/* Size of the entry at p with its back length; 0: not one of the common ones. */
+/* Size of the entry at p with its back length; 0: not one of the common ones. A byte is left for
+ * the end mark. */
 static inline size_t quick_entry(const uint8_t *p, const uint8_t *end, struct quick *q)
 {
-    if (RD_UNLIKELY(end - p < QUICK_MIN))
+    size_t room = (size_t)(end - p);
+    if (RD_UNLIKELY(room < 3))
         return 0;
     size_t size;
     uint8_t b = p[0];
@@ -62,15 +66,14 @@ static inline size_t quick_entry(const uint8_t *p, const uint8_t *end, struct qu
         size = 2 + q->len;
     } else {
         q->is_int = true;
-        size = int_entry(p, q);
+        size = int_entry(p, room, q);
         if (size == 0)
             return 0;
     }
-    if ((size_t)(end - p) < size + 3)
-        return 0;
     if (RD_LIKELY(size < 128))
-        return p[size] == size ? size + 1 : 0;
-    return p[size] == size >> 7 && p[size + 1] == (size & 127) + 128 ? size + 2 : 0;
+        return size + 1 < room && p[size] == size ? size + 1 : 0;
+    return size + 2 < room && p[size] == size >> 7 && p[size + 1] == (size & 127) + 128 ? size + 2
+                                                                                        : 0;
 }
 
 static inline uint64_t hash_of(const struct quick *q)
@@ -167,10 +170,37 @@ static void skim_zset(struct rdb_reader *r)
     passed(r, p, 2 * n, n);
 }
 
+static inline int64_t intset_at(const uint8_t *p, uint32_t width)
+{
+    return width == 2   ? (int16_t)rd_get_le16(p)
+           : width == 4 ? (int32_t)rd_get_le32(p)
+                        : (int64_t)rd_get_le64(p);
+}
+
+/* The header's count was found to fill the string. */
+static void skim_intset(struct rdb_reader *r)
+{
+    struct walk *w = &r->walk;
+    uint32_t width = w->pack.width;
+    const uint8_t *p = r->feed.p;
+    uint64_t n = 0;
+    for (uint64_t left = w->pack.declared - w->pack.n; n < left; n++, p += width) {
+        int64_t num = intset_at(p, width);
+        if (num <= w->num && w->pack.n + n > 0)
+            break;
+        w->num = num;
+    }
+    passed(r, p, n, n);
+}
+
 void rdb_skim(struct rdb_reader *r)
 {
     const struct walk *w = &r->walk;
-    if (w->pack.codec != RDB_LISTPACK || !w->whole || w->part != 0 || w->long_open)
+    if (!w->whole || w->part != 0 || w->long_open)
+        return;
+    if (w->pack.codec == RDB_INTSET)
+        skim_intset(r);
+    if (w->pack.codec != RDB_LISTPACK)
         return;
     switch ((enum layout)w->layout) {
     case LAYOUT_LIST:
@@ -189,6 +219,65 @@ void rdb_skim(struct rdb_reader *r)
     case LAYOUT_STREAM:
         break;
     }
+}
+
+/* -- elements that are given out -- */
+
+static void give(struct rdb_reader *r, enum rdb_role role, const struct quick *q,
+                 struct rdb_event *ev)
+{
+    ev->kind = RDB_ELEM;
+    ev->offset = r->feed.off;
+    ev->inner = r->walk.pack.pos;
+    ev->raw = rd_slice(NULL, 0);
+    ev->elem.role = role;
+    ev->elem.expire_ms = RDB_NO_EXPIRE;
+    ev->elem.str = (struct rdb_string){.ptr = q->is_int ? NULL : q->str,
+                                       .len = q->is_int ? 0 : q->len,
+                                       .total = q->is_int ? 0 : q->len,
+                                       .num = q->num,
+                                       .is_int = q->is_int,
+                                       .first = true};
+}
+
+static bool give_scored(struct rdb_reader *r, struct rdb_event *ev)
+{
+    const uint8_t *p = r->feed.p;
+    const uint8_t *end = r->feed.end;
+    struct quick member = {0};
+    struct quick number;
+    double score;
+    size_t size = quick_entry(p, end, &member);
+    size_t size2 = size == 0 ? 0 : quick_entry(p + size, end, &number);
+    if (size2 == 0 || !score_of(&number, &score) || !(score >= r->walk.score))
+        return false;
+    give(r, RDB_ROLE_MEMBER, &member, ev);
+    ev->elem.score = r->walk.score = score;
+    passed(r, p + size + size2, 2, 1);
+    return true;
+}
+
+bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev)
+{
+    struct walk *w = &r->walk;
+    if (w->pack.codec != RDB_LISTPACK || !w->whole || w->long_open || w->layout == LAYOUT_HASH_TTL)
+        return false;
+    if (w->layout == LAYOUT_ZSET)
+        return give_scored(r, ev);
+    struct quick q = {0};
+    size_t size = quick_entry(r->feed.p, r->feed.end, &q);
+    if (size == 0)
+        return false;
+    bool is_hash = w->layout == LAYOUT_HASH;
+    enum rdb_role role = w->layout == LAYOUT_SET ? RDB_ROLE_MEMBER
+                         : !is_hash              ? RDB_ROLE_ELEMENT
+                         : w->part == 0          ? RDB_ROLE_FIELD
+                                                 : RDB_ROLE_VALUE;
+    give(r, role, &q, ev);
+    bool ends = !is_hash || w->part == 1;
+    w->part = is_hash && !ends;
+    passed(r, r->feed.p + size, 1, ends);
+    return true;
 }
 
 /* -- stream entries -- */
@@ -265,6 +354,8 @@ void rdb_skim_node(struct rdb_reader *r)
 
 /* -- tables -- */
 
+enum { QUICK_MIN = 16 }; /* bytes that can be read at the head of a string */
+
 /* Size of a short raw string or an integer at p; 0: something else. Its bytes in *q. */
 static inline size_t quick_string(const uint8_t *p, const uint8_t *end, struct quick *q)
 {
@@ -292,12 +383,6 @@ static inline size_t quick_string(const uint8_t *p, const uint8_t *end, struct q
     return (size_t)(end - p) - head > q->len ? head + q->len : 0;
 }
 
-/* Is the member new? Only asked where members are looked at. */
-static inline bool is_new(struct rdb_reader *r, const struct quick *q)
-{
-    return !looks(r) || rdb_unique_add(&r->unique, hash_of(q));
-}
-
 static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t *n)
 {
     struct quick q = {0};
@@ -306,44 +391,56 @@ static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t 
     return p;
 }
 
-static const uint8_t *table_set(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
-                                uint64_t *n)
-{
-    struct quick q = {0};
-    for (size_t size; *n > 0 && (size = quick_string(p, end, &q)) != 0 && is_new(r, &q); p += size)
-        --*n;
-    return p;
-}
+/* Size of the element at p, its member in *q; 0: it is left to the walker. */
+typedef size_t (*element_fn)(const uint8_t *p, const uint8_t *end, struct quick *q);
 
-static const uint8_t *table_hash(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
-                                 uint64_t *n)
+static inline size_t hash_element(const uint8_t *p, const uint8_t *end, struct quick *q)
 {
-    struct quick field = {0};
     struct quick value;
-    while (*n > 0) {
-        size_t size = quick_string(p, end, &field);
-        size_t size2 = size == 0 ? 0 : quick_string(p + size, end, &value);
-        if (size2 == 0 || !is_new(r, &field))
-            break;
-        p += size + size2;
-        --*n;
-    }
-    return p;
+    size_t size = quick_string(p, end, q);
+    size_t size2 = size == 0 ? 0 : quick_string(p + size, end, &value);
+    return size2 == 0 ? 0 : size + size2;
 }
 
-static const uint8_t *table_zset(struct rdb_reader *r, const uint8_t *p, const uint8_t *end,
-                                 uint64_t *n)
+static inline size_t zset_element(const uint8_t *p, const uint8_t *end, struct quick *q)
 {
+    size_t size = quick_string(p, end, q);
+    if (size == 0 || (size_t)(end - p) < size + 8)
+        return 0;
+    double score = rd_get_le_f64(p + size);
+    return score == score ? size + 8 : 0;
+}
+
+enum { AHEAD = 32 };
+
+/* Members whose place in the table of members is being fetched. */
+struct ahead {
+    const uint8_t *at; /* the element */
+    uint64_t hash;
+};
+
+/* Passes at most n elements, all of whose members are new. The memory of a big table is far: it is
+ * asked for some elements before it is needed. */
+static inline const uint8_t *table_members(struct rdb_reader *r, const uint8_t *p,
+                                           const uint8_t *end, uint64_t *n, element_fn element)
+{
+    struct ahead ahead[AHEAD];
     struct quick q = {0};
-    while (*n > 0) {
-        size_t size = quick_string(p, end, &q);
-        if (size == 0 || (size_t)(end - p) < size + 8)
-            break;
-        double score = rd_get_le_f64(p + size);
-        if (score != score || !is_new(r, &q))
-            break;
-        p += size + 8;
-        --*n;
+    bool compares = looks(r);
+    for (size_t seen = AHEAD; seen == AHEAD;) {
+        const uint8_t *at = p;
+        size_t size;
+        for (seen = 0; seen < AHEAD && seen < *n && (size = element(at, end, &q)) != 0; seen++) {
+            ahead[seen] = (struct ahead){at, compares ? hash_of(&q) : 0};
+            if (compares)
+                rdb_unique_fetch(&r->unique, ahead[seen].hash);
+            at += size;
+        }
+        for (size_t i = 0; compares && i < seen; i++, --*n)
+            if (!rdb_unique_add(&r->unique, ahead[i].hash))
+                return ahead[i].at;
+        *n -= compares ? 0 : seen;
+        p = at;
     }
     return p;
 }
@@ -360,13 +457,13 @@ void rdb_skim_table(struct rdb_reader *r, struct loop *loop)
         p = table_list(p, end, &left);
         break;
     case RDB_TYPE_SET:
-        p = table_set(r, p, end, &left);
+        p = table_members(r, p, end, &left, quick_string);
         break;
     case RDB_TYPE_HASH:
-        p = table_hash(r, p, end, &left);
+        p = table_members(r, p, end, &left, hash_element);
         break;
     case RDB_TYPE_ZSET_2:
-        p = table_zset(r, p, end, &left);
+        p = table_members(r, p, end, &left, zset_element);
         break;
     default:
         return;

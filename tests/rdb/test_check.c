@@ -128,6 +128,51 @@ Test(check, finds_what_is_wrong_and_says_where)
         }
 }
 
+/* A table of n elements, where the member of element `again` is that of element `first`. Returns
+ * the offset of element `again`. */
+static size_t table_with_twins(struct rd_buf *file, const char *type, const char *rest, uint32_t n,
+                               uint32_t first, uint32_t again)
+{
+    char member[9];
+    uint8_t count[4];
+    size_t twin = 0;
+    rd_buf_reset(file);
+    rd_put_be32(count, n);
+    cr_assert(rd_buf_add(file, "REDIS0009", 9) && rd_buf_add(file, type, 1) &&
+              rd_buf_add(file, "\1k\x80", 3) && rd_buf_add(file, count, sizeof count));
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == again)
+            twin = file->len;
+        snprintf(member, sizeof member, "\7m%06u", i == again ? first : i);
+        cr_assert(rd_buf_add(file, member, 8) && rd_buf_add(file, rest + 1, (size_t)rest[0]));
+    }
+    cr_assert(rd_buf_add_byte(file, RDB_OP_EOF));
+    put_checksum(file);
+    return twin;
+}
+
+Test(check, finds_the_second_of_two_members_wherever_they_stand_in_a_table)
+{
+    enum { N = 60000 };
+    static const struct rdb_check_opts ways[] = {{.single_thread = true}, {0}};
+    static const char types[][2][10] = {{"\2", "\0"}, {"\4", "\2\1v"}, {"\5", "\10........"}};
+    static const uint32_t twins[][2] = {{0, 1},         {30, 31},       {31, 32},
+                                        {0, 63},        {5, 12300},     {100, N / 2},
+                                        {N - 3, N - 2}, {N - 2, N - 1}, {0, N - 1}};
+    struct rd_buf file = {0};
+    for (size_t t = 0; t < 3; t++)
+        for (size_t i = 0; i < sizeof twins / sizeof twins[0]; i++) {
+            char expect[40];
+            size_t at =
+                table_with_twins(&file, types[t][0], types[t][1], N, twins[i][0], twins[i][1]);
+            snprintf(expect, sizeof expect, "duplicate-member@%zu:k", at);
+            struct told told = {.text = ""};
+            check(rd_buf_slice(&file), &ways[i % 2], &told);
+            cr_expect_str_eq(told.text, expect, "type %zu, %u: %s", t, twins[i][1], told.text);
+        }
+    rd_buf_done(&file);
+}
+
 Test(check, tells_of_the_checksum)
 {
     static const struct {

@@ -79,11 +79,11 @@ Test(keylog, finds_it_also_where_the_log_is_spooled)
     struct rdb_keylog log;
     struct found found = {0};
     cr_assert(rdb_keylog_init(&log, &ops, NULL));
-    add_all(&log, 1300000, 1);
-    add_all(&log, 1300000, 1000);
+    add_all(&log, 1600000, 1);
+    add_all(&log, 1600000, 1000);
     cr_assert_gt(log.spooled, 0);
     cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
-    cr_expect_eq(found.n, 1300);
+    cr_expect_eq(found.n, 1600);
     rd_buf_done(&spool.bytes);
     rdb_keylog_done(&log);
 }
@@ -93,7 +93,7 @@ Test(keylog, without_a_spool_tells_only_what_is_certain)
     struct rdb_keylog log;
     struct found found = {0};
     cr_assert(rdb_keylog_init(&log, NULL, NULL));
-    add_all(&log, 1300000, 1);
+    add_all(&log, 1600000, 1);
     cr_assert_gt(log.lost, 0);
     cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
     cr_expect_eq(found.n, 0);
@@ -123,7 +123,7 @@ Test(keylog, says_when_the_spool_gives_nothing_back)
     struct found found = {0};
     struct rd_err err = {0};
     cr_assert(rdb_keylog_init(&log, &ops, NULL));
-    add_all(&log, 1300000, 1);
+    add_all(&log, 1600000, 1);
     cr_assert(add(&log, 0, NULL));
     cr_assert_not(rdb_keylog_finish(&log, count, &found, &err));
     cr_expect_eq(err.code, RD_ERR_IO);
