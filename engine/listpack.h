@@ -1,0 +1,201 @@
+/* listpack.h - small collections in one block, as RDB files and servers hold them.
+ *
+ *     uint8_t *lp = engine_lp_new(0);
+ *     engine_lp_append(&lp, rd_slice_str("field"));
+ *     engine_lp_append(&lp, rd_slice_str("12"));                 // becomes an integer
+ *     for (uint8_t *p = engine_lp_first(lp); p != NULL; p = engine_lp_next(p)) {
+ *         char tmp[RD_NUM_I64_MAX];
+ *         struct engine_lp_item item = engine_lp_get(p);
+ *         use(engine_lp_item_text(item, tmp));
+ *     }
+ *     uint8_t *field = engine_lp_find(lp, engine_lp_first(lp), rd_slice_str("field"), 1);
+ *     if (field != NULL)
+ *         engine_lp_replace(&lp, engine_lp_next(field), rd_slice_str("13"));
+ *     engine_lp_free(lp);
+ *
+ * A listpack is a block of the heap whose first bytes are the encoding and nothing else:
+ *
+ *     bytes (4)  count (2)  entry*  0xff           little-endian; count 65535: count them
+ *     entry      head data  back: the length of head and data, 7 bits a byte, read backwards
+ *     head       0vvvvvvv           110vvvvv vvvvvvvv (13 bits, two's complement)
+ *                f1 f2 f3 f4        integers of 16, 24, 32 and 64 bits, little-endian
+ *                10llllll           1110llll llllllll     f0 and 4 bytes, little-endian: strings
+ *
+ * What is written is what a server writes: text that is the canonical decimal form of an int64 in
+ * the smallest form of integer that holds it, other text in the smallest form of string. What is
+ * read may be in any form that is valid.
+ *
+ * Positions are pointers to the first byte of an entry, and NULL is no entry. A function that takes
+ * `uint8_t **lp` may move the block: afterwards all positions but the one that it returns are void.
+ * Text that is handed in must not lie in the block that is changed. Indexes count from 0, negative
+ * ones from the end: -1 is the last entry.
+ *
+ * Functions that add return NULL or false, and change nothing, where the block would become longer
+ * than 4 GiB. Servers stay below 1 GiB, and so should the caller, with engine_lp_fits().
+ *
+ * Moving from an entry to its neighbours takes constant time, an index a walk from the nearer end.
+ * Changes move what stands behind them. Blocks grow in steps, so that appending n entries copies a
+ * small multiple of their bytes; the block is never more than a quarter and 16 bytes larger than
+ * what is in it, those of up to 512 bytes and what was reserved excepted.
+ */
+#ifndef ENGINE_LISTPACK_H
+#define ENGINE_LISTPACK_H
+
+#include "base/endian.h"
+#include "base/num.h"
+#include "base/slice.h"
+
+enum {
+    ENGINE_LP_HEAD = 6,          /* bytes in front of the first entry */
+    ENGINE_LP_END = 0xff,        /* the byte behind the last one */
+    ENGINE_LP_UNKNOWN = 65535,   /* in the header: as many entries or more */
+    ENGINE_LP_SAFE_MAX = 1 << 30 /* bytes that servers let a listpack have */
+};
+
+/* The content of an entry: a number, or text that lies in the block. */
+struct engine_lp_item {
+    const uint8_t *ptr; /* NULL when is_num */
+    size_t len;         /* 0 when is_num */
+    int64_t num;        /* 0 unless is_num */
+    bool is_num;
+};
+
+/* An empty listpack that can grow to `reserve` bytes without being moved. */
+uint8_t *engine_lp_new(size_t reserve);
+
+/* A copy of an encoding that has been validated: its length is the one in its header. */
+uint8_t *engine_lp_from(struct rd_slice blob);
+
+/* An exact copy, without room to grow. */
+uint8_t *engine_lp_dup(const uint8_t *lp);
+
+/* NULL is allowed. */
+void engine_lp_free(uint8_t *lp);
+
+/* Gives back memory that is not in use. */
+void engine_lp_shrink(uint8_t **lp);
+
+/* Bytes of the whole encoding; rd_slice(lp, engine_lp_bytes(lp)) is what goes into a file. */
+static inline size_t engine_lp_bytes(const uint8_t *lp)
+{
+    return rd_get_le32(lp);
+}
+
+/* Number of entries. Walks only where the header does not say it: from 65535 entries on, and in
+ * what once was such a listpack. */
+size_t engine_lp_count(const uint8_t *lp);
+
+/* Whether `add` more bytes keep a listpack within the limit of servers; lp NULL: a new one. */
+static inline bool engine_lp_fits(const uint8_t *lp, size_t add)
+{
+    size_t len = lp == NULL ? 0 : engine_lp_bytes(lp);
+    return len <= ENGINE_LP_SAFE_MAX && add <= ENGINE_LP_SAFE_MAX - len;
+}
+
+/* Bytes that an entry of this text, or number, takes, with its back length. */
+size_t engine_lp_entry_size(struct rd_slice text);
+size_t engine_lp_entry_size_int(int64_t num);
+
+/* The less frequent forms, for the functions below. */
+size_t engine_lp_span_long(const uint8_t *p);
+size_t engine_lp_span_back_long(const uint8_t *end);
+struct engine_lp_item engine_lp_get_long(const uint8_t *p);
+
+/* Bytes of the entry at p, with its back length. */
+static inline size_t engine_lp_span(const uint8_t *p)
+{
+    if (p[0] < 0x80)
+        return 2;
+    if (p[0] < 0xc0)
+        return 2 + (size_t)(p[0] & 63);
+    if (p[0] < 0xe0)
+        return 3;
+    if (p[0] > 0xf0) /* f1 to f4: 4, 5, 6 and 10 bytes */
+        return UINT32_C(0x0a060504) >> (8 * (p[0] - 0xf1)) & 15;
+    return engine_lp_span_long(p);
+}
+
+/* Bytes of the entry that ends in front of `end`. */
+static inline size_t engine_lp_span_back(const uint8_t *end)
+{
+    return end[-1] < 0x80 ? 1 + (size_t)end[-1] : engine_lp_span_back_long(end);
+}
+
+static inline uint8_t *engine_lp_first(uint8_t *lp)
+{
+    return lp[ENGINE_LP_HEAD] == ENGINE_LP_END ? NULL : lp + ENGINE_LP_HEAD;
+}
+
+/* The neighbours of the entry at p; NULL when it has none. */
+static inline uint8_t *engine_lp_next(uint8_t *p)
+{
+    p += engine_lp_span(p);
+    return p[0] == ENGINE_LP_END ? NULL : p;
+}
+
+static inline uint8_t *engine_lp_prev(const uint8_t *lp, uint8_t *p)
+{
+    return p == lp + ENGINE_LP_HEAD ? NULL : p - engine_lp_span_back(p);
+}
+
+static inline uint8_t *engine_lp_last(uint8_t *lp)
+{
+    return engine_lp_prev(lp, lp + engine_lp_bytes(lp) - 1);
+}
+
+/* NULL: there is no such index. */
+uint8_t *engine_lp_at(uint8_t *lp, long index);
+
+/* The content of the entry at p, borrowed until the block is changed. */
+static inline struct engine_lp_item engine_lp_get(const uint8_t *p)
+{
+    if (p[0] < 0x80)
+        return (struct engine_lp_item){.num = p[0], .is_num = true};
+    if (p[0] < 0xc0)
+        return (struct engine_lp_item){.ptr = p + 1, .len = p[0] & 63};
+    return engine_lp_get_long(p);
+}
+
+/* The text of an item. That of a number is written to tmp. */
+static inline struct rd_slice engine_lp_item_text(struct engine_lp_item item,
+                                                  char tmp[RD_NUM_I64_MAX])
+{
+    if (!item.is_num)
+        return rd_slice(item.ptr, item.len);
+    return rd_slice(tmp, rd_num_put_i64(tmp, item.num));
+}
+
+/* Whether the item is this text; a number is its canonical text and no other. */
+bool engine_lp_item_eq(struct engine_lp_item item, struct rd_slice text);
+
+/* The first entry that is this text, among `from`, the (skip + 1)th after it, and so on; skip 1
+ * looks at the fields of a hash. NULL: there is none, or from is NULL. */
+uint8_t *engine_lp_find(const uint8_t *lp, uint8_t *from, struct rd_slice text, unsigned skip);
+
+/* Each adds an entry and returns its position. Where p is NULL, engine_lp_insert() appends. */
+uint8_t *engine_lp_append(uint8_t **lp, struct rd_slice text);
+uint8_t *engine_lp_append_int(uint8_t **lp, int64_t num);
+uint8_t *engine_lp_prepend(uint8_t **lp, struct rd_slice text);
+uint8_t *engine_lp_insert(uint8_t **lp, uint8_t *p, struct rd_slice text, bool after);
+uint8_t *engine_lp_insert_int(uint8_t **lp, uint8_t *p, int64_t num, bool after);
+
+/* Gives the entry at p another content; returns its position. An entry that keeps its size is
+ * overwritten where it stands. */
+uint8_t *engine_lp_replace(uint8_t **lp, uint8_t *p, struct rd_slice text);
+uint8_t *engine_lp_replace_int(uint8_t **lp, uint8_t *p, int64_t num);
+
+/* Deletes the entry at p, or n entries from p on, or all where there are fewer. Returns the entry
+ * that follows, NULL at the end. */
+uint8_t *engine_lp_delete(uint8_t **lp, uint8_t *p);
+uint8_t *engine_lp_delete_range(uint8_t **lp, uint8_t *p, size_t n);
+
+/* The same from an index on; nothing where there is no such index. */
+void engine_lp_delete_index(uint8_t **lp, long index, size_t n);
+
+/* Appends all entries of src, which is another listpack and stays as it is. */
+bool engine_lp_merge(uint8_t **lp, const uint8_t *src);
+
+/* Takes the entry at p and all behind it away, and returns them as a listpack of its own. */
+uint8_t *engine_lp_split(uint8_t **lp, uint8_t *p);
+
+#endif
