@@ -1,0 +1,256 @@
+/* command.h - what is known of every command: the table of Redis 7.0.15 and a few later commands.
+ *
+ *     const struct engine_command *cmd = engine_command_resolve(argv, argc);
+ *     if (cmd == NULL)                              // unknown command or subcommand
+ *         ...
+ *     if (!engine_command_arity_ok(cmd, argc))      // wrong number of arguments
+ *         ...
+ *     if (cmd->flags & ENGINE_CMD_WRITE)
+ *         ...
+ *     struct engine_key keys[16];
+ *     size_t n;
+ *     if (engine_command_keys(cmd, argv, argc, keys, 16, &n) == ENGINE_KEYS_OK)
+ *         for (size_t i = 0; i < n && i < 16; i++)
+ *             ... argv[keys[i].index] ...
+ *
+ * The table itself is text for humans to maintain: engine/commands/. It is constant, has static
+ * storage, and may be read by all threads at any time.
+ *
+ * Commands form two levels. A container ("config") has subcommands ("config|get"), which are
+ * commands of their own: argv[0] and argv[1] name them, and both are counted by their arity.
+ */
+#ifndef ENGINE_COMMAND_H
+#define ENGINE_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+struct engine_call;
+
+/* Name, bit, word in a reply of COMMAND. NULL: never shown. The order is that of the replies. */
+#define ENGINE_CMD_FLAGS(X)                                                                        \
+    X(WRITE, 0, "write")                                                                           \
+    X(READONLY, 1, "readonly")                                                                     \
+    X(DENYOOM, 2, "denyoom") /* refused when memory is short */                                    \
+    X(ADMIN, 3, "admin")                                                                           \
+    X(PUBSUB, 4, "pubsub")                                                                         \
+    X(NOSCRIPT, 5, "noscript")                                                                     \
+    X(BLOCKING, 6, "blocking")                                                                     \
+    X(LOADING, 7, "loading") /* allowed while a dataset is loaded */                               \
+    X(STALE, 8, "stale")     /* allowed on a replica that lost its master */                       \
+    X(SKIP_MONITOR, 9, "skip_monitor")                                                             \
+    X(SKIP_SLOWLOG, 10, "skip_slowlog")                                                            \
+    X(ASKING, 11, "asking") /* as if ASKING had come before */                                     \
+    X(FAST, 12, "fast")                                                                            \
+    X(NO_AUTH, 13, "no_auth")                                                                      \
+    X(MAY_REPLICATE, 14, NULL) /* not a write, yet replicas may have to hear of it */              \
+    X(NO_MANDATORY_KEYS, 15, "no_mandatory_keys")                                                  \
+    X(NO_ASYNC_LOADING, 16, "no_async_loading")                                                    \
+    X(NO_MULTI, 17, "no_multi")                                                                    \
+    X(ALLOW_BUSY, 18, "allow_busy")    /* allowed while a script runs for too long */              \
+    X(MOVABLE_KEYS, 19, "movablekeys") /* first, last and step do not find all keys */             \
+    X(LATER_VERSION, 20, NULL)         /* 7.0.15 does not know it: COMMAND does not list it */
+
+enum engine_cmd_flag {
+#define X(name, bit, word) ENGINE_CMD_##name = 1 << (bit),
+    ENGINE_CMD_FLAGS(X)
+#undef X
+};
+
+/* The categories of ACL rules, in the order of ACL CAT. */
+#define ENGINE_ACL_CATEGORIES(X)                                                                   \
+    X(KEYSPACE, 0, "keyspace")                                                                     \
+    X(READ, 1, "read")                                                                             \
+    X(WRITE, 2, "write")                                                                           \
+    X(SET, 3, "set")                                                                               \
+    X(ZSET, 4, "sortedset")                                                                        \
+    X(LIST, 5, "list")                                                                             \
+    X(HASH, 6, "hash")                                                                             \
+    X(STRING, 7, "string")                                                                         \
+    X(BITMAP, 8, "bitmap")                                                                         \
+    X(HLL, 9, "hyperloglog")                                                                       \
+    X(GEO, 10, "geo")                                                                              \
+    X(STREAM, 11, "stream")                                                                        \
+    X(PUBSUB, 12, "pubsub")                                                                        \
+    X(ADMIN, 13, "admin")                                                                          \
+    X(FAST, 14, "fast")                                                                            \
+    X(SLOW, 15, "slow")                                                                            \
+    X(BLOCKING, 16, "blocking")                                                                    \
+    X(DANGEROUS, 17, "dangerous")                                                                  \
+    X(CONNECTION, 18, "connection")                                                                \
+    X(TRANSACTION, 19, "transaction")                                                              \
+    X(SCRIPTING, 20, "scripting")
+
+enum engine_acl {
+#define X(name, bit, word) ENGINE_ACL_##name = 1 << (bit),
+    ENGINE_ACL_CATEGORIES(X)
+#undef X
+};
+
+#define ENGINE_GROUPS(X)                                                                           \
+    X(STRING, "string")                                                                            \
+    X(LIST, "list")                                                                                \
+    X(SET, "set")                                                                                  \
+    X(HASH, "hash")                                                                                \
+    X(ZSET, "sorted-set")                                                                          \
+    X(GEO, "geo")                                                                                  \
+    X(STREAM, "stream")                                                                            \
+    X(BITMAP, "bitmap")                                                                            \
+    X(HLL, "hyperloglog")                                                                          \
+    X(GENERIC, "generic")                                                                          \
+    X(TRANSACTIONS, "transactions")                                                                \
+    X(CONNECTION, "connection")                                                                    \
+    X(PUBSUB, "pubsub")                                                                            \
+    X(SCRIPTING, "scripting")                                                                      \
+    X(SERVER, "server")                                                                            \
+    X(CLUSTER, "cluster")
+
+enum engine_group {
+#define X(name, word) ENGINE_GROUP_##name,
+    ENGINE_GROUPS(X)
+#undef X
+        ENGINE_GROUP_COUNT
+};
+
+enum engine_owner {
+    ENGINE_OWNER_ENGINE, /* the dataset and its commands: run is set, but for containers */
+    ENGINE_OWNER_SERVER, /* clients, persistence, replication, configuration: run is NULL */
+    ENGINE_OWNER_LATER   /* nobody runs it so far: scripts, functions, modules, clusters */
+};
+
+/* ---- where the keys are ---- */
+
+/* What is done to a key. RO, RW, OW (overwrites without a look) and RM (removes without a look) are
+ * about the key as a whole; access, insert, update and delete about what users stored in it. */
+#define ENGINE_KEY_FLAGS(X)                                                                        \
+    X(RO, 0, "RO")                                                                                 \
+    X(RW, 1, "RW")                                                                                 \
+    X(OW, 2, "OW")                                                                                 \
+    X(RM, 3, "RM")                                                                                 \
+    X(ACCESS, 4, "access")                                                                         \
+    X(UPDATE, 5, "update")                                                                         \
+    X(INSERT, 6, "insert")                                                                         \
+    X(DELETE, 7, "delete")                                                                         \
+    X(NOT_KEY, 8, "not_key")          /* a channel, say: routed like a key, but none */            \
+    X(INCOMPLETE, 9, "incomplete")    /* the spec may miss keys */                                 \
+    X(VARIABLE, 10, "variable_flags") /* the arguments decide which flags hold */
+
+enum engine_key_flag {
+#define X(name, bit, word) ENGINE_KEY_##name = 1 << (bit),
+    ENGINE_KEY_FLAGS(X)
+#undef X
+};
+
+enum engine_begin { ENGINE_BEGIN_INDEX, ENGINE_BEGIN_KEYWORD, ENGINE_BEGIN_UNKNOWN };
+enum engine_find { ENGINE_FIND_RANGE, ENGINE_FIND_KEYNUM, ENGINE_FIND_UNKNOWN };
+
+/* One way to find keys: where to begin, and which arguments from there on are keys. */
+struct engine_key_spec {
+    const char *keyword; /* KEYWORD: the keys stand behind this word */
+    const char *note;    /* or NULL */
+    uint16_t flags;
+    uint8_t begin;
+    uint8_t find;
+    int16_t pos;   /* INDEX: the argument; KEYWORD: search from here, < 0: backwards from the end */
+    int16_t last;  /* RANGE: the last key, from the first; < 0: from the end of the arguments */
+    int16_t limit; /* RANGE, last < 0: 2: only the first half of the arguments, … */
+    int16_t step;  /* RANGE, KEYNUM: distance of keys */
+    int16_t key_num; /* KEYNUM: where the number of keys stands, from the begin */
+    int16_t first;   /* KEYNUM: where the first key stands, from the begin */
+};
+
+/* ---- the command ---- */
+
+struct engine_command {
+    void (*run)(struct engine_call *call); /* NULL: owner is not the engine, or a mere container */
+    const char *name;                      /* lower case: "get", "config|get" */
+    uint64_t flags;                        /* enum engine_cmd_flag */
+    uint32_t acl;                          /* enum engine_acl, implied ones included */
+    int16_t arity;                         /* with the name; < 0: at least -arity */
+    int16_t first_key; /* what a simple range can say of the keys; 0: none, or hard to say */
+    int16_t last_key;  /* < 0: from the end */
+    int16_t key_step;
+    uint16_t id;         /* 0 … engine_command_count() - 1, in the order of the table */
+    uint8_t name_len;    /* of name */
+    uint8_t own_name_at; /* where the last part of name begins: "get" of "config|get" */
+    uint8_t group;       /* enum engine_group */
+    uint8_t owner;       /* enum engine_owner */
+    uint8_t n_key_specs;
+    uint8_t n_subcommands;
+    const struct engine_key_spec *key_specs;
+    const struct engine_command *container;   /* of a subcommand; NULL */
+    const struct engine_command *subcommands; /* of a container; NULL */
+
+    /* Documentation. Each but since and summary may be NULL. */
+    const char *since;
+    const char *summary;
+    const char *complexity;
+    const char *args;             /* the grammar of engine/command_args.h */
+    const char *tips;             /* "request_policy:all_shards …", separated by blanks */
+    const char *history;          /* "6.0.0 what is new; 7.0.0 …" */
+    const char *deprecated_since; /* version */
+    const char *replaced_by;      /* what to use instead */
+    bool syscmd;                  /* for servers among themselves and for tests */
+};
+
+/* The command of this name in any case, or NULL. No subcommands: "config|get" is unknown. O(1). */
+const struct engine_command *engine_command_find(struct rd_slice name);
+
+/* The subcommand of a container, or NULL. O(1). */
+const struct engine_command *engine_command_find_sub(const struct engine_command *container,
+                                                     struct rd_slice name);
+
+/* By one name: "get", "config" and "config|get". */
+const struct engine_command *engine_command_find_path(struct rd_slice path);
+
+/* What a command line runs: a subcommand where argv[0] is a container and there is an argv[1].
+ * NULL: unknown; engine_command_find() tells whether it is the subcommand that is. */
+const struct engine_command *engine_command_resolve(const struct rd_slice *argv, size_t argc);
+
+static inline bool engine_command_arity_ok(const struct engine_command *cmd, size_t argc)
+{
+    return cmd->arity >= 0 ? argc == (size_t)cmd->arity : argc >= (size_t)-cmd->arity;
+}
+
+/* All of the table, containers before their subcommands, later commands too:
+ *
+ *     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
+ */
+const struct engine_command *engine_command_next(const struct engine_command *cmd);
+size_t engine_command_count(void);
+
+/* Words of a bit (0, 1, …) or group; NULL: there is no such bit, or it is not shown. */
+const char *engine_cmd_flag_name(unsigned bit);
+const char *engine_acl_name(unsigned bit);
+const char *engine_key_flag_name(unsigned bit);
+const char *engine_group_name(enum engine_group group);
+
+/* The bit of a category's name, or 0. */
+uint32_t engine_acl_find(struct rd_slice name);
+
+/* ---- keys of a command line ---- */
+
+struct engine_key {
+    size_t index;   /* into argv */
+    uint16_t flags; /* enum engine_key_flag */
+};
+
+enum engine_keys_status {
+    ENGINE_KEYS_OK,
+    ENGINE_KEYS_NONE,   /* the command has no key arguments */
+    ENGINE_KEYS_ARITY,  /* wrong number of arguments */
+    ENGINE_KEYS_INVALID /* the arguments make no sense: "numkeys" too large, say */
+};
+
+/* The keys of a command line, as COMMAND GETKEYSANDFLAGS gives them: the flags of SET and BITFIELD
+ * are those that hold for these arguments. *ret_n is the number of all keys; the first `max` of
+ * them are in out (which may be NULL if max is 0). ENGINE_KEYS_OK with no keys happens: EVAL … 0.
+ * *ret_n is set to 0 with every other status. O(argc). */
+enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
+                                            const struct rd_slice *argv, size_t argc,
+                                            struct engine_key *out, size_t max, size_t *ret_n);
+
+#endif

@@ -1,0 +1,296 @@
+/* The keys of a command line: by the specs of the table; and where they do not suffice (SET and
+ * BITFIELD, whose flags depend on the arguments; SORT and MIGRATE, whose keys stand anywhere; a
+ * number of keys that is none), by a function for the command. */
+#include <strings.h>
+
+#include "base/num.h"
+#include "engine/command.h"
+
+struct line {
+    const struct engine_command *cmd;
+    const struct rd_slice *argv;
+    size_t argc;
+};
+
+/* Where found keys go: the first `max` are kept, all are counted. */
+struct found {
+    struct engine_key *out;
+    size_t max;
+    size_t n;
+};
+
+static void found_add(struct found *found, size_t index, unsigned flags)
+{
+    if (found->n < found->max)
+        found->out[found->n] = (struct engine_key){.index = index, .flags = (uint16_t)flags};
+    found->n++;
+}
+
+static bool is_word(struct rd_slice arg, const char *word)
+{
+    size_t len = strlen(word);
+    return arg.len == len && (len == 0 || strncasecmp((const char *)arg.ptr, word, len) == 0);
+}
+
+/* ---- specs ---- */
+
+enum begun { BEGUN, BEGUN_NOWHERE, BEGUN_UNKNOWN };
+
+/* Forwards the last argument is not looked at: nothing would follow it. Backwards neither, nor is
+ * the command's first. */
+static size_t keyword_at(const struct line *line, const struct engine_key_spec *spec)
+{
+    if (spec->pos > 0) {
+        for (size_t i = (size_t)spec->pos; i + 1 < line->argc; i++)
+            if (is_word(line->argv[i], spec->keyword))
+                return i;
+        return 0;
+    }
+    size_t back = (size_t)-spec->pos;
+    for (size_t i = line->argc < back ? 0 : line->argc - back; i > 1; i--)
+        if (is_word(line->argv[i], spec->keyword))
+            return i;
+    return 0;
+}
+
+static enum begun spec_begin(const struct line *line, const struct engine_key_spec *spec,
+                             size_t *ret_first)
+{
+    if (spec->begin == ENGINE_BEGIN_INDEX) {
+        *ret_first = (size_t)spec->pos;
+        return BEGUN;
+    }
+    if (spec->begin == ENGINE_BEGIN_UNKNOWN)
+        return BEGUN_UNKNOWN;
+    size_t at = keyword_at(line, spec);
+    if (at == 0)
+        return BEGUN_NOWHERE;
+    *ret_first = at + 1;
+    return BEGUN;
+}
+
+/* The last key that starts at *first; false: this is no sensible command line. */
+static bool spec_find(const struct line *line, const struct engine_key_spec *spec, size_t *first,
+                      int64_t *ret_last)
+{
+    int64_t argc = (int64_t)line->argc;
+    if (spec->find == ENGINE_FIND_RANGE) {
+        int64_t from = (int64_t)*first;
+        if (spec->last >= 0)
+            *ret_last = from + spec->last;
+        else if (spec->limit == 0)
+            *ret_last = argc + spec->last;
+        else
+            *ret_last = from + (argc - from) / spec->limit + spec->last;
+        return true;
+    }
+    int64_t n;
+    size_t at = *first + (size_t)spec->key_num;
+    if (spec->find != ENGINE_FIND_KEYNUM || at >= line->argc ||
+        !rd_num_get_i64(line->argv[at], &n) || n < 0 || n > argc)
+        return false;
+    *first += (size_t)spec->first;
+    *ret_last = (int64_t)*first + n - 1;
+    return true;
+}
+
+static bool spec_keys(const struct line *line, const struct engine_key_spec *spec,
+                      struct found *found)
+{
+    size_t first = 0;
+    int64_t last;
+    enum begun begun = spec_begin(line, spec, &first);
+    if (begun == BEGUN_NOWHERE)
+        return true;
+    if (begun == BEGUN_UNKNOWN || !spec_find(line, spec, &first, &last))
+        return false;
+    if (last < (int64_t)first || last >= (int64_t)line->argc)
+        return false;
+    for (size_t i = first; i <= (size_t)last; i += (size_t)spec->step)
+        found_add(found, i, spec->flags);
+    return (spec->flags & ENGINE_KEY_INCOMPLETE) == 0;
+}
+
+/* True: the specs say all there is. */
+static bool keys_by_specs(const struct line *line, struct found *found)
+{
+    for (size_t i = 0; i < line->cmd->n_key_specs; i++) {
+        const struct engine_key_spec *spec = &line->cmd->key_specs[i];
+        if (spec->flags & ENGINE_KEY_VARIABLE)
+            return false;
+        if ((spec->flags & ENGINE_KEY_NOT_KEY) == 0 && !spec_keys(line, spec, found))
+            return false;
+    }
+    return true;
+}
+
+/* ---- commands of their own mind ---- */
+
+enum {
+    READS = ENGINE_KEY_RO | ENGINE_KEY_ACCESS,
+    STORES = ENGINE_KEY_OW | ENGINE_KEY_UPDATE,
+    CHANGES = ENGINE_KEY_RW | ENGINE_KEY_ACCESS | ENGINE_KEY_UPDATE,
+    MOVES = ENGINE_KEY_RW | ENGINE_KEY_ACCESS | ENGINE_KEY_DELETE
+};
+
+/* An option and how many arguments belong to it. */
+struct option {
+    const char *word;
+    size_t n_args;
+};
+
+static size_t option_args(const struct option *options, struct rd_slice arg)
+{
+    for (; options->word != NULL; options++)
+        if (is_word(arg, options->word))
+            return options->n_args;
+    return 0;
+}
+
+static void set_keys(const struct line *line, struct found *found)
+{
+    unsigned flags = STORES;
+    for (size_t i = 3; i < line->argc; i++)
+        if (is_word(line->argv[i], "get"))
+            flags = CHANGES;
+    found_add(found, 1, flags);
+}
+
+/* Reads only, if all operations are whole and are GET or OVERFLOW. */
+static void bitfield_keys(const struct line *line, struct found *found)
+{
+    static const struct option reading[] = {{"get", 2}, {"overflow", 1}, {NULL, 0}};
+    unsigned flags = READS;
+    for (size_t i = 2; i < line->argc; i++) {
+        size_t n = option_args(reading, line->argv[i]);
+        if (n == 0 || n > line->argc - i - 1) {
+            flags = CHANGES;
+            break;
+        }
+        i += n;
+    }
+    found_add(found, 1, flags);
+}
+
+/* Of several STORE the last one counts. What it names may itself be a STORE. */
+static void sort_keys(const struct line *line, struct found *found)
+{
+    static const struct option skipped[] = {{"limit", 2}, {"get", 1}, {"by", 1}, {NULL, 0}};
+    size_t store = 0;
+    for (size_t i = 2; i < line->argc; i++) {
+        if (is_word(line->argv[i], "store") && i + 1 < line->argc)
+            store = i + 1;
+        i += option_args(skipped, line->argv[i]);
+    }
+    found_add(found, 1, READS);
+    if (store != 0)
+        found_add(found, store, STORES);
+}
+
+static void sort_ro_keys(const struct line *line, struct found *found)
+{
+    (void)line;
+    found_add(found, 1, READS);
+}
+
+/* One key, or an empty one and all behind KEYS; both at once make no sense. */
+static void migrate_keys(const struct line *line, struct found *found)
+{
+    static const struct option skipped[] = {{"auth", 1}, {"auth2", 2}, {NULL, 0}};
+    for (size_t i = 6; i < line->argc; i++) {
+        if (is_word(line->argv[i], "keys")) {
+            for (size_t key = i + 1; line->argv[3].len == 0 && key < line->argc; key++)
+                found_add(found, key, MOVES);
+            return;
+        }
+        i += option_args(skipped, line->argv[i]);
+    }
+    found_add(found, 3, MOVES);
+}
+
+struct special {
+    const char *name;
+    void (*keys)(const struct line *line, struct found *found);
+};
+
+static const struct special specials[] = {
+    {"set", set_keys},         {"bitfield", bitfield_keys}, {"sort", sort_keys},
+    {"sort_ro", sort_ro_keys}, {"migrate", migrate_keys},
+};
+
+/* Digits at the start of an argument, whatever follows; -1: none, or too many. */
+static int64_t loose_number(struct rd_slice arg)
+{
+    size_t i = 0;
+    while (i < arg.len && (arg.ptr[i] == ' ' || (arg.ptr[i] >= '\t' && arg.ptr[i] <= '\r')))
+        i++;
+    if (i < arg.len && arg.ptr[i] == '+')
+        i++;
+    int64_t n = -1;
+    for (; i < arg.len && arg.ptr[i] >= '0' && arg.ptr[i] <= '9'; i++) {
+        n = (n < 0 ? 0 : n * 10) + (arg.ptr[i] - '0');
+        if (n > INT32_MAX)
+            return -1;
+    }
+    return n;
+}
+
+/* A number of keys that is no proper number still counts as far as it has digits. Nothing is known
+ * of how such keys are used; the destination, where there is one, comes last. */
+static void loose_keys(const struct line *line, struct found *found)
+{
+    const struct engine_command *cmd = line->cmd;
+    const struct engine_key_spec *spec = &cmd->key_specs[cmd->n_key_specs - 1];
+    if (spec->find != ENGINE_FIND_KEYNUM)
+        return;
+    size_t at = (size_t)(spec->pos + spec->key_num);
+    size_t first = (size_t)(spec->pos + spec->first);
+    int64_t n = at < line->argc ? loose_number(line->argv[at]) : -1;
+    if (n < 1 || first > line->argc || (uint64_t)n > line->argc - first)
+        return;
+    for (size_t i = 0; i < (size_t)n; i++)
+        found_add(found, first + i, 0);
+    if (cmd->n_key_specs > 1)
+        found_add(found, (size_t)cmd->key_specs[0].pos, 0);
+}
+
+static void keys_by_command(const struct line *line, struct found *found)
+{
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (strcmp(line->cmd->name, specials[i].name) == 0) {
+            specials[i].keys(line, found);
+            return;
+        }
+    loose_keys(line, found);
+}
+
+/* ---- */
+
+static bool takes_keys(const struct engine_command *cmd)
+{
+    for (size_t i = 0; i < cmd->n_key_specs; i++)
+        if ((cmd->key_specs[i].flags & ENGINE_KEY_NOT_KEY) == 0)
+            return true;
+    return false;
+}
+
+enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
+                                            const struct rd_slice *argv, size_t argc,
+                                            struct engine_key *out, size_t max, size_t *ret_n)
+{
+    struct line line = {.cmd = cmd, .argv = argv, .argc = argc};
+    struct found found = {.out = out, .max = max};
+    *ret_n = 0;
+    if (!takes_keys(cmd))
+        return ENGINE_KEYS_NONE;
+    if (!engine_command_arity_ok(cmd, argc))
+        return ENGINE_KEYS_ARITY;
+    if (!keys_by_specs(&line, &found)) {
+        found.n = 0;
+        keys_by_command(&line, &found);
+    }
+    if (found.n == 0 && (cmd->flags & ENGINE_CMD_NO_MANDATORY_KEYS) == 0)
+        return ENGINE_KEYS_INVALID;
+    *ret_n = found.n;
+    return ENGINE_KEYS_OK;
+}

@@ -1,0 +1,85 @@
+/* table.h - every command there is, as engine/command.c and engine/cmd/cmd.h read it.
+ *
+ * The entries stand beside this file, one file a group, in the order of the alphabet. An entry:
+ *
+ *     CMD(getdel, "getdel", STRING, ENGINE, 2, WRITE | FAST, A_STRING, "6.2.0",
+ *         "Gives the string at a key and deletes the key", "O(1)",
+ *         KEY(1, RW | ACCESS | DELETE) ARGS("key@0"))
+ *
+ *     identifier, name      engine_cmd_getdel() runs it
+ *     group                 of ENGINE_GROUPS
+ *     owner                 ENGINE, SERVER or LATER; and of the engine's:
+ *                           ENGINE_BOX      a container that is no command by itself
+ *                           ENGINE_GENERIC  comes with the group GENERIC
+ *                           ENGINE_TABLE    comes with this table
+ *     arity                 with the name; negative: at least
+ *     flags                 of ENGINE_CMD_FLAGS, without prefix; 0: none
+ *     categories            of ENGINE_ACL_CATEGORIES, with A_; 0: none but what the flags imply
+ *     version               that brought it
+ *     summary, complexity   in words; complexity may be NULL
+ *     the rest              any of the following, in this order, without commas between them
+ *
+ * Flags imply categories: WRITE write, READONLY read (not where scripting is), ADMIN admin and
+ * dangerous, PUBSUB pubsub, BLOCKING blocking, FAST fast, and no FAST slow.
+ *
+ *     KEY(1, RO | ACCESS)                     argument 1 is a key
+ *     KEY_NOTED(1, RO, "because")             with a note
+ *     KEYS_FROM(1, RO)                        argument 1 and all behind it
+ *     KEYS(first, last, step, specs)          what a simple range says, and specs without commas
+ *     TIPS("request_policy:all_shards")       for clients of a cluster
+ *     SYSCMD                                  not for users
+ *     DEPRECATED("6.2.0", "SET with GET")     since, and what to use instead
+ *     HISTORY("6.0.0 KEEPTTL; 6.2.0 GET")     what came with which version
+ *     ARGS("key@0 [count:integer]")           in the grammar of engine/command_args.h
+ *
+ * A spec says where to begin, how to find keys from there, and what is done to them. The numbers
+ * are those of struct engine_key_spec:
+ *
+ *     SPEC(INDEX(2), KEYNUM(0, 1, 1), RO)
+ *     SPEC(KEYWORD("STORE", 6), RANGE(0, 1, 0), OW)
+ *     NOTED(INDEX(1), RANGE(0, 1, 0), RO, "because")
+ *     UNKNOWN(RO, "because")
+ *
+ * A container is a BOX; its SUBs follow, and END(identifier). A SUB is like a CMD and names its
+ * container first: SUB(config, get, "config|get", ...) is run by engine_cmd_config_get().
+ */
+#ifndef ENGINE_COMMANDS_TABLE_H
+#define ENGINE_COMMANDS_TABLE_H
+
+#include "engine/commands/bitmap.h"
+#include "engine/commands/cluster.h"
+#include "engine/commands/connection.h"
+#include "engine/commands/generic.h"
+#include "engine/commands/geo.h"
+#include "engine/commands/hash.h"
+#include "engine/commands/hll.h"
+#include "engine/commands/list.h"
+#include "engine/commands/pubsub.h"
+#include "engine/commands/scripting.h"
+#include "engine/commands/server.h"
+#include "engine/commands/set.h"
+#include "engine/commands/stream.h"
+#include "engine/commands/string.h"
+#include "engine/commands/transactions.h"
+#include "engine/commands/zset.h"
+
+/* Each of the four is a macro for an entry of its kind. */
+#define ENGINE_COMMANDS(CMD, BOX, SUB, END)                                                        \
+    ENGINE_TABLE_STRING(CMD, BOX, SUB, END)                                                        \
+    ENGINE_TABLE_LIST(CMD, BOX, SUB, END)                                                          \
+    ENGINE_TABLE_SET(CMD, BOX, SUB, END)                                                           \
+    ENGINE_TABLE_HASH(CMD, BOX, SUB, END)                                                          \
+    ENGINE_TABLE_ZSET(CMD, BOX, SUB, END)                                                          \
+    ENGINE_TABLE_GEO(CMD, BOX, SUB, END)                                                           \
+    ENGINE_TABLE_STREAM(CMD, BOX, SUB, END)                                                        \
+    ENGINE_TABLE_BITMAP(CMD, BOX, SUB, END)                                                        \
+    ENGINE_TABLE_HLL(CMD, BOX, SUB, END)                                                           \
+    ENGINE_TABLE_GENERIC(CMD, BOX, SUB, END)                                                       \
+    ENGINE_TABLE_TRANSACTIONS(CMD, BOX, SUB, END)                                                  \
+    ENGINE_TABLE_CONNECTION(CMD, BOX, SUB, END)                                                    \
+    ENGINE_TABLE_PUBSUB(CMD, BOX, SUB, END)                                                        \
+    ENGINE_TABLE_SCRIPTING(CMD, BOX, SUB, END)                                                     \
+    ENGINE_TABLE_SERVER(CMD, BOX, SUB, END)                                                        \
+    ENGINE_TABLE_CLUSTER(CMD, BOX, SUB, END)
+
+#endif
