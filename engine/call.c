@@ -4,6 +4,7 @@
 #include "engine/state.h"
 #include "engine/watch.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <strings.h>
@@ -59,15 +60,23 @@ struct engine_entry *engine_call_find_write(struct engine_call *call, struct rd_
     return entry;
 }
 
-struct engine_entry *engine_call_find_read(struct engine_call *call, struct rd_slice key)
+struct engine_entry *engine_call_look(struct engine_call *call, struct rd_slice key)
 {
-    struct engine_entry *entry = engine_call_find_write(call, key);
+    struct engine_entry *entry = find(call, key);
     if (entry != NULL) {
         call->engine->stats.hits++;
     } else {
         call->engine->stats.misses++;
         engine_notify(call, ENGINE_NOTIFY_MISS, "keymiss", key);
     }
+    return entry;
+}
+
+struct engine_entry *engine_call_find_read(struct engine_call *call, struct rd_slice key)
+{
+    struct engine_entry *entry = engine_call_look(call, key);
+    if (entry != NULL)
+        engine_lru_touch(call, &entry->value);
     return entry;
 }
 
@@ -245,6 +254,20 @@ bool engine_arg_range(struct engine_call *call, struct rd_slice arg, int64_t min
         return false;
     if (value < min || value > max)
         return refuse(call, error, "ERR value is out of range");
+    *ret = value;
+    return true;
+}
+
+bool engine_arg_int(struct engine_call *call, struct rd_slice arg, int64_t *ret)
+{
+    int64_t value;
+    if (!engine_arg_i64(call, arg, &value, NULL))
+        return false;
+    if (value < INT_MIN || value > INT_MAX) {
+        engine_reply_errorf(call->reply, "ERR value is out of range, value must between %d and %d",
+                            INT_MIN, INT_MAX);
+        return false;
+    }
     *ret = value;
     return true;
 }

@@ -70,7 +70,10 @@ bool engine_call_write(struct engine_call *call, struct rd_slice key, enum engin
 struct engine_entry *engine_call_find_read(struct engine_call *call, struct rd_slice key);
 struct engine_entry *engine_call_find_write(struct engine_call *call, struct rd_slice key);
 
-/* Neither counts nor notes the access: OBJECT, TTL, DEBUG. */
+/* As find_read, but the time of access stays: EXISTS, TTL. */
+struct engine_entry *engine_call_look(struct engine_call *call, struct rd_slice key);
+
+/* Neither counts nor notes the access: OBJECT, DEBUG. */
 struct engine_entry *engine_call_peek(struct engine_call *call, struct rd_slice key);
 
 /* The key's type is another one: answers WRONGTYPE and returns false. entry may be NULL. */
@@ -142,6 +145,8 @@ bool engine_arg_i64(struct engine_call *call, struct rd_slice arg, int64_t *ret,
 /* The same, with bounds: out of them the answer is error, or the text above. */
 bool engine_arg_range(struct engine_call *call, struct rd_slice arg, int64_t min, int64_t max,
                       int64_t *ret, const char *error);
+/* The range of an int: "ERR value is out of range, value must between …". */
+bool engine_arg_int(struct engine_call *call, struct rd_slice arg, int64_t *ret);
 /* "ERR value is out of range, must be positive" below 0, as for counts of LPOP. */
 bool engine_arg_positive(struct engine_call *call, struct rd_slice arg, int64_t *ret,
                          const char *error);

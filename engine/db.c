@@ -65,14 +65,41 @@ static void link_entry(struct engine_db *db, struct engine_entry *entry)
     db->n_by_type[entry->value.type]++;
 }
 
+static struct engine_entry *add_embedded(struct engine_db *db, struct rd_slice key,
+                                         struct rd_slice text)
+{
+    struct engine_entry *entry = new_entry(key, text.len);
+    entry->value.type = ENGINE_STRING;
+    entry->value.encoding = ENGINE_EMBSTR;
+    entry->value.len = (uint32_t)text.len;
+    entry->value.u.bytes = entry_tail(entry);
+    rd_copy_short(entry_tail(entry), text.ptr, text.len);
+    link_entry(db, entry);
+    return entry;
+}
+
+/* An EMBSTR that is not stored yet lies in a block of its own. */
+static struct engine_entry *add_block(struct engine_db *db, struct rd_slice key,
+                                      const struct engine_value *value)
+{
+    struct engine_entry *entry = add_embedded(db, key, rd_slice(value->u.bytes, value->len));
+    engine_free(value->u.bytes);
+    return entry;
+}
+
 struct engine_entry *engine_db_add(struct engine_db *db, struct rd_slice key,
                                    struct engine_value *value)
 {
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
-    struct engine_entry *entry = new_entry(key, 0);
-    entry->value = *value;
+    struct engine_entry *entry;
+    if (value->encoding == ENGINE_EMBSTR) {
+        entry = add_block(db, key, value);
+    } else {
+        entry = new_entry(key, 0);
+        entry->value = *value;
+        link_entry(db, entry);
+    }
     *value = (struct engine_value){0};
-    link_entry(db, entry);
     engine_mem_leave(before);
     return entry;
 }
@@ -100,33 +127,13 @@ static struct engine_entry *grow_entry(struct engine_db *db, struct engine_entry
     return moved;
 }
 
-static void put_value(struct engine_db *db, struct engine_entry *entry, struct engine_value value,
-                      struct engine_value *ret_old)
+static void put_value(struct engine_db *db, struct engine_entry *entry, struct engine_value value)
 {
     db->n_by_type[entry->value.type]--;
     db->n_by_type[value.type]++;
     value.lru = entry->value.lru;
-    struct engine_value old = entry->value;
+    engine_value_free(&entry->value);
     entry->value = value;
-    if (ret_old == NULL)
-        engine_value_free(&old);
-    else
-        *ret_old = old;
-}
-
-struct engine_entry *engine_db_replace(struct engine_db *db, struct engine_entry *entry,
-                                       struct engine_value *value, struct engine_value *ret_old)
-{
-    struct engine_value old;
-    if (ret_old != NULL && entry->value.encoding == ENGINE_EMBSTR) {
-        old = engine_value_dup(&entry->value);
-        put_value(db, entry, *value, NULL);
-        *ret_old = old;
-    } else {
-        put_value(db, entry, *value, ret_old);
-    }
-    *value = (struct engine_value){0};
-    return entry;
 }
 
 /* EMBSTR: the bytes behind the name. The text may lie in this entry. */
@@ -141,20 +148,35 @@ static struct engine_entry *embed(struct engine_db *db, struct engine_entry *ent
     struct engine_value value = {
         .type = ENGINE_STRING, .encoding = ENGINE_EMBSTR, .len = (uint32_t)text.len};
     value.u.bytes = entry_tail(entry);
-    put_value(db, entry, value, NULL);
+    put_value(db, entry, value);
     return entry;
 }
 
-static struct engine_entry *add_embedded(struct engine_db *db, struct rd_slice key,
-                                         struct rd_slice text)
+/* What the entry holds; afterwards it holds a number, which nobody frees. */
+static struct engine_value take_value(struct engine_db *db, struct engine_entry *entry)
 {
-    struct engine_entry *entry = new_entry(key, text.len);
+    struct engine_value old = entry->value;
+    if (old.encoding == ENGINE_EMBSTR)
+        return engine_value_dup(&old);
+    db->n_by_type[old.type]--;
+    db->n_by_type[ENGINE_STRING]++;
     entry->value.type = ENGINE_STRING;
-    entry->value.encoding = ENGINE_EMBSTR;
-    entry->value.len = (uint32_t)text.len;
-    entry->value.u.bytes = entry_tail(entry);
-    rd_copy_short(entry_tail(entry), text.ptr, text.len);
-    link_entry(db, entry);
+    entry->value.encoding = ENGINE_INT;
+    return old;
+}
+
+struct engine_entry *engine_db_replace(struct engine_db *db, struct engine_entry *entry,
+                                       struct engine_value *value, struct engine_value *ret_old)
+{
+    if (ret_old != NULL)
+        *ret_old = take_value(db, entry);
+    if (value->encoding == ENGINE_EMBSTR) {
+        entry = embed(db, entry, rd_slice(value->u.bytes, value->len));
+        engine_free(value->u.bytes);
+    } else {
+        put_value(db, entry, *value);
+    }
+    *value = (struct engine_value){0};
     return entry;
 }
 

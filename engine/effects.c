@@ -17,6 +17,7 @@ void engine_effects_reset(struct engine_effects *fx)
     fx->n = 0;
     fx->first = 0;
     fx->transaction = false;
+    fx->apart = false;
     if (fx->chunks == NULL)
         return;
     while (fx->chunks->next != NULL) {

@@ -31,7 +31,8 @@ struct engine_effects {
     size_t n;
     size_t first;
     bool transaction;
-    bool off; /* keep nothing: nobody asks */
+    bool apart; /* set by a command whose effects are no transaction: keys that SCAN found due */
+    bool off;   /* keep nothing: nobody asks */
 
     /* Private to effects.c. */
     size_t cap;

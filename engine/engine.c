@@ -203,11 +203,20 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
 
 /* ---- what stands before a command ---- */
 
-static enum engine_status refused(struct engine_session *s)
+/* A command that is not run spoils the transaction it stands in. EXEC itself ends it. */
+static bool refuse(struct engine_session *s, const struct engine_command *command,
+                   struct engine_reply *reply, const char *text)
 {
     if (s->in_multi)
         s->dirty_exec = true;
-    return ENGINE_OK;
+    if (command == NULL || strcmp(command->name, "exec") != 0) {
+        engine_reply_error(reply, text);
+        return false;
+    }
+    engine_session_discard(s);
+    engine_reply_errorf(reply, "EXECABORT Transaction discarded because of: %s",
+                        strncmp(text, "ERR ", 4) == 0 ? text + 4 : text);
+    return false;
 }
 
 /* The arguments of an unknown command, as much of them as a line of an error has room for. */
@@ -223,24 +232,25 @@ static void quote_args(char *dst, size_t size, size_t argc, const struct rd_slic
     }
 }
 
-static void reply_unknown(struct engine_reply *reply, size_t argc, const struct rd_slice *argv)
+/* Of a subcommand where the container is known. */
+static void describe_unknown(char *dst, size_t size, size_t argc, const struct rd_slice *argv)
 {
     enum { NAME_MAX = 128 };
     const struct engine_command *container = engine_command_find(argv[0]);
-    int name_len = (int)(argv[0].len < NAME_MAX ? argv[0].len : NAME_MAX);
-    if (container != NULL) {
-        char upper[32] = "";
-        for (size_t i = 0; i < container->name_len && i < sizeof upper - 1; i++)
-            upper[i] = (char)(container->name[i] & ~0x20);
-        int sub_len = (int)(argv[1].len < NAME_MAX ? argv[1].len : NAME_MAX);
-        engine_reply_errorf(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.", sub_len,
-                            (const char *)argv[1].ptr, upper);
+    struct rd_slice name = argv[container != NULL];
+    int name_len = (int)(name.len < NAME_MAX ? name.len : NAME_MAX);
+    if (container == NULL) {
+        char args[512];
+        quote_args(args, sizeof args, argc, argv);
+        snprintf(dst, size, "ERR unknown command '%.*s', with args beginning with: %s", name_len,
+                 (const char *)name.ptr, args);
         return;
     }
-    char args[512];
-    quote_args(args, sizeof args, argc, argv);
-    engine_reply_errorf(reply, "ERR unknown command '%.*s', with args beginning with: %s", name_len,
-                        (const char *)argv[0].ptr, args);
+    char upper[32] = "";
+    for (size_t i = 0; i < container->name_len && i < sizeof upper - 1; i++)
+        upper[i] = (char)(container->name[i] & ~0x20);
+    snprintf(dst, size, "ERR unknown subcommand '%.*s'. Try %s HELP.", name_len,
+             (const char *)name.ptr, upper);
 }
 
 /* EXEC, DISCARD and what may not be queued run at once in MULTI. */
@@ -249,6 +259,19 @@ static bool runs_in_multi(const struct engine_command *command)
     static const char *const names[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(command->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* EXEC is judged by what it would run. */
+static bool takes_memory(const struct engine_session *s, const struct engine_command *command)
+{
+    if ((command->flags & ENGINE_CMD_DENYOOM) != 0)
+        return true;
+    if (strcmp(command->name, "exec") != 0)
+        return false;
+    for (size_t i = 0; i < s->n_queued; i++)
+        if ((s->queue[i].command->flags & ENGINE_CMD_DENYOOM) != 0)
             return true;
     return false;
 }
@@ -262,7 +285,7 @@ static bool has_room(struct engine *e, const struct engine_session *s,
         return true;
     bool within = engine_evict(e, env, 0, fx);
     fx->first = fx->n;
-    return within || (command->flags & ENGINE_CMD_DENYOOM) == 0;
+    return within || !takes_memory(s, command);
 }
 
 static bool acceptable(struct engine *e, struct engine_session *s,
@@ -270,22 +293,20 @@ static bool acceptable(struct engine *e, struct engine_session *s,
                        const struct rd_slice *argv, const struct engine_env *env,
                        struct engine_reply *reply, struct engine_effects *fx)
 {
+    char text[1024];
     if (RD_UNLIKELY(command == NULL)) {
-        reply_unknown(reply, argc, argv);
-        return false;
+        describe_unknown(text, sizeof text, argc, argv);
+        return refuse(s, command, reply, text);
     }
     if (RD_UNLIKELY(!engine_command_arity_ok(command, argc))) {
-        engine_reply_errorf(reply, "ERR wrong number of arguments for '%s' command", command->name);
-        return false;
+        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
+                 command->name);
+        return refuse(s, command, reply, text);
     }
-    if (RD_UNLIKELY(s->in_multi && (command->flags & ENGINE_CMD_NO_MULTI) != 0)) {
-        engine_reply_error(reply, "ERR Command not allowed inside a transaction");
-        return false;
-    }
-    if (RD_UNLIKELY(!has_room(e, s, command, env, fx))) {
-        engine_reply_error(reply, "OOM command not allowed when used memory > 'maxmemory'.");
-        return false;
-    }
+    if (RD_UNLIKELY(s->in_multi && (command->flags & ENGINE_CMD_NO_MULTI) != 0))
+        return refuse(s, command, reply, "ERR Command not allowed inside a transaction");
+    if (RD_UNLIKELY(!has_room(e, s, command, env, fx)))
+        return refuse(s, command, reply, "OOM command not allowed when used memory > 'maxmemory'.");
     return true;
 }
 
@@ -296,7 +317,7 @@ enum engine_status engine_apply_command(struct engine *e, struct engine_session 
 {
     engine_effects_reset(fx);
     if (!acceptable(e, s, command, argc, argv, env, reply, fx))
-        return refused(s);
+        return ENGINE_OK;
     if (s->in_multi && !runs_in_multi(command)) {
         engine_session_queue(s, command, argc, argv);
         engine_reply_simple(reply, "QUEUED");
@@ -306,7 +327,7 @@ enum engine_status engine_apply_command(struct engine *e, struct engine_session 
         return ENGINE_ELSEWHERE;
     e->stats.commands++;
     enum engine_status status = engine_call_run(e, s, command, argc, argv, env, NULL, reply, fx);
-    fx->transaction = fx->n - fx->first > 1;
+    fx->transaction = fx->n - fx->first > 1 && !fx->apart;
     return status;
 }
 

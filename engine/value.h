@@ -6,7 +6,7 @@
  *     encoding      types                what `u` is
  *     INT           string               num
  *     EMBSTR        string               bytes: they lie in the entry of the key itself, behind its
- *                                        name; only engine_db_set_string() makes these
+ *                                        name; those of a copy that is not stored yet are a block
  *     RAW           string               bytes: a block of the heap, with room as engine_usable()
  * says LISTPACK      hash, zset           lp: engine/listpack.h INTSET        set intset:
  * engine/intset.h QUICKLIST     list                 list: engine/value/list.h HASHTABLE     set,
@@ -88,7 +88,7 @@ const char *engine_encoding_name(const struct engine_value *v);
 /* Frees what the value points to. EMBSTR: nothing, its entry holds it. */
 void engine_value_free(struct engine_value *v);
 
-/* A copy that owns all it points to. EMBSTR becomes RAW. */
+/* A copy that owns all it points to, to be stored: an EMBSTR lies in a block until then. */
 struct engine_value engine_value_dup(const struct engine_value *v);
 
 /* Elements: of a string 1; pairs of a hash; entries of a stream. */

@@ -19,7 +19,7 @@ void engine_cmd_ping(struct engine_call *call)
 void engine_cmd_select(struct engine_call *call)
 {
     int64_t id;
-    if (!engine_arg_i64(call, call->argv[1], &id, NULL))
+    if (!engine_arg_int(call, call->argv[1], &id))
         return;
     if (engine_call_db(call, id) == NULL) {
         engine_reply_error(call->reply, "ERR DB index is out of range");

@@ -62,9 +62,8 @@ static void string_free(struct engine_value *v)
 static void string_dup(struct engine_value *ret, const struct engine_value *v)
 {
     if (v->encoding != ENGINE_INT) {
-        unsigned lru = v->lru;
-        *ret = engine_string_raw(rd_slice(v->u.bytes, v->len));
-        ret->lru = lru & 0xffffff;
+        struct engine_value copy = engine_string_raw(rd_slice(v->u.bytes, v->len));
+        ret->u.bytes = copy.u.bytes;
     }
 }
 

@@ -1,0 +1,290 @@
+/* DUMP and RESTORE: one value as bytes. */
+#include "engine/call.h"
+#include "engine/cmd/cmd.h"
+#include "engine/lru.h"
+#include "rdb/dump.h"
+#include "rdb/reader.h"
+#include "rdb/writer.h"
+
+enum { DUMP_VERSION = 10 };
+
+/* ---- DUMP ---- */
+
+static bool put_header(struct rdb_writer *w)
+{
+    struct rdb_event ev = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
+    ev.header.dialect = RDB_REDIS;
+    ev.header.version = DUMP_VERSION;
+    return rdb_writer_put(w, &ev, NULL);
+}
+
+/* A record of a snapshot, with a key without name: type, 0, value. */
+static bool put_record(struct rdb_writer *w, const struct engine_value *v)
+{
+    struct rdb_event ev = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
+    ev.key.expire_ms = RDB_NO_EXPIRE;
+    ev.key.idle_s = RDB_UNKNOWN;
+    ev.key.freq = RDB_UNKNOWN;
+    return put_header(w) && rdb_writer_put(w, &ev, NULL) &&
+           engine_type_ops(v->type)->save(v, w, NULL);
+}
+
+static bool serialize(const struct engine_value *v, struct rd_buf *ret)
+{
+    const struct rdb_writer_opts opts = {
+        .dialect = RDB_REDIS, .version = DUMP_VERSION, .compress = true, .no_checksum = true};
+    struct rd_sink *sink;
+    struct rdb_writer *w;
+    if (!rd_sink_open_buf(&sink, ret, NULL, NULL))
+        return false;
+    bool ok = rdb_writer_new(&w, sink, &opts, NULL);
+    if (ok) {
+        ok = put_record(w, v);
+        rdb_writer_free(w);
+    }
+    return rd_sink_close(sink, NULL) && ok;
+}
+
+/* What stands between the header (and the selected database) and the value. */
+static bool make_payload(const struct engine_value *v, struct rd_buf *ret)
+{
+    struct rd_buf record = {0};
+    bool ok = serialize(v, &record) && record.len > RDB_MAGIC_LEN + 2;
+    if (ok) {
+        const uint8_t *type = record.ptr + RDB_MAGIC_LEN;
+        struct rd_slice value = rd_slice(type + 2, record.len - RDB_MAGIC_LEN - 2);
+        ok = rdb_dump_make(ret, rdb_type_find(RDB_REDIS, DUMP_VERSION, type[0]), value,
+                           DUMP_VERSION, NULL);
+    }
+    rd_buf_done(&record);
+    return ok;
+}
+
+void engine_cmd_dump(struct engine_call *call)
+{
+    const struct engine_entry *entry = engine_call_find_read(call, call->argv[1]);
+    struct rd_buf payload = {0};
+    if (entry == NULL)
+        engine_reply_null(call->reply);
+    else if (!make_payload(&entry->value, &payload))
+        engine_reply_error(call->reply, "ERR the value cannot be serialized for RDB 10");
+    else
+        engine_reply_bulk(call->reply, rd_buf_slice(&payload));
+    rd_buf_done(&payload);
+}
+
+/* ---- RESTORE ---- */
+
+struct restore_opts {
+    int64_t ttl_ms;
+    bool replace;
+    bool absolute;
+    int64_t idle_s; /* or -1 */
+    int64_t freq;   /* or -1 */
+};
+
+static bool number_option(struct engine_call *call, size_t at, int64_t max, const char *error,
+                          int64_t *ret)
+{
+    if (!engine_arg_i64(call, call->argv[at], ret, NULL))
+        return false;
+    if (*ret >= 0 && *ret <= max)
+        return true;
+    engine_reply_errorf(call->reply, "ERR %s", error);
+    return false;
+}
+
+static bool parse_options(struct engine_call *call, struct restore_opts *ret)
+{
+    *ret = (struct restore_opts){.idle_s = -1, .freq = -1};
+    for (size_t i = 4; i < call->argc; i++) {
+        bool more = i + 1 < call->argc;
+        if (engine_arg_is(call->argv[i], "replace")) {
+            ret->replace = true;
+        } else if (engine_arg_is(call->argv[i], "absttl")) {
+            ret->absolute = true;
+        } else if (engine_arg_is(call->argv[i], "idletime") && more && ret->freq == -1) {
+            if (!number_option(call, ++i, INT64_MAX, "Invalid IDLETIME value, must be >= 0",
+                               &ret->idle_s))
+                return false;
+        } else if (engine_arg_is(call->argv[i], "freq") && more && ret->idle_s == -1) {
+            if (!number_option(call, ++i, 255, "Invalid FREQ value, must be >= 0 and <= 255",
+                               &ret->freq))
+                return false;
+        } else {
+            engine_reply_syntax(call);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The type of the engine for one of the format; false: none of its. */
+static bool engine_type_of(const struct rdb_type *type, enum engine_type *ret)
+{
+    switch (type->kind) {
+    case RDB_KIND_STRING:
+        *ret = ENGINE_STRING;
+        return true;
+    case RDB_KIND_LIST:
+        *ret = ENGINE_LIST;
+        return true;
+    case RDB_KIND_SET:
+        *ret = ENGINE_SET;
+        return true;
+    case RDB_KIND_ZSET:
+        *ret = ENGINE_ZSET;
+        return true;
+    case RDB_KIND_HASH:
+        *ret = ENGINE_HASH;
+        return true;
+    case RDB_KIND_STREAM:
+        *ret = ENGINE_STREAM;
+        return true;
+    case RDB_KIND_MODULE:
+        *ret = ENGINE_MODULE;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool load_events(struct rdb_reader *r, enum engine_type type,
+                        const struct engine_config *config, struct engine_value *ret)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(r, &ev)) == RDB_EVENT)
+        if (!engine_type_ops(type)->load(ret, &ev, config, NULL))
+            return false;
+    return status == RDB_END;
+}
+
+/* The value of a payload. On false *ret is empty. */
+static bool load_payload(const struct rdb_dump *dump, const struct engine_config *config,
+                         struct engine_value *ret)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
+    struct rd_src *src;
+    struct rdb_reader *r;
+    enum engine_type type;
+    *ret = (struct engine_value){0};
+    if (!engine_type_of(dump->type, &type) ||
+        !rd_src_open_memory(&src, rd_slice(dump->value.ptr - 1, dump->value.len + 1), NULL, NULL))
+        return false;
+    ret->type = type;
+    bool ok = rdb_reader_new_value(&r, src, dump->dialect, dump->version, &opts, NULL);
+    if (ok) {
+        enum engine_mem_kind before = engine_mem_enter(engine_type_mem(type));
+        ok = load_events(r, type, config, ret);
+        engine_mem_leave(before);
+        rdb_reader_free(r);
+    }
+    rd_src_close(src);
+    if (ret->type == ENGINE_STRING && ret->encoding == ENGINE_RAW && ret->len <= ENGINE_EMBSTR_MAX)
+        ret->encoding = ENGINE_EMBSTR;
+    if (!ok)
+        engine_value_free(ret);
+    return ok;
+}
+
+static bool open_payload(struct engine_call *call, struct engine_value *ret)
+{
+    struct rdb_dump dump;
+    if (!rdb_dump_open(&dump, call->argv[3], true, NULL)) {
+        engine_reply_error(call->reply, "ERR DUMP payload version or checksum are wrong");
+        return false;
+    }
+    if (load_payload(&dump, call->config, ret))
+        return true;
+    engine_reply_error(call->reply, "ERR Bad data format");
+    return false;
+}
+
+static void set_access(struct engine_call *call, const struct restore_opts *opts,
+                       struct engine_entry *entry)
+{
+    if (opts->idle_s >= 0 && !engine_lfu_on(call->config))
+        entry->value.lru = engine_lru_from_idle(opts->idle_s, call->now_ms) & 0xffffff;
+    else if (opts->freq >= 0 && engine_lfu_on(call->config))
+        entry->value.lru = engine_lfu_from_counter((unsigned)opts->freq, call->now_ms) & 0xffffff;
+}
+
+/* With a time that does not depend on when it is run. */
+static void restore_effect(struct engine_call *call, int64_t expire_ms)
+{
+    enum { RESTORE_ARGS_MAX = 16 };
+    struct rd_slice argv[RESTORE_ARGS_MAX];
+    char digits[RD_NUM_I64_MAX];
+    if (!engine_effects_wanted(call) || call->argc >= RESTORE_ARGS_MAX)
+        return;
+    memcpy(argv, call->argv, call->argc * sizeof argv[0]);
+    argv[2] = rd_slice(digits, rd_num_put_i64(digits, expire_ms));
+    argv[call->argc] = rd_slice_str("ABSTTL");
+    engine_effect(call, call->argc + 1, argv);
+}
+
+/* The time is past: what was there is gone, and nothing comes. */
+static void restore_dead(struct engine_call *call, bool was_there)
+{
+    const char *word = call->config->lazyfree_lazy_server_del ? "UNLINK" : "DEL";
+    struct rd_slice argv[] = {rd_slice_str(word), call->argv[1]};
+    if (was_there) {
+        engine_effect(call, 2, argv);
+        engine_changed(call, ENGINE_NOTIFY_GENERIC, "del", call->argv[1], 1);
+    }
+    engine_reply_ok(call->reply);
+}
+
+static void store(struct engine_call *call, const struct restore_opts *opts,
+                  struct engine_value *value)
+{
+    struct rd_slice key = call->argv[1];
+    int64_t expire_ms = opts->ttl_ms;
+    /* Whether it is due does not matter: it goes. */
+    struct engine_entry *there = opts->replace ? engine_db_find(call->db, key) : NULL;
+    if (there != NULL)
+        engine_call_delete(call, there);
+    /* A time that leaves the range of the clock wraps around to the past, as in a server. */
+    if (expire_ms > 0 && !opts->absolute)
+        __builtin_add_overflow(expire_ms, call->now_ms, &expire_ms);
+    if (expire_ms != 0 && expire_ms <= call->now_ms && call->session->role == ENGINE_CLIENT) {
+        engine_value_free(value);
+        restore_dead(call, there != NULL);
+        return;
+    }
+    struct engine_entry *entry = engine_call_add(call, key, value);
+    if (expire_ms != 0) {
+        engine_call_expire(call, entry, expire_ms);
+        if (!opts->absolute)
+            restore_effect(call, expire_ms);
+    }
+    set_access(call, opts, entry);
+    engine_changed(call, ENGINE_NOTIFY_GENERIC, "restore", key, 1);
+    engine_reply_ok(call->reply);
+}
+
+void engine_cmd_restore(struct engine_call *call)
+{
+    struct restore_opts opts;
+    struct engine_value value;
+    if (!parse_options(call, &opts))
+        return;
+    if (!opts.replace && engine_call_find_write(call, call->argv[1]) != NULL) {
+        engine_reply_error(call->reply, "BUSYKEY Target key name already exists.");
+        return;
+    }
+    if (!engine_arg_i64(call, call->argv[2], &opts.ttl_ms, NULL))
+        return;
+    if (opts.ttl_ms < 0) {
+        engine_reply_error(call->reply, "ERR Invalid TTL value, must be >= 0");
+        return;
+    }
+    if (open_payload(call, &value))
+        store(call, &opts, &value);
+}
+
+void engine_cmd_restore_asking(struct engine_call *call)
+{
+    engine_cmd_restore(call);
+}
