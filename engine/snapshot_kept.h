@@ -1,0 +1,34 @@
+/* snapshot_kept.h - private to engine/: what a snapshot held that is no key.
+ *
+ * AUX fields, functions and auxiliary data of modules are kept as the bytes of their records, which
+ * a reader makes events of again when the data set is saved.
+ */
+#ifndef ENGINE_SNAPSHOT_KEPT_H
+#define ENGINE_SNAPSHOT_KEPT_H
+
+#include "engine/snapshot.h"
+#include "engine/state.h"
+
+struct engine_kept_records {
+    uint8_t *ptr;
+    size_t len;
+    size_t cap;
+};
+
+struct engine_keepsake {
+    enum rdb_dialect dialect;
+    int version;
+    struct engine_kept_records before; /* the keys */
+    struct engine_kept_records after;
+};
+
+/* Appends. */
+void engine_keepsake_add(struct engine_kept_records *records, struct rd_slice bytes);
+
+/* Appends a function of a release candidate of 7.0 as the release makes it on loading: with a first
+ * line of the language and the library's name. False: its names are stored in a way that nobody
+ * writes. */
+bool engine_keepsake_add_old_function(struct engine_kept_records *records,
+                                      const struct rdb_event *ev);
+
+#endif

@@ -1,0 +1,488 @@
+#include "engine/snapshot_kept.h"
+
+#include "base/mem.h"
+#include "engine/lru.h"
+
+enum {
+    WAITING = 16,
+    NAME_MAX = 512 << 20,
+    RECORD_MIN = 4,           /* bytes of the shortest key with its value */
+    RESERVE_UNKNOWN = 1 << 20 /* keys to make room for when the file's size is not known */
+};
+
+/* An entry that is made and not yet in its table: its bucket is on the way into the cache. */
+struct waiting {
+    struct engine_entry *entry;
+    struct engine_db *db;
+    uint64_t hash;
+    uint64_t offset;
+};
+
+struct engine_loader {
+    struct engine *engine;
+    struct rd_src *src; /* NULL: the reader is somebody else's */
+    struct rdb_reader *reader;
+    struct engine_load_opts opts;
+    struct engine_load_info info;
+    int64_t now_ms;
+    uint32_t lru_new;
+    struct engine_db *db;
+
+    struct waiting waiting[WAITING]; /* a ring */
+    unsigned first_waiting;
+    unsigned n_waiting;
+
+    /* The key that is being read. */
+    struct rd_buf name;
+    uint64_t hash;
+    uint64_t offset;
+    int64_t expire_ms;
+    uint32_t lru;
+    const struct engine_type_ops *ops; /* NULL: a string that came whole and is stored */
+    enum engine_mem_kind mem_kind;
+    struct engine_value value;
+    bool in_value;
+    bool skipping;
+
+    /* Where records that are kept go; NULL outside of them. */
+    struct engine_kept_records *keeping;
+};
+
+static const enum engine_type type_of_kind[RDB_KIND_COUNT] = {
+    [RDB_KIND_STRING] = ENGINE_STRING, [RDB_KIND_LIST] = ENGINE_LIST,
+    [RDB_KIND_SET] = ENGINE_SET,       [RDB_KIND_ZSET] = ENGINE_ZSET,
+    [RDB_KIND_HASH] = ENGINE_HASH,     [RDB_KIND_STREAM] = ENGINE_STREAM,
+    [RDB_KIND_MODULE] = ENGINE_MODULE, [RDB_KIND_ARRAY] = ENGINE_TYPES,
+};
+
+/* ---- life ---- */
+
+static struct engine_loader *new_loader(struct engine *e, const struct engine_load_opts *opts,
+                                        const struct engine_env *env)
+{
+    struct engine_loader *l = rd_calloc(1, sizeof *l);
+    if (l == NULL)
+        return NULL;
+    l->engine = e;
+    l->opts = opts != NULL ? *opts : (struct engine_load_opts){0};
+    l->now_ms = env->now_us / 1000;
+    l->lru_new = engine_lru_new(&e->config, l->now_ms);
+    l->db = e->dbs[0];
+    return l;
+}
+
+static void forget_former(struct engine *e)
+{
+    struct engine_scope scope = engine_enter(e);
+    engine_keepsake_free(e->keepsake);
+    e->keepsake = engine_calloc(1, sizeof *e->keepsake);
+    engine_leave(e, scope);
+}
+
+bool engine_loader_new(struct engine_loader **ret, struct engine *e, struct rd_src *src,
+                       const struct engine_load_opts *opts, const struct engine_env *env,
+                       struct rd_err *err)
+{
+    struct engine_loader *l = new_loader(e, opts, env);
+    if (l == NULL)
+        return rd_err_nomem(err, sizeof *l);
+    struct rdb_reader_opts how = {
+        .detail = RDB_DETAIL_PACKED, .no_sum = l->opts.no_sum, .max_name = NAME_MAX};
+    if (!rdb_reader_new(&l->reader, src, &how, err)) {
+        rd_free(l);
+        return false;
+    }
+    l->src = src;
+    forget_former(e);
+    *ret = l;
+    return true;
+}
+
+bool engine_loader_new_reader(struct engine_loader **ret, struct engine *e,
+                              struct rdb_reader *reader, const struct engine_load_opts *opts,
+                              const struct engine_env *env, struct rd_err *err)
+{
+    struct engine_loader *l = new_loader(e, opts, env);
+    if (l == NULL)
+        return rd_err_nomem(err, sizeof *l);
+    l->reader = reader;
+    forget_former(e);
+    *ret = l;
+    return true;
+}
+
+static void drop_value(struct engine_loader *l)
+{
+    if (l->in_value && l->ops != NULL)
+        engine_value_free(&l->value);
+    l->in_value = false;
+}
+
+void engine_loader_free(struct engine_loader *l)
+{
+    if (l == NULL)
+        return;
+    struct engine_scope scope = engine_enter(l->engine);
+    drop_value(l);
+    engine_leave(l->engine, scope);
+    if (l->src != NULL)
+        rdb_reader_free(l->reader);
+    rd_buf_done(&l->name);
+    rd_free(l);
+}
+
+const struct engine_load_info *engine_loader_info(const struct engine_loader *l)
+{
+    return &l->info;
+}
+
+/* ---- keys ---- */
+
+static bool refuse(const struct engine_loader *l, const struct rdb_event *ev, enum rd_err_code code,
+                   const char *what, struct rd_err *err)
+{
+    char name[128];
+    rd_err_quote(name, sizeof name, rd_buf_slice(&l->name));
+    rd_err_set(err, code, ev->offset, "%s", what);
+    rd_err_doing(err, "key %s in db %u", name, l->db->id);
+    return false;
+}
+
+static uint32_t lru_of(const struct engine_loader *l, const struct rdb_event *ev)
+{
+    bool lfu = engine_lfu_on(&l->engine->config);
+    if (lfu && ev->key.freq != RDB_UNKNOWN)
+        return engine_lfu_from_counter((unsigned)ev->key.freq, l->now_ms);
+    if (!lfu && ev->key.idle_s != RDB_UNKNOWN)
+        return engine_lru_from_idle(
+            (int64_t)(ev->key.idle_s < UINT32_MAX ? ev->key.idle_s : UINT32_MAX), l->now_ms);
+    return l->lru_new;
+}
+
+static bool begin_key(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    l->expire_ms = ev->key.expire_ms == RDB_NO_EXPIRE ? ENGINE_NO_EXPIRE : ev->key.expire_ms;
+    if (l->expire_ms != ENGINE_NO_EXPIRE && l->expire_ms < l->now_ms && !l->opts.keep_expired) {
+        l->skipping = true;
+        return true;
+    }
+    rd_buf_reset(&l->name);
+    if (!rd_buf_add(&l->name, ev->key.name.ptr, ev->key.name.len))
+        return rd_err_nomem(err, ev->key.name.len);
+    l->lru = lru_of(l, ev);
+    l->offset = ev->key.record;
+    l->hash = engine_table_hash(&l->db->keys, ev->key.name);
+    engine_table_prefetch(&l->db->keys, l->hash);
+    return true;
+}
+
+static bool begin_value(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    enum engine_type type = type_of_kind[ev->value.type->kind];
+    if (type == ENGINE_TYPES)
+        return refuse(l, ev, RD_ERR_UNSUPPORTED, "arrays are not known here", err);
+    l->in_value = true;
+    l->ops = engine_type_ops(type);
+    l->mem_kind = engine_type_mem(type);
+    l->value = (struct engine_value){.type = type & 15u};
+    return true;
+}
+
+/* The oldest of those that wait goes into its table. */
+static bool link_first(struct engine_loader *l, struct rd_err *err)
+{
+    struct waiting *w = &l->waiting[l->first_waiting];
+    struct rd_slice key = engine_entry_key(w->entry);
+    struct engine_table_slot slot;
+    l->first_waiting = (l->first_waiting + 1) % WAITING;
+    l->n_waiting--;
+    if (engine_table_find_or_slot_hash(&w->db->keys, w->hash, key, &slot) != NULL) {
+        char name[128];
+        rd_err_set(err, RD_ERR_CORRUPT, w->offset, "the key %s of db %u comes twice",
+                   rd_err_quote(name, sizeof name, key), w->db->id);
+        engine_value_free(&w->entry->value);
+        engine_free(w->entry);
+        return false;
+    }
+    engine_table_add_at(&w->db->keys, &slot, w->entry);
+    w->db->n_by_type[w->entry->value.type]++;
+    if (w->entry->expire_ms != ENGINE_NO_EXPIRE)
+        engine_table_add(&w->db->expires, w->entry);
+    return true;
+}
+
+static bool link_all(struct engine_loader *l, struct rd_err *err)
+{
+    bool ok = true;
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    while (l->n_waiting > 0)
+        ok &= link_first(l, err);
+    engine_mem_leave(before);
+    return ok;
+}
+
+/* Stores the value under the key that is being read. text: of an EMBSTR. */
+static bool store(struct engine_loader *l, const struct engine_value *value, struct rd_slice text,
+                  struct rd_err *err)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    struct engine_entry *entry = engine_alloc(sizeof *entry + l->name.len + text.len);
+    entry->value = *value;
+    entry->value.lru = l->lru & 0xffffff;
+    entry->expire_ms = l->expire_ms;
+    entry->key_len = (uint32_t)l->name.len;
+    rd_copy_short(entry->key, l->name.ptr, l->name.len);
+    if (value->encoding == ENGINE_EMBSTR) {
+        entry->value.u.bytes = entry->key + l->name.len;
+        rd_copy_short(entry->value.u.bytes, text.ptr, text.len);
+    }
+    bool ok = l->n_waiting < WAITING || link_first(l, err);
+    l->waiting[(l->first_waiting + l->n_waiting++) % WAITING] =
+        (struct waiting){.entry = entry, .db = l->db, .hash = l->hash, .offset = l->offset};
+    engine_mem_leave(before);
+    l->info.keys++;
+    return ok;
+}
+
+static bool store_text(struct engine_loader *l, struct rd_slice text, struct rd_err *err)
+{
+    struct engine_value value = {
+        .type = ENGINE_STRING, .encoding = ENGINE_EMBSTR, .len = (uint32_t)text.len};
+    if (text.len <= ENGINE_EMBSTR_MAX && !rd_num_get_i64(text, &value.u.num))
+        return store(l, &value, text, err);
+    value = engine_string_new(text);
+    return store(l, &value, rd_slice(NULL, 0), err);
+}
+
+/* Most values are strings, and most strings come in one piece. */
+static bool is_whole_string(const struct engine_loader *l, const struct rdb_event *ev)
+{
+    return ev->kind == RDB_ELEM && ev->elem.role == RDB_ROLE_STRING && ev->elem.str.first &&
+           !ev->elem.str.more && l->ops != NULL;
+}
+
+static bool store_string(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    l->ops = NULL;
+    if (!ev->elem.str.is_int)
+        return store_text(l, rd_slice(ev->elem.str.ptr, ev->elem.str.len), err);
+    struct engine_value value = {
+        .type = ENGINE_STRING, .encoding = ENGINE_INT, .u.num = ev->elem.str.num};
+    return store(l, &value, rd_slice(NULL, 0), err);
+}
+
+/* Servers leave out collections without elements, but not streams. */
+static bool is_void(const struct engine_value *v)
+{
+    return v->type != ENGINE_STRING && v->type != ENGINE_STREAM && v->type != ENGINE_MODULE &&
+           engine_value_count(v) == 0;
+}
+
+static bool store_value(struct engine_loader *l, struct rd_err *err)
+{
+    struct engine_value value = l->value;
+    l->in_value = false;
+    if (value.type == ENGINE_STRING && value.encoding == ENGINE_RAW &&
+        value.len <= ENGINE_EMBSTR_MAX) {
+        bool ok = store_text(l, rd_slice(value.u.bytes, value.len), err);
+        engine_value_free(&value);
+        return ok;
+    }
+    if (!is_void(&value))
+        return store(l, &value, rd_slice(NULL, 0), err);
+    engine_value_free(&value);
+    return true;
+}
+
+static bool take_value_event(struct engine_loader *l, const struct rdb_event *ev,
+                             struct rd_err *err)
+{
+    if (is_whole_string(l, ev))
+        return store_string(l, ev, err);
+    if (l->ops != NULL) {
+        enum engine_mem_kind before = engine_mem_enter(l->mem_kind);
+        bool ok = l->ops->load(&l->value, ev, &l->engine->config, err);
+        engine_mem_leave(before);
+        if (!ok)
+            return refuse(l, ev, RD_ERR_CORRUPT, "the value makes no sense", err);
+    }
+    if (ev->kind != RDB_VALUE_END)
+        return true;
+    l->in_value = false;
+    return l->ops == NULL || store_value(l, err);
+}
+
+/* ---- what is no key ---- */
+
+static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    if (ev->db >= l->engine->n_dbs)
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset,
+                          "the file has a database %llu, this data set has %u databases",
+                          (unsigned long long)ev->db, l->engine->n_dbs);
+    l->db = l->engine->dbs[ev->db];
+    return true;
+}
+
+/* The file may claim any number of keys, so it is held against its size. */
+static void reserve(struct engine_loader *l, const struct rdb_event *ev)
+{
+    uint64_t most = RESERVE_UNKNOWN;
+    if (l->src != NULL && l->src->size != RD_NO_OFFSET)
+        most = l->src->size > ev->offset ? (l->src->size - ev->offset) / RECORD_MIN : 0;
+    uint64_t keys = ev->db_size.keys < most ? ev->db_size.keys : most;
+    uint64_t expires = ev->db_size.expires < keys ? ev->db_size.expires : keys;
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    if (keys > 0)
+        engine_table_reserve(&l->db->keys, (size_t)keys);
+    if (expires > 0)
+        engine_table_reserve(&l->db->expires, (size_t)expires);
+    engine_mem_leave(before);
+}
+
+static bool keep_old_function(struct engine_loader *l, const struct rdb_event *ev,
+                              struct rd_err *err)
+{
+    l->info.functions++;
+    return engine_keepsake_add_old_function(&l->engine->keepsake->before, ev) ||
+           rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
+                      "a function of before the release of 7.0, strangely stored");
+}
+
+/* The bytes of a record that is kept, event by event. */
+static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    struct engine_keepsake *kept = l->engine->keepsake;
+    bool more = ev->kind != RDB_VALUE_END;
+    if (ev->kind == RDB_FUNCTION && ev->function.pre_ga)
+        return keep_old_function(l, ev, err);
+    if (ev->kind == RDB_MODULE_AUX) {
+        l->keeping = ev->module.when == 2 ? &kept->after : &kept->before;
+    } else if (ev->kind == RDB_AUX || ev->kind == RDB_FUNCTION) {
+        const struct rdb_string *s = ev->kind == RDB_AUX ? &ev->aux.value : &ev->function.code;
+        l->info.functions += ev->kind == RDB_FUNCTION && s->first;
+        more = s->more;
+        l->keeping = &kept->before;
+    }
+    engine_keepsake_add(l->keeping, ev->raw);
+    if (!more)
+        l->keeping = NULL;
+    return true;
+}
+
+static void take_header(struct engine_loader *l, const struct rdb_event *ev)
+{
+    l->info.dialect = l->engine->keepsake->dialect = ev->header.dialect;
+    l->info.version = l->engine->keepsake->version = ev->header.version;
+}
+
+static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
+{
+    if (!ev->trailer.present || !ev->trailer.summed || ev->trailer.stored == 0 ||
+        ev->trailer.stored == ev->trailer.computed)
+        return true;
+    return rd_err_set(
+        err, RD_ERR_CHECKSUM, ev->offset, "checksum is %016llx, the bytes give %016llx",
+        (unsigned long long)ev->trailer.stored, (unsigned long long)ev->trailer.computed);
+}
+
+static bool take_record(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    if (l->keeping != NULL)
+        return keep(l, ev, err);
+    switch (ev->kind) {
+    case RDB_KEY:
+        return begin_key(l, ev, err);
+    case RDB_VALUE:
+        return begin_value(l, ev, err) && take_value_event(l, ev, err);
+    case RDB_HEADER:
+        take_header(l, ev);
+        return true;
+    case RDB_DB:
+        return select_db(l, ev, err);
+    case RDB_DB_SIZE:
+        reserve(l, ev);
+        return true;
+    case RDB_AUX:
+    case RDB_FUNCTION:
+    case RDB_MODULE_AUX:
+        return keep(l, ev, err);
+    case RDB_KEY_META_BEGIN:
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
+                          "module metadata of a key are not known here");
+    case RDB_TRAILER:
+        return check_sum(ev, err);
+    default:
+        return true; /* slots of a cluster */
+    }
+}
+
+/* ---- stepping ---- */
+
+static enum rdb_status fail(const struct engine_loader *l, struct rd_err *err)
+{
+    rd_err_adopt(err, rdb_reader_err(l->reader));
+    return RDB_FAIL;
+}
+
+static enum rdb_status skip(struct engine_loader *l)
+{
+    enum rdb_status status = rdb_reader_skip_value(l->reader);
+    if (status == RDB_EVENT) {
+        l->skipping = false;
+        l->info.expired++;
+    }
+    return status;
+}
+
+/* One event. RDB_EVENT: done. */
+static enum rdb_status advance(struct engine_loader *l, struct rd_err *err)
+{
+    if (l->skipping)
+        return skip(l);
+    struct rdb_event ev;
+    enum rdb_status status = rdb_reader_next(l->reader, &ev);
+    if (status != RDB_EVENT)
+        return status;
+    bool ok = l->in_value ? take_value_event(l, &ev, err) : take_record(l, &ev, err);
+    if (!ok)
+        rd_err_origin(err, l->src != NULL ? l->src->origin : NULL);
+    return ok ? RDB_EVENT : RDB_FAIL;
+}
+
+static enum rdb_status step(struct engine_loader *l, uint64_t n_keys, struct rd_err *err)
+{
+    uint64_t done = l->info.keys + l->info.expired;
+    uint64_t goal = n_keys < UINT64_MAX - done ? done + n_keys : UINT64_MAX;
+    enum rdb_status status = RDB_EVENT;
+    while (status == RDB_EVENT && l->info.keys + l->info.expired < goal)
+        status = advance(l, err);
+    return status == RDB_FAIL ? fail(l, err) : status;
+}
+
+enum rdb_status engine_loader_step(struct engine_loader *l, uint64_t n_keys, struct rd_err *err)
+{
+    struct engine_scope scope = engine_enter(l->engine);
+    enum rdb_status status = step(l, n_keys, err);
+    if (!link_all(l, err))
+        status = RDB_FAIL;
+    engine_leave(l->engine, scope);
+    if (l->src != NULL)
+        l->info.offset = rd_src_offset(l->src);
+    return status;
+}
+
+bool engine_load(struct engine *e, struct rd_src *src, const struct engine_load_opts *opts,
+                 const struct engine_env *env, struct engine_load_info *ret, struct rd_err *err)
+{
+    struct engine_loader *l;
+    if (!engine_loader_new(&l, e, src, opts, env, err))
+        return false;
+    enum rdb_status status = engine_loader_step(l, UINT64_MAX, err);
+    if (status == RDB_MORE)
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source has no end");
+    if (ret != NULL)
+        *ret = l->info;
+    engine_loader_free(l);
+    return status == RDB_END;
+}

@@ -1,0 +1,176 @@
+#include "engine/snapshot_kept.h"
+
+#include "engine/lru.h"
+#include "rdb/writer.h"
+
+enum { VERSION_7_0 = 10, AHEAD = 16 };
+
+struct saver {
+    struct engine *engine;
+    const struct engine_save_opts *opts;
+    struct rdb_writer *writer;
+    bool with_idle;
+    bool with_freq;
+};
+
+static bool put(const struct saver *s, const struct rdb_event *ev, struct rd_err *err)
+{
+    return rdb_writer_put(s->writer, ev, err);
+}
+
+/* ---- what is no key ---- */
+
+static bool put_aux(const struct saver *s, struct rd_err *err)
+{
+    for (size_t i = 0; i < s->opts->n_aux; i++) {
+        const struct engine_aux *aux = &s->opts->aux[i];
+        struct rdb_event ev = {.kind = RDB_AUX, .inner = RD_NO_OFFSET};
+        ev.aux.name = aux->name;
+        ev.aux.value.ptr = aux->value.ptr;
+        ev.aux.value.len = aux->value.len;
+        ev.aux.value.total = aux->value.len;
+        ev.aux.value.first = true;
+        if (!put(s, &ev, err))
+            return false;
+    }
+    return true;
+}
+
+static bool is_replaced(const struct saver *s, const struct rdb_event *ev)
+{
+    for (size_t i = 0; ev->kind == RDB_AUX && i < s->opts->n_aux; i++)
+        if (rd_slice_eq(ev->aux.name, s->opts->aux[i].name))
+            return true;
+    return false;
+}
+
+static bool put_events(const struct saver *s, struct rdb_reader *reader, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT)
+        if (ev.kind != RDB_TRAILER && !is_replaced(s, &ev) && !put(s, &ev, err))
+            return false;
+    if (status != RDB_END)
+        rd_err_adopt(err, rdb_reader_err(reader));
+    return status == RDB_END;
+}
+
+/* The records get an end, so that the reader finds one. */
+static bool put_kept(const struct saver *s, struct engine_kept_records *records, struct rd_err *err)
+{
+    const struct engine_keepsake *kept = s->engine->keepsake;
+    static const uint8_t end[1 + RDB_TRAILER_LEN] = {RDB_OP_EOF};
+    size_t len = records->len;
+    engine_keepsake_add(records, rd_slice(end, sizeof end));
+    records->len = len;
+    struct rd_src *src;
+    struct rdb_reader *reader;
+    struct rdb_reader_opts how = {.no_sum = true};
+    if (!rd_src_open_memory(&src, rd_slice(records->ptr, len + sizeof end), NULL, err))
+        return false;
+    bool ok = rdb_reader_new_records(&reader, src, kept->dialect, kept->version, &how, err);
+    if (ok) {
+        ok = put_events(s, reader, err);
+        rdb_reader_free(reader);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
+/* ---- keys ---- */
+
+static bool put_key(const struct saver *s, unsigned db, const struct engine_entry *entry,
+                    struct rd_err *err)
+{
+    bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
+    if (expires && entry->expire_ms < s->opts->now_ms && !s->opts->keep_expired)
+        return true;
+    struct rdb_event ev;
+    ev.kind = RDB_KEY;
+    ev.offset = 0;
+    ev.inner = RD_NO_OFFSET;
+    ev.raw = rd_slice(NULL, 0);
+    ev.key.name = engine_entry_key(entry);
+    ev.key.type = engine_type_in_files(entry->value.type);
+    ev.key.db = db;
+    ev.key.record = 0;
+    ev.key.expire_ms = expires ? entry->expire_ms : RDB_NO_EXPIRE;
+    ev.key.expire_in_s = false;
+    ev.key.idle_s =
+        s->with_idle ? engine_lru_idle_ms(&entry->value, s->opts->now_ms) / 1000 : RDB_UNKNOWN;
+    ev.key.freq = s->with_freq ? entry->value.lru & 0xff : RDB_UNKNOWN;
+    return put(s, &ev, err) &&
+           engine_type_ops(entry->value.type)->save(&entry->value, s->writer, err);
+}
+
+/* Entries lie all over the heap: some are asked for before they are needed. */
+static bool put_keys(const struct saver *s, struct engine_db *db, struct rd_err *err)
+{
+    const struct engine_entry *ahead[AHEAD];
+    struct engine_table_iter it;
+    bool ok = true;
+    size_t n = 0;
+    engine_table_iter_begin(&it, &db->keys);
+    do {
+        for (n = 0; n < AHEAD && (ahead[n] = engine_table_iter_next(&it)) != NULL; n++) {
+            __builtin_prefetch(ahead[n]);
+            __builtin_prefetch((const uint8_t *)ahead[n] + 64);
+        }
+        for (size_t i = 0; ok && i < n; i++)
+            ok = put_key(s, db->id, ahead[i], err);
+    } while (ok && n == AHEAD);
+    engine_table_iter_end(&it);
+    return ok;
+}
+
+static bool put_db(const struct saver *s, struct engine_db *db, struct rd_err *err)
+{
+    struct rdb_event select = {.kind = RDB_DB, .inner = RD_NO_OFFSET, .db = db->id};
+    struct rdb_event size = {.kind = RDB_DB_SIZE, .inner = RD_NO_OFFSET};
+    size.db_size.keys = engine_db_count(db);
+    size.db_size.expires = engine_table_count(&db->expires);
+    return put(s, &select, err) && put(s, &size, err) && put_keys(s, db, err);
+}
+
+static bool put_all(const struct saver *s, struct rd_err *err)
+{
+    struct engine_keepsake *kept = s->engine->keepsake;
+    if (!put_aux(s, err) || (kept != NULL && !put_kept(s, &kept->before, err)))
+        return false;
+    for (unsigned i = 0; i < s->engine->n_dbs; i++)
+        if (engine_db_count(s->engine->dbs[i]) > 0 && !put_db(s, s->engine->dbs[i], err))
+            return false;
+    return (kept == NULL || put_kept(s, &kept->after, err)) && rdb_writer_end(s->writer, err);
+}
+
+static bool policy_is_lru(const struct engine_config *config)
+{
+    return config->maxmemory_policy == ENGINE_ALLKEYS_LRU ||
+           config->maxmemory_policy == ENGINE_VOLATILE_LRU;
+}
+
+bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_save_opts *opts,
+                 struct rd_err *err)
+{
+    struct rdb_writer_opts how = {
+        .dialect = opts->dialect,
+        .version = opts->version == 0 && opts->dialect == RDB_REDIS ? VERSION_7_0 : opts->version,
+        .compress = opts->compress,
+        .no_checksum = opts->no_checksum,
+        .lossy = opts->lossy,
+    };
+    struct saver s = {
+        .engine = e,
+        .opts = opts,
+        .with_idle = opts->with_access && policy_is_lru(&e->config),
+        .with_freq = opts->with_access && engine_lfu_on(&e->config),
+    };
+    if (!rdb_writer_new(&s.writer, sink, &how, err))
+        return false;
+    struct engine_scope scope = engine_enter(e);
+    bool ok = put_all(&s, err);
+    engine_leave(e, scope);
+    rdb_writer_free(s.writer);
+    return ok;
+}

@@ -1,0 +1,156 @@
+"""Snapshots go through the engine: what it loads is what a redis-server 7.0.15 loads of the same
+file, and what it saves is loaded by that server with the digest that the engine tells.
+
+The files are the fixtures, and those of the folder REDOUBT_CORPUS where it is set.
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import engine_peers  # noqa: E402
+import redis_server  # noqa: E402
+
+FOLDERS = [os.environ.get("REDOUBT_FIXTURES", "fixtures"), os.environ.get("REDOUBT_CORPUS", "")]
+SERVER_VERSION = "7.0.15"
+RDB_VERSION = 10
+NEWEST_VERSION = 12  # that the engine writes
+DATABASES = "17000"
+
+
+def snapshots():
+    """(path, dialect, version) of all files that look like snapshots."""
+    for folder in filter(None, FOLDERS):
+        for where, _, names in sorted(os.walk(folder)):
+            for name in sorted(names):
+                path = os.path.join(where, name)
+                with open(path, "rb") as f:
+                    magic = f.read(9)
+                if magic[:5] == b"REDIS" and magic[5:].isdigit():
+                    yield path, "redis", int(magic[5:])
+                elif magic[:6] == b"VALKEY" and magic[6:].isdigit():
+                    yield path, "valkey", int(magic[6:])
+
+
+def why_not():
+    if engine_peers.find_shell() is None:
+        return "the engine's shell is not built"
+    return redis_server.missing(SERVER_VERSION)
+
+
+@unittest.skipIf(why_not(), why_not())
+class Snapshots(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.TemporaryDirectory()
+        cls.out = os.path.join(cls.dir.name, "out.rdb")
+        cls.shell = engine_peers.Shell(engine_peers.find_shell(), cls.dir.name)
+        cls.shell("CONFIG", "databases", DATABASES)
+        server = redis_server.RedisServer({"databases": DATABASES})
+        cls.server = server.__enter__()
+        cls.quiet()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+        cls.shell.close()
+        cls.dir.cleanup()
+
+    @classmethod
+    def quiet(cls):
+        cls.server.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+
+    def server_loads(self, path):
+        """The digest, or None."""
+        try:
+            self.server.load(path)
+        except (redis_server.ServerDied, redis_server.ReplyError):
+            self.quiet()
+            return None
+        return self.server.command("DEBUG", "DIGEST")
+
+    def engine_loads(self, path):
+        try:
+            self.shell("LOAD", path)
+        except engine_peers.Died as e:
+            if self.shell.process.poll() is not None:
+                raise
+            return None, str(e)
+        return self.shell("DIGEST"), ""
+
+    def different(self):
+        """Keys whose values differ, for a message."""
+        out = []
+        for _, about in self.shell("KEYS"):
+            db, key, kind, encoding, _ = (x for _, x in about)
+            self.server.command("SELECT", db)
+            theirs = self.server.command("DEBUG", "DIGEST-VALUE", key)[0]
+            if self.shell("DIGEST-VALUE", db, key) != theirs:
+                out.append((db, key, kind, encoding))
+        self.server.command("SELECT", 0)
+        return out[:10]
+
+    def encodings(self):
+        for _, about in self.shell("KEYS"):
+            db, key, _, encoding, expiry = (x for _, x in about)
+            self.server.command("SELECT", db)
+            self.assertEqual(self.server.command("OBJECT", "ENCODING", key), encoding, (db, key))
+            self.assertEqual(self.server.command("PEXPIRETIME", key), expiry, (db, key))
+        self.server.command("SELECT", 0)
+
+    def saved_is_loaded(self, *version):
+        """By the server and by the engine, as the same; returns the digest."""
+        self.shell("SAVE", self.out, *version)
+        theirs = self.server_loads(self.out)
+        self.assertIsNotNone(theirs, "the server does not load what the engine saved")
+        ours, why = self.engine_loads(self.out)
+        self.assertIsNotNone(ours, why)
+        self.assertEqual(ours, theirs, self.different())
+        self.encodings()
+        return ours
+
+    def test_what_the_server_loads_the_engine_loads_and_saves(self):
+        n = 0
+        for path, dialect, version in snapshots():
+            if dialect != "redis" or version > RDB_VERSION:
+                continue
+            with self.subTest(path):
+                theirs = self.server_loads(path)
+                if theirs is None:
+                    continue
+                ours, why = self.engine_loads(path)
+                if ours is None and "damaged" in path:
+                    continue  # the server is more forgiving than the reader
+                self.assertIsNotNone(ours, why)
+                self.assertEqual(ours, theirs, self.different())
+                self.encodings()
+                functions = self.server.command("FUNCTION", "LIST", "WITHCODE")
+                self.assertEqual(self.saved_is_loaded(), ours)
+                again = self.server.command("FUNCTION", "LIST", "WITHCODE")
+                self.assertEqual(sorted(again, key=repr), sorted(functions, key=repr))
+                n += 1
+        self.assertGreater(n, 20)
+
+    def test_newer_files_are_saved_as_they_were_and_for_this_server(self):
+        """Expiries of fields count in the engine's digest, and get lost on the way to version 10."""
+        n = 0
+        for path, dialect, version in snapshots():
+            if dialect == "redis" and version <= RDB_VERSION:
+                continue
+            with self.subTest(path):
+                ours, _ = self.engine_loads(path)
+                modules = [1 for _, about in self.shell("KEYS") if about[2][1] == b"module"]
+                if ours is None or modules:
+                    continue
+                self.shell("SAVE", self.out, NEWEST_VERSION)
+                self.assertEqual(self.engine_loads(self.out)[0], ours)
+                self.saved_is_loaded(RDB_VERSION)
+                n += 1
+        self.assertGreater(n, 10)
+
+
+if __name__ == "__main__":
+    unittest.main()
