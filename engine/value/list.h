@@ -1,0 +1,143 @@
+/* list.h - lists: a chain of nodes, each a listpack of some kilobytes.
+ *
+ *     struct engine_value v = engine_list_value(config);
+ *     engine_list_push(v.u.list, ENGINE_LIST_TAIL, rd_slice_str("a"));
+ *     struct engine_list_pos pos;
+ *     for (bool any = engine_list_begin(v.u.list, ENGINE_LIST_HEAD, &pos); any;
+ *          any = engine_list_step(&pos, ENGINE_LIST_TAIL)) {
+ *         char tmp[RD_NUM_I64_MAX];
+ *         use(engine_list_text(&pos, tmp));
+ *     }
+ *
+ * What the nodes hold is what a server's hold after the same commands, so that DUMP gives the same
+ * bytes: an element goes into the node at its end as long as `fill` allows, a full node is split by
+ * an insertion in its middle and the pieces are merged with their neighbours where they fit, and
+ * deleting merges nothing. An element of 1 GiB or more is a plain node: the bytes without a
+ * listpack around them. Nodes of a snapshot are adopted as they are.
+ *
+ * fill is list-max-listpack-size when the list was made: -1 to -5 are 4, 8, 16, 32 and 64 KiB a
+ * node, 0 and above elements a node, and then 8 KiB. It bounds what is added to a node, not what is
+ * replaced in one. list-compress-depth is not followed: it shows nowhere but in memory.
+ *
+ * The first node lies in the list itself: a short list is two blocks of the heap.
+ *
+ * Pushing and popping take constant time, an index a walk over the nodes from the nearer end. Text
+ * that is handed in must not lie in the list that is changed.
+ */
+#ifndef ENGINE_VALUE_LIST_H
+#define ENGINE_VALUE_LIST_H
+
+#include "engine/listpack.h"
+#include "engine/value.h"
+
+enum engine_list_end { ENGINE_LIST_HEAD, ENGINE_LIST_TAIL };
+
+/* One element, in a node that is nothing else. */
+struct engine_list_plain {
+    size_t len;
+    uint8_t bytes[];
+};
+
+/* Nodes form a ring, so that the first one knows the last. */
+struct engine_list_node {
+    struct engine_list_node *prev;
+    struct engine_list_node *next;
+    union {
+        uint8_t *lp; /* NULL: the list is empty */
+        struct engine_list_plain *plain;
+    };
+    uint32_t n;   /* elements */
+    int16_t fill; /* of the list; kept in its first node alone */
+    bool is_plain;
+    uint8_t loading; /* private to list_file.c */
+};
+
+struct engine_list {
+    struct engine_list_node head;
+    uint64_t count;
+};
+
+/* Where an element is. Void after any change of the list but the one made through it. */
+struct engine_list_pos {
+    struct engine_list *list;
+    struct engine_list_node *node;
+    uint8_t *p; /* in the listpack of the node; NULL in a plain one */
+};
+
+/* An empty list as a value that is to be stored under a key. */
+struct engine_value engine_list_value(const struct engine_config *config);
+
+struct engine_list *engine_list_new(int fill);
+void engine_list_free(struct engine_list *list);
+struct engine_list *engine_list_dup(const struct engine_list *list);
+
+static inline uint64_t engine_list_count(const struct engine_list *list)
+{
+    return list->count;
+}
+
+/* Walks over them. */
+size_t engine_list_nodes(const struct engine_list *list);
+
+void engine_list_push(struct engine_list *list, enum engine_list_end end, struct rd_slice text);
+
+/* ---- positions ---- */
+
+/* The first or last element; false: the list is empty. */
+bool engine_list_begin(struct engine_list *list, enum engine_list_end end,
+                       struct engine_list_pos *ret);
+
+/* By index: 0 is the first, -1 the last. False: there is none. */
+bool engine_list_at(struct engine_list *list, int64_t index, struct engine_list_pos *ret);
+
+/* To the neighbour that is nearer to this end. False: there is none, and pos is void. */
+bool engine_list_step(struct engine_list_pos *pos, enum engine_list_end towards);
+
+/* The element, borrowed until the list is changed. */
+static inline struct engine_lp_item engine_list_item(const struct engine_list_pos *pos)
+{
+    const struct engine_list_node *node = pos->node;
+    if (node->is_plain)
+        return (struct engine_lp_item){.ptr = node->plain->bytes, .len = node->plain->len};
+    return engine_lp_get(pos->p);
+}
+
+static inline struct rd_slice engine_list_text(const struct engine_list_pos *pos,
+                                               char tmp[RD_NUM_I64_MAX])
+{
+    return engine_lp_item_text(engine_list_item(pos), tmp);
+}
+
+/* ---- changes in the middle ---- */
+
+/* Beside the element at pos, which is void then. */
+void engine_list_insert(struct engine_list_pos *pos, struct rd_slice text, bool after);
+
+/* Instead of the element at pos, which is void then. */
+void engine_list_replace(struct engine_list_pos *pos, struct rd_slice text);
+
+/* Takes the element out and moves pos to the neighbour nearer to this end. False: there is none. */
+bool engine_list_remove(struct engine_list_pos *pos, enum engine_list_end towards);
+
+/* n elements from an index on (0 is the first), or as many as there are. */
+void engine_list_remove_range(struct engine_list *list, uint64_t start, uint64_t n);
+
+/* ---- for list_file.c ---- */
+
+/* A node behind the last one that takes a listpack, or a plain block, of n elements. Nothing is
+ * done where n is 0: the block is freed. */
+void engine_list_adopt(struct engine_list *list, uint8_t *lp, uint32_t n);
+struct engine_list_node *engine_list_adopt_plain(struct engine_list *list,
+                                                 struct engine_list_plain *plain);
+
+/* Takes a node out and frees what is in it. */
+void engine_list_drop(struct engine_list *list, struct engine_list_node *node);
+
+/* NULL behind the last. */
+static inline struct engine_list_node *engine_list_next_node(struct engine_list *list,
+                                                             struct engine_list_node *node)
+{
+    return node->next == &list->head ? NULL : node->next;
+}
+
+#endif
