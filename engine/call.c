@@ -1,5 +1,6 @@
 #include "engine/call.h"
 
+#include "engine/human.h"
 #include "engine/lru.h"
 #include "engine/state.h"
 #include "engine/watch.h"
@@ -300,15 +301,14 @@ static bool timeout_ms(struct engine_call *call, struct rd_slice arg, int64_t *r
     return true;
 }
 
+/* What is no int64 has the sign of the least of them. */
 static bool timeout_s(struct engine_call *call, struct rd_slice arg, int64_t *ret)
 {
-    double value;
-    if (!engine_arg_f64(call, arg, &value, "timeout is not a float or out of range"))
-        return false;
-    value = ceil(value * 1000);
-    if (value > (double)INT64_MAX || value < (double)INT64_MIN)
-        return refuse(call, "timeout is out of range", NULL);
-    *ret = (int64_t)value;
+    long double value;
+    if (!engine_human_get(arg, &value))
+        return refuse(call, "timeout is not a float or out of range", NULL);
+    value = ceill(value * 1000);
+    *ret = value >= 0x1p63L || value < -0x1p63L ? INT64_MIN : (int64_t)value;
     return true;
 }
 
@@ -320,8 +320,6 @@ bool engine_arg_timeout(struct engine_call *call, struct rd_slice arg, bool in_m
         return false;
     if (wait < 0)
         return refuse(call, "timeout is negative", NULL);
-    if (wait > INT64_MAX - call->now_ms)
-        return refuse(call, "timeout is out of range", NULL);
     bool never = wait == 0 || wait > INT64_MAX / 1000 - call->now_ms;
     *ret_deadline_us = never ? INT64_MAX : (call->now_ms + wait) * 1000;
     return true;

@@ -4,7 +4,7 @@ void engine_config_init(struct engine_config *config)
 {
     *config = (struct engine_config){
         .databases = 16,
-        .hash_max_listpack_entries = 128,
+        .hash_max_listpack_entries = 512,
         .hash_max_listpack_value = 64,
         .set_max_intset_entries = 512,
         .zset_max_listpack_entries = 128,

@@ -40,6 +40,20 @@ enum engine_mem_kind engine_type_mem(enum engine_type type)
     return mem_kinds[type];
 }
 
+const struct rdb_type *engine_type_in_files(enum engine_type type)
+{
+    static const enum rdb_type_id types[ENGINE_TYPES] = {
+        [ENGINE_STRING] = RDB_TYPE_STRING,
+        [ENGINE_LIST] = RDB_TYPE_LIST_QUICKLIST_2,
+        [ENGINE_SET] = RDB_TYPE_SET,
+        [ENGINE_ZSET] = RDB_TYPE_ZSET_2,
+        [ENGINE_HASH] = RDB_TYPE_HASH,
+        [ENGINE_MODULE] = RDB_TYPE_MODULE_2,
+        [ENGINE_STREAM] = RDB_TYPE_STREAM_LISTPACKS_2,
+    };
+    return rdb_type_get(types[type]);
+}
+
 void engine_value_free(struct engine_value *v)
 {
     enum engine_mem_kind before = engine_mem_enter(mem_kinds[v->type]);

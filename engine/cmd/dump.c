@@ -22,6 +22,7 @@ static bool put_header(struct rdb_writer *w)
 static bool put_record(struct rdb_writer *w, const struct engine_value *v)
 {
     struct rdb_event ev = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
+    ev.key.type = engine_type_in_files(v->type);
     ev.key.expire_ms = RDB_NO_EXPIRE;
     ev.key.idle_s = RDB_UNKNOWN;
     ev.key.freq = RDB_UNKNOWN;
