@@ -1,0 +1,323 @@
+#include "engine/cmd/string_impl.h"
+
+#include "engine/cmd/cmd.h"
+
+/* ---- options of SET and GETEX ---- */
+
+enum {
+    PXAT = 1,
+    EX = 2,
+    PX = 4,
+    EXAT = 8,
+    KEEPTTL = 16,
+    PERSIST = 32,
+    NX = 64,
+    XX = 128,
+    GET = 256
+};
+enum { EXPIRY = PXAT | EX | PX | EXAT, OF_SET = ~PERSIST, OF_GETEX = EXPIRY | PERSIST };
+
+/* What logs are full of comes first. */
+static const struct option {
+    const char *word;
+    int bit;
+    int excludes;
+} options[] = {
+    {"PXAT", PXAT, (EXPIRY ^ PXAT) | KEEPTTL | PERSIST},
+    {"EX", EX, (EXPIRY ^ EX) | KEEPTTL | PERSIST},
+    {"PX", PX, (EXPIRY ^ PX) | KEEPTTL | PERSIST},
+    {"EXAT", EXAT, (EXPIRY ^ EXAT) | KEEPTTL | PERSIST},
+    {"KEEPTTL", KEEPTTL, EXPIRY | PERSIST},
+    {"PERSIST", PERSIST, EXPIRY | KEEPTTL},
+    {"NX", NX, XX},
+    {"XX", XX, NX},
+    {"GET", GET, 0},
+};
+
+struct choice {
+    int bits;
+    struct rd_slice time; /* with EXPIRY */
+};
+
+static const struct option *find_option(struct rd_slice arg)
+{
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (engine_arg_is(arg, options[i].word))
+            return &options[i];
+    return NULL;
+}
+
+static bool parse_options(struct engine_call *call, size_t first, int allowed, struct choice *ret)
+{
+    *ret = (struct choice){0};
+    for (size_t i = first; i < call->argc; i++) {
+        const struct option *option = find_option(call->argv[i]);
+        if (option == NULL || (option->bit & allowed) == 0 || (ret->bits & option->excludes) != 0 ||
+            ((option->bit & EXPIRY) != 0 && i + 1 == call->argc)) {
+            engine_reply_syntax(call);
+            return false;
+        }
+        ret->bits |= option->bit;
+        if ((option->bit & EXPIRY) != 0)
+            ret->time = call->argv[++i];
+    }
+    return true;
+}
+
+/* When the key expires: unix time, or ENGINE_NO_EXPIRE where that is not asked for. */
+static bool get_expiry(struct engine_call *call, const struct choice *choice, int64_t *ret_ms)
+{
+    int64_t ms, unit = (choice->bits & (EX | EXAT)) != 0 ? 1000 : 1;
+    int64_t base = (choice->bits & (EX | PX)) != 0 ? call->now_ms : 0;
+    *ret_ms = ENGINE_NO_EXPIRE;
+    if ((choice->bits & EXPIRY) == 0)
+        return true;
+    if (!engine_arg_i64(call, choice->time, &ms, NULL))
+        return false;
+    if (ms <= 0 || ms > INT64_MAX / unit || ms * unit > INT64_MAX - base) {
+        engine_reply_errorf(call->reply, "ERR invalid expire time in '%s' command",
+                            call->command->name);
+        return false;
+    }
+    *ret_ms = ms * unit + base;
+    return true;
+}
+
+/* ---- SET and its older forms ---- */
+
+struct job {
+    struct rd_slice key;
+    struct rd_slice text;
+    struct choice choice;
+    bool says_number; /* SETNX: 1 or 0 */
+};
+
+/* The command is what a log has of it already: SET key text PXAT time. */
+static bool is_logged_form(const struct engine_call *call)
+{
+    return call->argc == 5 && rd_slice_is(call->argv[0], "SET") &&
+           rd_slice_is(call->argv[3], "PXAT");
+}
+
+static void effect_of_expiry(struct engine_call *call, const struct job *job, int64_t expire_ms)
+{
+    char digits[RD_NUM_I64_MAX];
+    struct rd_slice argv[] = {rd_slice_str("SET"), job->key, job->text, rd_slice_str("PXAT"),
+                              rd_slice(digits, rd_num_put_i64(digits, expire_ms))};
+    if (!is_logged_form(call))
+        engine_effect(call, 5, argv);
+}
+
+/* The command without GET: a log has no use for it. */
+static void effect_without_get(struct engine_call *call)
+{
+    struct rd_slice *argv = engine_scratch_alloc(call->argc * sizeof *argv);
+    size_t argc = 0;
+    for (size_t i = 0; i < call->argc; i++)
+        if (i < 3 || !engine_arg_is(call->argv[i], "GET"))
+            argv[argc++] = call->argv[i];
+    engine_effect(call, argc, argv);
+    engine_scratch_free(argv);
+}
+
+static void store(struct engine_call *call, struct engine_entry *entry, const struct job *job,
+                  int64_t expire_ms)
+{
+    int bits = job->choice.bits;
+    entry = engine_call_set_string(call, entry, job->key, job->text);
+    if ((bits & KEEPTTL) == 0 && entry->expire_ms != expire_ms)
+        engine_call_expire(call, entry, expire_ms);
+    engine_changed(call, ENGINE_NOTIFY_STRING, "set", job->key, 1);
+    if (expire_ms != ENGINE_NO_EXPIRE) {
+        if (engine_effects_wanted(call))
+            effect_of_expiry(call, job, expire_ms);
+        engine_notify(call, ENGINE_NOTIFY_GENERIC, "expire", job->key);
+    } else if ((bits & GET) != 0 && engine_effects_wanted(call)) {
+        effect_without_get(call);
+    }
+}
+
+static void reply_stored(struct engine_call *call, const struct job *job, bool stored)
+{
+    if ((job->choice.bits & GET) != 0)
+        return;
+    if (job->says_number)
+        engine_reply_int(call->reply, stored);
+    else if (stored)
+        engine_reply_ok(call->reply);
+    else
+        engine_reply_null(call->reply);
+}
+
+static void run_set(struct engine_call *call, const struct job *job)
+{
+    int bits = job->choice.bits;
+    int64_t expire_ms;
+    struct engine_entry *entry;
+    if (!get_expiry(call, &job->choice, &expire_ms))
+        return;
+    if ((bits & GET) == 0)
+        entry = engine_call_find_write(call, job->key);
+    else if (!engine_string_give(call, job->key, &entry))
+        return;
+    bool stored = (bits & (entry != NULL ? NX : XX)) == 0;
+    if (stored)
+        store(call, entry, job, expire_ms);
+    reply_stored(call, job, stored);
+}
+
+void engine_cmd_set(struct engine_call *call)
+{
+    struct job job = {.key = call->argv[1], .text = call->argv[2]};
+    if (parse_options(call, 3, OF_SET, &job.choice))
+        run_set(call, &job);
+}
+
+void engine_cmd_setnx(struct engine_call *call)
+{
+    struct job job = {.key = call->argv[1], .text = call->argv[2], .says_number = true};
+    job.choice.bits = NX;
+    run_set(call, &job);
+}
+
+static void set_for(struct engine_call *call, int unit)
+{
+    struct job job = {.key = call->argv[1], .text = call->argv[3]};
+    job.choice = (struct choice){.bits = unit, .time = call->argv[2]};
+    run_set(call, &job);
+}
+
+void engine_cmd_setex(struct engine_call *call)
+{
+    set_for(call, EX);
+}
+
+void engine_cmd_psetex(struct engine_call *call)
+{
+    set_for(call, PX);
+}
+
+/* A new text for a key, which then does not expire. */
+static void replace(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
+                    struct rd_slice text, uint64_t n_changes)
+{
+    entry = engine_call_set_string(call, entry, key, text);
+    if (entry->expire_ms != ENGINE_NO_EXPIRE)
+        engine_call_expire(call, entry, ENGINE_NO_EXPIRE);
+    engine_changed(call, ENGINE_NOTIFY_STRING, "set", key, n_changes);
+}
+
+void engine_cmd_getset(struct engine_call *call)
+{
+    struct engine_entry *entry;
+    if (!engine_string_give(call, call->argv[1], &entry))
+        return;
+    replace(call, entry, call->argv[1], call->argv[2], 1);
+    if (engine_effects_wanted(call))
+        engine_effect(call, 3,
+                      (struct rd_slice[]){rd_slice_str("SET"), call->argv[1], call->argv[2]});
+}
+
+/* ---- several keys ---- */
+
+static void set_all(struct engine_call *call)
+{
+    for (size_t i = 1; i < call->argc; i += 2) {
+        struct engine_entry *entry = engine_call_find_write(call, call->argv[i]);
+        replace(call, entry, call->argv[i], call->argv[i + 1], 1);
+    }
+}
+
+static bool any_exists(struct engine_call *call)
+{
+    for (size_t i = 1; i < call->argc; i += 2)
+        if (engine_call_find_write(call, call->argv[i]) != NULL)
+            return true;
+    return false;
+}
+
+void engine_cmd_mset(struct engine_call *call)
+{
+    if (call->argc % 2 == 0) {
+        engine_reply_wrong_arity(call);
+        return;
+    }
+    set_all(call);
+    engine_reply_ok(call->reply);
+}
+
+void engine_cmd_msetnx(struct engine_call *call)
+{
+    if (call->argc % 2 == 0) {
+        engine_reply_wrong_arity(call);
+        return;
+    }
+    bool stored = !any_exists(call);
+    if (stored)
+        set_all(call);
+    engine_reply_int(call->reply, stored);
+}
+
+/* ---- GETEX ---- */
+
+static void change_expiry(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms)
+{
+    struct rd_slice key = call->argv[1];
+    char digits[RD_NUM_I64_MAX];
+    engine_call_expire(call, entry, expire_ms);
+    if (engine_effects_wanted(call)) {
+        struct rd_slice argv[] = {rd_slice_str("PEXPIREAT"), key,
+                                  rd_slice(digits, rd_num_put_i64(digits, expire_ms))};
+        engine_effect(call, 3, argv);
+    }
+    engine_changed(call, ENGINE_NOTIFY_GENERIC, "expire", key, 1);
+}
+
+/* A time that was given as such may have passed already. */
+static void expire_at_once(struct engine_call *call, struct engine_entry *entry)
+{
+    struct rd_slice key = call->argv[1];
+    engine_call_delete(call, entry);
+    if (engine_effects_wanted(call)) {
+        bool lazy = call->config->lazyfree_lazy_expire;
+        engine_effect(call, 2, (struct rd_slice[]){rd_slice_str(lazy ? "UNLINK" : "DEL"), key});
+    }
+    engine_changed(call, ENGINE_NOTIFY_GENERIC, "del", key, 1);
+}
+
+static void persist(struct engine_call *call, struct engine_entry *entry)
+{
+    struct rd_slice key = call->argv[1];
+    if (entry->expire_ms == ENGINE_NO_EXPIRE)
+        return;
+    engine_call_expire(call, entry, ENGINE_NO_EXPIRE);
+    if (engine_effects_wanted(call))
+        engine_effect(call, 2, (struct rd_slice[]){rd_slice_str("PERSIST"), key});
+    engine_changed(call, ENGINE_NOTIFY_GENERIC, "persist", key, 1);
+}
+
+void engine_cmd_getex(struct engine_call *call)
+{
+    struct choice choice;
+    struct engine_entry *entry;
+    int64_t expire_ms;
+    if (!parse_options(call, 2, OF_GETEX, &choice))
+        return;
+    if (!engine_call_read(call, call->argv[1], ENGINE_STRING, &entry))
+        return;
+    if (entry == NULL) {
+        engine_reply_null(call->reply);
+        return;
+    }
+    if (!get_expiry(call, &choice, &expire_ms))
+        return;
+    char digits[RD_NUM_I64_MAX];
+    engine_reply_bulk(call->reply, engine_string_text(&entry->value, digits));
+    if ((choice.bits & (EXAT | PXAT)) != 0 && expire_ms <= call->now_ms &&
+        call->session->role == ENGINE_CLIENT)
+        expire_at_once(call, entry);
+    else if (expire_ms != ENGINE_NO_EXPIRE)
+        change_expiry(call, entry, expire_ms);
+    else if ((choice.bits & PERSIST) != 0)
+        persist(call, entry);
+}
