@@ -1,0 +1,31 @@
+/* geo_args.h - private to the geo commands: arguments and answers they have in common.
+ */
+#ifndef ENGINE_CMD_GEO_ARGS_H
+#define ENGINE_CMD_GEO_ARGS_H
+
+#include "engine/call.h"
+#include "engine/geohash.h"
+#include "engine/value/zset.h"
+
+/* Each answers its error and returns false. */
+bool engine_geo_arg_xy(struct engine_call *call, const struct rd_slice *args, double ret_xy[2]);
+
+/* "m", "km", "ft" or "mi": how many meters. */
+bool engine_geo_arg_unit(struct engine_call *call, struct rd_slice arg, double *ret);
+
+/* Radius and unit; width, height and unit. */
+bool engine_geo_arg_radius(struct engine_call *call, const struct rd_slice *args,
+                           struct engine_geo_shape *ret);
+bool engine_geo_arg_box(struct engine_call *call, const struct rd_slice *args,
+                        struct engine_geo_shape *ret);
+
+/* Where a member is. False, and nothing is answered: there is no such member. */
+bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, double ret_xy[2]);
+
+/* A distance, with four digits behind the point. */
+void engine_geo_reply_distance(struct engine_call *call, double distance);
+
+/* An array of longitude and latitude, without exponents. */
+void engine_geo_reply_xy(struct engine_call *call, const double xy[2]);
+
+#endif

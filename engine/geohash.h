@@ -1,0 +1,86 @@
+/* geohash.h - places on the earth as numbers, so that a sorted set can find those that are near.
+ *
+ *     uint64_t hash = engine_geohash_encode(13.361389, 38.115556);
+ *     double xy[2];
+ *     engine_geohash_decode((double)hash, xy);               // the middle of its cell
+ *     double m = engine_geohash_distance(xy[0], xy[1], 15.087269, 37.502669);
+ *
+ *     struct engine_geo_cell cells[ENGINE_GEO_CELLS];
+ *     engine_geohash_cover(&shape, cells);
+ *     for (int i = 0; i < ENGINE_GEO_CELLS; i++)
+ *         if (cells[i].step > 0)
+ *             ... members with scores from engine_geo_cell_min(cells[i]) to below _max, and of
+ *                 those the ones that are engine_geohash_within(&shape, xy, &distance) ...
+ *
+ * Longitude and latitude, of -180 to 180 and -85.05112878 to 85.05112878 degrees, become 26 bits
+ * each, which alternate: a longitude's bits are the odd ones. A cell of step n is what has the same
+ * first 2 n bits; its hashes are neighbours, its eight neighbours are found by adding to the
+ * halves.
+ *
+ * All numbers come out bit by bit as those of a server, so the order of operations matters here.
+ * xy is { longitude, latitude } everywhere.
+ */
+#ifndef ENGINE_GEOHASH_H
+#define ENGINE_GEOHASH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ENGINE_GEO_LON_MAX 180.0
+#define ENGINE_GEO_LAT_MAX 85.05112878
+
+enum {
+    ENGINE_GEO_STEPS = 26, /* of a whole hash */
+    ENGINE_GEO_CELLS = 9,
+    ENGINE_GEO_TEXT = 11
+};
+
+struct engine_geo_cell {
+    uint64_t bits;
+    unsigned step; /* 0: no cell */
+};
+
+/* A circle or a rectangle; lengths in a unit of `meters` meters. */
+struct engine_geo_shape {
+    bool box;
+    double xy[2];
+    double radius; /* unless box */
+    double width;
+    double height;
+    double meters;
+};
+
+/* Coordinates must lie in the ranges above. */
+uint64_t engine_geohash_encode(double lon, double lat);
+
+/* Takes any score: what is no hash gives some place, as it does in servers. */
+void engine_geohash_decode(double score, double ret_xy[2]);
+
+/* In meters, on a sphere. */
+double engine_geohash_distance(double lon1, double lat1, double lon2, double lat2);
+
+/* The usual text of eleven letters and digits, the last of which means nothing. No terminator. */
+void engine_geohash_text(const double xy[2], char ret[ENGINE_GEO_TEXT]);
+
+/* The cells that hold all of the shape: its own, then those north, south, east, west, north-east,
+ * north-west, south-east and south-west of it; step 0 where one is not needed. On large shapes
+ * cells may be equal. */
+void engine_geohash_cover(const struct engine_geo_shape *shape,
+                          struct engine_geo_cell ret[ENGINE_GEO_CELLS]);
+
+/* Scores of what is in a cell: from min to below max. */
+static inline double engine_geo_cell_min(struct engine_geo_cell cell)
+{
+    return (double)(cell.bits << (2 * (ENGINE_GEO_STEPS - cell.step)));
+}
+
+static inline double engine_geo_cell_max(struct engine_geo_cell cell)
+{
+    return (double)((cell.bits + 1) << (2 * (ENGINE_GEO_STEPS - cell.step)));
+}
+
+/* Whether a place lies in the shape, and how many meters from its middle. */
+bool engine_geohash_within(const struct engine_geo_shape *shape, const double xy[2],
+                           double *ret_meters);
+
+#endif
