@@ -1,0 +1,36 @@
+/* sample.h - members picked by chance: SRANDMEMBER and HRANDFIELD.
+ *
+ *     int64_t count;
+ *     if (!engine_sample_count(call, call->argv[2], &count))
+ *         return;                                            // the error was answered
+ *     ...
+ *     struct engine_sample pick = {.need = 3, .left = n};    // 3 of n, each set of 3 as likely
+ *     for (size_t i = 0; i < n; i++)
+ *         if (engine_sample_takes(call, &pick))
+ *             ... the i-th ...
+ */
+#ifndef ENGINE_CMD_SAMPLE_H
+#define ENGINE_CMD_SAMPLE_H
+
+#include "engine/call.h"
+
+/* How many: negative for as many that may repeat. False: the error was answered. */
+bool engine_sample_count(struct engine_call *call, struct rd_slice arg, int64_t *ret);
+
+/* Whether an answer of n bulk strings of one byte or more is within proto-max-bulk-len: repeating
+ * makes answers of any length out of little data. False: an error was answered. */
+bool engine_sample_fits(struct engine_call *call, uint64_t n);
+
+struct engine_sample {
+    uint64_t need;
+    uint64_t left;
+};
+
+/* Whether the next of those that are left is one of those that are needed. */
+bool engine_sample_takes(struct engine_call *call, struct engine_sample *pick);
+
+/* Different items of a table, n of them or all; an array for engine_scratch_free(). Takes time for
+ * n items, or for all where n is more than a third of them. */
+void **engine_sample_items(struct engine_call *call, struct engine_table *t, size_t n);
+
+#endif
