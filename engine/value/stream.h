@@ -1,0 +1,251 @@
+/* stream.h - streams: entries under growing ids, and groups that read them.
+ *
+ *     struct engine_value v = engine_stream_value();
+ *     struct rd_slice pairs[] = {rd_slice_str("field"), rd_slice_str("value")};
+ *     engine_stream_append(v.u.stream, config, id, 1, pairs);
+ *     struct engine_stream_iter it;
+ *     engine_stream_iter_begin(&it, v.u.stream, start, end, false);
+ *     while (engine_stream_iter_next(&it))
+ *         for (uint64_t i = 0; i < it.n_fields; i++) {
+ *             struct engine_lp_item field, value;
+ *             engine_stream_iter_field(&it, &field, &value);
+ *             use(it.id, field, value);
+ *         }
+ *
+ * Entries stand in nodes: listpacks under the id of their first entry, with what servers and RDB
+ * files have in theirs, so that DUMP gives the same bytes and trimming by nodes removes the same:
+ *
+ *     live  deleted  fields  name*  0              the names are those of the first entry
+ *     flags  ms  seq  value*  size                 an entry with these fields (flag 2)
+ *     flags  ms  seq  fields  { name value }*  size    any other
+ *
+ * where ids are relative to the node's, and size is the number of elements of the entry before it.
+ * Deleting sets flag 1; a node whose last live entry goes is removed. An entry goes into the last
+ * node unless that is full: stream-node-max-bytes, stream-node-max-entries, deleted ones counted.
+ *
+ * Adding takes constant time, trimming constant time a node, an entry by its id O(log n) and a walk
+ * in its node. Nodes, and what is pending, lie in engine/value/stream_map.h.
+ */
+#ifndef ENGINE_VALUE_STREAM_H
+#define ENGINE_VALUE_STREAM_H
+
+#include "engine/listpack.h"
+#include "engine/value.h"
+#include "engine/value/stream_map.h"
+
+enum {
+    ENGINE_STREAM_DELETED = 1,
+    ENGINE_STREAM_SAME_FIELDS = 2,
+    ENGINE_STREAM_ENTRY_MAX = 1 << 30, /* bytes of the text of one entry */
+    ENGINE_STREAM_ID_MAX = 41          /* bytes of an id as text */
+};
+
+#define ENGINE_STREAM_UNREAD (-1) /* entries_read: not known */
+
+#define ENGINE_STREAM_ID_ZERO ((struct rdb_stream_id){0, 0})
+#define ENGINE_STREAM_ID_LAST ((struct rdb_stream_id){UINT64_MAX, UINT64_MAX})
+
+/* Things with names, ordered by these. Each begins with a struct rd_slice, its name. */
+struct engine_stream_names {
+    void **items;
+    size_t n;
+    size_t cap;
+};
+
+struct engine_stream_consumer {
+    struct rd_slice name; /* its bytes lie behind the struct */
+    int64_t seen_ms;
+    struct engine_stream_map pending; /* nothing under the ids: it lies in that of the group */
+};
+
+/* An entry that was delivered and not acknowledged. */
+struct engine_stream_pending {
+    int64_t delivery_ms;
+    uint64_t delivery_count;
+    struct engine_stream_consumer *consumer; /* NULL only while a file is read */
+};
+
+struct engine_stream_group {
+    struct rd_slice name; /* its bytes lie behind the struct */
+    struct rdb_stream_id last_id;
+    int64_t entries_read;             /* or ENGINE_STREAM_UNREAD */
+    struct engine_stream_map pending; /* of struct engine_stream_pending */
+    struct engine_stream_names consumers;
+};
+
+struct engine_stream_loading; /* private to stream_file.c */
+
+struct engine_stream {
+    struct engine_stream_map nodes; /* of uint8_t *, listpacks */
+    uint64_t length;
+    uint64_t entries_added;
+    struct rdb_stream_id last_id;
+    struct rdb_stream_id first_id; /* of the first live entry; zeros where there is none */
+    struct rdb_stream_id max_deleted_id;
+    struct engine_stream_names groups;
+    struct engine_stream_loading *loading;
+};
+
+/* An empty stream as a value that is to be stored under a key. */
+struct engine_value engine_stream_value(void);
+
+void engine_stream_free(struct engine_stream *stream);
+struct engine_stream *engine_stream_dup(const struct engine_stream *stream);
+
+/* ---- ids ---- */
+
+static inline bool engine_stream_id_is_zero(struct rdb_stream_id id)
+{
+    return id.ms == 0 && id.seq == 0;
+}
+
+/* "ms-seq"; returns its length. */
+size_t engine_stream_id_text(char dst[ENGINE_STREAM_ID_MAX], struct rdb_stream_id id);
+
+/* The next id, and the one before. False: there is none, and it becomes the first, or last. */
+bool engine_stream_id_up(struct rdb_stream_id *id);
+bool engine_stream_id_down(struct rdb_stream_id *id);
+
+/* ---- entries ---- */
+
+/* Adds an entry whose id is greater than last_id, and whose text is at most ENGINE_STREAM_ENTRY_MAX
+ * long. pairs: field and value in turn. */
+void engine_stream_append(struct engine_stream *stream, const struct engine_config *config,
+                          struct rdb_stream_id id, size_t n_fields, const struct rd_slice *pairs);
+
+/* Takes an entry out; first_id and max_deleted_id are the caller's. False: there is none. */
+bool engine_stream_delete(struct engine_stream *stream, struct rdb_stream_id id);
+
+struct engine_stream_trim {
+    bool by_id;                  /* else by length */
+    bool approx;                 /* whole nodes alone */
+    uint64_t limit;              /* entries at most; 0: any number */
+    uint64_t max_len;            /* entries to keep */
+    struct rdb_stream_id min_id; /* older ones go */
+};
+
+/* Removes entries from the front, and follows with first_id; how many. */
+uint64_t engine_stream_trim(struct engine_stream *stream, const struct engine_stream_trim *trim);
+
+/* The first entry, or the last; deleted ones too, where they are still in their nodes and
+ * `tombstones`. Where there is none, the greatest id, or zeros. */
+struct rdb_stream_id engine_stream_edge(const struct engine_stream *stream, bool first,
+                                        bool tombstones);
+
+bool engine_stream_has(const struct engine_stream *stream, struct rdb_stream_id id);
+
+/* Nodes of the radix tree that servers have in the place of `nodes`, which XINFO shows. */
+uint64_t engine_stream_radix_nodes(const struct engine_stream *stream);
+
+/* ---- entries in turn ---- */
+
+struct engine_stream_iter {
+    struct rdb_stream_id id; /* of the entry */
+    uint64_t n_fields;
+    uint64_t flags;
+
+    /* Private. */
+    const struct engine_stream *stream;
+    struct rdb_stream_id start, end;
+    struct engine_stream_map_pos pos; /* of the node */
+    bool reverse, tombstones;
+    bool ready;    /* pos was not gone into */
+    bool any;      /* there is a node at pos */
+    uint8_t *lp;   /* NULL: between nodes */
+    uint8_t *head; /* of the entry: its flags */
+    uint8_t *p;    /* the element to be read next */
+    uint8_t *names, *name;
+    struct rdb_stream_id node_id;
+    uint64_t n_names;
+    uint64_t left; /* fields that were not read */
+};
+
+/* Entries from start to end, both included, or from end to start. The stream may not be changed. */
+void engine_stream_iter_begin(struct engine_stream_iter *it, const struct engine_stream *stream,
+                              struct rdb_stream_id start, struct rdb_stream_id end, bool reverse);
+
+/* False: there are no more; not to be called again then. */
+bool engine_stream_iter_next(struct engine_stream_iter *it);
+
+/* The next field of the entry, n_fields times at most. */
+void engine_stream_iter_field(struct engine_stream_iter *it, struct engine_lp_item *ret_field,
+                              struct engine_lp_item *ret_value);
+
+/* ---- groups ---- */
+
+/* NULL: there is none. O(log n). */
+void *engine_stream_name_find(const struct engine_stream_names *names, struct rd_slice name);
+
+/* NULL: there is one already. O(log n), and moves the pointers to those behind it. */
+struct engine_stream_group *engine_stream_group_add(struct engine_stream *stream,
+                                                    struct rd_slice name,
+                                                    struct rdb_stream_id last_id,
+                                                    int64_t entries_read);
+struct engine_stream_consumer *engine_stream_consumer_add(struct engine_stream_group *group,
+                                                          struct rd_slice name, int64_t seen_ms);
+
+void engine_stream_group_remove(struct engine_stream *stream, struct engine_stream_group *group);
+
+/* With all that is pending for it. */
+void engine_stream_consumer_remove(struct engine_stream_group *group,
+                                   struct engine_stream_consumer *consumer);
+
+static inline struct engine_stream_group *
+engine_stream_group_find(const struct engine_stream *stream, struct rd_slice name)
+{
+    return engine_stream_name_find(&stream->groups, name);
+}
+
+static inline struct engine_stream_consumer *
+engine_stream_consumer_find(const struct engine_stream_group *group, struct rd_slice name)
+{
+    return engine_stream_name_find(&group->consumers, name);
+}
+
+static inline struct engine_stream_group *engine_stream_group_at(const struct engine_stream *stream,
+                                                                 size_t i)
+{
+    return stream->groups.items[i];
+}
+
+static inline struct engine_stream_consumer *
+engine_stream_consumer_at(const struct engine_stream_group *group, size_t i)
+{
+    return group->consumers.items[i];
+}
+
+/* NULL: the entry is not pending. Void after the next change of what is pending. */
+static inline struct engine_stream_pending *
+engine_stream_pending_find(const struct engine_stream_group *group, struct rdb_stream_id id)
+{
+    return engine_stream_map_find(&group->pending, id);
+}
+
+/* The entry is pending for this consumer from now on, and for no other. What is new has zeros in
+ * delivery_ms and delivery_count. O(log n). */
+struct engine_stream_pending *engine_stream_pending_give(struct engine_stream_group *group,
+                                                         struct rdb_stream_id id,
+                                                         struct engine_stream_consumer *consumer);
+
+/* False: it was not pending. O(log n). */
+bool engine_stream_pending_drop(struct engine_stream_group *group, struct rdb_stream_id id);
+
+/* How many entries were ever added up to this id, as far as that can be told; else
+ * ENGINE_STREAM_UNREAD. */
+int64_t engine_stream_entries_to(const struct engine_stream *stream, struct rdb_stream_id id);
+
+/* Whether an entry from `from` on was deleted that is not older than the first one. */
+bool engine_stream_gaps_from(const struct engine_stream *stream, struct rdb_stream_id from);
+
+/* Entries that the group has not read; false: that is not known. */
+bool engine_stream_lag(const struct engine_stream *stream, const struct engine_stream_group *group,
+                       int64_t *ret);
+
+/* ---- files ---- */
+
+bool engine_stream_load(struct engine_value *v, const struct rdb_event *ev,
+                        const struct engine_config *config, struct rd_err *err);
+bool engine_stream_save(const struct engine_value *v, struct rdb_writer *w, struct rd_err *err);
+void engine_stream_loading_free(struct engine_stream_loading *loading);
+
+#endif
