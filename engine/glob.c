@@ -59,6 +59,8 @@ bool engine_glob_match(struct rd_slice pattern, struct rd_slice text, bool nocas
     size_t t = 0;
     size_t star = SIZE_MAX;
     size_t star_text = 0;
+    if (text.len == 0)
+        return pattern.len == 0;
     while (t < text.len) {
         size_t next;
         if (p < pattern.len && pattern.ptr[p] == '*') {

@@ -10,9 +10,10 @@
  *     \x         the byte x, and x alone
  *     others     themselves
  *
- * Bytes, not characters. nocase folds the letters of ASCII, but for what a backslash takes inside
- * a class. One thing is different on purpose: stars match the empty text too, where the server asks
- * each command to see to that.
+ * An empty text matches the empty pattern only, as in a server; commands take "*" by itself for
+ * everything before they ask. Bytes, not characters. nocase folds the letters of ASCII, but for
+ * what a backslash takes inside a class. One thing is different on purpose: stars match the empty
+ * text too, where the server asks each command to see to that.
  */
 #ifndef ENGINE_GLOB_H
 #define ENGINE_GLOB_H

@@ -1,5 +1,7 @@
 #include "engine/value.h"
 
+#include "engine/value/hash.h"
+
 static const struct engine_type_ops *const all_ops[ENGINE_TYPES] = {
     [ENGINE_STRING] = &engine_string_ops, [ENGINE_LIST] = &engine_list_ops,
     [ENGINE_SET] = &engine_set_ops,       [ENGINE_ZSET] = &engine_zset_ops,
@@ -27,6 +29,8 @@ const char *engine_encoding_name(const struct engine_value *v)
         "int",       "embstr",    "raw",      "listpack", "intset",
         "quicklist", "hashtable", "skiplist", "stream",   "raw",
     };
+    if (v->type == ENGINE_HASH && engine_hash_is_triples(v))
+        return "listpackex";
     return names[v->encoding];
 }
 

