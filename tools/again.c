@@ -1,5 +1,7 @@
 #include "tools/again.h"
 
+#include "tools/compact.h"
+
 #include <inttypes.h>
 
 static bool is_url(const char *path)
@@ -16,7 +18,7 @@ static bool refuse(struct again *in, const char *what, struct rd_err *err)
 {
     cli_hint(in->cli, "redoubt convert --to rdb makes a snapshot of lines of JSON");
     return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
-                      "%s is not supported here yet, only snapshots are", what);
+                      "%s is not supported here yet, only snapshots and logs are", what);
 }
 
 /* What the header says, and that it is one; nothing is consumed. */
@@ -30,9 +32,6 @@ static bool look(struct again *in, struct rd_err *err)
     }
     if (s.len > 0 && s.ptr[0] == '{')
         return refuse(in, "lines of JSON", err);
-    if (s.len > 0 &&
-        (s.ptr[0] == '*' || s.ptr[0] == '#' || (s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
-        return refuse(in, "a log", err);
     in->dialect = s.len > 0 && s.ptr[0] == 'V' ? RDB_VALKEY : RDB_REDIS;
     for (size_t i = in->dialect == RDB_VALKEY ? 6 : 5; i < RDB_MAGIC_LEN && i < s.len; i++)
         version = version * 10 + (uint64_t)(s.ptr[i] & 15);
@@ -40,33 +39,23 @@ static bool look(struct again *in, struct rd_err *err)
     return true;
 }
 
-static void tick(void *ctx)
-{
-    const struct again *in = ctx;
-    cli_tick(in->cli);
-}
-
 /* Sets aside what cannot be read twice. */
-static bool set_aside(struct again *in, const char *path, struct rd_err *err)
+static bool keep(struct again *in, const char *path, const struct filter *filter,
+                 struct rd_err *err)
 {
-    struct rd_src *copy;
-    if (rd_src_can_seek(in->src))
-        return true;
-    if (!spool_copy(&in->spool, in->src, tick, in, err) ||
-        !spool_source(&in->spool, path, &copy, err))
+    if (!rd_src_can_seek(in->src) && !sized_set_aside(in->cli, path, &in->spool, &in->src, err))
         return false;
-    cli_close_in(in->cli, in->src);
-    in->src = copy;
-    return true;
+    return sized_begin(&in->sized, filter, in->cli, path, &in->spool, &in->src, err);
 }
 
-bool again_open(struct again *in, struct cli *cli, const char *path, struct rd_err *err)
+bool again_open(struct again *in, struct cli *cli, const char *path, const struct filter *filter,
+                struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
     *in = (struct again){.cli = cli};
     bool ok = is_url(path) ? refuse(in, "a server", err)
-                           : cli_open_in(cli, path, &in->src, err) && look(in, err) &&
-                                 set_aside(in, path, err) &&
+                           : compact_open_in(cli, path, NULL, &in->spool, &in->src, err) &&
+                                 look(in, err) && keep(in, path, filter, err) &&
                                  rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);
     if (!ok)
@@ -77,6 +66,7 @@ bool again_open(struct again *in, struct cli *cli, const char *path, struct rd_e
 bool again_rewind(struct again *in, const char *what, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    sized_end(&in->sized);
     rdb_reader_free(in->reader);
     in->reader = NULL;
     if (!rd_src_seek(in->src, 0, err) || !rdb_reader_new(&in->reader, in->src, &opts, err)) {
@@ -126,9 +116,8 @@ bool again_check_sum(const struct rdb_event *ev, struct rd_err *err)
 
 void again_close(struct again *in)
 {
+    sized_end(&in->sized);
     rdb_reader_free(in->reader);
-    if (in->src != NULL)
-        cli_close_in(in->cli, in->src);
-    spool_done(&in->spool);
+    compact_close_in(in->cli, in->src, &in->spool);
     *in = (struct again){0};
 }

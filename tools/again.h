@@ -4,7 +4,7 @@
  * without a name (spool.h) while it is read first.
  *
  *     struct again in = {0};
- *     if (!again_open(&in, cli, path, &err))
+ *     if (!again_open(&in, cli, path, &filter, &err))
  *         ...
  *     while (rdb_reader_next(in.reader, &ev) == RDB_EVENT)
  *         ...
@@ -12,27 +12,30 @@
  *     if (!again_seek(&in, record, db, &ev, &err) ...   // or: the KEY event of one record
  *     again_close(&in);
  *
- * It reads by element; values may be skipped or copied with the reader.
+ * It reads by element; values may be skipped or copied with the reader. Which keys are wanted,
+ * sized_wants(&in.sized, …) tells in a pass over the whole.
  */
 #ifndef TOOLS_AGAIN_H
 #define TOOLS_AGAIN_H
 
 #include "rdb/reader.h"
 #include "tools/cli.h"
-#include "tools/spool.h"
+#include "tools/sized.h"
 
 struct again {
     struct cli *cli;
     struct rd_src *src;
     struct spool spool;
     struct rdb_reader *reader;
+    struct sized sized;
     enum rdb_dialect dialect; /* of what the first bytes said, already when it is opened */
     int version;
 };
 
-/* path may be "-". RD_ERR_UNSUPPORTED, with a hint, where it is a log or lines of JSON; a server's
- * URL too. */
-bool again_open(struct again *in, struct cli *cli, const char *path, struct rd_err *err);
+/* path may be "-"; a log becomes the snapshot that it amounts to (compact.h). RD_ERR_UNSUPPORTED,
+ * with a hint, where it is lines of JSON; a server's URL too. filter is borrowed. */
+bool again_open(struct again *in, struct cli *cli, const char *path, const struct filter *filter,
+                struct rd_err *err);
 
 /* From the first byte, for a pass over the whole; progress is shown under `what`. */
 bool again_rewind(struct again *in, const char *what, struct rd_err *err);

@@ -7,41 +7,6 @@
 
 /* ---- what the callbacks keep ---- */
 
-static struct aof_job_text keep(struct aof_job_found *found, struct rd_slice bytes)
-{
-    struct aof_job_text text = {.at = found->bytes.len, .len = bytes.len};
-    if (rd_buf_add(&found->bytes, bytes.ptr, bytes.len))
-        return text;
-    rd_err_nomem(&found->err, bytes.len);
-    return (struct aof_job_text){0};
-}
-
-static struct aof_job_count *count_of(struct aof_job_found *found, const struct aof_finding *f)
-{
-    for (size_t i = 0; i < found->n_counts; i++)
-        if (strcmp(found->counts[i].id, f->id) == 0)
-            return &found->counts[i];
-    if (found->n_counts == AOF_JOB_IDS)
-        return &found->counts[AOF_JOB_IDS - 1];
-    found->counts[found->n_counts] = (struct aof_job_count){.id = f->id, .severity = f->severity};
-    return &found->counts[found->n_counts++];
-}
-
-static struct aof_job_finding *new_finding(struct aof_job_found *found)
-{
-    if (found->n_findings == found->cap_findings) {
-        size_t cap = found->cap_findings == 0 ? 16 : 2 * found->cap_findings;
-        void *bigger = rd_realloc(found->findings, cap * sizeof *found->findings);
-        if (bigger == NULL) {
-            rd_err_nomem(&found->err, cap * sizeof *found->findings);
-            return NULL;
-        }
-        found->findings = bigger;
-        found->cap_findings = cap;
-    }
-    return &found->findings[found->n_findings++];
-}
-
 /* A check and the job it belongs to: what its callbacks get. */
 struct check_ctx {
     struct aof_job *job;
@@ -50,30 +15,29 @@ struct check_ctx {
 
 static void on_finding(void *ctx, const struct aof_finding *f)
 {
-    struct aof_job_found *found = ((struct check_ctx *)ctx)->found;
+    struct findings *found = &((struct check_ctx *)ctx)->found->findings;
     const struct rdb_finding *snapshot = f->snapshot;
-    if (count_of(found, f)->n++ >= AOF_JOB_KEPT)
+    if (!findings_count(found, f->id, f->severity))
         return;
-    struct aof_job_finding *kept = new_finding(found);
-    if (kept == NULL)
-        return;
-    *kept = (struct aof_job_finding){
+    struct finding kept = {
         .id = f->id,
         .severity = f->severity,
         .has_file = f->file != NULL,
-        .file = keep(found, rd_slice_str(f->file != NULL ? f->file : "")),
-        .text = keep(found, rd_slice_str(f->text)),
+        .file = findings_keep(found, rd_slice_str(f->file != NULL ? f->file : "")),
+        .text = findings_keep(found, rd_slice_str(f->text)),
         .offset = f->offset,
         .inner = snapshot != NULL ? snapshot->inner : RD_NO_OFFSET,
+        .record = RD_NO_OFFSET,
         .line = f->line,
         .command = f->command,
     };
-    if (snapshot == NULL || !snapshot->has_key)
-        return;
-    kept->has_key = true;
-    kept->key = keep(found, snapshot->key);
-    kept->db = snapshot->db;
-    kept->type = snapshot->type;
+    if (snapshot != NULL && snapshot->has_key) {
+        kept.has_key = true;
+        kept.key = findings_keep(found, snapshot->key);
+        kept.db = snapshot->db;
+        kept.type = snapshot->type;
+    }
+    findings_add(found, &kept);
 }
 
 static void on_command(void *ctx, struct rd_slice name)
@@ -155,8 +119,8 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
     spool_done(&keys);
     if (ret->names != NULL)
         aof_job_names_end(ret->names);
-    if (ok && ret->err.code != RD_ERR_OK) {
-        rd_err_adopt(err, &ret->err);
+    if (ok && ret->findings.err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &ret->findings.err);
         ok = false;
     }
     ret->checked = ok;
@@ -166,8 +130,7 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
 void aof_job_found_done(struct aof_job_found *found)
 {
     aof_check_done(&found->res);
-    rd_buf_done(&found->bytes);
-    rd_free(found->findings);
+    findings_done(&found->findings);
     rd_free(found->names);
     *found = (struct aof_job_found){0};
 }

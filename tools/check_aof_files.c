@@ -25,13 +25,6 @@ bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, s
     return (len > 0 && (size_t)len < size) || rd_err_sys(err, ENAMETOOLONG, "%.100s", name);
 }
 
-void aof_job_escape(char *dst, size_t size, struct rd_slice bytes)
-{
-    char *end = strrchr(rd_err_quote(dst, size, bytes), '"'); /* "..." may stand behind it */
-    memmove(end, end + 1, strlen(end));
-    memmove(dst, dst + 1, strlen(dst));
-}
-
 static bool set_text(char *dst, size_t size, struct rd_slice text, struct rd_err *err)
 {
     if (text.len >= size)
@@ -205,7 +198,7 @@ static bool look(struct aof_job *job, struct rd_err *err)
 bool aof_job_find(struct aof_job *job, struct rd_err *err)
 {
     struct stat st;
-    aof_job_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
+    cli_escape(job->shown, sizeof job->shown, rd_slice_str(job->path));
     job->is_stdin = strcmp(job->path, "-") == 0;
     if (job->is_stdin) {
         snprintf(job->shown, sizeof job->shown, "standard input");

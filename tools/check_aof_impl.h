@@ -2,8 +2,7 @@
  *
  * check_aof.c finds the files of a log, checks them and keeps what was found in a struct aof_job;
  * check_aof_report.c tells it to people and check_aof_json.c to programs; check_aof_change.c makes
- * and carries out the changes. Findings beyond AOF_JOB_KEPT of one id are counted, not kept, so
- * that memory stays bounded.
+ * and carries out the changes.
  */
 #ifndef TOOLS_CHECK_AOF_IMPL_H
 #define TOOLS_CHECK_AOF_IMPL_H
@@ -11,51 +10,16 @@
 #include "aof/check.h"
 #include "aof/rebuild.h"
 #include "aof/repair.h"
-#include "base/buf.h"
-#include "tools/cli.h"
+#include "tools/findings.h"
 
 #include <limits.h>
-
-enum {
-    AOF_JOB_KEPT = 100, /* findings of one id */
-    AOF_JOB_IDS = (int)AOF_FINDING_COUNT + (int)AOF_MANIFEST_PROBLEM_COUNT +
-                  (int)RDB_FINDING_COUNT + (int)RDB_NOTE_COUNT
-};
-
-/* A run of bytes in aof_job.bytes. */
-struct aof_job_text {
-    size_t at, len;
-};
-
-struct aof_job_finding {
-    const char *id;
-    enum rdb_severity severity;
-    bool has_file; /* else the manifest, or the log as a whole */
-    struct aof_job_text file, text;
-    uint64_t offset, inner, line, command;
-    bool has_key; /* in a snapshot */
-    struct aof_job_text key;
-    uint64_t db;
-    const struct rdb_type *type;
-};
-
-struct aof_job_count {
-    const char *id;
-    enum rdb_severity severity;
-    uint64_t n;
-};
 
 /* What one check found. */
 struct aof_job_found {
     bool checked;
     struct aof_check_result res;
-    struct rd_buf bytes;
-    struct aof_job_finding *findings;
-    size_t n_findings, cap_findings;
-    struct aof_job_count counts[AOF_JOB_IDS];
-    size_t n_counts;
+    struct findings findings;
     struct aof_job_names *names; /* with -v, else NULL */
-    struct rd_err err;           /* of the callbacks */
 };
 
 enum aof_job_change {
@@ -87,12 +51,6 @@ struct aof_job {
     struct aof_job_found found;
 };
 
-static inline struct rd_slice aof_job_slice(const struct aof_job_found *found,
-                                            struct aof_job_text text)
-{
-    return rd_slice(found->bytes.ptr + text.at, text.len);
-}
-
 /* ---- check_aof_files.c: where the log is ---- */
 
 /* Fills in folder, name, has_manifest and names from the path. */
@@ -108,8 +66,6 @@ void aof_job_tick(void *ctx, const struct rd_src *src);
 /* Asks on standard error, unless --yes was given; false: it was not answered with y. */
 bool aof_job_ask(struct aof_job *job, const char *question);
 
-/* Bytes as people may see them: printable, without quotation marks, cut with "..." to fit. */
-void aof_job_escape(char *dst, size_t size, struct rd_slice bytes);
 bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, size_t size,
                        struct rd_err *err);
 

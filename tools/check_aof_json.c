@@ -1,15 +1,6 @@
 /* check_aof_json.c - what check-aof tells programs: docs/format/check-aof-json.md. */
 #include "tools/check_aof_impl.h"
 
-static void put_offset(struct cli_json *json, const char *key, uint64_t offset)
-{
-    cli_json_key(json, key);
-    if (offset == RD_NO_OFFSET)
-        cli_json_null(json);
-    else
-        cli_json_uint(json, offset);
-}
-
 static void put_time(struct cli_json *json, const char *key, int64_t seconds)
 {
     cli_json_key(json, key);
@@ -22,14 +13,7 @@ static void put_time(struct cli_json *json, const char *key, int64_t seconds)
 /* 0 stands for "not known". */
 static void put_number(struct cli_json *json, const char *key, uint64_t number)
 {
-    put_offset(json, key, number == 0 ? RD_NO_OFFSET : number);
-}
-
-static void put_text(struct cli_json *json, const char *key, const struct aof_job_found *found,
-                     struct aof_job_text text)
-{
-    cli_json_key(json, key);
-    cli_json_bytes(json, aof_job_slice(found, text));
+    cli_json_put_offset(json, key, number == 0 ? RD_NO_OFFSET : number);
 }
 
 static void put_bytes(struct cli_json *json, const char *key, const char *text)
@@ -76,7 +60,7 @@ static void put_damage(struct cli_json *json, const struct aof_check_file *f)
     } else {
         cli_json_obj(json);
         cli_json_put_str(json, "code", rd_err_word(f->code));
-        put_offset(json, "offset", f->broken_at);
+        cli_json_put_offset(json, "offset", f->broken_at);
         cli_json_end(json);
     }
 }
@@ -92,7 +76,7 @@ static void put_file(struct cli_json *json, const struct aof_check_file *f)
     put_number(json, "seq", f->file != NULL ? f->file->seq : 0);
     cli_json_put_str(json, "verdict", aof_verdict_word(f->verdict));
     cli_json_put_str(json, "content", aof_content_name(f->content));
-    put_offset(json, "size", f->size);
+    cli_json_put_offset(json, "size", f->size);
     cli_json_put_uint(json, "ok_up_to", f->ok_up_to);
     put_number(json, "ok_up_to_line", f->ok_up_to_line);
     cli_json_put_uint(json, "commands", f->commands);
@@ -102,52 +86,8 @@ static void put_file(struct cli_json *json, const struct aof_check_file *f)
     put_time(json, "last_time", f->last_time);
     put_snapshot(json, f);
     put_damage(json, f);
-    put_offset(json, "behind", f->behind);
+    cli_json_put_offset(json, "behind", f->behind);
     cli_json_put_uint(json, "zeros", f->zeros);
-    cli_json_end(json);
-}
-
-static void put_finding(struct cli_json *json, const struct aof_job_found *found,
-                        const struct aof_job_finding *f)
-{
-    cli_json_obj(json);
-    cli_json_put_str(json, "id", f->id);
-    cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
-    cli_json_key(json, "file");
-    if (f->has_file)
-        cli_json_bytes(json, aof_job_slice(found, f->file));
-    else
-        cli_json_null(json);
-    put_offset(json, "offset", f->offset);
-    put_offset(json, "inner", f->inner);
-    put_number(json, "line", f->line);
-    put_number(json, "command", f->command);
-    if (f->has_key) {
-        cli_json_put_uint(json, "db", f->db);
-        put_text(json, "key", found, f->key);
-        cli_json_put_str(json, "type", f->type != NULL ? rdb_kind_name(f->type->kind) : NULL);
-    }
-    put_text(json, "text", found, f->text);
-    cli_json_end(json);
-}
-
-static void put_findings(struct cli_json *json, const struct aof_job_found *found)
-{
-    cli_json_key(json, "findings");
-    cli_json_array(json);
-    for (size_t i = 0; i < found->n_findings; i++)
-        put_finding(json, found, &found->findings[i]);
-    cli_json_end(json);
-    cli_json_key(json, "findings_by_id");
-    cli_json_obj(json);
-    for (size_t i = 0; i < found->n_counts; i++)
-        cli_json_put_uint(json, found->counts[i].id, found->counts[i].n);
-    cli_json_end(json);
-    cli_json_key(json, "findings_total");
-    cli_json_obj(json);
-    cli_json_put_uint(json, "error", found->res.errors);
-    cli_json_put_uint(json, "warning", found->res.warnings);
-    cli_json_put_uint(json, "info", found->res.infos);
     cli_json_end(json);
 }
 
@@ -170,7 +110,8 @@ void aof_job_json(struct cli_json *json, const struct aof_job *job,
     for (size_t i = 0; i < res->n_files; i++)
         put_file(json, &res->files[i]);
     cli_json_end(json);
-    put_findings(json, found);
+    findings_json(json, &found->findings, true);
+    findings_json_total(json, res->errors, res->warnings, res->infos);
 }
 
 void aof_job_json_step(struct cli_json *json, const struct aof_repair_step *step,

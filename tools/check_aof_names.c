@@ -88,7 +88,7 @@ void aof_job_names_report(FILE *out, const struct aof_job_names *names)
 {
     char quoted[4 * NAME_MOST + 3];
     for (size_t i = 0; i < names->n_all; i++) {
-        aof_job_escape(quoted, sizeof quoted, rd_slice_str(names->all[i].text));
+        cli_escape(quoted, sizeof quoted, rd_slice_str(names->all[i].text));
         fprintf(out, "  %-10s %12s %s\n", i == 0 ? "commands" : "", cli_count(names->all[i].n).s,
                 quoted);
     }

@@ -3,31 +3,9 @@
 
 #include <inttypes.h>
 
-enum { QUOTED = 300 };
-
-struct quoted {
-    char s[QUOTED];
-};
-
-/* "user:1", escaped. */
-static struct quoted quote(struct rd_slice bytes)
+static struct cli_quoted plain_str(const char *text)
 {
-    struct quoted q;
-    rd_err_quote(q.s, sizeof q.s, bytes);
-    return q;
-}
-
-/* The same without the quotation marks. */
-static struct quoted plain(struct rd_slice bytes)
-{
-    struct quoted q;
-    aof_job_escape(q.s, sizeof q.s, bytes);
-    return q;
-}
-
-static struct quoted plain_str(const char *text)
-{
-    return plain(rd_slice_str(text));
+    return cli_plain(rd_slice_str(text));
 }
 
 struct cli_text aof_job_time(int64_t seconds)
@@ -38,18 +16,6 @@ struct cli_text aof_job_time(int64_t seconds)
         return cli_time(seconds * 1000);
     snprintf(text.s, sizeof text.s, "@%" PRId64, seconds);
     return text;
-}
-
-static struct cli_text place(uint64_t offset)
-{
-    struct cli_text text;
-    snprintf(text.s, sizeof text.s, "%" PRIu64 " (0x%" PRIx64 ")", offset, offset);
-    return text;
-}
-
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
 }
 
 static void label(FILE *out, const char *word)
@@ -87,7 +53,7 @@ static void print_place(FILE *out, const struct aof_job *job, const struct aof_c
     if (job->has_manifest)
         fprintf(out, " in %s", plain_str(f->name).s);
     if (f->damaged && f->broken_at != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", place(f->broken_at).s);
+        fprintf(out, " at byte %s", cli_place(f->broken_at).s);
 }
 
 void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
@@ -100,7 +66,8 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
         fputs("sound", stdout);
         break;
     case AOF_VERDICT_WARNED:
-        fprintf(stdout, "sound, but %" PRIu64 " warning%s", res->warnings, plural(res->warnings));
+        fprintf(stdout, "sound, but %" PRIu64 " warning%s", res->warnings,
+                cli_plural(res->warnings));
         break;
     case AOF_VERDICT_TORN:
         fputs("torn at its end", stdout);
@@ -139,14 +106,15 @@ static void print_snapshot(FILE *out, const struct aof_check_file *f)
     fprintf(out, "; %s RDB %d", s->dialect == RDB_VALKEY ? "Valkey" : "Redis", s->version);
     if (f->saved != AOF_NO_TIME && f->saved > 0)
         fprintf(out, " of %s", aof_job_time(f->saved).s);
-    fprintf(out, ", %s key%s", cli_count(s->keys).s, plural(s->keys));
+    fprintf(out, ", %s key%s", cli_count(s->keys).s, cli_plural(s->keys));
 }
 
 static void print_commands(FILE *out, const struct aof_check_file *f)
 {
-    fprintf(out, "; %s command%s", cli_count(f->commands).s, plural(f->commands));
+    fprintf(out, "; %s command%s", cli_count(f->commands).s, cli_plural(f->commands));
     if (f->transactions > 0)
-        fprintf(out, ", %s transaction%s", cli_count(f->transactions).s, plural(f->transactions));
+        fprintf(out, ", %s transaction%s", cli_count(f->transactions).s,
+                cli_plural(f->transactions));
     if (f->first_time != AOF_NO_TIME)
         fprintf(out, ", %s to %s", aof_job_time(f->first_time).s, aof_job_time(f->last_time).s);
 }
@@ -195,58 +163,17 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
     if (!f->damaged)
         return;
     label(out, "");
-    fprintf(out, "sound up to byte %s", place(f->ok_up_to).s);
+    fprintf(out, "sound up to byte %s", cli_place(f->ok_up_to).s);
     if (f->ok_up_to_line > 0)
         fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
         fprintf(out, "; %s bytes stand behind it", cli_count(f->size - f->ok_up_to).s);
     if (f->behind != RD_NO_OFFSET)
-        fprintf(out, ", whole commands from byte %s on", place(f->behind).s);
+        fprintf(out, ", whole commands from byte %s on", cli_place(f->behind).s);
     fputc('\n', out);
 }
 
-/* ---- findings ---- */
-
-static void print_where(FILE *out, const struct aof_job_found *found,
-                        const struct aof_job_finding *f)
-{
-    if (f->offset != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", place(f->offset).s);
-    if (f->inner != RD_NO_OFFSET)
-        fprintf(out, " + %" PRIu64, f->inner);
-    if (f->has_file)
-        fprintf(out, " of %s", plain(aof_job_slice(found, f->file)).s);
-    if (f->line > 0)
-        fprintf(out, ", line %" PRIu64, f->line);
-    if (f->command > 0)
-        fprintf(out, ", command %" PRIu64, f->command);
-    if (f->has_key)
-        fprintf(out, ", %s %s in db %" PRIu64,
-                f->type != NULL ? rdb_kind_name(f->type->kind) : "key",
-                quote(aof_job_slice(found, f->key)).s, f->db);
-}
-
-static void print_finding(struct cli *cli, FILE *out, const struct aof_job_found *found,
-                          const struct aof_job_finding *f)
-{
-    static const enum cli_color colors[] = {CLI_DIM, CLI_YELLOW, CLI_RED};
-    fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
-            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
-    print_where(out, found, f);
-    fprintf(out, ": %s\n", plain(aof_job_slice(found, f->text)).s);
-}
-
-static void print_severity(struct cli *cli, FILE *out, const struct aof_job_found *found,
-                           enum rdb_severity severity)
-{
-    for (size_t i = 0; i < found->n_findings; i++)
-        if (found->findings[i].severity == severity)
-            print_finding(cli, out, found, &found->findings[i]);
-    for (size_t i = 0; i < found->n_counts; i++)
-        if (found->counts[i].severity == severity && found->counts[i].n > AOF_JOB_KEPT)
-            fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
-                    found->counts[i].id, cli_count(found->counts[i].n - AOF_JOB_KEPT).s);
-}
+/* ---- the whole ---- */
 
 /* What can be done, in the words of the options; NULL: nothing need be. */
 static const char *way_out(const struct aof_check_result *res)
@@ -280,8 +207,7 @@ void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof
         print_file(cli, stdout, &res->files[i]);
     if (found->names != NULL)
         aof_job_names_report(stdout, found->names);
-    for (int severity = RDB_SEVERITY_ERROR; severity >= RDB_SEVERITY_INFO; severity--)
-        print_severity(cli, stdout, found, (enum rdb_severity)severity);
+    findings_print(cli, stdout, &found->findings);
     if (way_out(res) != NULL) {
         label(stdout, "repair");
         fprintf(stdout, "%s\n", way_out(res));
@@ -294,18 +220,18 @@ void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof
 void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
                            const struct aof_job_found *found)
 {
-    struct quoted text;
+    struct cli_quoted text;
     char name[NAME_MAX + 1];
     bool hinted = false;
-    for (size_t i = 0; found->checked && i < found->n_findings; i++) {
-        const struct aof_job_finding *f = &found->findings[i];
+    for (size_t i = 0; found->checked && i < found->findings.n; i++) {
+        const struct finding *f = &found->findings.all[i];
         struct rd_err err = {0};
         if (f->severity != RDB_SEVERITY_ERROR)
             continue;
         enum rd_err_code code = strcmp(f->id, "truncated") == 0 ? RD_ERR_TRUNCATED
                                 : strcmp(f->id, "limit") == 0   ? RD_ERR_LIMIT
                                                                 : RD_ERR_CORRUPT;
-        text = plain(aof_job_slice(found, f->text));
+        text = cli_plain(findings_slice(&found->findings, f->text));
         if (f->inner != RD_NO_OFFSET)
             rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);
         else
@@ -313,7 +239,7 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
         if (f->command > 0)
             rd_err_doing(&err, "command %" PRIu64 ", line %" PRIu64, f->command, f->line);
         snprintf(name, sizeof name, "%.*s", (int)f->file.len,
-                 (const char *)aof_job_slice(found, f->file).ptr);
+                 (const char *)findings_slice(&found->findings, f->file).ptr);
         rd_err_origin(&err, f->has_file ? name : job->is_stdin ? job->shown : job->path);
         if (!hinted && way_out(&found->res) != NULL)
             cli_hint(cli, "%s", way_out(&found->res));

@@ -24,17 +24,6 @@ struct salvage {
     bool verified;
 };
 
-struct quoted {
-    char s[RD_ERR_TEXT_MAX];
-};
-
-static struct quoted quote(struct rd_slice bytes)
-{
-    struct quoted q;
-    rd_err_quote(q.s, sizeof q.s, bytes);
-    return q;
-}
-
 /* ---- the report ---- */
 
 static const char *loss_word(enum aof_loss_kind kind)
@@ -88,7 +77,7 @@ static void print_times(FILE *out, const struct aof_loss *loss)
 
 static void print_loss(FILE *out, const struct aof_loss *loss)
 {
-    struct quoted name = quote(rd_slice_str(loss->file));
+    struct cli_quoted name = cli_quote(rd_slice_str(loss->file));
     if (loss->kind == AOF_LOSS_FILE) {
         fprintf(out, "  lost       %s: %s\n", name.s, loss->why);
         return;
@@ -101,7 +90,7 @@ static void print_loss(FILE *out, const struct aof_loss *loss)
         fprintf(out, ", %s%s command%s in db %" PRIu64, loss->counted ? "" : "at least ",
                 cli_count(loss->commands).s, loss->commands == 1 ? "" : "s", loss->db);
     else if (loss->snapshot->has_key)
-        fprintf(out, ", key %s in db %" PRIu64, quote(loss->snapshot->key).s, loss->db);
+        fprintf(out, ", key %s in db %" PRIu64, cli_quote(loss->snapshot->key).s, loss->db);
     print_times(out, loss);
     fprintf(out, ": %s", loss->why);
     if (loss->at != RD_NO_OFFSET)
@@ -117,7 +106,7 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
 {
     struct salvage *s = ctx;
     struct cli *cli = s->job->cli;
-    if (s->shown++ >= AOF_JOB_KEPT && cli->verbose == 0)
+    if (s->shown++ >= FINDINGS_KEPT && cli->verbose == 0)
         return;
     if (cli->json)
         json_loss(&cli->out, loss);
@@ -128,9 +117,9 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
 static void on_doubt(void *ctx, const struct aof_doubt *d)
 {
     struct salvage *s = ctx;
-    if (s->res.doubts <= AOF_JOB_KEPT)
+    if (s->res.doubts <= FINDINGS_KEPT)
         cli_warn(s->job->cli, "%s: unknown command %s at byte %" PRIu64 " is kept as it is",
-                 quote(rd_slice_str(d->file)).s, quote(d->name).s, d->offset);
+                 cli_quote(rd_slice_str(d->file)).s, cli_quote(d->name).s, d->offset);
 }
 
 static void on_tick(void *ctx, uint64_t offset)
@@ -142,8 +131,8 @@ static void on_tick(void *ctx, uint64_t offset)
 static void print_end(struct salvage *s, FILE *out)
 {
     const struct aof_salvage_result *r = &s->res;
-    if (s->shown > AOF_JOB_KEPT && s->job->cli->verbose == 0)
-        fprintf(out, "  … and %s more; -v shows all\n", cli_count(s->shown - AOF_JOB_KEPT).s);
+    if (s->shown > FINDINGS_KEPT && s->job->cli->verbose == 0)
+        fprintf(out, "  … and %s more; -v shows all\n", cli_count(s->shown - FINDINGS_KEPT).s);
     fprintf(out, "  saved      %s command%s", cli_count(r->commands).s,
             r->commands == 1 ? "" : "s");
     if (r->snapshots > 0)
@@ -157,7 +146,7 @@ static void print_end(struct salvage *s, FILE *out)
     if (r->selects_added > 0)
         fprintf(out, "; %s SELECT%s put in", cli_count(r->selects_added).s,
                 r->selects_added == 1 ? "" : "s");
-    fprintf(out, "\n%s: %s\n", quote(rd_slice_str(s->job->out)).s,
+    fprintf(out, "\n%s: %s\n", cli_quote(rd_slice_str(s->job->out)).s,
             s->verified ? "verified" : "NOT VERIFIED");
 }
 

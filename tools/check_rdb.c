@@ -31,7 +31,6 @@ struct run {
 struct work {
     struct run *run;
     struct check_file *file;
-    struct rd_err err; /* of callbacks */
 };
 
 const char *check_verdict_word(enum check_verdict verdict)
@@ -53,7 +52,7 @@ const char *check_loss_word(enum rdb_loss_kind kind)
     return words[kind];
 }
 
-bool check_is_structural(const struct check_finding *f)
+bool check_is_structural(const struct finding *f)
 {
     static const char *const ids[] = {"corrupt", "truncated", "unsupported", "limit"};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -77,55 +76,14 @@ struct rd_slice check_aux_find(const struct check_file *file, const char *name)
 
 /* ---- what the callbacks keep ---- */
 
-static struct check_text keep(struct work *work, struct rd_slice bytes)
-{
-    struct rd_buf *buf = &work->file->bytes;
-    struct check_text text = {.at = buf->len, .len = bytes.len};
-    if (rd_buf_add(buf, bytes.ptr, bytes.len))
-        return text;
-    rd_err_nomem(&work->err, bytes.len);
-    return (struct check_text){0};
-}
-
-/* Room for one more in an array that grows. */
-static void *grow(struct work *work, void *array, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return array;
-    size_t more = *cap == 0 ? 16 : 2 * *cap;
-    void *bigger = rd_realloc(array, more * size);
-    if (bigger == NULL) {
-        rd_err_nomem(&work->err, more * size);
-        return NULL;
-    }
-    *cap = more;
-    return bigger;
-}
-
-static struct check_count *count_of(struct check_file *file, const struct rdb_finding *f)
-{
-    for (size_t i = 0; i < file->n_counts; i++)
-        if (strcmp(file->counts[i].id, f->id) == 0)
-            return &file->counts[i];
-    if (file->n_counts == CHECK_IDS)
-        return &file->counts[CHECK_IDS - 1];
-    file->counts[file->n_counts] = (struct check_count){.id = f->id, .severity = f->severity};
-    return &file->counts[file->n_counts++];
-}
-
 static void on_finding(void *ctx, const struct rdb_finding *f)
 {
-    struct work *work = ctx;
-    struct check_file *file = work->file;
+    struct check_file *file = ((struct work *)ctx)->file;
+    struct findings *found = &file->findings;
     rdb_clues_finding(&file->clues, f);
-    if (count_of(file, f)->n++ >= CHECK_KEPT)
+    if (!findings_count(found, f->id, f->severity))
         return;
-    void *all =
-        grow(work, file->findings, file->n_findings, &file->cap_findings, sizeof *file->findings);
-    if (all == NULL)
-        return;
-    file->findings = all;
-    file->findings[file->n_findings++] = (struct check_finding){
+    const struct finding kept = {
         .id = f->id,
         .severity = f->severity,
         .offset = f->offset,
@@ -133,24 +91,39 @@ static void on_finding(void *ctx, const struct rdb_finding *f)
         .record = f->record,
         .db = f->db,
         .has_key = f->has_key,
-        .key = f->has_key ? keep(work, f->key) : (struct check_text){0},
-        .text = keep(work, rd_slice_str(f->text)),
+        .key = f->has_key ? findings_keep(found, f->key) : (struct finding_text){0},
+        .text = findings_keep(found, rd_slice_str(f->text)),
         .type = f->type,
     };
+    findings_add(found, &kept);
+}
+
+static struct check_loss *new_loss(struct check_file *file)
+{
+    if (file->n_losses == file->cap_losses) {
+        size_t cap = file->cap_losses == 0 ? 16 : 2 * file->cap_losses;
+        void *bigger = rd_realloc(file->losses, cap * sizeof *file->losses);
+        if (bigger == NULL) {
+            rd_err_nomem(&file->findings.err, cap * sizeof *file->losses);
+            return NULL;
+        }
+        file->losses = bigger;
+        file->cap_losses = cap;
+    }
+    return &file->losses[file->n_losses++];
 }
 
 static void on_loss(void *ctx, const struct rdb_loss *loss)
 {
-    struct work *work = ctx;
-    struct check_file *file = work->file;
+    struct check_file *file = ((struct work *)ctx)->file;
+    struct findings *found = &file->findings;
     const char *way_back = loss->way_back != NULL ? loss->way_back : "";
-    if (file->n_loss[loss->kind]++ >= CHECK_KEPT)
+    if (file->n_loss[loss->kind]++ >= FINDINGS_KEPT)
         return;
-    void *all = grow(work, file->losses, file->n_losses, &file->cap_losses, sizeof *file->losses);
-    if (all == NULL)
+    struct check_loss *kept = new_loss(file);
+    if (kept == NULL)
         return;
-    file->losses = all;
-    file->losses[file->n_losses++] = (struct check_loss){
+    *kept = (struct check_loss){
         .kind = loss->kind,
         .from = loss->from,
         .to = loss->to,
@@ -158,9 +131,9 @@ static void on_loss(void *ctx, const struct rdb_loss *loss)
         .db = loss->db,
         .kept = loss->kept,
         .has_key = loss->has_key,
-        .key = loss->has_key ? keep(work, loss->key) : (struct check_text){0},
-        .why = keep(work, rd_slice_str(loss->why != NULL ? loss->why : "")),
-        .way_back = keep(work, rd_slice_str(way_back)),
+        .key = loss->has_key ? findings_keep(found, loss->key) : (struct finding_text){0},
+        .why = findings_keep(found, rd_slice_str(loss->why != NULL ? loss->why : "")),
+        .way_back = findings_keep(found, rd_slice_str(way_back)),
         .type = loss->type,
     };
 }
@@ -184,8 +157,8 @@ static void on_aux(struct work *work, const struct rdb_event *ev)
     if (value.len > CHECK_AUX_MAX)
         value.len = CHECK_AUX_MAX;
     struct check_aux *aux = &file->aux[file->n_aux++];
-    aux->name = keep(work, ev->aux.name);
-    aux->value = keep(work, value);
+    aux->name = findings_keep(&file->findings, ev->aux.name);
+    aux->value = findings_keep(&file->findings, value);
 }
 
 static void on_event(void *ctx, const struct rdb_event *ev)
@@ -245,9 +218,9 @@ static enum check_verdict verdict_of_damage(const struct check_file *file)
 /* Whether the structure broke inside a value: its key was counted. */
 static bool broke_in_key(const struct check_file *file)
 {
-    for (size_t i = 0; i < file->n_findings; i++)
-        if (check_is_structural(&file->findings[i]))
-            return file->findings[i].has_key;
+    for (size_t i = 0; i < file->findings.n; i++)
+        if (check_is_structural(&file->findings.all[i]))
+            return file->findings.all[i].has_key;
     return false;
 }
 
@@ -312,8 +285,8 @@ static bool check_source(struct work *work, struct rd_src *src, struct rd_err *e
     };
     bool ok = rdb_check(src, &opts, &work->file->res, err);
     spool_done(&keys);
-    if (ok && work->err.code != RD_ERR_OK) {
-        rd_err_adopt(err, &work->err);
+    if (ok && work->file->findings.err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &work->file->findings.err);
         ok = false;
     }
     return ok;
@@ -385,8 +358,8 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     }
     rd_src_close(copy);
     rd_src_close(src);
-    if (ok && work->err.code != RD_ERR_OK) {
-        rd_err_adopt(err, &work->err);
+    if (ok && work->file->findings.err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &work->file->findings.err);
         ok = false;
     }
     return ok;
@@ -520,8 +493,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
         run->had[rd_err_exit_status(file->err.code)] = true;
     if (file->out != NULL && !is_stdin(file->out) && !file->verified)
         run->had[CLI_FINDINGS] = true;
-    rd_buf_done(&file->bytes);
-    rd_free(file->findings);
+    findings_done(&file->findings);
     rd_free(file->losses);
     rd_free(file);
     return true;
@@ -604,7 +576,6 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     if (cli->compat)
         return check_rdb_compat(cli, argc, argv);
     filter_init(&run.filter, cli_now_ms());
-    run.filter.sized = true;
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = check_all(&run);
     filter_done(&run.filter);

@@ -1,8 +1,8 @@
 /* check_rdb_impl.h - what the parts of check-rdb share: everything that is known of one file.
  *
  * check_rdb.c fills a struct check_file in; check_rdb_report.c tells it to people and
- * check_rdb_json.c to programs. Findings beyond CHECK_KEPT of one id are counted, not kept, so that
- * memory stays bounded.
+ * check_rdb_json.c to programs. Losses beyond FINDINGS_KEPT of one kind are counted, not kept, as
+ * findings are, so that memory stays bounded.
  */
 #ifndef TOOLS_CHECK_RDB_IMPL_H
 #define TOOLS_CHECK_RDB_IMPL_H
@@ -10,11 +10,9 @@
 #include "base/buf.h"
 #include "rdb/check.h"
 #include "rdb/clues.h"
-#include "tools/cli.h"
+#include "tools/findings.h"
 
 enum {
-    CHECK_KEPT = 100, /* findings of one id; losses of one kind */
-    CHECK_IDS = (int)RDB_FINDING_COUNT + (int)RDB_NOTE_COUNT,
     CHECK_AUX = 64,     /* auxiliary fields */
     CHECK_AUX_MAX = 256 /* bytes of a field's value */
 };
@@ -29,36 +27,16 @@ enum check_verdict {
     CHECK_UNREADABLE
 };
 
-/* A run of bytes in check_file.bytes. */
-struct check_text {
-    size_t at, len;
-};
-
-struct check_finding {
-    const char *id;
-    enum rdb_severity severity;
-    uint64_t offset, inner, record, db;
-    bool has_key;
-    struct check_text key, text;
-    const struct rdb_type *type;
-};
-
 struct check_loss {
     enum rdb_loss_kind kind;
     uint64_t from, to, at, db, kept;
     bool has_key;
-    struct check_text key, why, way_back;
+    struct finding_text key, why, way_back;
     const struct rdb_type *type;
 };
 
-struct check_count {
-    const char *id;
-    enum rdb_severity severity;
-    uint64_t n;
-};
-
 struct check_aux {
-    struct check_text name, value;
+    struct finding_text name, value;
 };
 
 struct check_file {
@@ -74,11 +52,7 @@ struct check_file {
     uint64_t whole; /* keys before the place where the structure breaks */
     uint64_t slots; /* hash slots announced */
 
-    struct rd_buf bytes;
-    struct check_finding *findings;
-    size_t n_findings, cap_findings;
-    struct check_count counts[CHECK_IDS];
-    size_t n_counts;
+    struct findings findings;
     struct check_aux aux[CHECK_AUX];
     size_t n_aux;
 
@@ -93,9 +67,9 @@ struct check_file {
     uint64_t out_keys;
 };
 
-static inline struct rd_slice check_slice(const struct check_file *file, struct check_text text)
+static inline struct rd_slice check_slice(const struct check_file *file, struct finding_text text)
 {
-    return rd_slice(file->bytes.ptr + text.at, text.len);
+    return findings_slice(&file->findings, text);
 }
 
 const char *check_verdict_word(enum check_verdict verdict);
@@ -103,7 +77,7 @@ const char *check_sum_word(enum rdb_sum_state state);
 const char *check_loss_word(enum rdb_loss_kind kind);
 
 /* Whether a finding is the one that ends the check: the structure breaks there. */
-bool check_is_structural(const struct check_finding *f);
+bool check_is_structural(const struct finding *f);
 
 /* Whether the damage may begin in a record before the one that could not be read. */
 bool check_is_earlier(const struct check_file *file);

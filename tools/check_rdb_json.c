@@ -3,15 +3,6 @@
 
 #include <inttypes.h>
 
-static void put_offset(struct cli_json *json, const char *key, uint64_t offset)
-{
-    cli_json_key(json, key);
-    if (offset == RD_NO_OFFSET)
-        cli_json_null(json);
-    else
-        cli_json_uint(json, offset);
-}
-
 static void put_hex(struct cli_json *json, const char *key, uint64_t crc)
 {
     char hex[17];
@@ -20,7 +11,7 @@ static void put_hex(struct cli_json *json, const char *key, uint64_t crc)
 }
 
 static void put_text(struct cli_json *json, const char *key, const struct check_file *file,
-                     struct check_text text)
+                     struct finding_text text)
 {
     cli_json_key(json, key);
     cli_json_bytes(json, check_slice(file, text));
@@ -82,45 +73,6 @@ static void put_sum(struct cli_json *json, const struct rdb_check_result *res)
     cli_json_end(json);
 }
 
-static void put_finding(struct cli_json *json, const struct check_file *file,
-                        const struct check_finding *f)
-{
-    cli_json_obj(json);
-    cli_json_put_str(json, "id", f->id);
-    cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
-    put_offset(json, "offset", f->offset);
-    put_offset(json, "inner", f->inner);
-    put_offset(json, "record", f->record);
-    if (f->has_key) {
-        cli_json_put_uint(json, "db", f->db);
-        put_text(json, "key", file, f->key);
-        put_kind(json, f->type);
-    }
-    put_text(json, "text", file, f->text);
-    cli_json_end(json);
-}
-
-static void put_findings(struct cli_json *json, const struct check_file *file)
-{
-    const struct rdb_check_result *res = &file->res;
-    cli_json_key(json, "findings");
-    cli_json_array(json);
-    for (size_t i = 0; i < file->n_findings; i++)
-        put_finding(json, file, &file->findings[i]);
-    cli_json_end(json);
-    cli_json_key(json, "findings_by_id");
-    cli_json_obj(json);
-    for (size_t i = 0; i < file->n_counts; i++)
-        cli_json_put_uint(json, file->counts[i].id, file->counts[i].n);
-    cli_json_end(json);
-    cli_json_key(json, "findings_total");
-    cli_json_obj(json);
-    cli_json_put_uint(json, "error", res->errors);
-    cli_json_put_uint(json, "warning", res->warnings);
-    cli_json_put_uint(json, "info", res->infos);
-    cli_json_end(json);
-}
-
 static void put_loss(struct cli_json *json, const struct check_file *file,
                      const struct check_loss *loss)
 {
@@ -129,7 +81,7 @@ static void put_loss(struct cli_json *json, const struct check_file *file,
     cli_json_put_uint(json, "from", loss->from);
     cli_json_put_uint(json, "to", loss->to);
     put_text(json, "why", file, loss->why);
-    put_offset(json, "at", loss->at);
+    cli_json_put_offset(json, "at", loss->at);
     if (loss->way_back.len > 0)
         put_text(json, "way_back", file, loss->way_back);
     if (loss->has_key) {
@@ -191,21 +143,22 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
 static void put_checked(struct cli_json *json, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    put_offset(json, "size", file->size);
+    cli_json_put_offset(json, "size", file->size);
     put_format(json, file);
     put_content(json, file);
     put_sum(json, res);
     cli_json_put_uint(json, "end", res->end);
     cli_json_put_uint(json, "trailing", res->trailing);
-    put_offset(json, "damage_offset", file->damage);
-    put_offset(json, "breaks_at", res->damaged ? res->err.offset : RD_NO_OFFSET);
-    put_offset(json, "broken_record", res->damaged ? res->record : RD_NO_OFFSET);
+    cli_json_put_offset(json, "damage_offset", file->damage);
+    cli_json_put_offset(json, "breaks_at", res->damaged ? res->err.offset : RD_NO_OFFSET);
+    cli_json_put_offset(json, "broken_record", res->damaged ? res->record : RD_NO_OFFSET);
     cli_json_key(json, "damage");
     if (res->damaged)
         cli_json_err(json, &res->err);
     else
         cli_json_null(json);
-    put_findings(json, file);
+    findings_json(json, &file->findings, false);
+    findings_json_total(json, res->errors, res->warnings, res->infos);
     put_salvage(json, file);
 }
 

@@ -5,42 +5,6 @@
 
 #include <inttypes.h>
 
-enum { QUOTED = 300 };
-
-/* "user:1", escaped; of a name that was kept in part, what is there. */
-struct quoted {
-    char s[QUOTED];
-};
-
-static struct quoted quote(struct rd_slice bytes)
-{
-    struct quoted q;
-    rd_err_quote(q.s, sizeof q.s, bytes);
-    return q;
-}
-
-/* The same without the quotation marks. */
-static struct quoted plain(struct rd_slice bytes)
-{
-    struct quoted q = quote(bytes);
-    size_t len = strlen(q.s) - 2;
-    memmove(q.s, q.s + 1, len);
-    q.s[len] = '\0';
-    return q;
-}
-
-static struct cli_text place(uint64_t offset)
-{
-    struct cli_text text;
-    snprintf(text.s, sizeof text.s, "%" PRIu64 " (0x%" PRIx64 ")", offset, offset);
-    return text;
-}
-
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* ---- the verdict ---- */
 
 /* "2 errors and 1 warning" */
@@ -49,10 +13,10 @@ static struct cli_text tally(uint64_t errors, uint64_t warnings)
     struct cli_text text = {""};
     int len = 0;
     if (errors > 0)
-        len = snprintf(text.s, sizeof text.s, "%" PRIu64 " error%s", errors, plural(errors));
+        len = snprintf(text.s, sizeof text.s, "%" PRIu64 " error%s", errors, cli_plural(errors));
     if (warnings > 0)
         snprintf(text.s + len, sizeof text.s - (size_t)len, "%s%" PRIu64 " warning%s",
-                 errors > 0 ? " and " : "", warnings, plural(warnings));
+                 errors > 0 ? " and " : "", warnings, cli_plural(warnings));
     return text;
 }
 
@@ -61,16 +25,16 @@ static void print_damage(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
     bool earlier = check_is_earlier(file);
-    fprintf(out, " at %sbyte %s", earlier ? "or behind " : "", place(file->damage).s);
+    fprintf(out, " at %sbyte %s", earlier ? "or behind " : "", cli_place(file->damage).s);
     if (file->verdict == CHECK_TRUNCATED && res->record < res->err.offset) {
         fputs(": the record ", out);
         if (earlier)
-            fprintf(out, "at byte %s", place(res->record).s);
+            fprintf(out, "at byte %s", cli_place(res->record).s);
         else
             fputs("there", out);
         fprintf(out, " is cut off at byte %" PRIu64, res->err.offset);
     } else if (earlier) {
-        fprintf(out, ": the structure breaks at byte %s", place(res->err.offset).s);
+        fprintf(out, ": the structure breaks at byte %s", cli_place(res->err.offset).s);
     }
 }
 
@@ -91,7 +55,7 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
     case CHECK_CHECKSUM:
         fputs("checksum does not hold, structure is sound", out);
         if (file->damage > 0)
-            fprintf(out, "; the damage begins at or behind byte %s", place(file->damage).s);
+            fprintf(out, "; the damage begins at or behind byte %s", cli_place(file->damage).s);
         break;
     case CHECK_TRUNCATED:
         fputs("truncated", out);
@@ -124,7 +88,8 @@ static void print_writer(FILE *out, const struct check_file *file)
     struct rd_slice ctime = check_aux_find(file, "ctime");
     int64_t s;
     if (version.len > 0)
-        fprintf(out, ", written by %s %s", valkey.len > 0 ? "Valkey" : "Redis", plain(version).s);
+        fprintf(out, ", written by %s %s", valkey.len > 0 ? "Valkey" : "Redis",
+                cli_plain(version).s);
     if (rd_num_get_i64(ctime, &s) && s > 0 && s < INT64_C(100000000000))
         fprintf(out, "%s at %s", version.len > 0 ? "" : ", written", cli_time(s * 1000).s);
 }
@@ -152,7 +117,7 @@ static void print_format(FILE *out, const struct check_file *file)
 static void print_keys(FILE *out, const struct rdb_check_result *res)
 {
     const char *link = ":";
-    fprintf(out, "%s key%s", cli_count(res->keys).s, plural(res->keys));
+    fprintf(out, "%s key%s", cli_count(res->keys).s, cli_plural(res->keys));
     if (res->dbs > 1)
         fprintf(out, " in %" PRIu64 " databases", res->dbs);
     for (int kind = 0; kind < RDB_KIND_COUNT; kind++) {
@@ -173,7 +138,7 @@ static void print_content(FILE *out, const struct check_file *file)
     if (res->expires > 0) {
         label(out, "expiry");
         fprintf(out, "%s key%s expire%s, %s of them ha%s expired\n", cli_count(res->expires).s,
-                plural(res->expires), res->expires == 1 ? "s" : "", cli_count(res->expired).s,
+                cli_plural(res->expires), res->expires == 1 ? "s" : "", cli_count(res->expired).s,
                 res->expired == 1 ? "s" : "ve");
     }
     if (res->functions > 0) {
@@ -184,7 +149,7 @@ static void print_content(FILE *out, const struct check_file *file)
     if (res->module_aux > 0) {
         label(out, "modules");
         fprintf(out, "%s record%s of module data\n", cli_count(res->module_aux).s,
-                plural(res->module_aux));
+                cli_plural(res->module_aux));
     }
     if (file->slots > 0) {
         label(out, "slots");
@@ -215,43 +180,6 @@ static void print_sum(FILE *out, const struct rdb_check_result *res)
     }
 }
 
-/* ---- findings ---- */
-
-static void print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db)
-{
-    fprintf(out, "%s %s in db %" PRIu64, type != NULL ? rdb_kind_name(type->kind) : "key",
-            quote(key).s, db);
-}
-
-static void print_finding(struct cli *cli, FILE *out, const struct check_file *file,
-                          const struct check_finding *f)
-{
-    static const enum cli_color colors[] = {CLI_DIM, CLI_YELLOW, CLI_RED};
-    fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
-            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
-    if (f->offset != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", place(f->offset).s);
-    if (f->inner != RD_NO_OFFSET)
-        fprintf(out, " + %" PRIu64, f->inner);
-    if (f->has_key) {
-        fputs(", ", out);
-        print_key(out, check_slice(file, f->key), f->type, f->db);
-    }
-    fprintf(out, ": %s\n", plain(check_slice(file, f->text)).s);
-}
-
-static void print_severity(struct cli *cli, FILE *out, const struct check_file *file,
-                           enum rdb_severity severity)
-{
-    for (size_t i = 0; i < file->n_findings; i++)
-        if (file->findings[i].severity == severity)
-            print_finding(cli, out, file, &file->findings[i]);
-    for (size_t i = 0; i < file->n_counts; i++)
-        if (file->counts[i].severity == severity && file->counts[i].n > CHECK_KEPT)
-            fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
-                    file->counts[i].id, cli_count(file->counts[i].n - CHECK_KEPT).s);
-}
-
 /* ---- behind the damage ---- */
 
 static void print_loss(FILE *out, const struct check_file *file, const struct check_loss *loss)
@@ -261,17 +189,17 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
             cli_bytes(loss->to - loss->from).s);
     if (loss->has_key) {
         fputs(", ", out);
-        print_key(out, check_slice(file, loss->key), loss->type, loss->db);
+        findings_print_key(out, check_slice(file, loss->key), loss->type, loss->db);
     }
     if (loss->kind == RDB_LOSS_PARTIAL)
         fprintf(out, " (its first %s element%s kept)", cli_count(loss->kept).s,
                 loss->kept == 1 ? " is" : "s are");
     if (loss->why.len > 0)
-        fprintf(out, ": %s", plain(check_slice(file, loss->why)).s);
+        fprintf(out, ": %s", cli_plain(check_slice(file, loss->why)).s);
     if (loss->at != RD_NO_OFFSET)
-        fprintf(out, " at byte %s", place(loss->at).s);
+        fprintf(out, " at byte %s", cli_place(loss->at).s);
     if (loss->way_back.len > 0)
-        fprintf(out, "; then: %s", plain(check_slice(file, loss->way_back)).s);
+        fprintf(out, "; then: %s", cli_plain(check_slice(file, loss->way_back)).s);
     fputc('\n', out);
 }
 
@@ -280,20 +208,20 @@ static void print_salvage(FILE *out, const struct check_file *file)
     const struct rdb_salvage_result *sv = &file->salvage;
     uint64_t n = 0;
     label(out, file->out != NULL ? "saved" : "can save");
-    fprintf(out, "%s key%s", cli_count(sv->keys).s, plural(sv->keys));
+    fprintf(out, "%s key%s", cli_count(sv->keys).s, cli_plural(sv->keys));
     if (file->res.damaged && sv->keys > file->whole)
         fprintf(out, ", %s of them behind the damage", cli_count(sv->keys - file->whole).s);
     if (sv->ranges > 0)
-        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, plural(sv->ranges),
+        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
                 cli_bytes(sv->bytes_lost).s);
     else
         fputs("; no bytes are lost", out);
     if (sv->keys_dropped > 0)
         fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
-                plural(sv->keys_dropped));
+                cli_plural(sv->keys_dropped));
     if (sv->keys_unwanted > 0)
         fprintf(out, "; %s key%s not asked for", cli_count(sv->keys_unwanted).s,
-                plural(sv->keys_unwanted));
+                cli_plural(sv->keys_unwanted));
     fputc('\n', out);
     if (sv->guessed_version && sv->keys > 0) {
         label(out, "version");
@@ -318,8 +246,8 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
     }
     bool is_stdout = strcmp(file->out, "-") == 0;
     fprintf(out, "%s: %s key%s, %s\n",
-            is_stdout ? "standard output" : plain(rd_slice_str(file->out)).s,
-            cli_count(file->out_keys).s, plural(file->out_keys),
+            is_stdout ? "standard output" : cli_plain(rd_slice_str(file->out)).s,
+            cli_count(file->out_keys).s, cli_plural(file->out_keys),
             file->verified ? "verified"
             : is_stdout    ? "not read again"
                            : "NOT VERIFIED");
@@ -331,8 +259,7 @@ void check_report_print(struct cli *cli, FILE *out, const struct check_file *fil
     print_format(out, file);
     print_content(out, file);
     print_sum(out, &file->res);
-    for (int severity = RDB_SEVERITY_ERROR; severity >= RDB_SEVERITY_INFO; severity--)
-        print_severity(cli, out, file, (enum rdb_severity)severity);
+    findings_print(cli, out, &file->findings);
     if (file->searched)
         print_salvage(out, file);
     if (file->salvaged)
@@ -366,19 +293,18 @@ static void hint(struct cli *cli, const struct check_file *file)
         cli_hint(cli, "what stands behind it was not searched: give a file, or --salvage OUT");
     else if (file->searched && file->salvage.keys > 0)
         cli_hint(cli, "--salvage OUT saves %s key%s of it", cli_count(file->salvage.keys).s,
-                 plural(file->salvage.keys));
+                 cli_plural(file->salvage.keys));
 }
 
-static enum rd_err_code code_of(const struct check_finding *f)
+static enum rd_err_code code_of(const struct finding *f)
 {
     return strcmp(f->id, "checksum-mismatch") == 0 ? RD_ERR_CHECKSUM : RD_ERR_CORRUPT;
 }
 
-static void report_finding(struct cli *cli, const struct check_file *file,
-                           const struct check_finding *f)
+static void report_finding(struct cli *cli, const struct check_file *file, const struct finding *f)
 {
     struct rd_err err = {0};
-    struct quoted text = plain(check_slice(file, f->text));
+    struct cli_quoted text = cli_plain(check_slice(file, f->text));
     if (f->inner != RD_NO_OFFSET)
         rd_err_set_inner(&err, code_of(f), f->offset, f->inner, "%s", text.s);
     else
@@ -386,7 +312,7 @@ static void report_finding(struct cli *cli, const struct check_file *file,
     if (f->has_key)
         rd_err_doing(&err, "%s %.120s in db %" PRIu64,
                      f->type != NULL ? rdb_kind_name(f->type->kind) : "key",
-                     quote(check_slice(file, f->key)).s, f->db);
+                     cli_quote(check_slice(file, f->key)).s, f->db);
     rd_err_origin(&err, file->name);
     cli_report(cli, &err);
 }
@@ -399,8 +325,8 @@ void check_report_errors(struct cli *cli, const struct check_file *file)
         hint(cli, file);
         cli_report(cli, &err);
     }
-    for (size_t i = 0; file->checked && i < file->n_findings; i++) {
-        const struct check_finding *f = &file->findings[i];
+    for (size_t i = 0; file->checked && i < file->findings.n; i++) {
+        const struct finding *f = &file->findings.all[i];
         bool told = f->severity != RDB_SEVERITY_ERROR || check_is_structural(f);
         if (!told && (cli->quiet || file->res.sum == RDB_SUM_BAD))
             report_finding(cli, file, f);
@@ -413,14 +339,14 @@ void check_report_errors(struct cli *cli, const struct check_file *file)
 
 static void begin_event(FILE *out, const struct rdb_event *ev, const char *word)
 {
-    fprintf(out, "  %-22s %-9s ", place(ev->offset).s, word);
+    fprintf(out, "  %-22s %-9s ", cli_place(ev->offset).s, word);
 }
 
 static void print_key_event(FILE *out, const struct rdb_event *ev)
 {
     begin_event(out, ev, "key");
     fprintf(out, "db %" PRIu64 " %s/%s %s", ev->key.db, rdb_kind_name(ev->key.type->kind),
-            ev->key.type->encoding, quote(ev->key.name).s);
+            ev->key.type->encoding, cli_quote(ev->key.name).s);
     if (ev->key.expire_ms != RDB_NO_EXPIRE)
         fprintf(out, " expires %s", cli_time(ev->key.expire_ms).s);
     if (ev->key.idle_s != RDB_UNKNOWN)
@@ -436,8 +362,8 @@ static void print_aux_event(FILE *out, const struct rdb_event *ev)
     if (!ev->aux.value.is_int && !ev->aux.value.first)
         return;
     begin_event(out, ev, "aux");
-    fprintf(out, "%s = %s\n", quote(ev->aux.name).s,
-            quote(rdb_string_bytes(&ev->aux.value, tmp)).s);
+    fprintf(out, "%s = %s\n", cli_quote(ev->aux.name).s,
+            cli_quote(rdb_string_bytes(&ev->aux.value, tmp)).s);
 }
 
 void check_report_event(FILE *out, const struct rdb_event *ev)
@@ -476,7 +402,7 @@ void check_report_event(FILE *out, const struct rdb_event *ev)
         fprintf(out, "%s\n", name);
         break;
     case RDB_TRAILER:
-        fprintf(out, "  %-22s end\n", place(ev->offset).s);
+        fprintf(out, "  %-22s end\n", cli_place(ev->offset).s);
         break;
     default:
         break;

@@ -106,6 +106,8 @@ void cli_json_put_str(struct cli_json *json, const char *key, const char *text);
 void cli_json_put_int(struct cli_json *json, const char *key, int64_t value);
 void cli_json_put_uint(struct cli_json *json, const char *key, uint64_t value);
 void cli_json_put_bool(struct cli_json *json, const char *key, bool value);
+/* RD_NO_OFFSET: null. */
+void cli_json_put_offset(struct cli_json *json, const char *key, uint64_t offset);
 
 /* ---- the state of one run ---- */
 
@@ -263,10 +265,23 @@ struct cli_text {
     char s[48];
 };
 
-struct cli_text cli_bytes(uint64_t bytes); /* "17 bytes", "1.4 MiB" */
-struct cli_text cli_count(uint64_t count); /* "1,234,567" */
-struct cli_text cli_duration(uint64_t ms); /* "0.8 s", "3 min 20 s", "2 h 5 min", "4 d 3 h" */
-struct cli_text cli_time(int64_t unix_ms); /* "2024-05-01T12:00:00.250Z", without .000 */
+/* Bytes of a name or a text, escaped, cut with "..." to fit. */
+struct cli_quoted {
+    char s[300];
+};
+
+struct cli_quoted cli_quote(struct rd_slice bytes); /* "user:1" */
+struct cli_quoted cli_plain(struct rd_slice bytes); /* the same without quotation marks */
+
+/* What cli_plain() gives, in a place of the caller's; size is 8 at least. */
+void cli_escape(char *dst, size_t size, struct rd_slice bytes);
+
+const char *cli_plural(uint64_t n);         /* "s", but of one */
+struct cli_text cli_place(uint64_t offset); /* "557 (0x22d)" */
+struct cli_text cli_bytes(uint64_t bytes);  /* "17 bytes", "1.4 MiB" */
+struct cli_text cli_count(uint64_t count);  /* "1,234,567" */
+struct cli_text cli_duration(uint64_t ms);  /* "0.8 s", "3 min 20 s", "2 h 5 min", "4 d 3 h" */
+struct cli_text cli_time(int64_t unix_ms);  /* "2024-05-01T12:00:00.250Z", without .000 */
 
 /* Reads a time: unix seconds, unix milliseconds (from 100,000,000,000 on), RFC 3339 (the time, its
  * seconds and its zone may be left out; UTC then), or -15m, -2h30m, -1d: so long before now. */

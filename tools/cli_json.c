@@ -228,6 +228,15 @@ void cli_json_put_bool(struct cli_json *json, const char *key, bool value)
     cli_json_bool(json, value);
 }
 
+void cli_json_put_offset(struct cli_json *json, const char *key, uint64_t offset)
+{
+    cli_json_key(json, key);
+    if (offset == RD_NO_OFFSET)
+        cli_json_null(json);
+    else
+        cli_json_uint(json, offset);
+}
+
 void cli_json_err(struct cli_json *json, const struct rd_err *err)
 {
     cli_json_obj(json);

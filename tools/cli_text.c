@@ -1,8 +1,9 @@
-/* cli_text.c - numbers and times, as people write and read them. */
+/* cli_text.c - names, numbers and times, as people write and read them. */
 #include "tools/cli.h"
 
 #include "base/num.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 enum { MS = 1000, MINUTE = 60, HOUR = 3600, DAY = 86400, WEEK = 7 * DAY };
@@ -12,6 +13,39 @@ static const int64_t first_ms = INT64_C(100000000000);
 
 /* Beyond this many seconds either way, milliseconds no longer fit. */
 static const int64_t most_seconds = INT64_MAX / MS;
+
+struct cli_quoted cli_quote(struct rd_slice bytes)
+{
+    struct cli_quoted quoted;
+    rd_err_quote(quoted.s, sizeof quoted.s, bytes);
+    return quoted;
+}
+
+void cli_escape(char *dst, size_t size, struct rd_slice bytes)
+{
+    char *end = strrchr(rd_err_quote(dst, size, bytes), '"'); /* "..." may stand behind it */
+    memmove(end, end + 1, strlen(end));
+    memmove(dst, dst + 1, strlen(dst));
+}
+
+struct cli_quoted cli_plain(struct rd_slice bytes)
+{
+    struct cli_quoted plain;
+    cli_escape(plain.s, sizeof plain.s, bytes);
+    return plain;
+}
+
+const char *cli_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+struct cli_text cli_place(uint64_t offset)
+{
+    struct cli_text text;
+    snprintf(text.s, sizeof text.s, "%" PRIu64 " (0x%" PRIx64 ")", offset, offset);
+    return text;
+}
 
 struct cli_text cli_bytes(uint64_t bytes)
 {

@@ -1,4 +1,4 @@
-/* convert - a snapshot into another format, version or dialect. */
+/* convert - a snapshot, or a log, into another format, version or dialect. */
 #include "tools/convert_impl.h"
 #include "tools/tools.h"
 
@@ -36,13 +36,25 @@ static bool skip_value(struct job *job, struct rd_err *err)
            job_adopt(job, err);
 }
 
+static bool wants(struct job *job, const struct rdb_event *key, bool *ret, struct rd_err *err)
+{
+    if (job->value == NULL)
+        return sized_wants(&job->sized, key, ret, err);
+    *ret =
+        filter_wants(&job->filter, key) && filter_wants_size(&job->filter, stage_size(job->value));
+    return true;
+}
+
 bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 {
+    bool wanted = true;
     cli_tick(job->cli);
     if (ev->kind == RDB_KEY)
         job->taken = false;
     if (filter_active(&job->filter)) {
-        if (ev->kind == RDB_KEY && !filter_wants(&job->filter, ev))
+        if (ev->kind == RDB_KEY && !wants(job, ev, &wanted, err))
+            return false;
+        if (!wanted)
             return skip_value(job, err);
         if (ev->kind == RDB_KEY_META_BEGIN)
             return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
@@ -80,7 +92,9 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK
                                                                          : RDB_DETAIL_ELEMENTS};
-    if (!rdb_reader_new(&job->reader, job->src, &opts, err))
+    if (!sized_begin(&job->sized, &job->filter, job->cli, job->cli->args[0], &job->spool, &job->src,
+                     err) ||
+        !rdb_reader_new(&job->reader, job->src, &opts, err))
         return false;
     struct rdb_event ev;
     enum rdb_status status;
@@ -157,8 +171,8 @@ static const struct target_ops targets[] = {
     [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL},
 };
 
-/* What the input is, by its first bytes: lines of JSON begin with a brace, a log with a command, a
- * comment, or the lines of a manifest. */
+/* What the input is, by its first bytes: lines of JSON begin with a brace. A log has become a
+ * snapshot before. */
 static bool run_input(struct job *job, struct rd_err *err)
 {
     struct rd_slice s;
@@ -168,9 +182,6 @@ static bool run_input(struct job *job, struct rd_err *err)
     }
     if (job->input == FROM_NDJSON || (job->input == FROM_ANY && s.len > 0 && s.ptr[0] == '{'))
         return convert_from_lines(job, err);
-    if (s.len > 0 &&
-        (s.ptr[0] == '*' || s.ptr[0] == '#' || (s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "a log cannot be converted yet");
     if (job->strings != JSON_UTF8 && job->target != TO_NDJSON && job->target != TO_CSV)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--strings is about lines of JSON");
     return from_snapshot(job, err);
@@ -182,7 +193,8 @@ static bool work(struct job *job, struct rd_err *err)
     const struct target_ops *ops = &targets[job->target];
     bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
     job->put = ops->put;
-    if (!cli_open_in(job->cli, path, &job->src, err))
+    job->log.is_log = job->input == FROM_AOF;
+    if (!compact_open_in(job->cli, path, &job->log, &job->spool, &job->src, err))
         return false;
     if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
         return false;
@@ -217,9 +229,9 @@ static int run(struct job *job)
     rdb_writer_free(job->recoder);
     stage_done(&job->payload);
     rdb_reader_free(job->reader);
+    sized_end(&job->sized);
     rd_sink_abort(job->out);
-    if (job->src != NULL)
-        cli_close_in(job->cli, job->src);
+    compact_close_in(job->cli, job->src, &job->spool);
     return ok ? CLI_OK : cli_fail(job->cli, &err);
 }
 
@@ -256,7 +268,11 @@ static int check_options(struct job *job)
 
 int tool_convert(struct cli *cli, int argc, char **argv)
 {
-    struct job job = {.cli = cli, .target = TO_NOTHING, .input = FROM_ANY, .dialect = -1};
+    struct job job = {.cli = cli,
+                      .target = TO_NOTHING,
+                      .input = FROM_ANY,
+                      .dialect = -1,
+                      .log = {.until_ms = INT64_MIN}};
     const struct cli_opt opts[] = {
         {.name = "to",
          .kind = CLI_ENUM,
@@ -267,7 +283,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         {.name = "from",
          .kind = CLI_ENUM,
          .arg = "FORMAT",
-         .words = "rdb|ndjson",
+         .words = "rdb|ndjson|aof",
          .choice = &job.input,
          .help = "what IN is; seen from its first bytes unless told",
          .brief = true},
@@ -277,6 +293,22 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .arg = "OUT",
          .string = &job.out_path,
          .help = "where to write; standard output unless told"},
+        {.name = "until-offset",
+         .kind = CLI_STRING,
+         .arg = "N",
+         .string = &job.log.until_offset,
+         .help = "log: end in front of byte N, or FILE:N"},
+        {.name = "until-time",
+         .kind = CLI_TIME,
+         .arg = "TIME",
+         .time_ms = &job.log.until_ms,
+         .help = "log: end behind this second"},
+        {.name = "skip-command",
+         .kind = CLI_EACH,
+         .arg = "N",
+         .each = compact_add_skip,
+         .ctx = &job.log,
+         .help = "log: leave out the Nth command, or FILE:OFFSET"},
         {.name = "rdb-version",
          .kind = CLI_COUNT,
          .arg = "N",
@@ -337,7 +369,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "--to FORMAT [OPTION…] IN [-o OUT]",
-        .about = "Converts a snapshot, or the lines of JSON of one, to another format or version.",
+        .about = "Converts a snapshot, a log, or lines of JSON, to another format or version.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

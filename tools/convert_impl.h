@@ -15,13 +15,14 @@
 #include "rdb/commands.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/filter.h"
+#include "tools/compact.h"
 #include "tools/ndjson.h"
+#include "tools/sized.h"
 #include "tools/stage.h"
 
 enum target { TO_RDB, TO_AOF, TO_RESP, TO_NDJSON, TO_CSV, TO_NOTHING };
 
-enum input { FROM_RDB, FROM_NDJSON, FROM_ANY };
+enum input { FROM_RDB, FROM_NDJSON, FROM_AOF, FROM_ANY };
 
 struct job {
     struct cli *cli;
@@ -40,7 +41,9 @@ struct job {
     int strings;
     const char *out_path;
     struct filter filter;
+    struct compact_opts log;
 
+    struct spool spool; /* the snapshot that a log amounts to */
     struct rd_src *src;
     struct rd_sink *out;
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
@@ -48,6 +51,7 @@ struct job {
 
     /* The input: the reader of the snapshot, or of the value of a line. */
     struct rdb_reader *reader;
+    struct sized sized;
     enum rdb_dialect in_dialect;
     int in_version;
     const struct stage *value; /* of a line; NULL: the reader's */

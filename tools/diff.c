@@ -11,7 +11,7 @@ static bool begin(struct diff *diff, struct rd_err *err)
     struct rdb_content_opts *hashing = &diff->hashing;
     for (int side = DIFF_A; side <= DIFF_B; side++) {
         struct again *in = &diff->in[side];
-        if (!again_open(in, diff->cli, diff->cli->args[side], err))
+        if (!again_open(in, diff->cli, diff->cli->args[side], &diff->filter, err))
             return false;
         hashing->no_offsets |= in->version < 10;
         hashing->no_idmp |= in->dialect == RDB_VALKEY || in->version < 13;
@@ -134,7 +134,7 @@ int tool_diff(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] A B",
-        .about = "Compares what two snapshots hold, whatever their versions and encodings.\n"
+        .about = "Compares what two snapshots or logs hold, whatever their encodings.\n"
                  "Exit status 1: they differ.",
         .opts = opts,
         .min_args = 2,

@@ -79,8 +79,11 @@ static bool scan_key(struct diff *diff, struct reading *at, const struct rdb_eve
                      struct rd_err *err)
 {
     struct again *in = &diff->in[at->side];
+    bool wanted;
     cli_tick(diff->cli);
-    if (!filter_wants(&diff->filter, ev))
+    if (!sized_wants(&in->sized, ev, &wanted, err))
+        return false;
+    if (!wanted)
         return rdb_reader_skip_value(in->reader) == RDB_EVENT || again_fail(in, err);
     rd_hash128_put(at->hash, rdb_content_key(&diff->hashing, ev->key.db, ev->key.name));
     at->db = ev->key.db;

@@ -46,11 +46,8 @@ bool filter_active(const struct filter *filter)
 
 bool filter_check(const struct filter *filter, struct rd_err *err)
 {
-    if (filter->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands in front of a condition");
-    return filter->sized || !filter_needs_size(filter) ||
-           rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "this tool cannot choose keys by --min-size");
+    return !filter->negate ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands in front of a condition");
 }
 
 /* ---- conditions ---- */

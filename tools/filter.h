@@ -19,7 +19,8 @@
  *
  * --min-size is about the bytes that the value takes in the file, as it is stored there, without
  * the key. They are known behind the value only: a tool asks filter_wants() at the key, and
- * filter_wants_size() when the value was read.
+ * filter_wants_size() when the value was read. One that must know before asks sized_wants()
+ * (sized.h), which looks ahead.
  */
 #ifndef TOOLS_FILTER_H
 #define TOOLS_FILTER_H
@@ -33,7 +34,6 @@ struct filter {
     struct filter_rule *rules;
     size_t n_rules;
     int64_t now_ms; /* what --expired compares with */
-    bool sized;     /* the tool asks filter_wants_size(): set it after filter_init() */
     bool negate;    /* --not stands in front of the next option */
 };
 
@@ -43,8 +43,7 @@ void filter_done(struct filter *filter);
 /* Whether the command line named any condition. */
 bool filter_active(const struct filter *filter);
 
-/* What the options cannot find themselves: a --not with nothing behind it, and --min-size for a
- * tool that does not ask for sizes. */
+/* What the options cannot find themselves: a --not with nothing behind it. */
 bool filter_check(const struct filter *filter, struct rd_err *err);
 
 /* Whether a key is wanted; ev is its RDB_KEY event. O(rules), but for patterns O(name x pattern).

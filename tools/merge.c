@@ -213,7 +213,7 @@ int tool_merge(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] IN… [-o OUT]",
         .about =
-            "Merges snapshots into one; values are copied.\nExit status 1: keys are in conflict.",
+            "Merges snapshots and logs into one snapshot.\nExit status 1: keys are in conflict.",
         .opts = opts,
         .min_args = 1,
         .max_args = CLI_MANY,

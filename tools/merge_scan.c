@@ -105,8 +105,11 @@ static bool scan_key(struct merge *merge, size_t input, const struct rdb_event *
 {
     uint8_t hash[RD_HASH128_LEN], place[PLACE_LEN];
     struct merge_input *in = &merge->inputs[input];
+    bool wanted;
     cli_tick(merge->cli);
-    if (filter_wants(&merge->filter, ev)) {
+    if (!sized_wants(&in->in.sized, ev, &wanted, err))
+        return false;
+    if (wanted) {
         uint64_t db = merge_map_db(merge, input, ev->key.db);
         rd_hash128_put(hash, rdb_content_key(&merge->hashing, db, ev->key.name));
         rd_put_be32(place, (uint32_t)input);
@@ -141,7 +144,7 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
 
 bool merge_open(struct merge *merge, struct merge_input *input, struct rd_err *err)
 {
-    if (!input->kept && !again_open(&input->in, merge->cli, input->path, err))
+    if (!input->kept && !again_open(&input->in, merge->cli, input->path, &merge->filter, err))
         return false;
     input->kept = input->in.spool.open;
     return again_rewind(&input->in, input->path, err);

@@ -116,10 +116,10 @@ static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_even
 static bool take_key(struct merge *merge, size_t input, struct rdb_event *ev, struct rd_err *err)
 {
     struct merge_input *in = &merge->inputs[input];
-    bool loses = false;
+    bool wanted, loses = false;
     cli_tick(merge->cli);
-    bool wanted = filter_wants(&merge->filter, ev);
-    if (wanted && !check_loser(merge, input, ev->key.record, &loses, err))
+    if (!sized_wants(&in->in.sized, ev, &wanted, err) ||
+        (wanted && !check_loser(merge, input, ev->key.record, &loses, err)))
         return false;
     if (!wanted || loses)
         return rdb_reader_skip_value(in->in.reader) == RDB_EVENT || again_fail(&in->in, err);

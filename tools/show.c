@@ -37,6 +37,8 @@ struct show {
     struct rd_buf line;
     struct rd_buf *ring; /* the last lines, with --tail */
     uint64_t n_ring;     /* put in */
+    uint64_t n_passed;   /* commands of files that an earlier reader read */
+    uint64_t number;     /* of the last command in the whole log */
     uint64_t n_shown, n_seen;
 };
 
@@ -165,8 +167,9 @@ static void put_line(struct show *show)
 static bool put_command(struct show *show, const struct aof_event *ev, struct rd_err *err)
 {
     rd_buf_reset(&show->line);
-    bool ok = show->cli->json || show->ndjson ? show_line_json(&show->line, ev)
-                                              : show_line_text(&show->line, ev, show->full);
+    bool ok = show->cli->json || show->ndjson
+                  ? show_line_json(&show->line, ev)
+                  : show_line_text(&show->line, ev, show->cli->verbose > 0, show->full);
     if (!ok)
         return rd_err_nomem(err, show->line.len);
     put_line(show);
@@ -236,6 +239,8 @@ static bool take(struct show *show, struct aof_event *ev, struct rd_err *err)
     case AOF_RDB:
         return has_filter(show) || put_snapshot(show, ev, err);
     case AOF_COMMAND:
+        ev->number += show->n_passed;
+        show->number = ev->number;
         if (!is_wanted(show, ev))
             return true;
         show->n_seen++;
@@ -316,6 +321,7 @@ static bool show_folder(struct show *show, struct rd_err *err)
         show->reader = NULL;
         if (!ok || show->waiting.seq == 0)
             break;
+        show->n_passed = show->number;
         ok = read_rest(show, show->waiting.seq, err);
     }
     return ok;

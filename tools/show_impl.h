@@ -13,7 +13,8 @@
 
 /* ---- show_keys.c ---- */
 
-/* Calls fn for each key of a command until it returns true; then true. */
+/* Calls fn for each key of a command until it returns true; then true. Of a command that is not
+ * known, the first argument counts as its key. */
 bool show_keys(const struct resp_command *cmd, bool (*fn)(void *ctx, struct rd_slice key),
                void *ctx);
 
@@ -22,8 +23,9 @@ bool show_name_is(struct rd_slice name, const char *word);
 
 /* ---- show_line.c ---- */
 
-/* Appends the command as one line of text, without its end. `full`: long arguments, too. */
-bool show_line_text(struct rd_buf *buf, const struct aof_event *ev, bool full);
+/* Appends the command as one line of text, without its end. `numbered`: its number in the log goes
+ * in front; `full`: long arguments, too. */
+bool show_line_text(struct rd_buf *buf, const struct aof_event *ev, bool numbered, bool full);
 
 /* Appends it as one JSON object. */
 bool show_line_json(struct rd_buf *buf, const struct aof_event *ev);

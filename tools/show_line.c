@@ -1,7 +1,8 @@
 /* show_line.c - one command as a line.
  *
  *     2024-05-01T12:00:00Z appendonly.aof.2.incr.aof:1234 [0] "SET" "k" "v"
- *     {"time_s":1714564800,"file":"…","offset":1234,"length":29,"db":0,"multi":false,"command":[…]}
+ *     {"number":17,"time_s":1714564800,"file":"…","offset":1234,"length":29,"db":0,"multi":false,
+ *      "command":[…]}
  */
 #include "tools/show_impl.h"
 
@@ -41,11 +42,12 @@ static bool put_name(struct rd_buf *buf, const char *name)
     return true;
 }
 
-bool show_line_text(struct rd_buf *buf, const struct aof_event *ev, bool full)
+bool show_line_text(struct rd_buf *buf, const struct aof_event *ev, bool numbered, bool full)
 {
     const struct resp_command *cmd = &ev->entry.command;
-    bool ok = ev->time_s == AOF_NO_TIME ? rd_buf_add(buf, "- ", 2)
-                                        : rd_buf_printf(buf, "%s ", aof_job_time(ev->time_s).s);
+    bool ok =
+        (!numbered || rd_buf_printf(buf, "%" PRIu64 " ", ev->number)) &&
+        rd_buf_printf(buf, "%s ", ev->time_s == AOF_NO_TIME ? "-" : aof_job_time(ev->time_s).s);
     ok = ok && put_name(buf, ev->name) &&
          rd_buf_printf(buf, ":%" PRIu64 " [%" PRIu64 "%s]", ev->offset, ev->db,
                        ev->in_multi ? " multi" : "");
@@ -63,6 +65,7 @@ bool show_line_json(struct rd_buf *buf, const struct aof_event *ev)
         return false;
     cli_json_init(&json, sink);
     cli_json_obj(&json);
+    cli_json_put_uint(&json, "number", ev->number);
     if (ev->time_s != AOF_NO_TIME)
         cli_json_put_int(&json, "time_s", ev->time_s);
     cli_json_put_str(&json, "file", ev->name);

@@ -1,5 +1,6 @@
 /* split - a snapshot into several, by database, slots, prefix or size. */
 #include "tools/again.h"
+#include "tools/compact.h"
 #include "tools/split_impl.h"
 #include "tools/tools.h"
 
@@ -19,8 +20,11 @@ static bool adopt(const struct split *split, struct rd_err *err)
 static bool take_key(struct split *split, const struct rdb_event *ev, struct rd_err *err)
 {
     struct split_part *part;
+    bool wanted;
     cli_tick(split->cli);
-    if (!filter_wants(&split->filter, ev))
+    if (!sized_wants(&split->sized, ev, &wanted, err))
+        return false;
+    if (!wanted)
         return rdb_reader_skip_value(split->reader) == RDB_EVENT || adopt(split, err);
     split->keys++;
     return split_route(split, ev, &part, err) && split_put_key(split, part, ev, err);
@@ -181,13 +185,16 @@ static bool refuse_other_input(struct split *split, struct rd_err *err)
                        !(s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
         return true;
     cli_hint(split->cli, "redoubt convert makes a snapshot of it");
-    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "only snapshots can be split yet");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
+                      "lines of JSON, or a log in a pipe, cannot be split");
 }
 
 static bool make_parts(struct split *split, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
     return refuse_other_input(split, err) &&
+           sized_begin(&split->sized, &split->filter, split->cli, split->cli->args[0],
+                       &split->spool, &split->src, err) &&
            stage_begin(&split->preamble, &split->to_preamble, err) &&
            rdb_reader_new(&split->reader, split->src, &opts, err) && read_all(split, err) &&
            split_open_one(split, err) && split_end(split, err);
@@ -196,7 +203,7 @@ static bool make_parts(struct split *split, struct rd_err *err)
 /* The index is placed last: where it is, all parts are. */
 static bool work(struct split *split, struct rd_sink **index, struct rd_err *err)
 {
-    if (!cli_open_in(split->cli, split->cli->args[0], &split->src, err) ||
+    if (!compact_open_in(split->cli, split->cli->args[0], NULL, &split->spool, &split->src, err) ||
         !make_folder(split, err) || !open_index(split, index, err))
         return false;
     if (!make_parts(split, err)) {
@@ -236,10 +243,10 @@ static int run(struct split *split)
     if (ok)
         report(split);
     rdb_reader_free(split->reader);
+    sized_end(&split->sized);
     rd_sink_abort(index);
     split_done(split, !ok);
-    if (split->src != NULL)
-        cli_close_in(split->cli, split->src);
+    compact_close_in(split->cli, split->src, &split->spool);
     return ok ? CLI_OK : cli_fail(split->cli, &err);
 }
 
@@ -322,7 +329,7 @@ int tool_split(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "--by WHAT [OPTION…] IN -o DIR",
-        .about = "Splits a snapshot into several that can each be loaded; values are copied.",
+        .about = "Splits a snapshot, or a log, into snapshots that can each be loaded.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

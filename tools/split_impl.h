@@ -15,7 +15,7 @@
 #include "base/crc16.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/filter.h"
+#include "tools/sized.h"
 #include "tools/stage.h"
 
 /* A sink has 256 temporary files at most; some are left for index.json and for what else is open.
@@ -66,8 +66,10 @@ struct split {
     bool made_folder;
     struct filter filter;
 
+    struct spool spool; /* the snapshot that a log amounts to */
     struct rd_src *src;
     struct rdb_reader *reader;
+    struct sized sized;
     enum rdb_dialect dialect;
     int version;
     struct stage preamble; /* the records that every part has */

@@ -65,6 +65,25 @@ bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_
     return true;
 }
 
+static bool sink_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    return spool_append(impl, ptr, len, err);
+}
+
+static bool sink_close(void *impl, bool commit, struct rd_err *err)
+{
+    (void)impl;
+    (void)commit;
+    (void)err;
+    return true;
+}
+
+bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {.write = sink_write, .close = sink_close};
+    return rd_sink_new(ret, &ops, spool, NULL, err);
+}
+
 /* Up to cap bytes; fewer only at the end. */
 static bool read_some(int fd, uint64_t offset, uint8_t *buf, size_t cap, size_t *ret_len,
                       struct rd_err *err)

@@ -17,6 +17,7 @@
 #define TOOLS_SPOOL_H
 
 #include "base/err.h"
+#include "base/sink.h"
 #include "base/src.h"
 #include "rdb/check.h"
 
@@ -27,6 +28,9 @@ struct spool {
 };
 
 bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_err *err);
+
+/* A sink that appends; to be closed before the spool is read. */
+bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err);
 
 /* Exactly len bytes at offset. */
 bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t len,

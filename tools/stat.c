@@ -1,5 +1,6 @@
 /* stat - what is in a snapshot: how much of what, the biggest keys and prefixes, expiry.
  */
+#include "tools/compact.h"
 #include "tools/stat/report.h"
 #include "tools/tools.h"
 
@@ -17,6 +18,7 @@ struct job {
     int64_t at_ms;
     struct filter filter;
 
+    struct spool spool; /* the snapshot that a log amounts to */
     struct rd_src *src;
     struct rd_sink *out; /* of --csv or --html */
     struct stat_read read;
@@ -69,7 +71,7 @@ static bool report(struct job *job, struct rd_err *err)
 static bool work(struct job *job, struct rd_err *err)
 {
     struct cli *cli = job->cli;
-    if (!cli_open_in(cli, cli->args[0], &job->src, err))
+    if (!compact_open_in(cli, cli->args[0], NULL, &job->spool, &job->src, err))
         return false;
     if ((job->csv || job->html_path != NULL) &&
         !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
@@ -88,8 +90,7 @@ static int run(struct job *job)
     bool ok = work(job, &err);
     stat_read_done(&job->read);
     rd_sink_abort(job->out);
-    if (job->src != NULL)
-        cli_close_in(job->cli, job->src);
+    compact_close_in(job->cli, job->src, &job->spool);
     return ok ? CLI_OK : cli_fail(job->cli, &err);
 }
 
@@ -161,7 +162,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] FILE",
-        .about = "Tells what is in a snapshot and how much memory it takes in a server.",
+        .about = "Tells what is in a snapshot or a log and how much memory it takes in a server.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,
@@ -169,7 +170,6 @@ int tool_stat(struct cli *cli, int argc, char **argv)
     };
     int status;
     filter_init(&job.filter, cli_now_ms());
-    job.filter.sized = true;
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&job);
         if (status == CLI_OK)

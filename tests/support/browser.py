@@ -8,7 +8,9 @@
         b.press("Enter")
         b.console()         # [] where nothing was complained about
 
-The browser has a profile of its own and asks no network; both programs end with the block.
+The browser has a profile of its own and asks no network; both programs end with the block. They
+meet at 127.0.0.1: a machine need not know the name localhost, by which chromedriver looks for a
+browser that it starts itself.
 """
 
 import base64
@@ -17,7 +19,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -39,10 +40,6 @@ def missing():
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
             return f"{program} is not installed"
-    try:
-        socket.getaddrinfo("localhost", None)
-    except OSError:
-        return "chromedriver finds its browser at localhost, a name that is not known here"
     return None
 
 
@@ -50,7 +47,8 @@ class Browser:
     def __init__(self, width=1280, height=800, dark=False):
         self.size = width, height
         self.dark = dark
-        self.process = self.folder = self.session = None
+        self.folder = self.session = None
+        self.programs = []
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="redoubt-browser-")
@@ -65,31 +63,43 @@ class Browser:
         self.close()
 
     def _start(self):
-        log = os.path.join(self.folder, "log")
-        with open(log, "wb") as out:
-            self.process = subprocess.Popen(
-                ["chromedriver", "--port=0"], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                start_new_session=True, env={**os.environ, "HOME": self.folder})
-        self.url = f"http://127.0.0.1:{self._port(log)}"
+        profile = os.path.join(self.folder, "profile")
         args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                 "--no-first-run", "--disable-background-networking", "--disable-extensions",
-                f"--user-data-dir={self.folder}/profile", "--hide-scrollbars",
+                f"--user-data-dir={profile}", "--hide-scrollbars", "--remote-debugging-port=0",
                 "--window-size=%d,%d" % self.size]
-        wish = {"browserName": "chrome", "goog:chromeOptions": {"args": args},
+        self._run("chromium", *args, "about:blank")
+        log = self._run("chromedriver", "--port=0")
+        debugger = self._port("chromium", os.path.join(profile, "DevToolsActivePort"), r"(\d+)\n")
+        driver = self._port("chromedriver", log, r"started successfully on port (\d+)")
+        self.url = f"http://127.0.0.1:{driver}"
+        wish = {"browserName": "chrome",
+                "goog:chromeOptions": {"debuggerAddress": f"127.0.0.1:{debugger}"},
                 "goog:loggingPrefs": {"browser": "ALL"}}
         answer = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wish}})
         self.session = answer["sessionId"]
         self.emulate()
 
-    def _port(self, log):
+    def _run(self, program, *args):
+        """Starts a program; where it writes what it has to say."""
+        log = os.path.join(self.folder, program + ".log")
+        with open(log, "wb") as out:
+            self.programs.append(subprocess.Popen(
+                [program, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                start_new_session=True, env={**os.environ, "HOME": self.folder}))
+        return log
+
+    def _port(self, program, path, pattern):
+        """The port that a program says in a file where it can be asked."""
         end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end and self.process.poll() is None:
-            with open(log, errors="replace") as f:
-                found = re.search(r"started successfully on port (\d+)", f.read())
-            if found:
-                return int(found.group(1))
+        while time.monotonic() < end and all(p.poll() is None for p in self.programs):
+            if os.path.exists(path):
+                with open(path, errors="replace") as f:
+                    found = re.search(pattern, f.read())
+                if found:
+                    return int(found.group(1))
             time.sleep(0.05)
-        raise BrowserError("chromedriver does not start")
+        raise BrowserError(f"{program} does not start")
 
     def emulate(self):
         """The size of the page, its colours, and that nothing moves."""
@@ -108,13 +118,13 @@ class Browser:
             except (OSError, BrowserError):
                 pass
             self.session = None
-        if self.process is not None:
+        for process in self.programs:
             try:
-                os.killpg(self.process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            self.process.wait()
-            self.process = None
+            process.wait()
+        self.programs = []
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder = None

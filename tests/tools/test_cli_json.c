@@ -104,6 +104,16 @@ Test(cli_json, bytes_that_are_not_utf8_become_lone_surrogates)
     expect_string(rd_slice("\xf4\x90\x80\x80", 4), "\"\\udcf4\\udc90\\udc80\\udc80\"");
 }
 
+Test(cli_json, an_offset_that_is_not_known_is_null)
+{
+    setup();
+    cli_json_obj(&json);
+    cli_json_put_offset(&json, "offset", 0);
+    cli_json_put_offset(&json, "inner", RD_NO_OFFSET);
+    cli_json_end(&json);
+    expect("{\"offset\":0,\"inner\":null}");
+}
+
 Test(cli_json, an_error_shows_what_is_set)
 {
     struct rd_err err = {0};

@@ -90,6 +90,23 @@ Test(cli_text, a_time_reads_back)
     cr_assert_str_eq(cli_time(-1).s, "1969-12-31T23:59:59.999Z");
 }
 
+Test(cli_text, names_are_escaped_and_cut_to_fit)
+{
+    char small[10], long_name[400];
+    memset(long_name, 'x', sizeof long_name);
+    cr_assert_str_eq(cli_quote(rd_slice_str("a\n\"b")).s, "\"a\\n\\\"b\"");
+    cr_assert_str_eq(cli_plain(rd_slice_str("a\n\"b")).s, "a\\n\\\"b");
+    cr_assert_str_eq(cli_plain(rd_slice_str("")).s, "");
+    const struct cli_quoted cut = cli_plain(rd_slice(long_name, sizeof long_name));
+    size_t len = strlen(cut.s);
+    cr_assert(len > 250 && len < sizeof cut.s);
+    cr_assert_str_eq(cut.s + len - 4, "x...");
+    cli_escape(small, sizeof small, rd_slice(long_name, sizeof long_name));
+    cr_assert_eq(strspn(small, "x") + 3, strlen(small));
+    cr_assert_str_eq(cli_place(557).s, "557 (0x22d)");
+    cr_assert(cli_plural(1)[0] == '\0' && cli_plural(0)[0] == 's' && cli_plural(2)[0] == 's');
+}
+
 Test(cli_text, bytes_have_iec_units)
 {
     cr_assert_str_eq(cli_bytes(0).s, "0 bytes");

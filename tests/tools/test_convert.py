@@ -381,14 +381,6 @@ class Behaviour(unittest.TestCase):
             self.assertIn(b"checksum", run.stderr)
             self.assertEqual(os.listdir(self.dir.name), ["in.rdb"])
 
-    def test_logs_are_not_supported_yet(self):
-        for text in (b"*1\r\n$4\r\nPING\r\n", b"#TS:1\r\n", b"file a.aof seq 1 type i\n"):
-            with open(self.path, "wb") as f:
-                f.write(text)
-            run = convert("--to", "rdb", self.path)
-            self.assertEqual((run.returncode, run.stdout), (4, b""))
-            self.assertIn(b"a log cannot be converted yet", run.stderr)
-
     def test_a_target_must_be_named(self):
         self.write()
         self.assertEqual(convert(self.path).returncode, 2)

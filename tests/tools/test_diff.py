@@ -230,10 +230,10 @@ class Manners(Case):
 
     def test_other_inputs_are_not_supported_yet(self):
         self.write([], [])
-        log = self.a + ".aof"
-        with open(log, "wb") as f:
-            f.write(b"*1\r\n$4\r\nPING\r\n")
-        for other in (log, "redis://localhost:1", "valkeys://h", "unix:///x"):
+        lines = self.a + ".ndjson"
+        with open(lines, "wb") as f:
+            f.write(b'{"db":0}\n')
+        for other in (lines, "redis://localhost:1", "valkeys://h", "unix:///x"):
             run = redoubt("diff", self.a, other)
             self.assertEqual(run.returncode, 4, run.stderr)
             self.assertIn(b"not supported here yet", run.stderr)

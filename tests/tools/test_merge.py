@@ -220,9 +220,9 @@ class Manners(Case):
 
     def test_other_inputs_are_not_supported_yet(self):
         a, _ = self.two()
-        with open(self.path("log"), "wb") as f:
-            f.write(b"*1\r\n$4\r\nPING\r\n")
-        for other in (self.path("log"), "redis://localhost", "unix:///x"):
+        with open(self.path("lines"), "wb") as f:
+            f.write(b'{"db":0}\n')
+        for other in (self.path("lines"), "redis://localhost", "unix:///x"):
             run = self.merge(a, other, status=4)
             self.assertIn(b"not supported here yet", run.stderr)
             self.assertFalse(os.path.exists(self.out))

@@ -101,6 +101,13 @@ class Lines(ShowTest):
     def test_what_is_not_there_is_an_io_error(self):
         self.run_tool("show", self.path("none"), expect=3)
 
+    def test_v_puts_the_number_in_the_whole_log_in_front(self):
+        plain = self.show(self.log())
+        self.assertEqual(self.show("-v", self.log()),
+                         [f"{i} {line}" for i, line in enumerate(plain, 1)])
+        self.assertEqual(self.show("-v", "--command", "FLUSHALL", self.log()), [f"8 {plain[7]}"])
+        self.assertEqual(self.show("-v", PREAMBLE)[0], self.show(PREAMBLE)[0])
+
 
 class Json(ShowTest):
     def test_json_is_one_object(self):
@@ -114,6 +121,10 @@ class Json(ShowTest):
     def test_ndjson_is_one_object_a_line(self):
         lines = [json.loads(line) for line in self.show("--ndjson", TIMED)]
         self.assertEqual(lines, json.loads(self.run_tool("show", "--json", TIMED)[0])["entries"])
+
+    def test_the_number_in_the_whole_log_is_always_there(self):
+        entries = [json.loads(line) for line in self.show("--ndjson", "--db", "3", self.log())]
+        self.assertEqual([entry["number"] for entry in entries], [6, 7, 8, 9])
 
     def test_arguments_are_lossless(self):
         value = bytes(range(256))
@@ -198,7 +209,7 @@ class Follow(ShowTest):
         self.assertEqual(process.wait(20), 130)
 
     def test_a_file_that_grows_and_a_rotation(self):
-        process = self.start(self.log())
+        process = self.start("-v", self.log())
         for _ in range(9):
             process.stdout.readline()
         with open(self.path("appendonly.aof.2.incr.aof"), "ab") as f:
@@ -211,7 +222,9 @@ class Follow(ShowTest):
         self.write("next", b"file appendonly.aof.2.incr.aof seq 2 type i\n"
                            b"file appendonly.aof.3.incr.aof seq 3 type i\n")
         os.rename(self.path("next"), self.path("appendonly.aof.manifest"))
-        self.assertIn(b'appendonly.aof.3.incr.aof:0 [5] "SELECT"', process.stdout.readline())
+        line = process.stdout.readline()
+        self.assertIn(b'appendonly.aof.3.incr.aof:0 [5] "SELECT"', line)
+        self.assertTrue(line.startswith(b"11 "), line)
         self.assertIn(b'[5] "SET" "new" "1"', process.stdout.readline())
         self.stop(process)
 

@@ -259,11 +259,11 @@ class Refusals(Case):
             self.assertEqual(process.returncode, 130)
         self.assertEqual(os.listdir(self.out), [])
 
-    def test_other_inputs_are_not_supported_yet(self):
+    def test_lines_and_logs_in_pipes_are_refused(self):
         for data in (b"*1\r\n$4\r\nPING\r\n", b'{"db":0}\n', b"file a.aof seq 1 type b\n"):
-            self.write(data)
-            run = self.split("--by", "db", status=4)
-            self.assertIn(b"only snapshots", run.stderr)
+            run = redoubt("split", "--by", "db", "-", "-o", self.out, stdin=data)
+            self.assertEqual(run.returncode, 4, run.stderr)
+            self.assertIn(b"cannot be split", run.stderr)
             self.assertFalse(os.path.exists(self.out))
 
     def test_options_that_do_not_fit(self):

@@ -1,0 +1,165 @@
+"""Logs where snapshots are taken: convert, stat, split, merge and diff replay them.
+
+Which data a log amounts to is told by hand here; tests/oracle asks servers.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+
+
+def command(*args):
+    return b"*%d\r\n" % len(args) + b"".join(b"$%d\r\n%s\r\n" % (len(a), a.encode()) for a in args)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="redoubt-logs-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.log = self.path("appendonlydir")
+        os.mkdir(self.log)
+        self.out = self.path("out.rdb")
+        first = (command("SELECT", "0"), command("SET", "a", "1"), command("RPUSH", "l", "x", "y"),
+                 command("SELECT", "3"), command("SET", "b", "2"))
+        second = (b"#TS:1700000000\r\n", command("SELECT", "0"), command("INCR", "a"),
+                  b"#TS:1700000100\r\n", command("FLUSHALL"), command("SET", "late", "1"))
+        self.first = self.write("a.1.incr.aof", first)
+        self.second = self.write("a.2.incr.aof", second)
+        self.flushall = len(b"".join(second[:4]))
+        self.write("a.manifest", (b"file a.1.incr.aof seq 1 type i\n",
+                                  b"file a.2.incr.aof seq 2 type i\n"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, pieces):
+        path = os.path.join(self.log, name)
+        with open(path, "wb") as f:
+            f.write(b"".join(pieces))
+        return path
+
+    def run_tool(self, *args, status=0, stdin=None):
+        run = subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual(run.returncode, status, run.stderr)
+        return run
+
+    def data(self, *args, stdin=None):
+        """{"DB KEY": value}."""
+        out = self.run_tool("convert", "--to", "ndjson", *args, stdin=stdin).stdout
+        lines = [json.loads(line) for line in out.splitlines()]
+        return {f"{line['db']} {line['key']}": line["value"] for line in lines}
+
+
+BEFORE = {"0 a": "2", "0 l": ["x", "y"], "3 b": "2"}
+EARLY = {"0 a": "1", "0 l": ["x", "y"], "3 b": "2"}
+
+
+class Convert(Case):
+    def test_a_folder_a_manifest_and_a_file(self):
+        self.assertEqual(self.data(self.log), {"0 late": "1"})
+        self.assertEqual(self.data(os.path.join(self.log, "a.manifest")), {"0 late": "1"})
+        self.assertEqual(self.data(self.first), EARLY)
+
+    def test_to_a_snapshot_and_to_a_log(self):
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
+        self.run_tool("check-rdb", self.out)
+        self.assertEqual(self.data(self.out), EARLY)
+        self.run_tool("convert", "--to", "aof", self.first, "-o", self.path("new.aof"))
+        self.assertEqual(self.data(self.path("new.aof")), EARLY)
+
+    def test_from_aof_is_needed_where_the_first_bytes_cannot_tell(self):
+        with open(self.first, "rb") as f:
+            log = f.read()
+        self.assertEqual(self.data("--from", "aof", "-", stdin=log), EARLY)
+        with open(self.path("log.gz"), "wb") as f:
+            f.write(gzip.compress(log))
+        self.assertEqual(self.data("--from", "aof", self.path("log.gz")), EARLY)
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
+        with open(self.out, "ab") as f:
+            f.write(command("SET", "behind", "1"))
+        self.assertEqual(self.data("--from", "aof", self.out), {**EARLY, "0 behind": "1"})
+
+    def test_until_an_offset(self):
+        place = f"a.2.incr.aof:{self.flushall}"
+        self.assertEqual(self.data("--until-offset", place, self.log), BEFORE)
+        self.assertEqual(self.data("--until-offset", "a.2.incr.aof:0", self.log), EARLY)
+        self.assertEqual(self.data("--until-offset", "0", self.log), {})
+        self.run_tool("convert", "--to", "csv", "--until-offset", "none.aof:1", self.log, status=2)
+
+    def test_until_a_time(self):
+        for time, want in (("1699999999", EARLY), ("1700000000", BEFORE), ("1700000099", BEFORE),
+                           ("2023-11-14T22:15:00Z", {"0 late": "1"})):
+            self.assertEqual(self.data("--until-time", time, self.log), want)
+
+    def test_commands_are_left_out_by_number_and_by_place(self):
+        want = {**BEFORE, "0 late": "1"}
+        [line] = self.run_tool("show", "-v", "--command", "FLUSHALL", self.log).stdout.splitlines()
+        number, _, place = line.decode().split(" ")[:3]
+        self.assertEqual((number, place), ("8", f"a.2.incr.aof:{self.flushall}"))
+        self.assertEqual(self.data("--skip-command", number, self.log), want)
+        self.assertEqual(self.data("--skip-command", place, self.log), want)
+        self.assertEqual(self.data("--skip-command", "7", "--skip-command", place, self.log),
+                         {**want, "0 a": "1"})
+        for nothing in ("0", "10", "a.2.incr.aof:1", "none.aof:1", "x"):
+            self.run_tool("convert", "--to", "csv", "--skip-command", nothing, self.log, status=2)
+
+    def test_filters_choose(self):
+        self.assertEqual(self.data("--min-size", "3", self.first), {"0 l": ["x", "y"]})
+        self.assertEqual(self.data("--db", "3", self.first), {"3 b": "2"})
+
+    def test_what_cannot_be_replayed_is_refused(self):
+        for words in (("NONSENSE", "k"), ("EVAL", "return 1", "0")):
+            log = self.write("a", [command("SET", "k", "v"), command(*words)])
+            run = self.run_tool("convert", "--to", "rdb", log, "-o", self.out, status=4)
+            self.assertIn(b"at byte 27", run.stderr)
+            self.assertFalse(os.path.exists(self.out))
+        self.assertEqual(self.data("--until-offset", "27", log), {"0 k": "v"})
+
+    def test_errors_of_commands_are_counted(self):
+        log = self.write("a", [command("SET", "k", "v"), command("LPUSH", "k", "x")])
+        run = self.run_tool("convert", "--to", "ndjson", log)
+        self.assertIn(b"answered with an error", run.stderr)
+        self.assertIn(b"WRONGTYPE", run.stderr)
+
+    def test_a_torn_log_is_refused(self):
+        log = self.write("a", [command("SET", "k", "v")[:-3]])
+        self.run_tool("convert", "--to", "rdb", log, "-o", self.out, status=1)
+        self.assertFalse(os.path.exists(self.out))
+
+
+class Others(Case):
+    def setUp(self):
+        super().setUp()
+        self.snapshot = self.path("first.rdb")
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.snapshot)
+
+    def test_stat(self):
+        told = [json.loads(self.run_tool("stat", "--json", path).stdout)
+                for path in (self.first, self.snapshot)]
+        self.assertEqual(told[0]["total"], told[1]["total"])
+        self.assertEqual(told[0]["total"]["keys"], 3)
+
+    def test_split(self):
+        self.run_tool("split", "--by", "db", self.first, "-o", self.path("parts"))
+        self.assertEqual(self.data(os.path.join(self.path("parts"), "db-3.rdb")), {"3 b": "2"})
+
+    def test_merge(self):
+        self.run_tool("merge", self.log, self.snapshot, "-o", self.out)
+        self.assertEqual(self.data(self.out), {**EARLY, "0 late": "1"})
+
+    def test_diff(self):
+        self.run_tool("diff", self.first, self.snapshot)
+        self.run_tool("diff", self.snapshot, self.first)
+        out = self.run_tool("diff", self.log, self.snapshot, status=1).stdout
+        self.assertIn(b"1 and 3 keys: 1 only in A, 3 only in B", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+/* compact.h - a log as the snapshot it amounts to.
+ *
+ *     struct compact_opts opts = {.until_ms = INT64_MIN};
+ *     struct compact_result done;
+ *     if (compact_is_log(path, &log, &err) && log)
+ *         ok = compact_run(cli, path, &opts, sink, &done, &err);
+ *
+ * The log is replayed on an engine (engine/engine.h), which holds the whole data set in memory, and
+ * the engine is saved. A log may end at an offset or a time, and commands may be left out: that is
+ * how a data set is had as it was before a mistake.
+ */
+#ifndef TOOLS_COMPACT_H
+#define TOOLS_COMPACT_H
+
+#include "base/sink.h"
+#include "tools/cli.h"
+#include "tools/spool.h"
+
+enum { COMPACT_SKIPS_MAX = 64, COMPACT_DATABASES = 1024 };
+
+struct compact_opts {
+    const char *until_offset; /* [FILE:]N: commands that begin there or later do not run */
+    int64_t until_ms; /* commands annotated with a later second do not; INT64_MIN: all run */
+    const char *skip[COMPACT_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET */
+    size_t n_skip;
+    bool is_log; /* whatever its first bytes say */
+};
+
+struct compact_result {
+    uint64_t commands; /* run */
+    uint64_t skipped;
+    uint64_t refused; /* that the engine answered with an error, as a server would have */
+    uint64_t keys;
+    char first_refused[RD_ERR_TEXT_MAX]; /* where, and the error */
+};
+
+/* Whether a path is a log: a folder, a manifest, or a file whose first bytes are a command or an
+ * annotation. A snapshot with commands behind it cannot be told from one without; standard input
+ * and pipes are not looked at. False: it cannot be read. */
+bool compact_is_log(const char *path, bool *ret, struct rd_err *err);
+
+/* Commands of scripts and functions are RD_ERR_UNSUPPORTED, with file and offset: what they do is
+ * not in the log. So are commands that are not known. */
+bool compact_run(struct cli *cli, const char *path, const struct compact_opts *opts,
+                 struct rd_sink *out, struct compact_result *ret, struct rd_err *err);
+
+/* cli_open_in() for a tool that takes snapshots and logs: a log is compacted into the spool, which
+ * must outlive the source. opts may be NULL; where one of them is given, the input is a log. What
+ * was refused or left out is told on standard error. */
+bool compact_open_in(struct cli *cli, const char *path, const struct compact_opts *opts,
+                     struct spool *spool, struct rd_src **ret, struct rd_err *err);
+
+/* The end of it, also where it failed: src may be NULL, and the spool empty. */
+void compact_close_in(struct cli *cli, struct rd_src *src, struct spool *spool);
+
+/* For CLI_EACH: --skip-command. ctx is the struct compact_opts. */
+bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
+
+/* True: one of the options was given. */
+bool compact_wanted(const struct compact_opts *opts);
+
+#endif
