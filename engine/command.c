@@ -70,24 +70,14 @@ enum {
      (((bits)&ADMIN) ? A_ADMIN | A_DANGEROUS : 0) | (((bits)&PUBSUB) ? A_PUBSUB : 0) |             \
      (((bits)&FAST) ? A_FAST : A_SLOW) | (((bits)&BLOCKING) ? A_BLOCKING : 0))
 
-/* The function of an entry, by owner and by whether its family is there. */
-#define ENGINE_HAVE_SERVER  ENGINE_HAVE_SERVER_GROUP
-#define RUN_IF_0(id)        NULL
-#define RUN_IF_1(id)        engine_cmd_##id
-#define RUN_PASTE(have, id) RUN_IF_##have(id)
-#define RUN_WITH(have, id)  RUN_PASTE(have, id)
-
-#define RUN_ENGINE(group, id)         RUN_WITH(ENGINE_HAVE_##group, id)
-#define RUN_ENGINE_GENERIC(group, id) RUN_WITH(ENGINE_HAVE_GENERIC, id)
-#define RUN_ENGINE_TABLE(group, id)   RUN_WITH(ENGINE_HAVE_TABLE, id)
-#define RUN_ENGINE_BOX(group, id)     NULL
-#define RUN_SERVER(group, id)         NULL
-#define RUN_LATER(group, id)          NULL
+/* The function of an entry, by owner. */
+#define RUN_ENGINE(id)     engine_cmd_##id
+#define RUN_ENGINE_BOX(id) NULL
+#define RUN_SERVER(id)     NULL
+#define RUN_LATER(id)      NULL
 
 enum {
     OWNER_ENGINE = ENGINE_OWNER_ENGINE,
-    OWNER_ENGINE_GENERIC = ENGINE_OWNER_ENGINE,
-    OWNER_ENGINE_TABLE = ENGINE_OWNER_ENGINE,
     OWNER_ENGINE_BOX = ENGINE_OWNER_ENGINE,
     OWNER_SERVER = ENGINE_OWNER_SERVER,
     OWNER_LATER = ENGINE_OWNER_LATER
@@ -104,16 +94,16 @@ static const struct engine_command commands[N_COMMANDS];
     .owner = OWNER_##own, .since = (ver), .summary = (doc), .complexity = (cost), __VA_ARGS__
 
 #define CMD(id, text, in, own, n_args, bits, cats, ver, doc, cost, more)                           \
-    {ENTRY(ID_##id, RUN_##own(in, id), text, in, own, n_args, bits, cats, ver, doc, cost, more)},
+    {ENTRY(ID_##id, RUN_##own(id), text, in, own, n_args, bits, cats, ver, doc, cost, more)},
 
 #define BOX(id, text, in, own, n_args, bits, cats, ver, doc, cost, more)                           \
-    {ENTRY(ID_##id, RUN_##own(in, id), text, in, own, n_args, bits, cats, ver, doc, cost, more)    \
+    {ENTRY(ID_##id, RUN_##own(id), text, in, own, n_args, bits, cats, ver, doc, cost, more)        \
          .subcommands = &commands[ID_##id + 1],                                                    \
      .n_subcommands = ID_END_##id - ID_##id - 1},
 
 #define SUB(box, id, text, in, own, n_args, bits, cats, ver, doc, cost, more)                      \
-    {ENTRY(ID_##box##_##id, RUN_##own(in, box##_##id), text, in, own, n_args, bits, cats, ver,     \
-           doc, cost, more)                                                                        \
+    {ENTRY(ID_##box##_##id, RUN_##own(box##_##id), text, in, own, n_args, bits, cats, ver, doc,    \
+           cost, more)                                                                             \
          .container = &commands[ID_##box],                                                         \
      .own_name_at = sizeof(#box)},
 

@@ -104,4 +104,8 @@ struct engine_save_opts {
 bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_save_opts *opts,
                  struct rd_err *err);
 
+/* Dialect and version for whoever has no wish: those of the snapshot that was loaded, but Redis 10
+ * at least, and Redis 12 where fields of hashes expire. Looks at all hashes. */
+void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version);
+
 #endif

@@ -1,6 +1,7 @@
 #include "engine/snapshot_kept.h"
 
 #include "engine/lru.h"
+#include "engine/value/hash.h"
 #include "rdb/writer.h"
 
 enum { VERSION_7_0 = 10, AHEAD = 16 };
@@ -173,4 +174,39 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
     engine_leave(e, scope);
     rdb_writer_free(s.writer);
     return ok;
+}
+
+/* ---- what it takes to hold everything ---- */
+
+enum { VERSION_OF_FIELD_EXPIRY = 12 };
+
+static bool has_field_expiry(struct engine_db *db)
+{
+    bool found = false;
+    struct engine_table_iter it;
+    if (db->n_by_type[ENGINE_HASH] == 0)
+        return false;
+    engine_table_iter_begin(&it, &db->keys);
+    for (const struct engine_entry *e; !found && (e = engine_table_iter_next(&it)) != NULL;)
+        found = e->value.type == ENGINE_HASH &&
+                engine_hash_next_expire(&e->value) != ENGINE_HASH_NO_EXPIRE;
+    engine_table_iter_end(&it);
+    return found;
+}
+
+void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
+{
+    const struct engine_keepsake *kept = e->keepsake;
+    *ret_dialect = kept != NULL ? kept->dialect : RDB_REDIS;
+    *ret_version = kept != NULL && kept->version > VERSION_7_0 ? kept->version : VERSION_7_0;
+    bool old = *ret_dialect == RDB_VALKEY || *ret_version < VERSION_OF_FIELD_EXPIRY;
+    for (unsigned i = 0; old && i < e->n_dbs; i++) {
+        if (!has_field_expiry(e->dbs[i]))
+            continue;
+        *ret_dialect = RDB_REDIS;
+        *ret_version = VERSION_OF_FIELD_EXPIRY;
+        return;
+    }
+    if (*ret_dialect == RDB_REDIS && *ret_version > VERSION_OF_FIELD_EXPIRY)
+        *ret_version = VERSION_OF_FIELD_EXPIRY;
 }

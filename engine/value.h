@@ -165,8 +165,8 @@ const struct engine_type_ops *engine_type_ops(enum engine_type type);
  * of a family are called so already. */
 enum engine_mem_kind engine_type_mem(enum engine_type type);
 
-/* The type of the format that stands for all encodings of this one: for KEY events to a writer, which
- * takes the encoding from VALUE. */
+/* The type of the format that stands for all encodings of this one: for KEY events to a writer,
+ * which takes the encoding from VALUE. */
 const struct rdb_type *engine_type_in_files(enum engine_type type);
 
 /* Strings of a snapshot may come in several pieces: this puts them together.

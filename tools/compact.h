@@ -56,6 +56,17 @@ void compact_close_in(struct cli *cli, struct rd_src *src, struct spool *spool);
 /* For CLI_EACH: --skip-command. ctx is the struct compact_opts. */
 bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
 
+/* The options of a tool, for its table; o points to the struct compact_opts. */
+/* clang-format off */
+#define COMPACT_OPTIONS(o)                                                                         \
+    {.name = "until-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->until_offset,         \
+     .help = "log: end in front of byte N, or FILE:N"},                                            \
+    {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->until_ms,             \
+     .help = "log: end behind this second"},                                                       \
+    {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .each = compact_add_skip, .ctx = (o),   \
+     .help = "log: leave out the Nth command, or FILE:OFFSET"}
+/* clang-format on */
+
 /* True: one of the options was given. */
 bool compact_wanted(const struct compact_opts *opts);
 

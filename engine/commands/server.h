@@ -56,31 +56,31 @@
     CMD(bgsave, "bgsave", SERVER, SERVER, -1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0, "1.0.0",     \
         "Writes a snapshot in the background", "O(1), the work is a child's",                      \
         HISTORY("3.2.2 SCHEDULE") ARGS("[SCHEDULE{3.2.2}]"))                                       \
-    BOX(command, "command", SERVER, ENGINE_TABLE, -1, LOADING | STALE, A_CONNECTION, "2.8.13",     \
+    BOX(command, "command", SERVER, ENGINE, -1, LOADING | STALE, A_CONNECTION, "2.8.13",           \
         "Describes all commands", "O(N), N commands",                                              \
         TIPS("nondeterministic_output_order"))                                                     \
-    SUB(command, count, "command|count", SERVER, ENGINE_TABLE, 2, LOADING | STALE, A_CONNECTION,   \
+    SUB(command, count, "command|count", SERVER, ENGINE, 2, LOADING | STALE, A_CONNECTION,         \
         "2.8.13",                                                                                  \
         "Counts the commands", "O(1)",)                                                            \
-    SUB(command, docs, "command|docs", SERVER, ENGINE_TABLE, -2, LOADING | STALE, A_CONNECTION,    \
+    SUB(command, docs, "command|docs", SERVER, ENGINE, -2, LOADING | STALE, A_CONNECTION,          \
         "7.0.0",                                                                                   \
         "Gives documentation of commands, for programs to read", "O(N), N commands asked for",     \
         TIPS("nondeterministic_output_order") ARGS("[command-name...]"))                           \
-    SUB(command, getkeys, "command|getkeys", SERVER, ENGINE_TABLE, -4, LOADING | STALE,            \
+    SUB(command, getkeys, "command|getkeys", SERVER, ENGINE, -4, LOADING | STALE,                  \
         A_CONNECTION, "2.8.13",                                                                    \
         "Lists the keys in a command line", "O(N), N arguments",)                                  \
-    SUB(command, getkeysandflags, "command|getkeysandflags", SERVER, ENGINE_TABLE, -4,             \
+    SUB(command, getkeysandflags, "command|getkeysandflags", SERVER, ENGINE, -4,                   \
         LOADING | STALE, A_CONNECTION, "7.0.0",                                                    \
         "Lists the keys in a command line and how each is used", "O(N), N arguments",)             \
-    SUB(command, help, "command|help", SERVER, ENGINE_TABLE, 2, LOADING | STALE, A_CONNECTION,     \
+    SUB(command, help, "command|help", SERVER, ENGINE, 2, LOADING | STALE, A_CONNECTION,           \
         "5.0.0",                                                                                   \
         "Lists the subcommands of COMMAND", "O(1)",)                                               \
-    SUB(command, info, "command|info", SERVER, ENGINE_TABLE, -2, LOADING | STALE, A_CONNECTION,    \
+    SUB(command, info, "command|info", SERVER, ENGINE, -2, LOADING | STALE, A_CONNECTION,          \
         "2.8.13",                                                                                  \
         "Describes some commands, or all", "O(N), N commands asked for",                           \
         TIPS("nondeterministic_output_order") HISTORY("7.0.0 no name means all commands")          \
         ARGS("[command-name...]"))                                                                 \
-    SUB(command, list, "command|list", SERVER, ENGINE_TABLE, -2, LOADING | STALE, A_CONNECTION,    \
+    SUB(command, list, "command|list", SERVER, ENGINE, -2, LOADING | STALE, A_CONNECTION,          \
         "7.0.0",                                                                                   \
         "Lists the names of the commands, or of those that a filter picks", "O(N), N commands",    \
         TIPS("nondeterministic_output_order")                                                      \
@@ -221,7 +221,7 @@
         0, "5.0.0",                                                                                \
         "Makes the server a replica of another, or a master again", "O(1)",                        \
         ARGS("args(host-port(host port:integer) | no-one(NO ONE))"))                               \
-    CMD(restore_asking, "restore-asking", SERVER, ENGINE_GENERIC, -4, WRITE | DENYOOM | ASKING,    \
+    CMD(restore_asking, "restore-asking", SERVER, ENGINE, -4, WRITE | DENYOOM | ASKING,            \
         A_KEYSPACE | A_DANGEROUS, "3.0.0",                                                         \
         "Creates a key from what DUMP gave, in a slot being imported",                             \
         "O(N), O(N*log(N)) for a sorted set, N elements",                                          \

@@ -10,8 +10,6 @@
  *     group                 of ENGINE_GROUPS
  *     owner                 ENGINE, SERVER or LATER; and of the engine's:
  *                           ENGINE_BOX      a container that is no command by itself
- *                           ENGINE_GENERIC  comes with the group GENERIC
- *                           ENGINE_TABLE    comes with this table
  *     arity                 with the name; negative: at least
  *     flags                 of ENGINE_CMD_FLAGS, without prefix; 0: none
  *     categories            of ENGINE_ACL_CATEGORIES, with A_; 0: none but what the flags imply

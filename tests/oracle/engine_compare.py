@@ -403,7 +403,8 @@ class World:
         self.jumped = False
         due = [(db, key) for db, key, _, _, expiry in self._keys()
                if 0 <= expiry <= self.now // 1000]
-        self._helper(due, lambda engine, server, key: (engine("EXISTS", key), server("EXISTS", key)))
+        self._helper(
+            due, lambda engine, server, key: (engine("EXISTS", key), server("EXISTS", key)))
 
     def _helper(self, keys, do):
         """do(ask the engine, ask the server, key) for keys of databases; what comes of it is not

@@ -150,7 +150,8 @@ def same(argv, ours, theirs, unordered, random):
 
 # ---- commands as redis-cli has them ----
 
-_PLAIN = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:;/*()[]{}<>=!$%&|~^?@")
+_PLAIN = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+             b"_-+.,:;/*()[]{}<>=!$%&|~^?@")
 _ESCAPES = {10: b"\\n", 13: b"\\r", 9: b"\\t", 7: b"\\a", 8: b"\\b", 34: b'\\"', 92: b"\\\\"}
 _UNESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b"}
 

@@ -3,19 +3,19 @@
     engine_world.py --family list --seed 7 --commands 200000
     engine_world.py --case tests/oracle/engine_cases/NAME.txt
 
-Both get the same commands at the same time, which stands still but for jumps that both see. Compared
-are replies, what goes to the log (the server's append-only file and the engine's effects),
-keyspace events, what clients get that waited, and every 1,000 commands DEBUG DIGEST and the encoding
-and expiry of every key.
+Both get the same commands at the same time, which stands still but for jumps that both see.
+Compared are replies, what goes to the log (the server's append-only file and the engine's effects),
+keyspace events, what clients get that waited, and every 1,000 commands DEBUG DIGEST and the
+encoding and expiry of every key.
 
 A family is a module in tests/oracle/families/ (names with _ in front are helpers) with
 
     def commands(rng):       generator of commands: lists of bytes, str or numbers
     UNORDERED = {"SMEMBERS"} whose reply may come in any order ("XINFO|GROUPS" for subcommands)
-    RANDOM = {"SPOP"}        whose reply is by chance: only its shape is compared, and what it changed
-                             is made equal afterwards
+    RANDOM = {"SPOP"}        whose reply is by chance: only its shape is compared, and what it
+                             changed is made equal afterwards
     SESSIONS = 3             how many clients send the commands (3 unless told)
-    CONFIGS = [{...}]        settings to choose from for an epoch, beside the defaults and small ones
+    CONFIGS = [{...}]        settings to choose from for an epoch, beside the usual and small ones
     EVENTS = "g$l"           the classes of keyspace events that are compared (all unless told)
 
 Among the commands there may be directives, for the world: ["@session", n] (the next commands come
@@ -79,7 +79,8 @@ def script(setup, items, about):
     if setup.events:
         lines.append(f"@events {setup.events}")
     used = {item.session for item in items}
-    lines += [f"@proto {n} 3" for n, proto in sorted(setup.protos.items()) if proto == 3 and n in used]
+    lines += [f"@proto {n} 3" for n, proto in sorted(setup.protos.items())
+              if proto == 3 and n in used]
     session = 0
     for item in items:
         if not item.directive and item.session != session:
@@ -242,7 +243,7 @@ class Runner:
         return item
 
     def _choose(self):
-        """The session of the next command: told by the family, or by chance the same for a while."""
+        """The session of the next command: told by the family, or by chance, for a while."""
         blocked = self.world.blocked
         if self.session is not None:
             wanted = self.session
@@ -264,7 +265,9 @@ class Runner:
     def _fail(self, setup, items, found):
         about = f"family {self.name}, seed {self.seed}, command {self.n + found.index}: {found}"
         few, smaller = minimise(self.world, setup, items, found)
-        raise Failure(script(setup, few, about if smaller is found else f"{about}\nwhen small: {smaller}"))
+        if smaller is not found:
+            about = f"{about}\nwhen small: {smaller}"
+        raise Failure(script(setup, few, about))
 
 
 def play_case(world, path):

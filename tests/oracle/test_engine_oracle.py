@@ -1,8 +1,8 @@
 """The engine beside a redis-server 7.0.15: random commands of every family, and scripts of old.
 
 Each family gets its share of REDOUBT_ORACLE_SECONDS (60): a seed that is always the same, and one
-of the clock, which is printed. A difference is printed as a script that shows it: once the engine is
-right, the script goes to engine_cases/, whose files are all played here.
+of the clock, which is printed. A difference is printed as a script that shows it: once the engine
+is right, the script goes to engine_cases/, whose files are all played here.
 """
 
 import glob
@@ -65,9 +65,11 @@ class Comparing(unittest.TestCase):
         self.assertTrue(same(argv, one, other, set(), {"SMEMBERS"}))
         self.assertFalse(same(argv, one, short, set(), {"SMEMBERS"}))
         self.assertFalse(same(argv, one, error, {"SMEMBERS"}, {"SMEMBERS"}))
-        pairs = [parse(encode([b"a", b"1", b"2", b"b"]))[0], parse(encode([b"a", b"b", b"2", b"1"]))[0]]
+        pairs = [parse(encode(words))[0]
+                 for words in ([b"a", b"1", b"2", b"b"], [b"a", b"b", b"2", b"1"])]
         self.assertFalse(same([b"HGETALL", b"k"], *pairs, {"HGETALL"}, set()))
-        self.assertFalse(same([b"sscan", b"k", b"0"], parse(b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n")[0],
+        self.assertFalse(same([b"sscan", b"k", b"0"],
+                              parse(b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n")[0],
                               parse(b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\nb\r\n")[0], set(), set()))
 
 

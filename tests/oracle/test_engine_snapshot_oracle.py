@@ -135,7 +135,7 @@ class Snapshots(unittest.TestCase):
         self.assertGreater(n, 20)
 
     def test_newer_files_are_saved_as_they_were_and_for_this_server(self):
-        """Expiries of fields count in the engine's digest, and get lost on the way to version 10."""
+        """Expiries of fields count in the engine's digest, and version 10 has none."""
         n = 0
         for path, dialect, version in snapshots():
             if dialect == "redis" and version <= RDB_VERSION:

@@ -200,7 +200,8 @@ class LargeValues(Case):
         data = self.data()
         self.assertGreater(len(data), 40 << 20)
         for stdin, path in ((None, self.input), (data, "-")):
-            run = self.run_tool("convert", "--to", "rdb", "--min-size", "256kb", path, "-o", self.out,
+            run = self.run_tool("convert", "--to", "rdb", "--min-size", "256kb", path,
+                                "-o", self.out,
                                 "--force", stdin=stdin, memory=MEMORY)
             self.assertEqual(set(table(self.out)), {("0", "big"), ("0", "many")})
             run = self.run_tool("convert", "--to", "csv", "--not", "--min-size", "256kb", path,

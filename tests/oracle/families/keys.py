@@ -72,7 +72,8 @@ class Maker:
         return [name, self.key(), when, *options]
 
     def ttl(self):
-        return [self.rng.choice(["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "PERSIST"]), self.key()]
+        names = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "PERSIST"]
+        return [self.rng.choice(names), self.key()]
 
     # ---- names ----
 
@@ -120,8 +121,8 @@ class Maker:
         rng = self.rng
         if rng.random() < 0.97:
             return [rng.choice(["DEL", "UNLINK"]), *self.keys(3)]
-        return rng.choice([["FLUSHDB"], ["FLUSHALL", "ASYNC"], ["FLUSHDB", "SYNC"], ["FLUSHALL", "x"],
-                           ["SWAPDB", self.db(), self.db()], ["FLUSHALL"]])
+        return rng.choice([["FLUSHDB"], ["FLUSHALL", "ASYNC"], ["FLUSHDB", "SYNC"],
+                           ["FLUSHALL", "x"], ["SWAPDB", self.db(), self.db()], ["FLUSHALL"]])
 
     # ---- payloads: of values whose bytes are known ----
 
