@@ -93,6 +93,11 @@ static int since_of(const struct rdb_event *ev)
     return accessed && since < 9 ? 9 : since;
 }
 
+static void need(struct record *rec, int version)
+{
+    rec->since = rec->since > version ? rec->since : version;
+}
+
 static void set_name(struct record *rec, struct rd_slice name)
 {
     rec->has_name = true;
@@ -112,7 +117,7 @@ static void set_key(struct record *rec, const struct rdb_event *ev)
     rec->hash = rdb_keyset_hash(ev->key.db, name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     rec->plausible_expiry = !rec->expires || mend_expiry_is_plausible(ev->key.expire_ms);
-    rec->since = since_of(ev);
+    need(rec, since_of(ev));
 }
 
 /* A library begins with #! and the name of its engine; servers refuse a file with any other. (A
@@ -142,17 +147,17 @@ static bool take(struct record *rec, const struct rdb_event *ev)
         rec->kind = RECORD_HINT;
         return true;
     case RDB_AUX:
-        rec->since = 7;
+        need(rec, 7);
         if (ev->aux.value.is_int || ev->aux.value.first)
             set_name(rec, ev->aux.name);
         return !ev->aux.value.more;
     case RDB_FUNCTION:
-        rec->since = 10;
+        need(rec, 10);
         if (ev->function.code.first && !ev->function.pre_ga && !names_engine(&ev->function.code))
             rec->refused = "function-without-engine";
         return !ev->function.code.more;
     case RDB_MODULE_AUX:
-        rec->since = 9;
+        need(rec, 9);
         return false;
     case RDB_SLOT_IMPORT:
         return ev->slot_import.n_ranges == 0;
@@ -160,6 +165,8 @@ static bool take(struct record *rec, const struct rdb_event *ev)
         rec->kind = RECORD_END;
         return true;
     case RDB_NOTE:
+        if (ev->note.id == RDB_NOTE_DANGLING)
+            need(rec, 9); /* idle times and frequencies, if that is what they are */
         if (rec->refused == NULL && (rdb_note_severity(ev->note.id) == RDB_SEVERITY_ERROR ||
                                      ev->note.id == RDB_NOTE_EMPTY_COLLECTION))
             rec->refused = rdb_note_word(ev->note.id);
