@@ -174,9 +174,11 @@ static bool get_decimal(struct rd_slice text, double *ret)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
                                     1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
+    if (text.len == 0)
+        return false;
     const uint8_t *p = text.ptr;
     const uint8_t *end = p + text.len;
-    bool negative = p < end && *p == '-';
+    bool negative = *p == '-';
     p += negative;
     const uint8_t *digits = p;
     const uint8_t *point = NULL;

@@ -367,13 +367,15 @@ static void container_name(const struct engine_call *call, char dst[64])
 
 void engine_reply_unknown_subcommand(struct engine_call *call)
 {
+    enum { SUB_MAX = 128 };
     char name[64];
     container_name(call, name);
-    struct rd_slice sub = call->argc > 1 ? call->argv[1] : rd_slice("", 0);
+    struct rd_slice sub = call->argv[1];
+    size_t shown = strnlen((const char *)sub.ptr, sub.len < SUB_MAX ? sub.len : SUB_MAX);
     engine_reply_errorf(call->reply,
-                        "ERR Unknown subcommand or wrong number of arguments for '%.*s'. "
+                        "ERR unknown subcommand or wrong number of arguments for '%.*s'. "
                         "Try %s HELP.",
-                        (int)(sub.len < 128 ? sub.len : 128), (const char *)sub.ptr, name);
+                        (int)shown, (const char *)sub.ptr, name);
 }
 
 void engine_reply_help(struct engine_call *call, const char *const *lines)

@@ -164,7 +164,8 @@ void engine_reply_wrong_type(struct engine_call *call);  /* WRONGTYPE … */
 void engine_reply_syntax(struct engine_call *call);      /* ERR syntax error */
 void engine_reply_no_key(struct engine_call *call);      /* ERR no such key */
 void engine_reply_wrong_arity(struct engine_call *call); /* ERR wrong number of arguments for … */
-/* ERR Unknown subcommand or wrong number of arguments for … Try … HELP. */
+/* ERR unknown subcommand or wrong number of arguments for … Try … HELP: options that a subcommand
+ * lacks. */
 void engine_reply_unknown_subcommand(struct engine_call *call);
 /* XINFO HELP and friends: the lines as simple strings, in the frame of all HELP answers. */
 void engine_reply_help(struct engine_call *call, const char *const *lines);

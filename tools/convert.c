@@ -266,13 +266,19 @@ static int check_options(struct job *job)
     return CLI_OK;
 }
 
+/* What holds where no option says otherwise. */
+static struct job usual(struct cli *cli)
+{
+    return (struct job){.cli = cli,
+                        .target = TO_NOTHING,
+                        .input = FROM_ANY,
+                        .dialect = -1,
+                        .log = {.until_ms = INT64_MIN}};
+}
+
 int tool_convert(struct cli *cli, int argc, char **argv)
 {
-    struct job job = {.cli = cli,
-                      .target = TO_NOTHING,
-                      .input = FROM_ANY,
-                      .dialect = -1,
-                      .log = {.until_ms = INT64_MIN}};
+    struct job job = usual(cli);
     const struct cli_opt opts[] = {
         {.name = "to",
          .kind = CLI_ENUM,

@@ -144,18 +144,6 @@ void engine_stream_reply_no_group(struct engine_call *call, struct rd_slice key,
                         (const char *)group.ptr);
 }
 
-void engine_stream_reply_usage(struct engine_call *call)
-{
-    enum { SUB_MAX = 128 };
-    struct rd_slice sub = call->argv[1];
-    int shown = engine_stream_shown(sub);
-    engine_reply_errorf(call->reply,
-                        "ERR unknown subcommand or wrong number of arguments for '%.*s'. "
-                        "Try %s HELP.",
-                        shown < SUB_MAX ? shown : SUB_MAX, (const char *)sub.ptr,
-                        call->command->name[1] == 'g' ? "XGROUP" : "XINFO");
-}
-
 /* ---- answers ---- */
 
 void engine_stream_reply_id(struct engine_call *call, struct rdb_stream_id id)

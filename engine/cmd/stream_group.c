@@ -24,7 +24,7 @@ static bool group_options(struct engine_call *call, bool create, struct group_op
                 return false;
             }
         } else {
-            engine_stream_reply_usage(call);
+            engine_reply_unknown_subcommand(call);
             return false;
         }
     }
@@ -98,7 +98,7 @@ void engine_cmd_xgroup_create(struct engine_call *call)
     if (!group_options(call, true, &o) || !find_stream(call, !o.mkstream, &stream))
         return;
     if (call->argc > ARGS_MAX) {
-        engine_stream_reply_usage(call);
+        engine_reply_unknown_subcommand(call);
         return;
     }
     if (!arg_group_id(call, stream, true, &id))
@@ -125,7 +125,7 @@ void engine_cmd_xgroup_setid(struct engine_call *call)
     if (group == NULL)
         return;
     if (call->argc > ARGS_MAX) {
-        engine_stream_reply_usage(call);
+        engine_reply_unknown_subcommand(call);
         return;
     }
     if (!arg_group_id(call, stream, false, &id))

@@ -36,9 +36,6 @@ int engine_stream_shown(struct rd_slice arg);
 void engine_stream_reply_no_group(struct engine_call *call, struct rd_slice key,
                                   struct rd_slice group);
 
-/* "ERR unknown subcommand or wrong number of arguments …": options that a subcommand lacks. */
-void engine_stream_reply_usage(struct engine_call *call);
-
 /* ---- answers ---- */
 
 void engine_stream_reply_id(struct engine_call *call, struct rdb_stream_id id);

@@ -174,7 +174,7 @@ static bool full_options(struct engine_call *call, bool *ret_full, int64_t *ret_
         return true;
     if ((call->argc != 4 && call->argc != 6) || !engine_arg_is(call->argv[3], "full") ||
         (call->argc == 6 && !engine_arg_is(call->argv[4], "count"))) {
-        engine_stream_reply_usage(call);
+        engine_reply_unknown_subcommand(call);
         return false;
     }
     if (call->argc == 6 && !engine_arg_i64(call, call->argv[5], ret_count, NULL))

@@ -171,7 +171,7 @@ static void check_same(struct engine *a, struct engine *b, const char *what)
 static void check_saved(struct world *w)
 {
     struct engine_config config;
-    const struct engine_save_opts opts = {
+    struct engine_save_opts opts = {
         .compress = true, .keep_expired = true, .now_ms = w->env.now_us / 1000};
     const struct engine_load_opts how = {.keep_expired = true};
     struct rd_buf buf = {0};
@@ -180,6 +180,7 @@ static void check_saved(struct world *w)
     struct rd_err err = {0};
     small(&config);
     config.maxmemory = 0;
+    engine_save_fitting(w->engine, &opts.dialect, &opts.version);
     struct engine *again = make(&config);
     check(rd_sink_open_buf(&sink, &buf, NULL, NULL) && engine_save(w->engine, sink, &opts, &err) &&
               rd_sink_close(sink, NULL),
