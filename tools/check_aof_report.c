@@ -231,7 +231,7 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
         enum rd_err_code code = strcmp(f->id, "truncated") == 0 ? RD_ERR_TRUNCATED
                                 : strcmp(f->id, "limit") == 0   ? RD_ERR_LIMIT
                                                                 : RD_ERR_CORRUPT;
-        text = cli_plain(findings_slice(&found->findings, f->text));
+        text = cli_sentence(findings_slice(&found->findings, f->text));
         if (f->inner != RD_NO_OFFSET)
             rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);
         else

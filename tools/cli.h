@@ -273,6 +273,9 @@ struct cli_quoted {
 struct cli_quoted cli_quote(struct rd_slice bytes); /* "user:1" */
 struct cli_quoted cli_plain(struct rd_slice bytes); /* the same without quotation marks */
 
+/* Text of our own, in which names are quoted already: only what is not printable is escaped. */
+struct cli_quoted cli_sentence(struct rd_slice text);
+
 /* What cli_plain() gives, in a place of the caller's; size is 8 at least. */
 void cli_escape(char *dst, size_t size, struct rd_slice bytes);
 

@@ -35,6 +35,21 @@ struct cli_quoted cli_plain(struct rd_slice bytes)
     return plain;
 }
 
+struct cli_quoted cli_sentence(struct rd_slice text)
+{
+    struct cli_quoted out;
+    size_t len = 0;
+    for (size_t i = 0; i < text.len && len + 5 < sizeof out.s; i++) {
+        uint8_t c = text.ptr[i];
+        if (c >= 0x20 && c < 0x7f)
+            out.s[len++] = (char)c;
+        else
+            len += (size_t)snprintf(out.s + len, sizeof out.s - len, "\\x%02x", c);
+    }
+    out.s[len] = '\0';
+    return out;
+}
+
 const char *cli_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";

@@ -82,7 +82,7 @@ static void print_finding(struct cli *cli, FILE *out, const struct findings *fou
     fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
             rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
     print_where(out, found, f);
-    fprintf(out, ": %s\n", cli_plain(findings_slice(found, f->text)).s);
+    fprintf(out, ": %s\n", cli_sentence(findings_slice(found, f->text)).s);
 }
 
 static void print_severity(struct cli *cli, FILE *out, const struct findings *found,

@@ -147,3 +147,12 @@ Test(cli_text, the_nearest_name_is_found)
     cr_assert_null(cli_nearest("elephant", names, 4));
     cr_assert_null(cli_nearest("", names, 4));
 }
+
+Test(cli_text, a_sentence_keeps_its_quotation_marks_and_nothing_that_is_not_printable)
+{
+    char many[1000];
+    memset(many, 1, sizeof many);
+    cr_assert_str_eq(cli_sentence(rd_slice_str("found \"\\x00\"")).s, "found \"\\x00\"");
+    cr_assert_str_eq(cli_sentence(rd_slice_str("a\x1b[2Jb\n")).s, "a\\x1b[2Jb\\x0a");
+    cr_assert_lt(strlen(cli_sentence(rd_slice(many, sizeof many)).s), sizeof(struct cli_quoted));
+}
