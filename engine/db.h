@@ -26,7 +26,7 @@ struct engine_db {
     struct engine_table keys;    /* of struct engine_entry */
     struct engine_table expires; /* the same entries, those that have an expiry */
     struct engine_table waiting; /* keys for which sessions wait; engine/block.h */
-    struct engine_table watched; /* keys that sessions watch; engine/session.h */
+    struct engine_table watched; /* keys that sessions watch; engine/watch.h */
     unsigned id;
     int64_t avg_ttl_ms;     /* of keys that the expire cycle has seen */
     uint64_t expire_cursor; /* where the expire cycle goes on */

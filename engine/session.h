@@ -20,7 +20,7 @@ struct engine_queued {
     struct rd_slice *argv; /* one block with the bytes behind it */
 };
 
-struct engine_watch; /* engine/watch.h */
+struct engine_watch; /* engine/watch.c */
 struct engine_waiter;
 
 struct engine_session {
