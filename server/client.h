@@ -1,0 +1,198 @@
+/* client.h - somebody who is connected: his input, his output, his session.
+ *
+ *     struct client *c = client_new(srv, conn);
+ *     ... the loop calls client_readable(c), which runs what he sent ...
+ *     client_reply(c) is where his answers are appended; they go out before the loop sleeps
+ *     client_close_soon(c): after what is pending has been sent
+ *     client_free(c): now
+ *
+ * A client that runs a command must not be freed before it returned: client_free() of the current
+ * client becomes client_close_asap().
+ */
+#ifndef SERVER_CLIENT_H
+#define SERVER_CLIENT_H
+
+#include "base/buf.h"
+#include "engine/session.h"
+#include "server/conn.h"
+#include "server/server.h"
+
+/* name, bit, letter in CLIENT LIST (0: none) */
+#define CLIENT_FLAGS(X)                                                                            \
+    X(MONITOR, 0, 'O')                                                                             \
+    X(MULTI, 1, 0)                                                                                 \
+    X(BLOCKED, 2, 'b')                                                                             \
+    X(CLOSE_SOON, 3, 'c') /* after its output was sent */                                          \
+    X(CLOSE_ASAP, 4, 'A') /* before the loop sleeps */                                             \
+    X(UNIX_SOCKET, 5, 'U')                                                                         \
+    X(PUBSUB, 6, 'P')                                                                              \
+    X(NO_EVICT, 7, 'e')                                                                            \
+    X(REPLY_OFF, 8, 0)                                                                             \
+    X(REPLY_SKIP_NEXT, 9, 0)                                                                       \
+    X(REPLY_SKIP, 10, 0)                                                                           \
+    X(PAUSED, 11, 0)    /* its command waits for the end of CLIENT PAUSE */                        \
+    X(UNBLOCKED, 12, 0) /* its input is to be looked at before the loop sleeps */                  \
+    X(WRITE_QUEUED, 13, 0)                                                                         \
+    X(PROTOCOL_ERROR, 14, 0)
+
+enum client_flag {
+#define X(name, bit, letter) CLIENT_##name = 1 << (bit),
+    CLIENT_FLAGS(X)
+#undef X
+};
+
+enum client_type { CLIENT_TYPE_NORMAL, CLIENT_TYPE_REPLICA, CLIENT_TYPE_PUBSUB, CLIENT_TYPES };
+
+/* What it is blocked for. */
+enum client_wait {
+    CLIENT_WAITS_NOT,
+    CLIENT_WAITS_KEY,   /* engine/block.h */
+    CLIENT_WAITS_ACKS,  /* WAIT */
+    CLIENT_WAITS_PAUSE, /* CLIENT PAUSE */
+    CLIENT_WAITS_END    /* SHUTDOWN that waits for its end */
+};
+
+struct client_input {
+    struct rd_buf buf; /* what has not been run yet, when it is not in the shared buffer */
+    size_t pos;        /* of the next byte to look at */
+    size_t need;       /* bytes of buf before it makes sense to look again */
+    size_t argc;       /* arguments of the command so far */
+    size_t n_args;     /* arguments that it announces; 0: no command begun */
+    int64_t bulk_len;  /* of the argument that comes; -1: not known yet */
+    struct client_arg {
+        size_t off, len;
+    } * args; /* positions in buf */
+    size_t cap_args;
+    size_t peak;
+};
+
+struct client {
+    struct server *srv;
+    struct conn *conn; /* NULL: a client without a connection (loading a log) */
+    uint64_t id;
+    uint32_t flags; /* enum client_flag */
+    enum client_wait waits;
+    int64_t wait_deadline_us; /* unix time; INT64_MAX: never */
+
+    struct engine_session session; /* .ctx is this client */
+    struct client_input in;
+    struct engine_reply reply; /* .buf: what is to be sent, from sent on; .proto 2 or 3 */
+    size_t sent;
+
+    struct rd_buf name; /* CLIENT SETNAME */
+    char *user;         /* ACL user; "default" */
+    bool authenticated;
+    const struct engine_command *last_command;
+
+    char peer[80];  /* "127.0.0.1:50512", "[::1]:50512", "/tmp/redis.sock:0" */
+    char local[80]; /* its own address of that connection */
+    int64_t created_ms;
+    int64_t active_ms; /* last time it sent or was sent something */
+
+    int64_t soft_limit_since_ms; /* output over the soft limit; 0: not */
+
+    struct pubsub_client *pubsub; /* pubsub.c's; NULL: subscribed to nothing */
+
+    /* Lists of all clients, of those with output, of those that are to be looked at. */
+    struct client *prev, *next;
+    struct client *next_queued;
+    size_t wait_index; /* in the heap of deadlines, from 1; 0: not there */
+};
+
+/* All of them. */
+struct clients {
+    struct client *first, *last; /* by id */
+    size_t n;
+    uint64_t next_id;
+    struct client *write_queue; /* have output that was not sent; client->next_queued */
+    size_t n_blocked;
+    size_t n_pubsub;
+    /* CLIENT PAUSE */
+    int64_t pause_until_ms; /* 0: no pause */
+    bool pause_writes_only;
+    uint8_t *shared; /* where input is read that is run at once */
+    uint64_t recent_max_input, recent_max_output;
+    /* Deadlines of those that wait: a heap by time. */
+    struct client **waiting;
+    size_t n_waiting, cap_waiting;
+    uv_timer_t timer;
+};
+
+enum { CLIENT_SHARED_INPUT = 64 * 1024 };
+
+struct clients *clients_new(struct server *srv);
+void clients_free(struct clients *clients);
+
+/* Takes the connection over. conn NULL: a client of the server's own. */
+struct client *client_new(struct server *srv, struct conn *conn);
+void client_free(struct client *c);
+
+/* Sends what is pending, then closes. Nothing more is read. */
+void client_close_soon(struct client *c);
+
+/* Closes before the loop sleeps, whatever is pending. */
+void client_close_asap(struct client *c);
+
+/* NULL: there is none. O(n) */
+struct client *client_find(struct server *srv, uint64_t id);
+enum client_type client_type(const struct client *c);
+
+/* ---- input: client_input.c ---- */
+
+/* Reads what is there and runs it. May free c. */
+void client_readable(struct client *c);
+
+/* Runs what its buffer holds: after it was unblocked or a pause ended. May free c. */
+void client_run_input(struct client *c);
+void client_input_done(struct client *c);
+
+/* Bytes that its input takes. */
+size_t client_input_memory(const struct client *c);
+
+/* ---- output: client_output.c ---- */
+
+/* Where answers and pushed messages are appended; follow it with client_queue_write(). Nothing is
+ * kept where CLIENT REPLY says so. */
+static inline struct engine_reply *client_reply(struct client *c)
+{
+    return &c->reply;
+}
+
+/* Output was appended: it goes out before the loop sleeps; enforces the limits of its class. */
+void client_queue_write(struct client *c);
+
+/* Sends to all that have output; called before the loop sleeps. */
+void clients_flush(struct server *srv);
+static inline size_t client_pending_output(const struct client *c)
+{
+    return c->reply.buf.len - c->sent;
+}
+size_t client_output_memory(const struct client *c);
+
+/* Closes clients whose output is over the soft limit for too long, and idle ones (timeout); a share
+ * of all at each call. */
+void clients_cron(struct server *srv);
+
+/* ---- waiting: client_wait.c ---- */
+
+/* The client gets no further commands until client_unblock(). deadline in unix us. */
+void client_block(struct client *c, enum client_wait why, int64_t deadline_us);
+void client_unblock(struct client *c);
+
+/* Ends the waiting with what the command answers when its time is over, or (CLIENT UNBLOCK) with an
+ * error. False: it does not wait for something that can be ended so. */
+bool client_wait_end(struct client *c, enum engine_unblock why);
+
+/* Serves sessions whose keys became ready. After each command. */
+void clients_serve(struct server *srv);
+
+/* CLIENT PAUSE is over: what waited runs. */
+void clients_unpause(struct server *srv);
+
+/* Clients that were unblocked have input that nobody has run yet. Before the loop sleeps. */
+void clients_run_unblocked(struct server *srv);
+
+/* ---- one line of CLIENT LIST ---- */
+void client_describe(const struct client *c, struct rd_buf *out);
+
+#endif

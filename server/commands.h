@@ -1,0 +1,69 @@
+/* commands.h - the commands that are the server's own, and who answers them.
+ *
+ * Each is `void server_cmd_NAME(struct dispatch_call *call)`; a container's subcommands are handled
+ * one by one ("client|list") or, where the container's name stands here, by one function.
+ */
+#ifndef SERVER_COMMANDS_H
+#define SERVER_COMMANDS_H
+
+#include "server/dispatch.h"
+
+/* path in the table of commands, handler. The file is cmd_FAMILY.c. */
+#define SERVER_COMMANDS(X)                                                                         \
+    /* cmd_connection.c */                                                                         \
+    X("auth", auth)                                                                                \
+    X("hello", hello)                                                                              \
+    X("quit", quit)                                                                                \
+    X("reset", reset)                                                                              \
+    /* cmd_client.c */                                                                             \
+    X("client", client)                                                                            \
+    /* cmd_acl.c */                                                                                \
+    X("acl", acl)                                                                                  \
+    /* cmd_config.c */                                                                             \
+    X("config", config)                                                                            \
+    /* cmd_pubsub.c */                                                                             \
+    X("subscribe", subscribe)                                                                      \
+    X("unsubscribe", unsubscribe)                                                                  \
+    X("psubscribe", psubscribe)                                                                    \
+    X("punsubscribe", punsubscribe)                                                                \
+    X("ssubscribe", ssubscribe)                                                                    \
+    X("sunsubscribe", sunsubscribe)                                                                \
+    X("publish", publish)                                                                          \
+    X("spublish", spublish)                                                                        \
+    X("pubsub", pubsub)                                                                            \
+    /* cmd_persist.c */                                                                            \
+    X("save", save)                                                                                \
+    X("bgsave", bgsave)                                                                            \
+    X("bgrewriteaof", bgrewriteaof)                                                                \
+    X("lastsave", lastsave)                                                                        \
+    X("shutdown", shutdown)                                                                        \
+    /* cmd_debug.c */                                                                              \
+    X("debug", debug)                                                                              \
+    /* info.c, cmd_memory.c, slowlog.c, latency.c, monitor.c */                                    \
+    X("info", info)                                                                                \
+    X("memory", memory)                                                                            \
+    X("slowlog", slowlog)                                                                          \
+    X("latency", latency)                                                                          \
+    X("monitor", monitor)                                                                          \
+    X("lolwut", lolwut)                                                                            \
+    /* cmd_replication.c */                                                                        \
+    X("role", role)                                                                                \
+    X("wait", wait)                                                                                \
+    X("replicaof", replicaof)                                                                      \
+    X("slaveof", replicaof)                                                                        \
+    X("failover", failover)                                                                        \
+    X("sync", sync)                                                                                \
+    X("psync", sync)                                                                               \
+    X("replconf", replconf)                                                                        \
+    X("migrate", migrate)                                                                          \
+    /* cmd_function.c */                                                                           \
+    X("function", function)                                                                        \
+    X("script", script)                                                                            \
+    X("module", module)                                                                            \
+    X("cluster", cluster)
+
+#define X(path, name) void server_cmd_##name(struct dispatch_call *call);
+SERVER_COMMANDS(X)
+#undef X
+
+#endif

@@ -1,0 +1,55 @@
+/* conn.h - a connection: a socket, plain or with TLS, that never blocks.
+ *
+ *     struct conn *conn = conn_new(srv, fd, tls);
+ *     conn_watch(conn, true, false);          // calls client_readable(conn->client)
+ *     n = conn_read(conn, buf, size);         // > 0, CONN_AGAIN, CONN_END, CONN_FAIL
+ *     n = conn_write(conn, bytes, len);
+ *     conn_free(conn);
+ */
+#ifndef SERVER_CONN_H
+#define SERVER_CONN_H
+
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct client;
+struct server;
+struct tls; /* tls.h: a context made of the settings */
+
+enum { CONN_AGAIN = 0, CONN_END = -1, CONN_FAIL = -2 };
+
+struct conn {
+    struct server *srv;
+    struct client *client; /* who is told; NULL while TLS shakes hands */
+    int fd;
+    uv_poll_t poll;
+    int events; /* watched now */
+    void *ssl;  /* NULL: plain */
+    bool tls_wants_write, tls_wants_read;
+    bool is_unix;
+    char error[128]; /* why it failed */
+};
+
+/* Takes fd. tls NULL: plain. A client is made when the connection stands: for TLS after the
+ * handshake. */
+struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls);
+
+/* Closes the socket; the struct is freed by the loop later. */
+void conn_free(struct conn *conn);
+
+/* Which events call client_readable() and client_writable(). */
+void conn_watch(struct conn *conn, bool read, bool write);
+
+ssize_t conn_read(struct conn *conn, void *dst, size_t size);
+ssize_t conn_write(struct conn *conn, const void *src, size_t len);
+
+/* "ip:port" of the peer and of our side. */
+void conn_names(struct conn *conn, char *peer, char *local, size_t size);
+
+/* TLS: the subject of the peer's certificate, or "". */
+void conn_peer_subject(struct conn *conn, char *dst, size_t size);
+
+#endif
