@@ -52,18 +52,19 @@ enum client_wait {
     CLIENT_WAITS_END    /* SHUTDOWN that waits for its end */
 };
 
+/* Bytes that were not run yet, and how far the command at their begin was understood. */
 struct client_input {
-    struct rd_buf buf; /* what has not been run yet, when it is not in the shared buffer */
-    size_t pos;        /* of the next byte to look at */
-    size_t need;       /* bytes of buf before it makes sense to look again */
-    size_t argc;       /* arguments of the command so far */
-    size_t n_args;     /* arguments that it announces; 0: no command begun */
-    int64_t bulk_len;  /* of the argument that comes; -1: not known yet */
-    struct client_arg {
-        size_t off, len;
-    } * args; /* positions in buf */
-    size_t cap_args;
-    size_t peak;
+    struct rd_buf buf;
+    const uint8_t *base; /* the command's first byte: in buf, or in the shared buffer */
+    size_t at;           /* where the parser goes on, from base */
+    size_t need;     /* bytes of the command that must be there before it makes sense to go on */
+    uint64_t n_args; /* what the command announces; 0: no command begun */
+    size_t argc;     /* of it, how many are there */
+    bool in_bulk;    /* the length of the next argument is known: bulk_len */
+    uint64_t bulk_len;
+    struct rd_slice *argv;
+    size_t cap_argv;
+    uint64_t peak; /* the most that buf held of late */
 };
 
 struct client {
@@ -93,10 +94,10 @@ struct client {
 
     struct pubsub_client *pubsub; /* pubsub.c's; NULL: subscribed to nothing */
 
-    /* Lists of all clients, of those with output, of those that are to be looked at. */
-    struct client *prev, *next;
-    struct client *next_queued;
-    size_t wait_index; /* in the heap of deadlines, from 1; 0: not there */
+    struct client *prev, *next;             /* of all clients */
+    struct client *write_prev, *write_next; /* of those with output or an end that is near */
+    struct client *run_next;                /* of those that were unblocked */
+    size_t wait_index;                      /* in the heap of deadlines, from 1; 0: not there */
 };
 
 /* All of them. */
@@ -104,7 +105,9 @@ struct clients {
     struct client *first, *last; /* by id */
     size_t n;
     uint64_t next_id;
-    struct client *write_queue; /* have output that was not sent; client->next_queued */
+    struct client *to_write;             /* CLIENT_WRITE_QUEUED, the last come first */
+    struct client *to_run, *to_run_last; /* CLIENT_UNBLOCKED, the first come first */
+    bool shared_busy;                    /* a command lies in `shared`: it must stand */
     size_t n_blocked;
     size_t n_pubsub;
     /* CLIENT PAUSE */
@@ -141,6 +144,9 @@ enum client_type client_type(const struct client *c);
 
 /* Reads what is there and runs it. May free c. */
 void client_readable(struct client *c);
+
+/* The socket takes more output. May free c. */
+void client_writable(struct client *c);
 
 /* Runs what its buffer holds: after it was unblocked or a pause ended. May free c. */
 void client_run_input(struct client *c);

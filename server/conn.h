@@ -49,7 +49,4 @@ ssize_t conn_write(struct conn *conn, const void *src, size_t len);
 /* "ip:port" of the peer and of our side. */
 void conn_names(struct conn *conn, char *peer, char *local, size_t size);
 
-/* TLS: the subject of the peer's certificate, or "". */
-void conn_peer_subject(struct conn *conn, char *dst, size_t size);
-
 #endif

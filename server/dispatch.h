@@ -42,6 +42,9 @@ bool dispatch_rename(struct rd_slice from, struct rd_slice to);
 /* The command that a client calls by this name, as renamed. */
 const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc);
 
+/* How EXEC reaches handlers. */
+void dispatch_hooks(struct server *srv, struct engine_hooks *hooks);
+
 /* ---- for handlers ---- */
 
 /* "ERR syntax error" and other usual answers. */

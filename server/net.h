@@ -13,8 +13,9 @@ bool net_listen(struct server *srv, struct rd_err *err);
 /* Accepts from now on. */
 void net_start(struct server *srv);
 
-/* CONFIG SET bind, port, tls-port: opens the new ones before the old ones are closed; on failure
- * the old ones stay. */
+/* CONFIG SET bind, port, tls-port, tls-*: opens what the settings say now, if it can before it
+ * closes what was open. On failure nothing may be open: take the settings back and call it again.
+ */
 bool net_change(struct server *srv, struct rd_err *err);
 
 /* Closes all; removes the unix socket. */

@@ -34,6 +34,7 @@ struct listeners;
 struct persist;
 struct pubsub;
 struct slowlog;
+struct tls;
 
 #define SERVER_REDIS_VERSION "7.0.15" /* whose behaviour it has: INFO, HELLO, AUX fields */
 
@@ -61,6 +62,10 @@ struct server {
     struct latency *latency;
     struct stats stats;
 
+    /* Bytes of the process besides the data set, as the allocator said last; read by the cron. */
+    int64_t other_memory;
+    int64_t overdue_us; /* when the last cycle of expiry ended that did not come to its end */
+
     struct engine_effects fx; /* of the command that runs */
     struct client *current;   /* whose command runs; NULL: nobody's */
 
@@ -78,7 +83,9 @@ struct server {
 
     uv_timer_t cron;
     uv_prepare_t before_sleep;
+    uv_check_t after_sleep;
     uv_signal_t on_term, on_int, on_child;
+    struct tls *tls; /* NULL: none */
 };
 
 /* Reads both clocks. Cheap (tens of nanoseconds). */
@@ -111,6 +118,9 @@ bool server_shutdown(struct server *srv, const struct server_shutdown *how);
 
 /* Every 1000/hz ms. cron.c */
 void server_cron(struct server *srv);
+
+/* Bytes in use: the data set's, and what else the process had allocated a moment ago. Cheap. */
+uint64_t server_used_memory(const struct server *srv);
 
 /* Takes out keys until the data set is within maxmemory; false: it cannot. cron.c */
 bool server_make_room(struct server *srv);

@@ -1,0 +1,136 @@
+#include "server/client.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "server/log.h"
+
+enum {
+    KEEP_BUFFER = 16 * 1024, /* a larger one is given back when everything was sent */
+    WRITE_TURN = 1024 * 1024 /* bytes for one client before others have their turn */
+};
+
+void client_queue_write(struct client *c)
+{
+    struct clients *all = c->srv->clients;
+    if (c->conn == NULL || (c->flags & CLIENT_WRITE_QUEUED))
+        return;
+    c->flags |= CLIENT_WRITE_QUEUED;
+    c->write_prev = NULL;
+    c->write_next = all->to_write;
+    if (all->to_write != NULL)
+        all->to_write->write_prev = c;
+    all->to_write = c;
+}
+
+size_t client_output_memory(const struct client *c)
+{
+    return c->reply.buf.cap > KEEP_BUFFER ? client_pending_output(c) : 0;
+}
+
+/* A client that does not read what it asked for must not take all memory. */
+static bool over_hard_limit(struct client *c)
+{
+    const struct settings_limit *limit =
+        &c->srv->settings.client_output_buffer_limit[client_type(c)];
+    size_t size = client_output_memory(c);
+    if (size > c->srv->clients->recent_max_output)
+        c->srv->clients->recent_max_output = size;
+    if (limit->hard == 0 || size < limit->hard)
+        return false;
+    struct rd_buf line = {0};
+    client_describe(c, &line);
+    rd_buf_add_byte(&line, 0);
+    log_warning("Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
+                (const char *)line.ptr);
+    rd_buf_done(&line);
+    c->srv->stats.output_buffer_limit_closed++;
+    return true;
+}
+
+static void all_sent(struct client *c)
+{
+    c->sent = 0;
+    if (c->reply.buf.cap > KEEP_BUFFER) {
+        rd_buf_done(&c->reply.buf);
+        c->reply.buf = (struct rd_buf){0};
+    } else {
+        rd_buf_reset(&c->reply.buf);
+    }
+}
+
+/* False: the connection is broken. */
+static bool send_some(struct client *c)
+{
+    size_t turn = 0;
+    while (client_pending_output(c) > 0 && turn < WRITE_TURN) {
+        ssize_t n = conn_write(c->conn, c->reply.buf.ptr + c->sent, client_pending_output(c));
+        c->srv->stats.writes++;
+        if (n == CONN_AGAIN)
+            return true;
+        if (n < 0)
+            return false;
+        c->sent += (size_t)n;
+        turn += (size_t)n;
+        c->srv->stats.net_out += (uint64_t)n;
+        c->active_ms = server_now_ms(c->srv);
+    }
+    if (client_pending_output(c) == 0)
+        all_sent(c);
+    return true;
+}
+
+/* What was sent stands in front of what was not; moved away when it is the larger part. */
+static void squeeze(struct client *c)
+{
+    size_t left = client_pending_output(c);
+    if (c->sent < KEEP_BUFFER || c->sent < left)
+        return;
+    memmove(c->reply.buf.ptr, c->reply.buf.ptr + c->sent, left);
+    c->reply.buf.len = left;
+    c->sent = 0;
+}
+
+/* May free c. */
+static void flush(struct client *c)
+{
+    if ((c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
+        if (c->srv->current == c) /* its command runs the loop */
+            client_close_asap(c);
+        else
+            client_free(c);
+        return;
+    }
+    bool pending = client_pending_output(c) > 0;
+    if (!pending && (c->flags & CLIENT_CLOSE_SOON) && c->srv->current != c) {
+        client_free(c);
+        return;
+    }
+    squeeze(c);
+    if (pending && over_hard_limit(c)) {
+        client_free(c);
+        return;
+    }
+    conn_watch(c->conn, true, pending);
+}
+
+void client_writable(struct client *c)
+{
+    flush(c);
+}
+
+void clients_flush(struct server *srv)
+{
+    struct clients *all = srv->clients;
+    struct client *c = all->to_write;
+    all->to_write = NULL; /* whoever is queued meanwhile has his turn next time */
+    while (c != NULL) {
+        struct client *next = c->write_next;
+        if (next != NULL)
+            next->write_prev = NULL;
+        c->write_next = NULL;
+        c->flags &= ~(uint32_t)CLIENT_WRITE_QUEUED;
+        flush(c);
+        c = next;
+    }
+}

@@ -1,0 +1,79 @@
+#include "server/server.h"
+
+#include "server/client.h"
+#include "server/info.h"
+#include "server/latency.h"
+#include "server/log.h"
+#include "server/persist.h"
+
+enum {
+    EXPIRE_SHARE = 25, /* percent of the time that the cycle of expiry may take */
+    RESIZE_BUCKETS = 1000
+};
+
+uint64_t server_used_memory(const struct server *srv)
+{
+    int64_t used = (int64_t)engine_memory(srv->engine, NULL) + srv->other_memory;
+    return used > 0 ? (uint64_t)used : 0;
+}
+
+bool server_make_room(struct server *srv)
+{
+    struct engine_env env = server_env(srv);
+    int64_t counted = srv->other_memory - (int64_t)persist_memory(srv);
+    struct engine_effects fx = {.off = srv->fx.off};
+    bool fits = engine_evict(srv->engine, &env, counted > 0 ? (uint64_t)counted : 0, &fx);
+    server_propagate(srv, &fx);
+    engine_effects_done(&fx);
+    return fits;
+}
+
+static void measure_memory(struct server *srv)
+{
+    uint64_t used = info_used_memory(srv);
+    srv->other_memory = (int64_t)used - (int64_t)engine_memory(srv->engine, NULL);
+    if ((int64_t)used > srv->stats.peak_memory)
+        srv->stats.peak_memory = (int64_t)used;
+}
+
+static void expire(struct server *srv)
+{
+    struct engine_env env = server_env(srv);
+    if (srv->active_expire_off || srv->clients->pause_until_ms != 0)
+        return;
+    int64_t from = srv->mono_us;
+    int64_t hz = srv->settings.hz > 0 ? srv->settings.hz : 10;
+    uint64_t budget_us = (uint64_t)(1000000 / hz * EXPIRE_SHARE / 100);
+    engine_expire_cycle(srv->engine, &env, false, budget_us, &srv->fx);
+    server_propagate(srv, &srv->fx);
+    engine_effects_reset(&srv->fx);
+    server_clock(srv);
+    srv->stats.expire_cycle_us += (uint64_t)(srv->mono_us - from);
+    if (srv->settings.latency_monitor_threshold > 0)
+        latency_add(srv, "expire-cycle", (srv->mono_us - from) / 1000);
+}
+
+static void sample(struct server *srv)
+{
+    struct stats *stats = &srv->stats;
+    stats_sample(stats, STATS_COMMANDS, stats->commands, srv->mono_us);
+    stats_sample(stats, STATS_NET_IN, stats->net_in, srv->mono_us);
+    stats_sample(stats, STATS_NET_OUT, stats->net_out, srv->mono_us);
+}
+
+void server_cron(struct server *srv)
+{
+    if (srv->state != SERVER_RUNNING)
+        return;
+    sample(srv);
+    measure_memory(srv);
+    clients_cron(srv);
+    if (srv->clients->pause_until_ms != 0 && server_now_ms(srv) >= srv->clients->pause_until_ms)
+        clients_unpause(srv);
+    if (srv->cron_paused)
+        return;
+    expire(srv);
+    if (srv->settings.activerehashing)
+        engine_resize_step(srv->engine, RESIZE_BUCKETS);
+    persist_cron(srv);
+}

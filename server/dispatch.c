@@ -1,0 +1,466 @@
+#include "server/commands.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "server/latency.h"
+#include "server/log.h"
+#include "server/monitor.h"
+#include "server/persist.h"
+#include "server/pubsub.h"
+#include "server/slowlog.h"
+
+/* ---- who handles which command ---- */
+
+struct handler {
+    const char *path;
+    dispatch_fn fn;
+};
+
+static const struct handler handlers[] = {
+#define X(path, name) {path, server_cmd_##name},
+    SERVER_COMMANDS(X)
+#undef X
+};
+
+enum { N_HANDLERS = sizeof handlers / sizeof handlers[0] };
+
+static dispatch_fn *by_id; /* engine_command.id */
+
+static void fill_table(void)
+{
+    by_id = rd_calloc(engine_command_count(), sizeof *by_id);
+    if (by_id == NULL)
+        server_panic(NULL, "out of memory");
+    for (size_t i = 0; i < N_HANDLERS; i++) {
+        const struct engine_command *cmd = engine_command_find_path(rd_slice_str(handlers[i].path));
+        by_id[cmd->id] = handlers[i].fn;
+        for (unsigned k = 0; k < cmd->n_subcommands; k++)
+            by_id[cmd->subcommands[k].id] = handlers[i].fn;
+    }
+}
+
+dispatch_fn dispatch_handler(const struct engine_command *command)
+{
+    if (by_id == NULL)
+        fill_table();
+    return by_id[command->id];
+}
+
+/* ---- names ---- */
+
+static struct rename {
+    const struct engine_command *command;
+    char *name; /* "": it has none any more */
+} * renames;
+static size_t n_renames;
+
+static struct rename *renamed(const struct engine_command *command)
+{
+    for (size_t i = 0; i < n_renames; i++)
+        if (renames[i].command == command)
+            return &renames[i];
+    return NULL;
+}
+
+static const struct engine_command *find_renamed(struct rd_slice name)
+{
+    for (size_t i = 0; i < n_renames; i++)
+        if (renames[i].name[0] != 0 && strlen(renames[i].name) == name.len &&
+            strncasecmp(renames[i].name, (const char *)name.ptr, name.len) == 0)
+            return renames[i].command;
+    const struct engine_command *command = engine_command_find(name);
+    return command != NULL && renamed(command) != NULL ? NULL : command;
+}
+
+static bool of_a_later_version(const struct engine_command *command)
+{
+    return (command->flags & ENGINE_CMD_LATER_VERSION) != 0;
+}
+
+bool dispatch_rename(struct rd_slice from, struct rd_slice to)
+{
+    const struct engine_command *command = find_renamed(from);
+    char *name = rd_alloc(to.len + 1);
+    struct rename *grown = rd_realloc(renames, (n_renames + 1) * sizeof *renames);
+    if (name == NULL || grown == NULL)
+        server_panic(NULL, "out of memory");
+    renames = grown;
+    if (command == NULL || (to.len > 0 && find_renamed(to) != NULL)) {
+        rd_free(name);
+        return false;
+    }
+    memcpy(name, to.ptr, to.len);
+    name[to.len] = 0;
+    struct rename *before = renamed(command);
+    if (before != NULL) {
+        rd_free(before->name);
+        before->name = name;
+    } else {
+        renames[n_renames++] = (struct rename){.command = command, .name = name};
+    }
+    return true;
+}
+
+const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc)
+{
+    if (n_renames == 0)
+        return engine_command_resolve(argv, argc);
+    const struct engine_command *command = find_renamed(argv[0]);
+    if (command == NULL || command->n_subcommands == 0 || argc == 1)
+        return command;
+    return engine_command_find_sub(command, argv[1]);
+}
+
+/* ---- refusals ---- */
+
+/* Answers an error instead of running the command; a transaction will not be run either. */
+static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
+                                   const char *text)
+{
+    c->session.dirty_exec |= c->session.in_multi;
+    if (command != NULL)
+        stats_rejected(&c->srv->stats, command);
+    engine_reply_error(client_reply(c), text);
+    stats_error(&c->srv->stats, text);
+    return DISPATCH_DONE;
+}
+
+/* Bytes of a client in an error: at most `max`, control characters as blanks are the reply's
+ * affair. */
+static void add_quoted(struct rd_buf *out, struct rd_slice arg, size_t max)
+{
+    rd_buf_printf(out, "'%.*s' ", (int)(arg.len < max ? arg.len : max), (const char *)arg.ptr);
+}
+
+static enum dispatch_status unknown_command(struct client *c, size_t argc,
+                                            const struct rd_slice *argv)
+{
+    struct rd_buf text = {0};
+    const struct engine_command *container =
+        n_renames == 0 ? engine_command_find(argv[0]) : find_renamed(argv[0]);
+    if (container != NULL && of_a_later_version(container))
+        container = NULL;
+    if (container != NULL && argc > 1) {
+        rd_buf_printf(&text, "ERR unknown subcommand '%.*s'. Try ",
+                      (int)(argv[1].len < 128 ? argv[1].len : 128), (const char *)argv[1].ptr);
+        for (const char *p = container->name; *p != 0; p++)
+            rd_buf_add_byte(&text, (uint8_t)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p));
+        rd_buf_printf(&text, " HELP.");
+    } else {
+        rd_buf_printf(&text, "ERR unknown command ");
+        add_quoted(&text, argv[0], 128);
+        text.len--;
+        rd_buf_printf(&text, ", with args beginning with: ");
+        size_t from = text.len;
+        for (size_t i = 1; i < argc && text.len - from < 128; i++)
+            add_quoted(&text, argv[i], 128 - (text.len - from));
+    }
+    rd_buf_add_byte(&text, 0);
+    enum dispatch_status status = refuse(c, NULL, (const char *)text.ptr);
+    rd_buf_done(&text);
+    return status;
+}
+
+static bool allowed_in_pubsub(const struct engine_command *command)
+{
+    static const char *const names[] = {"subscribe",    "unsubscribe", "psubscribe",
+                                        "punsubscribe", "ssubscribe",  "sunsubscribe",
+                                        "ping",         "quit",        "reset"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(command->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_one_of_multi(const struct engine_command *command)
+{
+    static const char *const names[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(command->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The first command of a client that EXEC will run and that has the flag. */
+static bool queue_has(const struct client *c, uint64_t flags)
+{
+    for (size_t i = 0; i < c->session.n_queued; i++)
+        if (c->session.queue[i].command->flags & flags)
+            return true;
+    return false;
+}
+
+/* A command has the flag, or is EXEC and one of the queued ones has. */
+static bool does(const struct client *c, const struct engine_command *command, uint64_t flags)
+{
+    if (command->flags & flags)
+        return true;
+    return c->session.in_multi && strcmp(command->name, "exec") == 0 && queue_has(c, flags);
+}
+
+static bool must_wait(const struct client *c, const struct engine_command *command)
+{
+    const struct clients *all = c->srv->clients;
+    if (all->pause_until_ms == 0 || c->conn == NULL)
+        return false;
+    if (c->session.in_multi && strcmp(command->name, "exec") != 0)
+        return false; /* it is queued only */
+    return !all->pause_writes_only || does(c, command, ENGINE_CMD_WRITE | ENGINE_CMD_MAY_REPLICATE);
+}
+
+/* Memory and disk: what keeps a write from being run. NULL: nothing does. */
+static const char *no_room(struct client *c, const struct engine_command *command)
+{
+    struct server *srv = c->srv;
+    if (srv->settings.maxmemory > 0 && srv->state != SERVER_LOADING) {
+        bool fits = server_make_room(srv);
+        bool wants =
+            does(c, command, ENGINE_CMD_DENYOOM) ||
+            (c->session.in_multi && strcmp(command->name, "exec") != 0 &&
+             strcmp(command->name, "discard") != 0 && (command->flags & ENGINE_CMD_DENYOOM));
+        if (!fits && wants)
+            return "OOM command not allowed when used memory > 'maxmemory'.";
+    }
+    const char *why = persist_refusal(srv);
+    if (RD_LIKELY(why == NULL))
+        return NULL;
+    return does(c, command, ENGINE_CMD_WRITE) || strcmp(command->name, "ping") == 0 ? why : NULL;
+}
+
+/* ---- running ---- */
+
+static void run_foreign(struct dispatch_call *call)
+{
+    dispatch_fn fn = dispatch_handler(call->command);
+    if (fn != NULL)
+        fn(call);
+    else if (call->command->group == ENGINE_GROUP_SCRIPTING)
+        engine_reply_error(call->reply, "ERR scripting is not supported yet");
+    else
+        engine_reply_errorf(call->reply, "ERR '%s' is not supported yet", call->command->name);
+}
+
+/* EXEC meets a command of the server: engine_hooks.foreign. */
+static void in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                    size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
+                    struct engine_effects *fx)
+{
+    struct server *srv = ctx;
+    struct dispatch_call call = {.srv = srv,
+                                 .c = s->ctx,
+                                 .command = command,
+                                 .argc = argc,
+                                 .argv = argv,
+                                 .reply = reply,
+                                 .fx = fx,
+                                 .in_exec = true};
+    run_foreign(&call);
+}
+
+void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
+{
+    hooks->foreign = in_exec;
+    hooks->ctx = srv;
+}
+
+static enum engine_status run(struct client *c, const struct engine_command *command, size_t argc,
+                              const struct rd_slice *argv)
+{
+    struct server *srv = c->srv;
+    struct engine_env env = server_env(srv);
+    enum engine_status status = engine_apply_command(srv->engine, &c->session, command, argc, argv,
+                                                     &env, client_reply(c), &srv->fx);
+    if (status == ENGINE_ELSEWHERE) {
+        struct dispatch_call call = {.srv = srv,
+                                     .c = c,
+                                     .command = command,
+                                     .argc = argc,
+                                     .argv = argv,
+                                     .reply = client_reply(c),
+                                     .fx = &srv->fx};
+        run_foreign(&call);
+        status = ENGINE_OK;
+    }
+    return status;
+}
+
+/* Counters, slow log, latency: what is told about it afterwards. */
+static void account(struct client *c, const struct engine_command *command, size_t argc,
+                    const struct rd_slice *argv, int64_t began_us)
+{
+    struct server *srv = c->srv;
+    int64_t us = srv->mono_us - began_us;
+    struct engine_reply *reply = client_reply(c);
+    stats_ran(&srv->stats, command, (uint64_t)us, reply->error, srv->settings.latency_tracking);
+    if (reply->error) {
+        stats_error(&srv->stats, reply->text);
+        reply->error = false;
+    }
+    if (srv->settings.latency_monitor_threshold > 0)
+        latency_add(srv, (command->flags & ENGINE_CMD_FAST) ? "fast-command" : "command",
+                    us / 1000);
+    if (srv->settings.slowlog_log_slower_than >= 0 && us >= srv->settings.slowlog_log_slower_than &&
+        (command->flags & ENGINE_CMD_SKIP_SLOWLOG) == 0)
+        slowlog_ran(srv, c, argc, argv, (uint64_t)us);
+}
+
+/* CLIENT REPLY: what was appended for this command is taken back, or not even made. */
+static void after_reply(struct client *c)
+{
+    if (c->flags & CLIENT_REPLY_SKIP)
+        c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
+    if (c->flags & CLIENT_REPLY_SKIP_NEXT) {
+        c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP_NEXT;
+        c->flags |= CLIENT_REPLY_SKIP;
+    }
+    c->reply.off = (c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)) != 0;
+}
+
+static enum dispatch_status execute(struct client *c, const struct engine_command *command,
+                                    size_t argc, const struct rd_slice *argv)
+{
+    struct server *srv = c->srv;
+    struct client *before = srv->current;
+    bool queued = c->session.in_multi && !is_one_of_multi(command);
+    int64_t began_us = srv->mono_us;
+    srv->current = c;
+    if (!queued)
+        monitor_command(srv, c, command, argc, argv);
+    enum engine_status status = run(c, command, argc, argv);
+    server_clock(srv);
+    srv->stats.commands++;
+    if (!queued)
+        account(c, command, argc, argv, began_us);
+    if (srv->fx.n > 0)
+        server_propagate(srv, &srv->fx);
+    srv->current = before;
+    c->last_command = command;
+    if (status == ENGINE_BLOCKED)
+        client_block(c, CLIENT_WAITS_KEY, engine_block_deadline(&c->session));
+    if (engine_ready(srv->engine))
+        clients_serve(srv);
+    return DISPATCH_DONE;
+}
+
+static enum dispatch_status check_and_run(struct client *c, size_t argc,
+                                          const struct rd_slice *argv)
+{
+    struct server *srv = c->srv;
+    const struct engine_command *command = dispatch_find(argv, argc);
+    if (command == NULL || of_a_later_version(command))
+        return unknown_command(c, argc, argv);
+    c->last_command = command;
+    if (!engine_command_arity_ok(command, argc)) {
+        char text[160];
+        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
+                 command->name);
+        return refuse(c, command, text);
+    }
+    if (RD_UNLIKELY(!c->authenticated) && (command->flags & ENGINE_CMD_NO_AUTH) == 0)
+        return refuse(c, command, "NOAUTH Authentication required.");
+    if (RD_UNLIKELY(c->session.in_multi) && (command->flags & ENGINE_CMD_NO_MULTI))
+        return refuse(c, command, "ERR Command not allowed inside a transaction");
+    const char *why = no_room(c, command);
+    if (RD_UNLIKELY(why != NULL))
+        return refuse(c, command, why);
+    if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && c->reply.proto == 2 &&
+        !allowed_in_pubsub(command)) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
+                 "RESET are allowed in this context",
+                 command->name);
+        return refuse(c, command, text);
+    }
+    if (RD_UNLIKELY(srv->state == SERVER_LOADING) && (command->flags & ENGINE_CMD_LOADING) == 0)
+        return refuse(c, command, "LOADING Redis is loading the dataset in memory");
+    if (RD_UNLIKELY(must_wait(c, command))) {
+        client_block(c, CLIENT_WAITS_PAUSE, INT64_MAX);
+        return DISPATCH_LATER;
+    }
+    return execute(c, command, argc, argv);
+}
+
+enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv)
+{
+    enum dispatch_status status = check_and_run(c, argc, argv);
+    if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||
+        c->reply.off)
+        after_reply(c);
+    if (client_pending_output(c) > 0)
+        client_queue_write(c);
+    return status;
+}
+
+/* ---- for handlers ---- */
+
+void dispatch_syntax(struct dispatch_call *call)
+{
+    engine_reply_error(call->reply, "ERR syntax error");
+}
+
+void dispatch_wrong_arity(struct dispatch_call *call)
+{
+    engine_reply_errorf(call->reply, "ERR wrong number of arguments for '%s' command",
+                        call->command->name);
+}
+
+static void upper(const char *name, char *dst, size_t size)
+{
+    size_t i = 0;
+    for (; name[i] != 0 && name[i] != '|' && i + 1 < size; i++)
+        dst[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 32 : name[i]);
+    dst[i] = 0;
+}
+
+void dispatch_unknown_subcommand(struct dispatch_call *call)
+{
+    char name[64];
+    upper(call->command->name, name, sizeof name);
+    struct rd_slice sub = call->argv[1];
+    engine_reply_errorf(call->reply,
+                        "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s "
+                        "HELP.",
+                        (int)(sub.len < 128 ? sub.len : 128), (const char *)sub.ptr, name);
+}
+
+void dispatch_help(struct dispatch_call *call, const char *const *lines)
+{
+    char name[64];
+    size_t n = 0;
+    while (lines[n] != NULL)
+        n++;
+    upper(call->command->name, name, sizeof name);
+    engine_reply_array(call->reply, n + 3);
+    char head[160];
+    snprintf(head, sizeof head,
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
+    engine_reply_simple(call->reply, head);
+    for (size_t i = 0; i < n; i++)
+        engine_reply_simple(call->reply, lines[i]);
+    engine_reply_simple(call->reply, "HELP");
+    engine_reply_simple(call->reply, "    Prints this help.");
+}
+
+bool dispatch_arg_is(struct rd_slice arg, const char *word)
+{
+    return strlen(word) == arg.len &&
+           (arg.len == 0 || strncasecmp((const char *)arg.ptr, word, arg.len) == 0);
+}
+
+bool dispatch_arg_i64(struct dispatch_call *call, struct rd_slice arg, int64_t min, int64_t max,
+                      int64_t *ret, const char *error)
+{
+    int64_t value;
+    if (!rd_num_get_i64(arg, &value) || value < min || value > max) {
+        engine_reply_error(call->reply,
+                           error != NULL ? error : "ERR value is not an integer or out of range");
+        return false;
+    }
+    *ret = value;
+    return true;
+}

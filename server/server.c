@@ -1,0 +1,244 @@
+#include "server/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "server/client.h"
+#include "server/dispatch.h"
+#include "server/latency.h"
+#include "server/log.h"
+#include "server/net.h"
+#include "server/persist.h"
+#include "server/pubsub.h"
+#include "server/slowlog.h"
+
+void server_clock(struct server *srv)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    srv->now_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    srv->mono_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void server_panic(struct server *srv, const char *why)
+{
+    (void)srv;
+    log_warning("%s", why);
+    abort();
+}
+
+void server_propagate(struct server *srv, const struct engine_effects *fx)
+{
+    if (fx->n > 0)
+        persist_append(srv, fx);
+}
+
+/* ---- the turn of the loop ---- */
+
+static void expire_fast(struct server *srv)
+{
+    struct engine_env env = server_env(srv);
+    if (srv->active_expire_off || srv->state != SERVER_RUNNING)
+        return;
+    engine_expire_cycle(srv->engine, &env, true, 1000, &srv->fx);
+    server_propagate(srv, &srv->fx);
+    engine_effects_reset(&srv->fx);
+}
+
+/* The order matters: what is answered must have been written. */
+static void before_sleep(uv_prepare_t *handle)
+{
+    struct server *srv = handle->data;
+    server_clock(srv);
+    clients_run_unblocked(srv);
+    if (engine_ready(srv->engine))
+        clients_serve(srv);
+    expire_fast(srv);
+    persist_before_sleep(srv);
+    clients_flush(srv);
+}
+
+static void after_sleep(uv_check_t *handle)
+{
+    server_clock(handle->data);
+}
+
+static void on_cron(uv_timer_t *timer)
+{
+    struct server *srv = timer->data;
+    server_clock(srv);
+    server_cron(srv);
+    uint64_t ms = (uint64_t)(1000 / (srv->settings.hz > 0 ? srv->settings.hz : 10));
+    uv_timer_start(timer, on_cron, ms, 0);
+}
+
+/* ---- signals ---- */
+
+static void shutdown_by_signal(struct server *srv, int signum)
+{
+    int how =
+        signum == SIGINT ? srv->settings.shutdown_on_sigint : srv->settings.shutdown_on_sigterm;
+    struct server_shutdown shutdown = {.save = how & SETTINGS_SHUTDOWN_SAVE,
+                                       .nosave = how & SETTINGS_SHUTDOWN_NOSAVE,
+                                       .now = how & SETTINGS_SHUTDOWN_NOW,
+                                       .force = how & SETTINGS_SHUTDOWN_FORCE,
+                                       .by_signal = true};
+    if (srv->state == SERVER_LOADING) {
+        log_warning("Received %s", signum == SIGINT ? "SIGINT during loading, exiting now."
+                                                    : "SIGTERM during loading, exiting now.");
+        exit(0);
+    }
+    if (!server_shutdown(srv, &shutdown))
+        log_warning("SIGTERM received but errors trying to shut down the server, check the logs "
+                    "for more information");
+}
+
+static void on_stop_signal(uv_signal_t *handle, int signum)
+{
+    struct server *srv = handle->data;
+    if (signum == SIGINT && srv->exit_asap) {
+        log_from_handler("You insist... exiting now.");
+        exit(1);
+    }
+    srv->exit_asap = true;
+    log_from_handler(signum == SIGINT ? "Received SIGINT scheduling shutdown..."
+                                      : "Received SIGTERM scheduling shutdown...");
+    shutdown_by_signal(srv, signum);
+    srv->exit_asap = false;
+}
+
+static void on_child(uv_signal_t *handle, int signum)
+{
+    (void)signum;
+    struct server *srv = handle->data;
+    int status, pid = srv->persist->info.child_pid;
+    if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid) {
+        server_clock(srv);
+        persist_child_ended(srv, pid, status);
+    }
+}
+
+static void watch_signal(struct server *srv, uv_signal_t *handle, uv_signal_cb cb, int signum)
+{
+    uv_signal_init(srv->loop, handle);
+    handle->data = srv;
+    uv_signal_start(handle, cb, signum);
+    uv_unref((uv_handle_t *)handle);
+}
+
+/* ---- begin and end ---- */
+
+static uint64_t seed(void)
+{
+    uint64_t value = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    if (getrandom(&value, sizeof value, 0) != sizeof value)
+        log_warning("no random numbers from the system: the seed is the time");
+    return value;
+}
+
+static void make_run_id(char *dst)
+{
+    for (int i = 0; i < 40; i += 8)
+        snprintf(dst + i, 9, "%08x", (unsigned)(seed() & 0xffffffff));
+}
+
+static unsigned proto_of(void *ctx, const struct engine_session *s)
+{
+    (void)ctx;
+    const struct client *c = s->ctx;
+    return c->reply.proto;
+}
+
+static void make_engine(struct server *srv)
+{
+    struct engine_config config;
+    engine_config_init(&config);
+    settings_to_engine(&srv->settings, &config);
+    srv->engine = engine_new(&(struct engine_opts){.seed = seed(), .config = &config});
+    struct engine_hooks hooks = {.notify = pubsub_keyspace_event};
+    dispatch_hooks(srv, &hooks);
+    engine_set_hooks(srv->engine, &hooks);
+    engine_block_set_proto(srv->engine, proto_of, srv);
+}
+
+static void make_handles(struct server *srv)
+{
+    uv_timer_init(srv->loop, &srv->cron);
+    srv->cron.data = srv;
+    uv_timer_init(srv->loop, &srv->clients->timer);
+    srv->clients->timer.data = srv;
+    uv_prepare_init(srv->loop, &srv->before_sleep);
+    srv->before_sleep.data = srv;
+    uv_check_init(srv->loop, &srv->after_sleep);
+    srv->after_sleep.data = srv;
+    watch_signal(srv, &srv->on_term, on_stop_signal, SIGTERM);
+    watch_signal(srv, &srv->on_int, on_stop_signal, SIGINT);
+    watch_signal(srv, &srv->on_child, on_child, SIGCHLD);
+}
+
+void server_init(struct server *srv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    srv->loop = uv_default_loop();
+    server_clock(srv);
+    srv->started_us = srv->now_us;
+    srv->state = SERVER_LOADING;
+    make_run_id(srv->run_id);
+    stats_init(&srv->stats);
+    make_engine(srv);
+    srv->clients = clients_new(srv);
+    srv->pubsub = pubsub_new(srv);
+    srv->slowlog = slowlog_new();
+    srv->latency = latency_new();
+    srv->persist = persist_new(srv);
+    make_handles(srv);
+}
+
+int server_run(struct server *srv)
+{
+    struct rd_err err = {0};
+    if (!net_listen(srv, &err)) {
+        log_warning("%s", err.text);
+        return 1;
+    }
+    log_warning("Server initialized");
+    net_start(srv);
+    uv_prepare_start(&srv->before_sleep, before_sleep);
+    uv_check_start(&srv->after_sleep, after_sleep);
+    srv->fx.off = true;
+    if (!persist_load(srv))
+        return 1;
+    srv->state = SERVER_RUNNING;
+    srv->fx.off = !persist_wants_effects(srv);
+    log_notice("Ready to accept connections");
+    uv_timer_start(&srv->cron, on_cron, 1, 0);
+    uv_run(srv->loop, UV_RUN_DEFAULT);
+    return 0;
+}
+
+bool server_shutdown(struct server *srv, const struct server_shutdown *how)
+{
+    enum server_state before = srv->state;
+    log_warning("User requested shutdown...");
+    srv->state = SERVER_STOPPING;
+    if (!persist_shutdown(srv, how->save, how->nosave, how->force) && !how->force) {
+        srv->state = before;
+        return false;
+    }
+    clients_flush(srv);
+    net_stop(srv);
+    if (srv->settings.pidfile[0] != 0) {
+        log_notice("Removing the pid file.");
+        unlink(srv->settings.pidfile);
+    }
+    log_warning("%s is now ready to exit, bye bye...", "Redis");
+    exit(0);
+}
