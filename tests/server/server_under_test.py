@@ -1,0 +1,384 @@
+"""Servers for one test: the one that is built here, and redis-server, asked the same questions.
+
+    with Redoubt({"appendonly": "yes"}) as server:
+        c = server.client()                     # RESP2; server.client(3) says HELLO 3
+        c.command("SET", "k", "v")              # b"OK"; raises ReplyError
+        c.ask("GET", "k")                       # ("$", b"v"); errors are ("-", b"ERR ...")
+        c.send("BLPOP", "l", 0); c.read()       # in two steps
+        c.nothing()                             # True: nothing came for a while
+        server.restart()                        # after SIGTERM; kill() first for SIGKILL
+
+    with pair({"databases": "4"}) as (ours, theirs):
+        ...
+
+A server has a folder of its own, listens on loopback on a free port, and is killed when the block
+ends, whatever ended it. What a sanitizer wrote to its output fails the test then. A test that needs
+redis-server asks redis_missing() first.
+
+A reply is a tuple of type and content as in tests/oracle/engine_resp.py: ("*", [...]), ("%", [(key,
+value), ...]), ("$", None) for null of RESP2 and ("_", b"") for that of RESP3.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+START_SECONDS = 60
+REPLY_SECONDS = 60
+REFERENCE = "7.0.15"
+REPORTS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
+
+
+class ReplyError(Exception):
+    pass
+
+
+class ServerDied(Exception):
+    pass
+
+
+def program():
+    """The server that is built here."""
+    named = os.environ.get("REDOUBT_SERVER")
+    if named:
+        return named
+    return os.path.join(os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
+
+
+def redis_missing():
+    """Why a comparison cannot be made; None where it can."""
+    path = shutil.which("redis-server")
+    if path is None:
+        return "redis-server is not installed"
+    text = subprocess.run([path, "--version"], stdout=subprocess.PIPE).stdout.decode()
+    have = re.search(r"v=(\S+)", text).group(1)
+    if have != REFERENCE:
+        return f"redis-server is {have}, the test wants {REFERENCE}"
+    return None
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(condition, seconds=REPLY_SECONDS, step=0.02):
+    """Until condition() is true; its value, or AssertionError."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {condition}")
+        time.sleep(step)
+
+
+def encode(*args):
+    """A command as bytes; arguments are bytes, str, int or float."""
+    parts = [b"*%d\r\n" % len(args)]
+    for arg in args:
+        data = arg if isinstance(arg, bytes) else str(arg).encode()
+        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, address, proto=2):
+        self.proto = proto
+        if isinstance(address, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.connect(address)
+        else:
+            self.socket = socket.create_connection(address, timeout=REPLY_SECONDS)
+        self.socket.settimeout(REPLY_SECONDS)
+        self.buf = b""
+        if proto == 3:
+            self.command("HELLO", 3)
+
+    def close(self):
+        self.socket.close()
+
+    def send_raw(self, data):
+        try:
+            self.socket.sendall(data)
+        except OSError as e:
+            raise ServerDied(str(e)) from None
+
+    def send(self, *args):
+        self.send_raw(encode(*args))
+
+    def _more(self):
+        try:
+            data = self.socket.recv(1 << 16)
+        except TimeoutError:
+            raise
+        except OSError as e:
+            raise ServerDied(str(e)) from None
+        if not data:
+            raise ServerDied("the connection was closed")
+        self.buf += data
+
+    def _line(self):
+        while (end := self.buf.find(b"\r\n")) < 0:
+            self._more()
+        line, self.buf = self.buf[:end], self.buf[end + 2 :]
+        return line
+
+    def _bytes(self, n):
+        while len(self.buf) < n + 2:
+            self._more()
+        data, self.buf = self.buf[:n], self.buf[n + 2 :]
+        return data
+
+    def read(self):
+        """The next reply or push, as (type, content)."""
+        head = self._line()
+        kind, rest = head[:1].decode("latin-1"), head[1:]
+        if kind in "$=!*~>%" and rest == b"-1":
+            return kind, None
+        if kind in "$=!":
+            return kind, self._bytes(int(rest))
+        if kind in "*~>":
+            return kind, [self.read() for _ in range(int(rest))]
+        if kind in "%|":
+            return kind, [(self.read(), self.read()) for _ in range(int(rest))]
+        if kind == ":":
+            return kind, int(rest)
+        if kind in "+-,#_(":
+            return kind, rest
+        raise ValueError(f"not a reply: {head!r}")
+
+    def ask(self, *args):
+        self.send(*args)
+        return self.read()
+
+    def command(self, *args):
+        """The plain value: bytes, int, None, float, bool, list, dict; raises ReplyError."""
+        return plain(self.ask(*args))
+
+    def nothing(self, seconds=0.2):
+        """True when nothing comes for so long."""
+        if self.buf:
+            return False
+        self.socket.settimeout(seconds)
+        try:
+            self._more()
+            return False
+        except TimeoutError:
+            return True
+        finally:
+            self.socket.settimeout(REPLY_SECONDS)
+
+    def closed(self, seconds=REPLY_SECONDS):
+        """True when the server closes the connection within that time; what it sent before is
+        left in buf."""
+        self.socket.settimeout(seconds)
+        try:
+            while True:
+                self._more()
+        except TimeoutError:
+            return False
+        except ServerDied:
+            return True
+        finally:
+            self.socket.settimeout(REPLY_SECONDS)
+
+
+def plain(reply):
+    kind, content = reply
+    if kind in "-!":
+        raise ReplyError(content.decode(errors="replace"))
+    if content is None or kind == "_":
+        return None
+    if kind in "*~>":
+        return [_plain_inside(item) for item in content]
+    if kind == "%":
+        return {_plain_inside(k): _plain_inside(v) for k, v in content}
+    if kind == ",":
+        return float(content)
+    if kind == "#":
+        return content == b"t"
+    if kind == "=":
+        return content[4:]
+    return content
+
+
+def _plain_inside(reply):
+    try:
+        value = plain(reply)
+        return tuple(value) if isinstance(value, list) and reply[0] == "~" else value
+    except ReplyError as e:
+        return e
+
+
+class _Server:
+    """What both servers have in common."""
+
+    def __init__(self, config=None, args=(), wait=True):
+        self.config = {
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "no",
+            "enable-debug-command": "yes",
+            **(config or {}),
+        }
+        self.args = list(args)
+        self.wait = wait
+        self.process = None
+        self.clients = []
+        self.dir = None
+        self.output = b""
+
+    def __enter__(self):
+        self.dir = tempfile.mkdtemp(prefix="redoubt-test-")
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        self.close()
+        if kind is None:
+            self.complain()
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    @property
+    def log(self):
+        """What it has written to its standard output and error since the beginning."""
+        with open(self.path("stdout"), "rb") as f:
+            return f.read().decode(errors="replace")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def info(self, *sections):
+        """INFO as a dict of its fields."""
+        with contextlib.closing(self._connect()) as c:
+            text = c.command("INFO", *sections).decode()
+        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+    def spawn(self):
+        """Starts the process and does not wait."""
+        self.port = free_port()
+        args = [self.program(), "--port", str(self.port), "--dir", self.dir]
+        for name, value in self.config.items():
+            args += ["--" + name, *(value if isinstance(value, list) else [value])]
+        with open(self.path("stdout"), "ab") as out:
+            self.process = subprocess.Popen(
+                args + self.args,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self.dir,
+            )
+
+    def start(self):
+        """Starts it, on what its folder holds, and waits until it answers PING."""
+        for _ in range(5):
+            self.spawn()
+            if not self.wait or self._wait():
+                return
+            if "Address already in use" not in self.log:
+                break
+        raise ServerDied(self.log[-4000:])
+
+    def _wait(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                return False
+            try:
+                with contextlib.closing(self._connect()) as c:
+                    if c.ask("PING")[0] == "+" or b"NOAUTH" in c.ask("PING")[1]:
+                        return True
+            except (OSError, ServerDied):
+                pass
+            time.sleep(0.02)
+        return False
+
+    def _connect(self, proto=2):
+        return Client(("127.0.0.1", self.port), proto)
+
+    def client(self, proto=2):
+        """A new connection; it is closed with the server."""
+        c = self._connect(proto)
+        self.clients.append(c)
+        return c
+
+    def kill(self):
+        """SIGKILL."""
+        self._forget_clients()
+        if self.process is not None:
+            if self.process.poll() is None:
+                self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def terminate(self):
+        """SIGTERM, and waits; its exit status."""
+        self._forget_clients()
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait_end()
+
+    def wait_end(self):
+        status = self.process.wait(START_SECONDS)
+        self.process = None
+        return status
+
+    def restart(self):
+        if self.process is not None:
+            self.terminate()
+        self.start()
+
+    def _forget_clients(self):
+        for c in self.clients:
+            c.close()
+        self.clients = []
+
+    def complain(self):
+        """Fails when a sanitizer reported something."""
+        if any(word in self.last_log for word in REPORTS):
+            raise AssertionError(self.last_log[-8000:])
+
+    def close(self):
+        self.kill()
+        if self.dir is not None:
+            self.last_log = self.log
+            shutil.rmtree(self.dir, ignore_errors=True)
+            self.dir = None
+
+
+class Redoubt(_Server):
+    name = "redoubt-server"
+
+    def program(self):
+        return program()
+
+
+class Redis(_Server):
+    name = "redis-server"
+
+    def program(self):
+        return shutil.which("redis-server")
+
+
+@contextlib.contextmanager
+def pair(config=None):
+    """Both servers with the same configuration."""
+    with Redoubt(config) as ours, Redis(config) as theirs:
+        yield ours, theirs
