@@ -1,0 +1,56 @@
+#include "server/words.h"
+
+#include <criterion/criterion.h>
+
+static void expect(const char *line, size_t n, const char *const *want)
+{
+    struct words words = {0};
+    cr_assert(words_split(&words, rd_slice_str(line)), "%s", line);
+    cr_assert_eq(words.argc, n, "%s: %zu words", line, words.argc);
+    for (size_t i = 0; i < n; i++)
+        cr_assert(rd_slice_is(words.argv[i], want[i]), "%s: word %zu", line, i);
+    words_done(&words);
+}
+
+Test(words, are_separated_by_any_number_of_blanks)
+{
+    expect("", 0, NULL);
+    expect(" \t\r\n", 0, NULL);
+    expect("  set  a\tb ", 3, (const char *const[]){"set", "a", "b"});
+}
+
+Test(words, double_quotes_understand_escapes)
+{
+    expect("\"a b\" \"\\x41\\n\\t\\q\\\"\"", 2, (const char *const[]){"a b", "A\n\tq\""});
+    expect("\"\\x4\" \"\"", 2, (const char *const[]){"x4", ""});
+}
+
+Test(words, single_quotes_understand_none_but_their_own)
+{
+    expect("'a\\nb' 'it\\'s' ''", 3, (const char *const[]){"a\\nb", "it's", ""});
+}
+
+Test(words, a_quote_may_begin_inside_of_a_word)
+{
+    expect("ab\"c d\"", 1, (const char *const[]){"abc d"});
+}
+
+Test(words, quotes_that_do_not_close_or_are_followed_by_text_are_refused)
+{
+    static const char *const bad[] = {"\"a", "'a", "\"a\"b", "'a'b", "a \"", "\"a\\", "'a\\'"};
+    struct words words = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_assert_not(words_split(&words, rd_slice_str(bad[i])), "%s", bad[i]);
+    words_done(&words);
+}
+
+Test(words, bytes_of_any_value_go_through)
+{
+    struct words words = {0};
+    cr_assert(words_split(&words, rd_slice_str("\"\\x00\\xff\"")));
+    cr_assert_eq(words.argc, 1);
+    cr_assert_eq(words.argv[0].len, 2);
+    cr_assert_eq(words.argv[0].ptr[0], 0);
+    cr_assert_eq(words.argv[0].ptr[1], 0xff);
+    words_done(&words);
+}
