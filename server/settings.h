@@ -1,8 +1,8 @@
 /* settings.h - redis.conf: every directive of 7.0, its value, and how it is read and changed.
  *
  *     settings_init(&srv->settings);                       // the defaults
- *     if (!settings_load(&srv->settings, &args, &err))     // file, stdin, command line
- *         ... err.text is the line "*** FATAL CONFIG FILE ERROR …" consists of ...
+ *     if (!settings_load(&srv->settings, argc, argv, &file, &why)) // file, stdin, command line
+ *         ... why is "*** FATAL CONFIG FILE ERROR …" ...
  *     srv->settings.maxclients
  *
  * A directive `some-name` is the field some_name: bool, int64_t, uint64_t (bytes), char * (never
@@ -39,6 +39,8 @@ enum settings_supervised {
 };
 enum settings_sanitize { SETTINGS_SANITIZE_NO, SETTINGS_SANITIZE_YES, SETTINGS_SANITIZE_CLIENTS };
 
+enum settings_oom { SETTINGS_OOM_NO, SETTINGS_OOM_RELATIVE, SETTINGS_OOM_ABSOLUTE };
+
 /* shutdown-on-sigterm, shutdown-on-sigint: bits; none of them is "default". */
 enum settings_shutdown {
     SETTINGS_SHUTDOWN_SAVE = 1,
@@ -46,6 +48,8 @@ enum settings_shutdown {
     SETTINGS_SHUTDOWN_NOW = 4,
     SETTINGS_SHUTDOWN_FORCE = 8
 };
+
+enum { SETTINGS_HZ_MIN = 1, SETTINGS_HZ_MAX = 500 };
 
 struct settings_save {
     int64_t seconds;
@@ -58,19 +62,19 @@ struct settings_limit {
 };
 
 struct settings {
-#define X(field, name, alias, value) bool field;
+#define X(field, name, alias, value, flags) bool field;
     SETTINGS_BOOL(X)
 #undef X
-#define X(field, name, alias, value) int64_t field;
+#define X(field, name, alias, value, min, max, flags) int64_t field;
     SETTINGS_INT(X)
 #undef X
-#define X(field, name, alias, value) uint64_t field;
+#define X(field, name, alias, value, min, max, flags) uint64_t field;
     SETTINGS_SIZE(X)
 #undef X
-#define X(field, name, alias, value) char *field;
+#define X(field, name, alias, value, flags) char *field;
     SETTINGS_STR(X)
 #undef X
-#define X(field, name, alias, value) int field;
+#define X(field, name, alias, value, flags) int field;
     SETTINGS_ENUM(X)
 #undef X
     struct settings_save *save;
@@ -88,24 +92,39 @@ struct settings {
     int64_t replicaof_port;
     int unixsocketperm_octal;
 
-    /* What the file says besides: rename-command, loadmodule, include, user lines: for REWRITE. */
+    /* What the file says besides. Lines of users and modules are kept as they were read, without
+     * their first word. */
     struct settings_rename {
         char *from, *to;
     } * renames;
     size_t n_renames;
+    char **users;
+    size_t n_users;
+    char **modules;
+    size_t n_modules;
+    bool from_stdin; /* "-": main logs it */
 };
+
+/* maxmemory-clients in bytes, also where it is a share of maxmemory; 0: no limit. */
+uint64_t settings_maxmemory_clients(const struct settings *s);
 
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);
 
 /* argv as main() got it: [FILE | -] [--option value …]; a file named by argv[1] unless that begins
  * with '-'. --help, --version and --test-memory are main's. *ret_file: the absolute path of the
- * file, to be freed, or NULL. On failure err.text is the whole message for stderr (several lines:
- * FATAL CONFIG FILE ERROR with line number and line, as 7.0 has it). */
+ * file, to be freed, or NULL. On failure why is what to tell: for stderr where it begins with a
+ * line end (several lines: FATAL CONFIG FILE ERROR with line number and line, as 7.0 has it), else
+ * for the log. Changes the working directory where the file says so. */
 bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, struct rd_buf *why);
 
 /* What of the settings the engine keeps for itself. */
 void settings_to_engine(const struct settings *s, struct engine_config *config);
+
+/* The title of the process that a template makes, ended by a NUL; config_file may be NULL. False:
+ * it names variables that do not exist, or is nothing but blanks. */
+bool settings_title(const struct settings *s, const char *config_file, const char *template,
+                    const char *title, struct rd_buf *ret);
 
 /* CONFIG GET: the value as text; false: there is no such directive. Names without case. */
 bool settings_get(struct server *srv, const char *name, struct rd_buf *ret);

@@ -152,53 +152,6 @@ W void server_cmd_cluster(struct dispatch_call *call)
     engine_reply_error(call->reply, "ERR not yet");
 }
 
-W void settings_init(struct settings *s)
-{
-#define X(field, name, alias, value) s->field = value;
-    SETTINGS_BOOL(X)
-    SETTINGS_INT(X)
-    SETTINGS_SIZE(X)
-#undef X
-#define X(field, name, alias, value) s->field = strdup(value);
-    SETTINGS_STR(X)
-#undef X
-    static char *any[] = {"*", "-::*"};
-    s->bind = any;
-    s->n_bind = 2;
-}
-W bool settings_load(struct settings *s, int argc, char **argv, char **f, struct rd_buf *why)
-{
-    (void)f;
-    (void)why;
-    for (int i = 1; i + 1 < argc; i++)
-        if (strcmp(argv[i], "--port") == 0)
-            s->port = atoi(argv[i + 1]);
-    return true;
-}
-W void settings_to_engine(const struct settings *s, struct engine_config *c)
-{
-    (void)s;
-    (void)c;
-}
-W void log_setup(const struct settings *s)
-{
-    (void)s;
-}
-#define L(name)                                                                                    \
-    W void name(const char *fmt, ...)                                                              \
-    {                                                                                              \
-        va_list ap;                                                                                \
-        va_start(ap, fmt);                                                                         \
-        printf("%d:M * ", getpid());                                                               \
-        vprintf(fmt, ap);                                                                          \
-        printf("\n");                                                                              \
-        fflush(stdout);                                                                            \
-        va_end(ap);                                                                                \
-    }
-L(log_debug) L(log_verbose) L(log_notice) L(log_warning) W void log_from_handler(const char *t)
-{
-    puts(t);
-}
 W struct persist *persist_new(struct server *srv)
 {
     (void)srv;
