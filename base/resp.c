@@ -25,6 +25,7 @@ struct rd_resp_reader {
     uint64_t count; /* arguments that are still to come */
     size_t argc;
     size_t bulk; /* AT_BYTES: length of the argument */
+    struct rd_slice raw;
 };
 
 bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
@@ -57,6 +58,11 @@ void rd_resp_reader_free(struct rd_resp_reader *r)
 uint64_t rd_resp_reader_offset(const struct rd_resp_reader *r)
 {
     return r->stage == AT_BEGIN && !r->in.failed ? rd_src_offset(r->in.src) : r->in.start;
+}
+
+struct rd_slice rd_resp_reader_raw(const struct rd_resp_reader *r)
+{
+    return r->raw;
 }
 
 const struct rd_err *rd_resp_reader_err(const struct rd_resp_reader *r)
@@ -243,9 +249,12 @@ static bool reserve_args(struct rd_resp_reader *r, size_t argc)
     return true;
 }
 
-static enum resp_status hand_out(struct rd_resp_reader *r, size_t len, struct resp_command *ret)
+/* `begin` is where the command lies. */
+static enum resp_status hand_out(struct rd_resp_reader *r, const uint8_t *begin, size_t len,
+                                 struct resp_command *ret)
 {
     rd_resp_input_end(&r->in, len);
+    r->raw = rd_slice(begin, len);
     *ret = (struct resp_command){r->argc, r->argv, r->in.start, len};
     r->stage = AT_BEGIN;
     return RESP_COMMAND;
@@ -259,7 +268,7 @@ static enum resp_status finish_multibulk(struct rd_resp_reader *r, struct resp_c
         return RESP_FAIL;
     if (parse_whole(r, s.ptr, s.ptr + r->pos) != r->pos)
         return rd_resp_input_fail(&r->in, RD_ERR_CORRUPT, 0, "bad command");
-    return hand_out(r, r->pos, ret);
+    return hand_out(r, s.ptr, r->pos, ret);
 }
 
 static bool is_blank(uint8_t c)
@@ -363,7 +372,7 @@ static enum resp_status take_inline(struct rd_resp_reader *r, struct resp_comman
     if (status != RESP_COMMAND)
         return status;
     *ret_skip = r->argc == 0;
-    return hand_out(r, lf + 1, ret);
+    return hand_out(r, s.ptr, lf + 1, ret);
 }
 
 /* Goes on with a command that parse_whole() did not take. */
@@ -381,7 +390,7 @@ static enum resp_status check(struct rd_resp_reader *r, struct resp_command *ret
         case AT_LENGTH:
             if (r->count == 0) {
                 *ret_skip = r->argc == 0;
-                return *ret_skip ? hand_out(r, r->pos, ret) : finish_multibulk(r, ret);
+                return *ret_skip ? hand_out(r, NULL, r->pos, ret) : finish_multibulk(r, ret);
             }
             status = check_length(r);
             break;
@@ -417,6 +426,7 @@ enum resp_status rd_resp_reader_next(struct rd_resp_reader *r, struct resp_comma
             size_t len = parse_whole(r, src->cur, src->end);
             if (RD_LIKELY(len > 0)) {
                 *ret = (struct resp_command){r->argc, r->argv, rd_src_offset(src), len};
+                r->raw = rd_slice(src->cur, len);
                 rd_src_consume(src, len);
                 return RESP_COMMAND;
             }

@@ -83,6 +83,9 @@ RD_API bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
 RD_API enum resp_status rd_resp_reader_next(struct rd_resp_reader *reader,
                                             struct resp_command *ret);
 
+/* The bytes of the last command as they stood in the input; they live as long as its arguments. */
+RD_API struct rd_slice rd_resp_reader_raw(const struct rd_resp_reader *reader);
+
 /* Offset of the first byte that is not part of a whole command: after a failure, where a log may be
  * cut. */
 RD_API uint64_t rd_resp_reader_offset(const struct rd_resp_reader *reader);

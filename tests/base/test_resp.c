@@ -185,6 +185,35 @@ Test(resp, pushed_stream_reads_the_same_through_a_small_window)
 }
 
 /* Memory that is read through a window takes the path of the checker; both must judge alike. */
+Test(resp, the_bytes_of_every_command_are_given_as_they_stood)
+{
+    static const size_t windows[] = {64, 300, 100000};
+    struct rd_buf stream = mixed_stream();
+    rd_buf_printf(&stream, "select  '1'\r\nPING\n");
+    for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
+        struct rd_src *src = push(windows[w]);
+        struct rd_resp_reader *r = reader_of(src, &(struct rd_resp_opts){.client = true});
+        struct resp_command cmd;
+        struct rd_buf got = {0};
+        for (size_t at = 0; at < stream.len;) {
+            size_t n = rd_src_push_room(src) < 50 ? rd_src_push_room(src) : 50;
+            n = n < stream.len - at ? n : stream.len - at;
+            cr_assert(rd_src_push(src, rd_slice(stream.ptr + at, n)));
+            at += n;
+            while (rd_resp_reader_next(r, &cmd) == RESP_COMMAND) {
+                struct rd_slice raw = rd_resp_reader_raw(r);
+                cr_assert_eq(raw.len, cmd.len);
+                rd_buf_add(&got, raw.ptr, raw.len);
+            }
+        }
+        expect_same(&got, &stream, "window", windows[w]);
+        rd_buf_done(&got);
+        rd_resp_reader_free(r);
+        rd_src_close(src);
+    }
+    rd_buf_done(&stream);
+}
+
 Test(resp, every_flipped_bit_is_judged_alike_in_memory_and_in_pieces)
 {
     static const struct rd_resp_opts client = {.client = true};
