@@ -64,9 +64,9 @@ def kind_of(path):
     name = os.path.basename(path)
     if name.endswith(".hex"):
         return "rdb-hex"
-    if name.endswith((".json", ".manifest", ".bin", ".rdb")):
+    if name.endswith((".json", ".tsv", ".manifest", ".bin", ".rdb")):
         word = name.rsplit(".", 1)[1]
-        return {"json": "facts", "bin": "capture"}.get(word, word)
+        return {"json": "facts", "tsv": "facts", "bin": "capture"}.get(word, word)
     return "aof"
 
 
