@@ -192,7 +192,7 @@ char *rd_err_render(const struct rd_err *err, char *dst, size_t size)
         return dst;
     }
     render_place(err, place, sizeof place);
-    if (err->code == RD_ERR_IO)
+    if (err->code == RD_ERR_IO || err->code == RD_ERR_PROTOCOL)
         snprintf(dst, size, "%s%s%s%s", err->origin, colon, err->text, place);
     else
         snprintf(dst, size, "%s%s%s%s: %s", err->origin, colon, rd_err_word(err->code), place,

@@ -92,8 +92,9 @@ RD_API void rd_err_reset(struct rd_err *err);
  * are cut with "..." so that the result fits `size` (at least 8). Returns dst. */
 RD_API char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes);
 
-/* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the doing lines.
- * Truncates to fit. Returns dst. */
+/* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the doing lines;
+ * of RD_ERR_IO and RD_ERR_PROTOCOL, whose text says it all, "FILE: text". Truncates to fit. Returns
+ * dst. */
 RD_API char *rd_err_render(const struct rd_err *err, char *dst, size_t size);
 
 RD_API const char *rd_err_word(enum rd_err_code code);

@@ -250,6 +250,10 @@ static int parse_short(struct parser *p, const char *text)
             quoted[strlen(quoted) - 1] = '\0';
             return cli_usage_error(p->cli, "unknown option -%s", quoted + 1);
         }
+        if (takes_value(opt) && text[1] == '\0' && p->next >= p->argc) {
+            const struct cli_opt *common = find_letter(p->common, *text);
+            opt = common != NULL ? common : opt;
+        }
         if (takes_value(opt))
             return text[1] != '\0' ? store(p->cli, opt, text + 1) : store_next(p, opt);
         int status = store(p->cli, opt, NULL);
@@ -257,6 +261,50 @@ static int parse_short(struct parser *p, const char *text)
             return status;
     }
     return CLI_OK;
+}
+
+/* SCHEME://USER:PASSWORD@HOST becomes SCHEME://HOST in the place where lists of processes, errors
+ * and reports find it. */
+static int take_argument(struct cli *cli, char *arg)
+{
+    size_t i = cli->n_args++;
+    size_t len = strlen(arg);
+    char *colon = strstr(arg, "://");
+    char *at = strrchr(arg, '@');
+    cli->args[i] = arg;
+    if (colon == NULL || at == NULL || at < colon + 3)
+        return CLI_OK;
+    cli->urls[i] = rd_alloc(len + 1);
+    if (cli->urls[i] == NULL) {
+        struct rd_err err = {0};
+        rd_err_nomem(&err, len + 1);
+        return cli_fail(cli, &err);
+    }
+    memcpy(cli->urls[i], arg, len + 1);
+    size_t lost = (size_t)(at + 1 - (colon + 3));
+    memmove(colon + 3, at + 1, strlen(at + 1) + 1);
+    explicit_bzero(arg + len - lost, lost);
+    return CLI_OK;
+}
+
+const char *cli_url(const struct cli *cli, size_t i)
+{
+    if (i >= cli->n_args)
+        return NULL;
+    return cli->urls[i] != NULL ? cli->urls[i] : cli->args[i];
+}
+
+void cli_forget_arguments(struct cli *cli)
+{
+    for (size_t i = 0; cli->urls != NULL && i < cli->n_args; i++) {
+        if (cli->urls[i] != NULL)
+            explicit_bzero(cli->urls[i], strlen(cli->urls[i]));
+        rd_free(cli->urls[i]);
+    }
+    rd_free(cli->urls);
+    rd_free(cli->args);
+    cli->urls = cli->args = NULL;
+    cli->n_args = 0;
 }
 
 static int parse_all(struct parser *p)
@@ -272,7 +320,7 @@ static int parse_all(struct parser *p)
         else if (options && arg[0] == '-' && arg[1] != '\0')
             status = parse_short(p, arg + 1);
         else
-            p->cli->args[p->cli->n_args++] = arg;
+            status = take_argument(p->cli, arg);
         if (status != CLI_OK)
             return status;
     }
@@ -414,10 +462,10 @@ bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **
     };
     struct parser parser = {cli, usage->opts, common, argc, argv, 1};
 
-    rd_free(cli->args);
-    cli->n_args = 0;
+    cli_forget_arguments(cli);
     cli->args = rd_calloc((size_t)argc + 1, sizeof *cli->args);
-    if (cli->args == NULL) {
+    cli->urls = rd_calloc((size_t)argc + 1, sizeof *cli->urls);
+    if (cli->args == NULL || cli->urls == NULL) {
         struct rd_err err = {0};
         rd_err_nomem(&err, (size_t)argc * sizeof *cli->args);
         *ret_status = cli_fail(cli, &err);

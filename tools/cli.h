@@ -135,13 +135,15 @@ struct cli {
     int progress_when; /* enum cli_when */
     int color_when;    /* enum cli_when */
 
-    /* What is left after the options. */
+    /* What is left after the options. A URL stands here without its user and password, which argv
+     * has lost too: cli_url() has the whole. */
     char **args;
     size_t n_args;
 
     struct cli_json out; /* with --json: inside the top object; else unusable */
 
     /* Private to cli_*.c. */
+    char **urls; /* of each argument: the whole URL, or NULL */
     struct rd_sink *out_sink;
     struct cli_progress progress;
     char hint[RD_ERR_TEXT_MAX];
@@ -195,10 +197,16 @@ struct cli_usage {
 };
 
 /* Parses argv[1…]: the tool's options and the common ones, in any order, mixed with arguments;
- * `--` ends them. False: there is nothing more to do (help was asked for, or the command line is
- * wrong and the error is printed); return *ret_status. */
+ * `--` ends them. A letter of the tool that ends the command line without its value means the
+ * common one: -h alone asks for help, also where -h HOST is an option. False: there is nothing more
+ * to do (help was asked for, or the command line is wrong and the error is printed); return
+ * *ret_status. */
 bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **argv,
                int *ret_status);
+
+/* An argument as it was given, with a password if it is a URL that has one: for whoever connects,
+ * not to be printed. NULL where there are not so many. */
+const char *cli_url(const struct cli *cli, size_t i);
 
 /* ---- errors, warnings, notes ---- */
 
@@ -300,6 +308,8 @@ void cli_begin(struct cli *cli, const char *tool);
 int cli_end(struct cli *cli, int status);
 /* With --json, opens the object on stdout unless it is open; false where stdout cannot be had. */
 bool cli_json_begin(struct cli *cli, int *ret_status);
+/* Clears what cli_parse() keeps of the command line; cli_end() does it. */
+void cli_forget_arguments(struct cli *cli);
 void cli_print_version(void);
 /* Removes temporary files and exits 130 at SIGINT and SIGTERM; ends quietly at SIGPIPE. */
 void cli_catch_signals(void);

@@ -1,8 +1,6 @@
 /* cli_report.c - what a run tells: errors, notes, progress, colour; and its beginning and end. */
 #include "tools/cli.h"
 
-#include "base/mem.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -459,7 +457,6 @@ int cli_end(struct cli *cli, int status)
     }
     if (!ok && (status == CLI_OK || status == CLI_FINDINGS))
         status = is_quiet(&err) ? CLI_IO : cli_report(cli, &err);
-    rd_free(cli->args);
-    cli->args = NULL;
+    cli_forget_arguments(cli);
     return status;
 }

@@ -1,7 +1,5 @@
 #include "tools/cli.h"
 
-#include "base/mem.h"
-
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -90,7 +88,7 @@ static int parse(const char *first, ...)
 
 static void done(void)
 {
-    rd_free(cli.args);
+    cli_forget_arguments(&cli);
 }
 
 Test(cli, what_is_not_given_keeps_its_default)

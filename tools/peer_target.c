@@ -1,0 +1,269 @@
+#include "tools/peer_target.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "tools/peer_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void peer_opts_init(struct peer_opts *opts)
+{
+    *opts = (struct peer_opts){.port = PEER_PORT, .timeout_ms = PEER_TIMEOUT_MS};
+}
+
+void peer_opts_done(struct peer_opts *opts)
+{
+    peer_forget(opts->url);
+    peer_forget(opts->password);
+    peer_forget(opts->asked);
+    *opts = (struct peer_opts){0};
+}
+
+bool peer_opts_names_one(const struct peer_opts *opts)
+{
+    return opts->host != NULL || opts->socket != NULL || opts->url != NULL ||
+           opts->port != PEER_PORT;
+}
+
+/* ---- secrets ---- */
+
+void peer_forget(char *secret)
+{
+    if (secret != NULL)
+        explicit_bzero(secret, strlen(secret));
+    rd_free(secret);
+}
+
+char *peer_keep(struct rd_slice secret, struct rd_err *err)
+{
+    char *copy = rd_alloc(secret.len + 1);
+    if (copy == NULL) {
+        rd_err_nomem(err, secret.len + 1);
+        return NULL;
+    }
+    if (secret.len > 0)
+        memcpy(copy, secret.ptr, secret.len);
+    copy[secret.len] = '\0';
+    return copy;
+}
+
+/* Takes a secret out of argv, whose strings are ours to write. */
+static bool take(char **ret, const char *value, struct rd_err *err)
+{
+    char *copy = peer_keep(rd_slice_str(value), err);
+    if (copy == NULL)
+        return false;
+    explicit_bzero((char *)(uintptr_t)value, strlen(value));
+    peer_forget(*ret);
+    *ret = copy;
+    return true;
+}
+
+bool peer_opts_add_password(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    return take(&opts->password, value, err);
+}
+
+bool peer_opts_add_url(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    if (!peer_is_url(value))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no URL of a server");
+    return take(&opts->url, value, err);
+}
+
+bool peer_opts_add_db(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    opts->has_db = true;
+    return rd_num_get_u64(rd_slice_str(value), &opts->db) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no number of a database");
+}
+
+bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    double seconds;
+    if (!rd_num_get_f64(rd_slice_str(value), &seconds) || !(seconds >= 0 && seconds <= 1e6))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no number of seconds");
+    opts->timeout_ms = seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
+    return true;
+}
+
+/* The first line, of a file that may be a pipe. */
+static bool read_line(int fd, char *line, size_t size, size_t *ret_len, struct rd_err *err)
+{
+    size_t len = 0;
+    while (memchr(line, '\n', len) == NULL) {
+        ssize_t n = len < size ? read(fd, line + len, size - len) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rd_err_sys(err, errno, "cannot read the password");
+        if (n == 0 && len == size)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the password is too long");
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    const char *end = memchr(line, '\n', len);
+    *ret_len = end != NULL ? (size_t)(end - line) : len;
+    if (*ret_len > 0 && line[*ret_len - 1] == '\r')
+        --*ret_len;
+    return true;
+}
+
+static bool read_file(const char *path, char **ret, struct rd_err *err)
+{
+    char *line = rd_alloc(PEER_SECRET_MAX);
+    size_t len = 0;
+    if (line == NULL)
+        return rd_err_nomem(err, PEER_SECRET_MAX);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 || rd_err_sys(err, errno, "cannot open");
+    ok = ok && read_line(fd, line, PEER_SECRET_MAX, &len, err);
+    if (fd >= 0)
+        close(fd);
+    rd_err_origin(err, path);
+    char *copy = ok ? peer_keep(rd_slice(line, len), err) : NULL;
+    explicit_bzero(line, PEER_SECRET_MAX);
+    rd_free(line);
+    if (copy != NULL)
+        *ret = copy;
+    return copy != NULL;
+}
+
+/* Whatever comes first; NULL where there is none. */
+static bool find_password(struct peer_target *target, struct peer_opts *opts, struct rd_err *err)
+{
+    const char *variable = getenv("REDISCLI_AUTH");
+    const char *found = NULL;
+    if (target->password != NULL)
+        return true;
+    if (opts->askpass) {
+        if (opts->asked == NULL && !peer_ask_password(target->name, &opts->asked, err))
+            return false;
+        found = opts->asked;
+    } else if (opts->password != NULL) {
+        found = opts->password;
+    } else if (opts->pass_file != NULL) {
+        return read_file(opts->pass_file, &target->password, err);
+    } else if (variable != NULL && variable[0] != '\0') {
+        found = variable;
+    }
+    if (found != NULL)
+        target->password = peer_keep(rd_slice_str(found), err);
+    return found == NULL || target->password != NULL;
+}
+
+/* ---- places ---- */
+
+static void name_target(struct peer_target *target)
+{
+    if (target->socket[0] != '\0')
+        snprintf(target->name, sizeof target->name, "%s", target->socket);
+    else
+        snprintf(target->name, sizeof target->name,
+                 strchr(target->host, ':') != NULL ? "[%s]:%u" : "%s:%u", target->host,
+                 target->port);
+}
+
+bool peer_target_set_place(struct peer_target *target, struct rd_slice host, uint64_t port,
+                           struct rd_err *err)
+{
+    if (host.len == 0)
+        host = rd_slice_str("127.0.0.1");
+    if (host.len >= sizeof target->host || memchr(host.ptr, '\0', host.len) != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server's name is too long");
+    if (port == 0 || port > UINT16_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a port is a number from 1 to 65535");
+    memcpy(target->host, host.ptr, host.len);
+    target->host[host.len] = '\0';
+    target->port = (uint16_t)port;
+    target->socket[0] = '\0';
+    name_target(target);
+    return true;
+}
+
+bool peer_target_set_socket(struct peer_target *target, struct rd_slice path, struct rd_err *err)
+{
+    if (path.len == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the socket has no path");
+    if (path.len >= sizeof target->socket || memchr(path.ptr, '\0', path.len) != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the path of a socket has at most %zu bytes", sizeof target->socket - 1);
+    memcpy(target->socket, path.ptr, path.len);
+    target->socket[path.len] = '\0';
+    name_target(target);
+    return true;
+}
+
+static bool find_place(struct peer_target *target, const struct peer_opts *opts, const char *url,
+                       struct rd_err *err)
+{
+    const char *host = opts->host != NULL ? opts->host : "";
+    if (url != NULL)
+        return peer_url_parse(target, url, err);
+    if (opts->socket != NULL)
+        return peer_target_set_socket(target, rd_slice_str(opts->socket), err);
+    size_t len = strlen(host);
+    if (len >= 2 && host[0] == '[' && host[len - 1] == ']')
+        return peer_target_set_place(target, rd_slice(host + 1, len - 2), opts->port, err);
+    return peer_target_set_place(target, rd_slice(host, len), opts->port, err);
+}
+
+static bool find_user(struct peer_target *target, const struct peer_opts *opts, struct rd_err *err)
+{
+    if (target->user == NULL && target->password == NULL && opts->user != NULL)
+        target->user = peer_keep(rd_slice_str(opts->user), err);
+    return target->user != NULL || opts->user == NULL || target->password != NULL;
+}
+
+bool peer_target_find(struct peer_target *ret, struct peer_opts *opts, const char *url,
+                      struct rd_err *err)
+{
+    struct peer_target target = {.opts = opts, .tls = opts->tls};
+    url = url != NULL ? url : opts->url;
+    bool ok = find_place(&target, opts, url, err) && find_user(&target, opts, err) &&
+              find_password(&target, opts, err);
+    if (ok && !target.has_db) {
+        target.has_db = opts->has_db;
+        target.db = opts->db;
+    }
+    if (ok && target.tls && target.socket[0] != '\0' && opts->sni == NULL && !opts->insecure)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "a socket has no name that TLS could verify: --sni gives one");
+    if (ok)
+        *ret = target;
+    else
+        peer_target_done(&target);
+    return ok;
+}
+
+bool peer_target_at(struct peer_target *ret, const struct peer_target *like, struct rd_slice host,
+                    uint64_t port, struct rd_err *err)
+{
+    struct peer_target target = {
+        .opts = like->opts, .tls = like->tls, .has_db = like->has_db, .db = like->db};
+    bool ok = peer_target_set_place(&target, host, port, err);
+    if (ok && like->user != NULL)
+        ok = (target.user = peer_keep(rd_slice_str(like->user), err)) != NULL;
+    if (ok && like->password != NULL)
+        ok = (target.password = peer_keep(rd_slice_str(like->password), err)) != NULL;
+    if (ok)
+        *ret = target;
+    else
+        peer_target_done(&target);
+    return ok;
+}
+
+void peer_target_done(struct peer_target *target)
+{
+    peer_forget(target->user);
+    peer_forget(target->password);
+    *target = (struct peer_target){0};
+}
