@@ -141,7 +141,7 @@ class Server:
             args += ["--" + name, *(value.split() if " " in value else [value])]
         env = {**os.environ, "LD_PRELOAD": clock_library, "REDOUBT_CLOCK": clock_file}
         self.process = subprocess.Popen(
-            args, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            self.command_line(args), env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while True:
@@ -156,6 +156,9 @@ class Server:
             time.sleep(0.01)
         control("DEBUG", "SET-ACTIVE-EXPIRE", "0")
         control.close()
+
+    def command_line(self, args):
+        return args
 
     def log(self):
         try:
@@ -288,7 +291,7 @@ class Peers:
             os.mkdir(os.path.join(self.folder, "server"))
             self.server = Server(os.path.join(self.folder, "server"), self.clock_library,
                                  self.clock_path)
-            self.shell = Shell(self.program, self.folder)
+            self.shell = self.make_shell()
         except BaseException:
             self.close()
             raise
@@ -317,9 +320,12 @@ class Peers:
         os.pwrite(self.clock.fileno(), struct.pack("=q", now_us), 0)
         return self.shell.ask("%", "TIME", now_us)
 
+    def make_shell(self):
+        return Shell(self.program, self.folder)
+
     def restart_shell(self):
         self.shell.close()
-        self.shell = Shell(self.program, self.folder)
+        self.shell = self.make_shell()
 
     def restart_server(self):
         self.server.close()

@@ -2,6 +2,7 @@
 
     engine_world.py --family list --seed 7 --commands 200000
     engine_world.py --case tests/oracle/engine_cases/NAME.txt
+    engine_world.py --server build/release/server/redoubt-server --family list
 
 Both get the same commands at the same time, which stands still but for jumps that both see.
 Compared are replies, what goes to the log (the server's append-only file and the engine's effects),
@@ -37,6 +38,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import engine_peers  # noqa: E402
+import server_shell  # noqa: E402
 from engine_compare import Item, Mismatch, Rules, Setup, World  # noqa: E402
 from engine_peers import Died  # noqa: E402
 from engine_resp import quote, split  # noqa: E402
@@ -286,10 +288,12 @@ def main():
     parser.add_argument("--commands", type=int, default=20000)
     parser.add_argument("--case", action="append", help="play a script instead")
     parser.add_argument("--shell", help="the engine's shell")
+    parser.add_argument("--server", help="redoubt-server, to be compared instead of the engine")
     parser.add_argument("-o", "--output", help="where to write the script of a difference")
     args = parser.parse_args()
     modules = families()
-    with engine_peers.Peers(args.shell) as peers:
+    peers = server_shell.ServerPeers(args.server) if args.server else engine_peers.Peers(args.shell)
+    with peers:
         world = World(peers, Rules(modules.values()))
         try:
             for path in args.case or []:

@@ -79,7 +79,8 @@ class Beside(unittest.TestCase):
                 self.both(lambda s, line=line: mask_id(s.client().ask(*line.split())))
 
     def test_a_transaction_fails_where_a_command_was_refused(self):
-        for queued in (["SET", "a"], ["NOSUCH"], ["WATCH", "a"], ["SUBSCRIBE", "a"], ["SET", "a", 1]):
+        for queued in (["SET", "a"], ["NOSUCH"], ["WATCH", "a"], ["SUBSCRIBE", "a"],
+                       ["SET", "a", 1]):
             with self.subTest(queued):
                 self.raw(b"".join(encode(*argv) for argv in
                                   (["MULTI"], queued, ["PING"], ["EXEC"], ["EXEC"], ["PING"])))
