@@ -104,6 +104,11 @@ const struct engine_stats *engine_stats(const struct engine *e)
     return &e->stats;
 }
 
+void engine_stats_reset(struct engine *e)
+{
+    e->stats.hits = e->stats.misses = e->stats.expired = e->stats.evicted = 0;
+}
+
 uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[])
 {
     for (int i = 0; ret_by_kind != NULL && i < ENGINE_MEM_KINDS; i++)

@@ -102,6 +102,9 @@ struct engine_stats {
 
 const struct engine_stats *engine_stats(const struct engine *e);
 
+/* Hits, misses, expired and evicted begin at zero again; commands and dirty go on. */
+void engine_stats_reset(struct engine *e);
+
 /* Bytes of the data set, in all and by kind (enum engine_mem_kind; may be NULL). */
 uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[]);
 

@@ -76,11 +76,22 @@ void log_role(char role)
     state.role = role;
 }
 
+int log_open(void)
+{
+    if (state.path[0] == '\0')
+        return STDOUT_FILENO;
+    return open(state.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+}
+
+void log_close(int fd)
+{
+    if (fd != STDOUT_FILENO)
+        close(fd);
+}
+
 static void put(const char *bytes, size_t len)
 {
-    int fd = STDOUT_FILENO;
-    if (state.path[0] != '\0')
-        fd = open(state.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    int fd = log_open();
     if (fd < 0)
         return;
     while (len > 0) {
@@ -92,8 +103,7 @@ static void put(const char *bytes, size_t len)
             len -= (size_t)n;
         }
     }
-    if (state.path[0] != '\0')
-        close(fd);
+    log_close(fd);
 }
 
 /* One write(2) a line, so that lines of several processes do not mix. */

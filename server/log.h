@@ -26,4 +26,8 @@ void log_from_handler(const char *text);
 /* Bytes as they are, no frame. */
 void log_raw(const char *text);
 
+/* A descriptor of where lines go, for those who write there themselves; negative: there is none. */
+int log_open(void);
+void log_close(int fd);
+
 #endif

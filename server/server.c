@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 #include "server/client.h"
+#include "server/crash.h"
+#include "server/daemon.h"
 #include "server/dispatch.h"
 #include "server/latency.h"
 #include "server/log.h"
@@ -30,8 +32,7 @@ void server_clock(struct server *srv)
 void server_panic(struct server *srv, const char *why)
 {
     (void)srv;
-    log_warning("%s", why);
-    abort();
+    crash_now(why);
 }
 
 void server_propagate(struct server *srv, const struct engine_effects *fx)
@@ -209,7 +210,7 @@ int server_run(struct server *srv)
         log_warning("%s", err.text);
         return 1;
     }
-    log_warning("Server initialized");
+    daemon_announce(srv);
     net_start(srv);
     uv_prepare_start(&srv->before_sleep, before_sleep);
     uv_check_start(&srv->after_sleep, after_sleep);
@@ -219,6 +220,7 @@ int server_run(struct server *srv)
     srv->state = SERVER_RUNNING;
     srv->fx.off = !persist_wants_effects(srv);
     log_notice("Ready to accept connections");
+    daemon_ready(srv);
     uv_timer_start(&srv->cron, on_cron, 1, 0);
     uv_run(srv->loop, UV_RUN_DEFAULT);
     return 0;
@@ -234,6 +236,7 @@ bool server_shutdown(struct server *srv, const struct server_shutdown *how)
         return false;
     }
     clients_flush(srv);
+    daemon_stopping(srv);
     net_stop(srv);
     if (srv->settings.pidfile[0] != 0) {
         log_notice("Removing the pid file.");

@@ -60,6 +60,25 @@ uint64_t settings_maxmemory_clients(const struct settings *s)
     return (uint64_t)((double)s->maxmemory * (double)share / 100.0);
 }
 
+bool settings_get(const struct settings *s, const char *name, struct rd_buf *ret)
+{
+    const struct settings_item *item = settings_item_find(name);
+    if (item == NULL)
+        return false;
+    settings_item_get(s, item, ret);
+    return true;
+}
+
+bool settings_secret(struct rd_slice name)
+{
+    char text[64] = "";
+    if (name.len >= sizeof text)
+        return false;
+    memcpy(text, name.ptr, name.len);
+    const struct settings_item *item = settings_item_find(text);
+    return item != NULL && (item->flags & S_SECRET) != 0;
+}
+
 void settings_to_engine(const struct settings *s, struct engine_config *config)
 {
     config->databases = (unsigned)s->databases;

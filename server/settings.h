@@ -127,17 +127,19 @@ bool settings_title(const struct settings *s, const char *config_file, const cha
                     const char *title, struct rd_buf *ret);
 
 /* CONFIG GET: the value as text; false: there is no such directive. Names without case. */
-bool settings_get(struct server *srv, const char *name, struct rd_buf *ret);
+bool settings_get(const struct settings *s, const char *name, struct rd_buf *ret);
 
 /* CONFIG SET of several, all or none: applies what has to be done (ports, logs, appendonly …), and
- * takes it back when one fails. why: the error that 7.0 answers, without "ERR ". `internal`:
- * immutable ones too. */
+ * takes it back when one fails. why: the error that 7.0 answers. */
 bool settings_set(struct server *srv, size_t n, const struct rd_slice *names,
                   const struct rd_slice *values, struct rd_buf *why);
 
 /* CONFIG REWRITE: the file with comments and order kept, what changed replaced, what is missing
- * appended; written beside and renamed. */
+ * appended; written beside and renamed. `all`: what has its default too. Text of err: why not. */
 bool settings_rewrite(struct server *srv, bool all, struct rd_err *err);
+
+/* Is the value of this directive a password? Logs of commands keep it out. */
+bool settings_secret(struct rd_slice name);
 
 /* "1gb", "yes" …: words of keyspace events: "KEA" to bits and back; UINT_MAX: wrong letter. */
 unsigned settings_events_parse(struct rd_slice letters);

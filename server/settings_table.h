@@ -15,7 +15,7 @@
 enum settings_flag {
     S_FIXED = 1 << 0,       /* CONFIG SET refuses: read at the start only */
     S_PROTECTED = 1 << 1,   /* CONFIG SET refuses unless enable-protected-configs allows it */
-    S_HIDDEN = 1 << 2,      /* found by its name, not by a pattern; not rewritten */
+    S_HIDDEN = 1 << 2,      /* found by its name, not by a pattern */
     S_SECRET = 1 << 3,      /* its value never reaches a log */
     S_NOT_LOADING = 1 << 4, /* not to be set while data is loaded */
     S_MULTI = 1 << 5,       /* takes several words */

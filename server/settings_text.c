@@ -1,9 +1,9 @@
 #include "server/settings_text.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "server/words.h"
 
 void *settings_text_room(size_t n, size_t size)
 {
@@ -56,81 +56,17 @@ static void put(struct rd_buf *buf, char byte)
         abort();
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* What stands behind a backslash; returns behind it. */
-static const char *unescape(const char *at, struct rd_buf *word)
-{
-    static const char letters[] = "nrtba", bytes[] = "\n\r\t\b\a";
-    if (at[0] == 'x' && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0) {
-        put(word, (char)(hex_digit(at[1]) * 16 + hex_digit(at[2])));
-        return at + 3;
-    }
-    const char *letter = strchr(letters, at[0]);
-    put(word, letter != NULL ? bytes[letter - letters] : at[0]);
-    return at + 1;
-}
-
-/* From behind the opening mark to behind the closing one; NULL: there is none, or something stuck
- * to it. */
-static const char *quoted(const char *at, char mark, struct rd_buf *word)
-{
-    while (*at != mark) {
-        if (*at == '\0')
-            return NULL;
-        if (mark == '"' && at[0] == '\\' && at[1] != '\0') {
-            at = unescape(at + 1, word);
-        } else if (mark == '\'' && at[0] == '\\' && at[1] == '\'') {
-            put(word, '\'');
-            at += 2;
-        } else {
-            put(word, *at++);
-        }
-    }
-    at++;
-    return *at == '\0' || isspace((unsigned char)*at) ? at : NULL;
-}
-
-static const char *one_word(const char *at, struct rd_buf *word)
-{
-    while (*at != '\0' && strchr(" \n\r\t", *at) == NULL) {
-        if (*at == '"' || *at == '\'')
-            return quoted(at + 1, *at, word);
-        put(word, *at++);
-    }
-    return at;
-}
-
 bool settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
 {
-    char **words = NULL;
-    size_t n = 0;
-    struct rd_buf word = {0};
-    const char *at = line;
-    for (;;) {
-        while (isspace((unsigned char)*at))
-            at++;
-        if (*at == '\0')
-            break;
-        rd_buf_reset(&word);
-        at = one_word(at, &word);
-        if (at == NULL) {
-            settings_text_free(words, n);
-            rd_buf_done(&word);
-            return false;
-        }
-        append(&words, &n, settings_text_copy((const char *)word.ptr, word.len));
-    }
-    rd_buf_done(&word);
-    *ret_words = words;
-    *ret_n = n;
-    return true;
+    struct words words = {0};
+    *ret_words = NULL;
+    *ret_n = 0;
+    bool ok = words_split(&words, rd_slice_str(line));
+    for (size_t i = 0; i < words.argc && ok; i++)
+        append(ret_words, ret_n,
+               settings_text_copy((const char *)words.argv[i].ptr, words.argv[i].len));
+    words_done(&words);
+    return ok;
 }
 
 void settings_text_split_blanks(const char *text, char ***ret_words, size_t *ret_n)

@@ -7,8 +7,8 @@
  *         ... a quotation mark is missing ...
  *     settings_text_free(words, n);
  *
- * Words are separated by blanks. "…" knows \n \r \t \b \a \xHH and a backslash before anything
- * else, '…' knows \' only; a closing mark is followed by a blank or the end.
+ * What a word is, and what quotation marks do, is told in words.h; here words are text that ends
+ * with a NUL, each a block of its own.
  *
  * A process whose heap is used up ends here: there is no way to go on without a configuration.
  */

@@ -1,0 +1,139 @@
+#include "server/crash.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "server/client.h"
+#include "server/info.h"
+#include "server/log.h"
+
+enum { CRASH_FRAMES = 100, CRASH_CLIENTS = 64 };
+
+static struct server *crashed;
+static volatile sig_atomic_t reporting;
+
+static void *instruction(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (void *)context->uc_mcontext.gregs[REG_RIP]; /* NOLINT */
+#elif defined(__aarch64__)
+    return (void *)context->uc_mcontext.pc; /* NOLINT */
+#else
+    (void)context;
+    return NULL;
+#endif
+}
+
+static void tell_stack(void)
+{
+    void *frames[CRASH_FRAMES];
+    int fd = log_open();
+    log_raw("\n------ STACK TRACE ------\nBacktrace:\n");
+    int n = backtrace(frames, CRASH_FRAMES);
+    if (fd >= 0) {
+        backtrace_symbols_fd(frames, n, fd);
+        log_close(fd);
+    }
+}
+
+#if defined(__x86_64__)
+static void tell_registers(const ucontext_t *context)
+{
+    static const struct {
+        const char *name;
+        int index;
+    } registers[] = {{"RAX", REG_RAX}, {"RBX", REG_RBX}, {"RCX", REG_RCX}, {"RDX", REG_RDX},
+                     {"RDI", REG_RDI}, {"RSI", REG_RSI}, {"RBP", REG_RBP}, {"RSP", REG_RSP},
+                     {"R8", REG_R8},   {"R9", REG_R9},   {"R10", REG_R10}, {"R11", REG_R11},
+                     {"R12", REG_R12}, {"R13", REG_R13}, {"R14", REG_R14}, {"R15", REG_R15},
+                     {"RIP", REG_RIP}, {"EFL", REG_EFL}};
+    log_raw("\n------ REGISTERS ------\n");
+    for (size_t i = 0; i < sizeof registers / sizeof *registers; i++)
+        log_warning("%s:%016llx", registers[i].name,
+                    (unsigned long long)context->uc_mcontext.gregs[registers[i].index]);
+}
+#else
+static void tell_registers(const ucontext_t *context)
+{
+    (void)context;
+}
+#endif
+
+/* Much of this is not meant for handlers; it comes last, where all that may be lost is itself. */
+static void tell_server(void)
+{
+    struct rd_buf text = {0};
+    if (crashed->engine == NULL || crashed->clients == NULL)
+        return;
+    log_raw("\n------ INFO OUTPUT ------\n");
+    info_text(crashed, 0, NULL, &text);
+    rd_buf_add_byte(&text, '\0');
+    log_raw((const char *)text.ptr);
+    log_raw("\n------ CLIENT LIST OUTPUT ------\n");
+    rd_buf_reset(&text);
+    size_t n = 0;
+    for (const struct client *c = crashed->clients->first; c != NULL && n < CRASH_CLIENTS; n++) {
+        client_describe(c, &text);
+        rd_buf_add_byte(&text, '\n');
+        c = c->next;
+    }
+    rd_buf_add_byte(&text, '\0');
+    log_raw((const char *)text.ptr);
+}
+
+static void end_by(int signum)
+{
+    signal(signum, SIG_DFL);
+    raise(signum);
+}
+
+static void on_crash(int signum, siginfo_t *info, void *opaque)
+{
+    const ucontext_t *context = opaque;
+    if (reporting || !crashed->settings.crash_log_enabled) {
+        end_by(signum);
+        return;
+    }
+    reporting = 1;
+    log_raw("\n\n=== REDIS BUG REPORT START: Cut & paste starting from here ===\n");
+    log_warning("Redis %s crashed by signal: %d, si_code: %d", SERVER_REDIS_VERSION, signum,
+                info->si_code);
+    if (signum == SIGSEGV || signum == SIGBUS)
+        log_warning("Accessing address: %p", info->si_addr);
+    if (info->si_code <= SI_USER && info->si_pid != 0)
+        log_warning("Killed by PID: %ld, UID: %d", (long)info->si_pid, (int)info->si_uid);
+    log_warning("Crashed running the instruction at: %p", instruction(context));
+    tell_stack();
+    tell_registers(context);
+    tell_server();
+    log_raw("\n=== REDIS BUG REPORT END. Make sure to include from START to END. ===\n\n"
+            "       This is redoubt-server: send the report to its maintainers.\n\n");
+    end_by(signum);
+}
+
+void crash_watch(struct server *srv)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    struct sigaction action = {.sa_sigaction = on_crash,
+                               .sa_flags = (int)(SA_NODEFER | SA_RESETHAND | SA_SIGINFO)};
+    void *frame;
+    crashed = srv;
+    /* The first call loads a library, which is nothing for a handler. */
+    backtrace(&frame, 1);
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+_Noreturn void crash_now(const char *why)
+{
+    log_warning("------------------------------------------------");
+    log_warning("!!! Software Failure: %s", why);
+    log_warning("------------------------------------------------");
+    if (crashed != NULL && crashed->settings.use_exit_on_panic)
+        _exit(1);
+    abort();
+}

@@ -1,0 +1,201 @@
+/* redoubt-server: redis-server's command line. */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/crash.h"
+#include "server/daemon.h"
+#include "server/log.h"
+#include "server/server.h"
+#include "server/settings_text.h"
+
+static const char usage_text[] =
+    "Usage: redoubt-server [/path/to/redis.conf] [options] [-]\n"
+    "       redoubt-server - (read config from stdin)\n"
+    "       redoubt-server -v or --version\n"
+    "       redoubt-server -h or --help\n"
+    "       redoubt-server --check-system\n"
+    "\n"
+    "A server with the commands, files and settings of Redis 7.0.15. Options are the lines of\n"
+    "redis.conf, with two dashes in front:\n"
+    "       redoubt-server\n"
+    "       redoubt-server /etc/redis/6379.conf --loglevel verbose\n"
+    "       redoubt-server --port 7777 --appendonly yes --save \"\"\n"
+    "       echo 'maxmemory 128mb' | redoubt-server -\n";
+
+#ifdef REDOUBT_JEMALLOC
+extern int mallctl(const char *name, void *old, size_t *old_len, void *fresh, size_t fresh_len);
+
+static const char *heap(void)
+{
+    static char text[64];
+    const char *version = "";
+    size_t len = sizeof version;
+    if (mallctl("version", &version, &len, NULL, 0) != 0)
+        version = "unknown";
+    snprintf(text, sizeof text, "jemalloc-%.*s", (int)strcspn(version, "-"), version);
+    return text;
+}
+#else
+static const char *heap(void)
+{
+    return "libc";
+}
+#endif
+
+static int print_version(void)
+{
+    printf("Redis server v=%s sha=00000000:0 malloc=%s bits=%d build=0 redoubt=%s\n",
+           SERVER_REDIS_VERSION, heap(), (int)sizeof(void *) * 8, REDOUBT_VERSION);
+    return 0;
+}
+
+/* Options that stand alone. -1: there is none of them. */
+static int run_alone(int argc, char **argv)
+{
+    const char *option = argc >= 2 ? argv[1] : "";
+    if (argc == 2 && (strcmp(option, "-v") == 0 || strcmp(option, "--version") == 0))
+        return print_version();
+    if (argc == 2 && (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0)) {
+        fputs(usage_text, stderr);
+        return 1;
+    }
+    if (argc == 2 && strcmp(option, "--check-system") == 0)
+        return daemon_check_system();
+    if (argc >= 2 && strcmp(option, "--test-memory") == 0) {
+        fputs("redoubt-server does not test memory: use memtester, or memtest86+ at boot.\n",
+              stderr);
+        return 1;
+    }
+    bool sentinel = argc >= 1 && strstr(argv[0], "redis-sentinel") != NULL;
+    for (int i = 1; i < argc && !sentinel; i++)
+        sentinel = strcmp(argv[i], "--sentinel") == 0;
+    if (sentinel) {
+        fputs("redoubt-server cannot be a sentinel.\n", stderr);
+        return 1;
+    }
+    return -1;
+}
+
+static char *own_path(const char *name)
+{
+    char path[4096];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path);
+    return len > 0 ? settings_text_copy(path, (size_t)len) : settings_text_copy(name, strlen(name));
+}
+
+/* Without access lists, a line about a user may say what holds anyway. Another one would be a
+ * restriction that nobody keeps: rather no server. */
+static bool users_hold(const struct settings *s)
+{
+    static const char *const known[] = {"on",
+                                        "nopass",
+                                        "~*",
+                                        "&*",
+                                        "+@all",
+                                        "allkeys",
+                                        "allchannels",
+                                        "allcommands",
+                                        "sanitize-payload",
+                                        "skip-sanitize-payload"};
+    for (size_t i = 0; i < s->n_users; i++) {
+        char **words;
+        size_t n;
+        bool sound = settings_text_split(s->users[i], &words, &n) && n > 0 &&
+                     strcmp(words[0], "default") == 0;
+        for (size_t k = 1; k < n && sound; k++) {
+            sound = false;
+            for (size_t j = 0; j < sizeof known / sizeof *known && !sound; j++)
+                sound = strcasecmp(words[k], known[j]) == 0;
+        }
+        settings_text_free(words, n);
+        if (!sound) {
+            log_warning("Fatal error: user '%s': access lists are not supported, and nobody would "
+                        "keep this restriction",
+                        s->users[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the settings ask for and this server does not have. */
+static bool can_be_served(const struct settings *s)
+{
+    if (s->aclfile[0] != '\0') {
+        log_warning("Fatal error: aclfile: access lists are not supported");
+        return false;
+    }
+    if (s->n_modules != 0) {
+        log_warning("Can't load module from %s: server aborting, modules are not supported",
+                    s->modules[0]);
+        return false;
+    }
+    if (s->cluster_enabled) {
+        log_warning("Fatal error: cluster-enabled: this server cannot be part of a cluster");
+        return false;
+    }
+    return users_hold(s);
+}
+
+static bool load_settings(struct server *srv, int argc, char **argv)
+{
+    struct rd_buf why = {0};
+    bool ok = settings_load(&srv->settings, argc, argv, &srv->config_file, &why);
+    if (!ok && why.len > 0 && why.ptr[0] == '\n')
+        fprintf(stderr, "%.*s", (int)why.len, (const char *)why.ptr);
+    else if (!ok)
+        log_warning("%.*s", (int)why.len, (const char *)why.ptr);
+    rd_buf_done(&why);
+    return ok;
+}
+
+static void log_start(int argc, char **argv)
+{
+    log_warning("oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo");
+    log_warning("Redis version=%s, bits=%d, commit=00000000, modified=0, pid=%d, just started",
+                SERVER_REDIS_VERSION, (int)sizeof(void *) * 8, (int)getpid());
+    log_notice("This is redoubt-server %s", REDOUBT_VERSION);
+    if (argc == 1)
+        log_warning("Warning: no config file specified, using the default config. In order to "
+                    "specify a config file use %s /path/to/redis.conf",
+                    argv[0]);
+    else
+        log_warning("Configuration loaded");
+}
+
+int main(int argc, char **argv)
+{
+    static struct server srv;
+    daemon_begin(argc, argv);
+    setlocale(LC_COLLATE, "");
+    tzset();
+    umask(umask(0777) & 0777);
+    int status = run_alone(argc, argv);
+    if (status >= 0)
+        return status;
+
+    srv.executable = own_path(argv[0]);
+    settings_init(&srv.settings);
+    if (!load_settings(&srv, argc, argv))
+        return 1;
+    log_setup(&srv.settings);
+    daemon_enter(&srv.settings);
+    if (srv.settings.from_stdin)
+        log_warning("Reading config from stdin");
+    log_start(argc, argv);
+    if (!can_be_served(&srv.settings))
+        return 1;
+
+    log_role(srv.settings.replicaof_host != NULL ? 'S' : 'M');
+    crash_watch(&srv);
+    if (!daemon_prepare(&srv))
+        return 1;
+    log_notice("monotonic clock: POSIX clock_gettime");
+    server_init(&srv);
+    return server_run(&srv);
+}
