@@ -360,7 +360,7 @@ static enum repl_event_kind payload_next(struct repl_psync *p, struct repl_event
 void repl_psync_set_db(struct repl_psync *p, uint64_t db)
 {
     if (p->step == REPL_STEP_LOADED)
-        p->stream.db = db;
+        p->stream.db = p->stream.safe_db = db;
 }
 
 /* ---- the stream ---- */
@@ -472,15 +472,23 @@ enum repl_event_kind repl_psync_next(struct repl_psync *p, struct repl_event *re
     return kind;
 }
 
-bool repl_psync_place(const struct repl_psync *p, struct repl_resume *ret, uint64_t *ret_safe)
+bool repl_psync_place(const struct repl_psync *p, struct repl_resume *ret)
 {
+    const struct repl_stream *s = &p->stream;
     *ret = (struct repl_resume){.offset = 0};
-    if (!p->has_place)
-        return false;
-    *ret = (struct repl_resume){p->replid, p->stream.offset, p->stream.db, p->stream.in_multi};
-    if (ret_safe != NULL)
-        *ret_safe = p->stream.safe;
-    return true;
+    if (p->has_place)
+        *ret = (struct repl_resume){p->replid, s->offset, s->db, s->in_multi};
+    return p->has_place;
+}
+
+bool repl_psync_safe_place(const struct repl_psync *p, struct repl_resume *ret)
+{
+    const struct repl_stream *s = &p->stream;
+    bool inside = s->in_multi && p->opts.resume.in_multi && s->safe == p->opts.resume.offset;
+    *ret = (struct repl_resume){.offset = 0};
+    if (p->has_place)
+        *ret = (struct repl_resume){p->replid, s->safe, s->safe_db, inside};
+    return p->has_place;
 }
 
 enum repl_step repl_psync_step(const struct repl_psync *p)

@@ -42,8 +42,8 @@
  *     REPLY… CONTINUE COMMAND…
  *
  * with KEEPALIVE among them, then END (rdb_only) or ERROR. What they borrow lives until the next
- * call that takes the repl_psync, except repl_psync_place(), _output(), _sent(), _tick() and
- * _ack().
+ * call that takes the repl_psync, except repl_psync_place() and _safe_place(), _output(), _sent(),
+ * _tick() and _ack().
  *
  * Acknowledging. From the first event behind the payload or behind CONTINUE on, the master is told
  * an offset: at once, every second, and when it asks (a COMMAND of kind REPL_GETACK), then with the
@@ -74,8 +74,7 @@ struct repl_resume {
     struct repl_replid replid;
     uint64_t offset;
     uint64_t db;   /* selected there */
-    bool in_multi; /* it lies inside of a transaction; with the offset of a MULTI (safe) it never
-                      does */
+    bool in_multi; /* it lies inside of a transaction */
 };
 
 enum {
@@ -214,12 +213,14 @@ RD_API void repl_psync_ack_now(struct repl_psync *p);
  * repl-stream-db): before the event behind PAYLOAD_END. Without it, it is 0. */
 RD_API void repl_psync_set_db(struct repl_psync *p, uint64_t db);
 
-/* Where one stands: behind the last event. False, and *ret empty, where there is no point to resume
- * from: before FULL or CONTINUE, while the payload is not whole, and with SYNC. A point inside of a
- * transaction has in_multi; *ret_safe (may be NULL) is then the offset of its MULTI. Before
- * CONTINUE came, it is what opts.resume said. */
-RD_API bool repl_psync_place(const struct repl_psync *p, struct repl_resume *ret,
-                             uint64_t *ret_safe);
+/* Where one stands: behind the last event, perhaps inside of a transaction. False, and *ret empty,
+ * where there is no point to resume from: before FULL or CONTINUE, while the payload is not whole,
+ * and with SYNC. Before CONTINUE came, it is what opts.resume said. */
+RD_API bool repl_psync_place(const struct repl_psync *p, struct repl_resume *ret);
+
+/* The same, but before the MULTI of a transaction that is open: for whoever drops what he has of
+ * one. */
+RD_API bool repl_psync_safe_place(const struct repl_psync *p, struct repl_resume *ret);
 
 RD_API enum repl_step repl_psync_step(const struct repl_psync *p);
 

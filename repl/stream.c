@@ -6,7 +6,8 @@
 
 void repl_stream_init(struct repl_stream *s, uint64_t offset, uint64_t db, bool in_multi)
 {
-    *s = (struct repl_stream){.offset = offset, .safe = offset, .db = db, .in_multi = in_multi};
+    *s = (struct repl_stream){
+        .offset = offset, .safe = offset, .db = db, .safe_db = db, .in_multi = in_multi};
 }
 
 static bool is_word(struct rd_slice arg, const char *word)
@@ -40,8 +41,10 @@ static enum repl_kind kind_of(size_t argc, const struct rd_slice *argv)
 static void move(struct repl_stream *s, uint64_t len)
 {
     s->offset += len;
-    if (!s->in_multi)
-        s->safe = s->offset;
+    if (s->in_multi)
+        return;
+    s->safe = s->offset;
+    s->safe_db = s->db;
 }
 
 bool repl_stream_take(struct repl_stream *s, size_t argc, const struct rd_slice *argv, uint64_t len,

@@ -30,6 +30,7 @@ struct repl_stream {
                         offset. A transaction that was open from the start on has no MULTI: then it
                         is where that start was. */
     uint64_t db;
+    uint64_t safe_db; /* selected at safe: a SELECT may stand in the transaction */
     bool in_multi;
 };
 

@@ -40,12 +40,13 @@ static void expect_snapshot(const struct capture *c, const struct replica *r)
 
 static void expect_place(const struct capture *c, const struct replica *r)
 {
-    struct repl_resume place;
-    uint64_t safe = 0;
-    cr_expect_eq(repl_psync_place(r->p, &place, &safe), c->replid[0] != 0, "%s", c->path);
+    struct repl_resume place, safe;
+    cr_expect_eq(repl_psync_place(r->p, &place), c->replid[0] != 0, "%s", c->path);
+    cr_expect_eq(repl_psync_safe_place(r->p, &safe), c->replid[0] != 0, "%s", c->path);
     cr_expect_str_eq(place.replid.hex, c->replid, "%s", c->path);
     if (c->replid[0] != 0 && !c->opts.rdb_only)
-        cr_expect(place.offset == c->end && safe == c->end && !place.in_multi, "%s", c->path);
+        cr_expect(place.offset == c->end && safe.offset == c->end && !place.in_multi, "%s",
+                  c->path);
 }
 
 static void expect_stream(const struct capture *c, const struct replica *r)
@@ -158,14 +159,13 @@ static void resume_at(const struct capture *c, const struct replica *whole, size
     struct repl_resume place;
     struct capture part = *c;
     char answer[80];
-    uint64_t safe = 0;
     part.bytes.len = len;
     run(&cut, &part, ALL);
-    bool has_place = repl_psync_place(cut.p, &place, &safe);
-    bool again =
-        place.in_multi && len % 2 == 0; /* the open transaction once more, from its begin */
+    bool has_place = repl_psync_place(cut.p, &place);
+    /* Of an open transaction, the rest, or the whole again. */
+    bool again = place.in_multi && len % 2 == 0;
     if (again)
-        place = (struct repl_resume){place.replid, safe, place.db, false};
+        cr_assert(repl_psync_safe_place(cut.p, &place) && !place.in_multi);
     if (has_place && place.offset > c->start) {
         struct repl_psync_opts opts = c->opts;
         opts.resume = place;
@@ -244,15 +244,44 @@ struct copy {
     struct engine_effects effects;
 };
 
-static const struct engine_env ENV = {.now_us = 1700000000000000};
+static const struct engine_env ENV = {.now_us = 1795167151885000};
 
+/* What fixtures/README.md defines: each key counts with its database, name and DIGEST-VALUE. */
+static void sum_of_keys(struct engine *e, uint8_t sum[ENGINE_DIGEST])
+{
+    struct engine_db *db;
+    memset(sum, 0, ENGINE_DIGEST);
+    for (unsigned id = 0; (db = engine_db(e, id)) != NULL; id++) {
+        struct engine_table_iter it;
+        engine_table_iter_begin(&it, &db->keys);
+        for (const struct engine_entry *entry; (entry = engine_table_iter_next(&it)) != NULL;) {
+            struct rd_buf text = {0};
+            struct rd_slice key = engine_entry_key(entry);
+            uint8_t value[ENGINE_DIGEST] = {0};
+            if (entry->value.type != ENGINE_ZSET)
+                cr_assert(engine_digest_key(db, key, value));
+            rd_buf_printf(&text, "%u:", id);
+            rd_buf_add(&text, key.ptr, key.len);
+            rd_buf_add_byte(&text, ':');
+            rd_buf_add(&text, value, sizeof value);
+            engine_digest_xor(sum, rd_buf_slice(&text));
+            rd_buf_done(&text);
+        }
+        engine_table_iter_end(&it);
+    }
+}
+
+/* Before 5.0 servers tell only a digest of everything. */
 static void expect_digest(struct copy *copy, const char *want, const char *when)
 {
     uint8_t sum[ENGINE_DIGEST];
     char hex[RD_DIGEST_HEX];
     if (want[0] == 0)
         return;
-    engine_digest(copy->engine, sum);
+    if (strncmp(copy->c->path, "redis-2", 7) == 0 || strncmp(copy->c->path, "redis-4", 7) == 0)
+        engine_digest(copy->engine, sum);
+    else
+        sum_of_keys(copy->engine, sum);
     cr_expect_str_eq(rd_digest_hex(hex, rd_slice(sum, sizeof sum)), want, "%s, %s", copy->c->path,
                      when);
 }
