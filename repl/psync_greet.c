@@ -194,12 +194,18 @@ static enum repl_event_kind psync_granted(struct repl_psync *p, struct rd_slice 
     return strange(p, line);
 }
 
+/* "-ERR" and words, where newer errors have a code of their own. */
+static bool has_no_code(struct rd_slice line)
+{
+    static const char err[] = "-ERR";
+    const size_t len = sizeof err - 1;
+    return line.len >= len && strncasecmp((const char *)line.ptr, err, len) == 0;
+}
+
 /* A master that does not know PSYNC says so with some -ERR, and may be asked for SYNC. */
 static bool may_try_sync(struct rd_slice line)
 {
-    static const char err[] = "-ERR";
-    return line.len >= sizeof err - 1 && strncasecmp((const char *)line.ptr, err, 4) == 0 &&
-           repl_refuse_class(line) != REPL_AUTH;
+    return has_no_code(line) && repl_refuse_class(line) != REPL_AUTH;
 }
 
 /* Whether the conversation ends with this refusal, and of what class that is. */
@@ -210,7 +216,8 @@ static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl
     case REPL_STEP_PING: /* without AUTH a master may refuse even this */
         return *ret != REPL_AUTH || p->password == NULL;
     case REPL_STEP_AUTH:
-        *ret = REPL_AUTH;
+        if (has_no_code(line) || *ret != REPL_RETRY)
+            *ret = REPL_AUTH;
         return true;
     case REPL_STEP_PSYNC:
         return !may_try_sync(line);
