@@ -75,9 +75,11 @@ bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts *opts,
     p->opts.timeout_ms = opts->timeout_ms != 0 ? opts->timeout_ms : REPL_PSYNC_TIMEOUT_MS;
     p->opts.ack_ms = opts->ack_ms != 0 ? opts->ack_ms : REPL_PSYNC_ACK_MS;
     p->ack_synced = RD_NO_OFFSET;
-    p->replid = opts->resume.replid;
+    if (opts->rdb_only) /* a master that has all that follows would send no snapshot */
+        p->opts.resume = (struct repl_resume){.offset = 0};
+    p->replid = p->opts.resume.replid;
     p->has_place = repl_replid_is_set(&p->replid);
-    repl_stream_init(&p->stream, opts->resume.offset, opts->resume.db, opts->resume.in_multi);
+    repl_stream_init(&p->stream, p->opts.resume.offset, p->opts.resume.db, p->opts.resume.in_multi);
     if (!copy_texts(p, opts)) {
         repl_psync_free(p);
         return rd_err_nomem(err, sizeof *p);
@@ -312,7 +314,7 @@ void repl_psync_take_line(struct repl_psync *p, size_t whole)
 static enum repl_event_kind header_next(struct repl_psync *p, struct repl_event *ret)
 {
     struct rd_slice line;
-    size_t whole;
+    size_t whole = 0;
     struct rd_err err = {0};
     enum repl_event_kind kind = repl_psync_line(p, &line, &whole);
     if (kind != REPL_REPLY)

@@ -15,13 +15,12 @@
  *         n = read(fd, buf, sizeof buf);
  *         if (n == 0)
  *             repl_psync_cut(p);
- *         for (size_t at = 0; at < n || again;) {
+ *         at = 0;
+ *         do {
  *             at += repl_psync_feed(p, rd_slice(buf + at, n - at));
- *             while (repl_psync_next(p, &ev) != REPL_MORE) {
- *                 ... ev ...
- *                 REPL_END, REPL_ERROR: the connection is of no more use
- *             }
- *         }
+ *             while (repl_psync_next(p, &ev) != REPL_MORE)
+ *                 ... ev; REPL_END and REPL_ERROR come for ever: the connection is of no more use
+ * ... } while (at < n);
  *     }
  *     repl_psync_free(p);
  *
@@ -54,7 +53,7 @@
  * meanwhile: the master then hears that the replica is alive and not that it is ready.
  *
  * After ERROR of a class that says so one connects anew, later, and resumes with what
- * repl_psync_place() tells.
+ * repl_psync_place() or repl_psync_safe_place() tells.
  *
  * Memory is the window, and for a command that does not fit it a buffer that grows as the command
  * arrives, up to max_command.
@@ -93,7 +92,7 @@ struct repl_psync_opts {
     const char *ip; /* the same; NULL: not told */
     const char *version; /* "7.0.15": told to masters that choose the format of the snapshot by it;
                             NULL: not told */
-    bool rdb_only;       /* the snapshot and no stream */
+    bool rdb_only;       /* the snapshot and no stream; resume does not count then */
     const char *rdb_filter; /* what of the data the snapshot shall hold: "functions", or "" for
                                nothing; NULL: all. A master that cannot is REPL_UNSUPPORTED. */
     bool no_eof;            /* do not tell the capability eof: the payload comes by length */

@@ -257,7 +257,7 @@ static enum repl_event_kind granted(struct repl_psync *p, struct rd_slice line,
 enum repl_event_kind repl_greet_next(struct repl_psync *p, struct repl_event *ret)
 {
     struct rd_slice line;
-    size_t whole;
+    size_t whole = 0;
     enum repl_event_kind kind = repl_psync_line(p, &line, &whole);
     if (kind != REPL_REPLY)
         return kind;

@@ -145,7 +145,7 @@ static void load(struct follow *f, struct rd_src *src)
 static void set_db(struct follow *f)
 {
     struct rd_src *src;
-    struct rdb_reader *reader;
+    struct rdb_reader *reader = NULL;
     struct rdb_event ev;
     char digits[RD_NUM_I64_MAX];
     uint64_t db;
