@@ -78,14 +78,18 @@ static void set_timer(struct server *srv)
     uv_timer_start(&all->timer, on_deadline, ms, 0);
 }
 
-static void on_deadline(uv_timer_t *timer)
+void clients_end_waits(struct server *srv)
 {
-    struct server *srv = timer->data;
     struct clients *all = srv->clients;
-    server_clock(srv);
     while (all->n_waiting > 0 && all->waiting[0]->wait_deadline_us <= srv->now_us)
         client_wait_end(all->waiting[0], ENGINE_TIMEOUT);
-    set_timer(srv);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    server_clock(timer->data);
+    clients_end_waits(timer->data);
+    set_timer(timer->data);
 }
 
 void client_block(struct client *c, enum client_wait why, int64_t deadline_us)

@@ -121,11 +121,18 @@ const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t a
 static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
                                    const char *text)
 {
-    c->session.dirty_exec |= c->session.in_multi;
     if (command != NULL)
         stats_rejected(&c->srv->stats, command);
-    engine_reply_error(client_reply(c), text);
-    stats_error(&c->srv->stats, text);
+    if (command != NULL && strcmp(command->name, "exec") == 0) {
+        engine_session_discard(&c->session);
+        engine_reply_errorf(client_reply(c), "EXECABORT Transaction discarded because of: %s",
+                            strncmp(text, "ERR ", 4) == 0 ? text + 4 : text);
+    } else {
+        c->session.dirty_exec |= c->session.in_multi;
+        engine_reply_error(client_reply(c), text);
+    }
+    stats_error(&c->srv->stats, client_reply(c)->text);
+    client_reply(c)->error = false;
     return DISPATCH_DONE;
 }
 
@@ -349,8 +356,10 @@ static enum dispatch_status execute(struct client *c, const struct engine_comman
     srv->stats.commands++;
     if (!queued)
         account(c, command, argc, argv, began_us);
-    if (srv->fx.n > 0)
+    if (srv->fx.n > 0) {
         server_propagate(srv, &srv->fx);
+        engine_effects_reset(&srv->fx);
+    }
     srv->current = before;
     c->last_command = command;
     if (status == ENGINE_BLOCKED)

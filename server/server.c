@@ -58,6 +58,7 @@ static void before_sleep(uv_prepare_t *handle)
 {
     struct server *srv = handle->data;
     server_clock(srv);
+    clients_end_waits(srv);
     clients_run_unblocked(srv);
     if (engine_ready(srv->engine))
         clients_serve(srv);
