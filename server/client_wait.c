@@ -65,6 +65,12 @@ static void heap_remove(struct clients *all, struct client *c)
 
 static void on_deadline(uv_timer_t *timer);
 
+/* The first millisecond, as clients count time, that lies behind the deadline. */
+static int64_t over_ms(const struct client *c)
+{
+    return (c->wait_deadline_us + 999) / 1000 + 1;
+}
+
 /* The timer goes off when the first of them is due. */
 static void set_timer(struct server *srv)
 {
@@ -73,15 +79,14 @@ static void set_timer(struct server *srv)
         uv_timer_stop(&all->timer);
         return;
     }
-    int64_t left_us = all->waiting[0]->wait_deadline_us - srv->now_us;
-    uint64_t ms = left_us <= 0 ? 0 : (uint64_t)(left_us + 999) / 1000;
-    uv_timer_start(&all->timer, on_deadline, ms, 0);
+    int64_t left_ms = over_ms(all->waiting[0]) - server_now_ms(srv);
+    uv_timer_start(&all->timer, on_deadline, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
 }
 
 void clients_end_waits(struct server *srv)
 {
     struct clients *all = srv->clients;
-    while (all->n_waiting > 0 && all->waiting[0]->wait_deadline_us <= srv->now_us)
+    while (all->n_waiting > 0 && over_ms(all->waiting[0]) <= server_now_ms(srv))
         client_wait_end(all->waiting[0], ENGINE_TIMEOUT);
 }
 
