@@ -4,16 +4,6 @@
 
 #include <inttypes.h>
 
-static bool is_url(const char *path)
-{
-    static const char *const schemes[] = {"redis://", "rediss://", "valkey://", "valkeys://",
-                                          "unix://"};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (strncmp(path, schemes[i], strlen(schemes[i])) == 0)
-            return true;
-    return false;
-}
-
 static bool refuse(struct again *in, const char *what, struct rd_err *err)
 {
     cli_hint(in->cli, "redoubt convert --to rdb makes a snapshot of lines of JSON");
@@ -53,14 +43,25 @@ bool again_open(struct again *in, struct cli *cli, const char *path, const struc
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
     *in = (struct again){.cli = cli};
-    bool ok = is_url(path) ? refuse(in, "a server", err)
-                           : compact_open_in(cli, path, NULL, &in->spool, &in->src, err) &&
-                                 look(in, err) && keep(in, path, filter, err) &&
-                                 rdb_reader_new(&in->reader, in->src, &opts, err);
+    bool ok = peer_is_url(path) ? refuse(in, "a server", err)
+                                : compact_open_in(cli, path, NULL, &in->spool, &in->src, err) &&
+                                      look(in, err) && keep(in, path, filter, err) &&
+                                      rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);
     if (!ok)
         rd_err_origin(err, in->src != NULL ? in->src->origin : path);
     return ok;
+}
+
+bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
+                       struct live_result *told, struct rd_err *err)
+{
+    const struct rdb_reader_opts reader = {.detail = RDB_DETAIL_ELEMENTS};
+    const char *name = opts->target->name;
+    *in = (struct again){.cli = cli};
+    return live_read(cli, opts, &in->spool, told, err) &&
+           spool_source(&in->spool, name, &in->src, err) && look(in, err) &&
+           keep(in, name, opts->filter, err) && rdb_reader_new(&in->reader, in->src, &reader, err);
 }
 
 bool again_rewind(struct again *in, const char *what, struct rd_err *err)

@@ -20,6 +20,7 @@
 
 #include "rdb/reader.h"
 #include "tools/cli.h"
+#include "tools/live.h"
 #include "tools/sized.h"
 
 struct again {
@@ -36,6 +37,10 @@ struct again {
  * with a hint, where it is lines of JSON; a server's URL too. filter is borrowed. */
 bool again_open(struct again *in, struct cli *cli, const char *path, const struct filter *filter,
                 struct rd_err *err);
+
+/* The same of a server, whose data is set aside first (live.h). opts and filter are borrowed. */
+bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
+                       struct live_result *told, struct rd_err *err);
 
 /* From the first byte, for a pass over the whole; progress is shown under `what`. */
 bool again_rewind(struct again *in, const char *what, struct rd_err *err);

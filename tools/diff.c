@@ -1,26 +1,6 @@
-/* diff - whether two snapshots hold the same data, and where they do not. */
+/* diff - whether two snapshots, logs or servers hold the same data, and where they do not. */
 #include "tools/diff_impl.h"
 #include "tools/tools.h"
-
-#include <errno.h>
-#include <sys/random.h>
-
-/* What the older of two formats does not keep cannot be compared. */
-static bool begin(struct diff *diff, struct rd_err *err)
-{
-    struct rdb_content_opts *hashing = &diff->hashing;
-    for (int side = DIFF_A; side <= DIFF_B; side++) {
-        struct again *in = &diff->in[side];
-        if (!again_open(in, diff->cli, diff->cli->args[side], &diff->filter, err))
-            return false;
-        hashing->no_offsets |= in->version < 10;
-        hashing->no_idmp |= in->dialect == RDB_VALKEY || in->version < 13;
-    }
-    hashing->no_expire = diff->ignore_expire;
-    if (getrandom(hashing->key, sizeof hashing->key, 0) < 0)
-        return rd_err_sys(err, errno, "cannot draw random bytes");
-    return true;
-}
 
 static bool tell(struct diff *diff, struct diff_found *found, struct rd_slice name,
                  struct rd_err *err)
@@ -50,7 +30,7 @@ static bool work(struct diff *diff, struct rd_err *err)
 {
     struct cli *cli = diff->cli;
     bool silent = cli->quiet && !cli->json && !diff->lines && diff->tolerance_ms == 0;
-    if (!begin(diff, err) || !diff_scan(diff, err))
+    if (!diff_open(diff, err) || !diff_scan(diff, err))
         return false;
     if (silent)
         return true;
@@ -72,10 +52,9 @@ static int run(struct diff *diff)
 {
     struct rd_err err = {0};
     bool ok = work(diff, &err);
-    int status = differs(diff) ? CLI_FINDINGS : CLI_OK;
+    int status = differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
     rd_sink_abort(diff->out);
-    again_close(&diff->in[DIFF_A]);
-    again_close(&diff->in[DIFF_B]);
+    diff_close(diff);
     sort_done(&diff->keys);
     sort_done(&diff->found);
     sort_done(&diff->named);
@@ -88,7 +67,12 @@ static int check_options(struct diff *diff)
 {
     struct cli *cli = diff->cli;
     struct rd_err err = {0};
-    if (strcmp(cli->args[0], "-") == 0 && strcmp(cli->args[1], "-") == 0)
+    bool named = peer_opts_names_one(&diff->servers);
+    if (cli->n_args == 1 && !named)
+        return cli_usage_error(cli, "missing argument: diff [OPTION…] A B");
+    if (cli->n_args == 2 && named)
+        return cli_usage_error(cli, "-h, -p, -s and -u name a server in the place of B");
+    if (cli->n_args == 2 && strcmp(cli->args[0], "-") == 0 && strcmp(cli->args[1], "-") == 0)
         return cli_usage_error(cli, "standard input can be read once");
     if (diff->fast && diff->values)
         return cli_usage_error(cli, "--fast reads no values, --values does");
@@ -130,24 +114,27 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .flag = &diff.lines,
          .help = "an object for each difference, one a line"},
         FILTER_OPTIONS(&diff.filter),
+        PEER_OPTIONS(&diff.servers),
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] A B",
-        .about = "Compares what two snapshots or logs hold, whatever their encodings.\n"
-                 "Exit status 1: they differ.",
+        .about = "Compares what two snapshots, logs or servers (redis://HOST) hold, whatever\n"
+                 "their encodings. Exit status 1: they differ.",
         .opts = opts,
-        .min_args = 2,
+        .min_args = 1,
         .max_args = 2,
         .example = "redoubt diff --values before.rdb after.rdb",
     };
     int status;
     filter_init(&diff.filter, cli_now_ms());
+    peer_opts_init(&diff.servers);
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&diff);
         if (status == CLI_OK)
             status = run(&diff);
     }
     filter_done(&diff.filter);
+    peer_opts_done(&diff.servers);
     return status;
 }

@@ -1,6 +1,7 @@
 /* diff_impl.h - private to diff*.c.
  *
  *     diff.c          options, the order of things
+ *     diff_open.c     files, logs and servers
  *     diff_scan.c     both files as records of a fixed size, sorted and held against each other
  *     diff_value.c    two values that differ, part by part
  *     diff_report.c   what is told about it
@@ -88,7 +89,13 @@ struct diff {
     uint64_t tolerance_ms;
     uint64_t max_elements;
     struct filter filter;
+    struct peer_opts servers;
 
+    const char *shown[2]; /* what the two are called; no secrets */
+    struct peer_target target[2];
+    struct live_opts live[2];
+    struct live_result told[2]; /* of a server */
+    bool is_server[2];
     struct again in[2];
     struct rdb_content_opts hashing;
     struct sort keys;  /* hash -> side, key */
@@ -98,11 +105,19 @@ struct diff {
     struct diff_counts counts;
     uint64_t n_functions[2];
     struct rd_hash128 functions[2];
+    bool no_functions; /* they are not compared */
     bool functions_differ;
     struct rd_buf name; /* of the key that is reported */
     struct rd_sink *out;
     struct cli_json json; /* where a difference goes with --json or --ndjson */
 };
+
+/* Opens both; what a server said is told by then. A server's errors have their hint. */
+bool diff_open(struct diff *diff, struct rd_err *err);
+void diff_close(struct diff *diff);
+
+/* Whether something that could not be read was left out. */
+bool diff_is_partial(const struct diff *diff);
 
 /* Reads both files and finds the differences; counts them, but for those that are to be looked at
  * more closely (diff_must_look). */
@@ -118,6 +133,8 @@ bool diff_each(struct diff *diff, diff_each_fn each, struct rd_err *err);
 bool diff_must_look(const struct diff *diff, const struct diff_found *found);
 
 bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b);
+/* Of keys, which some servers tell roughly. */
+bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b);
 
 /* Compares two values of one kind. With diff->values also their texts. *ret is to be freed with
  * diff_value_done(), also after a failure. */

@@ -239,6 +239,11 @@ static void put_summary(const struct diff *diff, struct cli_json *json)
     cli_json_put_uint(json, "different_expiry", n->expiry);
     cli_json_put_uint(json, "different_value", n->value);
     put_pair(json, "functions", diff->n_functions[DIFF_A], diff->n_functions[DIFF_B]);
+    if (diff->is_server[DIFF_A] || diff->is_server[DIFF_B]) {
+        put_pair(json, "gone", diff->told[DIFF_A].gone, diff->told[DIFF_B].gone);
+        put_pair(json, "changing", diff->told[DIFF_A].changing, diff->told[DIFF_B].changing);
+        put_pair(json, "not_compared", diff->told[DIFF_A].unknown, diff->told[DIFF_B].unknown);
+    }
     cli_json_put_bool(json, "functions_differ", diff->functions_differ);
 }
 
@@ -248,8 +253,8 @@ void diff_report_begin(struct diff *diff)
 {
     if (!diff->cli->json)
         return;
-    cli_json_put_str(&diff->cli->out, "a", diff->cli->args[DIFF_A]);
-    cli_json_put_str(&diff->cli->out, "b", diff->cli->args[DIFF_B]);
+    cli_json_put_str(&diff->cli->out, "a", diff->shown[DIFF_A]);
+    cli_json_put_str(&diff->cli->out, "b", diff->shown[DIFF_B]);
     cli_json_key(&diff->cli->out, "differences");
     cli_json_array(&diff->cli->out);
     diff->json = diff->cli->out;

@@ -12,14 +12,27 @@
 
 enum { KEY_LEN = 34, FOUND_LEN = 9 + 2 * KEY_LEN };
 
-bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b)
+static bool is_near(int64_t a, int64_t b, uint64_t tolerance_ms)
 {
-    if (diff->ignore_expire || a == b)
+    if (a == b)
         return true;
     if (a == RDB_NO_EXPIRE || b == RDB_NO_EXPIRE)
         return false;
     uint64_t apart = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
-    return apart <= diff->tolerance_ms;
+    return apart <= tolerance_ms;
+}
+
+bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b)
+{
+    return diff->ignore_expire || is_near(a, b, diff->tolerance_ms);
+}
+
+bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b)
+{
+    bool rough = diff->told[DIFF_A].rough || diff->told[DIFF_B].rough;
+    uint64_t least = rough ? LIVE_ROUGH_MS : 0;
+    return diff->ignore_expire ||
+           is_near(a, b, diff->tolerance_ms > least ? diff->tolerance_ms : least);
 }
 
 bool diff_must_look(const struct diff *diff, const struct diff_found *found)
@@ -143,7 +156,7 @@ static bool scan_file(struct diff *diff, enum diff_side side, struct rd_err *err
     struct rdb_event ev;
     enum rdb_status status;
     rdb_content_init(&at.content, &diff->hashing);
-    if (!again_rewind(in, diff->cli->args[side], err))
+    if (!again_rewind(in, diff->shown[side], err))
         return false;
     while ((status = rdb_reader_next(in->reader, &ev)) == RDB_EVENT) {
         if (scan_event(diff, &at, &ev, err))
@@ -180,7 +193,7 @@ static bool hold(struct diff *diff, struct diff_found *found, struct rd_err *err
             found->flags |= DIFF_TYPE;
         else if (!rd_hash128_eq(a->content, b->content))
             found->flags |= DIFF_VALUE;
-        if (!diff_same_expiry(diff, a->expire_ms, b->expire_ms))
+        if (!diff_same_key_expiry(diff, a->expire_ms, b->expire_ms))
             found->flags |= DIFF_EXPIRY;
         if (found->flags == 0)
             return true;
@@ -191,6 +204,15 @@ static bool hold(struct diff *diff, struct diff_found *found, struct rd_err *err
     rd_put_be64(key + 1, found->key[key[0]].record);
     put_found(value, found);
     return sort_add(&diff->found, rd_slice(key, sizeof key), rd_slice(value, sizeof value), err);
+}
+
+/* Of a key that stands there twice (SCAN may name one again) the later record counts. */
+static void take_key(struct diff *diff, struct diff_key *key, uint8_t side, struct diff_key one)
+{
+    if (key->present)
+        diff->counts.keys[side]--;
+    if (!key->present || one.record > key->record)
+        *key = one;
 }
 
 static bool hold_all(struct diff *diff, struct rd_err *err)
@@ -211,7 +233,7 @@ static bool hold_all(struct diff *diff, struct rd_err *err)
             return true;
         memcpy(hash, key.ptr, sizeof hash);
         found.db = rd_get_be64(value.ptr + 1);
-        found.key[value.ptr[0]] = get_one(value.ptr + 9);
+        take_key(diff, &found.key[value.ptr[0]], value.ptr[0], get_one(value.ptr + 9));
         any = true;
     }
     return false;
@@ -224,8 +246,8 @@ bool diff_scan(struct diff *diff, struct rd_err *err)
         !hold_all(diff, err))
         return false;
     sort_done(&diff->keys);
-    diff->functions_differ = !filter_active(&diff->filter) &&
-                             !rd_hash128_eq(diff->functions[DIFF_A], diff->functions[DIFF_B]);
+    diff->functions_differ =
+        !diff->no_functions && !rd_hash128_eq(diff->functions[DIFF_A], diff->functions[DIFF_B]);
     return true;
 }
 

@@ -258,12 +258,13 @@ static bool holds(const struct filter *filter, const struct filter_rule *rule,
     return ev->key.expire_ms != RDB_NO_EXPIRE && ev->key.expire_ms < filter->now_ms;
 }
 
-bool filter_wants(const struct filter *filter, const struct rdb_event *ev)
+/* By the rules of which the bit is set: the others are left open. */
+static bool wants(const struct filter *filter, const struct rdb_event *ev, unsigned known)
 {
     bool asked[RULE_KINDS] = {false}, found[RULE_KINDS] = {false};
     for (size_t i = 0; i < filter->n_rules; i++) {
         const struct filter_rule *rule = &filter->rules[i];
-        if (rule->kind == RULE_MIN_SIZE)
+        if ((known & 1U << rule->kind) == 0)
             continue;
         if (rule->negate) {
             if (holds(filter, rule, ev))
@@ -277,6 +278,19 @@ bool filter_wants(const struct filter *filter, const struct rdb_event *ev)
         if (asked[kind] && !found[kind])
             return false;
     return true;
+}
+
+bool filter_wants(const struct filter *filter, const struct rdb_event *ev)
+{
+    return wants(filter, ev, ~(1U << RULE_MIN_SIZE));
+}
+
+bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_slice *name)
+{
+    const struct rdb_event ev = {.kind = RDB_KEY,
+                                 .key = {.db = db, .name = name != NULL ? *name : rd_slice("", 0)}};
+    unsigned by_name = 1U << RULE_GLOB | 1U << RULE_REGEX | 1U << RULE_PREFIX | 1U << RULE_SLOT;
+    return wants(filter, &ev, 1U << RULE_DB | (name != NULL ? by_name : 0));
 }
 
 bool filter_needs_size(const struct filter *filter)

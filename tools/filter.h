@@ -50,6 +50,10 @@ bool filter_check(const struct filter *filter, struct rd_err *err);
  */
 bool filter_wants(const struct filter *filter, const struct rdb_event *ev);
 
+/* Whether filter_wants() could be true of a key of this database and, unless NULL, of this name:
+ * what is known of a key before its value is asked for. */
+bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_slice *name);
+
 /* Whether a key that filter_wants() let through is wanted for its size as well, in bytes; always
  * true without --min-size, which filter_needs_size() tells. */
 bool filter_needs_size(const struct filter *filter);

@@ -64,7 +64,7 @@ static const char *hint_of_errno(int sys)
 
 static const char *find_hint(const struct rd_err *err)
 {
-    if (strncmp(err->text, "TLS: ", 5) == 0 && err->sys != ETIMEDOUT)
+    if (strncmp(err->text, "TLS: ", 5) == 0)
         for (size_t i = 0;; i++)
             if (strstr(err->text, tls_texts[i].text) != NULL)
                 return tls_texts[i].hint;

@@ -11,7 +11,7 @@
 
 void peer_opts_init(struct peer_opts *opts)
 {
-    *opts = (struct peer_opts){.port = PEER_PORT, .timeout_ms = PEER_TIMEOUT_MS};
+    *opts = (struct peer_opts){.timeout_ms = PEER_TIMEOUT_MS};
 }
 
 void peer_opts_done(struct peer_opts *opts)
@@ -24,8 +24,7 @@ void peer_opts_done(struct peer_opts *opts)
 
 bool peer_opts_names_one(const struct peer_opts *opts)
 {
-    return opts->host != NULL || opts->socket != NULL || opts->url != NULL ||
-           opts->port != PEER_PORT;
+    return opts->host != NULL || opts->socket != NULL || opts->url != NULL || opts->port != 0;
 }
 
 /* ---- secrets ---- */
@@ -206,14 +205,15 @@ static bool find_place(struct peer_target *target, const struct peer_opts *opts,
                        struct rd_err *err)
 {
     const char *host = opts->host != NULL ? opts->host : "";
+    uint64_t port = opts->port != 0 ? opts->port : PEER_PORT;
     if (url != NULL)
         return peer_url_parse(target, url, err);
     if (opts->socket != NULL)
         return peer_target_set_socket(target, rd_slice_str(opts->socket), err);
     size_t len = strlen(host);
     if (len >= 2 && host[0] == '[' && host[len - 1] == ']')
-        return peer_target_set_place(target, rd_slice(host + 1, len - 2), opts->port, err);
-    return peer_target_set_place(target, rd_slice(host, len), opts->port, err);
+        return peer_target_set_place(target, rd_slice(host + 1, len - 2), port, err);
+    return peer_target_set_place(target, rd_slice(host, len), port, err);
 }
 
 static bool find_user(struct peer_target *target, const struct peer_opts *opts, struct rd_err *err)

@@ -45,7 +45,7 @@ enum {
 /* What the command line says; strings are borrowed from argv but for the secrets. */
 struct peer_opts {
     const char *host;   /* -h */
-    uint64_t port;      /* -p */
+    uint64_t port;      /* -p; 0: PEER_PORT */
     const char *socket; /* -s */
     char *url;          /* -u; owned */
     const char *user;

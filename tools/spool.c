@@ -44,13 +44,12 @@ static bool spool_open(struct spool *spool, struct rd_err *err)
     return true;
 }
 
-bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_err *err)
+bool spool_write(struct spool *spool, uint64_t offset, const void *bytes, size_t len,
+                 struct rd_err *err)
 {
     const uint8_t *p = bytes;
-    if (!spool->open && !spool_open(spool, err))
-        return false;
     while (len > 0) {
-        ssize_t n = pwrite(spool->fd, p, len, (off_t)spool->size);
+        ssize_t n = pwrite(spool->fd, p, len, (off_t)offset);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
@@ -60,8 +59,17 @@ bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_
         }
         p += n;
         len -= (size_t)n;
-        spool->size += (uint64_t)n;
+        offset += (uint64_t)n;
     }
+    return true;
+}
+
+bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_err *err)
+{
+    if ((!spool->open && !spool_open(spool, err)) ||
+        !spool_write(spool, spool->size, bytes, len, err))
+        return false;
+    spool->size += len;
     return true;
 }
 

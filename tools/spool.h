@@ -29,6 +29,10 @@ struct spool {
 
 bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_err *err);
 
+/* Writes over bytes that are there. */
+bool spool_write(struct spool *spool, uint64_t offset, const void *bytes, size_t len,
+                 struct rd_err *err);
+
 /* A sink that appends; to be closed before the spool is read. */
 bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err);
 
