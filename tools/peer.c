@@ -297,7 +297,6 @@ static enum peer_status write_fd(struct peer *peer, struct rd_slice bytes, size_
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK)
         return PEER_WAIT;
-    peer->write_errno = errno;
     fail_sys(err, errno, "cannot write");
     return PEER_FAIL;
 }

@@ -15,17 +15,16 @@ static bool out_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err 
     struct peer *peer = impl;
     while (len > 0 && !peer->write_failed) {
         size_t n = 0;
-        enum peer_status status = peer_write_some(peer, rd_slice(ptr, len), &n, err);
+        struct rd_err why = {0};
+        enum peer_status status = peer_write_some(peer, rd_slice(ptr, len), &n, &why);
         if (status == PEER_WAIT && !peer_poll(peer, peer_events(peer, true), "no answer", err))
             return false;
-        if (status == PEER_FAIL &&
-            (peer->write_errno == EPIPE || peer->write_errno == ECONNRESET)) {
-            /* Why it has gone may be what it said last: that is read first. */
-            rd_err_reset(err);
-            peer->write_failed = true;
-        } else if (status == PEER_FAIL) {
+        if (status == PEER_FAIL && why.sys != EPIPE && why.sys != ECONNRESET) {
+            rd_err_adopt(err, &why);
             return false;
         }
+        /* Why it has gone may be what it said last: that is read first. */
+        peer->write_failed = status == PEER_FAIL;
         ptr += n;
         len -= n;
     }

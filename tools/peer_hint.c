@@ -39,6 +39,7 @@ static const struct {
     {"handshake failure", "the server may want to know us: --cert FILE --tls-key FILE"},
     {"wrong version number", "the port may be one without TLS: redis:// instead of rediss://"},
     {"packet length", "the port may be one without TLS: redis:// instead of rediss://"},
+    {"reset by peer", "the server may want to know us: --cert FILE --tls-key FILE"},
     {"", "is the port one with TLS?"},
 };
 
@@ -56,7 +57,8 @@ static const char *hint_of_errno(int sys)
     case ENETUNREACH:
         return "there is no way to this address";
     case ECONNRESET:
-        return "the server's log may say why";
+    case EPIPE:
+        return "TLS? rediss:// or --tls; else the server's log may say why";
     default:
         return NULL;
     }

@@ -31,7 +31,6 @@ struct peer {
     struct peer_tls *tls;
     short tls_events;  /* what TLS waits for while it is connecting */
     bool write_failed; /* what the peer has said before is still to be read */
-    int write_errno;
     struct rd_sink *out;
     struct rd_src *in;
     struct rd_resp_reply *replies;

@@ -236,6 +236,7 @@ void peer_tls_free(struct peer_tls *tls)
 enum peer_status peer_tls_shake(struct peer_tls *tls, short *ret_events, struct rd_err *err)
 {
     ERR_clear_error();
+    tls->sys = 0;
     int n = SSL_do_handshake(tls->ssl);
     if (n == 1)
         return PEER_OK;
@@ -251,6 +252,7 @@ enum peer_status peer_tls_read(struct peer_tls *tls, void *buf, size_t cap, size
 {
     short events;
     ERR_clear_error();
+    tls->sys = 0;
     int n = SSL_read(tls->ssl, buf, cap < INT_MAX ? (int)cap : INT_MAX);
     if (n <= 0)
         return judge(tls, n, &events, err);
@@ -264,6 +266,7 @@ enum peer_status peer_tls_write(struct peer_tls *tls, struct rd_slice bytes, siz
 {
     short events;
     ERR_clear_error();
+    tls->sys = 0;
     int n = SSL_write(tls->ssl, bytes.ptr, bytes.len < INT_MAX ? (int)bytes.len : INT_MAX);
     if (n > 0) {
         *ret_len = (size_t)n;
