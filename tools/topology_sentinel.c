@@ -1,0 +1,71 @@
+/* topology_sentinel.c - the master that sentinels name. */
+#include "base/num.h"
+#include "tools/topology.h"
+
+/* The address that one sentinel gives; a null where it does not know the name. */
+static bool ask_sentinel(struct peer_target *ret, const struct peer_target *sentinel,
+                         const char *name, const struct peer_target *like, struct rd_err *err)
+{
+    const struct rd_slice argv[] = {rd_slice_str("SENTINEL"),
+                                    rd_slice_str("get-master-addr-by-name"), rd_slice_str(name)};
+    struct peer_reply reply = {0};
+    struct peer *peer;
+    char quoted[100];
+    uint64_t port;
+    if (!peer_open(&peer, sentinel, err))
+        return false;
+    bool ok = peer_ask_argv(peer, argv, 3, &reply, err);
+    const struct peer_item *host = ok ? peer_item_at(reply.items, 0) : NULL;
+    const struct peer_item *number = ok ? peer_item_at(reply.items, 1) : NULL;
+    if (ok && reply.items[0].null)
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the sentinel knows no master %s",
+                        rd_err_quote(quoted, sizeof quoted, rd_slice_str(name)));
+    else if (ok && (number == NULL || !rd_num_get_u64(number->text, &port)))
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "SENTINEL gives something strange");
+    rd_err_origin(err, sentinel->name);
+    ok = ok && peer_target_at(ret, like, host->text, port, err);
+    peer_reply_done(&reply);
+    peer_close(peer);
+    return ok;
+}
+
+/* A sentinel may not have seen yet that somebody else was promoted. */
+static bool check_role(const struct peer_target *target, struct rd_err *err)
+{
+    struct peer_reply reply = {0};
+    struct rd_err why = {0};
+    struct peer *peer;
+    if (!peer_open(&peer, target, err))
+        return false;
+    bool ok = peer_ask(peer, "ROLE", &reply, &why);
+    const struct peer_item *role = ok ? peer_item_at(reply.items, 0) : NULL;
+    bool refused = !ok && strncmp(why.text, "NOPERM", 6) == 0;
+    bool master = role != NULL && rd_slice_is(role->text, "master");
+    peer_reply_done(&reply);
+    peer_close(peer);
+    if (refused || master)
+        return true;
+    rd_err_adopt(err, &why);
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+               "a sentinel says that this is a master, the server says that it is none");
+    rd_err_origin(err, target->name);
+    return false;
+}
+
+bool topology_find_master(struct peer_target *ret, const struct peer_target *sentinels, size_t n,
+                          const char *name, const struct peer_target *like, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    rd_err_set(&why, RD_ERR_USAGE, RD_NO_OFFSET, "no sentinel to ask");
+    for (size_t i = 0; i < n; i++) {
+        struct peer_target target = {0};
+        rd_err_reset(&why);
+        if (ask_sentinel(&target, &sentinels[i], name, like, &why) && check_role(&target, &why)) {
+            *ret = target;
+            return true;
+        }
+        peer_target_done(&target);
+    }
+    rd_err_adopt(err, &why);
+    return false;
+}
