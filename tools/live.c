@@ -181,8 +181,8 @@ static bool read_db(struct live *live, uint64_t db, struct rd_err *err)
                                      rd_slice(number, rd_num_put_u64(number, db))};
     if (!filter_may_want(live->opts->filter, db, NULL))
         return true;
-    bool selected = live->db == UINT64_MAX &&
-                    db == (live->opts->target->has_db ? live->opts->target->db : 0);
+    bool selected =
+        live->db == UINT64_MAX && db == (live->opts->target->has_db ? live->opts->target->db : 0);
     live->db = db;
     return (selected ||
             (peer_send(live->peer, argv, 2, err) && peer_next_value(live->peer, &node, err))) &&
