@@ -38,13 +38,13 @@ static bool keep(struct again *in, const char *path, const struct filter *filter
     return sized_begin(&in->sized, filter, in->cli, path, &in->spool, &in->src, err);
 }
 
-bool again_open(struct again *in, struct cli *cli, const char *path, const struct filter *filter,
-                struct rd_err *err)
+bool again_open(struct again *in, struct cli *cli, const char *path, const struct compact_opts *log,
+                const struct filter *filter, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
     *in = (struct again){.cli = cli};
     bool ok = peer_is_url(path) ? refuse(in, "a server", err)
-                                : compact_open_in(cli, path, NULL, &in->spool, &in->src, err) &&
+                                : compact_open_in(cli, path, log, &in->spool, &in->src, err) &&
                                       look(in, err) && keep(in, path, filter, err) &&
                                       rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);

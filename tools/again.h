@@ -4,7 +4,7 @@
  * without a name (spool.h) while it is read first.
  *
  *     struct again in = {0};
- *     if (!again_open(&in, cli, path, &filter, &err))
+ *     if (!again_open(&in, cli, path, &log, &filter, &err))
  *         ...
  *     while (rdb_reader_next(in.reader, &ev) == RDB_EVENT)
  *         ...
@@ -20,6 +20,7 @@
 
 #include "rdb/reader.h"
 #include "tools/cli.h"
+#include "tools/compact.h"
 #include "tools/live.h"
 #include "tools/sized.h"
 
@@ -34,9 +35,9 @@ struct again {
 };
 
 /* path may be "-"; a log becomes the snapshot that it amounts to (compact.h). RD_ERR_UNSUPPORTED,
- * with a hint, where it is lines of JSON; a server's URL too. filter is borrowed. */
-bool again_open(struct again *in, struct cli *cli, const char *path, const struct filter *filter,
-                struct rd_err *err);
+ * with a hint, where it is lines of JSON; a server's URL too. log and filter are borrowed. */
+bool again_open(struct again *in, struct cli *cli, const char *path, const struct compact_opts *log,
+                const struct filter *filter, struct rd_err *err);
 
 /* The same of a server, whose data is set aside first (live.h). opts and filter are borrowed. */
 bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,

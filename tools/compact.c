@@ -387,8 +387,10 @@ bool compact_open_in(struct cli *cli, const char *path, const struct compact_opt
                      struct spool *spool, struct rd_src **ret, struct rd_err *err)
 {
     static const struct compact_opts all = {.until_ms = INT64_MIN};
-    bool is_log = opts != NULL && (opts->is_log || compact_wanted(opts));
-    if (!is_log && !compact_is_log(path, &is_log, err))
+    int from = opts != NULL ? opts->from : COMPACT_FROM_ANY;
+    bool is_log =
+        from == COMPACT_FROM_AOF || (opts != NULL && (opts->is_log || compact_wanted(opts)));
+    if (!is_log && from == COMPACT_FROM_ANY && !compact_is_log(path, &is_log, err))
         return false;
     if (!is_log)
         return cli_open_in(cli, path, ret, err);

@@ -24,7 +24,10 @@ struct compact_opts {
     const char *skip[COMPACT_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET */
     size_t n_skip;
     bool is_log; /* whatever its first bytes say */
+    int from;    /* enum compact_from: --from, where a tool takes snapshots and logs alone */
 };
+
+enum compact_from { COMPACT_FROM_ANY, COMPACT_FROM_RDB, COMPACT_FROM_AOF };
 
 struct compact_result {
     uint64_t commands; /* run */
@@ -66,6 +69,15 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
     {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .each = compact_add_skip, .ctx = (o),   \
      .help = "log: leave out the Nth command, or FILE:OFFSET"}
 /* clang-format on */
+
+/* --from, for a tool that has nothing else of these: a log that begins as a snapshot does is not
+ * told from one by its first bytes. "any" is not in the help. */
+#define COMPACT_FROM_OPTION(o)                                                                     \
+    {                                                                                              \
+        .name = "from", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",                \
+        .choice = &(o)->from, .help = "what it is; seen from its first bytes unless told",         \
+        .brief = true                                                                              \
+    }
 
 /* True: one of the options was given. */
 bool compact_wanted(const struct compact_opts *opts);

@@ -85,7 +85,8 @@ static int check_options(struct diff *diff)
 
 int tool_diff(struct cli *cli, int argc, char **argv)
 {
-    struct diff diff = {.cli = cli, .max_elements = DIFF_ELEMENTS_DEFAULT};
+    struct diff diff = {
+        .cli = cli, .max_elements = DIFF_ELEMENTS_DEFAULT, .log = {.until_ms = INT64_MIN}};
     const struct cli_opt opts[] = {
         {.name = "values",
          .kind = CLI_FLAG,
@@ -114,6 +115,7 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .flag = &diff.lines,
          .help = "an object for each difference, one a line"},
         FILTER_OPTIONS(&diff.filter),
+        COMPACT_FROM_OPTION(&diff.log),
         PEER_OPTIONS(&diff.servers),
         {0},
     };

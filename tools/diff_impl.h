@@ -89,6 +89,7 @@ struct diff {
     uint64_t tolerance_ms;
     uint64_t max_elements;
     struct filter filter;
+    struct compact_opts log;
     struct peer_opts servers;
 
     const char *shown[2]; /* what the two are called; no secrets */

@@ -49,9 +49,9 @@ static bool open_side(struct diff *diff, enum diff_side side, struct rd_err *err
     bool given = (size_t)side < diff->cli->n_args;
     diff->shown[side] = given ? diff->cli->args[side] : "";
     diff->is_server[side] = !given || peer_is_url(diff->cli->args[side]);
-    return diff->is_server[side]
-               ? open_server(diff, side, err)
-               : again_open(&diff->in[side], diff->cli, diff->cli->args[side], &diff->filter, err);
+    return diff->is_server[side] ? open_server(diff, side, err)
+                                 : again_open(&diff->in[side], diff->cli, diff->cli->args[side],
+                                              &diff->log, &diff->filter, err);
 }
 
 /* What the older of two formats does not keep cannot be compared. */

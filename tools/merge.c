@@ -174,7 +174,7 @@ static int check_options(struct merge *merge)
 
 int tool_merge(struct cli *cli, int argc, char **argv)
 {
-    struct merge merge = {.cli = cli, .policy = MERGE_FAIL};
+    struct merge merge = {.cli = cli, .policy = MERGE_FAIL, .log = {.until_ms = INT64_MIN}};
     const struct cli_opt opts[] = {
         {.name = "output",
          .letter = 'o',
@@ -208,6 +208,7 @@ int tool_merge(struct cli *cli, int argc, char **argv)
          .flag = &merge.force,
          .help = "replace OUT when it exists"},
         FILTER_OPTIONS(&merge.filter),
+        COMPACT_FROM_OPTION(&merge.log),
         {0},
     };
     const struct cli_usage usage = {

@@ -68,6 +68,7 @@ struct merge {
     bool lossy;
     bool force;
     struct filter filter;
+    struct compact_opts log;
     struct merge_map maps[MERGE_MAPS_MAX];
     size_t n_maps;
 

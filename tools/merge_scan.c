@@ -144,7 +144,8 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
 
 bool merge_open(struct merge *merge, struct merge_input *input, struct rd_err *err)
 {
-    if (!input->kept && !again_open(&input->in, merge->cli, input->path, &merge->filter, err))
+    if (!input->kept &&
+        !again_open(&input->in, merge->cli, input->path, &merge->log, &merge->filter, err))
         return false;
     input->kept = input->in.spool.open;
     return again_rewind(&input->in, input->path, err);

@@ -203,7 +203,8 @@ static bool make_parts(struct split *split, struct rd_err *err)
 /* The index is placed last: where it is, all parts are. */
 static bool work(struct split *split, struct rd_sink **index, struct rd_err *err)
 {
-    if (!compact_open_in(split->cli, split->cli->args[0], NULL, &split->spool, &split->src, err) ||
+    if (!compact_open_in(split->cli, split->cli->args[0], &split->log, &split->spool, &split->src,
+                         err) ||
         !make_folder(split, err) || !open_index(split, index, err))
         return false;
     if (!make_parts(split, err)) {
@@ -280,7 +281,7 @@ static int check_options(struct split *split, const char *slots, const char *sep
 
 int tool_split(struct cli *cli, int argc, char **argv)
 {
-    struct split split = {.cli = cli, .rule.by = SPLIT_NOTHING};
+    struct split split = {.cli = cli, .rule.by = SPLIT_NOTHING, .log = {.until_ms = INT64_MIN}};
     const char *slots = NULL, *separator = NULL;
     const struct cli_opt opts[] = {
         {.name = "by",
@@ -325,6 +326,7 @@ int tool_split(struct cli *cli, int argc, char **argv)
          .flag = &split.force,
          .help = "replace files that exist"},
         FILTER_OPTIONS(&split.filter),
+        COMPACT_FROM_OPTION(&split.log),
         {0},
     };
     const struct cli_usage usage = {

@@ -15,6 +15,7 @@
 #include "base/crc16.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
+#include "tools/compact.h"
 #include "tools/sized.h"
 #include "tools/stage.h"
 
@@ -66,6 +67,7 @@ struct split {
     bool made_folder;
     struct filter filter;
 
+    struct compact_opts log;
     struct spool spool; /* the snapshot that a log amounts to */
     struct rd_src *src;
     struct rdb_reader *reader;

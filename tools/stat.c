@@ -18,6 +18,7 @@ struct job {
     int64_t at_ms;
     struct filter filter;
 
+    struct compact_opts log;
     struct spool spool; /* the snapshot that a log amounts to */
     struct rd_src *src;
     struct rd_sink *out; /* of --csv or --html */
@@ -71,7 +72,7 @@ static bool report(struct job *job, struct rd_err *err)
 static bool work(struct job *job, struct rd_err *err)
 {
     struct cli *cli = job->cli;
-    if (!compact_open_in(cli, cli->args[0], NULL, &job->spool, &job->src, err))
+    if (!compact_open_in(cli, cli->args[0], &job->log, &job->spool, &job->src, err))
         return false;
     if ((job->csv || job->html_path != NULL) &&
         !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
@@ -116,6 +117,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
 {
     struct job job = {.cli = cli,
                       .top = TOP_DEFAULT,
+                      .log = {.until_ms = INT64_MIN},
                       .depth = DEPTH_DEFAULT,
                       .separator = ":",
                       .at_ms = cli_now_ms()};
@@ -158,6 +160,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .time_ms = &job.at_ms,
          .help = "what expiry is counted from; now unless told"},
         FILTER_OPTIONS(&job.filter),
+        COMPACT_FROM_OPTION(&job.log),
         {0},
     };
     const struct cli_usage usage = {

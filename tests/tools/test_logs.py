@@ -85,6 +85,16 @@ class Convert(Case):
         with open(self.out, "ab") as f:
             f.write(command("SET", "behind", "1"))
         self.assertEqual(self.data("--from", "aof", self.out), {**EARLY, "0 behind": "1"})
+        merged, parts = self.path("merged.rdb"), self.path("parts")
+        told = json.loads(self.run_tool("stat", "--json", "--from", "aof", self.out).stdout)
+        self.assertEqual(told["total"]["keys"], 4)
+        self.run_tool("merge", "--from", "aof", self.out, "-o", merged)
+        self.assertEqual(self.data(merged), {**EARLY, "0 behind": "1"})
+        self.run_tool("split", "--by", "db", "--from", "aof", self.out, "-o", parts)
+        self.assertIn("0 behind", self.data(os.path.join(parts, sorted(os.listdir(parts))[0])))
+        self.run_tool("diff", "--from", "aof", self.out, merged)
+        self.run_tool("diff", "--from", "aof", self.first, merged, status=1)
+        self.run_tool("stat", "--from", "rdb", self.first, status=1)
 
     def test_until_an_offset(self):
         place = f"a.2.incr.aof:{self.flushall}"
