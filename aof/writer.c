@@ -79,7 +79,7 @@ static bool continue_last(struct aof_writer *w, struct rd_err *err)
                (!w->sync_failed || (rd_err_adopt(err, &w->err), false));
     if (!file_size(w, last->name, &w->shift, err))
         return false;
-    w->fd = w->fs.open(w->fs.ctx, last->name, AOF_FS_APPEND);
+    w->fd = w->fs.open(w->fs.ctx, last->name, RD_FS_APPEND);
     if (w->fd < 0)
         return aof_folder_err(err, w->fd, "cannot open", last->name);
     w->size_before -= w->shift;
@@ -107,7 +107,7 @@ static bool take_over(struct aof_writer *w, const struct aof_writer_opts *opts, 
     return true;
 }
 
-bool aof_writer_open(struct aof_writer **ret, const struct aof_fs *fs,
+bool aof_writer_open(struct aof_writer **ret, const struct rd_fs *fs,
                      const struct aof_writer_opts *opts, struct rd_err *err)
 {
     struct aof_writer *w = rd_alloc(sizeof *w);
@@ -134,7 +134,7 @@ bool aof_writer_open(struct aof_writer **ret, const struct aof_fs *fs,
 
 /* ---- a log from before 7.0 ---- */
 
-static bool upgrade_manifest(const struct aof_fs *fs, const char *name, struct rd_err *err)
+static bool upgrade_manifest(const struct rd_fs *fs, const char *name, struct rd_err *err)
 {
     struct aof_manifest m;
     aof_manifest_init(&m);
@@ -150,7 +150,7 @@ static bool upgrade_manifest(const struct aof_fs *fs, const char *name, struct r
 }
 
 /* The log of the folder, if any, is one that an upgrade did not finish. */
-static bool upgrade_due(const struct aof_fs *fs, const char *name, bool *ret, bool *ret_begun,
+static bool upgrade_due(const struct rd_fs *fs, const char *name, bool *ret, bool *ret_begun,
                         struct rd_err *err)
 {
     struct aof_manifest m;
@@ -168,7 +168,7 @@ static bool upgrade_due(const struct aof_fs *fs, const char *name, bool *ret, bo
     return true;
 }
 
-static int adopt(const struct aof_fs *fs, const char *name)
+static int adopt(const struct rd_fs *fs, const char *name)
 {
     int result = fs->adopt(fs->ctx, name);
     if (result == 0)
@@ -176,7 +176,7 @@ static int adopt(const struct aof_fs *fs, const char *name)
     return result == 0 ? fs->sync_folder(fs->ctx, true) : result;
 }
 
-bool aof_writer_upgrade(const struct aof_fs *fs, const char *name, struct rd_err *err)
+bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err *err)
 {
     bool due, begun;
     if (name == NULL)

@@ -2,7 +2,7 @@
  * what is before it.
  *
  * The writer buffers; the caller says when to write, when to fsync, when to rewrite, and what time
- * it is (aof/pace.h has the rules for that). All work on files goes through a struct aof_fs.
+ * it is (aof/pace.h has the rules for that). All work on files goes through a struct rd_fs.
  *
  *     struct aof_writer_opts opts = {.fsync = AOF_FSYNC_ALWAYS};
  *     if (!aof_writer_open(&w, &fs, &opts, &err))
@@ -46,7 +46,7 @@
 #ifndef AOF_WRITER_H
 #define AOF_WRITER_H
 
-#include "aof/fs.h"
+#include "base/fs.h"
 #include "aof/manifest.h"
 #include "aof/pace.h"
 
@@ -69,14 +69,14 @@ struct aof_writer_opts {
  * RD_ERR_USAGE: the name is empty or a path; RD_ERR_LIMIT: it is too long. RD_ERR_CORRUPT: the
  * manifest is damaged, or the last file is shorter than cut_to. RD_ERR_IO: also when a file is
  * missing. On failure the folder holds the log it held before. */
-RD_API bool aof_writer_open(struct aof_writer **ret, const struct aof_fs *fs,
+RD_API bool aof_writer_open(struct aof_writer **ret, const struct rd_fs *fs,
                             const struct aof_writer_opts *opts, struct rd_err *err);
 
 /* A log of before Redis 7.0, one file `name` beside the folder, is moved into it as the base file;
  * to be called before the log is loaded. Does nothing where there is no such file, or the folder
  * has a log of its own. As servers do, the manifest is written first; when the file is not moved
  * then, the next call finds out and moves it. */
-RD_API bool aof_writer_upgrade(const struct aof_fs *fs, const char *name, struct rd_err *err);
+RD_API bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err *err);
 
 /* Writes and fsyncs what is left (an open transaction is dropped), and frees. False: something did
  * not become durable; it is freed nevertheless. No fsync may be running. */

@@ -17,7 +17,7 @@ bool aof_folder_err(struct rd_err *err, int result, const char *what, const char
 /* ---- a file of the folder as a source ---- */
 
 struct file_src {
-    struct aof_fs fs;
+    struct rd_fs fs;
     int fd;
 };
 
@@ -39,7 +39,7 @@ static void file_src_close(void *impl)
     rd_free(file);
 }
 
-static bool open_src(struct rd_src **ret, const struct aof_fs *fs, int fd, const char *name,
+static bool open_src(struct rd_src **ret, const struct rd_fs *fs, int fd, const char *name,
                      struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = file_src_read, .close = file_src_close};
@@ -65,14 +65,14 @@ static bool manifest_name(char *dst, const char *before, const char *name, struc
     return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of the log is too long");
 }
 
-bool aof_folder_load(const struct aof_fs *fs, const char *name, struct aof_manifest *ret,
+bool aof_folder_load(const struct rd_fs *fs, const char *name, struct aof_manifest *ret,
                      struct rd_err *err)
 {
     char file[NAME_SIZE];
     aof_manifest_init(ret);
     if (!manifest_name(file, "", name, err))
         return false;
-    int fd = fs->open(fs->ctx, file, AOF_FS_READ);
+    int fd = fs->open(fs->ctx, file, RD_FS_READ);
     if (fd == -ENOENT)
         return true;
     if (fd < 0)
@@ -100,7 +100,7 @@ static bool manifest_text(const struct aof_manifest *m, struct rd_buf *text, str
     return rd_sink_close(sink, err);
 }
 
-static int write_all(const struct aof_fs *fs, int fd, struct rd_slice bytes)
+static int write_all(const struct rd_fs *fs, int fd, struct rd_slice bytes)
 {
     while (bytes.len > 0) {
         ssize_t n = fs->write(fs->ctx, fd, bytes.ptr, bytes.len);
@@ -112,9 +112,9 @@ static int write_all(const struct aof_fs *fs, int fd, struct rd_slice bytes)
 }
 
 /* A whole file that is durable except for its name. */
-static int write_file(const struct aof_fs *fs, const char *name, struct rd_slice bytes)
+static int write_file(const struct rd_fs *fs, const char *name, struct rd_slice bytes)
 {
-    int fd = fs->open(fs->ctx, name, AOF_FS_CREATE);
+    int fd = fs->open(fs->ctx, name, RD_FS_CREATE);
     if (fd < 0)
         return fd;
     int result = write_all(fs, fd, bytes);
@@ -122,7 +122,7 @@ static int write_file(const struct aof_fs *fs, const char *name, struct rd_slice
     return result < 0 ? result : closed;
 }
 
-static enum aof_stored store_text(const struct aof_fs *fs, const char *temp, const char *file,
+static enum aof_stored store_text(const struct rd_fs *fs, const char *temp, const char *file,
                                   struct rd_slice text, struct rd_err *err)
 {
     int result = write_file(fs, temp, text);
@@ -140,7 +140,7 @@ static enum aof_stored store_text(const struct aof_fs *fs, const char *temp, con
     return AOF_STORED_UNSURE;
 }
 
-enum aof_stored aof_folder_store(const struct aof_fs *fs, const char *name,
+enum aof_stored aof_folder_store(const struct rd_fs *fs, const char *name,
                                  const struct aof_manifest *m, struct rd_err *err)
 {
     char file[NAME_SIZE], temp[NAME_SIZE];
@@ -155,10 +155,10 @@ enum aof_stored aof_folder_store(const struct aof_fs *fs, const char *name,
 
 /* ---- files ---- */
 
-bool aof_folder_sync_file(const struct aof_fs *fs, const char *name, bool cut, uint64_t cut_to,
+bool aof_folder_sync_file(const struct rd_fs *fs, const char *name, bool cut, uint64_t cut_to,
                           struct rd_err *err)
 {
-    int fd = fs->open(fs->ctx, name, AOF_FS_APPEND);
+    int fd = fs->open(fs->ctx, name, RD_FS_APPEND);
     if (fd < 0)
         return aof_folder_err(err, fd, "cannot open", name);
     int result = cut ? fs->truncate(fs->ctx, fd, cut_to) : 0;

@@ -22,7 +22,7 @@ struct aof_said {
 };
 
 struct aof_writer {
-    struct aof_fs fs;
+    struct rd_fs fs;
     char *name;
     enum aof_fsync fsync;
     bool timestamps;
@@ -67,12 +67,12 @@ enum aof_stored {
 };
 
 /* A missing manifest is an empty one. */
-bool aof_folder_load(const struct aof_fs *fs, const char *name, struct aof_manifest *ret,
+bool aof_folder_load(const struct rd_fs *fs, const char *name, struct aof_manifest *ret,
                      struct rd_err *err);
-enum aof_stored aof_folder_store(const struct aof_fs *fs, const char *name,
+enum aof_stored aof_folder_store(const struct rd_fs *fs, const char *name,
                                  const struct aof_manifest *m, struct rd_err *err);
 /* Opens, does an fsync, closes; cut: to cut_to bytes before it. */
-bool aof_folder_sync_file(const struct aof_fs *fs, const char *name, bool cut, uint64_t cut_to,
+bool aof_folder_sync_file(const struct rd_fs *fs, const char *name, bool cut, uint64_t cut_to,
                           struct rd_err *err);
 /* Makes all names durable. */
 bool aof_folder_settle(struct aof_writer *w, struct rd_err *err);

@@ -54,7 +54,7 @@ static bool with_file(const struct aof_manifest *m, const struct aof_file *file,
 
 static int create(const struct aof_writer *w, const char *name, struct rd_err *err)
 {
-    int fd = w->fs.open(w->fs.ctx, name, AOF_FS_CREATE);
+    int fd = w->fs.open(w->fs.ctx, name, RD_FS_CREATE);
     if (fd < 0) {
         aof_folder_err(err, fd, "cannot create", name);
         return fd;

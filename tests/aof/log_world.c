@@ -234,7 +234,7 @@ bool world_write_base(struct world *world, const char *temp)
         ok = rd_buf_printf(&text, "*2\r\n$6\r\nSELECT\r\n$1\r\n%u\r\n", world_db(n)) &&
              rd_buf_printf(&text, "*3\r\n$3\r\nSET\r\n$%d\r\nc%u\r\n$1\r\n%u\r\n", n < 10 ? 2 : 3,
                            n, world_db(n));
-    int fd = ok ? world->fs.open(world->fs.ctx, temp, AOF_FS_CREATE) : -1;
+    int fd = ok ? world->fs.open(world->fs.ctx, temp, RD_FS_CREATE) : -1;
     ok = fd >= 0;
     for (size_t at = 0; ok && at < text.len;) {
         ssize_t n = world->fs.write(world->fs.ctx, fd, text.ptr + at, text.len - at);

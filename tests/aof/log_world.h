@@ -9,13 +9,13 @@
 #define TESTS_AOF_LOG_WORLD_H
 
 #include "aof/writer.h"
-#include "tests/aof/sim_fs.h"
+#include "tests/support/sim_fs.h"
 
 enum { WORLD_COMMANDS = 128, WORLD_TRANSACTIONS = 16 };
 
 struct world {
     struct sim_fs *sim;
-    struct aof_fs fs;
+    struct rd_fs fs;
     struct aof_writer *w;
     enum aof_fsync fsync;
     int64_t now_ms;

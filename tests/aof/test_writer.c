@@ -18,7 +18,7 @@
 #define MANIFEST "appendonly.aof.manifest"
 
 static struct sim_fs *sim;
-static struct aof_fs fs;
+static struct rd_fs fs;
 
 static void new_sim(void)
 {
@@ -460,7 +460,7 @@ static void upgrade_twice(unsigned n, bool power)
     aof_writer_upgrade(&fs, NULL, NULL);
     for (uint32_t names = 0; names < 16; names++) {
         struct sim_fs *left = sim_fs_after_crash(sim, power ? SIM_NONE : SIM_ALL, names);
-        struct aof_fs calls = sim_fs_calls(left);
+        struct rd_fs calls = sim_fs_calls(left);
         struct aof_writer *w;
         struct rd_slice got;
         struct rd_err err = {0};
@@ -520,7 +520,7 @@ Test(aof_writer, a_base_is_durable_before_a_file_follows_it)
 {
     put_file(MANIFEST, "file appendonly.aof seq 1 type b\n");
     put_file("appendonly.aof", "");
-    int fd = fs.open(fs.ctx, "appendonly.aof", AOF_FS_APPEND);
+    int fd = fs.open(fs.ctx, "appendonly.aof", RD_FS_APPEND);
     cr_assert_eq(fs.write(fs.ctx, fd, PING, sizeof PING - 1), sizeof PING - 1);
     fs.close(fs.ctx, fd);
     aof_writer_abort(open_with((struct aof_writer_opts){0}));

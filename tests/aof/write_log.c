@@ -64,7 +64,7 @@ static bool play(struct script *s, struct rd_resp_reader *reader, struct rd_err 
     }
 }
 
-static bool write_log(const struct aof_fs *fs, const struct aof_writer_opts *opts,
+static bool write_log(const struct rd_fs *fs, const struct aof_writer_opts *opts,
                       struct rd_err *err)
 {
     struct rd_src *src = NULL;
@@ -82,7 +82,7 @@ static bool write_log(const struct aof_fs *fs, const struct aof_writer_opts *opt
 int main(int argc, char **argv)
 {
     struct aof_writer_opts opts = {.fsync = AOF_FSYNC_EVERYSEC};
-    struct aof_fs fs;
+    struct rd_fs fs;
     struct rd_err err = {0};
     bool upgrade = false;
     for (int i = 3; i < argc; i++) {
@@ -94,10 +94,10 @@ int main(int argc, char **argv)
     }
     if (argc < 3)
         return 2;
-    bool ok = aof_fs_open_posix(&fs, argv[1], argv[2], &err);
+    bool ok = rd_fs_open_posix(&fs, argv[1], argv[2], &err);
     if (ok) {
         ok = (!upgrade || aof_writer_upgrade(&fs, NULL, &err)) && write_log(&fs, &opts, &err);
-        aof_fs_close_posix(&fs);
+        rd_fs_close_posix(&fs);
     }
     char line[512];
     if (!ok)

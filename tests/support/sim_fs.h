@@ -1,7 +1,7 @@
 /* sim_fs.h - a file system in memory that fails, crashes, and forgets what was not made durable.
  *
  *     struct sim_fs *sim = sim_fs_new();
- *     struct aof_fs fs = sim_fs_calls(sim);
+ *     struct rd_fs fs = sim_fs_calls(sim);
  *     sim->crash_at = 17;                        // the 17th call does not happen, nor any after it
  *     ... write a log through fs ...
  *     struct sim_fs *left = sim_fs_after_crash(sim, SIM_ALL, SIM_NONE);
@@ -13,10 +13,10 @@
  * An fsync that fails drops what it should have written, and the next one succeeds without it, as
  * Linux does it; where later bytes do reach the disk there are zeros in between.
  */
-#ifndef TESTS_AOF_SIM_FS_H
-#define TESTS_AOF_SIM_FS_H
+#ifndef TESTS_SUPPORT_SIM_FS_H
+#define TESTS_SUPPORT_SIM_FS_H
 
-#include "aof/fs.h"
+#include "base/fs.h"
 #include "base/slice.h"
 
 enum sim_call {
@@ -82,7 +82,7 @@ struct sim_fs {
 
 struct sim_fs *sim_fs_new(void);
 void sim_fs_free(struct sim_fs *sim);
-struct aof_fs sim_fs_calls(struct sim_fs *sim);
+struct rd_fs sim_fs_calls(struct sim_fs *sim);
 
 /* Names outside of the folder begin with "../". NULL bytes: no such file. The file is durable. */
 void sim_fs_put(struct sim_fs *sim, const char *name, struct rd_slice bytes);

@@ -1,4 +1,4 @@
-#include "aof/fs.h"
+#include "base/fs.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -28,16 +28,16 @@ static void remove_dir(void)
     cr_assert_eq(rmdir(dir), 0);
 }
 
-TestSuite(aof_fs_posix, .init = make_dir, .fini = remove_dir);
+TestSuite(rd_fs_posix, .init = make_dir, .fini = remove_dir);
 
-Test(aof_fs_posix, files_are_created_appended_cut_read_and_renamed)
+Test(rd_fs_posix, files_are_created_appended_cut_read_and_renamed)
 {
-    struct aof_fs fs;
+    struct rd_fs fs;
     char text[16];
     uint64_t size;
-    cr_assert(aof_fs_open_posix(&fs, dir, "log", NULL));
-    cr_assert_eq(fs.open(fs.ctx, "a", AOF_FS_APPEND), -ENOENT);
-    int fd = fs.open(fs.ctx, "a", AOF_FS_CREATE);
+    cr_assert(rd_fs_open_posix(&fs, dir, "log", NULL));
+    cr_assert_eq(fs.open(fs.ctx, "a", RD_FS_APPEND), -ENOENT);
+    int fd = fs.open(fs.ctx, "a", RD_FS_CREATE);
     cr_assert_geq(fd, 0);
     cr_assert_eq(fs.write(fs.ctx, fd, "hello", 5), 5);
     cr_assert_eq(fs.truncate(fs.ctx, fd, 2), 0);
@@ -49,30 +49,30 @@ Test(aof_fs_posix, files_are_created_appended_cut_read_and_renamed)
     cr_assert_eq(fs.size(fs.ctx, "a", &size), -ENOENT);
     cr_assert_eq(fs.size(fs.ctx, "b", &size), 0);
     cr_assert_eq(size, 3);
-    fd = fs.open(fs.ctx, "b", AOF_FS_APPEND);
+    fd = fs.open(fs.ctx, "b", RD_FS_APPEND);
     cr_assert_eq(fs.write(fs.ctx, fd, "!", 1), 1);
     fs.close(fs.ctx, fd);
-    fd = fs.open(fs.ctx, "b", AOF_FS_READ);
+    fd = fs.open(fs.ctx, "b", RD_FS_READ);
     cr_assert_eq(fs.read(fs.ctx, fd, text, sizeof text), 4);
     cr_assert_eq(memcmp(text, "hey!", 4), 0);
     cr_assert_eq(fs.read(fs.ctx, fd, text, sizeof text), 0);
     cr_assert_eq(fs.write(fs.ctx, fd, "x", 1), -EBADF);
     fs.close(fs.ctx, fd);
-    fd = fs.open(fs.ctx, "b", AOF_FS_CREATE);
+    fd = fs.open(fs.ctx, "b", RD_FS_CREATE);
     fs.close(fs.ctx, fd);
     cr_assert_eq(fs.size(fs.ctx, "b", &size), 0);
     cr_assert_eq(size, 0, "it was emptied");
     cr_assert_eq(fs.unlink(fs.ctx, "b"), 0);
     cr_assert_eq(fs.unlink(fs.ctx, "b"), -ENOENT);
-    aof_fs_close_posix(&fs);
+    rd_fs_close_posix(&fs);
 }
 
-Test(aof_fs_posix, a_file_beside_the_folder_is_adopted)
+Test(rd_fs_posix, a_file_beside_the_folder_is_adopted)
 {
-    struct aof_fs fs;
+    struct rd_fs fs;
     char path[128];
     uint64_t size;
-    cr_assert(aof_fs_open_posix(&fs, dir, "log", NULL));
+    cr_assert(rd_fs_open_posix(&fs, dir, "log", NULL));
     cr_assert_eq(fs.outside(fs.ctx, "old"), 0);
     snprintf(path, sizeof path, "%s/old", dir);
     FILE *file = fopen(path, "w");
@@ -85,14 +85,14 @@ Test(aof_fs_posix, a_file_beside_the_folder_is_adopted)
     cr_assert_eq(fs.outside(fs.ctx, "old"), 0);
     cr_assert_eq(fs.size(fs.ctx, "old", &size), 0);
     cr_assert_eq(size, 3);
-    aof_fs_close_posix(&fs);
+    rd_fs_close_posix(&fs);
 }
 
-Test(aof_fs_posix, a_folder_that_cannot_be_opened_is_named)
+Test(rd_fs_posix, a_folder_that_cannot_be_opened_is_named)
 {
-    struct aof_fs fs;
+    struct rd_fs fs;
     struct rd_err err = {0};
-    cr_assert_not(aof_fs_open_posix(&fs, "/nonexistent-folder", "log", &err));
+    cr_assert_not(rd_fs_open_posix(&fs, "/nonexistent-folder", "log", &err));
     cr_assert_eq(err.code, RD_ERR_IO);
     cr_assert_eq(err.sys, ENOENT);
     cr_assert_str_eq(err.origin, "/nonexistent-folder");
@@ -100,7 +100,7 @@ Test(aof_fs_posix, a_folder_that_cannot_be_opened_is_named)
     snprintf(path, sizeof path, "%s/old", dir);
     fclose(fopen(path, "w"));
     rd_err_reset(&err);
-    cr_assert_not(aof_fs_open_posix(&fs, dir, "old", &err));
+    cr_assert_not(rd_fs_open_posix(&fs, dir, "old", &err));
     cr_assert_eq(err.sys, ENOTDIR);
     cr_assert_str_eq(err.origin, "old");
 }

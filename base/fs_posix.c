@@ -1,4 +1,4 @@
-#include "aof/fs.h"
+#include "base/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 struct posix {
     int dir;    /* the folder around it */
-    int folder; /* of the log */
+    int folder; /* the one that names are in */
 };
 
 /* Repeats what a signal interrupted; a negative errno for -1. */
@@ -23,13 +23,13 @@ struct posix {
         n_ < 0 ? (type)-errno : n_;                                                                \
     })
 
-static int posix_open(void *ctx, const char *name, enum aof_fs_mode mode)
+static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
 {
     const struct posix *p = ctx;
     static const int flags[] = {
-        [AOF_FS_READ] = O_RDONLY,
-        [AOF_FS_APPEND] = O_WRONLY | O_APPEND,
-        [AOF_FS_CREATE] = O_WRONLY | O_APPEND | O_CREAT | O_TRUNC,
+        [RD_FS_READ] = O_RDONLY,
+        [RD_FS_APPEND] = O_WRONLY | O_APPEND,
+        [RD_FS_CREATE] = O_WRONLY | O_APPEND | O_CREAT | O_TRUNC,
     };
     return CALL(int, openat(p->folder, name, flags[mode] | O_CLOEXEC, 0644));
 }
@@ -117,15 +117,15 @@ static bool open_both(struct posix *p, const char *dir, const char *folder, stru
 {
     p->dir = open_folder(AT_FDCWD, dir);
     if (p->dir < 0)
-        return rd_err_sys(err, -p->dir, "cannot open the folder");
+        return rd_err_sys(err, -p->dir, "cannot open the folder around it");
     if (mkdirat(p->dir, folder, 0755) == 0) {
         if (fsync(p->dir) != 0)
             return rd_err_sys(err, errno, "cannot make the new folder durable");
     } else if (errno != EEXIST) {
-        return rd_err_sys(err, errno, "cannot create the folder of the log");
+        return rd_err_sys(err, errno, "cannot create the folder");
     }
     p->folder = open_folder(p->dir, folder);
-    return p->folder >= 0 || rd_err_sys(err, -p->folder, "cannot open the folder of the log");
+    return p->folder >= 0 || rd_err_sys(err, -p->folder, "cannot open the folder");
 }
 
 static void close_both(struct posix *p)
@@ -137,7 +137,7 @@ static void close_both(struct posix *p)
     rd_free(p);
 }
 
-bool aof_fs_open_posix(struct aof_fs *ret, const char *dir, const char *folder, struct rd_err *err)
+bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder, struct rd_err *err)
 {
     struct posix *p = rd_alloc(sizeof *p);
     if (p == NULL)
@@ -148,7 +148,7 @@ bool aof_fs_open_posix(struct aof_fs *ret, const char *dir, const char *folder, 
         close_both(p);
         return false;
     }
-    *ret = (struct aof_fs){
+    *ret = (struct rd_fs){
         .ctx = p,
         .open = posix_open,
         .close = posix_close,
@@ -166,9 +166,9 @@ bool aof_fs_open_posix(struct aof_fs *ret, const char *dir, const char *folder, 
     return true;
 }
 
-void aof_fs_close_posix(struct aof_fs *fs)
+void rd_fs_close_posix(struct rd_fs *fs)
 {
     if (fs->ctx != NULL)
         close_both(fs->ctx);
-    *fs = (struct aof_fs){0};
+    *fs = (struct rd_fs){0};
 }

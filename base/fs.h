@@ -1,35 +1,35 @@
-/* fs.h - the few system calls that writing a log needs, as a table.
+/* fs.h - the few system calls that writing files safely needs, as a table.
  *
- * The writer of a log does all its work on files through a struct aof_fs: tests put a file system
- * in memory behind it that fails and crashes where they say, a server may put its own threads
- * behind it. Names are names in the log's folder, never paths.
+ * A writer that must survive crashes (a log, a capture) does all its work on files through a struct
+ * rd_fs: tests put a file system in memory behind it that fails and crashes where they say, a
+ * server may put its own threads behind it. Names are names in one folder, never paths.
  *
- *     struct aof_fs fs;
- *     if (!aof_fs_open_posix(&fs, "/var/lib/redis", "appendonlydir", &err))
+ *     struct rd_fs fs;
+ *     if (!rd_fs_open_posix(&fs, "/var/lib/redis", "appendonlydir", &err))
  *         ...
  *     ... aof_writer_open(&w, &fs, &opts, &err) ... aof_writer_close(w, &err) ...
- *     aof_fs_close_posix(&fs);
+ *     rd_fs_close_posix(&fs);
  */
-#ifndef AOF_FS_H
-#define AOF_FS_H
+#ifndef BASE_FS_H
+#define BASE_FS_H
 
 #include <sys/types.h>
 
 #include "base/api.h"
 #include "base/err.h"
 
-enum aof_fs_mode {
-    AOF_FS_READ,
-    AOF_FS_APPEND, /* the file is there; writes go to its end */
-    AOF_FS_CREATE, /* a new file, or one that is emptied; writes go to its end */
+enum rd_fs_mode {
+    RD_FS_READ,
+    RD_FS_APPEND, /* the file is there; writes go to its end */
+    RD_FS_CREATE, /* a new file, or one that is emptied; writes go to its end */
 };
 
 /* Each returns 0 (or what it says) or a negative errno. None returns -EINTR. */
-struct aof_fs {
+struct rd_fs {
     void *ctx;
 
     /* A descriptor, 0 or more. */
-    int (*open)(void *ctx, const char *name, enum aof_fs_mode mode);
+    int (*open)(void *ctx, const char *name, enum rd_fs_mode mode);
     int (*close)(void *ctx, int fd);
     /* Bytes read, 0 at the end. Bytes written, which may be fewer than asked for. */
     ssize_t (*read)(void *ctx, int fd, void *dst, size_t size);
@@ -47,16 +47,16 @@ struct aof_fs {
     /* Makes all names in the folder durable, or (outside) those in the folder around it. */
     int (*sync_folder)(void *ctx, bool outside);
 
-    /* Of logs from before Redis 7.0, which are one file beside the folder: is there such a file (1
-     * or 0)? And moves it into the folder. NULL: there are none. */
+    /* A file beside the folder (a log from before Redis 7.0): is there such a file (1 or 0)? And
+     * moves it into the folder. NULL: there are none. */
     int (*outside)(void *ctx, const char *name);
     int (*adopt)(void *ctx, const char *name);
 };
 
 /* The folder `folder` in the folder `dir`, both held open, so that renaming them does no harm. It
  * is created where it is missing. */
-RD_API bool aof_fs_open_posix(struct aof_fs *ret, const char *dir, const char *folder,
-                              struct rd_err *err);
-RD_API void aof_fs_close_posix(struct aof_fs *fs);
+RD_API bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder,
+                             struct rd_err *err);
+RD_API void rd_fs_close_posix(struct rd_fs *fs);
 
 #endif

@@ -194,7 +194,7 @@ static int enter(struct sim_fs *sim, enum sim_call call, size_t *ret_bytes)
 
 /* ---- the calls ---- */
 
-static int sim_open(void *ctx, const char *name, enum aof_fs_mode mode)
+static int sim_open(void *ctx, const char *name, enum rd_fs_mode mode)
 {
     struct sim_fs *sim = ctx;
     int result = enter(sim, SIM_OPEN, NULL);
@@ -202,11 +202,11 @@ static int sim_open(void *ctx, const char *name, enum aof_fs_mode mode)
         return result;
     int inode = inode_of(sim, name);
     if (inode < 0) {
-        if (mode != AOF_FS_CREATE)
+        if (mode != RD_FS_CREATE)
             return -ENOENT;
         inode = add_inode(sim);
         change_names(sim, "", name, inode);
-    } else if (mode == AOF_FS_CREATE && sim->inodes[inode]->now.len > 0) {
+    } else if (mode == RD_FS_CREATE && sim->inodes[inode]->now.len > 0) {
         change_inode(sim->inodes[inode], 0, NULL, 0);
     }
     for (int fd = 0; fd < SIM_FDS; fd++)
@@ -355,9 +355,9 @@ static int sim_adopt(void *ctx, const char *name)
     return rename_to(ctx, path, name);
 }
 
-struct aof_fs sim_fs_calls(struct sim_fs *sim)
+struct rd_fs sim_fs_calls(struct sim_fs *sim)
 {
-    return (struct aof_fs){
+    return (struct rd_fs){
         .ctx = sim,
         .open = sim_open,
         .close = sim_close,
