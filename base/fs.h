@@ -34,6 +34,8 @@ struct rd_fs {
     /* Bytes read, 0 at the end. Bytes written, which may be fewer than asked for. */
     ssize_t (*read)(void *ctx, int fd, void *dst, size_t size);
     ssize_t (*write)(void *ctx, int fd, const void *src, size_t size);
+    /* Like read, at an offset of the file; does not move the place that read is at. */
+    ssize_t (*read_at)(void *ctx, int fd, void *dst, size_t size, uint64_t offset);
     int (*truncate)(void *ctx, int fd, uint64_t size);
     /* fdatasync(). May be called on another thread, while others write to the same file. */
     int (*sync)(void *ctx, int fd);
@@ -46,6 +48,11 @@ struct rd_fs {
     int (*unlink)(void *ctx, const char *name);
     /* Makes all names in the folder durable, or (outside) those in the folder around it. */
     int (*sync_folder)(void *ctx, bool outside);
+    /* Calls each(arg, name) for all names in the folder, in no order. */
+    int (*list)(void *ctx, void (*each)(void *arg, const char *name), void *arg);
+    /* A descriptor of the file `name`, created where it is missing, which no other process (or
+     * other call) gets until it is closed or the process has ended: -EWOULDBLOCK. */
+    int (*lock)(void *ctx, const char *name);
 
     /* A file beside the folder (a log from before Redis 7.0): is there such a file (1 or 0)? And
      * moves it into the folder. NULL: there are none. */
@@ -57,6 +64,12 @@ struct rd_fs {
  * is created where it is missing. */
 RD_API bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder,
                              struct rd_err *err);
+
+/* One folder by its path, with nothing around it (outside and adopt are NULL). create: it is made,
+ * and made durable, where it is missing; the folder around it must be there. */
+RD_API bool rd_fs_open_folder(struct rd_fs *ret, const char *path, bool create, struct rd_err *err);
+
+/* Of either kind. */
 RD_API void rd_fs_close_posix(struct rd_fs *fs);
 
 #endif

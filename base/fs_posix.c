@@ -1,9 +1,12 @@
 #include "base/fs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -22,6 +25,11 @@ struct posix {
         while (n_ < 0 && errno == EINTR);                                                          \
         n_ < 0 ? (type)-errno : n_;                                                                \
     })
+
+static int open_folder(int at, const char *path)
+{
+    return CALL(int, openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
 
 static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
 {
@@ -51,6 +59,12 @@ static ssize_t posix_write(void *ctx, int fd, const void *src, size_t size)
 {
     (void)ctx;
     return CALL(ssize_t, write(fd, src, size));
+}
+
+static ssize_t posix_read_at(void *ctx, int fd, void *dst, size_t size, uint64_t offset)
+{
+    (void)ctx;
+    return CALL(ssize_t, pread(fd, dst, size, (off_t)offset));
 }
 
 static int posix_truncate(void *ctx, int fd, uint64_t size)
@@ -93,6 +107,38 @@ static int posix_sync_folder(void *ctx, bool outside)
     return CALL(int, fsync(outside ? p->dir : p->folder));
 }
 
+static int posix_list(void *ctx, void (*each)(void *arg, const char *name), void *arg)
+{
+    const struct posix *p = ctx;
+    int fd = open_folder(p->folder, ".");
+    if (fd < 0)
+        return fd;
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        close(fd);
+        return -ENOMEM;
+    }
+    const struct dirent *entry;
+    while ((void)(errno = 0), (entry = readdir(dir)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            each(arg, entry->d_name);
+    int result = -errno;
+    closedir(dir);
+    return result;
+}
+
+static int posix_lock(void *ctx, const char *name)
+{
+    const struct posix *p = ctx;
+    int fd = CALL(int, openat(p->folder, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (fd < 0)
+        return fd;
+    int result = CALL(int, flock(fd, LOCK_EX | LOCK_NB));
+    if (result < 0)
+        close(fd);
+    return result < 0 ? result : fd;
+}
+
 static int posix_outside(void *ctx, const char *name)
 {
     const struct posix *p = ctx;
@@ -106,11 +152,6 @@ static int posix_adopt(void *ctx, const char *name)
 {
     const struct posix *p = ctx;
     return CALL(int, renameat(p->dir, name, p->folder, name));
-}
-
-static int open_folder(int at, const char *path)
-{
-    return CALL(int, openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static bool open_both(struct posix *p, const char *dir, const char *folder, struct rd_err *err)
@@ -137,6 +178,26 @@ static void close_both(struct posix *p)
     rd_free(p);
 }
 
+static struct rd_fs calls(struct posix *p)
+{
+    return (struct rd_fs){
+        .ctx = p,
+        .open = posix_open,
+        .close = posix_close,
+        .read = posix_read,
+        .write = posix_write,
+        .read_at = posix_read_at,
+        .truncate = posix_truncate,
+        .sync = posix_sync,
+        .size = posix_size,
+        .rename = posix_rename,
+        .unlink = posix_unlink,
+        .sync_folder = posix_sync_folder,
+        .list = posix_list,
+        .lock = posix_lock,
+    };
+}
+
 bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder, struct rd_err *err)
 {
     struct posix *p = rd_alloc(sizeof *p);
@@ -148,21 +209,40 @@ bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder, st
         close_both(p);
         return false;
     }
-    *ret = (struct rd_fs){
-        .ctx = p,
-        .open = posix_open,
-        .close = posix_close,
-        .read = posix_read,
-        .write = posix_write,
-        .truncate = posix_truncate,
-        .sync = posix_sync,
-        .size = posix_size,
-        .rename = posix_rename,
-        .unlink = posix_unlink,
-        .sync_folder = posix_sync_folder,
-        .outside = posix_outside,
-        .adopt = posix_adopt,
-    };
+    *ret = calls(p);
+    ret->outside = posix_outside;
+    ret->adopt = posix_adopt;
+    return true;
+}
+
+static bool open_path(struct posix *p, const char *path, bool create, struct rd_err *err)
+{
+    bool made = create && mkdir(path, 0755) == 0;
+    if (create && !made && errno != EEXIST)
+        return rd_err_sys(err, errno, "cannot create the folder");
+    p->folder = open_folder(AT_FDCWD, path);
+    if (p->folder < 0)
+        return rd_err_sys(err, -p->folder, "cannot open the folder");
+    if (!made)
+        return true;
+    p->dir = open_folder(p->folder, "..");
+    if (p->dir < 0 || fsync(p->dir) != 0)
+        return rd_err_sys(err, errno, "cannot make the new folder durable");
+    return true;
+}
+
+bool rd_fs_open_folder(struct rd_fs *ret, const char *path, bool create, struct rd_err *err)
+{
+    struct posix *p = rd_alloc(sizeof *p);
+    if (p == NULL)
+        return rd_err_nomem(err, sizeof *p);
+    *p = (struct posix){.dir = -1, .folder = -1};
+    if (!open_path(p, path, create, err)) {
+        rd_err_origin(err, path);
+        close_both(p);
+        return false;
+    }
+    *ret = calls(p);
     return true;
 }
 

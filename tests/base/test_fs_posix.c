@@ -88,6 +88,63 @@ Test(rd_fs_posix, a_file_beside_the_folder_is_adopted)
     rd_fs_close_posix(&fs);
 }
 
+static void collect(void *arg, const char *name)
+{
+    strcat(arg, name);
+}
+
+Test(rd_fs_posix, a_folder_by_its_path_is_listed_locked_and_read_at_offsets)
+{
+    struct rd_fs fs, other;
+    char path[128], names[256] = "", text[4] = "";
+    snprintf(path, sizeof path, "%s/log", dir);
+    cr_assert_not(rd_fs_open_folder(&fs, path, false, NULL));
+    cr_assert(rd_fs_open_folder(&fs, path, true, NULL));
+    cr_assert(rd_fs_open_folder(&other, path, true, NULL));
+    cr_assert_eq(fs.list(fs.ctx, collect, names), 0);
+    cr_assert_str_eq(names, "");
+    int lock = fs.lock(fs.ctx, "a");
+    cr_assert_geq(lock, 0);
+    cr_assert_eq(other.lock(other.ctx, "a"), -EWOULDBLOCK);
+    cr_assert_eq(fs.list(fs.ctx, collect, names), 0);
+    cr_assert_str_eq(names, "a");
+    fs.close(fs.ctx, lock);
+    lock = other.lock(other.ctx, "a");
+    cr_assert_geq(lock, 0);
+    other.close(other.ctx, lock);
+    int fd = fs.open(fs.ctx, "a", RD_FS_APPEND);
+    cr_assert_eq(fs.write(fs.ctx, fd, "abcdef", 6), 6);
+    cr_assert_eq(fs.read_at(fs.ctx, fd, text, 3, 2), -EBADF);
+    fs.close(fs.ctx, fd);
+    fd = fs.open(fs.ctx, "a", RD_FS_READ);
+    cr_assert_eq(fs.read_at(fs.ctx, fd, text, 3, 2), 3);
+    cr_assert_str_eq(text, "cde");
+    cr_assert_eq(fs.read_at(fs.ctx, fd, text, 3, 5), 1);
+    cr_assert_eq(fs.read_at(fs.ctx, fd, text, 3, 6), 0);
+    cr_assert_eq(fs.read(fs.ctx, fd, text, 1), 1);
+    cr_assert_eq(text[0], 'a', "reading at an offset moves nothing");
+    fs.close(fs.ctx, fd);
+    cr_assert_eq(fs.lock(fs.ctx, "no/a"), -ENOENT);
+    rd_fs_close_posix(&fs);
+    rd_fs_close_posix(&other);
+}
+
+Test(rd_fs_posix, a_path_that_is_no_folder_or_cannot_be_made_is_named)
+{
+    struct rd_fs fs;
+    struct rd_err err = {0};
+    char path[128];
+    snprintf(path, sizeof path, "%s/none/log", dir);
+    cr_assert_not(rd_fs_open_folder(&fs, path, true, &err));
+    cr_assert_eq(err.sys, ENOENT);
+    cr_assert_str_eq(err.origin, path);
+    snprintf(path, sizeof path, "%s/old", dir);
+    fclose(fopen(path, "w"));
+    rd_err_reset(&err);
+    cr_assert_not(rd_fs_open_folder(&fs, path, true, &err));
+    cr_assert_eq(err.sys, ENOTDIR);
+}
+
 Test(rd_fs_posix, a_folder_that_cannot_be_opened_is_named)
 {
     struct rd_fs fs;

@@ -226,6 +226,7 @@ static int sim_close(void *ctx, int fd)
     if (sim->fds[fd] == 0)
         abort();
     sim->fds[fd] = 0;
+    sim->locks[fd] = false;
     sim->n_open--;
     return result;
 }
@@ -249,6 +250,17 @@ static ssize_t sim_read(void *ctx, int fd, void *dst, size_t size)
         memcpy(dst, b->ptr + sim->read_at[fd], n);
     sim->read_at[fd] += n;
     return (ssize_t)n;
+}
+
+static ssize_t sim_read_at(void *ctx, int fd, void *dst, size_t size, uint64_t offset)
+{
+    struct sim_fs *sim = ctx;
+    size_t was = sim->read_at[fd];
+    const struct bytes *b = &inode_at(sim, fd)->now;
+    sim->read_at[fd] = offset < b->len ? (size_t)offset : b->len;
+    ssize_t n = sim_read(ctx, fd, dst, size);
+    sim->read_at[fd] = was;
+    return n;
 }
 
 static ssize_t sim_write(void *ctx, int fd, const void *src, size_t size)
@@ -339,6 +351,31 @@ static int sim_sync_folder(void *ctx, bool outside)
     return 0;
 }
 
+static int sim_list(void *ctx, void (*each)(void *arg, const char *name), void *arg)
+{
+    struct sim_fs *sim = ctx;
+    int result = enter(sim, SIM_LIST, NULL);
+    for (unsigned i = 0; result == 0 && i < sim->names.n; i++)
+        each(arg, sim->names.name[i]);
+    return result;
+}
+
+static int sim_lock(void *ctx, const char *name)
+{
+    struct sim_fs *sim = ctx;
+    int result = enter(sim, SIM_LOCK, NULL);
+    if (result < 0)
+        return result;
+    int inode = inode_of(sim, name);
+    for (int fd = 0; inode >= 0 && fd < SIM_FDS; fd++)
+        if (sim->locks[fd] && sim->fds[fd] == inode + 1)
+            return -EWOULDBLOCK;
+    int fd = sim_open(ctx, name, RD_FS_CREATE);
+    if (fd >= 0)
+        sim->locks[fd] = true;
+    return fd;
+}
+
 static int sim_outside(void *ctx, const char *name)
 {
     char path[SIM_NAME];
@@ -363,12 +400,15 @@ struct rd_fs sim_fs_calls(struct sim_fs *sim)
         .close = sim_close,
         .read = sim_read,
         .write = sim_write,
+        .read_at = sim_read_at,
         .truncate = sim_truncate,
         .sync = sim_sync,
         .size = sim_size,
         .rename = sim_rename,
         .unlink = sim_unlink,
         .sync_folder = sim_sync_folder,
+        .list = sim_list,
+        .lock = sim_lock,
         .outside = sim_outside,
         .adopt = sim_adopt,
     };
@@ -444,6 +484,7 @@ struct sim_fs *sim_fs_after_crash(const struct sim_fs *sim, unsigned contents, u
 void sim_fs_after_kill(struct sim_fs *sim)
 {
     memset(sim->fds, 0, sizeof sim->fds);
+    memset(sim->locks, 0, sizeof sim->locks);
     memset(sim->faults, 0, sizeof sim->faults);
     sim->n_open = 0;
     sim->crash_at = 0;

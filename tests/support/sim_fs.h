@@ -23,7 +23,7 @@ enum sim_call {
     SIM_ANY,
     SIM_OPEN,
     SIM_CLOSE,
-    SIM_READ,
+    SIM_READ, /* read_at, too */
     SIM_WRITE,
     SIM_TRUNCATE,
     SIM_SYNC,
@@ -31,6 +31,8 @@ enum sim_call {
     SIM_RENAME,
     SIM_UNLINK,
     SIM_SYNC_FOLDER,
+    SIM_LIST,
+    SIM_LOCK,
     SIM_CALLS
 };
 
@@ -78,6 +80,7 @@ struct sim_fs {
     int n_inodes;
     int fds[SIM_FDS]; /* inode + 1, or 0 */
     size_t read_at[SIM_FDS];
+    bool locks[SIM_FDS]; /* the descriptor locks its file */
 };
 
 struct sim_fs *sim_fs_new(void);
