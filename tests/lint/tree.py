@@ -14,7 +14,7 @@ LAYERS = {
     "base": {"base"},
     "rdb": {"base", "rdb"},
     "aof": {"base", "rdb", "aof"},
-    "repl": {"base", "repl"},
+    "repl": {"base", "rdb", "repl"},
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
     "server": {"base", "rdb", "aof", "repl", "engine", "archive", "server"},

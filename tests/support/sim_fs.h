@@ -46,7 +46,7 @@ struct sim_fault {
                      ones fail */
 };
 
-enum { SIM_NAME = 80, SIM_NAMES = 48, SIM_INODES = 96, SIM_FDS = 16, SIM_FAULTS = 2 };
+enum { SIM_NAME = 80, SIM_NAMES = 96, SIM_INODES = 512, SIM_FDS = 16, SIM_FAULTS = 2 };
 
 struct sim_inode;
 

@@ -1,0 +1,171 @@
+#include "repl/capture.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "repl/capture/file.h"
+#include "repl/capture/folder.h"
+
+/* ---- the folder ---- */
+
+struct collect {
+    struct capture_folder *folder;
+    const char *ending;
+    bool failed;
+};
+
+static void collect_name(void *arg, const char *name)
+{
+    struct collect *c = arg;
+    struct capture_name found;
+    if (!capture_name_get(name, c->ending, &found.number, &found.start))
+        return;
+    c->failed |= !rd_buf_add(&c->folder->names, &found, sizeof found);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct capture_name *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+bool capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs, const char *ending,
+                         struct rd_err *err)
+{
+    struct capture_folder folder = {0};
+    struct collect c = {.folder = &folder, .ending = ending};
+    int result = fs->list(fs->ctx, collect_name, &c);
+    if (result < 0 || c.failed) {
+        rd_buf_done(&folder.names);
+        return c.failed ? rd_err_nomem(err, folder.names.len)
+                        : rd_err_sys(err, -result, "cannot list the folder of the capture");
+    }
+    folder.n = folder.names.len / sizeof(struct capture_name);
+    folder.name = (const struct capture_name *)(const void *)folder.names.ptr;
+    if (folder.n > 1)
+        qsort(folder.names.ptr, folder.n, sizeof(struct capture_name), by_number);
+    *ret = folder;
+    return true;
+}
+
+void capture_folder_done(struct capture_folder *folder)
+{
+    rd_buf_done(&folder->names);
+}
+
+/* ---- segments ---- */
+
+static bool add_segment(struct repl_capture_list *list, const struct rd_fs *fs,
+                        const struct capture_name *name, bool last, struct rd_err *err)
+{
+    struct capture_file f;
+    char text[REPL_CAPTURE_NAME];
+    capture_name_put(text, name->number, name->start, ".seg");
+    switch (capture_file_open(&f, fs, text, err)) {
+    case CAPTURE_OPEN_OK:
+        list->segments[list->n++] = f.seg;
+        capture_file_close(&f);
+        return true;
+    case CAPTURE_OPEN_GONE: /* deleted since the folder was listed */
+        return true;
+    case CAPTURE_OPEN_TORN:
+        if (last)
+            return true;
+        rd_err_set(err, RD_ERR_CORRUPT, 0, "no whole header, though another segment follows");
+        rd_err_origin(err, text);
+        return false;
+    default:
+        return false;
+    }
+}
+
+bool repl_capture_list(struct repl_capture_list *ret, const struct rd_fs *fs, struct rd_err *err)
+{
+    struct capture_folder folder;
+    struct repl_capture_list list = {0};
+    if (!capture_folder_list(&folder, fs, ".seg", err))
+        return false;
+    bool ok = true;
+    if (folder.n > 0) {
+        list.segments = rd_calloc(folder.n, sizeof *list.segments);
+        ok = list.segments != NULL || rd_err_nomem(err, folder.n * sizeof *list.segments);
+    }
+    for (size_t i = 0; ok && i < folder.n; i++)
+        ok = add_segment(&list, fs, &folder.name[i], i + 1 == folder.n, err);
+    capture_folder_done(&folder);
+    if (ok)
+        *ret = list;
+    else
+        repl_capture_list_done(&list);
+    return ok;
+}
+
+void repl_capture_list_done(struct repl_capture_list *list)
+{
+    rd_free(list->segments);
+    *list = (struct repl_capture_list){0};
+}
+
+static bool same_history(const struct repl_capture_segment *segment,
+                         const struct repl_capture_segment *next)
+{
+    if (next->begins)
+        return next->chapter == segment->chapter + 1 &&
+               repl_replid_eq(&next->replid2, &segment->replid);
+    return next->chapter == segment->chapter && repl_replid_eq(&next->replid, &segment->replid);
+}
+
+bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
+                          const struct repl_capture_segment *next, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    if (next->number > segment->number + 1) {
+        uint64_t first = segment->number + 1, last = next->number - 1;
+        if (next->continues && next->start > end && next->chapter_start <= end)
+            rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                       "a hole: offsets %" PRIu64 " to %" PRIu64 " (segments %" PRIu64
+                       " to %" PRIu64 ") are missing",
+                       end, next->start - 1, first, last);
+        else
+            rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                       "a hole: segments %" PRIu64 " to %" PRIu64 ", from offset %" PRIu64
+                       " on, are missing",
+                       first, last, end);
+    } else if (next->number <= segment->number) {
+        rd_err_set(&why, RD_ERR_CORRUPT, 16, "there are two segments %" PRIu64, next->number);
+    } else if (next->continues && next->start > end) {
+        rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                   "a hole: offsets %" PRIu64 " to %" PRIu64 " are missing", end, next->start - 1);
+    } else if (next->continues && next->start < end) {
+        rd_err_set(&why, RD_ERR_CORRUPT, 24,
+                   "offsets %" PRIu64 " to %" PRIu64 " stand in two segments", next->start,
+                   end - 1);
+    } else if (next->continues && !same_history(segment, next)) {
+        rd_err_set(&why, RD_ERR_CORRUPT, 48, "it continues another history than segment %" PRIu64,
+                   segment->number);
+    }
+    if (why.code == RD_ERR_OK)
+        return true;
+    rd_err_origin(&why, next->name);
+    rd_err_adopt(err, &why);
+    return false;
+}
+
+void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
+                                char ret[REPL_CAPTURE_NAME])
+{
+    capture_name_put(ret, segment->number, segment->start, ".rdb");
+}
+
+bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret)
+{
+    for (const struct repl_capture_segment *s = list->segments; !s[i].has_snapshot; i--)
+        if (i == 0 || !s[i].continues || !s[i - 1].closed ||
+            !repl_capture_follows(&s[i - 1], s[i - 1].end, &s[i], NULL))
+            return false;
+    *ret = i;
+    return true;
+}

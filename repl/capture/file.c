@@ -1,0 +1,385 @@
+#include "repl/capture/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/crc64.h"
+#include "base/mem.h"
+
+enum { WINDOW = 256 * 1024 };
+
+/* ---- bytes ---- */
+
+static bool reserve(struct capture_file *f, size_t n, struct rd_err *err)
+{
+    /* Many small segments are opened for their headers alone. */
+    size_t cap = f->seg.size < WINDOW ? (size_t)f->seg.size : WINDOW;
+    if (f->cap >= n && f->cap > 0)
+        return true;
+    if (cap < n)
+        cap = n;
+    uint8_t *window = rd_realloc(f->window, cap);
+    if (window == NULL)
+        return rd_err_nomem(err, cap);
+    f->window = window;
+    f->cap = cap;
+    return true;
+}
+
+/* Keeps what is in the window from `at` on, and reads behind it. */
+static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *err)
+{
+    size_t keep = at >= f->at && at - f->at <= f->len ? f->len - (size_t)(at - f->at) : 0;
+    if (keep > 0)
+        memmove(f->window, f->window + (f->len - keep), keep);
+    f->at = at;
+    f->len = keep;
+    while (f->len < n) {
+        ssize_t got =
+            f->fs.read_at(f->fs.ctx, f->fd, f->window + f->len, f->cap - f->len, at + f->len);
+        if (got < 0) {
+            rd_err_sys(err, (int)-got, "cannot read");
+            return false;
+        }
+        if (got == 0)
+            break;
+        f->len += (size_t)got;
+    }
+    return true;
+}
+
+bool capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
+                       size_t *ret_len, struct rd_err *err)
+{
+    if (at < f->at || at - f->at > f->len || f->len - (at - f->at) < n) {
+        if (!reserve(f, n, err) || !fill(f, at, n, err)) {
+            rd_err_origin(err, f->seg.name);
+            return false;
+        }
+    }
+    size_t have = f->len - (size_t)(at - f->at);
+    *ret = f->window + (at - f->at);
+    *ret_len = have < n ? have : n;
+    return true;
+}
+
+/* ---- open ---- */
+
+static bool load_trailer(struct capture_file *f, struct rd_err *err)
+{
+    const uint8_t *bytes;
+    size_t len;
+    struct repl_capture_segment *seg = &f->seg;
+    seg->closed = false;
+    if (seg->size < CAPTURE_HEADER + CAPTURE_TRAILER)
+        return true;
+    f->len = 0; /* what was read before may have been half written */
+    if (!capture_file_read(f, seg->size - CAPTURE_TRAILER, CAPTURE_TRAILER, &bytes, &len, err))
+        return false;
+    f->len = 0;
+    if (len < CAPTURE_TRAILER || !capture_trailer_get(bytes, f->seed, seg->size, &f->trailer))
+        return true;
+    seg->closed = true;
+    seg->end = f->trailer.end;
+    seg->last_us = f->trailer.last_us;
+    seg->latest_us = f->trailer.latest_us;
+    seg->end_db = f->trailer.db;
+    seg->end_in_multi = f->trailer.in_multi;
+    memcpy(seg->sha256, f->trailer.sha256, REPL_CAPTURE_SHA);
+    return true;
+}
+
+static int get_size(struct capture_file *f)
+{
+    return f->fs.size(f->fs.ctx, f->seg.name, &f->seg.size);
+}
+
+bool capture_file_refresh(struct capture_file *f, struct rd_err *err)
+{
+    int result = get_size(f);
+    if (result < 0) {
+        rd_err_sys(err, -result, "cannot look at it");
+        rd_err_origin(err, f->seg.name);
+        return false;
+    }
+    return load_trailer(f, err);
+}
+
+/* The header, of which the name must tell the same. */
+static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
+{
+    const uint8_t *bytes;
+    struct rd_err why = {0};
+    struct repl_capture_segment seg;
+    size_t len;
+    uint64_t number, start, size = f->seg.size;
+    if (!capture_file_read(f, 0, CAPTURE_HEADER, &bytes, &len, err))
+        return CAPTURE_OPEN_FAIL;
+    if (len < CAPTURE_HEADER)
+        return CAPTURE_OPEN_TORN;
+    if (!capture_header_get(bytes, &seg, &f->seed, &why)) {
+        rd_err_adopt(err, &why);
+        return size == CAPTURE_HEADER && why.code != RD_ERR_UNSUPPORTED ? CAPTURE_OPEN_TORN
+                                                                        : CAPTURE_OPEN_FAIL;
+    }
+    if (!capture_name_get(f->seg.name, ".seg", &number, &start) || number != seg.number ||
+        start != seg.start) {
+        rd_err_set(err, RD_ERR_CORRUPT, 16,
+                   "the header is that of segment %" PRIu64 " from %" PRIu64, seg.number,
+                   seg.start);
+        return CAPTURE_OPEN_FAIL;
+    }
+    memcpy(seg.name, f->seg.name, REPL_CAPTURE_NAME);
+    seg.size = size;
+    f->seg = seg;
+    return load_trailer(f, err) ? CAPTURE_OPEN_OK : CAPTURE_OPEN_FAIL;
+}
+
+enum capture_open capture_file_open(struct capture_file *f, const struct rd_fs *fs,
+                                    const char *name, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    enum capture_open result = CAPTURE_OPEN_FAIL;
+    *f = (struct capture_file){.fs = *fs};
+    memcpy(f->seg.name, name, strlen(name) + 1);
+    f->fd = fs->open(fs->ctx, name, RD_FS_READ);
+    int sys = f->fd < 0 ? f->fd : get_size(f);
+    if (sys < 0)
+        rd_err_sys(&why, -sys, "cannot open it");
+    else
+        result = load_header(f, &why);
+    if (sys == -ENOENT)
+        result = CAPTURE_OPEN_GONE;
+    if (result == CAPTURE_OPEN_OK)
+        return result;
+    rd_err_origin(&why, name);
+    if (result == CAPTURE_OPEN_FAIL)
+        rd_err_adopt(err, &why);
+    capture_file_close(f);
+    return result;
+}
+
+void capture_file_close(struct capture_file *f)
+{
+    if (f->fd >= 0)
+        f->fs.close(f->fs.ctx, f->fd);
+    rd_free(f->window);
+    *f = (struct capture_file){.fd = -1};
+}
+
+/* ---- blocks ---- */
+
+enum found { FOUND, NOT_FOUND, FAILED };
+
+/* False: it is not there, or not whole. */
+static enum found find_head(struct capture_file *f, uint64_t at, struct capture_block *ret,
+                            struct rd_err *err)
+{
+    const uint8_t *bytes;
+    size_t len;
+    if (!capture_file_read(f, at, CAPTURE_BLOCK, &bytes, &len, err))
+        return FAILED;
+    return len == CAPTURE_BLOCK && capture_block_get(bytes, f->seed, ret) ? FOUND : NOT_FOUND;
+}
+
+static enum found find_block(struct capture_file *f, uint64_t at, struct capture_piece *ret,
+                             struct rd_err *err)
+{
+    const uint8_t *bytes;
+    size_t len, body;
+    enum found found = find_head(f, at, &ret->head, err);
+    if (found != FOUND)
+        return found;
+    body = (size_t)ret->head.len + ret->head.times_len;
+    if (!capture_file_read(f, at + CAPTURE_BLOCK, body, &bytes, &len, err))
+        return FAILED;
+    if (len < body || rd_crc64(f->seed, bytes, body) != ret->head.crc)
+        return NOT_FOUND;
+    ret->data = bytes;
+    ret->times = bytes + ret->head.len;
+    ret->at = at;
+    return FOUND;
+}
+
+/* Whether a block behind `at` says that what should stand there, `offset` of the stream, had become
+ * durable before it was written: then the bytes were lost later, and this is no torn end. */
+static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offset,
+                             struct rd_err *err)
+{
+    const uint8_t *bytes, *p;
+    struct capture_block block;
+    size_t len;
+    while (capture_file_read(f, at, f->cap, &bytes, &len, err)) {
+        if (len < CAPTURE_BLOCK)
+            return NOT_FOUND;
+        size_t n = len - CAPTURE_BLOCK + 1;
+        for (size_t i = 0; i < n && (p = memchr(bytes + i, 0xf1, n - i)) != NULL; i++) {
+            i = (size_t)(p - bytes);
+            if (capture_block_get(p, f->seed, &block) && block.synced > offset)
+                return FOUND;
+        }
+        at += n;
+    }
+    return FAILED;
+}
+
+static enum capture_next damaged(const struct capture_file *f, uint64_t at, struct rd_err *err)
+{
+    rd_err_set(err, RD_ERR_CHECKSUM, at, "the block is not what was written");
+    rd_err_origin(err, f->seg.name);
+    return CAPTURE_NEXT_FAIL;
+}
+
+static enum capture_next wrong(const struct capture_file *f, uint64_t at, struct rd_err *err,
+                               const char *what)
+{
+    rd_err_set(err, RD_ERR_CORRUPT, at, "%s", what);
+    rd_err_origin(err, f->seg.name);
+    return CAPTURE_NEXT_FAIL;
+}
+
+void capture_cursor_init(struct capture_cursor *c, struct capture_file *f)
+{
+    *c = (struct capture_cursor){
+        .f = f, .at = CAPTURE_HEADER, .offset = f->seg.start, .latest_us = REPL_CAPTURE_NO_TIME};
+}
+
+static void pass(struct capture_cursor *c, const struct capture_block *block)
+{
+    c->at += CAPTURE_BLOCK + (uint64_t)block->len + block->times_len;
+    c->offset += block->len;
+    c->inside = (block->flags & CAPTURE_ENDS_INSIDE) != 0;
+    if (block->latest_us > c->latest_us)
+        c->latest_us = block->latest_us;
+}
+
+static enum capture_next at_end(const struct capture_cursor *c, struct rd_err *err)
+{
+    if (c->offset != c->f->trailer.end || c->inside)
+        return wrong(c->f, c->at, err, "the segment is closed at another offset");
+    return CAPTURE_NEXT_END;
+}
+
+/* No block stands where one should, in a segment that was not closed when that was looked at. */
+static enum capture_next at_live_end(struct capture_cursor *c, struct capture_piece *ret,
+                                     struct rd_err *err)
+{
+    if (!capture_file_refresh(c->f, err))
+        return CAPTURE_NEXT_FAIL;
+    if (c->f->seg.closed)
+        return capture_cursor_next(c, ret, err);
+    switch (find_later(c->f, c->at, c->offset, err)) {
+    case FOUND:
+        return damaged(c->f, c->at, err);
+    case NOT_FOUND:
+        c->f->len = 0;
+        return CAPTURE_NEXT_LIVE;
+    default:
+        return CAPTURE_NEXT_FAIL;
+    }
+}
+
+enum capture_next capture_cursor_next(struct capture_cursor *c, struct capture_piece *ret,
+                                      struct rd_err *err)
+{
+    struct capture_file *f = c->f;
+    if (f->seg.closed && c->at == f->trailer.index_at)
+        return at_end(c, err);
+    switch (find_block(f, c->at, ret, err)) {
+    case FAILED:
+        return CAPTURE_NEXT_FAIL;
+    case NOT_FOUND:
+        return f->seg.closed ? damaged(f, c->at, err) : at_live_end(c, ret, err);
+    default:
+        break;
+    }
+    if (ret->head.offset != c->offset)
+        return wrong(f, c->at, err, "the block stands at another offset of the stream");
+    if (((ret->head.flags & CAPTURE_BEGINS_INSIDE) != 0) != c->inside)
+        return wrong(f, c->at, err,
+                     "the block begins elsewhere in a command than the last one ends");
+    pass(c, &ret->head);
+    return CAPTURE_NEXT_BLOCK;
+}
+
+/* ---- seeking ---- */
+
+bool capture_file_index(struct capture_file *f, const uint8_t **ret, struct rd_err *err)
+{
+    size_t len, size = (size_t)f->trailer.n_entries * CAPTURE_ENTRY;
+    if (!capture_file_read(f, f->trailer.index_at, size, ret, &len, err))
+        return false;
+    if (len < size || rd_crc64(f->seed, *ret, size) != f->trailer.index_crc) {
+        rd_err_set(err, RD_ERR_CHECKSUM, f->trailer.index_at, "the index is not what was written");
+        rd_err_origin(err, f->seg.name);
+        return false;
+    }
+    return true;
+}
+
+/* Whether the place is not too late. */
+static bool is_before(const struct capture_cursor *c, uint64_t offset, int64_t time_us)
+{
+    return time_us == REPL_CAPTURE_NO_TIME ? c->offset <= offset : c->latest_us < time_us;
+}
+
+static void move_to(struct capture_cursor *c, const struct capture_entry *entry)
+{
+    c->at = entry->at;
+    c->offset = entry->offset;
+    c->latest_us = entry->latest_us;
+    c->inside = false;
+}
+
+static bool by_index(struct capture_cursor *c, uint64_t offset, int64_t time_us, struct rd_err *err)
+{
+    const uint8_t *entries;
+    size_t low = 0, high = c->f->trailer.n_entries;
+    if (!capture_file_index(c->f, &entries, err))
+        return false;
+    while (low < high) {
+        struct capture_entry entry;
+        struct capture_cursor there = *c;
+        size_t mid = low + (high - low) / 2;
+        capture_entry_get(entries + mid * CAPTURE_ENTRY, &entry);
+        move_to(&there, &entry);
+        if (is_before(&there, offset, time_us)) {
+            *c = there;
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return true;
+}
+
+bool capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret, struct rd_err *err)
+{
+    struct capture_block block;
+    if (c->f->seg.closed && c->at >= c->f->trailer.index_at)
+        return false;
+    if (find_head(c->f, c->at, &block, err) != FOUND)
+        return false;
+    pass(c, &block);
+    *ret = block;
+    return true;
+}
+
+bool capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t time_us,
+                         struct rd_err *err)
+{
+    struct rd_err why = {0};
+    struct capture_block block;
+    struct capture_cursor next;
+    capture_cursor_init(c, c->f);
+    if (c->f->seg.closed && !by_index(c, offset, time_us, err))
+        return false;
+    next = *c;
+    do {
+        if (!next.inside)
+            *c = next;
+    } while (capture_cursor_hop(&next, &block, &why) && is_before(&next, offset, time_us));
+    /* Where no header is, reading will tell what is wrong there. */
+    rd_err_adopt(err, &why);
+    return why.code == RD_ERR_OK;
+}

@@ -1,0 +1,107 @@
+/* format.h - the bytes of a segment, as docs/format/capture.md draws them. */
+#ifndef REPL_CAPTURE_FORMAT_H
+#define REPL_CAPTURE_FORMAT_H
+
+#include "base/buf.h"
+#include "repl/capture.h"
+
+enum {
+    CAPTURE_VERSION = 1,
+    CAPTURE_HEADER = 320,
+    CAPTURE_BLOCK = 72, /* header of a block */
+    CAPTURE_TRAILER = 112,
+    CAPTURE_ENTRY = 24, /* of the index */
+    CAPTURE_DATA_MAX = 4 * 1024 * 1024,
+    CAPTURE_TIMES_MAX = 128 * 1024,
+    CAPTURE_STRIDE = 64 * 1024,   /* bytes of the file between two entries of the index */
+    CAPTURE_INDEX_MAX = 8 * 1024, /* entries; then every second one goes and the stride doubles */
+};
+
+#define CAPTURE_LOCK "capture.lock"
+#define CAPTURE_PART ".part" /* behind the name of a snapshot that is not complete */
+
+enum capture_block_flag {
+    CAPTURE_BEGINS_INSIDE = 1, /* its first byte is inside of a command */
+    CAPTURE_ENDS_INSIDE = 2,   /* so is what follows its last byte */
+    CAPTURE_IN_MULTI = 4,      /* its first command stands between MULTI and EXEC */
+    CAPTURE_BLOCK_FLAGS = 7,
+};
+
+struct capture_block {
+    uint32_t flags;
+    uint32_t len;       /* bytes of the stream */
+    uint32_t times_len; /* bytes behind them that say when they arrived */
+    uint64_t offset;    /* of the first byte */
+    int64_t first_us;   /* when its first command (or this piece of one) arrived */
+    int64_t latest_us;  /* the latest time in the block */
+    uint64_t synced;    /* the stream up to here was durable when the block was written */
+    uint64_t db;        /* selected at its first command */
+    uint64_t crc;       /* of data and times */
+};
+
+struct capture_entry {
+    uint64_t at;       /* of the block's header in the file */
+    uint64_t offset;   /* of its first byte */
+    int64_t latest_us; /* of all blocks before it in the segment, or NO_TIME */
+};
+
+struct capture_trailer {
+    uint32_t n_entries;
+    bool in_multi;
+    uint64_t index_at; /* where the index begins in the file */
+    uint64_t end;      /* offset in the stream */
+    int64_t last_us, latest_us;
+    uint64_t db;
+    uint64_t index_crc;
+    uint8_t sha256[REPL_CAPTURE_SHA];
+};
+
+/* "00000001-1500.seg"; ending ".seg" or ".rdb". */
+void capture_name_put(char ret[REPL_CAPTURE_NAME], uint64_t number, uint64_t start,
+                      const char *ending);
+bool capture_name_get(const char *name, const char *ending, uint64_t *ret_number,
+                      uint64_t *ret_start);
+
+/* What is in the header, of *seg. *ret_seed: its own checksum, with which all the checksums of the
+ * segment begin, so that no block of another segment is taken for one of its own. */
+void capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
+                        uint64_t *ret_seed);
+bool capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_segment *ret,
+                        uint64_t *ret_seed, struct rd_err *err);
+
+void capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *block,
+                       uint64_t seed);
+/* False: it is not the header of a block of this segment, or says what no writer would. */
+bool capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed, struct capture_block *ret);
+
+void capture_entry_put(uint8_t dst[CAPTURE_ENTRY], const struct capture_entry *entry);
+void capture_entry_get(const uint8_t src[CAPTURE_ENTRY], struct capture_entry *ret);
+
+/* Without the SHA-256 (the last 32 bytes), which covers the rest. */
+void capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture_trailer *trailer,
+                         uint64_t seed);
+bool capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed, uint64_t file_size,
+                         struct capture_trailer *ret);
+
+/* ---- times of a block ----
+ *
+ * A run of bytes and how much later (or earlier) than it the next one came, again and again. */
+
+/* At most 20 bytes; returns how many. */
+size_t capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us);
+
+struct capture_times {
+    const uint8_t *cur, *end;
+    uint64_t len;  /* of the data */
+    uint64_t upto; /* of the data: now_us holds before this place */
+    int64_t now_us;
+    uint64_t step_us; /* added at `upto` */
+};
+
+void capture_times_init(struct capture_times *t, const struct capture_block *block,
+                        const uint8_t *times);
+/* Goes on to the byte `at` of the data, which is not before the last one asked for. False: the
+ * bytes are not what a writer would have written. */
+bool capture_times_at(struct capture_times *t, uint64_t at, int64_t *ret_us);
+
+#endif

@@ -1,0 +1,188 @@
+#include "repl/capture/folder.h"
+#include "repl/capture/write.h"
+
+/* ---- the last segment ---- */
+
+static bool bad(struct repl_capture_writer *w, const struct capture_piece *piece, const char *what)
+{
+    rd_err_set(&w->err, RD_ERR_CORRUPT, piece->at, "%s", what);
+    rd_err_origin(&w->err, w->seg.name);
+    return false;
+}
+
+static bool walk_block(struct repl_capture_writer *w, const struct capture_piece *piece)
+{
+    struct rd_err why = {0};
+    const uint8_t *ptr = piece->data;
+    size_t taken, len = piece->head.len;
+    while (len > 0) {
+        if (capture_walk_step(&w->walk, ptr, len, &taken, &why) == CAPTURE_WALK_FAIL)
+            return bad(w, piece, "the block is sound, but not of commands");
+        ptr += taken;
+        len -= taken;
+    }
+    if (capture_walk_inside(&w->walk) != ((piece->head.flags & CAPTURE_ENDS_INSIDE) != 0))
+        return bad(w, piece, "the block does not end where a command does");
+    return true;
+}
+
+static bool take_block(struct repl_capture_writer *w, const struct capture_cursor *c,
+                       const struct capture_piece *piece)
+{
+    struct capture_times times;
+    w->at = piece->at;
+    capture_segment_index(w, &piece->head);
+    capture_times_init(&times, &piece->head, piece->times);
+    if (!capture_times_at(&times, piece->head.len - 1, &w->last_us))
+        return bad(w, piece, "times that no writer would write");
+    if (!walk_block(w, piece))
+        return false;
+    w->at = c->at;
+    if (!c->inside) {
+        w->whole = (struct capture_whole){c->at, w->last_us, w->latest_us};
+        w->written = c->offset;
+        w->db = w->walk.stream.db;
+        w->in_multi = w->walk.stream.in_multi;
+    }
+    return true;
+}
+
+static bool scan(struct repl_capture_writer *w, struct capture_file *f)
+{
+    struct capture_cursor c;
+    struct capture_piece piece;
+    capture_cursor_init(&c, f);
+    for (;;)
+        switch (capture_cursor_next(&c, &piece, &w->err)) {
+        case CAPTURE_NEXT_BLOCK:
+            if (!take_block(w, &c, &piece))
+                return false;
+            break;
+        case CAPTURE_NEXT_FAIL:
+            return false;
+        default:
+            return true;
+        }
+}
+
+/* Cuts what is torn. What the system holds becomes durable: blocks written from now on say so. */
+static bool take_open(struct repl_capture_writer *w, struct capture_file *f)
+{
+    struct rd_fs *fs = &w->fs;
+    w->written = w->seg.start;
+    w->db = w->seg.db;
+    w->in_multi = w->seg.in_multi;
+    w->whole = (struct capture_whole){CAPTURE_HEADER, REPL_CAPTURE_NO_TIME, REPL_CAPTURE_NO_TIME};
+    w->last_us = w->latest_us = REPL_CAPTURE_NO_TIME;
+    w->stride = CAPTURE_STRIDE;
+    capture_walk_init(&w->walk, w->written, w->db, w->in_multi);
+    if (!scan(w, f))
+        return false;
+    w->cut += f->seg.size - w->whole.at;
+    w->fd = fs->open(fs->ctx, w->seg.name, RD_FS_APPEND);
+    return capture_sys(w, w->fd, w->seg.name, "cannot open") && capture_segment_cut(w);
+}
+
+static void take_closed(struct repl_capture_writer *w)
+{
+    w->written = w->seg.end;
+    w->db = w->seg.end_db;
+    w->in_multi = w->seg.end_in_multi;
+    w->at = w->seg.size;
+}
+
+static bool take_last(struct repl_capture_writer *w, struct capture_file *f)
+{
+    bool ok = true;
+    w->has_segment = true;
+    w->seg = f->seg;
+    w->seed = f->seed;
+    if (f->seg.closed)
+        take_closed(w);
+    else
+        ok = take_open(w, f);
+    w->synced = w->written;
+    capture_stream_begin(w, w->written, w->db, w->in_multi);
+    return ok;
+}
+
+/* ---- the folder ---- */
+
+static uint64_t size_of(struct repl_capture_writer *w, const struct capture_name *name,
+                        const char *ending)
+{
+    char text[REPL_CAPTURE_NAME];
+    uint64_t size;
+    capture_name_put(text, name->number, name->start, ending);
+    return w->fs.size(w->fs.ctx, text, &size) == 0 ? size : 0;
+}
+
+static bool keep_all(struct repl_capture_writer *w, const struct capture_folder *segs, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++) {
+        const struct capture_name *name = &segs->name[i];
+        struct capture_kept kept = {name->number, name->start,
+                                    size_of(w, name, ".seg") + size_of(w, name, ".rdb")};
+        if (!rd_buf_add(&w->kept, &kept, sizeof kept))
+            return rd_err_nomem(&w->err, sizeof kept);
+        w->kept_size += kept.size;
+    }
+    if (n > 0)
+        w->snapshot_size = size_of(w, &segs->name[n - 1], ".rdb");
+    /* The last one is kept, too, when it will not be written any more. */
+    return n == 0 || w->fd >= 0 || capture_keep(w);
+}
+
+/* Snapshots that were not completed, or whose segment never began or was deleted. */
+static bool clean(struct repl_capture_writer *w, const char *ending, uint64_t first, uint64_t last)
+{
+    struct capture_folder folder = {0};
+    char text[REPL_CAPTURE_NAME];
+    bool ok = capture_folder_list(&folder, &w->fs, ending, &w->err);
+    for (size_t i = 0; ok && i < folder.n; i++) {
+        if (folder.name[i].number >= first && folder.name[i].number <= last)
+            continue;
+        capture_name_put(text, folder.name[i].number, folder.name[i].start, ending);
+        ok = capture_unlink(w, text);
+    }
+    capture_folder_done(&folder);
+    return ok;
+}
+
+static bool open_last(struct repl_capture_writer *w, const struct capture_folder *segs, size_t *n)
+{
+    struct capture_file f;
+    char text[REPL_CAPTURE_NAME];
+    for (size_t i = *n; i-- > 0; *n = i) {
+        capture_name_put(text, segs->name[i].number, segs->name[i].start, ".seg");
+        enum capture_open open = capture_file_open(&f, &w->fs, text, &w->err);
+        if (open == CAPTURE_OPEN_OK) {
+            bool ok = take_last(w, &f);
+            capture_file_close(&f);
+            return ok;
+        }
+        if (open != CAPTURE_OPEN_TORN || i + 1 < segs->n) {
+            rd_err_set(&w->err, RD_ERR_CORRUPT, 0, "no whole header, though another one followed");
+            rd_err_origin(&w->err, text);
+            return false;
+        }
+        if (!capture_unlink(w, text))
+            return false;
+    }
+    return true;
+}
+
+bool capture_resume(struct repl_capture_writer *w)
+{
+    struct capture_folder segs;
+    if (!capture_folder_list(&segs, &w->fs, ".seg", &w->err))
+        return false;
+    size_t n = segs.n;
+    uint64_t first = n > 0 ? segs.name[0].number : 1;
+    bool ok = open_last(w, &segs, &n);
+    uint64_t last = n > 0 ? segs.name[n - 1].number : 0;
+    ok = ok && clean(w, ".rdb", first, last) && clean(w, ".rdb" CAPTURE_PART, 1, 0) &&
+         keep_all(w, &segs, n);
+    capture_folder_done(&segs);
+    return ok;
+}

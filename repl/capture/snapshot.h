@@ -1,0 +1,11 @@
+/* snapshot.h - whether a snapshot's own checksum is right. */
+#ifndef REPL_CAPTURE_SNAPSHOT_H
+#define REPL_CAPTURE_SNAPSHOT_H
+
+#include "base/err.h"
+#include "rdb/event.h"
+
+/* Any event of the snapshot. RD_ERR_CHECKSUM: it is the trailer, and tells of other bytes. */
+bool capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err);
+
+#endif

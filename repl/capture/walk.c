@@ -1,0 +1,242 @@
+#include "repl/capture/walk.h"
+
+#include <inttypes.h>
+
+enum state { AT_START, IN_COUNT, AT_DOLLAR, IN_LEN, IN_BYTES };
+
+/* Longer numbers are none that a server sends. */
+enum { DIGITS_MAX = 18 };
+
+void capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi)
+{
+    *w = (struct capture_walk){.state = AT_START};
+    repl_stream_init(&w->stream, offset, db, in_multi);
+}
+
+/* ---- commands that are there as a whole ---- */
+
+/* Digits and CR LF; behind them, or NULL. */
+static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint64_t *ret)
+{
+    uint64_t v = 0;
+    const uint8_t *begin = at;
+    for (; at < end && (unsigned)*at - '0' < 10; at++) {
+        if (at - begin == DIGITS_MAX)
+            return NULL;
+        v = v * 10 + (*at - (uint64_t)'0');
+    }
+    if (at == begin || end - at < 2 || at[0] != '\r' || at[1] != '\n')
+        return NULL;
+    *ret = v;
+    return at + 2;
+}
+
+/* "$LEN CR LF bytes CR LF"; behind it, or NULL. */
+static const uint8_t *take_arg(const uint8_t *at, const uint8_t *end, struct rd_slice *ret)
+{
+    uint64_t len;
+    if (at == end || *at != '$' || (at = take_number(at + 1, end, &len)) == NULL ||
+        (uint64_t)(end - at) < len + 2 || at[len] != '\r' || at[len + 1] != '\n')
+        return NULL;
+    *ret = rd_slice(at, (size_t)len);
+    return at + len + 2;
+}
+
+/* The length of the command that begins here; 0: it is not whole, or not plain to see. */
+static size_t whole(const uint8_t *ptr, size_t len, struct rd_slice argv[2], uint64_t *ret_argc)
+{
+    const uint8_t *at, *end = ptr + len;
+    struct rd_slice arg;
+    if (*ptr != '*' || (at = take_number(ptr + 1, end, ret_argc)) == NULL || *ret_argc == 0)
+        return 0;
+    for (uint64_t i = 0; i < *ret_argc; i++) {
+        if ((at = take_arg(at, end, &arg)) == NULL)
+            return 0;
+        if (i < 2)
+            argv[i] = arg;
+    }
+    return (size_t)(at - ptr);
+}
+
+bool capture_walk_args(struct rd_slice bytes, struct rd_buf *argv, size_t *ret_argc)
+{
+    const uint8_t *end = bytes.ptr + bytes.len;
+    uint64_t argc;
+    const uint8_t *at = take_number(bytes.ptr + 1, end, &argc);
+    if (at == NULL)
+        return false;
+    rd_buf_reset(argv);
+    for (uint64_t i = 0; i < argc; i++) {
+        struct rd_slice arg = {0};
+        at = take_arg(at, end, &arg);
+        if (at == NULL || !rd_buf_add(argv, &arg, sizeof arg))
+            return false;
+    }
+    *ret_argc = (size_t)argc;
+    return true;
+}
+
+/* ---- the end of a command ---- */
+
+static enum capture_walk_status wrong(const struct capture_walk *w, uint64_t at, uint8_t byte,
+                                      const char *expected, struct rd_err *err)
+{
+    char text[16];
+    rd_err_set(err, RD_ERR_PROTOCOL, w->stream.offset + at, "expected %s, found %s", expected,
+               rd_err_quote(text, sizeof text, rd_slice(&byte, 1)));
+    return CAPTURE_WALK_FAIL;
+}
+
+static enum capture_walk_status end_command(struct capture_walk *w, uint64_t argc,
+                                            const struct rd_slice *argv, uint64_t len,
+                                            struct rd_err *err)
+{
+    struct rd_err why = {0};
+    if (!repl_stream_take(&w->stream, (size_t)argc, argv, len, &w->place, &why)) {
+        rd_err_set(err, RD_ERR_PROTOCOL, w->stream.offset, "%s", why.text);
+        return CAPTURE_WALK_FAIL;
+    }
+    w->taken = 0;
+    w->state = AT_START;
+    return CAPTURE_WALK_WHOLE;
+}
+
+/* ---- commands in pieces ---- */
+
+/* A digit or CR of a number, or its LF: then *done. */
+static bool number_byte(struct capture_walk *w, uint8_t byte, bool *done)
+{
+    bool after_cr = w->n_digits > DIGITS_MAX;
+    *done = after_cr && byte == '\n';
+    if (after_cr)
+        return byte == '\n';
+    if (byte == '\r' && w->n_digits > 0) {
+        w->n_digits = DIGITS_MAX + 1;
+        return true;
+    }
+    if ((unsigned)byte - '0' >= 10 || w->n_digits == DIGITS_MAX)
+        return false;
+    w->number = w->number * 10 + (byte - (uint64_t)'0');
+    w->n_digits++;
+    return true;
+}
+
+static void begin_number(struct capture_walk *w, enum state state)
+{
+    w->state = (uint8_t)state;
+    w->number = 0;
+    w->n_digits = 0;
+}
+
+static void begin_bytes(struct capture_walk *w)
+{
+    w->state = IN_BYTES;
+    w->left = w->number + 2;
+    if (w->arg < 2)
+        w->n_kept[w->arg] = 0;
+}
+
+/* One byte of what is around arguments; NULL, or what should stand here. */
+static const char *frame_byte(struct capture_walk *w, uint8_t byte)
+{
+    bool done = false;
+    switch ((enum state)w->state) {
+    case AT_START:
+        w->arg = 0;
+        begin_number(w, IN_COUNT);
+        return byte == '*' ? NULL : "'*'";
+    case AT_DOLLAR:
+        begin_number(w, IN_LEN);
+        return byte == '$' ? NULL : "'$'";
+    case IN_COUNT:
+        if (!number_byte(w, byte, &done) || (done && w->number == 0))
+            return "a number of arguments";
+        if (done) {
+            w->args = w->number;
+            w->state = AT_DOLLAR;
+        }
+        return NULL;
+    default:
+        if (!number_byte(w, byte, &done))
+            return "the length of an argument";
+        if (done)
+            begin_bytes(w);
+        return NULL;
+    }
+}
+
+static void keep(struct capture_walk *w, const uint8_t *ptr, size_t len)
+{
+    if (w->arg >= 2 || w->number > CAPTURE_WALK_ARG)
+        return;
+    memcpy(w->kept[w->arg] + w->n_kept[w->arg], ptr, len);
+    w->n_kept[w->arg] = (uint8_t)(w->n_kept[w->arg] + len);
+}
+
+/* Bytes of an argument, or one of its line end. Returns how many; 0: the line end is wrong. */
+static size_t arg_bytes(struct capture_walk *w, const uint8_t *ptr, size_t len)
+{
+    size_t n = 1;
+    if (w->left > 2) {
+        n = w->left - 2 < len ? (size_t)(w->left - 2) : len;
+        keep(w, ptr, n);
+    } else if (*ptr != (w->left == 2 ? '\r' : '\n')) {
+        return 0;
+    }
+    w->left -= n;
+    if (w->left == 0) {
+        w->arg++;
+        w->state = AT_DOLLAR;
+    }
+    return n;
+}
+
+static enum capture_walk_status end_kept(struct capture_walk *w, struct rd_err *err)
+{
+    struct rd_slice argv[2] = {rd_slice(w->kept[0], w->n_kept[0]),
+                               rd_slice(w->kept[1], w->n_kept[1])};
+    /* Of what was too long to be kept nothing is left: an empty name has no meaning either. */
+    return end_command(w, w->args, argv, w->taken, err);
+}
+
+static enum capture_walk_status by_bytes(struct capture_walk *w, const uint8_t *ptr, size_t len,
+                                         size_t *ret_taken, struct rd_err *err)
+{
+    size_t at = 0;
+    while (at < len) {
+        size_t n = 1;
+        const char *expected = NULL;
+        if (w->state != IN_BYTES)
+            expected = frame_byte(w, ptr[at]);
+        else if ((n = arg_bytes(w, ptr + at, len - at)) == 0)
+            expected = "CR LF behind an argument";
+        *ret_taken = at;
+        if (expected != NULL)
+            return wrong(w, w->taken, ptr[at], expected, err);
+        at += n;
+        w->taken += n;
+        *ret_taken = at;
+        if (w->state == AT_DOLLAR && w->arg == w->args)
+            return end_kept(w, err);
+    }
+    return CAPTURE_WALK_MORE;
+}
+
+enum capture_walk_status capture_walk_step(struct capture_walk *w, const uint8_t *ptr, size_t len,
+                                           size_t *ret_taken, struct rd_err *err)
+{
+    if (RD_LIKELY(w->state == AT_START)) {
+        struct rd_slice argv[2] = {{0}};
+        uint64_t argc;
+        size_t n = whole(ptr, len, argv, &argc);
+        *ret_taken = n;
+        if (RD_LIKELY(n > 0))
+            return end_command(w, argc, argv, n, err);
+        if (*ptr == '\r' || *ptr == '\n') {
+            repl_stream_pass(&w->stream, 1);
+            *ret_taken = 1;
+            return CAPTURE_WALK_BLANK;
+        }
+    }
+    return by_bytes(w, ptr, len, ret_taken, err);
+}

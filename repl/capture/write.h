@@ -1,0 +1,140 @@
+/* write.h - what the parts of a capture's writer share.
+ *
+ * Functions that can fail leave why in w->err, which ends the writer.
+ */
+#ifndef REPL_CAPTURE_WRITE_H
+#define REPL_CAPTURE_WRITE_H
+
+#include "base/digest.h"
+#include "base/src.h"
+#include "rdb/reader.h"
+#include "repl/capture/file.h"
+#include "repl/capture/walk.h"
+#include "repl/capture_writer.h"
+
+enum { CAPTURE_MARKS = 4096, CAPTURE_MARK_MAX = 20 /* bytes of one in a block */ };
+
+/* From this place of the block on, commands became whole at this time. */
+struct capture_mark {
+    size_t at;
+    int64_t time_us;
+};
+
+/* What of the segment is whole: behind its last block that ends between two commands. */
+struct capture_whole {
+    uint64_t at; /* in the file */
+    int64_t last_us, latest_us;
+};
+
+struct capture_snapshot {
+    int fd; /* -1: none is under way */
+    char name[REPL_CAPTURE_NAME];
+    char part[REPL_CAPTURE_NAME + 8];
+    struct repl_capture_segment seg; /* that will begin with it */
+    struct rd_digest *digest;
+    struct rd_src *src; /* fed, for: */
+    struct rdb_reader *reader;
+    bool ended;
+};
+
+/* A file of the capture that is complete, with its snapshot. */
+struct capture_kept {
+    uint64_t number, start;
+    uint64_t size;
+};
+
+struct repl_capture_writer {
+    struct rd_fs fs;
+    struct repl_capture_writer_opts opts;
+    int lock;
+    struct rd_err err; /* set: it has ended */
+
+    /* The segment: that which is written, or (fd < 0) the last one, which is closed. */
+    bool has_segment;
+    struct repl_capture_segment seg;
+    int fd;
+    uint64_t seed;
+    uint64_t at; /* end of the file */
+    uint64_t synced_at;
+    uint64_t n_blocks;
+    struct capture_whole whole;
+    int64_t last_us, latest_us; /* of all blocks */
+    struct rd_digest *digest;   /* of the file so far */
+    struct capture_entry *index;
+    size_t n_index;
+    uint64_t stride, next_entry; /* the block that is at or behind this gets an entry */
+
+    /* The block that is filled: bytes of the stream from `offset` on, behind room for its header.
+     * While `inside`, its first byte is inside of a command whose beginning was written. */
+    uint8_t *buf, *spare;
+    size_t len, walked, border; /* border: behind the last whole command */
+    uint64_t offset;
+    bool inside;
+    uint64_t db; /* at its first command */
+    bool in_multi;
+    struct capture_walk walk;
+    struct capture_mark *marks;
+    size_t n_marks;
+
+    uint64_t written, synced;
+    bool syncing;
+    uint64_t cut;
+
+    struct rd_buf kept; /* struct capture_kept, by number, without the last one */
+    uint64_t kept_size;
+    uint64_t snapshot_size; /* of the last one */
+    struct capture_snapshot snap;
+};
+
+/* ---- segment.c ---- */
+
+/* Creates the file of w->seg with its header, durable. */
+bool capture_segment_create(struct repl_capture_writer *w);
+/* Writes bytes at the end of the file. */
+bool capture_segment_write(struct repl_capture_writer *w, const uint8_t *bytes, size_t len);
+/* Notes a block that is about to be written. */
+void capture_segment_index(struct repl_capture_writer *w, const struct capture_block *block);
+/* Cuts off the beginning of a command that will not be completed here. */
+bool capture_segment_cut(struct repl_capture_writer *w);
+/* Index, trailer, fsync; the file is closed. */
+bool capture_segment_close(struct repl_capture_writer *w);
+/* The header of what follows the last segment, at the end of what is written. */
+void capture_segment_next(struct repl_capture_writer *w, int64_t now_us,
+                          struct repl_capture_segment *ret);
+/* Begins the digest with what is in the file up to w->whole.at. */
+bool capture_segment_hash(struct repl_capture_writer *w, struct capture_file *f);
+bool capture_sys(struct repl_capture_writer *w, int result, const char *name, const char *what);
+uint64_t capture_index_size(const struct repl_capture_writer *w);
+bool capture_write_all(struct repl_capture_writer *w, int fd, const char *name,
+                       const uint8_t *bytes, size_t len);
+
+/* ---- keep.c ---- */
+
+/* The last segment is no longer the one that is written. */
+bool capture_keep(struct repl_capture_writer *w);
+/* Deletes the oldest while all is larger than allowed. */
+bool capture_keep_within(struct repl_capture_writer *w);
+bool capture_unlink(struct repl_capture_writer *w, const char *name);
+
+/* ---- resume.c ---- */
+
+bool capture_resume(struct repl_capture_writer *w);
+
+/* ---- snapshot.c ---- */
+
+void capture_snapshot_drop(struct repl_capture_writer *w);
+
+/* ---- capture_writer.c ---- */
+
+/* The next block begins at `offset`, between two commands. */
+void capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, uint64_t db,
+                          bool in_multi);
+/* Writes what is whole and forgets what is not. */
+bool capture_drop_part(struct repl_capture_writer *w);
+/* Writes what is whole, forgets what is not, and closes the segment. */
+bool capture_end_segment(struct repl_capture_writer *w);
+/* Sets the caller's error from the writer's, and cuts back. Returns ok. */
+bool capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err);
+bool capture_alive(const struct repl_capture_writer *w, struct rd_err *err);
+
+#endif
