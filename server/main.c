@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "server/crash.h"
 #include "server/daemon.h"
 #include "server/log.h"
@@ -88,9 +89,18 @@ static char *own_path(const char *name)
     return len > 0 ? settings_text_copy(path, (size_t)len) : settings_text_copy(name, strlen(name));
 }
 
-/* Without access lists, a line about a user may say what holds anyway. Another one would be a
- * restriction that nobody keeps: rather no server. */
-static bool users_hold(const struct settings *s)
+/* "#..." is the digest of a password: is it that of requirepass? */
+static bool is_digest_of(const char *digits, const char *password)
+{
+    uint8_t sum[RD_DIGEST_MAX];
+    char hex[RD_DIGEST_HEX];
+    if (password[0] == '\0' || !rd_digest_of(RD_DIGEST_SHA256, rd_slice_str(password), sum, NULL))
+        return false;
+    rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
+    return strcasecmp(digits, hex) == 0;
+}
+
+static bool rule_holds(struct settings *s, const char *rule)
 {
     static const char *const known[] = {"on",
                                         "nopass",
@@ -102,16 +112,28 @@ static bool users_hold(const struct settings *s)
                                         "allcommands",
                                         "sanitize-payload",
                                         "skip-sanitize-payload"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcasecmp(rule, known[i]) == 0)
+            return true;
+    }
+    if (rule[0] == '>' && s->requirepass[0] == '\0')
+        settings_text_replace(&s->requirepass, rule + 1);
+    return (rule[0] == '>' && strcmp(rule + 1, s->requirepass) == 0) ||
+           (rule[0] == '#' && is_digest_of(rule + 1, s->requirepass));
+}
+
+/* Without access lists, a line about a user may say what holds anyway, as CONFIG REWRITE of a
+ * redis-server leaves it. Another one would be a restriction that nobody keeps: rather no server.
+ */
+static bool users_hold(struct settings *s)
+{
     for (size_t i = 0; i < s->n_users; i++) {
         char **words;
         size_t n;
         bool sound = settings_text_split(s->users[i], &words, &n) && n > 0 &&
                      strcmp(words[0], "default") == 0;
-        for (size_t k = 1; k < n && sound; k++) {
-            sound = false;
-            for (size_t j = 0; j < sizeof known / sizeof *known && !sound; j++)
-                sound = strcasecmp(words[k], known[j]) == 0;
-        }
+        for (size_t k = 1; k < n && sound; k++)
+            sound = rule_holds(s, words[k]);
         settings_text_free(words, n);
         if (!sound) {
             log_warning("Fatal error: user '%s': access lists are not supported, and nobody would "
@@ -124,7 +146,7 @@ static bool users_hold(const struct settings *s)
 }
 
 /* What the settings ask for and this server does not have. */
-static bool can_be_served(const struct settings *s)
+static bool can_be_served(struct settings *s)
 {
     if (s->aclfile[0] != '\0') {
         log_warning("Fatal error: aclfile: access lists are not supported");
@@ -185,8 +207,6 @@ int main(int argc, char **argv)
         return 1;
     log_setup(&srv.settings);
     daemon_enter(&srv.settings);
-    if (srv.settings.from_stdin)
-        log_warning("Reading config from stdin");
     log_start(argc, argv);
     if (!can_be_served(&srv.settings))
         return 1;

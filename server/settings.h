@@ -102,7 +102,6 @@ struct settings {
     size_t n_users;
     char **modules;
     size_t n_modules;
-    bool from_stdin; /* "-": main logs it */
 };
 
 /* maxmemory-clients in bytes, also where it is a share of maxmemory; 0: no limit. */

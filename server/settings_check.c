@@ -1,82 +1,48 @@
 /* What a text must be like for the directive that takes it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "server/settings_item.h"
 
-static const char *one_name(const char *text, struct settings_reading *reading,
-                            const char *directive, const char *kind, bool empty_too)
+static bool refuse(struct settings_reading *reading, const char *what, const char *why,
+                   const char *more)
+{
+    snprintf(reading->why, sizeof reading->why, "%s%s%s", what, why, more);
+    return false;
+}
+
+static bool one_name(const char *text, struct settings_reading *reading, const char *directive,
+                     const char *kind, bool empty_too)
 {
     if (strchr(text, '/') != NULL)
-        snprintf(reading->why, sizeof reading->why, "%s can't be a path, just a %s", directive,
-                 kind);
-    else if (*text == '\0' && !empty_too)
-        snprintf(reading->why, sizeof reading->why, "%s can't be empty", directive);
-    else
-        return NULL;
-    return reading->why;
+        return refuse(reading, directive, " can't be a path, just a ", kind);
+    if (*text == '\0' && !empty_too)
+        return refuse(reading, directive, " can't be empty", "");
+    return true;
 }
 
-static const char *check_dbfilename(const char *text, struct settings_reading *reading)
+static bool one_host(const char *text, struct settings_reading *reading)
 {
-    return one_name(text, reading, "dbfilename", "filename", true);
-}
-
-static const char *check_appendfilename(const char *text, struct settings_reading *reading)
-{
-    return one_name(text, reading, "appendfilename", "filename", false);
-}
-
-static const char *check_appenddirname(const char *text, struct settings_reading *reading)
-{
-    return one_name(text, reading, "appenddirname", "dirname", false);
-}
-
-static const char *check_hostname(const char *text, struct settings_reading *reading)
-{
-    (void)reading;
-    if (strlen(text) >= 256)
-        return "Hostnames must be less than 256 characters";
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+    if (strlen(text) >= 256)
+        return refuse(reading, "Hostnames must be less than 256 characters", "", "");
     if (text[strspn(text, good)] != '\0')
-        return "Hostnames may only contain alphanumeric characters, hyphens or dots";
-    return NULL;
+        return refuse(
+            reading, "Hostnames may only contain alphanumeric characters, hyphens or dots", "", "");
+    return true;
 }
 
-/* A log that cannot be written is told before the first line is lost. */
-static const char *check_logfile(const char *text, struct settings_reading *reading)
+bool settings_item_sound(const struct settings_item *item, const char *text,
+                         struct settings_reading *reading)
 {
-    if (*text == '\0')
-        return NULL;
-    int fd = open(text, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0) {
-        snprintf(reading->why, sizeof reading->why, "Can't open the log file: %s", strerror(errno));
-        return reading->why;
-    }
-    close(fd);
-    return NULL;
-}
-
-const char *settings_item_refuse(const struct settings_item *item, const char *text,
-                                 struct settings_reading *reading)
-{
-    static const struct {
-        const char *name;
-        const char *(*check)(const char *text, struct settings_reading *reading);
-    } checks[] = {
-        {"dbfilename", check_dbfilename},
-        {"appendfilename", check_appendfilename},
-        {"appenddirname", check_appenddirname},
-        {"cluster-announce-hostname", check_hostname},
-        {"logfile", check_logfile},
-    };
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (strcmp(item->name, checks[i].name) == 0)
-            return checks[i].check(text, reading);
-    }
-    return NULL;
+    if (strcmp(item->name, "dbfilename") == 0)
+        return one_name(text, reading, item->name, "filename", true);
+    if (strcmp(item->name, "appendfilename") == 0)
+        return one_name(text, reading, item->name, "filename", false);
+    if (strcmp(item->name, "appenddirname") == 0)
+        return one_name(text, reading, item->name, "dirname", false);
+    if (strcmp(item->name, "cluster-announce-hostname") == 0)
+        return one_host(text, reading);
+    return true;
 }
 
 /* ---- the title of the process ---- */

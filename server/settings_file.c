@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "server/dispatch.h"
+#include "server/log.h"
 #include "server/settings_item.h"
 #include "server/settings_text.h"
 
@@ -181,7 +182,7 @@ static bool all_lines(struct reading *r, char *text)
                 rd_buf_printf(r->why,
                               "\n*** FATAL CONFIG FILE ERROR (Redis %s) ***\n"
                               "Reading the configuration file, at line %zu\n>>> '%s'\n%s\n",
-                              "7.0.15", number, line, r->value.why);
+                              SERVER_REDIS_VERSION, number, line, r->value.why);
             return false;
         }
         text = next;
@@ -206,8 +207,16 @@ static bool read_all(FILE *file, struct rd_buf *ret)
     return ferror(file) == 0;
 }
 
+/* A last line that nothing ends is not to run into the first of the next file. */
+static void end_line(struct rd_buf *text)
+{
+    if (text->len != 0 && text->ptr[text->len - 1] != '\n')
+        rd_buf_add_byte(text, '\n');
+}
+
 static bool add_file(struct reading *r, const char *name, struct rd_buf *text)
 {
+    end_line(text);
     FILE *file = fopen(name, "re");
     bool ok = file != NULL && read_all(file, text);
     int sys = errno;
@@ -215,8 +224,6 @@ static bool add_file(struct reading *r, const char *name, struct rd_buf *text)
         fclose(file);
     if (!ok)
         rd_buf_printf(r->why, "Fatal error, can't open config file '%s': %s", name, strerror(sys));
-    else
-        rd_buf_add_byte(text, '\n');
     return ok;
 }
 
@@ -320,15 +327,23 @@ static char *absolute(const char *name)
     return copy;
 }
 
-/* What single lines cannot see. */
+static bool fatal(struct reading *r, const char *what, const char *more)
+{
+    rd_buf_printf(r->why, "\n*** FATAL CONFIG FILE ERROR (Redis %s) ***\n%s%s\n",
+                  SERVER_REDIS_VERSION, what, more);
+    return false;
+}
+
+/* What single lines cannot see. A log that cannot be written is told before a line is lost. */
 static bool load_checked(struct reading *r)
 {
-    if (r->s->cluster_enabled && r->s->replicaof_host != NULL) {
-        rd_buf_printf(r->why,
-                      "\n*** FATAL CONFIG FILE ERROR (Redis %s) ***\n"
-                      "replicaof directive not allowed in cluster mode\n",
-                      "7.0.15");
-        return false;
+    if (r->s->cluster_enabled && r->s->replicaof_host != NULL)
+        return fatal(r, "replicaof directive not allowed in cluster mode", "");
+    if (r->s->logfile[0] != '\0') {
+        FILE *file = fopen(r->s->logfile, "ae");
+        if (file == NULL)
+            return fatal(r, "Can't open the log file: ", strerror(errno));
+        fclose(file);
     }
     if (r->s->hz < SETTINGS_HZ_MIN)
         r->s->hz = SETTINGS_HZ_MIN;
@@ -341,14 +356,15 @@ bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, s
 {
     struct reading r = {.s = s, .value = {.at_start = true}, .why = why};
     struct rd_buf text = {0}, options = {0};
-    bool named = argc >= 2 && argv[1][0] != '-', ok = true;
+    bool named = argc >= 2 && argv[1][0] != '-', from_stdin = false, ok = true;
     char *file = named ? absolute(argv[1]) : NULL;
-    options_to_lines(argc, argv, named ? 2 : 1, &s->from_stdin, &options);
+    options_to_lines(argc, argv, named ? 2 : 1, &from_stdin, &options);
     if (named)
         ok = add_files(&r, file, &text);
-    if (ok && s->from_stdin) {
+    if (ok && from_stdin) {
+        log_warning("Reading config from stdin");
+        end_line(&text);
         ok = read_all(stdin, &text);
-        rd_buf_add_byte(&text, '\n');
     }
     if (options.len != 0) {
         rd_buf_add_byte(&text, '\n');

@@ -198,8 +198,11 @@ static bool set_int(int64_t *ret, const struct settings_item *item, const char *
     if ((item->flags & S_OCTAL) != 0) {
         char *end;
         value = strtoll(word, &end, 8);
-        if (*end != '\0' || value < item->min || value > (int64_t)item->max)
+        if (*end != '\0' || value < 0)
             return refuse(reading, "argument couldn't be parsed as an octal number");
+        if (value > (int64_t)item->max)
+            return refuse(reading, "argument must be between %llo and %llo inclusive",
+                          (unsigned long long)item->min, (unsigned long long)item->max);
     } else if (!rd_num_get_i64(rd_slice_str(word), &value)) {
         return refuse(reading, "argument couldn't be parsed into an integer");
     }
@@ -311,7 +314,6 @@ static bool set_enum(int *ret, const struct settings_item *item, size_t n, char 
 bool settings_item_set(struct settings *s, const struct settings_item *item, size_t n,
                        char *const *words, struct settings_reading *reading)
 {
-    const char *why;
     if ((item->flags & S_MULTI) == 0 && n != 1)
         return refuse(reading, "wrong number of arguments");
     switch (item->kind) {
@@ -328,9 +330,8 @@ bool settings_item_set(struct settings *s, const struct settings_item *item, siz
     case SETTINGS_KIND_STR:
         break;
     }
-    why = settings_item_refuse(item, words[0], reading);
-    if (why != NULL)
-        return refuse(reading, "%s", why);
+    if (!settings_item_sound(item, words[0], reading))
+        return false;
     settings_text_replace(field(s, item), words[0]);
     return true;
 }

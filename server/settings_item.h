@@ -69,9 +69,9 @@ void settings_item_get(const struct settings *s, const struct settings_item *ite
  * bits is the largest, and a unit may overflow. */
 bool settings_item_memory(const char *text, uint64_t *ret);
 
-/* NULL, or what is wrong with this text for a directive that takes text. */
-const char *settings_item_refuse(const struct settings_item *item, const char *text,
-                                 struct settings_reading *reading);
+/* What a text must be like for a directive that takes text. */
+bool settings_item_sound(const struct settings_item *item, const char *text,
+                         struct settings_reading *reading);
 
 /* settings_special.c */
 #define X(field, name, alias, value, flags) extern const struct settings_special settings_##field;

@@ -180,7 +180,6 @@ static bool is_quoted(const struct settings_item *item)
            item->special == &settings_notify_keyspace_events;
 }
 
-/* A value in one line. Texts that are empty anyway get none. */
 static void put_one(struct rewrite *r, const struct settings_item *item)
 {
     struct rd_buf now = {0}, normal = {0}, value = {0};
@@ -198,8 +197,7 @@ static void put_one(struct rewrite *r, const struct settings_item *item)
     else
         rd_buf_printf(&value, "%s", (const char *)now.ptr);
     rd_buf_add_byte(&value, '\0');
-    if (now.len > 1 || differs || item->kind != SETTINGS_KIND_STR)
-        put_value(r, item, (const char *)value.ptr, differs || r->all);
+    put_value(r, item, (const char *)value.ptr, differs || r->all);
     rd_buf_done(&now);
     rd_buf_done(&normal);
     rd_buf_done(&value);
