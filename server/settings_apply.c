@@ -9,7 +9,7 @@
 #include "server/persist.h"
 #include "server/tls.h"
 
-enum { BACKLOG_MIN = 16 * 1024, WATCHDOG_MIN_MS = 200 };
+enum { BACKLOG_MIN = 16 * 1024 };
 
 static bool refuse(struct settings_reading *reading, const char *why)
 {
@@ -103,8 +103,10 @@ static bool apply_hz(struct server *srv, struct settings_reading *reading)
 static bool apply_watchdog(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
-    if (srv->settings.watchdog_period > 0 && srv->settings.watchdog_period < WATCHDOG_MIN_MS)
-        srv->settings.watchdog_period = WATCHDOG_MIN_MS;
+    struct settings *s = &srv->settings;
+    int64_t two_turns = 1000 / s->hz * 2;
+    if (s->watchdog_period > 0 && s->watchdog_period < two_turns)
+        s->watchdog_period = two_turns;
     return true;
 }
 

@@ -314,11 +314,12 @@ const struct settings_special settings_replicaof = {set_replicaof, get_replicaof
 
 /* ---- save ---- */
 
+/* As in 7.0 a word that is empty is 0. */
 static bool save_number(const char *word, long long min, int64_t *ret)
 {
     char *end;
     long long value = strtoll(word, &end, 10);
-    if (end == word || *end != '\0' || value < min)
+    if (*end != '\0' || value < min)
         return false;
     *ret = value;
     return true;

@@ -28,7 +28,7 @@ enum settings_flag {
     X(activedefrag, "activedefrag", NULL, false, 0)                                                \
     X(activerehashing, "activerehashing", NULL, true, 0)                                           \
     X(always_show_logo, "always-show-logo", NULL, false, S_FIXED)                                  \
-    X(aof_disable_auto_gc, "aof-disable-auto-gc", NULL, false, S_HIDDEN)                           \
+    X(aof_disable_auto_gc, "aof-disable-auto-gc", NULL, false, 0)                                  \
     X(aof_load_truncated, "aof-load-truncated", NULL, true, 0)                                     \
     X(aof_rewrite_incremental_fsync, "aof-rewrite-incremental-fsync", NULL, true, 0)               \
     X(aof_timestamp_enabled, "aof-timestamp-enabled", NULL, false, 0)                              \

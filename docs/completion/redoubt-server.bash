@@ -1,0 +1,15 @@
+# Completion for bash. Directives are read from the file that documents them.
+
+_redoubt_server() {
+    local current=${COMP_WORDS[COMP_CWORD]} words=
+    local config=${REDOUBT_SERVER_CONF:-/usr/share/doc/redoubt/redoubt-server.conf}
+    COMPREPLY=()
+    [[ $current == -* ]] || return # what is no option is a file or a value
+    words="--version --help --check-system"
+    if [ -r "$config" ]; then
+        words+=" $(sed -n 's/^#\{0,1\}\([a-z][a-z_-]*\) .*/--\1/p' "$config" | sort -u)"
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
+complete -o default -F _redoubt_server redoubt-server
