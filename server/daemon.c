@@ -114,27 +114,33 @@ static bool under_systemd(void)
     return true;
 }
 
-/* Left in the setting: who really supervises, for daemon_ready(). */
-static bool enter_supervision(struct settings *s)
+static enum settings_supervised supervisor = SETTINGS_SUPERVISED_NO;
+
+static void enter_supervision(enum settings_supervised mode)
 {
-    if (s->supervised == SETTINGS_SUPERVISED_AUTO) {
-        if (getenv("UPSTART_JOB") != NULL)
-            s->supervised = SETTINGS_SUPERVISED_UPSTART;
-        else if (getenv("NOTIFY_SOCKET") != NULL)
-            s->supervised = SETTINGS_SUPERVISED_SYSTEMD;
-        else
-            return false;
-    }
-    if (s->supervised == SETTINGS_SUPERVISED_UPSTART)
-        return under_upstart();
-    return s->supervised == SETTINGS_SUPERVISED_SYSTEMD && under_systemd();
+    bool automatic = mode == SETTINGS_SUPERVISED_AUTO;
+    if (automatic && getenv("UPSTART_JOB") != NULL)
+        mode = SETTINGS_SUPERVISED_UPSTART;
+    else if (automatic && getenv("NOTIFY_SOCKET") != NULL)
+        mode = SETTINGS_SUPERVISED_SYSTEMD;
+    if (mode == SETTINGS_SUPERVISED_UPSTART && under_upstart())
+        supervisor = mode;
+    if (mode == SETTINGS_SUPERVISED_SYSTEMD && under_systemd())
+        supervisor = mode;
+}
+
+const char *daemon_supervisor(void)
+{
+    return supervisor == SETTINGS_SUPERVISED_SYSTEMD   ? "systemd"
+           : supervisor == SETTINGS_SUPERVISED_UPSTART ? "upstart"
+                                                       : "no";
 }
 
 void daemon_enter(struct settings *s)
 {
     static const char default_pidfile[] = "/var/run/redis.pid";
-    bool supervised = enter_supervision(s);
-    if (supervised || !s->daemonize)
+    enter_supervision((enum settings_supervised)s->supervised);
+    if (supervisor != SETTINGS_SUPERVISED_NO || !s->daemonize)
         return;
     if (fork() != 0)
         _exit(0);
@@ -151,15 +157,15 @@ void daemon_enter(struct settings *s)
         settings_text_replace(&s->pidfile, default_pidfile);
 }
 
-void daemon_ready(const struct server *srv)
+void daemon_ready(void)
 {
-    if (srv->settings.supervised == SETTINGS_SUPERVISED_SYSTEMD)
+    if (supervisor == SETTINGS_SUPERVISED_SYSTEMD)
         notify("STATUS=Ready to accept connections\nREADY=1\n");
 }
 
-void daemon_stopping(const struct server *srv)
+void daemon_stopping(void)
 {
-    if (srv->settings.supervised == SETTINGS_SUPERVISED_SYSTEMD)
+    if (supervisor == SETTINGS_SUPERVISED_SYSTEMD)
         notify("STOPPING=1\n");
 }
 
@@ -291,20 +297,9 @@ void daemon_cpus(const char *list)
         log_warning("cannot use the processors '%s': %s", list, strerror(errno));
 }
 
-static void write_pidfile(const char *path)
-{
-    FILE *file = fopen(path, "we");
-    if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0)
-        log_warning("Failed to write PID file: %s", strerror(errno));
-    if (file != NULL)
-        fclose(file);
-}
-
 bool daemon_prepare(struct server *srv)
 {
     struct settings *s = &srv->settings;
-    if (s->pidfile[0] != '\0')
-        write_pidfile(s->pidfile);
     daemon_title(srv, NULL);
     daemon_cpus(s->server_cpulist);
     if (s->disable_thp)

@@ -4,10 +4,10 @@
  *     ... settings_load() ...
  *     daemon_enter(&srv->settings);                    // before anything else is opened
  *     ... server_init(), ports are opened ...
- *     daemon_announce(srv);                            // logo or line, warnings about the system
+ *     daemon_announce(srv);                            // pid file, logo or line, warnings
  *     ... data is loaded ...
- *     daemon_ready(srv);                               // tells systemd
- *     daemon_stopping(srv);                            // at the end
+ *     daemon_ready();                                  // tells systemd
+ *     daemon_stopping();                               // at the end
  */
 #ifndef SERVER_DAEMON_H
 #define SERVER_DAEMON_H
@@ -26,7 +26,7 @@ void daemon_begin(int argc, char **argv);
  * parent has ended. */
 void daemon_enter(struct settings *settings);
 
-/* The pid file, processors, huge pages, oom score and the limit of open files, which may make
+/* Title, processors, huge pages, oom score and the limit of open files, which may make
  * maxclients smaller. Logs. False: there are too few descriptors to start at all. */
 bool daemon_prepare(struct server *srv);
 
@@ -45,12 +45,15 @@ void daemon_cpus(const char *list);
  * ret_errno: why it is no more; may be NULL. */
 uint64_t daemon_open_files(uint64_t want, int *ret_errno);
 
-/* After the ports were opened: " PID: 1234" and the mode, "Server initialized", and what is unwise
- * about this system. */
+/* After the ports were opened: the pid file, " PID: 1234" and the mode, "Server initialized", and
+ * what is unwise about this system. */
 void daemon_announce(const struct server *srv);
 
-void daemon_ready(const struct server *srv);
-void daemon_stopping(const struct server *srv);
+void daemon_ready(void);
+void daemon_stopping(void);
+
+/* Who really supervises: "no", "systemd" or "upstart". */
+const char *daemon_supervisor(void);
 
 /* --check-system: 0: all is well, 1: something is not. Prints to stdout. */
 int daemon_check_system(void);

@@ -1,4 +1,5 @@
 /* What a server says about itself and its system when it has started. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -68,6 +69,16 @@ static void warn_backlog(const struct settings *s)
                     (int)s->tcp_backlog, max);
 }
 
+/* Only now, when the ports are ours: a second server by mistake must not take the file over. */
+static void write_pidfile(const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0)
+        log_warning("Failed to write PID file: %s", strerror(errno));
+    if (file != NULL)
+        fclose(file);
+}
+
 /* Programs look for the lines behind the bars. */
 static void show_logo(const struct server *srv)
 {
@@ -87,6 +98,8 @@ static void show_logo(const struct server *srv)
 void daemon_announce(const struct server *srv)
 {
     const struct settings *s = &srv->settings;
+    if (s->pidfile[0] != '\0')
+        write_pidfile(s->pidfile);
     bool terminal = s->logfile[0] == '\0' && !s->syslog_enabled && isatty(STDOUT_FILENO);
     if (s->always_show_logo || terminal)
         show_logo(srv);

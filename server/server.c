@@ -221,7 +221,7 @@ int server_run(struct server *srv)
     srv->state = SERVER_RUNNING;
     srv->fx.off = !persist_wants_effects(srv);
     log_notice("Ready to accept connections");
-    daemon_ready(srv);
+    daemon_ready();
     uv_timer_start(&srv->cron, on_cron, 1, 0);
     uv_run(srv->loop, UV_RUN_DEFAULT);
     return 0;
@@ -237,7 +237,7 @@ bool server_shutdown(struct server *srv, const struct server_shutdown *how)
         return false;
     }
     clients_flush(srv);
-    daemon_stopping(srv);
+    daemon_stopping();
     net_stop(srv);
     if (srv->settings.pidfile[0] != 0) {
         log_notice("Removing the pid file.");

@@ -90,7 +90,6 @@ struct settings {
     char *proc_title_template;
     char *replicaof_host; /* NULL: a master */
     int64_t replicaof_port;
-    int unixsocketperm_octal;
 
     /* What the file says besides. Lines of users and modules are kept as they were read, without
      * their first word. */
