@@ -87,6 +87,17 @@ RD_API bool rd_src_open_map(struct rd_src **ret, const char *path, const struct 
 RD_API bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes,
                                const struct rd_src_opts *opts, struct rd_err *err);
 
+/* Another source over the file that src reads, from offset 0, with a position and a window of its
+ * own: for a second look at what the first has passed, by another thread if need be. src must stay
+ * open for as long. Only what seeks in a file by itself can be opened again, standard input
+ * included where it is a file; a map, memory or a decompressor cannot (RD_ERR_USAGE). */
+RD_API bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_err *err);
+RD_API bool rd_src_can_open_again(const struct rd_src *src);
+
+/* Such a source goes on at `from`, and reads no byte from `to` on that its window does not hold
+ * already: it ends there. UINT64_MAX: at the end of the file. */
+RD_API bool rd_src_again_range(struct rd_src *src, uint64_t from, uint64_t to, struct rd_err *err);
+
 /* A source that is fed: rd_src_need() says MORE until enough was pushed, END after
  * rd_src_push_end(). rd_src_push() copies all of the bytes or none: it is false when they do not
  * fit beside what is not consumed yet (rd_src_push_room() says how many would), after the end, and

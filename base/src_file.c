@@ -1,5 +1,6 @@
 #include "base/src.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,6 +13,9 @@ struct file {
     int fd;
     bool own;
     uint64_t base; /* where fd stood when it was opened: offset 0 of the stream */
+    /* Of one that was opened again: */
+    uint64_t at;  /* its own position in the file */
+    uint64_t end; /* where it is to end */
 };
 
 static enum rd_src_status file_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -69,6 +73,72 @@ static const struct rd_src_ops *look_at(struct file *file, struct rd_src_opts *o
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     return &file_ops;
+}
+
+/* ---- again: the position is ours, not the descriptor's ---- */
+
+static enum rd_src_status again_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                     struct rd_err *err)
+{
+    struct file *file = impl;
+    ssize_t n;
+    if (cap > file->end - file->at)
+        cap = (size_t)(file->end - file->at);
+    do {
+        n = pread(file->fd, buf, cap, (off_t)file->at);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        rd_err_sys(err, errno, "cannot read");
+        return RD_SRC_FAIL;
+    }
+    file->at += (size_t)n;
+    *ret_len = (size_t)n;
+    return n > 0 ? RD_SRC_OK : RD_SRC_END;
+}
+
+static bool again_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct file *file = impl;
+    if (offset > INT64_MAX - file->base)
+        return rd_err_sys(err, EOVERFLOW, "cannot seek");
+    file->at = file->base + offset;
+    if (file->end < file->at)
+        file->end = INT64_MAX;
+    return true;
+}
+
+static const struct rd_src_ops again_ops = {again_read, again_seek, file_close};
+
+bool rd_src_can_open_again(const struct rd_src *src)
+{
+    return src->ops == &file_ops || src->ops == &again_ops;
+}
+
+bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_err *err)
+{
+    struct rd_src_opts opts = {.window = src->cap, .origin = src->origin, .size = src->size};
+    if (!rd_src_can_open_again(src)) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot be read twice");
+        rd_err_origin(err, src->origin);
+        return false;
+    }
+    const struct file *of = src->impl;
+    struct file *file = rd_alloc(sizeof *file);
+    if (file == NULL) {
+        rd_err_nomem(err, sizeof *file);
+        rd_err_origin(err, src->origin);
+        return false;
+    }
+    *file = (struct file){.fd = of->fd, .base = of->base, .at = of->base, .end = INT64_MAX};
+    return rd_src_new(ret, &again_ops, file, &opts, err);
+}
+
+bool rd_src_again_range(struct rd_src *src, uint64_t from, uint64_t to, struct rd_err *err)
+{
+    struct file *file = src->impl;
+    assert(src->ops == &again_ops);
+    file->end = to > INT64_MAX - file->base ? INT64_MAX : file->base + to;
+    return rd_src_seek(src, from, err);
 }
 
 bool rd_src_open_fd(struct rd_src **ret, int fd, bool own, const struct rd_src_opts *opts,
