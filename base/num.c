@@ -14,6 +14,34 @@
 /* No program writes a double in more characters: printf("%f") of the largest takes 316. */
 enum { F64_TEXT_MAX = 512 };
 
+/* By the number of bits, which tells the digits but for one. */
+static inline size_t count_digits(uint64_t v)
+{
+    static const uint64_t powers[] = {0,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000,
+                                      10000000000000000,
+                                      100000000000000000,
+                                      1000000000000000000,
+                                      10000000000000000000u};
+    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
+    unsigned about = bits * 1233 >> 12; /* log10(2) = 1233 / 4096 */
+    return about + (v >= powers[about]);
+}
+
 size_t rd_num_put_u64(char *dst, uint64_t v)
 {
     static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -21,21 +49,18 @@ size_t rd_num_put_u64(char *dst, uint64_t v)
                                 "4041424344454647484950515253545556575859"
                                 "6061626364656667686970717273747576777879"
                                 "8081828384858687888990919293949596979899";
-    char text[RD_NUM_I64_MAX];
-    size_t at = sizeof text;
+    size_t len = count_digits(v);
+    char *at = dst + len;
     while (v >= 100) {
         at -= 2;
-        memcpy(text + at, pairs + v % 100 * 2, 2);
+        memcpy(at, pairs + v % 100 * 2, 2);
         v /= 100;
     }
-    if (v >= 10) {
-        at -= 2;
-        memcpy(text + at, pairs + v * 2, 2);
-    } else {
-        text[--at] = (char)('0' + v);
-    }
-    memcpy(dst, text + at, sizeof text - at);
-    return sizeof text - at;
+    if (v >= 10)
+        memcpy(dst, pairs + v * 2, 2);
+    else
+        dst[0] = (char)('0' + v);
+    return len;
 }
 
 size_t rd_num_put_i64(char *dst, int64_t v)
@@ -113,12 +138,34 @@ static char *put_scientific(char *to, const char *digits, int n, int exponent)
     return to + rd_num_put_u64(to, (uint64_t)exponent);
 }
 
+/* Most numbers have a few digits behind the point. The quotient of two exact doubles is rounded
+ * once: where it is v, these digits read back as v, and with at most fifteen of them no other
+ * decimal that is as short does. */
+static bool short_decimal(double v, struct rd_decimal *ret)
+{
+    static const double powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+    const double most = 999999999999999.0;
+    for (int places = 1; FLT_EVAL_METHOD == 0 && places <= 6; places++) {
+        double scaled = v * powers[places];
+        if (scaled < 1 || scaled > most)
+            continue;
+        uint64_t digits = (uint64_t)(scaled + 0.5);
+        if ((double)digits / powers[places] != v)
+            continue;
+        *ret = (struct rd_decimal){.digits = digits, .exponent = -places};
+        return true;
+    }
+    return false;
+}
+
 /* The form is that of printf("%g") with as many digits as there are, but at least 15. */
 static size_t put_shortest(char *dst, double v)
 {
     enum { PLAIN_MIN = -4, PLAIN_MAX = 15 };
     char digits[RD_NUM_I64_MAX], *to = dst;
-    struct rd_decimal d = rd_num_shortest(fabs(v));
+    struct rd_decimal d;
+    if (!short_decimal(fabs(v), &d))
+        d = rd_num_shortest(fabs(v));
     while (d.digits % 10 == 0) {
         d.digits /= 10;
         d.exponent++;
