@@ -73,7 +73,26 @@ RD_API bool rdb_reader_new_records(struct rdb_reader **ret, struct rd_src *src,
 /* Forgets everything and stands between two records at the source's present position. */
 RD_API void rdb_reader_restart(struct rdb_reader *r, uint64_t db);
 
+/* Gives out the values of the keys that follow in another detail than opts said. Not with batch. */
+RD_API void rdb_reader_set_detail(struct rdb_reader *r, enum rdb_detail detail);
+
 RD_API enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret);
+
+/* A string of a value, whole; at most 4096 bytes. */
+struct rdb_text {
+    const uint8_t *ptr; /* not set when is_int */
+    size_t len;         /* not set when is_int */
+    int64_t num;
+    double score; /* of a member of a sorted set */
+    bool is_int;
+    uint8_t role; /* enum rdb_role */
+};
+
+/* After an RDB_ELEM event, with RDB_DETAIL_ELEMENTS: strings that come next and lie ready in
+ * memory, instead of their events. At most max, which is 2 or more; a field never comes without its
+ * value. 0: none, or none that is simple; rdb_reader_next() goes on. Whoever takes a few dozen at a
+ * time saves most of what an event costs. */
+RD_API size_t rdb_reader_texts(struct rdb_reader *r, struct rdb_text *ret, size_t max);
 
 /* After RDB_KEY, before the next rdb_reader_next(): the cheapest way past the value. RDB_EVENT:
  * done, the next event is that of the next record. RDB_MORE: call again. */

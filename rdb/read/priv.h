@@ -8,7 +8,8 @@
  *     packed.c   packed encodings, by element or as a blob
  *     stream.c   what only streams have
  *     batch.c    checks put off until the window is full
- *     skim.c     the quick way over what is sound
+ *     skim.c     the quick way over what is sound; quick.h: what is common
+ *     text.c     the short strings of a value, many at a time
  *     module.c   module values
  *     unique.c   whether a member was seen before; hash.h: by its hash
  *
@@ -424,6 +425,9 @@ int rdb_value_run(struct rdb_reader *r, struct rdb_event *ev);
 /* With opts.batch: puts off the check of a value that is one string in the window, without events.
  */
 int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev);
+
+/* After a KEY: passes a value that is one string in the window, if it is. */
+bool rdb_value_pass(struct rdb_reader *r);
 int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout layout);
 int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_packed_bad(struct rdb_reader *r);

@@ -143,6 +143,11 @@ void rdb_reader_restart(struct rdb_reader *r, uint64_t db)
     rd_src_sum_stop(r->src);
 }
 
+void rdb_reader_set_detail(struct rdb_reader *r, enum rdb_detail detail)
+{
+    r->opts.detail = detail;
+}
+
 void rdb_reader_free(struct rdb_reader *r)
 {
     if (r == NULL)
@@ -215,6 +220,10 @@ static enum rdb_status run_quietly(struct rdb_reader *r)
     if (r->type == NULL || r->single || r->batch != NULL) {
         rdb_read_fail(r, RD_ERR_USAGE, rdb_read_offset(r), "no value stands here");
         return RDB_FAIL;
+    }
+    if (rdb_value_pass(r)) {
+        r->tee = NULL;
+        return r->err.code == RD_ERR_OK ? RDB_EVENT : RDB_FAIL;
     }
     r->detail = RDB_DETAIL_FRAMES;
     follow_window(r);

@@ -4,79 +4,9 @@
  * the skimming stops in front of the element, and the walker of packed.c or node.c goes on: it is
  * the one that knows what is wrong.
  */
-#include "rdb/read/priv.h"
+#include "rdb/read/quick.h"
 
-struct quick {
-    const uint8_t *str;
-    size_t len;
-    int64_t num;
-    bool is_int;
-};
-
-/* Size of the integer entry at p, of which `room` bytes can be seen; 0: not one, or cut short. */
-static inline size_t int_entry(const uint8_t *p, size_t room, struct quick *q)
-{
-    static const uint8_t sizes[16] = {0, 3, 4, 5, 9};
-    size_t size = sizes[p[0] & 15];
-    switch (size > room ? 0 : size) {
-    case 3:
-        q->num = (int16_t)rd_get_le16(p + 1);
-        break;
-    case 4:
-        q->num = (int32_t)((uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24) >> 8;
-        break;
-    case 5:
-        q->num = (int32_t)rd_get_le32(p + 1);
-        break;
-    case 9:
-        q->num = (int64_t)rd_get_le64(p + 1);
-        break;
-    default:
-        return 0;
-    }
-    return size;
-}
-
-/* Size of the entry at p with its back length; 0: not one of the common ones. A byte is left for
- * the end mark. */
-static inline size_t quick_entry(const uint8_t *p, const uint8_t *end, struct quick *q)
-{
-    size_t room = (size_t)(end - p);
-    if (RD_UNLIKELY(room < 3))
-        return 0;
-    size_t size;
-    uint8_t b = p[0];
-    q->is_int = false;
-    if ((b & 0xc0) == 0x80) {
-        q->str = p + 1;
-        q->len = b & 0x3f;
-        size = 1 + q->len;
-    } else if (b < 0x80) {
-        q->is_int = true;
-        q->num = b;
-        size = 1;
-    } else if (b < 0xe0) {
-        q->is_int = true;
-        q->num = (b & 31) << 8 | p[1];
-        q->num = q->num >= 4096 ? q->num - 8192 : q->num;
-        size = 2;
-    } else if (b < 0xf0) {
-        q->str = p + 2;
-        q->len = (size_t)(b & 15) << 8 | p[1];
-        size = 2 + q->len;
-    } else {
-        q->is_int = true;
-        size = int_entry(p, room, q);
-        if (size == 0)
-            return 0;
-    }
-    if (RD_LIKELY(size < 128))
-        return size + 1 < room && p[size] == size ? size + 1 : 0;
-    return size + 2 < room && p[size] == size >> 7 && p[size + 1] == (size & 127) + 128 ? size + 2
-                                                                                        : 0;
-}
-
-static inline uint64_t hash_of(const struct quick *q)
+static inline uint64_t hash_of(const struct rdb_quick *q)
 {
     return q->is_int ? rdb_hash_int(q->num) : rdb_hash_member(q->str, q->len);
 }
@@ -87,79 +17,62 @@ static inline bool looks(const struct rdb_reader *r)
     return r->opts.notes && rdb_read_checks(r);
 }
 
-static inline bool score_of(const struct quick *q, double *ret)
-{
-    if (q->is_int) {
-        *ret = (double)q->num;
-        return true;
-    }
-    return rd_num_get_f64(rd_slice(q->str, q->len), ret);
-}
-
-static void passed(struct rdb_reader *r, const uint8_t *p, uint64_t entries, uint64_t elems)
-{
-    r->walk.pack.pos += (uint64_t)(p - r->feed.p);
-    r->walk.pack.n += entries;
-    r->feed.p = p;
-    r->n_elems += elems;
-}
-
 static void skim_list(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick q;
+    struct rdb_quick q;
     uint64_t n = 0;
-    for (size_t size; (size = quick_entry(p, end, &q)) != 0; p += size)
+    for (size_t size; (size = rdb_quick_entry(p, end, &q)) != 0; p += size)
         n++;
-    passed(r, p, n, n);
+    rdb_quick_passed(r, p, n, n);
 }
 
 static void skim_set(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick q = {0};
+    struct rdb_quick q = {0};
     uint64_t n = 0;
-    for (size_t size; (size = quick_entry(p, end, &q)) != 0; p += size) {
+    for (size_t size; (size = rdb_quick_entry(p, end, &q)) != 0; p += size) {
         if (looks(r) && !rdb_unique_add(&r->unique, hash_of(&q)))
             break;
         n++;
     }
-    passed(r, p, n, n);
+    rdb_quick_passed(r, p, n, n);
 }
 
 static void skim_hash(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick field = {0};
-    struct quick value;
+    struct rdb_quick field = {0};
+    struct rdb_quick value;
     uint64_t n = 0;
     for (;;) {
-        size_t size = quick_entry(p, end, &field);
-        size_t size2 = size == 0 ? 0 : quick_entry(p + size, end, &value);
+        size_t size = rdb_quick_entry(p, end, &field);
+        size_t size2 = size == 0 ? 0 : rdb_quick_entry(p + size, end, &value);
         if (size2 == 0 || (looks(r) && !rdb_unique_add(&r->unique, hash_of(&field))))
             break;
         p += size + size2;
         n++;
     }
-    passed(r, p, 2 * n, n);
+    rdb_quick_passed(r, p, 2 * n, n);
 }
 
 static void skim_zset(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick member = {0};
-    struct quick number;
+    struct rdb_quick member = {0};
+    struct rdb_quick number;
     double last = r->walk.score;
     uint64_t n = 0;
     for (;;) {
         double score;
-        size_t size = quick_entry(p, end, &member);
-        size_t size2 = size == 0 ? 0 : quick_entry(p + size, end, &number);
-        if (size2 == 0 || !score_of(&number, &score) || !(score >= last) ||
+        size_t size = rdb_quick_entry(p, end, &member);
+        size_t size2 = size == 0 ? 0 : rdb_quick_entry(p + size, end, &number);
+        if (size2 == 0 || !rdb_quick_score(&number, &score) || !(score >= last) ||
             (looks(r) && !rdb_unique_add(&r->unique, hash_of(&member))))
             break;
         last = score;
@@ -167,14 +80,7 @@ static void skim_zset(struct rdb_reader *r)
         n++;
     }
     r->walk.score = last;
-    passed(r, p, 2 * n, n);
-}
-
-static inline int64_t intset_at(const uint8_t *p, uint32_t width)
-{
-    return width == 2   ? (int16_t)rd_get_le16(p)
-           : width == 4 ? (int32_t)rd_get_le32(p)
-                        : (int64_t)rd_get_le64(p);
+    rdb_quick_passed(r, p, 2 * n, n);
 }
 
 /* The header's count was found to fill the string. */
@@ -185,12 +91,12 @@ static void skim_intset(struct rdb_reader *r)
     const uint8_t *p = r->feed.p;
     uint64_t n = 0;
     for (uint64_t left = w->pack.declared - w->pack.n; n < left; n++, p += width) {
-        int64_t num = intset_at(p, width);
+        int64_t num = rdb_quick_intset(p, width);
         if (num <= w->num && w->pack.n + n > 0)
             break;
         w->num = num;
     }
-    passed(r, p, n, n);
+    rdb_quick_passed(r, p, n, n);
 }
 
 void rdb_skim(struct rdb_reader *r)
@@ -223,7 +129,7 @@ void rdb_skim(struct rdb_reader *r)
 
 /* -- elements that are given out -- */
 
-static void give(struct rdb_reader *r, enum rdb_role role, const struct quick *q,
+static void give(struct rdb_reader *r, enum rdb_role role, const struct rdb_quick *q,
                  struct rdb_event *ev)
 {
     ev->kind = RDB_ELEM;
@@ -244,16 +150,16 @@ static bool give_scored(struct rdb_reader *r, struct rdb_event *ev)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
-    struct quick member = {0};
-    struct quick number;
+    struct rdb_quick member = {0};
+    struct rdb_quick number;
     double score;
-    size_t size = quick_entry(p, end, &member);
-    size_t size2 = size == 0 ? 0 : quick_entry(p + size, end, &number);
-    if (size2 == 0 || !score_of(&number, &score) || !(score >= r->walk.score))
+    size_t size = rdb_quick_entry(p, end, &member);
+    size_t size2 = size == 0 ? 0 : rdb_quick_entry(p + size, end, &number);
+    if (size2 == 0 || !rdb_quick_score(&number, &score) || !(score >= r->walk.score))
         return false;
     give(r, RDB_ROLE_MEMBER, &member, ev);
     ev->elem.score = r->walk.score = score;
-    passed(r, p + size + size2, 2, 1);
+    rdb_quick_passed(r, p + size + size2, 2, 1);
     return true;
 }
 
@@ -264,8 +170,8 @@ bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev)
         return false;
     if (w->layout == LAYOUT_ZSET)
         return give_scored(r, ev);
-    struct quick q = {0};
-    size_t size = quick_entry(r->feed.p, r->feed.end, &q);
+    struct rdb_quick q = {0};
+    size_t size = rdb_quick_entry(r->feed.p, r->feed.end, &q);
     if (size == 0)
         return false;
     bool is_hash = w->layout == LAYOUT_HASH;
@@ -276,7 +182,7 @@ bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev)
     give(r, role, &q, ev);
     bool ends = !is_hash || w->part == 1;
     w->part = is_hash && !ends;
-    passed(r, r->feed.p + size, 1, ends);
+    rdb_quick_passed(r, r->feed.p + size, 1, ends);
     return true;
 }
 
@@ -286,8 +192,8 @@ enum { FLAG_DELETED = 1, FLAG_SAME_FIELDS = 2 };
 
 static bool quick_int(const uint8_t **p, const uint8_t *end, int64_t *ret)
 {
-    struct quick q;
-    size_t size = quick_entry(*p, end, &q);
+    struct rdb_quick q;
+    size_t size = rdb_quick_entry(*p, end, &q);
     if (size == 0 || !q.is_int)
         return false;
     *ret = q.num;
@@ -305,7 +211,7 @@ static bool quick_stream_entry(const struct node *n, const uint8_t **p, const ui
     int64_t seq;
     int64_t n_fields = (int64_t)n->n_shared;
     int64_t count;
-    struct quick q;
+    struct rdb_quick q;
     if (!quick_int(&at, end, ret_flags) || !quick_int(&at, end, &ms) || !quick_int(&at, end, &seq))
         return false;
     bool same = (*ret_flags & FLAG_SAME_FIELDS) != 0;
@@ -316,7 +222,7 @@ static bool quick_stream_entry(const struct node *n, const uint8_t **p, const ui
         return false;
     uint64_t strings = (uint64_t)n_fields * (same ? 1 : 2);
     for (uint64_t i = 0; i < strings; i++) {
-        size_t size = quick_entry(at, end, &q);
+        size_t size = rdb_quick_entry(at, end, &q);
         if (size == 0)
             return false;
         at += size;
@@ -349,62 +255,33 @@ void rdb_skim_node(struct rdb_reader *r)
     }
     n->seen_live += live;
     s->live += live;
-    passed(r, p, total, live);
+    rdb_quick_passed(r, p, total, live);
 }
 
 /* -- tables -- */
 
-enum { QUICK_MIN = 16 }; /* bytes that can be read at the head of a string */
-
-/* Size of a short raw string or an integer at p; 0: something else. Its bytes in *q. */
-static inline size_t quick_string(const uint8_t *p, const uint8_t *end, struct quick *q)
-{
-    if (RD_UNLIKELY(end - p < QUICK_MIN))
-        return 0;
-    uint8_t b = p[0];
-    size_t head = 1;
-    q->is_int = false;
-    q->len = b;
-    if (b >= 0x40) {
-        if (b < 0x80) {
-            q->len = (size_t)(b & 0x3f) << 8 | p[1];
-            head = 2;
-        } else if (b >= 0xc0 && b <= 0xc2) {
-            q->is_int = true;
-            q->num = b == 0xc0   ? (int8_t)p[1]
-                     : b == 0xc1 ? (int16_t)rd_get_le16(p + 1)
-                                 : (int32_t)rd_get_le32(p + 1);
-            return b == 0xc2 ? 5 : (size_t)(b - 0xc0) + 2;
-        } else {
-            return 0;
-        }
-    }
-    q->str = p + head;
-    return (size_t)(end - p) - head > q->len ? head + q->len : 0;
-}
-
 static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t *n)
 {
-    struct quick q = {0};
-    for (size_t size; *n > 0 && (size = quick_string(p, end, &q)) != 0; p += size)
+    struct rdb_quick q = {0};
+    for (size_t size; *n > 0 && (size = rdb_quick_string(p, end, &q)) != 0; p += size)
         --*n;
     return p;
 }
 
 /* Size of the element at p, its member in *q; 0: it is left to the walker. */
-typedef size_t (*element_fn)(const uint8_t *p, const uint8_t *end, struct quick *q);
+typedef size_t (*element_fn)(const uint8_t *p, const uint8_t *end, struct rdb_quick *q);
 
-static inline size_t hash_element(const uint8_t *p, const uint8_t *end, struct quick *q)
+static inline size_t hash_element(const uint8_t *p, const uint8_t *end, struct rdb_quick *q)
 {
-    struct quick value;
-    size_t size = quick_string(p, end, q);
-    size_t size2 = size == 0 ? 0 : quick_string(p + size, end, &value);
+    struct rdb_quick value;
+    size_t size = rdb_quick_string(p, end, q);
+    size_t size2 = size == 0 ? 0 : rdb_quick_string(p + size, end, &value);
     return size2 == 0 ? 0 : size + size2;
 }
 
-static inline size_t zset_element(const uint8_t *p, const uint8_t *end, struct quick *q)
+static inline size_t zset_element(const uint8_t *p, const uint8_t *end, struct rdb_quick *q)
 {
-    size_t size = quick_string(p, end, q);
+    size_t size = rdb_quick_string(p, end, q);
     if (size == 0 || (size_t)(end - p) < size + 8)
         return 0;
     double score = rd_get_le_f64(p + size);
@@ -425,7 +302,7 @@ static inline const uint8_t *table_members(struct rdb_reader *r, const uint8_t *
                                            const uint8_t *end, uint64_t *n, element_fn element)
 {
     struct ahead ahead[AHEAD];
-    struct quick q = {0};
+    struct rdb_quick q = {0};
     bool compares = looks(r);
     for (size_t seen = AHEAD; seen == AHEAD;) {
         const uint8_t *at = p;
@@ -457,7 +334,7 @@ void rdb_skim_table(struct rdb_reader *r, struct loop *loop)
         p = table_list(p, end, &left);
         break;
     case RDB_TYPE_SET:
-        p = table_members(r, p, end, &left, quick_string);
+        p = table_members(r, p, end, &left, rdb_quick_string);
         break;
     case RDB_TYPE_HASH:
         p = table_members(r, p, end, &left, hash_element);
@@ -470,5 +347,6 @@ void rdb_skim_table(struct rdb_reader *r, struct loop *loop)
     }
     r->n_elems += loop->left - 1 - left;
     loop->left = left + 1;
-    rd_src_consume(r->src, (size_t)(p - r->src->cur));
+    if (p > r->src->cur)
+        rdb_read_consume(r, (size_t)(p - r->src->cur));
 }

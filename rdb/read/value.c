@@ -132,6 +132,22 @@ int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev)
     return st;
 }
 
+bool rdb_value_pass(struct rdb_reader *r)
+{
+    struct rdb_str_head head;
+    const uint8_t *p = r->src->cur;
+    size_t have = rd_src_avail(r->src);
+    if (r->step != rdb_value_begin || r->big.len > 0 || only_op(rdb_shape(r->type->id)) == OP_END ||
+        rdb_str_head_parse(p, have, &head) != RDB_PARSE_OK || have - head.size < head.stored ||
+        (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total)))
+        return false;
+    rdb_read_consume(r, head.size + (size_t)head.stored);
+    r->type = NULL;
+    r->detail = r->opts.detail;
+    r->step = rdb_record_step;
+    return true;
+}
+
 static int value_end(struct rdb_reader *r, struct rdb_event *ev)
 {
     ev->kind = RDB_VALUE_END;
@@ -159,7 +175,7 @@ static void loop_begin(struct rdb_reader *r)
         struct loop *loop = &r->loops[r->depth++];
         *loop = (struct loop){body, r->loop_count};
         r->pc = body;
-        if (r->batch != NULL)
+        if (r->batch != NULL || r->detail == RDB_DETAIL_FRAMES)
             rdb_skim_table(r, loop);
         return;
     }
@@ -173,7 +189,7 @@ static void loop_next(struct rdb_reader *r)
     struct loop *loop = &r->loops[r->depth - 1];
     if (--loop->left > 0) {
         r->pc = loop->start;
-        if (r->batch != NULL)
+        if (r->batch != NULL || r->detail == RDB_DETAIL_FRAMES)
             rdb_skim_table(r, loop);
     } else {
         r->depth--;
