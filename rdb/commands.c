@@ -254,6 +254,24 @@ bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev, struct
     return conclude(c, dispatch(c, ev), err);
 }
 
+static bool put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n)
+{
+    if (c->failed)
+        return false;
+    if (c->state == CMD_SKIP)
+        return true;
+    if (c->state != CMD_VALUE || c->type->kind == RDB_KIND_STRING ||
+        c->type->kind == RDB_KIND_STREAM || c->has_ttl || (c->open && c->fixed))
+        return rdb_cmd_misuse(c, "strings stand outside of a collection");
+    return rdb_cmd_collection_texts(c, texts, n);
+}
+
+bool rdb_commands_put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n,
+                            struct rd_err *err)
+{
+    return conclude(c, put_texts(c, texts, n), err);
+}
+
 /* ---- payloads ---- */
 
 /* A time to live of 0 stands for none, so a key that had expired when time began gets the next. */
@@ -338,6 +356,17 @@ static bool drop(struct rdb_commands *c)
 bool rdb_commands_drop(struct rdb_commands *c, struct rd_err *err)
 {
     return conclude(c, !c->failed && drop(c), err);
+}
+
+void rdb_commands_selected(struct rdb_commands *c, uint64_t db)
+{
+    c->selected = db;
+}
+
+bool rdb_commands_select(struct rdb_commands *c, uint64_t db, struct rd_err *err)
+{
+    c->db = db;
+    return conclude(c, !c->failed && select_db(c), err);
 }
 
 bool rdb_commands_end(struct rdb_commands *c, struct rd_err *err)

@@ -41,7 +41,7 @@
 
 #include "base/err.h"
 #include "base/sink.h"
-#include "rdb/event.h"
+#include "rdb/reader.h"
 
 enum { RDB_COMMANDS_ELEMS = 64, RDB_COMMANDS_BYTES = 64 * 1024 };
 
@@ -76,6 +76,10 @@ RD_API bool rdb_commands_new(struct rdb_commands **ret, struct rd_sink *sink,
 RD_API bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev,
                              struct rd_err *err);
 
+/* Takes strings of rdb_reader_texts() instead of their events. */
+RD_API bool rdb_commands_put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n,
+                                   struct rd_err *err);
+
 /* Instead of VALUE … VALUE_END after a KEY event: RESTORE with a payload of `len` bytes, which the
  * caller writes to *ret (see dump.h) between the two calls. Idle time and frequency go with it. */
 RD_API bool rdb_commands_restore_begin(struct rdb_commands *c, uint64_t len, struct rd_sink **ret,
@@ -90,7 +94,14 @@ RD_API bool rdb_commands_refuse(struct rdb_commands *c, const char *what, struct
  * elements). */
 RD_API bool rdb_commands_drop(struct rdb_commands *c, struct rd_err *err);
 
-/* Hands everything to the sink, which is not closed. */
+/* Between two records: this database is selected where the commands will run (RDB_UNKNOWN: none
+ * is), so that those of a part of a snapshot can follow others. */
+RD_API void rdb_commands_selected(struct rdb_commands *c, uint64_t db);
+
+/* Between two records: SELECT, unless the database is selected. */
+RD_API bool rdb_commands_select(struct rdb_commands *c, uint64_t db, struct rd_err *err);
+
+/* Hands everything to the sink, which is not closed. More records may follow. */
 RD_API bool rdb_commands_end(struct rdb_commands *c, struct rd_err *err);
 RD_API const struct rdb_commands_loss *rdb_commands_loss(const struct rdb_commands *c);
 

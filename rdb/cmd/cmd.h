@@ -14,12 +14,14 @@
 #define RDB_CMD_CMD_H
 
 #include "base/buf.h"
+#include "base/endian.h"
 #include "base/num.h"
 #include "rdb/commands.h"
 
 enum {
     CMD_FLUSH = 128 * 1024, /* bytes of `out` that go to the sink */
     CMD_KEPT = 1024 * 1024, /* more memory than that is given back */
+    CMD_SHORT = 256,        /* bytes that are copied without a call */
     CMD_AROUND = 32,        /* bytes of a bulk string beside its own: $, length, CR LF twice */
     CMD_IDS_MAX = 8 << 20   /* bytes of the ids of a stream's entries */
 };
@@ -129,17 +131,21 @@ static inline bool rdb_cmd_room(struct rd_buf *buf, size_t more)
     return RD_LIKELY(buf->cap - buf->len >= more) || rd_buf_reserve(buf, more);
 }
 
-/* "$n CRLF" at p; returns what follows it. */
+/* "$n CRLF" at p, where 8 bytes more can be written; returns what follows it. */
 static inline uint8_t *rdb_cmd_bulk_head(uint8_t *p, uint64_t n)
 {
-    *p++ = '$';
-    if (RD_LIKELY(n < 100)) {
-        if (n >= 10)
-            *p++ = (uint8_t)('0' + n / 10);
-        *p++ = (uint8_t)('0' + n % 10);
-    } else {
-        p += rd_num_put_u64((char *)p, n);
+    if (RD_LIKELY(n < 10)) {
+        rd_put_le32(p, (uint32_t)('$' | ('0' + n) << 8 | '\r' << 16 | '\n' << 24));
+        return p + 4;
     }
+    if (RD_LIKELY(n < 100)) {
+        rd_put_le64(p, '$' | ('0' + n / 10) << 8 | ('0' + n % 10) << 16 | (uint64_t)'\r' << 24 |
+                           (uint64_t)'\n'
+                               << 32);
+        return p + 5;
+    }
+    *p++ = '$';
+    p += rd_num_put_u64((char *)p, n);
     *p++ = '\r';
     *p++ = '\n';
     return p;
@@ -149,7 +155,9 @@ static inline uint8_t *rdb_cmd_bulk_head(uint8_t *p, uint64_t n)
 static inline void rdb_cmd_bulk_fast(struct rd_buf *buf, struct rd_slice text)
 {
     uint8_t *p = rdb_cmd_bulk_head(buf->ptr + buf->len, text.len);
-    if (text.len > 0)
+    if (text.len < CMD_SHORT)
+        rd_copy_short(p, text.ptr, text.len);
+    else
         memcpy(p, text.ptr, text.len);
     p += text.len;
     *p++ = '\r';
@@ -187,6 +195,7 @@ bool rdb_cmd_flush(struct rdb_commands *c, size_t least);
 /* collection.c */
 bool rdb_cmd_collection_begin(struct rdb_commands *c, const struct rdb_event *ev);
 bool rdb_cmd_collection_elem(struct rdb_commands *c, const struct rdb_event *ev);
+bool rdb_cmd_collection_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n);
 bool rdb_cmd_collection_end(struct rdb_commands *c);
 
 /* stream.c */

@@ -279,6 +279,44 @@ bool rdb_cmd_collection_elem(struct rdb_commands *c, const struct rdb_event *ev)
     return rdb_cmd_misuse(c, "an element is not of its value's kind");
 }
 
+/* ---- many at a time ---- */
+
+static inline struct rd_slice text_of(const struct rdb_text *text, char digits[RD_NUM_I64_MAX])
+{
+    return text->is_int ? rd_slice(digits, rd_num_put_i64(digits, text->num))
+                        : rd_slice(text->ptr, text->len);
+}
+
+/* The value of the field that is the open command's last: they must not be parted. */
+static bool put_value_text(struct rdb_commands *c, struct rd_slice text)
+{
+    size_t need = text.len + CMD_AROUND;
+    if (c->n_units > 1 && c->out.len - c->command_at + need > c->opts.max_bytes && !move_unit(c))
+        return false;
+    if (!rdb_cmd_room(&c->out, need))
+        return false;
+    rdb_cmd_bulk_fast(&c->out, text);
+    return true;
+}
+
+bool rdb_cmd_collection_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n)
+{
+    char digits[RD_NUM_I64_MAX];
+    bool zset = c->type->kind == RDB_KIND_ZSET;
+    for (size_t i = 0; i < n; i++) {
+        struct rd_slice text = text_of(&texts[i], digits);
+        if (zset || texts[i].role == RDB_ROLE_VALUE) {
+            if (!(zset ? put_scored(c, text, texts[i].score) : put_value_text(c, text)))
+                return false;
+            continue;
+        }
+        if (!begin_unit(c, text.len + CMD_AROUND))
+            return false;
+        rdb_cmd_bulk_fast(&c->out, text);
+    }
+    return true;
+}
+
 bool rdb_cmd_collection_end(struct rdb_commands *c)
 {
     return close_command(c);
