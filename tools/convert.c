@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+enum { TEXTS = 64 }; /* strings of a value that are put at a time */
+
 static bool job_adopt(const struct job *job, struct rd_err *err)
 {
     rd_err_adopt(err, rdb_reader_err(job->reader));
@@ -48,7 +50,6 @@ static bool wants(struct job *job, const struct rdb_event *key, bool *ret, struc
 bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 {
     bool wanted = true;
-    cli_tick(job->cli);
     if (ev->kind == RDB_KEY)
         job->taken = false;
     if (filter_active(&job->filter)) {
@@ -64,6 +65,21 @@ bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
     }
     job->keys += ev->kind == RDB_KEY;
     return job->put(job, ev, err);
+}
+
+bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    struct rdb_text texts[TEXTS];
+    size_t n;
+    bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
+    if (!job_put(job, ev, err))
+        return false;
+    if (RD_LIKELY(!elem) || job->put_texts == NULL || job->recoder != NULL)
+        return true;
+    while ((n = rdb_reader_texts(job->reader, texts, TEXTS)) > 0)
+        if (!job->put_texts(job, texts, n, err))
+            return false;
+    return true;
 }
 
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err)
@@ -98,12 +114,21 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
         return false;
     struct rdb_event ev;
     enum rdb_status status;
+    bool whole = !convert_parts_possible(job);
     while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
+        cli_tick(job->cli);
         if (ev.kind == RDB_HEADER) {
             job->in_dialect = ev.header.dialect;
             job->in_version = ev.header.version;
         }
-        if (!check_sum(&ev, err) || !job_put(job, &ev, err))
+        if (RD_UNLIKELY(!whole) && ev.kind == RDB_KEY && ev.raw.len > 0) {
+            whole = true;
+            if (!convert_parts_run(job, &ev, &status, err))
+                return false;
+            if (status != RDB_EVENT)
+                break;
+        }
+        if (!check_sum(&ev, err) || !job_put_run(job, &ev, err))
             return false;
     }
     return status == RDB_END || job_adopt(job, err);
@@ -122,7 +147,23 @@ static bool put_lines(struct job *job, const struct rdb_event *ev, struct rd_err
     return ndjson_put(job->lines, ev, err);
 }
 
+static bool put_line_texts(struct job *job, const struct rdb_text *texts, size_t n,
+                           struct rd_err *err)
+{
+    return ndjson_put_texts(job->lines, texts, n, err);
+}
+
 /* ---- the tool ---- */
+
+void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more)
+{
+    to->keys += more->keys;
+    to->field_expires += more->field_expires;
+    to->functions += more->functions;
+    to->module_aux += more->module_aux;
+    to->pending += more->pending;
+    to->other += more->other;
+}
 
 static uint64_t report_loss(struct job *job)
 {
@@ -136,6 +177,7 @@ static uint64_t report_loss(struct job *job)
         loss.keys += job->lost.keys;
         loss.field_expires += job->lost.field_expires;
         loss.other += job->lost.other;
+        convert_add_loss(&loss, &job->parts_lost);
     }
     const struct {
         uint64_t n;
@@ -161,14 +203,17 @@ struct target_ops {
     bool (*begin)(struct job *job, struct rd_err *err);
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
     bool (*end)(struct job *job, struct rd_err *err);
+    bool (*put_texts)(struct job *job, const struct rdb_text *texts, size_t n, struct rd_err *err);
 };
 
 static const struct target_ops targets[] = {
-    [TO_RDB] = {NULL, convert_put_rdb, convert_end_rdb},
-    [TO_AOF] = {convert_begin_commands, convert_put_commands, convert_end_commands},
-    [TO_RESP] = {convert_begin_commands, convert_put_commands, convert_end_commands},
-    [TO_NDJSON] = {begin_lines, put_lines, NULL},
-    [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL},
+    [TO_RDB] = {NULL, convert_put_rdb, convert_end_rdb, NULL},
+    [TO_AOF] = {convert_begin_commands, convert_put_commands, convert_end_commands,
+                convert_put_command_texts},
+    [TO_RESP] = {convert_begin_commands, convert_put_commands, convert_end_commands,
+                 convert_put_command_texts},
+    [TO_NDJSON] = {begin_lines, put_lines, NULL, put_line_texts},
+    [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL, NULL},
 };
 
 /* What the input is, by its first bytes: lines of JSON begin with a brace. A log has become a
@@ -187,18 +232,35 @@ static bool run_input(struct job *job, struct rd_err *err)
     return from_snapshot(job, err);
 }
 
+bool job_begin_target(struct job *job, struct rd_err *err)
+{
+    const struct target_ops *ops = &targets[job->target];
+    job->put = ops->put;
+    job->put_texts = ops->put_texts;
+    return ops->begin == NULL || ops->begin(job, err);
+}
+
+void job_free_target(struct job *job)
+{
+    ndjson_free(job->lines);
+    convert_free_csv(job->csv);
+    rdb_commands_free(job->commands);
+    rdb_writer_free(job->writer);
+    rdb_writer_free(job->recoder);
+    stage_done(&job->payload);
+}
+
 static bool work(struct job *job, struct rd_err *err)
 {
     const char *path = job->cli->args[0];
     const struct target_ops *ops = &targets[job->target];
     bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
-    job->put = ops->put;
     job->log.is_log = job->input == FROM_AOF;
     if (!compact_open_in(job->cli, path, &job->log, &job->spool, &job->src, err))
         return false;
     if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
         return false;
-    bool ok = (ops->begin == NULL || ops->begin(job, err)) && run_input(job, err) &&
+    bool ok = job_begin_target(job, err) && run_input(job, err) &&
               (ops->end == NULL || ops->end(job, err));
     if (!ok) {
         rd_err_origin(err, job->src->origin);
@@ -222,12 +284,7 @@ static int run(struct job *job)
 {
     struct rd_err err = {0};
     bool ok = work(job, &err);
-    ndjson_free(job->lines);
-    convert_free_csv(job->csv);
-    rdb_commands_free(job->commands);
-    rdb_writer_free(job->writer);
-    rdb_writer_free(job->recoder);
-    stage_done(&job->payload);
+    job_free_target(job);
     rdb_reader_free(job->reader);
     sized_end(&job->sized);
     rd_sink_abort(job->out);

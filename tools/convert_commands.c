@@ -30,6 +30,12 @@ bool convert_begin_commands(struct job *job, struct rd_err *err)
     return rdb_commands_new(&job->commands, job->out, &opts, err);
 }
 
+void convert_select(struct job *job, uint64_t db)
+{
+    if (job->commands != NULL)
+        rdb_commands_selected(job->commands, db);
+}
+
 /* ---- payloads ---- */
 
 static bool put_payload(struct job *job, const struct rdb_type *type, int version,
@@ -178,6 +184,12 @@ bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd
     if (!rdb_commands_put(job->commands, ev, err))
         return false;
     return ev->kind != RDB_KEY || !job->restore || restore_key(job, ev, err);
+}
+
+bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, size_t n,
+                               struct rd_err *err)
+{
+    return rdb_commands_put_texts(job->commands, texts, n, err);
 }
 
 bool convert_end_commands(struct job *job, struct rd_err *err)

@@ -24,7 +24,8 @@ bool convert_begin_csv(struct job *job, struct rd_err *err)
     if (job->csv == NULL)
         return rd_err_nomem(err, sizeof *job->csv);
     job->csv->text.form = (enum json_form)job->strings;
-    rd_sink_write(job->out, head, sizeof head - 1);
+    if (!job->is_part)
+        rd_sink_write(job->out, head, sizeof head - 1);
     return true;
 }
 

@@ -5,6 +5,7 @@
  *     convert_commands.c   to commands, or RESTORE with payloads
  *     convert_csv.c        to a table of keys
  *     convert_lines.c      lines of JSON in
+ *     convert_parts.c      keys in parts, on two threads
  *
  * Whatever the input is, events come to job_put(). A target that takes the serialized value of a
  * key asks for it with job_copy_value() in the KEY event; no events of the value follow then.
@@ -47,6 +48,7 @@ struct job {
     struct rd_src *src;
     struct rd_sink *out;
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+    bool (*put_texts)(struct job *job, const struct rdb_text *texts, size_t n, struct rd_err *err);
     uint64_t keys;
 
     /* The input: the reader of the snapshot, or of the value of a line. */
@@ -66,6 +68,8 @@ struct job {
     struct stage payload;
     struct rdb_writer_loss lost; /* by what was written anew for payloads */
     struct rdb_writer *recoder;  /* of a value that the target knows in another form */
+    struct rdb_commands_loss parts_lost;
+    bool is_part; /* it makes parts of what another job writes */
 };
 
 /* What the target's dialect and version are, by the options and by what the input is. A version
@@ -74,6 +78,9 @@ void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int
 
 /* Hands an event over, unless a filter holds it back. */
 bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+
+/* The same for an event of the job's reader; strings that follow it are taken many at a time. */
+bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 
 /* In a KEY event: the serialized value, without type and key, to a sink. */
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
@@ -85,7 +92,12 @@ bool convert_end_rdb(struct job *job, struct rd_err *err);
 /* convert_commands.c */
 bool convert_begin_commands(struct job *job, struct rd_err *err);
 bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, size_t n,
+                               struct rd_err *err);
 bool convert_end_commands(struct job *job, struct rd_err *err);
+
+/* From where it stands between two keys, the commands have selected this database. */
+void convert_select(struct job *job, uint64_t db);
 
 /* convert_csv.c */
 bool convert_begin_csv(struct job *job, struct rd_err *err);
@@ -94,5 +106,17 @@ void convert_free_csv(struct csv *csv);
 
 /* convert_lines.c: reads the whole input. */
 bool convert_from_lines(struct job *job, struct rd_err *err);
+
+/* convert_parts.c: whether the keys of this input may be taken in parts; and from the KEY event in
+ * *ev on, as far as there is nothing but keys, takes them. *ret is then what the reader said last,
+ * with the event in *ev, which was not put yet. False: a part failed. */
+bool convert_parts_possible(const struct job *job);
+bool convert_parts_run(struct job *job, struct rdb_event *ev, enum rdb_status *ret,
+                       struct rd_err *err);
+
+/* convert.c: what a target needs before the first event; and the end of all of a job's own. */
+bool job_begin_target(struct job *job, struct rd_err *err);
+void job_free_target(struct job *job);
+void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more);
 
 #endif

@@ -19,6 +19,7 @@ static bool put_value(struct job *job, const struct rdb_type *type, uint64_t off
     bool ok = rdb_reader_new_value(&reader, src, dialect, version, &opts, err);
     if (ok) {
         while (ok && (status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
+            cli_tick(job->cli);
             ev.offset = offset;
             ok = job_put(job, &ev, err);
         }
@@ -36,6 +37,7 @@ static bool put_events(struct job *job, struct ndjson_reader *lines, struct rd_e
     struct rdb_event ev;
     enum ndjson_status status;
     while ((status = ndjson_reader_next(lines, &ev)) == NDJSON_EVENT) {
+        cli_tick(job->cli);
         if (ev.kind == RDB_HEADER) {
             job->in_dialect = ev.header.dialect;
             job->in_version = ev.header.version;

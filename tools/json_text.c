@@ -95,6 +95,52 @@ static int measure(const uint8_t *p, size_t avail)
     return (int)len;
 }
 
+static inline uint64_t load(const uint8_t *p, size_t n)
+{
+    uint64_t v = 0;
+    memcpy(&v, p, n);
+    return v;
+}
+
+/* Has one of eight bytes its highest bit set, or must it be escaped? */
+static inline bool any_other(uint64_t v)
+{
+    const uint64_t ones = UINT64_MAX / 255;
+    uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
+    uint64_t other = v | (v - ones * 0x20) | (quote - ones) | (slash - ones);
+    return (other & (ones * 0x80)) != 0;
+}
+
+bool json_text_put_plain(uint8_t *dst, struct rd_slice s)
+{
+    const uint8_t *p = s.ptr;
+    size_t n = s.len;
+    if (n >= 8) {
+        uint64_t a = load(p, 8), b = load(p + n - 8, 8), c = 0;
+        bool other = any_other(a) || any_other(b);
+        for (size_t i = 8; i + 8 < n; i += 8) {
+            c = load(p + i, 8);
+            other |= any_other(c);
+            memcpy(dst + i, &c, 8);
+        }
+        memcpy(dst, &a, 8);
+        memcpy(dst + n - 8, &b, 8);
+        return !other;
+    }
+    if (n >= 4) {
+        uint64_t a = load(p, 4), b = load(p + n - 4, 4);
+        memcpy(dst, &a, 4);
+        memcpy(dst + n - 4, &b, 4);
+        return !any_other(a | b << 32);
+    }
+    bool plain = true;
+    for (size_t i = 0; i < n; i++) {
+        dst[i] = p[i];
+        plain &= classes[p[i]] == PLAIN;
+    }
+    return plain;
+}
+
 /* Copies bytes that need no escape: sixteen or eight at a time while there are as many, always
  * storing all of them and then going on behind those that were plain. */
 static uint8_t *copy_plain(uint8_t *dst, const uint8_t **src, const uint8_t *end)

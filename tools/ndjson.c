@@ -4,7 +4,7 @@
 #include "tools/ndjson_impl.h"
 
 /* Text is escaped straight into the sink's buffer, in pieces of this many bytes of input. */
-enum { PIECE = 8192, SLOT_INFO_MAX = 64 };
+enum { PIECE = 8192, SLOT_INFO_MAX = 64, SCORE_MAX = RD_NUM_F64_MAX + 4, TEXT_SHORT = 64 };
 
 /* ---- how text gets into the sink ---- */
 
@@ -196,20 +196,27 @@ static void put_value(struct ndjson *lines, const struct rdb_event *ev)
 
 /* JSON has no sign for an integer zero that all readers keep, and no words for what is not finite.
  */
-static void put_score(struct ndjson *lines, double v)
+static uint8_t *add_score(uint8_t *to, double v)
 {
-    char digits[RD_NUM_F64_MAX + 2];
+    char *digits = (char *)to + 1;
     size_t len = rd_num_put_f64(digits, v);
-    if (len == 2 && memcmp(digits, "-0", 2) == 0) {
-        memcpy(digits + len, ".0", 2);
+    bool word = digits[len - 1] == 'f' || digits[len - 1] == 'n';
+    if (word) {
+        digits[-1] = digits[len] = '"';
+        return to + len + 2;
+    }
+    memmove(to, digits, len);
+    if (len == 2 && memcmp(to, "-0", 2) == 0) {
+        memcpy(to + len, ".0", 2);
         len += 2;
     }
-    bool word = digits[len - 1] == 'f' || digits[len - 1] == 'n';
-    if (word)
-        rd_sink_byte(lines->sink, '"');
-    rd_sink_write(lines->sink, digits, len);
-    if (word)
-        rd_sink_byte(lines->sink, '"');
+    return to + len;
+}
+
+static void put_score(struct ndjson *lines, double v)
+{
+    uint8_t text[SCORE_MAX];
+    rd_sink_write(lines->sink, text, (size_t)(add_score(text, v) - text));
 }
 
 /* The text of an element with its quotes, whatever part of it this event holds. */
@@ -362,6 +369,70 @@ static void put_elem(struct ndjson *lines, const struct rdb_event *ev)
         put_item(lines, ev);
         break;
     }
+}
+
+static bool conclude(struct ndjson *lines, struct rd_err *err)
+{
+    if (RD_UNLIKELY(lines->nomem))
+        return rd_err_nomem(err, 0);
+    if (RD_UNLIKELY(lines->sink->failed)) {
+        if (err != NULL)
+            rd_err_adopt(err, rd_sink_err(lines->sink));
+        return false;
+    }
+    return true;
+}
+
+/* A string with its quotes, at `to`, which has room for it. */
+static inline uint8_t *add_text(struct ndjson *lines, uint8_t *to, const struct rdb_text *text)
+{
+    struct rd_slice s = rd_slice(text->ptr, text->len);
+    char digits[RD_NUM_I64_MAX];
+    *to++ = '"';
+    if (text->is_int && lines->text.form == JSON_UTF8) {
+        to += rd_num_put_i64((char *)to, text->num);
+        *to++ = '"';
+        return to;
+    }
+    if (text->is_int)
+        s = rd_slice(digits, rd_num_put_i64(digits, text->num));
+    if (RD_LIKELY(s.len <= TEXT_SHORT && lines->text.form == JSON_UTF8 &&
+                  json_text_put_plain(to, s)))
+        to += s.len;
+    else
+        to = json_text_put(&lines->text, to, s, false);
+    *to++ = '"';
+    return to;
+}
+
+static inline uint8_t *add_element(struct ndjson *lines, uint8_t *to, const struct rdb_text *text,
+                                   bool zset)
+{
+    if (text->role == RDB_ROLE_VALUE)
+        *to++ = ':';
+    else if (lines->n_elems++ > 0)
+        *to++ = ',';
+    if (!zset)
+        return add_text(lines, to, text);
+    *to++ = '[';
+    to = add_text(lines, to, text);
+    *to++ = ',';
+    to = add_score(to, text->score);
+    *to++ = ']';
+    return to;
+}
+
+/* A field and its value come together: the colon is the value's. */
+bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t n,
+                      struct rd_err *err)
+{
+    bool zset = lines->type->kind == RDB_KIND_ZSET;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = texts[i].is_int ? RD_NUM_I64_MAX : texts[i].len;
+        uint8_t *from = begin(lines, json_text_room(len) + SCORE_MAX + 8);
+        commit(lines, from, add_element(lines, from, &texts[i], zset));
+    }
+    return conclude(lines, err);
 }
 
 static void put_module(struct ndjson *lines, uint64_t id)
@@ -521,7 +592,17 @@ void ndjson_free(struct ndjson *lines)
     rd_free(lines);
 }
 
-static void put_frame(struct ndjson *lines, const struct rdb_event *ev)
+uint64_t ndjson_slot(const struct ndjson *lines)
+{
+    return lines->slot;
+}
+
+void ndjson_set_slot(struct ndjson *lines, uint64_t slot)
+{
+    lines->slot = slot;
+}
+
+void ndjson_note(struct ndjson *lines, const struct rdb_event *ev)
 {
     if (ev->kind == RDB_DB)
         lines->slot = RDB_UNKNOWN;
@@ -529,6 +610,11 @@ static void put_frame(struct ndjson *lines, const struct rdb_event *ev)
         lines->slot = ev->slot.slot;
     else if (ev->kind == RDB_AUX)
         note_slot_info(lines, ev);
+}
+
+static void put_frame(struct ndjson *lines, const struct rdb_event *ev)
+{
+    ndjson_note(lines, ev);
     if (lines->opts.meta)
         put_meta(lines, ev);
 }
@@ -580,12 +666,5 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
     case RDB_TRAILER:
         break;
     }
-    if (RD_UNLIKELY(lines->nomem))
-        return rd_err_nomem(err, 0);
-    if (RD_UNLIKELY(lines->sink->failed)) {
-        if (err != NULL)
-            rd_err_adopt(err, rd_sink_err(lines->sink));
-        return false;
-    }
-    return true;
+    return conclude(lines, err);
 }

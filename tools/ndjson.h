@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "base/sink.h"
-#include "rdb/event.h"
+#include "rdb/reader.h"
 #include "tools/json_text.h"
 
 struct ndjson_opts {
@@ -36,6 +36,16 @@ bool ndjson_new(struct ndjson **ret, struct rd_sink *sink, const struct ndjson_o
 
 /* Takes every event of a reader in its order. False: memory is short, or the sink has failed. */
 bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err *err);
+
+/* Takes strings of rdb_reader_texts() instead of their events. */
+bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t n,
+                      struct rd_err *err);
+
+/* The slot that was named for the keys that follow, or RDB_UNKNOWN: what a part of a snapshot
+ * cannot know of itself. ndjson_note() takes an event for that alone, and writes nothing. */
+uint64_t ndjson_slot(const struct ndjson *lines);
+void ndjson_set_slot(struct ndjson *lines, uint64_t slot);
+void ndjson_note(struct ndjson *lines, const struct rdb_event *ev);
 
 void ndjson_free(struct ndjson *lines);
 
