@@ -80,7 +80,7 @@ static bool to_snapshot(struct rd_slice bytes, uint8_t how, struct rd_buf *ret)
         enum rdb_dialect dialect;
         int version;
     } targets[] = {{RDB_REDIS, 0}, {RDB_REDIS, 12}, {RDB_REDIS, 11},  {RDB_REDIS, 9},
-                   {RDB_REDIS, 6}, {RDB_REDIS, 13}, {RDB_VALKEY, 80}, {RDB_VALKEY, 0}};
+                   {RDB_REDIS, 6}, {RDB_REDIS, 10}, {RDB_VALKEY, 80}, {RDB_VALKEY, 0}};
     unsigned target = how >> VERSION_SHIFT & 7;
     const struct ndjson_read_opts opts = {.strings = (enum json_form)((how & FORM_MASK) % 3),
                                           .dialect = targets[target].dialect,
