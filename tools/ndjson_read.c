@@ -389,9 +389,12 @@ enum ndjson_status ndjson_reader_next(struct ndjson_reader *r, struct rdb_event 
         return ok ? NDJSON_EVENT : NDJSON_FAIL;
     }
     while (!r->has_event && !r->has_key) {
-        if (json_peek(&r->in) == 0)
-            return r->err.code == RD_ERR_OK && rd_src_avail(r->in.src) == 0 ? NDJSON_END
-                                                                            : NDJSON_FAIL;
+        if (json_peek(&r->in) == 0) {
+            if (r->err.code == RD_ERR_OK && rd_src_avail(r->in.src) == 0)
+                return NDJSON_END;
+            json_fail(&r->in, "a line does not begin with a brace");
+            return NDJSON_FAIL;
+        }
         if (!read_line(r))
             return NDJSON_FAIL;
     }
