@@ -189,8 +189,8 @@ void client_unblock(struct client *c);
  * error. False: it does not wait for something that can be ended so. */
 bool client_wait_end(struct client *c, enum engine_unblock why);
 
-/* Ends the waiting of those whose time is over: a timer does, and, since the clock may be set, every
- * turn of the loop. */
+/* Ends the waiting of those whose time is over: a timer does, and, since the clock may be set,
+ * every turn of the loop. */
 void clients_end_waits(struct server *srv);
 
 /* Serves sessions whose keys became ready. After each command. */
