@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -59,7 +60,24 @@ size_t rd_usable(const void *ptr)
     return hooks.usable != NULL ? hooks.usable(hooks.ctx, ptr) : 0;
 }
 
+void rd_mem_even(void)
+{
+    mallopt(M_MXFAST, 0);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+}
+
+void rd_mem_trim(void)
+{
+    enum { KEPT = 128 << 10 };
+    malloc_trim(KEPT);
+}
+
 void rd_mem_set_hooks(const struct rd_mem_hooks *new_hooks)
 {
     hooks = new_hooks != NULL ? *new_hooks : (struct rd_mem_hooks){0};
+}
+
+bool rd_mem_has_hooks(void)
+{
+    return hooks.alloc != NULL;
 }

@@ -21,6 +21,15 @@ RD_API void rd_free(void *ptr);
  * that do not tell it: 0. */
 RD_API size_t rd_usable(const void *ptr);
 
+/* For processes that may not pause, before they allocate much: with the defaults of glibc one
+ * rd_free() may return gigabytes to the system, or tidy up millions of blocks that were freed
+ * before it, which takes milliseconds to seconds. Afterwards freed memory stays the process's until
+ * rd_mem_trim(), and each block is tidied up as it is freed. Of no effect elsewhere. */
+RD_API void rd_mem_even(void);
+
+/* Returns what is free to the system: takes time in proportion to it. */
+RD_API void rd_mem_trim(void);
+
 struct rd_mem_hooks {
     void *(*alloc)(void *ctx, size_t size);
     void *(*realloc)(void *ctx, void *ptr, size_t size);
@@ -32,5 +41,6 @@ struct rd_mem_hooks {
 /* Replaces the allocator for the whole process; NULL restores malloc. Call it while nothing is
  * allocated and no other thread runs. */
 RD_API void rd_mem_set_hooks(const struct rd_mem_hooks *hooks);
+RD_API bool rd_mem_has_hooks(void);
 
 #endif

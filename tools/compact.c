@@ -1,6 +1,7 @@
 #include "tools/compact.h"
 
 #include "aof/reader.h"
+#include "base/prefault.h"
 #include "engine/command.h"
 #include "engine/db.h"
 #include "engine/session.h"
@@ -26,6 +27,7 @@ struct run {
     struct aof_manifest manifest;
     struct aof_reader *reader;
     struct engine *engine;
+    struct rd_prefault *ahead;
     struct engine_session session;
     struct engine_reply reply;
     struct engine_effects effects;
@@ -324,6 +326,7 @@ static void begin(struct run *run)
     struct engine_config config;
     engine_config_init(&config);
     config.databases = COMPACT_DATABASES;
+    run->ahead = rd_prefault_begin();
     run->engine = engine_new(&(struct engine_opts){.seed = 1, .config = &config});
     engine_session_init(&run->session, run->engine, ENGINE_LOADING);
     run->reply = (struct engine_reply){.proto = 2, .off = true};
@@ -341,6 +344,7 @@ static void end(struct run *run)
     engine_effects_done(&run->effects);
     engine_reply_done(&run->reply);
     engine_delete(run->engine);
+    rd_prefault_end(run->ahead);
 }
 
 bool compact_run(struct cli *cli, const char *path, const struct compact_opts *opts,

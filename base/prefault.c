@@ -1,0 +1,89 @@
+#include "base/prefault.h"
+
+#include "base/mem.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PIECE = 256 << 10,   /* touched at a time: faults of the other thread wait for no more */
+    NAP_NS = 500 * 1000, /* in which a quarter of a step is used up at most */
+    DEFAULT_PAD = 128 << 10
+};
+
+struct rd_prefault {
+    pthread_t thread;
+    atomic_bool quit;
+    uintptr_t page;
+};
+
+static uintptr_t heap_end(const struct rd_prefault *ahead)
+{
+    return (uintptr_t)sbrk(0) & ~(ahead->page - 1);
+}
+
+/* Pages that are in use already stay as they are, and what the heap gave back meanwhile is refused.
+ */
+static void touch(const struct rd_prefault *ahead, uintptr_t from, uintptr_t to)
+{
+    for (; from < to && !atomic_load_explicit(&ahead->quit, memory_order_relaxed); from += PIECE)
+        madvise((void *)from, to - from < PIECE ? to - from : PIECE, MADV_POPULATE_WRITE);
+}
+
+static void *helper(void *ptr)
+{
+    struct rd_prefault *ahead = ptr;
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    uintptr_t done = heap_end(ahead);
+    while (!atomic_load(&ahead->quit)) {
+        uintptr_t end = heap_end(ahead);
+        touch(ahead, done, end);
+        done = end;
+        nanosleep(&nap, NULL);
+    }
+    return NULL;
+}
+
+static bool start(struct rd_prefault *ahead)
+{
+    sigset_t all;
+    sigset_t old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int failed = pthread_create(&ahead->thread, NULL, helper, ahead);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return failed == 0;
+}
+
+struct rd_prefault *rd_prefault_begin(void)
+{
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || rd_mem_has_hooks())
+        return NULL;
+    struct rd_prefault *ahead = rd_calloc(1, sizeof *ahead);
+    if (ahead == NULL)
+        return NULL;
+    ahead->page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (!start(ahead)) {
+        rd_free(ahead);
+        return NULL;
+    }
+    mallopt(M_TOP_PAD, RD_PREFAULT_STEP);
+    return ahead;
+}
+
+void rd_prefault_end(struct rd_prefault *ahead)
+{
+    if (ahead == NULL)
+        return;
+    mallopt(M_TOP_PAD, DEFAULT_PAD);
+    atomic_store(&ahead->quit, true);
+    pthread_join(ahead->thread, NULL);
+    rd_free(ahead);
+    rd_mem_trim();
+}
