@@ -116,6 +116,30 @@ void *engine_table_find_or_slot_hash(struct engine_table *t, uint64_t hash, stru
                                      struct engine_table_slot *ret);
 void engine_table_add_at(struct engine_table *t, const struct engine_table_slot *slot, void *item);
 
+/* Many items in a row, a load of them: each waits while its bucket comes into the cache, and the
+ * one that has waited longest is added. In a table that is larger than the cache that is twice as
+ * fast.
+ *
+ *     struct engine_table_queue q = {0};
+ *     while (...)
+ *         if ((item = engine_table_queue_add(&t, &q, item)) != NULL)
+ *             ... its name is there already, and it is the caller's again; an earlier one perhaps
+ *     while ((item = engine_table_queue_end(&t, &q)) != NULL)
+ *         ... the same
+ *
+ * In between nothing is to be looked for, and nothing counted: what waits is not there yet. */
+enum { ENGINE_TABLE_QUEUE = 16 };
+
+struct engine_table_queue {
+    uint64_t hashes[ENGINE_TABLE_QUEUE];
+    void *items[ENGINE_TABLE_QUEUE];
+    unsigned first;
+    unsigned n;
+};
+
+void *engine_table_queue_add(struct engine_table *t, struct engine_table_queue *q, void *item);
+void *engine_table_queue_end(struct engine_table *t, struct engine_table_queue *q);
+
 /* Returns the item that was removed, now the caller's, or NULL. */
 void *engine_table_remove(struct engine_table *t, struct rd_slice name);
 

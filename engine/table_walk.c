@@ -236,3 +236,36 @@ size_t engine_table_sample(const struct engine_table *t, uint64_t random, size_t
         out[n_out++] = random_after(&row, start, &random);
     return n_out;
 }
+
+/* ---- queues ---- */
+
+static void *add_first(struct engine_table *t, struct engine_table_queue *q)
+{
+    struct engine_table_slot slot;
+    uint64_t hash = q->hashes[q->first];
+    void *item = q->items[q->first];
+    q->first = (q->first + 1) % ENGINE_TABLE_QUEUE;
+    q->n--;
+    if (engine_table_find_or_slot_hash(t, hash, t->type->name(item), &slot) != NULL)
+        return item;
+    engine_table_add_at(t, &slot, item);
+    return NULL;
+}
+
+void *engine_table_queue_add(struct engine_table *t, struct engine_table_queue *q, void *item)
+{
+    void *twice = q->n == ENGINE_TABLE_QUEUE ? add_first(t, q) : NULL;
+    unsigned at = (q->first + q->n++) % ENGINE_TABLE_QUEUE;
+    q->hashes[at] = engine_table_hash(t, t->type->name(item));
+    q->items[at] = item;
+    engine_table_prefetch(t, q->hashes[at]);
+    return twice;
+}
+
+void *engine_table_queue_end(struct engine_table *t, struct engine_table_queue *q)
+{
+    void *twice = NULL;
+    while (q->n > 0 && twice == NULL)
+        twice = add_first(t, q);
+    return twice;
+}

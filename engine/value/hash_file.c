@@ -15,6 +15,7 @@ struct loader {
     size_t field_len;
     size_t field_cap;
     bool was_packed;
+    struct engine_table_queue *queue; /* of a table that was one from the first field on, or NULL */
 };
 
 static struct loader *loader_of(const struct engine_value *v)
@@ -34,6 +35,8 @@ static void load_begin(struct engine_value *v, uint64_t count, const struct engi
     if (count != RDB_UNKNOWN && count > config->hash_max_listpack_entries) {
         engine_lp_free(load->value.u.lp);
         engine_hash_table_make(&load->value, count);
+        load->queue = engine_scratch_alloc(sizeof *load->queue);
+        *load->queue = (struct engine_table_queue){0};
     }
     v->u.bytes = (uint8_t *)load;
     v->encoding = ENGINE_HASHTABLE;
@@ -49,15 +52,21 @@ static void load_begin_packed(struct engine_value *v, const struct engine_config
     loader_of(v)->was_packed = !is_map;
 }
 
-static void load_end(struct engine_value *v)
+/* False: a field is there twice. */
+static bool load_end(struct engine_value *v)
 {
     struct loader *load = loader_of(v);
+    bool good = true;
+    while (load->queue != NULL && !engine_hash_table_queue(load->value.u.hash, load->queue, NULL))
+        good = false;
+    engine_scratch_free(load->queue);
     engine_pieces_done(&load->pieces);
     engine_free(load->field);
     v->u = load->value.u;
     v->len = load->value.len;
     v->encoding = load->value.encoding;
     engine_free(load);
+    return good;
 }
 
 void engine_hash_file_abort(struct engine_value *v)
@@ -95,6 +104,8 @@ static bool add_pair(struct loader *load, const struct engine_hash_pair *pair,
 {
     struct engine_value *v = &load->value;
     struct rd_slice texts[] = {pair->field, pair->value};
+    if (load->queue != NULL)
+        return engine_hash_table_queue(v->u.hash, load->queue, pair);
     if (!load->was_packed)
         engine_hash_prepare(v, 2, texts, config);
     if (v->encoding == ENGINE_LISTPACK && engine_hash_count(v) >= config->hash_max_listpack_entries)
@@ -255,12 +266,13 @@ static void value_begins(struct engine_value *v, const struct rdb_event *ev,
     }
 }
 
-static void value_ends(struct engine_value *v)
+static bool value_ends(struct engine_value *v, const struct rdb_event *ev, struct rd_err *err)
 {
     if (is_loading(v))
-        load_end(v);
-    else if (v->u.lp == NULL)
+        return load_end(v) || duplicate(ev, err);
+    if (v->u.lp == NULL)
         *v = engine_hash_new();
+    return true;
 }
 
 bool engine_hash_file_load(struct engine_value *v, const struct rdb_event *ev,
@@ -277,8 +289,7 @@ bool engine_hash_file_load(struct engine_value *v, const struct rdb_event *ev,
             load_begin_packed(v, config);
         return load_elem(loader_of(v), ev, config, err);
     case RDB_VALUE_END:
-        value_ends(v);
-        return true;
+        return value_ends(v, ev, err);
     default:
         return true;
     }

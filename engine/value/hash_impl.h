@@ -24,6 +24,10 @@ bool engine_hash_table_set(struct engine_hash *h, struct rd_slice field, struct 
 
 /* A field that is not there; false: it is. */
 bool engine_hash_table_add(struct engine_hash *h, const struct engine_hash_pair *pair);
+
+/* The same, of many in a row; false may be about one that came before. No pair: those that wait. */
+bool engine_hash_table_queue(struct engine_hash *h, struct engine_table_queue *q,
+                             const struct engine_hash_pair *pair);
 bool engine_hash_table_delete(struct engine_hash *h, struct rd_slice field);
 void engine_hash_table_expire(struct engine_hash *h, struct engine_field *f, int64_t expire_ms);
 uint64_t engine_hash_table_expire_due(struct engine_hash *h, int64_t now_ms, engine_hash_due_fn fn,

@@ -147,6 +147,24 @@ bool engine_hash_table_add(struct engine_hash *h, const struct engine_hash_pair 
     return true;
 }
 
+bool engine_hash_table_queue(struct engine_hash *h, struct engine_table_queue *q,
+                             const struct engine_hash_pair *pair)
+{
+    struct engine_field *twice;
+    if (pair == NULL) {
+        twice = engine_table_queue_end(&h->fields, q);
+    } else {
+        struct engine_field *f = field_new(pair->field, pair->value, pair->expire_ms);
+        twice = engine_table_queue_add(&h->fields, q, f);
+        if (pair->expire_ms != ENGINE_HASH_NO_EXPIRE)
+            note_expire(h, pair->expire_ms);
+    }
+    if (twice != NULL)
+        h->n_expiring -= twice->expires;
+    engine_free(twice);
+    return twice == NULL;
+}
+
 bool engine_hash_table_delete(struct engine_hash *h, struct rd_slice field)
 {
     struct engine_field *f = engine_table_remove(&h->fields, field);

@@ -209,12 +209,15 @@ void engine_set_iter_end(struct engine_set_iter *it)
  * While elements come, v->len is LOADING and the set that it points to is the first member of this.
  * A set of integers that is not too large is an intset then, as it is for a server. */
 
-enum { LOADING = 1 };
+enum { LOADING = 1, QUEUE_FROM = 1000 /* members of a table that has a queue */ };
 
 struct loader {
     struct engine_set set;
-    struct engine_value value; /* the set so far */
+    struct engine_value value; /* the set so far; none before the first member */
     struct engine_pieces pieces;
+    uint64_t count; /* that the file announces, or 0 */
+    bool begun;
+    struct engine_table_queue *queue; /* of the table, or NULL */
 };
 
 static struct loader *loader_of(const struct engine_value *v)
@@ -222,20 +225,44 @@ static struct loader *loader_of(const struct engine_value *v)
     return (struct loader *)(void *)v->u.set;
 }
 
-static void load_begin(struct engine_value *v, uint64_t count, const struct engine_config *config)
+static void load_begin(struct engine_value *v, uint64_t count)
 {
     struct loader *load = engine_calloc(1, sizeof *load);
+    load->count = count != RDB_UNKNOWN ? count : 0;
+    load->value.type = ENGINE_SET;
     v->u.set = &load->set;
     v->len = LOADING;
-    if (count != RDB_UNKNOWN && too_many(count, config))
-        make_table(&load->value, count);
-    else
+}
+
+static void load_first(struct loader *load, struct rd_slice text,
+                       const struct engine_config *config)
+{
+    int64_t num;
+    load->begun = true;
+    if (!too_many(load->count, config) && rd_num_get_i64(text, &num)) {
         make_intset(&load->value);
+        return;
+    }
+    make_table(&load->value, load->count);
+    if (load->count >= QUEUE_FROM) {
+        load->queue = engine_scratch_alloc(sizeof *load->queue);
+        *load->queue = (struct engine_table_queue){0};
+    }
 }
 
 static bool load_duplicate(const struct rdb_event *ev, struct rd_err *err)
 {
     return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "set with the same member twice");
+}
+
+/* False: one that came before is there twice, which is no matter now. */
+static bool queue_add(struct loader *load, struct engine_member *m)
+{
+    struct engine_member *twice =
+        m != NULL ? engine_table_queue_add(&load->value.u.set->members, load->queue, m)
+                  : engine_table_queue_end(&load->value.u.set->members, load->queue);
+    engine_free(twice);
+    return twice == NULL;
 }
 
 static bool load_member(struct engine_value *v, const struct rdb_event *ev,
@@ -247,7 +274,11 @@ static bool load_member(struct engine_value *v, const struct rdb_event *ev,
         return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "member of more than 4 GiB");
     if (!engine_pieces_take(&load->pieces, &ev->elem.str, &text))
         return true;
-    return engine_set_add(&load->value, text, config) || load_duplicate(ev, err);
+    if (!load->begun)
+        load_first(load, text, config);
+    bool added = load->queue != NULL ? queue_add(load, member_new(text))
+                                     : engine_set_add(&load->value, text, config);
+    return added || load_duplicate(ev, err);
 }
 
 static bool load_listpack(struct engine_value *v, const struct rdb_event *ev,
@@ -276,19 +307,27 @@ static bool load_packed(struct engine_value *v, const struct rdb_event *ev,
     return true;
 }
 
-static void load_end(struct engine_value *v)
+/* False: a member is there twice. */
+static bool load_end(struct engine_value *v)
 {
     struct loader *load = loader_of(v);
+    bool good = true;
     if (v->len != LOADING) {
         if (v->u.set == NULL)
             make_intset(v);
-        return;
+        return true;
     }
+    while (load->queue != NULL && !queue_add(load, NULL))
+        good = false;
+    if (!load->begun)
+        make_intset(&load->value);
+    engine_scratch_free(load->queue);
     engine_pieces_done(&load->pieces);
     v->u = load->value.u;
     v->encoding = load->value.encoding;
     v->len = 0;
     engine_free(load);
+    return good;
 }
 
 static bool is_packed(enum rdb_type_id id)
@@ -304,17 +343,16 @@ static bool set_load(struct engine_value *v, const struct rdb_event *ev,
         v->type = ENGINE_SET;
         v->encoding = ENGINE_HASHTABLE;
         if (!is_packed(ev->value.type->id))
-            load_begin(v, ev->value.count, config);
+            load_begin(v, ev->value.count);
         return true;
     case RDB_PACKED:
         return load_packed(v, ev, config, err);
     case RDB_ELEM:
         if (v->len != LOADING)
-            load_begin(v, RDB_UNKNOWN, config);
+            load_begin(v, RDB_UNKNOWN);
         return load_member(v, ev, config, err);
     case RDB_VALUE_END:
-        load_end(v);
-        return true;
+        return load_end(v) || load_duplicate(ev, err);
     default:
         return true;
     }

@@ -8,10 +8,14 @@
 
 #include <math.h>
 
-/* While a set is loaded whose members come in pieces, or one by one although the file has them in
- * one string. */
+enum { QUEUE_FROM = 1000 /* members of a set that has a queue */ };
+
+/* While a set is loaded that is large, or whose members come in pieces, or one by one although the
+ * file has them in one string. */
 struct engine_zset_loading {
     struct engine_pieces pieces;
+    struct engine_table_queue queue; /* their nodes are in the list already */
+    bool queued;
     bool packed;
 };
 
@@ -76,18 +80,6 @@ static bool is_packed(const struct rdb_type *type)
     return type->id == RDB_TYPE_ZSET_LISTPACK || type->id == RDB_TYPE_ZSET_ZIPLIST;
 }
 
-static void load_begin(struct engine_value *v, const struct rdb_event *ev)
-{
-    enum { RESERVE_MAX = 1 << 28 };
-    uint64_t n = ev->value.count;
-    *v = (struct engine_value){.type = ENGINE_ZSET, .encoding = ENGINE_LISTPACK, .lru = v->lru};
-    if (is_packed(ev->value.type))
-        return;
-    *v = engine_zset_new_skiplist();
-    if (n != RDB_UNKNOWN)
-        engine_table_reserve(&v->u.zset->members, n < RESERVE_MAX ? (size_t)n : RESERVE_MAX);
-}
-
 static struct engine_zset_loading *loading_of(struct engine_value *v)
 {
     bool packed = v->encoding != ENGINE_SKIPLIST;
@@ -101,6 +93,26 @@ static struct engine_zset_loading *loading_of(struct engine_value *v)
     return zset->loading;
 }
 
+static void load_begin(struct engine_value *v, const struct rdb_event *ev)
+{
+    enum { RESERVE_MAX = 1 << 28 };
+    uint64_t n = ev->value.count;
+    *v = (struct engine_value){.type = ENGINE_ZSET, .encoding = ENGINE_LISTPACK, .lru = v->lru};
+    if (is_packed(ev->value.type))
+        return;
+    *v = engine_zset_new_skiplist();
+    if (n == RDB_UNKNOWN)
+        return;
+    engine_table_reserve(&v->u.zset->members, n < RESERVE_MAX ? (size_t)n : RESERVE_MAX);
+    if (n >= QUEUE_FROM)
+        loading_of(v)->queued = true;
+}
+
+static bool duplicate(const struct rdb_event *ev, struct rd_err *err)
+{
+    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "member that the collection has already");
+}
+
 static bool load_member(struct engine_value *v, struct rd_slice member, const struct rdb_event *ev,
                         struct rd_err *err)
 {
@@ -108,14 +120,18 @@ static bool load_member(struct engine_value *v, struct rd_slice member, const st
     struct engine_zset *zset = v->u.zset;
     if (isnan(ev->elem.score))
         return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "score that is not a number");
+    if (zset->loading != NULL && zset->loading->queued) {
+        void *node = engine_skiplist_insert(&zset->list, ev->elem.score, member);
+        return engine_table_queue_add(&zset->members, &zset->loading->queue, node) == NULL ||
+               duplicate(ev, err);
+    }
     if (engine_table_find_or_slot(&zset->members, member, &slot) == NULL) {
         engine_table_add_at(&zset->members, &slot,
                             engine_skiplist_insert(&zset->list, ev->elem.score, member));
         return true;
     }
     /* Nor do servers look for them in a packed encoding. */
-    return (zset->loading != NULL && zset->loading->packed) ||
-           rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "member that the collection has already");
+    return (zset->loading != NULL && zset->loading->packed) || duplicate(ev, err);
 }
 
 static bool load_elem(struct engine_value *v, const struct rdb_event *ev, struct rd_err *err)
@@ -154,20 +170,25 @@ static void load_packed(struct engine_value *v, const struct rdb_event *ev)
     engine_lp_shrink(&v->u.lp);
 }
 
-static void load_end(struct engine_value *v, const struct engine_config *config)
+static bool load_end(struct engine_value *v, const struct engine_config *config)
 {
     size_t n = (size_t)engine_zset_count(v);
     if (v->encoding != ENGINE_SKIPLIST) {
         if (n > config->zset_max_listpack_entries)
             engine_zset_become_skiplist(v, n);
-        return;
+        return true;
     }
+    struct engine_zset *zset = v->u.zset;
+    if (zset->loading != NULL &&
+        engine_table_queue_end(&zset->members, &zset->loading->queue) != NULL)
+        return false;
     /* Only the number of members decides about what the file had in one string. */
     struct engine_config any_length = *config;
-    if (v->u.zset->loading != NULL && v->u.zset->loading->packed)
+    if (zset->loading != NULL && zset->loading->packed)
         any_length.zset_max_listpack_value = SIZE_MAX;
-    loading_done(v->u.zset);
+    loading_done(zset);
     engine_zset_settle(v, &any_length);
+    return true;
 }
 
 static bool zset_ops_load(struct engine_value *v, const struct rdb_event *ev,
@@ -185,8 +206,7 @@ static bool zset_ops_load(struct engine_value *v, const struct rdb_event *ev,
     case RDB_VALUE_END:
         if (v->encoding != ENGINE_SKIPLIST && v->u.lp == NULL)
             v->u.lp = engine_lp_new(0);
-        load_end(v, config);
-        return true;
+        return load_end(v, config) || duplicate(ev, err);
     default:
         return true;
     }

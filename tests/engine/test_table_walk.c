@@ -322,3 +322,30 @@ Test(table_walk, a_sample_has_no_item_twice)
         engine_free(items);
     }
 }
+
+Test(table_walk, items_that_queue_are_all_added_and_those_that_come_twice_given_back)
+{
+    for (unsigned n = 0; n < 3000; n += n / 3 + 1) {
+        struct item *items = items_new(n), *again = items_new(n);
+        struct engine_table_queue q = {0};
+        struct engine_table t;
+        unsigned n_back = 0, n_again = 0;
+        engine_table_init(&t, &type, SEED);
+        for (unsigned i = 0; i < n; i++) {
+            n_back += engine_table_queue_add(&t, &q, &items[i]) != NULL;
+            if (i % 5 == 0) {
+                n_back += engine_table_queue_add(&t, &q, &again[i / 2]) != NULL;
+                n_again++;
+            }
+        }
+        while (engine_table_queue_end(&t, &q) != NULL)
+            n_back++;
+        cr_expect_eq(n_back, n_again, "%u of %u, with %u", n_back, n_again, n);
+        cr_expect_eq(engine_table_count(&t), n);
+        for (unsigned i = 0; i < n; i++)
+            cr_expect_not_null(engine_table_find(&t, item_name(&items[i])));
+        engine_table_done(&t);
+        engine_free(items);
+        engine_free(again);
+    }
+}
