@@ -16,7 +16,7 @@
  * Values of modules are kept as their serialized bytes (ENGINE_OPAQUE).
  *
  * Keys that are due are dropped on loading, as a master does, and left out on saving, unless
- * keep_expired is set.
+ * keep_expired is set. So are, on saving, fields of hashes that are due.
  */
 #ifndef ENGINE_SNAPSHOT_H
 #define ENGINE_SNAPSHOT_H

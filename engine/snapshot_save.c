@@ -81,12 +81,10 @@ static bool put_kept(const struct saver *s, struct engine_kept_records *records,
 
 /* ---- keys ---- */
 
-static bool put_key(const struct saver *s, unsigned db, const struct engine_entry *entry,
-                    struct rd_err *err)
+static bool put_entry(const struct saver *s, unsigned db, const struct engine_entry *entry,
+                      const struct engine_value *value, struct rd_err *err)
 {
     bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
-    if (expires && entry->expire_ms < s->opts->now_ms && !s->opts->keep_expired)
-        return true;
     struct rdb_event ev;
     ev.kind = RDB_KEY;
     ev.offset = 0;
@@ -101,8 +99,40 @@ static bool put_key(const struct saver *s, unsigned db, const struct engine_entr
     ev.key.idle_s =
         s->with_idle ? engine_lru_idle_ms(&entry->value, s->opts->now_ms) / 1000 : RDB_UNKNOWN;
     ev.key.freq = s->with_freq ? entry->value.lru & 0xff : RDB_UNKNOWN;
-    return put(s, &ev, err) &&
-           engine_type_ops(entry->value.type)->save(&entry->value, s->writer, err);
+    return put(s, &ev, err) && engine_type_ops(value->type)->save(value, s->writer, err);
+}
+
+static void forget(void *ctx, struct rd_slice field)
+{
+    (void)ctx;
+    (void)field;
+}
+
+/* Fields that are due must not come back from a version that knows no expiry of fields. */
+static bool put_without_due(const struct saver *s, unsigned db, const struct engine_entry *entry,
+                            struct rd_err *err)
+{
+    struct engine_value alive = engine_value_dup(&entry->value);
+    engine_hash_expire_due(&alive, s->opts->now_ms, forget, NULL);
+    bool ok = engine_hash_count(&alive) == 0 || put_entry(s, db, entry, &alive, err);
+    engine_value_free(&alive);
+    return ok;
+}
+
+static bool put_key(const struct saver *s, unsigned db, const struct engine_entry *entry,
+                    struct rd_err *err)
+{
+    bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
+    if (s->opts->keep_expired)
+        return put_entry(s, db, entry, &entry->value, err);
+    if (expires && entry->expire_ms < s->opts->now_ms)
+        return true;
+    if (entry->value.type == ENGINE_HASH) {
+        int64_t next_ms = engine_hash_next_expire(&entry->value);
+        if (next_ms != ENGINE_HASH_NO_EXPIRE && next_ms < s->opts->now_ms)
+            return put_without_due(s, db, entry, err);
+    }
+    return put_entry(s, db, entry, &entry->value, err);
 }
 
 /* Entries lie all over the heap: some are asked for before they are needed. */

@@ -214,6 +214,7 @@ struct engine_stream_consumer *engine_stream_consumer_seen(struct engine_call *c
     if (consumer == NULL) {
         consumer = engine_stream_consumer_find(group, name);
         consumer->seen_ms = call->now_ms;
+        consumer->active_ms = RDB_NO_EXPIRE;
         return consumer;
     }
     call->dirty++;

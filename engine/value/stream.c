@@ -63,6 +63,7 @@ static void dup_group(struct engine_stream *stream, const struct engine_stream_g
         struct engine_stream_consumer *to =
             engine_stream_consumer_add(copy, from->name, from->seen_ms);
         struct engine_stream_map_pos pos;
+        to->active_ms = from->active_ms;
         engine_stream_map_dup(&to->pending, &from->pending);
         for (bool any = engine_stream_map_first(&to->pending, &pos); any;
              any = engine_stream_map_next(&to->pending, &pos))

@@ -55,6 +55,7 @@ struct engine_stream_names {
 struct engine_stream_consumer {
     struct rd_slice name; /* its bytes lie behind the struct */
     int64_t seen_ms;
+    int64_t active_ms; /* as a file of type 21 on had it, until it is seen again; RDB_NO_EXPIRE */
     struct engine_stream_map pending; /* nothing under the ids: it lies in that of the group */
 };
 

@@ -177,7 +177,10 @@ static bool load_consumer(struct engine_stream_loading *l, const struct rdb_even
                           struct rd_err *err)
 {
     l->consumer = engine_stream_consumer_add(l->group, ev->consumer.name, ev->consumer.seen_ms);
-    return l->consumer != NULL || corrupt(ev, err, "consumer that the group has already");
+    if (l->consumer == NULL)
+        return corrupt(ev, err, "consumer that the group has already");
+    l->consumer->active_ms = ev->consumer.active_ms;
+    return true;
 }
 
 static bool load_owned(struct engine_stream_loading *l, const struct rdb_event *ev,
@@ -324,7 +327,7 @@ static bool save_consumer(const struct engine_stream_consumer *consumer, struct 
     struct rdb_event ev = event(RDB_CONSUMER);
     ev.consumer.name = consumer->name;
     ev.consumer.seen_ms = consumer->seen_ms;
-    ev.consumer.active_ms = RDB_NO_EXPIRE;
+    ev.consumer.active_ms = consumer->active_ms;
     ev.consumer.n_owned = consumer->pending.count;
     if (!rdb_writer_put(w, &ev, err))
         return false;

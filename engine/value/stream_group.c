@@ -83,8 +83,10 @@ struct engine_stream_consumer *engine_stream_consumer_add(struct engine_stream_g
                                                           struct rd_slice name, int64_t seen_ms)
 {
     struct engine_stream_consumer *consumer = name_add(&group->consumers, sizeof *consumer, name);
-    if (consumer != NULL)
+    if (consumer != NULL) {
         consumer->seen_ms = seen_ms;
+        consumer->active_ms = RDB_NO_EXPIRE;
+    }
     return consumer;
 }
 
