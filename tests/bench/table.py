@@ -9,8 +9,8 @@ usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
     QUESTION    only the lines whose question contains one of these words
 
 BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), BENCH_LOG_MB
-that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096). They
-are kept in BENCH_CACHE, which is bench-data in the folder of builds unless told.
+that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
+BENCH_KEYS how many keys the engine's pauses are looked for with (10000000). The files are kept in BENCH_CACHE, which is bench-data in the folder of builds unless told.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median behind the stroke. MiB is the most memory that was resident in any run. How many
@@ -26,6 +26,7 @@ import shutil
 import subprocess
 import sys
 
+import engine
 import make_mixed
 import measure
 import snapshots
@@ -159,10 +160,10 @@ def _cells(line, costs):
             ratio("wall_ratio"), ratio("cpu_ratio"), verdict]
 
 
-def _print(rows):
+def _print(rows, left=(0, 4, 10)):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        cells = [cell.ljust(width) if i in (0, 4, 10) else cell.rjust(width)
+        cells = [cell.ljust(width) if i in left else cell.rjust(width)
                  for i, (cell, width) in enumerate(zip(row, widths))]
         print("  ".join(cells).rstrip())
 
@@ -277,6 +278,23 @@ class Bench:
         if questions:
             self.table(f"check-rdb, snapshots of about {mb:g} MB of one kind", questions)
 
+    def engine(self):
+        if self.args.types or not wanted([("engine",)], self.args.question):
+            return
+        lines = []
+        if shutil.which("redis-server"):
+            snapshot = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+            mb = float(os.environ.get("BENCH_LOG_MB", "650"))
+            log = self.cached(snapshots.make_log(self.cache, mb, self.say))
+            lines = engine.measure_files(snapshot, log, self.args.runs, self.say)
+        lines += engine.measure_pauses(int(os.environ.get("BENCH_KEYS", "10000000")), self.say)
+        title = "The data set library beside a server"
+        self.tables.append({"title": title, "lines": lines})
+        if not self.args.json:
+            print(f"\n{title}")
+            _print(engine.rows(lines), (0, 3, 6))
+            sys.stdout.flush()
+
     def crc64(self):
         if not self.args.types and wanted([("crc64",)], self.args.question):
             self.say("crc64")
@@ -310,6 +328,7 @@ def main(argv):
               f"Linux {about['kernel']}\n" + "\n".join([about["redoubt"], *about["peers"]]))
     try:
         (bench.types if args.types else bench.mixed)()
+        bench.engine()
         crc64 = bench.crc64()
     except (measure.Failed, OSError, snapshots.redis_server.ServerDied,
             snapshots.redis_server.ReplyError) as e:
