@@ -7,6 +7,7 @@ void engine_keepsake_free(struct engine_keepsake *kept)
     if (kept == NULL)
         return;
     engine_free(kept->before.ptr);
+    engine_free(kept->functions.ptr);
     engine_free(kept->after.ptr);
     engine_free(kept);
 }
@@ -20,6 +21,25 @@ void engine_keepsake_add(struct engine_kept_records *records, struct rd_slice by
     if (bytes.len > 0)
         memcpy(records->ptr + records->len, bytes.ptr, bytes.len);
     records->len += bytes.len;
+}
+
+uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n)
+{
+    const struct engine_keepsake *kept = e->keepsake;
+    if (ret_n != NULL)
+        *ret_n = kept != NULL ? kept->n_functions : 0;
+    return kept != NULL ? kept->functions.len : 0;
+}
+
+void engine_drop_functions(struct engine *e)
+{
+    if (e->keepsake == NULL)
+        return;
+    struct engine_scope scope = engine_enter(e);
+    engine_free(e->keepsake->functions.ptr);
+    e->keepsake->functions = (struct engine_kept_records){0};
+    e->keepsake->n_functions = 0;
+    engine_leave(e, scope);
 }
 
 /* A string whose length stands in front of it in one byte or two; others are as good as never

@@ -104,6 +104,12 @@ struct engine_save_opts {
 bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_save_opts *opts,
                  struct rd_err *err);
 
+/* Libraries of functions that the snapshot held: how many (ret_n may be NULL), and bytes in all. */
+uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n);
+
+/* FUNCTION FLUSH: they are not saved any more. */
+void engine_drop_functions(struct engine *e);
+
 /* Dialect and version for whoever has no wish: those of the snapshot that was loaded, but Redis 10
  * at least, and Redis 12 where fields of hashes expire. Looks at all hashes. */
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version);

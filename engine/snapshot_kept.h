@@ -19,7 +19,9 @@ struct engine_keepsake {
     enum rdb_dialect dialect;
     int version;
     struct engine_kept_records before; /* the keys */
+    struct engine_kept_records functions;
     struct engine_kept_records after;
+    uint64_t n_functions; /* libraries */
 };
 
 /* Appends. */

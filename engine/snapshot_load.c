@@ -344,7 +344,8 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
                               struct rd_err *err)
 {
     l->info.functions++;
-    return engine_keepsake_add_old_function(&l->engine->keepsake->before, ev) ||
+    l->engine->keepsake->n_functions++;
+    return engine_keepsake_add_old_function(&l->engine->keepsake->functions, ev) ||
            rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                       "a function of before the release of 7.0, strangely stored");
 }
@@ -360,9 +361,11 @@ static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_
         l->keeping = ev->module.when == 2 ? &kept->after : &kept->before;
     } else if (ev->kind == RDB_AUX || ev->kind == RDB_FUNCTION) {
         const struct rdb_string *s = ev->kind == RDB_AUX ? &ev->aux.value : &ev->function.code;
-        l->info.functions += ev->kind == RDB_FUNCTION && s->first;
+        bool is_function = ev->kind == RDB_FUNCTION;
+        l->info.functions += is_function && s->first;
+        kept->n_functions += is_function && s->first;
         more = s->more;
-        l->keeping = &kept->before;
+        l->keeping = is_function ? &kept->functions : &kept->before;
     }
     engine_keepsake_add(l->keeping, ev->raw);
     if (!more)

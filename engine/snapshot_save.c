@@ -167,7 +167,8 @@ static bool put_db(const struct saver *s, struct engine_db *db, struct rd_err *e
 static bool put_all(const struct saver *s, struct rd_err *err)
 {
     struct engine_keepsake *kept = s->engine->keepsake;
-    if (!put_aux(s, err) || (kept != NULL && !put_kept(s, &kept->before, err)))
+    if (!put_aux(s, err) ||
+        (kept != NULL && (!put_kept(s, &kept->before, err) || !put_kept(s, &kept->functions, err))))
         return false;
     for (unsigned i = 0; i < s->engine->n_dbs; i++)
         if (engine_db_count(s->engine->dbs[i]) > 0 && !put_db(s, s->engine->dbs[i], err))
