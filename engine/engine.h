@@ -79,10 +79,17 @@ typedef void (*engine_foreign_fn)(void *ctx, struct engine_session *s,
                                   const struct rd_slice *argv, struct engine_reply *reply,
                                   struct engine_effects *fx);
 
+/* Called after each command that EXEC ran: for those who count commands. Must not change the
+ * engine. */
+typedef void (*engine_ran_fn)(void *ctx, struct engine_session *s,
+                              const struct engine_command *command, size_t argc,
+                              const struct rd_slice *argv, struct engine_reply *reply);
+
 struct engine_hooks {
     engine_notify_fn notify; /* each may be NULL */
     engine_touched_fn touched;
     engine_foreign_fn foreign;
+    engine_ran_fn ran;
     void *ctx;
 };
 

@@ -54,6 +54,9 @@ static void run_queued(struct engine_call *call, const struct engine_queued *que
     else
         engine_reply_errorf(call->reply, "ERR the command '%s' is not available here",
                             queued->command->name);
+    if (hooks->ran != NULL)
+        hooks->ran(hooks->ctx, call->session, queued->command, queued->argc, queued->argv,
+                   call->reply);
 }
 
 /* The queue is taken off the session first: what runs sees a session that is not in MULTI. */
