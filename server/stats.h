@@ -40,6 +40,7 @@ struct stats {
     uint64_t query_buffer_limit_closed, output_buffer_limit_closed;
     uint64_t dump_sanitizations;
     int64_t peak_memory;
+    uint64_t startup_memory; /* what the process took before it had data; info.c */
     uint64_t expire_cycle_us;
     uint64_t expired_cap_reached;
     uint64_t evict_us; /* in all, of evictions */
@@ -76,6 +77,16 @@ void stats_error(struct stats *stats, const char *text);
 /* Ten times a second: a sample of something that grows; and its mean, by second. */
 void stats_sample(struct stats *stats, enum stats_metric metric, uint64_t now_at, int64_t mono_us);
 uint64_t stats_per_second(const struct stats *stats, enum stats_metric metric);
+
+/* LATENCY HISTOGRAM: how many calls took up to so long; the levels double. Returns how many levels
+ * have calls that those before did not, at most max. */
+struct stats_level {
+    uint64_t us;
+    uint64_t count;
+};
+enum { STATS_LEVELS = 24 };
+uint64_t stats_latency_calls(const struct stats_histogram *h);
+size_t stats_latency_levels(const struct stats_histogram *h, struct stats_level *out, size_t max);
 
 struct rd_buf;
 void stats_info_commands(const struct stats *stats, struct rd_buf *out);

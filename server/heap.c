@@ -1,0 +1,51 @@
+#include "server/heap.h"
+
+#include <malloc.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* There when the program is linked with jemalloc, else NULL. */
+extern int mallctl(const char *name, void *old, size_t *old_len, void *fresh, size_t fresh_len)
+    __attribute__((weak));
+
+#define ALL_ARENAS "arena.4096"
+
+static bool ask_size(const char *name, uint64_t *ret)
+{
+    size_t value, len = sizeof value;
+    if (mallctl(name, &value, &len, NULL, 0) != 0)
+        return false;
+    *ret = value;
+    return true;
+}
+
+bool heap_ask(struct heap *ret)
+{
+    if (mallctl == NULL)
+        return false;
+    uint64_t epoch = 1; /* figures are those of the last time that this was set */
+    size_t len = sizeof epoch;
+    mallctl("epoch", &epoch, &len, &epoch, len);
+    return ask_size("stats.allocated", &ret->allocated) && ask_size("stats.active", &ret->active) &&
+           ask_size("stats.resident", &ret->resident);
+}
+
+const char *heap_name(void)
+{
+    static char name[64];
+    const char *version;
+    size_t len = sizeof version;
+    if (mallctl == NULL || mallctl("version", &version, &len, NULL, 0) != 0)
+        return "libc";
+    snprintf(name, sizeof name, "jemalloc-%.*s", (int)strcspn(version, "-"), version);
+    return name;
+}
+
+void heap_purge(void)
+{
+    if (mallctl != NULL)
+        mallctl(ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
+    else
+        malloc_trim(0);
+}

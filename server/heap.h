@@ -1,0 +1,29 @@
+/* heap.h - what the allocator of this process tells of itself: jemalloc where the program is linked
+ * with it, else the C library's.
+ *
+ *     struct heap heap;
+ *     if (heap_ask(&heap))
+ *         ... heap.allocated ...
+ */
+#ifndef SERVER_HEAP_H
+#define SERVER_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct heap {
+    uint64_t allocated; /* bytes that the program has */
+    uint64_t active;    /* of pages that have some of them */
+    uint64_t resident;  /* with what is kept for later */
+};
+
+/* False: it does not tell, or not without a walk over all its blocks. */
+bool heap_ask(struct heap *ret);
+
+/* "jemalloc-5.3.0" or "libc". */
+const char *heap_name(void);
+
+/* Gives back what is kept for later. */
+void heap_purge(void);
+
+#endif
