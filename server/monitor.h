@@ -1,4 +1,9 @@
 /* monitor.h - MONITOR: everything that is run, as it is run.
+ *
+ *     monitor_command(srv, c, command, argc, argv);     // after each command that ran
+ *
+ * A line is "1339518083.107412 [0 127.0.0.1:60866] "keys" "*"". Commands of administrators are not
+ * shown, passwords neither (redact.h).
  */
 #ifndef SERVER_MONITOR_H
 #define SERVER_MONITOR_H
