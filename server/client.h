@@ -205,4 +205,7 @@ void clients_run_unblocked(struct server *srv);
 /* ---- one line of CLIENT LIST ---- */
 void client_describe(const struct client *c, struct rd_buf *out);
 
+/* Bytes that a client takes in all. */
+size_t client_memory(const struct client *c);
+
 #endif
