@@ -268,9 +268,13 @@ static void in_exec(void *ctx, struct engine_session *s, const struct engine_com
     run_foreign(&call);
 }
 
+static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply);
+
 void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
 {
     hooks->foreign = in_exec;
+    hooks->ran = ran_in_exec;
     hooks->ctx = srv;
 }
 
@@ -329,6 +333,22 @@ static void account(struct client *c, const struct engine_command *command, size
         slowlog_ran(srv, c, argc, argv, (uint64_t)us);
 }
 
+/* EXEC ran a command: it counts, and is seen, as if it had come alone. */
+static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
+{
+    struct server *srv = ctx;
+    struct client *c = s->ctx;
+    int64_t began_us = srv->mono_us;
+    (void)reply;
+    if (c == NULL)
+        return;
+    server_clock(srv);
+    srv->stats.commands++;
+    account(c, command, argc, argv, began_us);
+    monitor_command(srv, c, command, argc, argv);
+}
+
 /* CLIENT REPLY: what was appended for this command is taken back, or not even made. */
 static void after_reply(struct client *c)
 {
@@ -348,14 +368,18 @@ static enum dispatch_status execute(struct client *c, const struct engine_comman
     struct client *before = srv->current;
     bool queued = c->session.in_multi && !is_one_of_multi(command);
     int64_t began_us = srv->mono_us;
+    size_t answer_at = client_reply(c)->buf.len;
+    bool held = pubsub_hold(srv, c);
     srv->current = c;
-    if (!queued)
-        monitor_command(srv, c, command, argc, argv);
     enum engine_status status = run(c, command, argc, argv);
     server_clock(srv);
-    srv->stats.commands++;
-    if (!queued)
+    srv->stats.commands += !queued;
+    if (held)
+        pubsub_release(srv, answer_at);
+    if (!queued) {
         account(c, command, argc, argv, began_us);
+        monitor_command(srv, c, command, argc, argv);
+    }
     if (srv->fx.n > 0) {
         server_propagate(srv, &srv->fx);
         engine_effects_reset(&srv->fx);
@@ -401,6 +425,9 @@ static enum dispatch_status check_and_run(struct client *c, size_t argc,
     }
     if (RD_UNLIKELY(srv->state == SERVER_LOADING) && (command->flags & ENGINE_CMD_LOADING) == 0)
         return refuse(c, command, "LOADING Redis is loading the dataset in memory");
+    if (RD_UNLIKELY(c->flags & CLIENT_MONITOR) &&
+        (command->flags & (ENGINE_CMD_WRITE | ENGINE_CMD_READONLY | ENGINE_CMD_MAY_REPLICATE)))
+        return refuse(c, command, "ERR Replica can't interact with the keyspace");
     if (RD_UNLIKELY(must_wait(c, command))) {
         client_block(c, CLIENT_WAITS_PAUSE, INT64_MAX);
         return DISPATCH_LATER;
