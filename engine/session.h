@@ -27,7 +27,8 @@ struct engine_session {
     struct engine *engine;
     unsigned db;
     enum engine_role role;
-    void *ctx; /* the caller's */
+    void *ctx;       /* the caller's */
+    bool subscribed; /* the caller's: PING of RESP2 is answered as a message */
 
     /* MULTI */
     bool in_multi;

@@ -278,24 +278,10 @@ void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
     hooks->ctx = srv;
 }
 
-/* A subscriber of RESP2 reads arrays only. */
-static bool ping_of_subscriber(struct client *c, const struct engine_command *command, size_t argc,
-                               const struct rd_slice *argv)
-{
-    if (c->reply.proto > 2 || argc > 2 || strcmp(command->name, "ping") != 0)
-        return false;
-    engine_reply_array(client_reply(c), 2);
-    engine_reply_str(client_reply(c), "pong");
-    engine_reply_bulk(client_reply(c), argc == 2 ? argv[1] : rd_slice("", 0));
-    return true;
-}
-
 static enum engine_status run(struct client *c, const struct engine_command *command, size_t argc,
                               const struct rd_slice *argv)
 {
     struct server *srv = c->srv;
-    if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && ping_of_subscriber(c, command, argc, argv))
-        return ENGINE_OK;
     struct engine_env env = server_env(srv);
     enum engine_status status = engine_apply_command(srv->engine, &c->session, command, argc, argv,
                                                      &env, client_reply(c), &srv->fx);

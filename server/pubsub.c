@@ -133,6 +133,7 @@ static struct pubsub_client *client_get(struct client *c)
         engine_table_init(&c->pubsub->kinds[i].by_name, &subscriptions_type,
                           (uint64_t)(uintptr_t)c->pubsub);
     c->flags |= CLIENT_PUBSUB;
+    c->session.subscribed = true;
     c->srv->clients->n_pubsub++;
     return c->pubsub;
 }
@@ -147,6 +148,7 @@ static void client_drop_if_empty(struct client *c)
     engine_scratch_free(c->pubsub);
     c->pubsub = NULL;
     c->flags &= ~(uint32_t)CLIENT_PUBSUB;
+    c->session.subscribed = false;
     c->srv->clients->n_pubsub--;
 }
 

@@ -8,12 +8,17 @@ void engine_cmd_echo(struct engine_call *call)
 
 void engine_cmd_ping(struct engine_call *call)
 {
-    if (call->argc > 2)
+    if (call->argc > 2) {
         engine_reply_wrong_arity(call);
-    else if (call->argc == 2)
+    } else if (call->session->subscribed && call->reply->proto == 2) {
+        engine_reply_array(call->reply, 2);
+        engine_reply_str(call->reply, "pong");
+        engine_reply_bulk(call->reply, call->argc == 2 ? call->argv[1] : rd_slice("", 0));
+    } else if (call->argc == 2) {
         engine_reply_bulk(call->reply, call->argv[1]);
-    else
+    } else {
         engine_reply_simple(call->reply, "PONG");
+    }
 }
 
 void engine_cmd_select(struct engine_call *call)
