@@ -22,13 +22,13 @@ static bool fits(const struct filter *f, const struct client *c)
            (!f->has_type || client_type(c) == f->type);
 }
 
-/* The client that asks is answered first. */
+/* The client that asks is answered first; others are gone at once. */
 static void kill_one(struct dispatch_call *call, struct client *c)
 {
     if (c == call->c)
         client_close_soon(c);
     else
-        client_close_asap(c);
+        client_free(c);
 }
 
 static bool read_user(struct dispatch_call *call, struct rd_slice name, struct filter *f)
@@ -124,7 +124,8 @@ void cmd_client_kill(struct dispatch_call *call)
     }
     if (!read_filter(call, &filter))
         return;
-    for (struct client *c = call->srv->clients->first; c != NULL; c = c->next) {
+    for (struct client *c = call->srv->clients->first, *next; c != NULL; c = next) {
+        next = c->next;
         if (!fits(&filter, c) || (c == call->c && filter.skip_me))
             continue;
         kill_one(call, c);

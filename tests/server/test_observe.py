@@ -486,7 +486,9 @@ class Beside(unittest.TestCase):
             ids = [x.command("CLIENT", "ID") for x in (a, b)]
             addr = "%s:%d" % d.socket.getsockname()
             e.ask("SUBSCRIBE", "ch")
-            out = [c.ask("CLIENT", "KILL", "ID", ids[0]), a.closed(),
+            c.send_raw(server_under_test.encode("CLIENT", "KILL", "ID", ids[0]) +
+                       server_under_test.encode("CLIENT", "LIST", "ID", ids[0]))
+            out = [c.read(), c.read(), a.closed(),
                    c.ask("CLIENT", "KILL", "ADDR", addr, "TYPE", "pubsub"),
                    c.ask("CLIENT", "KILL", addr), d.closed(),
                    c.ask("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "no"), e.closed(),
