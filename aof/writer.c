@@ -100,8 +100,11 @@ static bool take_over(struct aof_writer *w, const struct aof_writer_opts *opts, 
     if (!aof_folder_load(&w->fs, w->name, &w->manifest, err))
         return false;
     /* A writer that was killed may have left names that are not durable yet. */
-    if (!aof_folder_settle(w, err) || !settle_last(w, opts, err) || !measure(w, err) ||
-        !continue_last(w, err))
+    if (!aof_folder_settle(w, err))
+        return false;
+    if (w->begin != AOF_WRITER_CONTINUE)
+        return true;
+    if (!settle_last(w, opts, err) || !measure(w, err) || !continue_last(w, err))
         return false;
     aof_writer_delete_history(w, NULL);
     return true;
@@ -117,6 +120,7 @@ bool aof_writer_open(struct aof_writer **ret, const struct rd_fs *fs,
         .fs = *fs,
         .name = copy_text(opts->name != NULL ? opts->name : default_name),
         .fsync = opts->fsync,
+        .begin = opts->begin,
         .timestamps = opts->timestamps,
         .fd = -1,
         .said = {.db = AOF_DB_NONE, .time_s = AOF_NO_TIME},
@@ -201,6 +205,11 @@ bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err 
 bool aof_writer_close(struct aof_writer *w, struct rd_err *err)
 {
     aof_writer_multi_drop(w);
+    if (w->begin != AOF_WRITER_CONTINUE) {
+        aof_writer_rewrite_abort(w, NULL);
+        aof_writer_abort(w);
+        return true;
+    }
     bool ok = aof_writer_flush(w, err) && aof_writer_sync(w, err);
     aof_writer_abort(w);
     return ok;

@@ -52,8 +52,20 @@
 
 struct aof_writer;
 
+enum aof_writer_begin {
+    AOF_WRITER_CONTINUE, /* the log that the folder holds, or a new one where there is none */
+    /* What the folder holds, if anything, is not the log of this data set (a server turns its log
+     * on). It stays in force until the first rewrite is committed, and becomes history then.
+     * Commands are taken between a rewrite's begin and its end, into the file temp-NAME.incr; a
+     * rewrite that is aborted or fails takes them with it, and another may begin. */
+    AOF_WRITER_FRESH,
+    /* The same, but there will be no file of commands: a rewrite of a server without a log. */
+    AOF_WRITER_BASE_ONLY,
+};
+
 struct aof_writer_opts {
     const char *name; /* of the log, without '/'; NULL: "appendonly.aof"; copied */
+    enum aof_writer_begin begin;
     enum aof_fsync fsync;
     bool timestamps; /* annotate commands with #TS: when the second has changed */
     /* The last file ends in a command or transaction that is not whole, as its reader found:

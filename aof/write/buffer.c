@@ -73,6 +73,13 @@ static bool is_word(struct rd_slice arg, const char *word)
     return arg.len == strlen(word) && strncasecmp((const char *)arg.ptr, word, arg.len) == 0;
 }
 
+/* A log that is not in force has a place for commands only while it is being made. */
+static bool has_file(const struct aof_writer *w, struct rd_err *err)
+{
+    return RD_LIKELY(w->fd >= 0) || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                                               "the log takes no commands before a rewrite");
+}
+
 static bool acceptable(uint64_t db, const struct rd_slice *argv, size_t argc, struct rd_err *err)
 {
     if (argc == 0)
@@ -96,13 +103,13 @@ static bool acceptable(uint64_t db, const struct rd_slice *argv, size_t argc, st
 bool aof_writer_append(struct aof_writer *w, uint64_t db, const struct rd_slice *argv, size_t argc,
                        int64_t now_ms, struct rd_err *err)
 {
-    return !aof_flush_dead(w, err) && acceptable(db, argv, argc, err) &&
+    return !aof_flush_dead(w, err) && has_file(w, err) && acceptable(db, argv, argc, err) &&
            add_or_take_back(w, db, argv, argc, now_ms, err);
 }
 
 bool aof_writer_multi_begin(struct aof_writer *w, uint64_t db, int64_t now_ms, struct rd_err *err)
 {
-    if (aof_flush_dead(w, err))
+    if (aof_flush_dead(w, err) || !has_file(w, err))
         return false;
     if (w->in_multi)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a transaction inside of another");
@@ -146,7 +153,7 @@ void aof_writer_multi_drop(struct aof_writer *w)
 
 bool aof_writer_annotate(struct aof_writer *w, struct rd_slice line, struct rd_err *err)
 {
-    if (aof_flush_dead(w, err))
+    if (aof_flush_dead(w, err) || !has_file(w, err))
         return false;
     if (w->in_multi)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "an annotation inside a transaction");

@@ -35,6 +35,13 @@ bool aof_flush_dead(const struct aof_writer *w, struct rd_err *err)
     return w->dead;
 }
 
+const char *aof_flush_file(const struct aof_writer *w)
+{
+    const struct aof_file *incr =
+        w->begin == AOF_WRITER_CONTINUE ? aof_manifest_last_incr(&w->manifest) : NULL;
+    return incr != NULL ? incr->name : w->name;
+}
+
 static int cut_back(struct aof_writer *w, uint64_t to)
 {
     int result = w->fs.truncate(w->fs.ctx, w->fd, to + w->shift);
@@ -46,7 +53,7 @@ static int cut_back(struct aof_writer *w, uint64_t to)
 static bool write_failed(struct aof_writer *w, int result, struct rd_err *err)
 {
     struct rd_err why = {0};
-    const char *name = aof_manifest_last_incr(&w->manifest)->name;
+    const char *name = aof_flush_file(w);
     aof_folder_err(&why, result, "cannot write", name);
     uint64_t torn = w->written - w->whole;
     if (torn > 0 && (result = cut_back(w, w->whole)) < 0)
@@ -66,7 +73,7 @@ static bool begin_again(struct aof_writer *w, struct rd_err *err)
     w->doubt = result < 0;
     return result == 0 ||
            aof_folder_err(err, result, "cannot cut back what may not be on the disk of",
-                          aof_manifest_last_incr(&w->manifest)->name);
+                          aof_flush_file(w));
 }
 
 bool aof_writer_flush(struct aof_writer *w, struct rd_err *err)
@@ -104,6 +111,8 @@ bool aof_writer_sync_begin(struct aof_writer *w, struct aof_sync *ret, struct rd
         return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "an fsync of the log is running");
     if (aof_flush_dead(w, err))
         return false;
+    if (w->fd < 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the log has no file so far");
     /* The manifest must name the present file before anything in it counts as durable. */
     if (w->file_pending && !aof_folder_settle(w, err))
         return false;
@@ -120,7 +129,7 @@ bool aof_writer_sync_end(struct aof_writer *w, const struct aof_sync *sync, int 
     w->syncing = false;
     if (result < 0) {
         struct rd_err why = {0};
-        aof_folder_err(&why, result, "cannot fsync", aof_manifest_last_incr(&w->manifest)->name);
+        aof_folder_err(&why, result, "cannot fsync", aof_flush_file(w));
         /* Under `no` the bytes are not here to be written again. */
         if (w->fsync != AOF_FSYNC_NO)
             begin_again(w, &why);

@@ -65,6 +65,14 @@ static bool manifest_name(char *dst, const char *before, const char *name, struc
     return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of the log is too long");
 }
 
+bool aof_folder_temp_incr(const struct aof_writer *w, char *dst, struct rd_err *err)
+{
+    int len = snprintf(dst, NAME_SIZE, "temp-%s.incr", w->name);
+    if (len > 0 && len < NAME_SIZE)
+        return true;
+    return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of the log is too long");
+}
+
 bool aof_folder_load(const struct rd_fs *fs, const char *name, struct aof_manifest *ret,
                      struct rd_err *err)
 {

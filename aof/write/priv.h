@@ -27,6 +27,7 @@ struct aof_writer {
     enum aof_fsync fsync;
     bool timestamps;
 
+    enum aof_writer_begin begin; /* CONTINUE once a rewrite was committed */
     struct aof_manifest manifest;
     int fd;         /* of the last incremental file; -1: none */
     uint64_t shift; /* offset in the file = offset in the stream + shift, modulo 2^64 */
@@ -82,10 +83,15 @@ bool aof_folder_err(struct rd_err *err, int result, const char *what, const char
 bool aof_folder_next(const struct aof_writer *w, enum aof_type type, bool snapshot, char *dst,
                      struct aof_file *ret, struct rd_err *err);
 
+/* "temp-NAME.incr": where commands of a log go that is not in force yet. */
+bool aof_folder_temp_incr(const struct aof_writer *w, char *dst, struct rd_err *err);
+
 /* ---- flush.c ---- */
 
 /* Where the last command or transaction ends that may be written. */
 uint64_t aof_flush_end(const struct aof_writer *w);
+/* The file that commands go to, for errors. */
+const char *aof_flush_file(const struct aof_writer *w);
 /* An fsync failed: remembers it. */
 void aof_flush_sync_failed(struct aof_writer *w, const struct rd_err *why);
 bool aof_flush_dead(const struct aof_writer *w, struct rd_err *err);

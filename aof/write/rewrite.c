@@ -108,11 +108,76 @@ bool aof_rewrite_next_file(struct aof_writer *w, struct rd_err *err)
     return true;
 }
 
+/* ---- a log that is not in force yet ---- */
+
+/* Nothing that was taken before counts: the base will hold it. */
+static void forget_all(struct aof_writer *w)
+{
+    uint64_t end = aof_flush_end(w);
+    rd_buf_done(&w->buf);
+    w->kept = w->whole = w->written = w->durable = end;
+    w->shift = 0 - end;
+    w->said = (struct aof_said){.db = AOF_DB_NONE, .time_s = AOF_NO_TIME};
+    w->doubt = w->sync_failed = w->write_failed = w->dead = false;
+    rd_err_reset(&w->err);
+}
+
+static void drop_temp_incr(struct aof_writer *w)
+{
+    char temp[NAME_SIZE];
+    if (w->fd < 0)
+        return;
+    w->fs.close(w->fs.ctx, w->fd);
+    w->fd = -1;
+    if (aof_folder_temp_incr(w, temp, NULL))
+        w->fs.unlink(w->fs.ctx, temp);
+    aof_writer_multi_drop(w);
+    forget_all(w);
+}
+
+static bool begin_fresh(struct aof_writer *w, struct rd_err *err)
+{
+    char temp[NAME_SIZE];
+    drop_temp_incr(w);
+    if (w->begin == AOF_WRITER_FRESH) {
+        if (!aof_folder_temp_incr(w, temp, err))
+            return false;
+        int fd = w->fs.open(w->fs.ctx, temp, RD_FS_CREATE);
+        if (fd < 0)
+            return aof_folder_err(err, fd, "cannot create", temp);
+        w->fd = fd;
+    }
+    forget_all(w);
+    w->rewriting = true;
+    w->rewrite_seq = UINT64_MAX; /* all files of before become history */
+    return true;
+}
+
+/* The file of commands gets its name for good, and *next one more line. Its name becomes durable
+ * with that of the base. */
+static bool name_temp_incr(struct aof_writer *w, char *name, struct aof_manifest *next,
+                           struct rd_err *err)
+{
+    char temp[NAME_SIZE];
+    struct aof_file file;
+    if (!aof_folder_next(w, AOF_INCR, false, name, &file, err) ||
+        !aof_folder_temp_incr(w, temp, err))
+        return false;
+    if (aof_manifest_add(next, &file) == NULL)
+        return no_memory(err);
+    int result = w->fs.rename(w->fs.ctx, temp, name);
+    return result == 0 || aof_folder_err(err, result, "cannot name the file of commands", name);
+}
+
 bool aof_writer_rewrite_begin(struct aof_writer *w, struct rd_err *err)
 {
     if (w->rewriting || w->in_multi)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a rewrite cannot begin inside of %s",
                           w->rewriting ? "another" : "a transaction");
+    if (w->syncing)
+        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "an fsync of the log is running");
+    if (w->begin != AOF_WRITER_CONTINUE)
+        return begin_fresh(w, err);
     /* A file that another follows must be whole after a crash, too. */
     if (!aof_writer_flush(w, err) || !aof_writer_sync(w, err) || !aof_rewrite_next_file(w, err))
         return false;
@@ -175,9 +240,15 @@ static bool name_base(struct aof_writer *w, const char *temp, const char *name, 
     return aof_folder_err(err, result, "cannot make durable", name);
 }
 
+static void drop_named_incr(const struct aof_writer *w, const char *incr)
+{
+    if (incr[0] != '\0')
+        w->fs.unlink(w->fs.ctx, incr);
+}
+
 static bool commit(struct aof_writer *w, const char *temp, bool snapshot, struct rd_err *err)
 {
-    char name[NAME_SIZE];
+    char name[NAME_SIZE], incr[NAME_SIZE] = "";
     struct aof_file base;
     struct aof_manifest next;
     uint64_t size;
@@ -186,15 +257,25 @@ static bool commit(struct aof_writer *w, const char *temp, bool snapshot, struct
         w->fs.unlink(w->fs.ctx, temp);
         return false;
     }
-    if (!name_base(w, temp, name, &size, err)) {
+    bool fresh = w->begin == AOF_WRITER_FRESH;
+    if ((fresh && !name_temp_incr(w, incr, &next, err)) || !name_base(w, temp, name, &size, err)) {
+        w->fs.unlink(w->fs.ctx, temp);
+        drop_named_incr(w, incr);
         aof_manifest_done(&next);
         return false;
     }
     struct rd_err why = {0};
-    if (take_manifest(w, &next, &why) == AOF_STORED_NOT) {
+    enum aof_stored stored = take_manifest(w, &next, &why);
+    if (stored == AOF_STORED_NOT) {
         w->fs.unlink(w->fs.ctx, name);
+        drop_named_incr(w, incr);
         rd_err_adopt(err, &why);
         return false;
+    }
+    /* After a crash the log of before may be in force, which has none of the new commands. */
+    if (fresh && stored == AOF_STORED_UNSURE) {
+        w->file_pending = true;
+        aof_flush_sync_failed(w, &why);
     }
     w->size_before = size;
     return true;
@@ -206,8 +287,13 @@ bool aof_writer_rewrite_commit(struct aof_writer *w, const char *temp, bool snap
     if (!w->rewriting)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no rewrite was begun");
     w->rewriting = false;
-    if (!commit(w, temp, snapshot, err))
+    if (!commit(w, temp, snapshot, err)) {
+        if (w->begin != AOF_WRITER_CONTINUE)
+            drop_temp_incr(w);
         return false;
+    }
+    if (w->begin == AOF_WRITER_FRESH)
+        w->begin = AOF_WRITER_CONTINUE;
     w->size_rewritten = aof_writer_size(w);
     aof_writer_delete_history(w, NULL);
     return true;
@@ -216,6 +302,8 @@ bool aof_writer_rewrite_commit(struct aof_writer *w, const char *temp, bool snap
 void aof_writer_rewrite_abort(struct aof_writer *w, const char *temp)
 {
     w->rewriting = false;
+    if (w->begin != AOF_WRITER_CONTINUE)
+        drop_temp_incr(w);
     if (temp != NULL)
         w->fs.unlink(w->fs.ctx, temp);
 }
