@@ -105,6 +105,7 @@ struct engine_stats {
     uint64_t misses;
     uint64_t expired;
     uint64_t evicted;
+    uint64_t flushes; /* FLUSHALL */
 };
 
 const struct engine_stats *engine_stats(const struct engine *e);

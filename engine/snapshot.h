@@ -31,6 +31,11 @@
 struct engine_load_opts {
     bool keep_expired; /* as a replica does, which waits for its master's DEL */
     bool no_sum;       /* do not compute the checksum, as rdbchecksum no */
+    bool no_aux;       /* forget AUX fields: a server writes its own */
+    bool merge; /* the engine may hold keys; those that the snapshot has, too, are replaced */
+    /* NULL, or told of each collection without elements, which is left out. */
+    void (*on_empty)(void *ctx, struct rd_slice key);
+    void *ctx;
 };
 
 struct engine_load_info {
@@ -38,6 +43,7 @@ struct engine_load_info {
     int version;
     uint64_t keys;    /* loaded */
     uint64_t expired; /* dropped, because they were due */
+    uint64_t empty;   /* left out: collections without elements */
     uint64_t functions;
     uint64_t offset; /* bytes read of the file */
 };
@@ -95,6 +101,9 @@ struct engine_save_opts {
     bool with_access;  /* write idle times or frequencies, as 7.0 does when maxmemory-policy uses
                           them; without a policy that does, neither is written */
     int64_t now_ms;
+    /* NULL, or called behind each key, with how many there were: progress. */
+    void (*each)(void *ctx, uint64_t n_keys);
+    void *ctx;
     const struct engine_aux *aux; /* the file's AUX fields; of those that were kept, one that has */
     size_t n_aux;                 /* the same name gives way */
 };

@@ -194,9 +194,13 @@ static bool link_first(struct engine_loader *l, struct rd_err *err)
     struct waiting *w = &l->waiting[l->first_waiting];
     struct rd_slice key = engine_entry_key(w->entry);
     struct engine_table_slot slot;
+    struct engine_entry *there = NULL;
     l->first_waiting = (l->first_waiting + 1) % WAITING;
     l->n_waiting--;
-    if (engine_table_find_or_slot_hash(&w->db->keys, w->hash, key, &slot) != NULL) {
+    while ((there = engine_table_find_or_slot_hash(&w->db->keys, w->hash, key, &slot)) != NULL &&
+           l->opts.merge)
+        engine_db_remove(w->db, there, NULL);
+    if (there != NULL) {
         char name[128];
         rd_err_set(err, RD_ERR_CORRUPT, w->offset, "the key %s of db %u comes twice",
                    rd_err_quote(name, sizeof name, key), w->db->id);
@@ -290,6 +294,9 @@ static bool store_value(struct engine_loader *l, struct rd_err *err)
     }
     if (!is_void(&value))
         return store(l, &value, rd_slice(NULL, 0), err);
+    l->info.empty++;
+    if (l->opts.on_empty != NULL)
+        l->opts.on_empty(l->opts.ctx, rd_buf_slice(&l->name));
     engine_value_free(&value);
     return true;
 }
@@ -407,6 +414,7 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         reserve(l, ev);
         return true;
     case RDB_AUX:
+        return l->opts.no_aux || keep(l, ev, err);
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
         return keep(l, ev, err);

@@ -12,6 +12,7 @@ struct saver {
     struct rdb_writer *writer;
     bool with_idle;
     bool with_freq;
+    uint64_t n_keys;
 };
 
 static bool put(const struct saver *s, const struct rdb_event *ev, struct rd_err *err)
@@ -136,7 +137,7 @@ static bool put_key(const struct saver *s, unsigned db, const struct engine_entr
 }
 
 /* Entries lie all over the heap: some are asked for before they are needed. */
-static bool put_keys(const struct saver *s, struct engine_db *db, struct rd_err *err)
+static bool put_keys(struct saver *s, struct engine_db *db, struct rd_err *err)
 {
     const struct engine_entry *ahead[AHEAD];
     struct engine_table_iter it;
@@ -148,14 +149,17 @@ static bool put_keys(const struct saver *s, struct engine_db *db, struct rd_err 
             __builtin_prefetch(ahead[n]);
             __builtin_prefetch((const uint8_t *)ahead[n] + 64);
         }
-        for (size_t i = 0; ok && i < n; i++)
+        for (size_t i = 0; ok && i < n; i++) {
             ok = put_key(s, db->id, ahead[i], err);
+            if (s->opts->each != NULL)
+                s->opts->each(s->opts->ctx, ++s->n_keys);
+        }
     } while (ok && n == AHEAD);
     engine_table_iter_end(&it);
     return ok;
 }
 
-static bool put_db(const struct saver *s, struct engine_db *db, struct rd_err *err)
+static bool put_db(struct saver *s, struct engine_db *db, struct rd_err *err)
 {
     struct rdb_event select = {.kind = RDB_DB, .inner = RD_NO_OFFSET, .db = db->id};
     struct rdb_event size = {.kind = RDB_DB_SIZE, .inner = RD_NO_OFFSET};
@@ -164,7 +168,7 @@ static bool put_db(const struct saver *s, struct engine_db *db, struct rd_err *e
     return put(s, &select, err) && put(s, &size, err) && put_keys(s, db, err);
 }
 
-static bool put_all(const struct saver *s, struct rd_err *err)
+static bool put_all(struct saver *s, struct rd_err *err)
 {
     struct engine_keepsake *kept = s->engine->keepsake;
     if (!put_aux(s, err) ||

@@ -57,6 +57,7 @@ void engine_cmd_flushall(struct engine_call *call)
     for (unsigned i = 0; i < call->engine->n_dbs; i++)
         flush(call, call->engine->dbs[i]);
     call->dirty++;
+    call->engine->stats.flushes++;
     flushed(call);
 }
 
