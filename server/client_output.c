@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "server/log.h"
+#include "server/persist.h"
 
 enum {
     KEEP_BUFFER = 16 * 1024, /* a larger one is given back when everything was sent */
@@ -116,6 +117,8 @@ static void flush(struct client *c)
 
 void client_writable(struct client *c)
 {
+    /* What it is about to be told may have been done in this turn of the loop. */
+    persist_before_sleep(c->srv);
     flush(c);
 }
 
