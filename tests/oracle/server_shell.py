@@ -215,6 +215,8 @@ class ServerShell:
     def _do_close(self, session):
         self.blocked.pop(int(session), None)
         self.connections.pop(int(session)).close()
+        if self.current == int(session):
+            self.current = 0
         self.control("PING")
         self.control("PING")
         return b"+OK\r\n"

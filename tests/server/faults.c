@@ -1,0 +1,107 @@
+/* Loaded into a server in front of the C library: fsyncs that are noted, and calls that fail.
+ *
+ *     REDOUBT_FAULTS=DIR     DIR/synced   one line for each fsync of a file that succeeded:
+ *                                         "inode bytes", the size from before the call
+ *                            DIR/fail     while it is there: "write 28", "sync 5": calls on files
+ *                                         whose name has "aof" or "rdb" in it fail with this errno
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *folder(void)
+{
+    return getenv("REDOUBT_FAULTS");
+}
+
+static int is_data(int fd)
+{
+    char link[40], path[512];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n <= 0)
+        return 0;
+    path[n] = '\0';
+    const char *name = strrchr(path, '/');
+    return name != NULL && (strstr(name, "aof") != NULL || strstr(name, "rdb") != NULL);
+}
+
+/* The errno that calls of this kind are to fail with; 0: none. */
+static int failing(const char *kind, int fd)
+{
+    char path[512], word[16] = "";
+    int number = 0, saved = errno;
+    if (folder() == NULL)
+        return 0;
+    snprintf(path, sizeof path, "%s/fail", folder());
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%15s %d", word, &number) != 2 || strcmp(word, kind) != 0)
+            number = 0;
+        fclose(file);
+    }
+    errno = saved;
+    return number != 0 && is_data(fd) ? number : 0;
+}
+
+static void note(const struct stat *st)
+{
+    char path[512], line[64];
+    if (folder() == NULL || !S_ISREG(st->st_mode))
+        return;
+    snprintf(path, sizeof path, "%s/synced", folder());
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return;
+    int len = snprintf(line, sizeof line, "%llu %lld\n", (unsigned long long)st->st_ino,
+                       (long long)st->st_size);
+    ssize_t (*real)(int, const void *, size_t) = NULL;
+    *(void **)&real = dlsym(RTLD_NEXT, "write");
+    if (real(fd, line, (size_t)len) != len)
+        abort();
+    close(fd);
+}
+
+static int sync_by(const char *name, int fd)
+{
+    struct stat st;
+    int (*real)(int) = NULL;
+    int error = failing("sync", fd);
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    int known = fstat(fd, &st) == 0;
+    *(void **)&real = dlsym(RTLD_NEXT, name);
+    int result = real(fd);
+    if (result == 0 && known)
+        note(&st);
+    return result;
+}
+
+int fsync(int fd)
+{
+    return sync_by("fsync", fd);
+}
+
+int fdatasync(int fd)
+{
+    return sync_by("fdatasync", fd);
+}
+
+ssize_t write(int fd, const void *ptr, size_t len)
+{
+    ssize_t (*real)(int, const void *, size_t) = NULL;
+    int error = fd > STDERR_FILENO ? failing("write", fd) : 0;
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "write");
+    return real(fd, ptr, len);
+}

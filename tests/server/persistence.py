@@ -1,0 +1,119 @@
+"""What tests of persistence share: a server with faults, data of all types, crashes.
+
+    with Faulty({"appendonly": "yes"}) as server:
+        server.fail("write", errno.ENOSPC)      # until server.heal()
+        server.crash()                          # SIGKILL; then what was not fsynced is cut off
+"""
+
+import os
+import shutil
+import tempfile
+
+from server_under_test import Redoubt
+
+AOF = "appendonlydir"
+
+
+class Faulty(Redoubt):
+    """redoubt-server behind tests/server/faults.c."""
+
+    def __enter__(self):
+        self.faults = tempfile.mkdtemp(prefix="redoubt-faults-")
+        return super().__enter__()
+
+    def close(self):
+        super().close()
+        shutil.rmtree(self.faults, ignore_errors=True)
+
+    def spawn(self):
+        before = dict(os.environ)
+        os.environ["LD_PRELOAD"] = os.environ["REDOUBT_FAULTS_SO"]
+        os.environ["REDOUBT_FAULTS"] = self.faults
+        os.environ["ASAN_OPTIONS"] = before.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        try:
+            super().spawn()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def fail(self, kind, number):
+        path = os.path.join(self.faults, "fail")
+        with open(path + ".new", "w") as f:
+            f.write(f"{kind} {number}\n")
+        os.rename(path + ".new", path)
+
+    def heal(self):
+        os.unlink(os.path.join(self.faults, "fail"))
+
+    def crash(self):
+        """As if the power had failed: of each file of data stays what was made durable."""
+        self.kill()
+        synced = {}
+        path = os.path.join(self.faults, "synced")
+        if os.path.exists(path):
+            with open(path) as f:
+                for line in f.read().splitlines():
+                    inode, size = line.split()
+                    synced[int(inode)] = int(size)
+            os.unlink(path)
+        cut = 0
+        for folder, _, names in os.walk(self.dir):
+            for name in names:
+                if "aof" not in name and "rdb" not in name:
+                    continue
+                file = os.path.join(folder, name)
+                st = os.stat(file)
+                size = synced.get(st.st_ino, st.st_size if self.old(st) else 0)
+                if size < st.st_size:
+                    os.truncate(file, size)
+                    cut += st.st_size - size
+        self.known = {os.stat(os.path.join(d, n)).st_ino
+                      for d, _, names in os.walk(self.dir) for n in names}
+        return cut
+
+    known = frozenset()
+
+    def old(self, st):
+        """It was there after the last crash, so all of it is on the disk."""
+        return st.st_ino in self.known
+
+
+def fill(c, n=200):
+    """Some of each type, in two databases, with expiries."""
+    for i in range(n):
+        c.send("SET", f"s:{i}", "v" * (i % 90) + str(i))
+        c.send("RPUSH", f"l:{i % 7}", i, "e" * (i % 70))
+        c.send("SADD", f"i:{i % 5}", i * 977)
+        c.send("SADD", f"m:{i % 5}", f"member {i}", "x" * (i % 80))
+        c.send("ZADD", f"z:{i % 5}", i / 7, f"m{i}")
+        c.send("HSET", f"h:{i % 5}", f"f{i}", "y" * (i % 75))
+        c.send("XADD", f"x:{i % 3}", f"{i + 1}-1", "k", i, "w", "z")
+    for _ in range(7 * n):
+        c.read()
+    c.command("XGROUP", "CREATE", "x:1", "g", "0")
+    c.command("XREADGROUP", "GROUP", "g", "alice", "COUNT", 5, "STREAMS", "x:1", ">")
+    c.command("XACK", "x:1", "g", "2-1")
+    c.command("PFADD", "hll", *range(100))
+    c.command("SETRANGE", "big", 100000, "end")
+    c.command("PEXPIREAT", "s:1", 4102444800123)
+    c.command("SELECT", 9)
+    c.command("MSET", "a", "1", "b", "2")
+    c.command("SELECT", 0)
+
+
+def files(server):
+    """Names in the folder of the log."""
+    return sorted(os.listdir(server.path(AOF)))
+
+
+def incr(server):
+    """Path of the last file of commands."""
+    names = [n for n in files(server) if n.endswith(".incr.aof")]
+    return server.path(AOF, max(names, key=lambda n: int(n.split(".")[-3])))
+
+
+def child_of(server):
+    """The pid of its child, or None."""
+    with open(f"/proc/{server.pid}/task/{server.pid}/children") as f:
+        pids = f.read().split()
+    return int(pids[0]) if pids else None
