@@ -85,7 +85,7 @@ struct client {
     bool authenticated;
     const struct engine_command *last_command;
 
-    char peer[80];  /* "127.0.0.1:50512", "[::1]:50512", "/tmp/redis.sock:0" */
+    char peer[80];  /* "127.0.0.1:50512", "[::1]:50512", or its socket */
     char local[80]; /* its own address of that connection */
     int64_t created_ms;
     int64_t active_ms; /* last time it sent or was sent something */

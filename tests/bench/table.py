@@ -10,7 +10,8 @@ usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
 
 BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), BENCH_LOG_MB
 that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
-BENCH_KEYS how many keys the engine's pauses are looked for with (10000000). The files are kept in BENCH_CACHE, which is bench-data in the folder of builds unless told.
+BENCH_KEYS how many keys the engine's pauses are looked for with (10000000). The files are kept in
+BENCH_CACHE, which is bench-data in the folder of builds unless told.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median behind the stroke. MiB is the most memory that was resident in any run. How many
