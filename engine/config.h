@@ -67,6 +67,7 @@ struct engine_config {
     bool lazyfree_lazy_user_del;
     bool lazyfree_lazy_user_flush;
     unsigned notify_keyspace_events; /* enum engine_notify */
+    bool skip_dump_checksum;         /* RESTORE takes payloads whose checksum does not hold */
 };
 
 void engine_config_init(struct engine_config *config);

@@ -234,3 +234,8 @@ void engine_debug_populate(struct engine *e, unsigned id, struct rd_slice prefix
     rd_buf_done(&key);
     rd_buf_done(&value);
 }
+
+void engine_debug_list_plain_min(size_t bytes)
+{
+    engine_list_set_plain_min(bytes);
+}

@@ -40,6 +40,10 @@ struct engine_debug_table {
 
 void engine_debug_table(const struct engine_table *t, struct engine_debug_table *ret);
 
+/* DEBUG QUICKLIST-PACKED-THRESHOLD: from how many bytes on an element of a list has a node of its
+ * own; of all engines of the process. 0: as it is by itself. */
+void engine_debug_list_plain_min(size_t bytes);
+
 /* The table of a set, hash or sorted set; NULL: the value has none. */
 const struct engine_table *engine_debug_table_of(const struct engine_value *v);
 

@@ -40,6 +40,7 @@ static void sub_active_expire(struct dispatch_call *call)
 static void sub_skip_checksum(struct dispatch_call *call)
 {
     call->srv->skip_checksum = flag_of(call);
+    engine_config(call->srv->engine)->skip_dump_checksum = call->srv->skip_checksum;
     engine_reply_ok(call->reply);
 }
 

@@ -133,16 +133,17 @@ static void sub_quicklist(struct dispatch_call *call)
     engine_reply_simple(call->reply, "Quicklist structure printed on stdout");
 }
 
-/* Elements of 1 GiB have a node of their own; this cannot be changed, so what would change it is
- * told from what only sets it back. */
+/* Elements of 1 GiB have a node of their own, unless tests want that of smaller ones. */
 static void sub_packed_threshold(struct dispatch_call *call)
 {
     uint64_t size;
-    if (!rd_num_get_size(call->argv[2], &size) || size > UINT32_MAX)
+    if (!rd_num_get_size(call->argv[2], &size) || size > UINT32_MAX) {
         engine_reply_error(call->reply, "ERR argument must be a memory value bigger than 1 and "
                                         "smaller than 4gb");
-    else
-        engine_reply_ok(call->reply);
+        return;
+    }
+    engine_debug_list_plain_min((size_t)size);
+    engine_reply_ok(call->reply);
 }
 
 /* ---- tables ---- */

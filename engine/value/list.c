@@ -1,13 +1,20 @@
 #include "engine/value/list.h"
 
 enum {
-    SAFE_BYTES = 8192,   /* of a node whose limit is a number of elements */
-    ESTIMATE = 8,        /* bytes that an element takes beside its own, as servers guess */
-    PLAIN_MIN = 1 << 30, /* bytes of an element that has no listpack around it */
-    MERGE_SAVES = 11,    /* bytes that merging two nodes saves, as servers guess */
+    SAFE_BYTES = 8192, /* of a node whose limit is a number of elements */
+    ESTIMATE = 8,      /* bytes that an element takes beside its own, as servers guess */
+    MERGE_SAVES = 11,  /* bytes that merging two nodes saves, as servers guess */
     FILL_MIN = -5,
     FILL_MAX = INT16_MAX,
 };
+
+/* Bytes of an element that has no listpack around it. */
+static size_t plain_min = (size_t)1 << 30;
+
+void engine_list_set_plain_min(size_t bytes)
+{
+    plain_min = bytes > 0 ? bytes : (size_t)1 << 30;
+}
 
 /* ---- what a node may hold ---- */
 
@@ -21,7 +28,7 @@ static bool within(int fill, size_t bytes, size_t n)
 static bool has_room(const struct engine_list *list, const struct engine_list_node *node,
                      size_t len)
 {
-    if (node == NULL || node->is_plain || len >= PLAIN_MIN)
+    if (node == NULL || node->is_plain || len >= plain_min)
         return false;
     return within(list->head.fill, engine_lp_bytes(node->lp) + len + ESTIMATE, (size_t)node->n + 1);
 }
@@ -121,7 +128,7 @@ void engine_list_drop(struct engine_list *list, struct engine_list_node *node)
 
 static void fill_node(struct engine_list *list, struct engine_list_node *node, struct rd_slice text)
 {
-    if (text.len >= PLAIN_MIN) {
+    if (text.len >= plain_min) {
         node->plain = engine_alloc(sizeof *node->plain + text.len);
         node->plain->len = text.len;
         memcpy(node->plain->bytes, text.ptr, text.len);
@@ -376,7 +383,7 @@ static void insert_splitting(struct engine_list *list, struct engine_list_node *
                              struct rd_slice text, bool after)
 {
     struct engine_list_node *right = split_node(node, p);
-    if (text.len >= PLAIN_MIN) {
+    if (text.len >= plain_min) {
         fill_node(list, link_after(node), text);
         return;
     }
@@ -437,7 +444,7 @@ static void replace_apart(struct engine_list_pos *pos, struct rd_slice text)
 {
     struct engine_list *list = pos->list;
     struct engine_list_node *node = pos->node;
-    if (node->is_plain && text.len < PLAIN_MIN) {
+    if (node->is_plain && text.len < plain_min) {
         insert_at_border(list, node, text, true);
         engine_list_drop(list, node);
         return;
@@ -458,7 +465,7 @@ void engine_list_replace(struct engine_list_pos *pos, struct rd_slice text)
 {
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_LIST);
     struct engine_list_node *node = pos->node;
-    if (node->is_plain || text.len >= PLAIN_MIN ||
+    if (node->is_plain || text.len >= plain_min ||
         engine_lp_replace(&node->lp, pos->p, text) == NULL)
         replace_apart(pos, text);
     engine_mem_leave(before);

@@ -68,6 +68,10 @@ struct engine_list_pos {
 struct engine_value engine_list_value(const struct engine_config *config);
 
 struct engine_list *engine_list_new(int fill);
+
+/* From how many bytes on an element has a node of its own, in all lists (0: 1 GiB, as servers have
+ * it). For tests that cannot afford such elements. */
+void engine_list_set_plain_min(size_t bytes);
 void engine_list_free(struct engine_list *list);
 struct engine_list *engine_list_dup(const struct engine_list *list);
 
