@@ -54,9 +54,8 @@ static void expire_fast(struct server *srv)
 }
 
 /* The order matters: what is answered must have been written. */
-static void before_sleep(uv_prepare_t *handle)
+void server_turn(struct server *srv)
 {
-    struct server *srv = handle->data;
     server_clock(srv);
     clients_end_waits(srv);
     clients_run_unblocked(srv);
@@ -65,6 +64,11 @@ static void before_sleep(uv_prepare_t *handle)
     expire_fast(srv);
     persist_before_sleep(srv);
     clients_flush(srv);
+}
+
+static void before_sleep(uv_prepare_t *handle)
+{
+    server_turn(handle->data);
 }
 
 static void after_sleep(uv_check_t *handle)

@@ -107,6 +107,9 @@ void server_init(struct server *srv);
 /* Loads the data, opens the ports, runs the loop until the end; the exit status. */
 int server_run(struct server *srv);
 
+/* What is done before the loop sleeps. */
+void server_turn(struct server *srv);
+
 /* Ends the process in order (flush, save, remove pid file and socket) or says why not: false, with
  * the reason logged. `nosave`/`save` as SHUTDOWN's options; `now` does not wait for replicas;
  * `force` ends it whatever fails. Does not return when it succeeds. */
