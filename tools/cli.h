@@ -248,6 +248,11 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
 void cli_progress_begin(struct cli *cli, const char *what, uint64_t total);
 void cli_progress_at(struct cli *cli, uint64_t done);
 void cli_progress_end(struct cli *cli);
+/* Whether progress is shown, and for who draws a line of his own: it stands where the bar would
+ * (with
+ * --progress=json, as a line of its own). Behind cli_progress_begin(). */
+bool cli_progress_wanted(const struct cli *cli);
+void cli_progress_text(struct cli *cli, const char *text);
 void cli_progress_slow(struct cli *cli, uint64_t done);
 
 /* Cheap enough to be called for every record: a comparison until 256 KiB more were read. */

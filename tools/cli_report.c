@@ -104,6 +104,18 @@ static void render_bar(const struct cli_progress *progress, uint64_t done, uint6
              rate > 0 && left_ms < 1e15 ? cli_duration((uint64_t)left_ms).s : "?");
 }
 
+void cli_progress_text(struct cli *cli, const char *text)
+{
+    if (cli->progress_when == CLI_WHEN_JSON) {
+        fprintf(stderr, "%s\n", text);
+        return;
+    }
+    fprintf(stderr, "%s%.*s", clear_line, terminal_columns() - 1, text);
+    fflush(stderr);
+    cli->progress.drawn = true;
+    bar_drawn = 1;
+}
+
 static void draw(struct cli *cli, uint64_t done, uint64_t now_ms)
 {
     struct cli_progress *progress = &cli->progress;
@@ -114,13 +126,10 @@ static void draw(struct cli *cli, uint64_t done, uint64_t now_ms)
     }
     char line[256];
     render_bar(progress, done, now_ms - progress->start_ms, line, sizeof line);
-    fprintf(stderr, "%s%.*s", clear_line, terminal_columns() - 1, line);
-    fflush(stderr);
-    progress->drawn = true;
-    bar_drawn = 1;
+    cli_progress_text(cli, line);
 }
 
-static bool wants_progress(const struct cli *cli)
+bool cli_progress_wanted(const struct cli *cli)
 {
     switch ((enum cli_when)cli->progress_when) {
     case CLI_ALWAYS:
@@ -140,10 +149,10 @@ void cli_progress_begin(struct cli *cli, const char *what, uint64_t total)
     cli->progress = (struct cli_progress){
         .what = what,
         .total = total == 0 ? RD_NO_OFFSET : total,
-        .next = wants_progress(cli) ? 0 : RD_NO_OFFSET,
+        .next = cli_progress_wanted(cli) ? 0 : RD_NO_OFFSET,
         .start_ms = now_ms,
         .shown_ms = now_ms,
-        .active = wants_progress(cli),
+        .active = cli_progress_wanted(cli),
     };
     if (cli->progress.active && cli->progress_when != CLI_AUTO)
         draw(cli, 0, now_ms);

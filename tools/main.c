@@ -16,6 +16,7 @@ struct tool {
 };
 
 static const struct tool tools[] = {
+    {"capture", "a replica that keeps a master's snapshot and stream", tool_capture},
     {"convert", "a snapshot to JSON lines, or to another version or dialect", tool_convert},
     {"check-aof", "verifies append-only logs, and repairs them", tool_check_aof},
     {"check-rdb", "verifies snapshots, and saves what can be saved", tool_check_rdb},
