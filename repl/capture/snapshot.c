@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "base/num.h"
 #include "repl/capture/snapshot.h"
 #include "repl/capture/write.h"
 
@@ -67,6 +68,18 @@ bool capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err)
                       "the snapshot's checksum is that of other bytes");
 }
 
+/* The database that is selected where the stream begins. A master selects one itself; what a
+ * replica passes on from its own master goes on in this one. */
+static void note_db(struct capture_snapshot *snap, const struct rdb_event *event)
+{
+    char digits[RD_NUM_I64_MAX];
+    uint64_t db;
+    if (event->kind != RDB_AUX || !rd_slice_is(event->aux.name, "repl-stream-db"))
+        return;
+    if (rd_num_get_u64(rdb_string_bytes(&event->aux.value, digits), &db))
+        snap->seg.db = db;
+}
+
 static bool failed(struct repl_capture_writer *w, const struct rd_err *why)
 {
     rd_err_adopt(&w->err, why);
@@ -85,6 +98,7 @@ static bool read_records(struct repl_capture_writer *w)
         case RDB_EVENT:
             if (!capture_snapshot_sum(&event, &why))
                 return failed(w, &why);
+            note_db(snap, &event);
             break;
         case RDB_MORE:
             return true;
@@ -163,7 +177,7 @@ static bool begin_chapter(struct repl_capture_writer *w)
     w->seg = snap->seg;
     w->snapshot_size = snap->seg.snapshot_size;
     free_snapshot(snap);
-    capture_stream_begin(w, w->seg.start, 0, false);
+    capture_stream_begin(w, w->seg.start, w->seg.db, false);
     w->written = w->synced = w->seg.start;
     return capture_segment_create(w) && capture_keep_within(w);
 }
