@@ -155,7 +155,7 @@ static int run(struct capture *c)
     capture_job_free(&c->syncer);
     if (ok)
         return stopped != 0 ? CLI_INTERRUPTED : CLI_OK;
-    peer_hint(c->cli, &err);
+    capture_hint(c, &err);
     return cli_fail(c->cli, &err);
 }
 

@@ -197,6 +197,9 @@ struct capture_report {
     uint64_t bytes_ms;
 };
 
+/* What can be done about an error of a connection. */
+void capture_hint(struct capture *capture, const struct rd_err *err);
+
 void capture_report_begin(struct capture *capture);
 /* Something has happened: a line on stderr, an object in JSON. `trouble`: a warning. */
 void capture_event(struct capture *capture, const struct capture_link *link, const char *event,

@@ -440,18 +440,24 @@ bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pol
     return true;
 }
 
+/* Who is gone by now is not asked again. */
+static void say_last(struct capture_link *link, uint64_t now_ms)
+{
+    struct rd_err ignored = {0};
+    struct rd_slice out;
+    size_t len;
+    tell_acks(link, now_ms);
+    repl_psync_ack_now(link->psync);
+    while ((out = repl_psync_output(link->psync)).len > 0 &&
+           peer_write_some(link->peer, out, &len, &ignored) == PEER_OK)
+        repl_psync_sent(link->psync, len);
+}
+
 bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
-    bool streamed = link->psync != NULL && link->stream_ms != 0;
     bool ok = link->store.writer == NULL || capture_store_sync(&link->store, err);
-    if (ok && streamed) {
-        struct rd_err ignored = {0};
-        link->state = CAPTURE_TALKING;
-        tell_acks(link, now_ms);
-        repl_psync_ack_now(link->psync);
-        link->accepted = false; /* who is gone by now is not asked again */
-        send_output(link, now_ms, &ignored);
-    }
+    if (ok && link->psync != NULL && link->stream_ms != 0)
+        say_last(link, now_ms);
     link->state = CAPTURE_DONE;
     disconnect(link);
     return ok;

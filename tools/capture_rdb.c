@@ -207,10 +207,10 @@ static bool find_target(struct download *d, struct rd_err *err)
 
 static bool work(struct download *d, struct rd_err *err)
 {
-    const struct capture *c = d->capture;
+    struct capture *c = d->capture;
     bool ok = find_target(d, err) && connect_to_master(d, err);
     if (!ok) {
-        peer_hint(c->cli, err);
+        capture_hint(c, err);
         return false;
     }
     if (!cli_open_out(c->cli, c->rdb_only, c->force, true, &d->out, err))
@@ -223,7 +223,7 @@ static bool work(struct download *d, struct rd_err *err)
         return rd_sink_close(out, err);
     rd_sink_abort(out);
     if (!d->res.damaged)
-        peer_hint(c->cli, err);
+        capture_hint(c, err);
     return false;
 }
 

@@ -81,6 +81,18 @@ void capture_event(struct capture *c, const struct capture_link *link, const cha
         cli_note(c->cli, "%s: %s", link->target.name, text);
 }
 
+/* A refusal quotes the master, whose words are what a hint is known for. */
+void capture_hint(struct capture *c, const struct rd_err *err)
+{
+    struct rd_err said = *err;
+    const char *quote = strstr(err->text, "refuses ");
+    if (quote != NULL && (quote = strstr(quote, ": \"")) != NULL)
+        snprintf(said.text, sizeof said.text, "%s", quote + 3);
+    if (said.code == RD_ERR_UNSUPPORTED)
+        said.code = RD_ERR_PROTOCOL;
+    peer_hint(c->cli, &said);
+}
+
 void capture_report_begin(struct capture *c)
 {
     c->report.next_ms = capture_now_ms() + CAPTURE_REPORT_MS;
@@ -289,7 +301,8 @@ void capture_report_end(struct capture *c)
         write_metrics(c, capture_now_ms());
     if (!c->cli->json) {
         for (size_t i = 0; i < c->n_links && !c->cli->quiet; i++)
-            print_link(c, c->links[i]);
+            if (c->links[i]->accepted)
+                print_link(c, c->links[i]);
         return;
     }
     cli_json_end(&c->cli->out);

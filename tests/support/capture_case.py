@@ -132,7 +132,11 @@ class Proxy:
             if self.deaf:
                 left.close()
                 continue
-            right = socket.create_connection(("127.0.0.1", self.target))
+            try:
+                right = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                left.close()
+                continue
             self.pairs.append((left, right))
             for a, b in ((left, right), (right, left)):
                 threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
@@ -152,6 +156,7 @@ class Proxy:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+        source.close()
 
     def cut(self):
         pairs, self.pairs = self.pairs, []
@@ -209,9 +214,9 @@ class CaptureCase(unittest.TestCase):
         return int(text.split("state=online,offset=")[1].split(",")[0])
 
     def wait_for(self, server):
-        """Until the capture has everything."""
-        eventually("the capture is level with its master",
-                   lambda: self.acked(server) >= self.offset(server))
+        """Until the capture has everything that was written before."""
+        offset = self.offset(server)
+        eventually("the capture has caught up", lambda: self.acked(server) >= offset)
 
     def dump(self, *args, folder=None):
         done = subprocess.run([DUMP, folder or self.out, *args], stdout=subprocess.PIPE,
@@ -227,10 +232,11 @@ class CaptureCase(unittest.TestCase):
         folder = folder or self.out
         stream = self.dump("stream", folder=folder)
         base = self.dump("base", folder=folder).decode().strip()
+        db = [s[6] for s in self.segments(folder) if s[0] == base.replace(".rdb", ".seg")][0]
         with RedisServer() as server:
             server.load(os.path.join(folder, base))
             s = server.socket
-            reader = threading.Thread(target=s.sendall, args=(stream + encode("ECHO", "the end"),))
+            reader = threading.Thread(target=s.sendall, args=(encode("SELECT", db) + stream + encode("ECHO", "the end"),))
             reader.start()
             seen = b""
             while not seen.endswith(b"$7\r\nthe end\r\n"):

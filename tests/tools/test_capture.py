@@ -258,7 +258,8 @@ class Refusals(CaptureCase):
             self.assertEqual(running.end(signal.SIGINT)[0], 130)
 
     def test_a_wrong_password(self):
-        master = self.server(requirepass="the-right-one")
+        master = self.server()
+        master.command("CONFIG", "SET", "requirepass", "the-right-one")
         for args in (["-o", self.out], ["--rdb-only", self.out + ".rdb"]):
             for secret in (None, "the-wrong-one"):
                 env = {"REDISCLI_AUTH": secret or ""}
@@ -268,7 +269,8 @@ class Refusals(CaptureCase):
         self.assertFalse(os.path.exists(self.out + ".rdb"))
 
     def test_secrets_are_not_seen(self):
-        master = self.server(requirepass="hidden-word")
+        master = self.server()
+        master.command("CONFIG", "SET", "requirepass", "hidden-word")
         metrics = os.path.join(self.folder, "metrics")
         url = f"redis://:hidden-word@127.0.0.1:{master.port}"
         running = self.start(url, "-o", self.out, "--json", "-vv", "--metrics", metrics)
