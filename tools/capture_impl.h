@@ -82,7 +82,7 @@ bool capture_store_open(struct capture_store *store, const struct capture_store_
 bool capture_store_close(struct capture_store *store, struct rd_err *err);
 
 /* Where to ask the master to go on. */
-struct repl_resume capture_store_resume(const struct capture_store *store);
+bool capture_store_resume(struct capture_store *store, struct repl_resume *ret, struct rd_err *err);
 
 /* FULL, SYNC, CONTINUE, PAYLOAD, PAYLOAD_END, COMMAND and KEEPALIVE of the stream. */
 bool capture_store_take(struct capture_store *store, const struct repl_event *ev, uint64_t now_ms,

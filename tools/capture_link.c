@@ -138,10 +138,13 @@ static bool fail(struct capture_link *link, enum repl_class class, const struct 
 
 static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
-    const struct repl_psync_opts opts = {.user = link->target.user,
-                                         .password = link->target.password,
-                                         .timeout_ms = 2 * link->capture->servers.timeout_ms,
-                                         .resume = capture_store_resume(&link->store)};
+    struct repl_psync_opts opts = {.user = link->target.user,
+                                   .password = link->target.password,
+                                   .timeout_ms = 2 * link->capture->servers.timeout_ms};
+    if (!capture_store_resume(&link->store, &opts.resume, err)) {
+        rd_err_origin(err, link->capture->out);
+        return false;
+    }
     if (!repl_psync_new(&link->psync, &opts, err))
         return false;
     link->state = CAPTURE_TALKING;

@@ -108,12 +108,17 @@ bool capture_store_close(struct capture_store *store, struct rd_err *err)
 /* Masters before 2.8 have no name for their history. */
 static const char no_id[] = "0000000000000000000000000000000000000000";
 
-struct repl_resume capture_store_resume(const struct capture_store *store)
+/* The point is behind what the system has: what is whole has to get there before, for it stays in
+ * the capture, and would come again. */
+bool capture_store_resume(struct capture_store *store, struct repl_resume *ret, struct rd_err *err)
 {
     struct repl_capture_point at;
-    if (!repl_capture_writer_point(store->writer, &at) || strcmp(at.replid.hex, no_id) == 0)
-        return (struct repl_resume){.offset = 0};
-    return (struct repl_resume){at.replid, at.offset, at.db, at.in_multi};
+    *ret = (struct repl_resume){.offset = 0};
+    if (!capture_store_flush(store, err))
+        return false;
+    if (repl_capture_writer_point(store->writer, &at) && strcmp(at.replid.hex, no_id) != 0)
+        *ret = (struct repl_resume){at.replid, at.offset, at.db, at.in_multi};
+    return true;
 }
 
 uint64_t capture_store_received(const struct capture_store *store)

@@ -236,14 +236,15 @@ class CaptureCase(unittest.TestCase):
         with RedisServer() as server:
             server.load(os.path.join(folder, base))
             s = server.socket
-            reader = threading.Thread(target=s.sendall, args=(encode("SELECT", db) + stream + encode("ECHO", "the end"),))
-            reader.start()
+            stream = encode("SELECT", db) + stream + encode("ECHO", "the end")
+            writer = threading.Thread(target=s.sendall, args=(stream,))
+            writer.start()
             seen = b""
             while not seen.endswith(b"$7\r\nthe end\r\n"):
                 piece = s.recv(1 << 20)
                 self.assertTrue(piece, server.log[-500:])
                 seen = seen[-100:] + piece
-            reader.join()
+            writer.join()
             return server.command("DEBUG", "DIGEST")
 
     def check_same(self, server, folder=None):

@@ -68,7 +68,8 @@ class Stream(CaptureCase):
     def test_a_unix_socket_and_a_user_who_may_nothing_else(self):
         path = os.path.join(self.folder, "socket")
         master = self.server(unixsocket=path)
-        master.command("ACL", "SETUSER", "cap", "on", ">s3cret-word", "+psync", "+replconf", "+ping")
+        master.command("ACL", "SETUSER", "cap", "on", ">s3cret-word", "+psync", "+replconf",
+                       "+ping")
         with open(os.path.join(self.folder, "pass"), "w") as f:
             f.write("s3cret-word\n")
         self.start(f"unix://{path}", "--user", "cap", "--pass-file", f.name, "-o", self.out)
@@ -219,7 +220,8 @@ class Ends(CaptureCase):
 
     def test_the_oldest_segments_go(self):
         master = self.server()
-        self.start(self.url(master), "-o", self.out, "--segment-size", "256kb", "--max-size", "1mb")
+        self.start(self.url(master), "-o", self.out, "--segment-size", "256kb", "--max-size",
+                   "1mb")
         eventually("it is there", lambda: self.acked(master) >= 0)
         load = Load(master.port)
         load.start()
@@ -324,8 +326,8 @@ class Snapshot(CaptureCase):
                 out, _ = self.run_capture(self.url(master), "--rdb-only", file)
                 self.assertRegex(out, r"9,999 keys, 0 libraries, verified\n$")
                 self.check_loads(file, master)
-                piped, _ = subprocess.Popen([REDOUBT, "capture", self.url(master), "--rdb-only", "-"],
-                                            stdout=subprocess.PIPE).communicate()
+                piped = subprocess.run([REDOUBT, "capture", self.url(master), "--rdb-only", "-"],
+                                       stdout=subprocess.PIPE, timeout=120).stdout
                 with open(file, "rb") as f:
                     data = f.read()
                 # The same but for the time of the snapshot: nothing in front, no mark behind.
