@@ -62,6 +62,7 @@ class Stream(CaptureCase):
         self.start(self.url(replica), "-o", self.out)
         eventually("it is there", lambda: self.acked(replica) >= 0)
         master.command("SET", "b", 2)
+        self.assertEqual(master.command("WAIT", 1, 20000), 1)
         self.wait_for(replica)
         self.check_same(master)
 
@@ -220,8 +221,8 @@ class Ends(CaptureCase):
 
     def test_the_oldest_segments_go(self):
         master = self.server()
-        self.start(self.url(master), "-o", self.out, "--segment-size", "256kb", "--max-size",
-                   "1mb")
+        sizes = ["--segment-size", "256kb", "--max-size", "1mb"]
+        self.start(self.url(master), "-o", self.out, *sizes)
         eventually("it is there", lambda: self.acked(master) >= 0)
         load = Load(master.port)
         load.start()
