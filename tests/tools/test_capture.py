@@ -191,7 +191,7 @@ class Ends(CaptureCase):
         began = time.monotonic()
         out, _ = self.run_capture(self.url(master), "-o", self.out, "--duration", "1")
         self.assertGreater(time.monotonic() - began, 0.9)
-        self.assertRegex(out, r"out: 127\.0\.0\.1:\d+, \d commands? and .* of stream, now at offset")
+        self.assertRegex(out, r"out: 127\.0\.0\.1:\d+, \d commands? and .* of stream, now at off")
 
     def test_until_offset_ends_behind_the_command_that_reaches_it(self):
         master = self.server(repl_ping_replica_period="3600")

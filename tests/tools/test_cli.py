@@ -120,6 +120,8 @@ class Usage(unittest.TestCase):
 
     def test_a_missing_file_is_an_io_error_with_its_name(self):
         for tool in tools():
+            if tool == "capture":  # reads no file
+                continue
             with self.subTest(tool=tool):
                 args = {
                     "convert": ["--to", "ndjson"],
