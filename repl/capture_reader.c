@@ -154,7 +154,6 @@ static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_
 /* Nothing whole follows in a segment that is not closed. */
 static enum repl_capture_status live_end(struct repl_capture_reader *r)
 {
-    struct capture_piece piece;
     if (r->cursor.inside && r->file.seg.size != r->cursor.at) {
         /* It was cut there and is written again, perhaps in other blocks. */
         r->cursor.at = r->long_at;
@@ -166,12 +165,10 @@ static enum repl_capture_status live_end(struct repl_capture_reader *r)
         return REPL_CAPTURE_FAIL;
     if (name_after(r, r->file.seg.number) == NULL)
         return at_end(r);
-    /* It may have been closed in between. */
-    struct capture_cursor again = r->cursor;
-    enum capture_next next = capture_cursor_next(&again, &piece, &r->err);
-    if (next == CAPTURE_NEXT_FAIL)
+    /* It may have been closed in between: writers do so before they begin another one. */
+    if (!capture_file_refresh(&r->file, &r->err))
         return REPL_CAPTURE_FAIL;
-    if (next != CAPTURE_NEXT_LIVE)
+    if (r->file.seg.closed)
         return REPL_CAPTURE_EVENT;
     r->piece.at = r->cursor.at;
     return fail(r, RD_ERR_CORRUPT, "the segment was not closed, though another one follows");
