@@ -1,42 +1,6 @@
-#include "tools/compact.h"
+#include "tools/compact_impl.h"
 
-#include "aof/reader.h"
-#include "base/prefault.h"
-#include "engine/command.h"
-#include "engine/db.h"
-#include "engine/session.h"
-#include "engine/snapshot.h"
-#include "tools/check_aof_impl.h"
-
-#include <inttypes.h>
 #include <sys/stat.h>
-
-/* Where to stop, or what to leave out: an offset in a file (or in any), or the number of a command.
- */
-struct place {
-    char file[NAME_MAX + 1]; /* empty: none was named */
-    size_t index;            /* of the file among those read; SIZE_MAX: not reached */
-    uint64_t number;
-};
-
-struct run {
-    struct cli *cli;
-    const struct compact_opts *opts;
-    struct compact_result *result;
-    struct aof_job job;
-    struct aof_manifest manifest;
-    struct aof_reader *reader;
-    struct engine *engine;
-    struct rd_prefault *ahead;
-    struct engine_session session;
-    struct engine_reply reply;
-    struct engine_effects effects;
-    int64_t now_us;
-    bool has_until;
-    struct place until;
-    struct place skips[COMPACT_SKIPS_MAX];
-    bool stopped;
-};
 
 bool compact_add_skip(void *ctx, const char *value, struct rd_err *err)
 {
@@ -79,55 +43,36 @@ bool compact_is_log(const char *path, bool *ret, struct rd_err *err)
 
 /* ---- places ---- */
 
-static bool parse_place(const char *text, struct place *ret, struct rd_err *err)
-{
-    const char *colon = strrchr(text, ':');
-    size_t len = colon != NULL ? (size_t)(colon - text) : 0;
-    *ret = (struct place){.index = SIZE_MAX};
-    if (len >= sizeof ret->file || (colon != NULL && len == 0) ||
-        !rd_num_get_u64(rd_slice_str(colon != NULL ? colon + 1 : text), &ret->number))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "\"%.100s\" is no place: it is a number, or FILE:N", text);
-    memcpy(ret->file, text, len);
-    return true;
-}
-
-static bool parse_places(struct run *run, struct rd_err *err)
+static bool parse_places(struct compact_run *run, struct rd_err *err)
 {
     run->has_until = run->opts->until_offset != NULL;
-    if (run->has_until && !parse_place(run->opts->until_offset, &run->until, err))
+    if (run->has_until && !log_place_parse(&run->until, run->opts->until_offset, err))
         return false;
     for (size_t i = 0; i < run->opts->n_skip; i++)
-        if (!parse_place(run->opts->skip[i], &run->skips[i], err))
+        if (!log_place_parse(&run->skips[i], run->opts->skip[i], err))
             return false;
     return true;
 }
 
-static void begin_file(struct run *run, const struct aof_event *ev)
+static void begin_file(struct compact_run *run, const struct aof_event *ev)
 {
-    if (strcmp(run->until.file, ev->name) == 0)
-        run->until.index = ev->index;
+    log_place_begin_file(&run->until, ev->name, ev->index);
     for (size_t i = 0; i < run->opts->n_skip; i++)
-        if (strcmp(run->skips[i].file, ev->name) == 0)
-            run->skips[i].index = ev->index;
+        log_place_begin_file(&run->skips[i], ev->name, ev->index);
 }
 
-static bool is_behind(const struct run *run, const struct aof_event *ev)
+static bool is_behind(const struct compact_run *run, const struct aof_event *ev)
 {
     if (run->opts->until_ms != INT64_MIN && ev->time_s != AOF_NO_TIME &&
         ev->time_s > run->opts->until_ms / 1000)
         return true;
-    if (!run->has_until)
-        return false;
-    if (run->until.file[0] != '\0' && ev->index != run->until.index)
-        return run->until.index != SIZE_MAX && ev->index > run->until.index;
-    return ev->offset >= run->until.number;
+    return run->has_until && log_place_compare(&run->until, ev->index, ev->offset) >= 0;
 }
 
-static bool is_skipped(const struct run *run, const struct aof_event *ev)
+static bool is_skipped(const struct compact_run *run, const struct aof_event *ev)
 {
     for (size_t i = 0; i < run->opts->n_skip; i++) {
-        const struct place *p = &run->skips[i];
+        const struct log_place *p = &run->skips[i];
         if (p->file[0] == '\0' ? p->number == ev->number
                                : p->index == ev->index && p->number == ev->offset)
             return true;
@@ -136,84 +81,39 @@ static bool is_skipped(const struct run *run, const struct aof_event *ev)
 }
 
 /* A file that was named and is not there is a mistake, not a wish for everything. */
-static bool check_places(const struct run *run, struct rd_err *err)
+static bool check_places(const struct compact_run *run, struct rd_err *err)
 {
-    const char *missing = NULL;
-    if (run->has_until && run->until.file[0] != '\0' && run->until.index == SIZE_MAX)
-        missing = run->until.file;
+    const char *missing = run->has_until && log_place_missing(&run->until) ? run->until.file : NULL;
     for (size_t i = 0; i < run->opts->n_skip && !run->stopped; i++)
-        if (run->skips[i].file[0] != '\0' && run->skips[i].index == SIZE_MAX)
+        if (log_place_missing(&run->skips[i]))
             missing = run->skips[i].file;
     if (missing != NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the log has no file \"%.100s\"",
                           missing);
-    if (run->result->skipped < run->opts->n_skip && !run->stopped)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "%zu of the commands that were to be left out are not in the log",
-                          run->opts->n_skip - (size_t)run->result->skipped);
-    return true;
+    return compact_check_skips(run, err);
 }
 
-/* ---- commands ---- */
+/* ---- what the log holds ---- */
 
-static bool refuse(const struct aof_event *ev, const char *what, struct rd_err *err)
+static bool take_command(struct compact_run *run, const struct aof_event *ev, struct rd_err *err)
 {
-    char name[80];
-    rd_err_quote(name, sizeof name, ev->entry.command.argv[0]);
-    rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset, "%s: %s", name, what);
-    rd_err_origin(err, ev->name);
-    return false;
-}
-
-/* A server that loads the log takes no notice of errors either. */
-static void note_refusal(struct run *run, const struct aof_event *ev)
-{
-    if (run->result->refused++ == 0)
-        snprintf(run->result->first_refused, sizeof run->result->first_refused,
-                 "%.60s at byte %" PRIu64 ": %.100s", ev->name, ev->offset, run->reply.text);
-}
-
-/* What speaks of the connection and changes no data. */
-static bool is_idle(const struct engine_command *command)
-{
-    return command->group == ENGINE_GROUP_PUBSUB || strcmp(command->name, "replconf") == 0;
-}
-
-static bool take_command(struct run *run, const struct aof_event *ev, struct rd_err *err)
-{
-    const struct resp_command *cmd = &ev->entry.command;
-    const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
-    const struct engine_env env = {.now_us = ev->time_s == AOF_NO_TIME ? run->now_us
-                                                                       : ev->time_s * 1000000};
-    if (command == NULL)
-        return refuse(ev, "the command is not known", err);
-    engine_reply_reset(&run->reply);
-    enum engine_status status = engine_apply_command(run->engine, &run->session, command, cmd->argc,
-                                                     cmd->argv, &env, &run->reply, &run->effects);
-    if (status == ENGINE_ELSEWHERE && !is_idle(command)) {
-        cli_hint(run->cli, "--until-offset ends in front of it, --skip-command leaves it out");
-        return refuse(ev, "what it does is not in the log", err);
+    const struct compact_step step = {
+        .command = &ev->entry.command,
+        .name = ev->name,
+        .offset = ev->offset,
+        .now_us = ev->time_s == AOF_NO_TIME ? run->now_us : ev->time_s * 1000000,
+    };
+    if (is_behind(run, ev)) {
+        run->stopped = true;
+        return true;
     }
-    run->result->commands++;
-    if (run->reply.error)
-        note_refusal(run, ev);
+    if (!is_skipped(run, ev))
+        return compact_apply(run, &step, err);
+    run->result->skipped++;
     return true;
 }
 
-static bool take_snapshot(struct run *run, const struct aof_event *ev, struct rd_err *err)
-{
-    const struct engine_load_opts opts = {.keep_expired = true};
-    const struct engine_env env = {.now_us = run->now_us};
-    struct engine_loader *loader;
-    if (!engine_loader_new_reader(&loader, run->engine, ev->snapshot, &opts, &env, err))
-        return false;
-    bool ok = engine_loader_step(loader, UINT64_MAX, err) == RDB_END;
-    engine_loader_free(loader);
-    rd_err_origin(err, ev->name);
-    return ok;
-}
-
-static bool take(struct run *run, struct aof_event *ev, struct rd_err *err)
+static bool take(struct compact_run *run, struct aof_event *ev, struct rd_err *err)
 {
     if (!run->job.has_manifest)
         ev->name = run->job.name;
@@ -222,16 +122,9 @@ static bool take(struct run *run, struct aof_event *ev, struct rd_err *err)
         begin_file(run, ev);
         return true;
     case AOF_RDB:
-        return take_snapshot(run, ev, err);
+        return compact_load(run, ev->snapshot, ev->name, err);
     case AOF_COMMAND:
-        if (is_behind(run, ev)) {
-            run->stopped = true;
-            return true;
-        }
-        if (!is_skipped(run, ev))
-            return take_command(run, ev, err);
-        run->result->skipped++;
-        return true;
+        return take_command(run, ev, err);
     default:
         return true;
     }
@@ -239,7 +132,7 @@ static bool take(struct run *run, struct aof_event *ev, struct rd_err *err)
 
 /* ---- reading ---- */
 
-static bool read_all(struct run *run, struct rd_err *err)
+static bool read_all(struct compact_run *run, struct rd_err *err)
 {
     struct aof_event ev;
     enum aof_status status;
@@ -258,7 +151,7 @@ static bool read_all(struct run *run, struct rd_err *err)
 static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
                       struct rd_err *err)
 {
-    struct run *run = ctx;
+    struct compact_run *run = ctx;
     if (!aof_job_open(&run->job, file, ret, err))
         return false;
     cli_progress_begin(run->cli, file->name, (*ret)->size);
@@ -266,7 +159,7 @@ static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **re
     return true;
 }
 
-static struct aof_reader_opts reader_opts(struct run *run)
+static struct aof_reader_opts reader_opts(struct compact_run *run)
 {
     return (struct aof_reader_opts){
         .open = open_file,
@@ -276,7 +169,7 @@ static struct aof_reader_opts reader_opts(struct run *run)
     };
 }
 
-static bool read_folder(struct run *run, struct rd_err *err)
+static bool read_folder(struct compact_run *run, struct rd_err *err)
 {
     const struct aof_reader_opts opts = reader_opts(run);
     struct rd_src *src;
@@ -288,7 +181,7 @@ static bool read_folder(struct run *run, struct rd_err *err)
     return ok && aof_reader_new(&run->reader, &run->manifest, &opts, err) && read_all(run, err);
 }
 
-static bool read_file(struct run *run, struct rd_err *err)
+static bool read_file(struct compact_run *run, struct rd_err *err)
 {
     const struct aof_reader_opts opts = reader_opts(run);
     struct rd_src *src;
@@ -302,62 +195,26 @@ static bool read_file(struct run *run, struct rd_err *err)
     return ok;
 }
 
+static bool read_log(struct compact_run *run, struct rd_err *err)
+{
+    return aof_job_find(&run->job, err) &&
+           (run->job.has_manifest ? read_folder(run, err) : read_file(run, err));
+}
+
 /* ---- the whole ---- */
-
-static uint64_t count_keys(struct engine *e)
-{
-    uint64_t n = 0;
-    for (unsigned i = 0; i < engine_config(e)->databases; i++)
-        n += engine_db_count(engine_db(e, i));
-    return n;
-}
-
-static bool save(struct run *run, struct rd_sink *out, struct rd_err *err)
-{
-    struct engine_save_opts opts = {
-        .compress = true, .keep_expired = true, .now_ms = run->now_us / 1000};
-    engine_save_fitting(run->engine, &opts.dialect, &opts.version);
-    run->result->keys = count_keys(run->engine);
-    return engine_save(run->engine, out, &opts, err);
-}
-
-static void begin(struct run *run)
-{
-    struct engine_config config;
-    engine_config_init(&config);
-    config.databases = COMPACT_DATABASES;
-    run->ahead = rd_prefault_begin();
-    run->engine = engine_new(&(struct engine_opts){.seed = 1, .config = &config});
-    engine_session_init(&run->session, run->engine, ENGINE_LOADING);
-    run->reply = (struct engine_reply){.proto = 2, .off = true};
-    run->effects.off = true;
-    run->now_us = cli_now_ms() * 1000;
-    aof_manifest_init(&run->manifest);
-}
-
-static void end(struct run *run)
-{
-    aof_reader_free(run->reader);
-    aof_manifest_done(&run->manifest);
-    aof_job_done(&run->job);
-    engine_session_done(&run->session);
-    engine_effects_done(&run->effects);
-    engine_reply_done(&run->reply);
-    engine_delete(run->engine);
-    rd_prefault_end(run->ahead);
-}
 
 bool compact_run(struct cli *cli, const char *path, const struct compact_opts *opts,
                  struct rd_sink *out, struct compact_result *ret, struct rd_err *err)
 {
-    struct run run = {.cli = cli, .opts = opts, .result = ret, .job = {.cli = cli, .path = path}};
+    struct compact_run run = {
+        .cli = cli, .opts = opts, .result = ret, .job = {.cli = cli, .path = path}};
     *ret = (struct compact_result){0};
-    begin(&run);
-    bool ok = parse_places(&run, err) && aof_job_find(&run.job, err) &&
-              (run.job.has_manifest ? read_folder(&run, err) : read_file(&run, err)) &&
-              save(&run, out, err);
+    compact_begin(&run);
+    bool ok = parse_places(&run, err) &&
+              (stream_in_is(path) ? compact_read_capture(&run, path, err) : read_log(&run, err)) &&
+              compact_save(&run, out, err);
     cli_progress_end(cli);
-    end(&run);
+    compact_end(&run);
     return ok;
 }
 

@@ -1,4 +1,4 @@
-/* compact.h - a log as the snapshot it amounts to.
+/* compact.h - a log, or a capture, as the snapshot it amounts to.
  *
  *     struct compact_opts opts = {.until_ms = INT64_MIN};
  *     struct compact_result done;
@@ -19,9 +19,12 @@
 enum { COMPACT_SKIPS_MAX = 64, COMPACT_DATABASES = 1024 };
 
 struct compact_opts {
-    const char *until_offset; /* [FILE:]N: commands that begin there or later do not run */
-    int64_t until_ms; /* commands annotated with a later second do not; INT64_MIN: all run */
-    const char *skip[COMPACT_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET */
+    const char *until_offset; /* [FILE:]N: commands that begin there or later do not run; of a
+                                 capture [CHAPTER:]N: those that end behind it */
+    int64_t until_ms; /* commands annotated with a later second do not, nor those of a capture that
+                         came later; INT64_MIN: all run */
+    const char *skip[COMPACT_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET; of a
+                                            capture [CHAPTER:]OFFSET */
     size_t n_skip;
     bool is_log; /* whatever its first bytes say */
     int from;    /* enum compact_from: --from, where a tool takes snapshots and logs alone */
@@ -37,9 +40,9 @@ struct compact_result {
     char first_refused[RD_ERR_TEXT_MAX]; /* where, and the error */
 };
 
-/* Whether a path is a log: a folder, a manifest, or a file whose first bytes are a command or an
- * annotation. A snapshot with commands behind it cannot be told from one without; standard input
- * and pipes are not looked at. False: it cannot be read. */
+/* Whether a path is a log: a folder (also of a capture), a manifest, or a file whose first bytes
+ * are a command or an annotation. A snapshot with commands behind it cannot be told from one
+ * without; standard input and pipes are not looked at. False: it cannot be read. */
 bool compact_is_log(const char *path, bool *ret, struct rd_err *err);
 
 /* Commands of scripts and functions are RD_ERR_UNSUPPORTED, with file and offset: what they do is
@@ -66,6 +69,10 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
      .help = "log: end in front of byte N, or FILE:N"},                                            \
     {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->until_ms,             \
      .help = "log: end behind this second"},                                                       \
+    {.name = "at-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->until_offset,            \
+     .help = "capture: the data at byte N, or CHAPTER:N", .brief = true},                          \
+    {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->until_ms,                \
+     .help = "capture: the data at this time", .brief = true},                                     \
     {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .each = compact_add_skip, .ctx = (o),   \
      .help = "log: leave out the Nth command, or FILE:OFFSET"}
 /* clang-format on */

@@ -1,0 +1,44 @@
+"""Small captures for tests, written by the program that REDOUBT_MAKE_CAPTURE names.
+
+    world = Capture(os.path.join(folder, "capture"))
+    world.begin(snapshot([Key(b"k", STRING, b"v")]), command("SELECT", "0") + ...)
+    world.go_on(command("SET", "k", "w"), at=START + 10)
+
+Commands come one each second, the first at START.
+"""
+
+import os
+import subprocess
+
+START = 1700000000
+
+
+def command(*args):
+    args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
+    out = b"*%d\r\n" % len(args)
+    return out + b"".join(b"$%d\r\n%s\r\n" % (len(a), a) for a in args)
+
+
+class Capture:
+    def __init__(self, path):
+        self.path = path
+
+    def _run(self, ident, offset, snapshot, stream, at, step_us, segment):
+        with open(self.path + ".resp", "wb") as out:
+            out.write(stream)
+        name = "-"
+        if snapshot is not None:
+            name = self.path + ".snapshot"
+            with open(name, "wb") as out:
+                out.write(snapshot)
+        subprocess.run([os.environ["REDOUBT_MAKE_CAPTURE"], self.path, ident, str(offset), name,
+                        str(int(at * 1000000)), str(step_us), self.path + ".resp", str(segment)],
+                       check=True)
+        return self.path
+
+    def begin(self, snapshot, stream, ident="a", offset=1000, at=START, step_us=1000000, segment=0):
+        """A chapter; snapshot None: one without."""
+        return self._run(ident, offset, snapshot, stream, at, step_us, segment)
+
+    def go_on(self, stream, ident="a", at=START, step_us=1000000, segment=0):
+        return self._run(ident, 0, None, stream, at, step_us, segment)

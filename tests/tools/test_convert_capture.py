@@ -1,0 +1,151 @@
+"""A capture as the data set at an offset, or a time.
+
+REDOUBT names the program.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from captures import START, Capture, command  # noqa: E402
+from rdb_text import STRING, Key, snapshot  # noqa: E402
+
+REDOUBT = os.environ["REDOUBT"]
+BASE = 1000
+
+
+class ConvertTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.capture = Capture(os.path.join(self.folder, "capture"))
+
+    def run_tool(self, *args, expect=0):
+        done = subprocess.run([REDOUBT, *args], capture_output=True, check=False)
+        self.assertEqual(done.returncode, expect, done.stderr.decode())
+        return done.stdout, done.stderr.decode()
+
+    def data(self, *args):
+        """{(db, key): value} of the capture at a place."""
+        path = os.path.join(self.folder, "out.rdb")
+        self.run_tool("convert", "--force", "--to", "rdb", "-o", path, *args, self.capture.path)
+        out, _ = self.run_tool("convert", "--to", "ndjson", path)
+        rows = [json.loads(line) for line in out.splitlines()]
+        return {(row["db"], row["key"]): row["value"] for row in rows}
+
+    def fails(self, *args, expect=2):
+        return self.run_tool("convert", "--to", "ndjson", *args, self.capture.path,
+                             expect=expect)[1]
+
+    def usual(self):
+        """Offsets of the commands and the end."""
+        commands = [command("SELECT", 0), command("SET", "a", "1"), command("PING"),
+                    command("SELECT", 2), command("SET", "b", "2"),
+                    command("REPLCONF", "GETACK", "*"), command("INCR", "a"), command("MULTI"),
+                    command("SET", "c", "3"), command("SET", "d", "4"), command("EXEC"),
+                    command("DEL", "old")]
+        self.capture.begin(snapshot([Key(b"old", STRING, b"0")]), b"".join(commands))
+        offsets = [BASE]
+        for c in commands:
+            offsets.append(offsets[-1] + len(c))
+        return offsets
+
+
+class Places(ConvertTest):
+    def test_without_a_place_it_is_the_end(self):
+        self.usual()
+        self.assertEqual(self.data(), {(0, "old"): "0", (0, "a"): "1", (2, "b"): "2",
+                                       (2, "a"): "1", (2, "c"): "3", (2, "d"): "4"})
+
+    def test_at_an_offset_all_that_is_whole_before_it_has_run(self):
+        at = self.usual()
+        self.assertEqual(self.data("--at-offset", str(BASE)), {(0, "old"): "0"})
+        self.assertEqual(self.data("--at-offset", str(at[2] - 1)), {(0, "old"): "0"})
+        self.assertEqual(self.data("--at-offset", str(at[2])), {(0, "old"): "0", (0, "a"): "1"})
+        self.assertEqual(len(self.data("--at-offset", f"1:{at[7]}")), 4)
+        self.assertEqual(len(self.data("--at-offset", str(at[12]))), 6)
+
+    def test_a_transaction_is_whole_or_not_there(self):
+        at = self.usual()
+        for i in (8, 9, 10):
+            self.assertEqual(len(self.data("--at-offset", str(at[i]))), 4)
+        self.assertEqual(len(self.data("--at-offset", str(at[11]))), 6)
+
+    def test_at_a_time(self):
+        self.usual()
+        self.assertEqual(self.data("--at-time", str(START)), {(0, "old"): "0"})
+        self.assertEqual(self.data("--at-time", str(START + 1)), {(0, "old"): "0", (0, "a"): "1"})
+        self.assertEqual(len(self.data("--at-time", str(START + 4))), 3)
+        self.assertEqual(len(self.data("--at-time", str(START + 1000))), 6)
+
+    def test_a_command_can_be_left_out(self):
+        at = self.usual()
+        self.assertNotIn((2, "b"), self.data("--skip-command", str(at[4])))
+        self.assertNotIn((2, "b"), self.data("--skip-command", f"1:{at[4]}"))
+        self.assertIn("not in the log", self.fails("--skip-command", str(at[4] + 1)))
+
+    def test_segments_make_no_difference(self):
+        commands = [command("SET", f"key:{i}", i) for i in range(300)]
+        self.capture.begin(snapshot([]), b"".join(commands), segment=2000)
+        self.assertGreater(len(os.listdir(self.capture.path)), 5)
+        half = BASE + sum(map(len, commands[:150]))
+        self.assertEqual(len(self.data("--at-offset", str(half))), 150)
+        self.assertEqual(len(self.data("--at-time", str(START + 99))), 100)
+        self.assertEqual(len(self.data()), 300)
+
+
+class Chapters(ConvertTest):
+    def two(self):
+        self.capture.begin(snapshot([Key(b"one", STRING, b"1")]), command("SET", "a", "1"))
+        self.capture.begin(snapshot([Key(b"two", STRING, b"2")]), command("SET", "b", "2"),
+                           ident="c", offset=5000, at=START + 100)
+
+    def test_another_history_begins_with_its_own_snapshot(self):
+        self.two()
+        self.assertEqual(self.data(), {(0, "two"): "2", (0, "b"): "2"})
+        self.assertEqual(self.data("--at-offset", "5000"), {(0, "two"): "2"})
+        self.assertEqual(self.data("--at-time", str(START + 50)), {(0, "one"): "1", (0, "a"): "1"})
+        self.assertEqual(self.data("--at-offset", "1:1000"), {(0, "one"): "1"})
+
+    def test_a_history_with_another_name_goes_on(self):
+        first = command("SET", "a", "1")
+        self.capture.begin(snapshot([]), command("SELECT", 3) + first)
+        self.capture.go_on(command("SET", "b", "2"), ident="b", at=START + 10)
+        self.assertEqual(self.data(), {(3, "a"): "1", (3, "b"): "2"})
+
+    def test_places_that_are_not_there_are_mistakes(self):
+        self.two()
+        self.assertIn("ends at offset", self.fails("--at-offset", "9000"))
+        self.assertIn("ends at offset", self.fails("--at-offset", "1:4000"))
+        self.assertIn("no chapter", self.fails("--at-offset", "3:5000"))
+        self.assertIn("no chapter", self.fails("--at-offset", "999"))
+        self.assertIn("no place", self.fails("--at-offset", "x"))
+        self.assertIn("begins later", self.fails("--at-time", str(START - 1)))
+
+    def test_without_a_snapshot_there_is_nothing_to_rest_on(self):
+        self.capture.begin(None, command("SET", "a", "1"))
+        self.assertIn("no snapshot", self.fails())
+
+    def test_damage_is_told_with_the_file(self):
+        self.two()
+        name = os.path.join(self.capture.path, "00000002-5000.seg")
+        with open(name, "r+b") as f:
+            f.seek(-12, os.SEEK_END)
+            byte = f.read(1)
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte[0] ^ 1]))
+        self.fails("--at-offset", "5030", expect=2)  # what is torn at the end is not there
+
+    def test_diff_takes_captures_too(self):
+        self.two()
+        out, _ = self.run_tool("diff", self.capture.path, self.capture.path)
+        self.assertIn("2 and 2 keys", out.decode())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+#include "engine/command.h"
+#include "tools/compact_impl.h"
+
+#include <inttypes.h>
+
+static bool refuse(const struct compact_step *step, const char *what, struct rd_err *err)
+{
+    char name[80];
+    rd_err_quote(name, sizeof name, step->command->argv[0]);
+    rd_err_set(err, RD_ERR_UNSUPPORTED, step->offset, "%s: %s", name, what);
+    rd_err_origin(err, step->name);
+    return false;
+}
+
+/* A server that loads the log takes no notice of errors either. */
+static void note_refusal(struct compact_run *run, const struct compact_step *step)
+{
+    if (run->result->refused++ == 0)
+        snprintf(run->result->first_refused, sizeof run->result->first_refused,
+                 "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, run->reply.text);
+}
+
+/* What speaks of the connection and changes no data. */
+static bool is_idle(const struct engine_command *command)
+{
+    return command->group == ENGINE_GROUP_PUBSUB || strcmp(command->name, "replconf") == 0;
+}
+
+bool compact_apply(struct compact_run *run, const struct compact_step *step, struct rd_err *err)
+{
+    const struct resp_command *cmd = step->command;
+    const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
+    const struct engine_env env = {.now_us = step->now_us};
+    if (command == NULL)
+        return refuse(step, "the command is not known", err);
+    engine_reply_reset(&run->reply);
+    enum engine_status status = engine_apply_command(run->engine, &run->session, command, cmd->argc,
+                                                     cmd->argv, &env, &run->reply, &run->effects);
+    if (status == ENGINE_ELSEWHERE && !is_idle(command)) {
+        cli_hint(run->cli, "--until-offset ends in front of it, --skip-command leaves it out");
+        return refuse(step, "what it does is not in the log", err);
+    }
+    run->result->commands++;
+    if (run->reply.error)
+        note_refusal(run, step);
+    return true;
+}
+
+bool compact_load(struct compact_run *run, struct rdb_reader *snapshot, const char *name,
+                  struct rd_err *err)
+{
+    const struct engine_load_opts opts = {.keep_expired = true};
+    const struct engine_env env = {.now_us = run->now_us};
+    struct engine_loader *loader;
+    if (!engine_loader_new_reader(&loader, run->engine, snapshot, &opts, &env, err))
+        return false;
+    bool ok = engine_loader_step(loader, UINT64_MAX, err) == RDB_END;
+    engine_loader_free(loader);
+    rd_err_origin(err, name);
+    return ok;
+}
+
+bool compact_check_skips(const struct compact_run *run, struct rd_err *err)
+{
+    if (run->result->skipped >= run->opts->n_skip || run->stopped)
+        return true;
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "%zu of the commands that were to be left out are not in the log",
+                      run->opts->n_skip - (size_t)run->result->skipped);
+}
+
+static uint64_t count_keys(struct engine *e)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < engine_config(e)->databases; i++)
+        n += engine_db_count(engine_db(e, i));
+    return n;
+}
+
+bool compact_save(struct compact_run *run, struct rd_sink *out, struct rd_err *err)
+{
+    struct engine_save_opts opts = {
+        .compress = true, .keep_expired = true, .now_ms = run->now_us / 1000};
+    engine_save_fitting(run->engine, &opts.dialect, &opts.version);
+    run->result->keys = count_keys(run->engine);
+    return engine_save(run->engine, out, &opts, err);
+}
+
+void compact_begin(struct compact_run *run)
+{
+    struct engine_config config;
+    engine_config_init(&config);
+    config.databases = COMPACT_DATABASES;
+    run->ahead = rd_prefault_begin();
+    run->engine = engine_new(&(struct engine_opts){.seed = 1, .config = &config});
+    engine_session_init(&run->session, run->engine, ENGINE_LOADING);
+    run->reply = (struct engine_reply){.proto = 2, .off = true};
+    run->effects.off = true;
+    run->now_us = cli_now_ms() * 1000;
+    aof_manifest_init(&run->manifest);
+}
+
+void compact_end(struct compact_run *run)
+{
+    aof_reader_free(run->reader);
+    aof_manifest_done(&run->manifest);
+    aof_job_done(&run->job);
+    stream_in_close(&run->capture);
+    engine_session_done(&run->session);
+    engine_effects_done(&run->effects);
+    engine_reply_done(&run->reply);
+    engine_delete(run->engine);
+    rd_prefault_end(run->ahead);
+}

@@ -1,0 +1,136 @@
+/* A capture as the data set at an offset, or a time: the snapshot on which that place rests, and
+ * the stream behind it. The data set at offset N is what a replica holds that has taken N bytes of
+ * the history: whole commands alone, and whole transactions. */
+#include "tools/compact_impl.h"
+
+#include <inttypes.h>
+
+/* Where to end, and the segment in which that is. */
+static bool find_end(struct compact_run *run, size_t *ret, struct rd_err *err)
+{
+    const struct stream_in *in = &run->capture;
+    if (run->has_until)
+        return stream_in_place(in, run->opts->until_offset, &run->until, err) &&
+               stream_in_segment(in, &run->until, ret, err);
+    if (run->opts->until_ms != INT64_MIN)
+        return stream_in_segment_at(in, run->opts->until_ms * 1000, ret, err);
+    *ret = in->list.n - 1;
+    return true;
+}
+
+static bool find_skips(struct compact_run *run, struct rd_err *err)
+{
+    for (size_t i = 0; i < run->opts->n_skip; i++)
+        if (!stream_in_place(&run->capture, run->opts->skip[i], &run->skips[i], err))
+            return false;
+    return true;
+}
+
+static bool load_base(struct compact_run *run, const struct repl_capture_segment *base,
+                      struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
+    struct rdb_reader *reader;
+    struct rd_src *src;
+    if (!stream_in_open_snapshot(&run->capture, base, &src, err))
+        return false;
+    cli_progress_begin(run->cli, src->origin, src->size);
+    run->cli->progress.src = src;
+    bool ok = rdb_reader_new(&reader, src, &opts, err);
+    if (ok) {
+        ok = compact_load(run, reader, src->origin, err);
+        rdb_reader_free(reader);
+    }
+    cli_progress_end(run->cli);
+    rd_src_close(src);
+    if (ok && base->db >= COMPACT_DATABASES)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "database %" PRIu64, base->db);
+    run->session.db = (unsigned)base->db;
+    return ok;
+}
+
+static bool is_behind(const struct compact_run *run, const struct repl_capture_event *ev)
+{
+    if (run->opts->until_ms != INT64_MIN && ev->time_us / 1000 > run->opts->until_ms)
+        return true;
+    return run->has_until && log_place_compare(&run->until, (size_t)ev->segment->chapter,
+                                               ev->offset + ev->bytes.len) > 0;
+}
+
+static bool is_skipped(const struct compact_run *run, const struct repl_capture_event *ev)
+{
+    for (size_t i = 0; i < run->opts->n_skip; i++)
+        if (run->skips[i].index == ev->segment->chapter && run->skips[i].number == ev->offset)
+            return true;
+    return false;
+}
+
+static bool take(struct compact_run *run, const struct repl_capture_event *ev, struct rd_err *err)
+{
+    const struct compact_step step = {.command = &ev->command,
+                                      .name = run->capture.path,
+                                      .offset = ev->offset,
+                                      .now_us = ev->time_us};
+    if (ev->kind != REPL_CAPTURE_COMMAND || ev->place.kind == REPL_PING ||
+        ev->place.kind == REPL_GETACK)
+        return true;
+    if (!is_skipped(run, ev))
+        return compact_apply(run, &step, err);
+    run->result->skipped++;
+    return true;
+}
+
+/* What was asked for must be there: a capture that ends before is not the data set at that place.
+ */
+static bool check_end(const struct compact_run *run, uint64_t end, struct rd_err *err)
+{
+    if (run->has_until && end < run->until.number) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "the capture ends at offset %" PRIu64 ", before %" PRIu64, end,
+                   run->until.number);
+        rd_err_origin(err, run->capture.path);
+        return false;
+    }
+    return compact_check_skips(run, err);
+}
+
+static bool read_stream(struct compact_run *run, const struct repl_capture_segment *base,
+                        const struct repl_capture_segment *last, struct rd_err *err)
+{
+    const struct log_place from = {.index = (size_t)base->chapter, .number = base->start};
+    struct stream_in *in = &run->capture;
+    struct repl_capture_event ev;
+    enum repl_capture_status status;
+    uint64_t end = base->start;
+    if (!stream_in_seek(in, &from, err))
+        return false;
+    cli_progress_begin(run->cli, in->path,
+                       last->chapter == base->chapter && last->closed ? last->end - base->start
+                                                                      : RD_NO_OFFSET);
+    while (stream_in_next(in, &ev, &status, err)) {
+        if (ev.segment->number > last->number)
+            break;
+        end = ev.offset + ev.bytes.len;
+        run->stopped = ev.kind == REPL_CAPTURE_COMMAND && is_behind(run, &ev);
+        if (run->stopped)
+            break;
+        if (!take(run, &ev, err))
+            return false;
+        if (ev.segment->chapter == base->chapter)
+            cli_progress_at(run->cli, ev.offset - base->start);
+    }
+    if (status == REPL_CAPTURE_END)
+        end = repl_capture_reader_offset(in->reader);
+    return status != REPL_CAPTURE_FAIL && check_end(run, end, err);
+}
+
+bool compact_read_capture(struct compact_run *run, const char *path, struct rd_err *err)
+{
+    struct stream_in *in = &run->capture;
+    size_t last, base;
+    if (!stream_in_open(in, path, false, err) || !find_end(run, &last, err) ||
+        !find_skips(run, err) || !stream_in_base(in, last, &base, err))
+        return false;
+    return load_base(run, &in->list.segments[base], err) &&
+           read_stream(run, &in->list.segments[base], &in->list.segments[last], err);
+}
