@@ -33,12 +33,17 @@ static bool has_later(const struct show_follow *follow)
     return later;
 }
 
-void show_follow_wait(struct show_follow *follow)
+void show_follow_pause(void)
 {
     const struct timespec wait = {.tv_nsec = WAIT_MS * 1000000L};
+    nanosleep(&wait, NULL);
+}
+
+void show_follow_wait(struct show_follow *follow)
+{
     follow->later = has_later(follow);
     if (!follow->later)
-        nanosleep(&wait, NULL);
+        show_follow_pause();
 }
 
 static enum rd_src_status growing_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,

@@ -4,14 +4,7 @@
 #include "engine/command.h"
 #include "tools/show_impl.h"
 
-#include <strings.h>
-
 enum { KEYS_USUAL = 64 };
-
-bool show_name_is(struct rd_slice name, const char *word)
-{
-    return name.len == strlen(word) && strncasecmp((const char *)name.ptr, word, name.len) == 0;
-}
 
 static bool any_of(const struct resp_command *cmd, const struct engine_key *keys, size_t n,
                    bool (*fn)(void *ctx, struct rd_slice key), void *ctx)
