@@ -56,7 +56,8 @@ bool compact_load(struct compact_run *run, struct rdb_reader *snapshot, const ch
         return false;
     bool ok = engine_loader_step(loader, UINT64_MAX, err) == RDB_END;
     engine_loader_free(loader);
-    rd_err_origin(err, name);
+    if (!ok)
+        rd_err_origin(err, name);
     return ok;
 }
 

@@ -20,13 +20,13 @@ static bool tell(struct diff *diff, struct diff_found *found, struct rd_slice na
     return ok;
 }
 
-static bool differs(const struct diff *diff)
+bool diff_differs(const struct diff *diff)
 {
     const struct diff_counts *n = &diff->counts;
     return n->only[DIFF_A] + n->only[DIFF_B] + n->different > 0 || diff->functions_differ;
 }
 
-static bool work(struct diff *diff, struct rd_err *err)
+bool diff_work(struct diff *diff, struct rd_err *err)
 {
     struct cli *cli = diff->cli;
     bool silent = cli->quiet && !cli->json && !diff->lines && diff->tolerance_ms == 0;
@@ -48,11 +48,8 @@ static bool work(struct diff *diff, struct rd_err *err)
     return out == NULL || rd_sink_close(out, err);
 }
 
-static int run(struct diff *diff)
+void diff_done(struct diff *diff)
 {
-    struct rd_err err = {0};
-    bool ok = work(diff, &err);
-    int status = differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
     rd_sink_abort(diff->out);
     diff_close(diff);
     sort_done(&diff->keys);
@@ -60,6 +57,18 @@ static int run(struct diff *diff)
     sort_done(&diff->named);
     sort_done(&diff->parts);
     rd_buf_done(&diff->name);
+}
+
+static int run(struct diff *diff)
+{
+    struct rd_err err = {0};
+    for (size_t side = DIFF_A; side < diff->cli->n_args; side++) {
+        diff->path[side] = diff->cli->args[side];
+        diff->url[side] = cli_url(diff->cli, side);
+    }
+    bool ok = diff_work(diff, &err);
+    int status = diff_differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
+    diff_done(diff);
     return ok ? status : cli_fail(diff->cli, &err);
 }
 

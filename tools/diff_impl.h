@@ -92,6 +92,8 @@ struct diff {
     struct compact_opts log;
     struct peer_opts servers;
 
+    const char *path[2];  /* as they are shown; NULL: the server that the options name */
+    const char *url[2];   /* of a server, with its password */
     const char *shown[2]; /* what the two are called; no secrets */
     struct peer_target target[2];
     struct live_opts live[2];
@@ -112,6 +114,13 @@ struct diff {
     struct rd_sink *out;
     struct cli_json json; /* where a difference goes with --json or --ndjson */
 };
+
+/* diff.c: all of it, for a tool that ends with a comparison: the report goes to standard output, or
+ * into the object of JSON that is open. Of *diff, zeroed, what the options set, path and url are
+ * filled in. */
+bool diff_work(struct diff *diff, struct rd_err *err);
+bool diff_differs(const struct diff *diff);
+void diff_done(struct diff *diff);
 
 /* Opens both; what a server said is told by then. A server's errors have their hint. */
 bool diff_open(struct diff *diff, struct rd_err *err);

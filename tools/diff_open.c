@@ -29,9 +29,9 @@ static void tell(struct diff *diff, enum diff_side side)
 /* The side is the URL that was given, or, in the place of B, what the options name. */
 static bool open_server(struct diff *diff, enum diff_side side, struct rd_err *err)
 {
-    if (!peer_target_find(&diff->target[side], &diff->servers, cli_url(diff->cli, side), err))
+    if (!peer_target_find(&diff->target[side], &diff->servers, diff->url[side], err))
         return false;
-    if ((size_t)side >= diff->cli->n_args)
+    if (diff->path[side] == NULL)
         diff->shown[side] = diff->target[side].name;
     diff->live[side] = (struct live_opts){
         .target = &diff->target[side], .filter = &diff->filter, .functions = !diff->no_functions};
@@ -46,12 +46,12 @@ static bool open_server(struct diff *diff, enum diff_side side, struct rd_err *e
 
 static bool open_side(struct diff *diff, enum diff_side side, struct rd_err *err)
 {
-    bool given = (size_t)side < diff->cli->n_args;
-    diff->shown[side] = given ? diff->cli->args[side] : "";
-    diff->is_server[side] = !given || peer_is_url(diff->cli->args[side]);
-    return diff->is_server[side] ? open_server(diff, side, err)
-                                 : again_open(&diff->in[side], diff->cli, diff->cli->args[side],
-                                              &diff->log, &diff->filter, err);
+    const char *path = diff->path[side];
+    diff->shown[side] = path != NULL ? path : "";
+    diff->is_server[side] = path == NULL || peer_is_url(path);
+    return diff->is_server[side]
+               ? open_server(diff, side, err)
+               : again_open(&diff->in[side], diff->cli, path, &diff->log, &diff->filter, err);
 }
 
 /* What the older of two formats does not keep cannot be compared. */

@@ -22,6 +22,7 @@ static const struct tool tools[] = {
     {"check-rdb", "verifies snapshots, and saves what can be saved", tool_check_rdb},
     {"diff", "whether two snapshots hold the same data", tool_diff},
     {"merge", "several snapshots into one", tool_merge},
+    {"replay", "a capture into a server", tool_replay},
     {"show", "the commands of a log or a capture, one a line", tool_show},
     {"split", "a snapshot into several: by database, slots, prefix, size", tool_split},
     {"stat", "what is in a snapshot, and how much memory it takes", tool_stat},

@@ -103,6 +103,9 @@ bool peer_send(struct peer *peer, const struct rd_slice *argv, size_t argc, stru
 /* The same, of words between blanks: for commands without bytes of others. */
 bool peer_send_line(struct peer *peer, const char *line, struct rd_err *err);
 
+/* Bytes of commands that are encoded already, cut anywhere. */
+bool peer_send_bytes(struct peer *peer, struct rd_slice bytes, struct rd_err *err);
+
 bool peer_flush(struct peer *peer, struct rd_err *err);
 
 /* AUTH and SELECT as the target wants them: what peer_open() does after peer_connect(). */

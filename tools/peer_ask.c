@@ -102,15 +102,23 @@ bool peer_flush(struct peer *peer, struct rd_err *err)
     return false;
 }
 
-bool peer_send(struct peer *peer, const struct rd_slice *argv, size_t argc, struct rd_err *err)
+static bool sent(struct peer *peer, bool ok, struct rd_err *err)
 {
-    if (!prepare(peer, err))
-        return false;
-    if (rd_resp_put_command(peer->out, argv, argc))
+    if (ok)
         return true;
     rd_err_adopt(err, rd_sink_err(peer->out));
     rd_err_origin(err, peer->target->name);
     return false;
+}
+
+bool peer_send(struct peer *peer, const struct rd_slice *argv, size_t argc, struct rd_err *err)
+{
+    return prepare(peer, err) && sent(peer, rd_resp_put_command(peer->out, argv, argc), err);
+}
+
+bool peer_send_bytes(struct peer *peer, struct rd_slice bytes, struct rd_err *err)
+{
+    return prepare(peer, err) && sent(peer, rd_sink_write(peer->out, bytes.ptr, bytes.len), err);
 }
 
 static size_t split_words(const char *line, struct rd_slice argv[ARGS_MAX])

@@ -12,6 +12,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv);
 int tool_convert(struct cli *cli, int argc, char **argv);
 int tool_diff(struct cli *cli, int argc, char **argv);
 int tool_merge(struct cli *cli, int argc, char **argv);
+int tool_replay(struct cli *cli, int argc, char **argv);
 int tool_show(struct cli *cli, int argc, char **argv);
 int tool_split(struct cli *cli, int argc, char **argv);
 int tool_stat(struct cli *cli, int argc, char **argv);
