@@ -34,50 +34,38 @@ static int check_options(struct show *show)
     return CLI_OK;
 }
 
+/* What is wanted: see show_pick.c. p points to the struct show_pick. */
+/* clang-format off */
+#define PICK_OPTIONS(p)                                                                            \
+    {.name = "command", .kind = CLI_EACH, .arg = "NAME", .each = show_pick_add_command,            \
+     .ctx = (p), .help = "only this command, or those that match"},                                \
+    {.name = "from", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->from_ms,                       \
+     .help = "what was written at T or later"},                                                    \
+    {.name = "until", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->until_ms,                     \
+     .help = "what was written at T or earlier"},                                                  \
+    {.name = "from-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->from_text,      \
+     .help = "what begins at byte N or behind it"},                                                \
+    {.name = "until-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->until_text,    \
+     .help = "what begins at byte N or before it"},                                                \
+    {.name = "min-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->min_size,                \
+     .help = "commands that take SIZE bytes or more", .brief = true},                              \
+    {.name = "max-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->max_size,                \
+     .help = "commands that take SIZE bytes or less", .brief = true},                              \
+    FILTER_OPTION("db", "N", show_pick_add_db, p, "commands in database N"),                       \
+    FILTER_OPTION("key", "GLOB", show_pick_add_key, p, "commands with such a key"),                \
+    FILTER_OPTION("key-regex", "ERE", show_pick_add_key_regex, p, "commands with such a key"),     \
+    FILTER_OPTION("prefix", "P", show_pick_add_prefix, p, "commands with such a key"),             \
+    FILTER_OPTION("slot", "A[-B]", show_pick_add_slot, p, "commands with a key of these slots"),   \
+    FILTER_OPTION("not", NULL, show_pick_add_not, p, "the opposite of the option that follows")
+/* clang-format on */
+
 int tool_show(struct cli *cli, int argc, char **argv)
 {
     struct show show = {.cli = cli, .job = {.cli = cli}, .top = 10};
     show_pick_init(&show.pick);
     aof_manifest_init(&show.manifest);
     const struct cli_opt opts[] = {
-        {.name = "command",
-         .kind = CLI_EACH,
-         .arg = "NAME",
-         .each = show_pick_add_command,
-         .ctx = &show.pick,
-         .help = "only this command, or those that match"},
-        {.name = "from",
-         .kind = CLI_TIME,
-         .arg = "T",
-         .time_ms = &show.pick.from_ms,
-         .help = "what was written at T or later"},
-        {.name = "until",
-         .kind = CLI_TIME,
-         .arg = "T",
-         .time_ms = &show.pick.until_ms,
-         .help = "what was written at T or earlier"},
-        {.name = "from-offset",
-         .kind = CLI_STRING,
-         .arg = "[FILE:]N",
-         .string = &show.pick.from_text,
-         .help = "what begins at byte N or behind it"},
-        {.name = "until-offset",
-         .kind = CLI_STRING,
-         .arg = "[FILE:]N",
-         .string = &show.pick.until_text,
-         .help = "what begins at byte N or before it"},
-        {.name = "min-size",
-         .kind = CLI_SIZE,
-         .arg = "SIZE",
-         .number = &show.pick.min_size,
-         .help = "commands that take SIZE bytes or more",
-         .brief = true},
-        {.name = "max-size",
-         .kind = CLI_SIZE,
-         .arg = "SIZE",
-         .number = &show.pick.max_size,
-         .help = "commands that take SIZE bytes or less",
-         .brief = true},
+        PICK_OPTIONS(&show.pick),
         {.name = "before",
          .letter = 'B',
          .kind = CLI_COUNT,
@@ -131,15 +119,6 @@ int tool_show(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &show.ndjson,
          .help = "one JSON object a line"},
-        FILTER_OPTION("db", "N", show_pick_add_db, &show.pick, "commands in database N"),
-        FILTER_OPTION("key", "GLOB", show_pick_add_key, &show.pick, "commands with such a key"),
-        FILTER_OPTION("key-regex", "ERE", show_pick_add_key_regex, &show.pick,
-                      "commands with such a key"),
-        FILTER_OPTION("prefix", "P", show_pick_add_prefix, &show.pick, "commands with such a key"),
-        FILTER_OPTION("slot", "A[-B]", show_pick_add_slot, &show.pick,
-                      "commands with a key of these slots"),
-        FILTER_OPTION("not", NULL, show_pick_add_not, &show.pick,
-                      "the opposite of the option that follows"),
         {0},
     };
     const struct cli_usage usage = {

@@ -118,8 +118,8 @@ class Filters(ShowTest):
 
     def test_by_offset(self):
         at = self.usual()
-        self.assertEqual(self.offsets("--from-offset", f"1:{at[3]}", "--until-offset", f"1:{at[4]}"),
-                         [(1, at[3]), (1, at[4])])
+        two = self.offsets("--from-offset", f"1:{at[3]}", "--until-offset", f"1:{at[4]}")
+        self.assertEqual(two, [(1, at[3]), (1, at[4])])
         self.assertEqual(len(self.offsets("--from-offset", f"1:{at[3]}")), 7)
         self.assertEqual(len(self.offsets("--from-offset", "50")), 5)  # the last that has it
         self.assertEqual(len(self.offsets("--until-offset", "2:50")), 6)
