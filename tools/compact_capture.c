@@ -13,7 +13,7 @@ static bool find_end(struct compact_run *run, size_t *ret, struct rd_err *err)
         return stream_in_place(in, run->opts->until_offset, &run->until, err) &&
                stream_in_segment(in, &run->until, ret, err);
     if (run->opts->until_ms != INT64_MIN)
-        return stream_in_segment_at(in, run->opts->until_ms * 1000, ret, err);
+        return stream_in_segment_at(in, stream_in_us(run->opts->until_ms), ret, err);
     *ret = in->list.n - 1;
     return true;
 }

@@ -45,7 +45,7 @@ static int run(struct replay *replay)
     struct rd_err err = {0};
     bool same = true;
     bool ok = work(replay, &err);
-    if (!ok)
+    if (!ok && err.code == RD_ERR_PROTOCOL)
         peer_hint(replay->cli, &err);
     if (ok || replay->result.commands > 0)
         replay_report(replay);

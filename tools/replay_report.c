@@ -2,6 +2,12 @@
 
 #include <inttypes.h>
 
+/* The last is not before the first; what the clock of a capture says may be anything else. */
+static uint64_t recorded_ms(const struct replay_result *r)
+{
+    return ((uint64_t)r->last_us - (uint64_t)r->first_us) / 1000;
+}
+
 /* ---- text ---- */
 
 static void print_error(const struct replay_error *error)
@@ -30,7 +36,7 @@ static void print_stream(const struct replay *replay)
     if (r->discarded > 0)
         printf("          %s transaction%s without an end left out\n", cli_count(r->discarded).s,
                cli_plural(r->discarded));
-    printf("time      recorded in %s", cli_duration((uint64_t)(r->last_us - r->first_us) / 1000).s);
+    printf("time      recorded in %s", cli_duration(recorded_ms(r)).s);
     if (!replay->dry_run)
         printf(", sent in %s", cli_duration(r->elapsed_ms).s);
     if (!replay->dry_run && replay->factor > 0)
@@ -98,7 +104,7 @@ static void put_json(const struct replay *replay, struct cli_json *json)
     cli_json_put_uint(json, "bytes", r->bytes);
     put_place(json, "from", r->chapter, r->from);
     put_place(json, "to", r->to_chapter, r->to);
-    cli_json_put_int(json, "recorded_ms", (r->last_us - r->first_us) / 1000);
+    cli_json_put_uint(json, "recorded_ms", recorded_ms(r));
     cli_json_put_uint(json, "elapsed_ms", r->elapsed_ms);
     cli_json_put_uint(json, "late_ms", r->late_ms);
     cli_json_put_uint(json, "errors", s->n_errors);

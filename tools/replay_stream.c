@@ -52,7 +52,7 @@ static bool seek(struct replay *replay, struct rd_err *err)
     enum repl_capture_status status;
     if (!(replay->from_text != NULL
               ? stream_in_seek(in, &replay->from, err)
-              : repl_capture_reader_seek_time(in->reader, replay->from_ms * 1000, err)))
+              : repl_capture_reader_seek_time(in->reader, stream_in_us(replay->from_ms), err)))
         return false;
     do
         if (!stream_in_next(in, &ev, &status, err))
@@ -72,11 +72,11 @@ static bool find_base(struct replay *replay, struct rd_err *err)
     if (replay->from_text != NULL)
         ok = stream_in_segment(in, &replay->from, &i, err);
     else if (replay->from_ms != INT64_MIN)
-        ok = stream_in_segment_at(in, replay->from_ms * 1000, &i, err);
+        ok = stream_in_segment_at(in, stream_in_us(replay->from_ms), &i, err);
     else if (replay->until_text != NULL)
         ok = stream_in_segment(in, &replay->until, &i, err);
     else if (replay->until_ms != INT64_MIN)
-        ok = stream_in_segment_at(in, replay->until_ms * 1000, &i, err);
+        ok = stream_in_segment_at(in, stream_in_us(replay->until_ms), &i, err);
     if (ok && !repl_capture_base(&in->list, i, &replay->base)) {
         cli_hint(replay->cli, "--no-snapshot replays the stream alone");
         ok = stream_in_base(in, i, &replay->base, err);
@@ -106,7 +106,7 @@ static bool is_before(const struct replay *replay, const struct repl_capture_eve
 {
     if (replay->no_snapshot)
         return false;
-    if (replay->from_ms != INT64_MIN && ev->time_us < replay->from_ms * 1000)
+    if (replay->from_ms != INT64_MIN && ev->time_us < stream_in_us(replay->from_ms))
         return true;
     return replay->from_text != NULL &&
            log_place_compare(&replay->from, (size_t)ev->segment->chapter,

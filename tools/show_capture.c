@@ -12,7 +12,7 @@ static bool seek(struct show *show, struct rd_err *err)
     if (show->before > 0 || in->list.n == 0)
         return true;
     if (pick->from_ms != INT64_MIN)
-        return repl_capture_reader_seek_time(in->reader, pick->from_ms * 1000, err);
+        return repl_capture_reader_seek_time(in->reader, stream_in_us(pick->from_ms), err);
     if (pick->from_text == NULL || !stream_in_segment(in, &pick->from, &i, &why))
         return true; /* from the oldest segment on */
     if (stream_in_seek(in, &pick->from, &why) || show->follow)

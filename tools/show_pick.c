@@ -33,7 +33,7 @@ bool show_pick_active(const struct show_pick *pick)
 
 static bool in_range(const struct show_pick *pick, const struct show_item *item)
 {
-    if (pick->from_ms != INT64_MIN && item->time_us < pick->from_ms * 1000)
+    if (pick->from_ms != INT64_MIN && item->time_us < stream_in_us(pick->from_ms))
         return false;
     if (pick->until_ms != INT64_MIN && item->time_us != SHOW_NO_TIME &&
         item->time_us / 1000 > pick->until_ms)

@@ -24,7 +24,7 @@ static void sort(struct show_table *table)
 
 static double seconds(const struct show_stats *stats)
 {
-    return stats->timed < 2 ? 0 : (double)(stats->last_us - stats->first_us) / 1e6;
+    return stats->timed < 2 ? 0 : ((double)stats->last_us - (double)stats->first_us) / 1e6;
 }
 
 static double share(uint64_t n, uint64_t all)
@@ -114,7 +114,7 @@ void show_report_text(struct show_stats *stats, size_t top)
            cli_bytes(stats->all.bytes).s);
     if (s > 0)
         printf(", in %s: %.1f commands and %s a second",
-               cli_duration((uint64_t)(stats->last_us - stats->first_us) / 1000).s,
+               cli_duration(((uint64_t)stats->last_us - (uint64_t)stats->first_us) / 1000).s,
                (double)stats->all.commands / s,
                cli_bytes((uint64_t)((double)stats->all.bytes / s)).s);
     printf("\n%s key%s in them, about %s different\n", cli_count(stats->all.keys).s,

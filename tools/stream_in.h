@@ -33,6 +33,15 @@ struct stream_in {
     struct repl_capture_reader *reader;
 };
 
+/* Microseconds of the milliseconds that an option gives, which may be any number. */
+static inline int64_t stream_in_us(int64_t ms)
+{
+    int64_t us;
+    if (!__builtin_mul_overflow(ms, 1000, &us))
+        return us;
+    return ms < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* Whether a path is the folder of a capture, by the names in it. */
 bool stream_in_is(const char *path);
 

@@ -131,6 +131,12 @@ class Filters(ShowTest):
                          ["MSET", "EXEC"])
         self.assertEqual(len(self.names("--from", str(START + 102))), 3)
 
+    def test_times_beyond_all_clocks(self):
+        self.usual()
+        for late in ("9223372036854775807", "9223372036854776"):
+            self.assertEqual(self.names("--from", late), [])
+            self.assertEqual(len(self.entries("--until", late)), 10)
+
     def test_by_key_command_and_size(self):
         self.usual()
         self.assertEqual(self.names("--key", "user:*"), ["SET", "MSET"])
