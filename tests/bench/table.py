@@ -10,8 +10,10 @@ usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
 
 BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), BENCH_LOG_MB
 that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
-BENCH_KEYS how many keys the engine's pauses are looked for with (10000000). The files are kept in
-BENCH_CACHE, which is bench-data in the folder of builds unless told.
+BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BENCH_N how many
+commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
+pipelining). The files are kept in BENCH_CACHE, which is bench-data in the folder of builds unless
+told.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median behind the stroke. MiB is the most memory that was resident in any run. How many
@@ -30,6 +32,7 @@ import sys
 import engine
 import make_mixed
 import measure
+import server
 import snapshots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -289,11 +292,36 @@ class Bench:
             log = self.cached(snapshots.make_log(self.cache, mb, self.say))
             lines = engine.measure_files(snapshot, log, self.args.runs, self.say)
         lines += engine.measure_pauses(int(os.environ.get("BENCH_KEYS", "10000000")), self.say)
-        title = "The data set library beside a server"
+        self.add("The data set library beside a server", lines, engine.rows(lines), (0, 3, 6))
+
+    def server(self):
+        def wanted_one(question):
+            return wanted([(question,)], self.args.question)
+
+        if self.args.types or not self.server_is_wanted() or server.missing():
+            return
+        if any(wanted_one("server: " + line[0]) for line in server.FILE_LINES):
+            snapshot = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+            mb = float(os.environ.get("BENCH_LOG_MB", "650"))
+            log = self.cached(snapshots.make_log(self.cache, mb, self.say))
+            lines = server.measure_files(snapshot, log, self.args.runs, self.say)
+            self.add("redoubt-server beside redis-server: files", lines,
+                     server.file_rows(lines), (0, 1, 5))
+        n = int(os.environ.get("BENCH_N", "1000000"))
+        lines = server.measure_commands(n, self.args.runs, wanted_one, self.say)
+        if lines:
+            self.add("redoubt-server beside redis-server: redis-benchmark -c 50", lines,
+                     server.command_rows(lines), (0, 7))
+
+    def server_is_wanted(self):
+        words = self.args.question
+        return not words or any(word.startswith("server") for word in words)
+
+    def add(self, title, lines, rows, left):
         self.tables.append({"title": title, "lines": lines})
         if not self.args.json:
             print(f"\n{title}")
-            _print(engine.rows(lines), (0, 3, 6))
+            _print(rows, left)
             sys.stdout.flush()
 
     def crc64(self):
@@ -330,6 +358,7 @@ def main(argv):
     try:
         (bench.types if args.types else bench.mixed)()
         bench.engine()
+        bench.server()
         crc64 = bench.crc64()
     except (measure.Failed, OSError, snapshots.redis_server.ServerDied,
             snapshots.redis_server.ReplyError) as e:
