@@ -353,7 +353,7 @@ Test(psync, an_empty_password_is_one)
     begin(&r, &(struct repl_psync_opts){.password = ""});
     replica_feed_text(&r, "+PONG\r\n-ERR no\r\n");
     expect_text(&r, "reply PING \"+PONG\"\n"
-                    "error auth protocol: the master refuses AUTH: \"ERR no\"\n");
+                    "error auth the master refuses AUTH: \"ERR no\"\n");
     expect_sent(&r, "PING|AUTH |");
     replica_done(&r);
 }
