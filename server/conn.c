@@ -110,7 +110,7 @@ ssize_t conn_read(struct conn *conn, void *dst, size_t size)
 {
     if (conn->ssl != NULL)
         return tls_read(conn, dst, size);
-    ssize_t n = read(conn->fd, dst, size);
+    ssize_t n = recv(conn->fd, dst, size, 0);
     if (n > 0)
         return n;
     if (n == 0)
@@ -125,7 +125,7 @@ ssize_t conn_write(struct conn *conn, const void *src, size_t len)
 {
     if (conn->ssl != NULL)
         return tls_write(conn, src, len);
-    ssize_t n = write(conn->fd, src, len);
+    ssize_t n = send(conn->fd, src, len, MSG_NOSIGNAL);
     if (n > 0 || (n == 0 && len == 0))
         return n;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))

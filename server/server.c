@@ -20,6 +20,8 @@
 #include "server/pubsub.h"
 #include "server/slowlog.h"
 
+enum { EXPIRE_FAST_PAUSE_US = 2000 };
+
 void server_clock(struct server *srv)
 {
     struct timespec now;
@@ -43,11 +45,15 @@ void server_propagate(struct server *srv, const struct engine_effects *fx)
 
 /* ---- the turn of the loop ---- */
 
+/* Looking at keys costs more than answering one client, which may be all that a turn does: hence
+ * not every turn. */
 static void expire_fast(struct server *srv)
 {
-    struct engine_env env = server_env(srv);
-    if (srv->active_expire_off || srv->state != SERVER_RUNNING)
+    if (srv->active_expire_off || srv->state != SERVER_RUNNING ||
+        srv->mono_us < srv->expire_fast_at_us)
         return;
+    struct engine_env env = server_env(srv);
+    srv->expire_fast_at_us = srv->mono_us + EXPIRE_FAST_PAUSE_US;
     engine_expire_cycle(srv->engine, &env, true, 1000, &srv->fx);
     server_propagate(srv, &srv->fx);
     engine_effects_reset(&srv->fx);

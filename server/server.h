@@ -53,6 +53,7 @@ struct server {
     /* Clocks, read once a command: unix time, and one that never goes back. */
     int64_t now_us;
     int64_t mono_us;
+    int64_t expire_fast_at_us; /* mono_us: not before */
 
     struct clients *clients;
     struct listeners *listeners;
