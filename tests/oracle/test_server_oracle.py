@@ -2,7 +2,7 @@
 several clients in RESP2 and RESP3, with transactions, WATCH and clients that wait, and the scripts
 of differences that were mended.
 
-Each family gets its share of REDOUBT_ORACLE_SECONDS (60): a seed of the clock, which is printed.
+Each family gets its share of REDOUBT_ORACLE_SECONDS (25): a seed of the clock, which is printed.
 """
 
 import glob
@@ -19,7 +19,7 @@ import server_shell  # noqa: E402
 from engine_compare import Rules, World  # noqa: E402
 
 CASES = os.path.join(engine_world.HERE, "engine_cases")
-SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "60"))
+SECONDS = float(os.environ.get("REDOUBT_ORACLE_SECONDS", "25"))
 PROGRAM = os.environ.get("REDOUBT_SERVER") or os.path.join(
     os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
 
