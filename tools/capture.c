@@ -255,6 +255,24 @@ static int start(struct capture *c)
     return status;
 }
 
+static int parse_and_start(struct capture *c, const struct cli_opt *opts, int argc, char **argv)
+{
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] URL -o DIR | --rdb-only FILE",
+        .about = "Follows a master as a replica does, and keeps snapshot and stream in a folder.\n"
+                 "Goes on where it ended, whatever ended it.",
+        .opts = opts,
+        .max_args = 1,
+        .example = "redoubt capture --max-size 10gb redis://10.0.0.7 -o /var/lib/capture",
+    };
+    int status;
+    peer_opts_init(&c->servers);
+    if (cli_parse(c->cli, &usage, argc, argv, &status))
+        status = start(c);
+    peer_opts_done(&c->servers);
+    return status;
+}
+
 int tool_capture(struct cli *cli, int argc, char **argv)
 {
     struct capture c = {.cli = cli, .ack = CAPTURE_ACK_WRITTEN, .master = "mymaster"};
@@ -346,18 +364,5 @@ int tool_capture(struct cli *cli, int argc, char **argv)
         PEER_KEY_OPTION(&c.servers),
         {0},
     };
-    const struct cli_usage usage = {
-        .synopsis = "[OPTION…] URL -o DIR | --rdb-only FILE",
-        .about = "Follows a master as a replica does, and keeps snapshot and stream in a folder.\n"
-                 "Goes on where it ended, whatever ended it.",
-        .opts = opts,
-        .max_args = 1,
-        .example = "redoubt capture --max-size 10gb redis://10.0.0.7 -o /var/lib/capture",
-    };
-    int status;
-    peer_opts_init(&c.servers);
-    if (cli_parse(cli, &usage, argc, argv, &status))
-        status = start(&c);
-    peer_opts_done(&c.servers);
-    return status;
+    return parse_and_start(&c, opts, argc, argv);
 }

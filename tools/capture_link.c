@@ -75,6 +75,7 @@ static uint64_t backoff_ms(const struct capture_link *link, uint64_t now_ms)
 static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_err *why)
 {
     char line[512];
+    rd_err_render(why, line, sizeof line); /* it may be of what is freed next */
     if (link->stream_ms != 0) {
         bool moved_on = link->resumed && link->n_bytes > link->n_before;
         link->n_lost++;
@@ -86,8 +87,8 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
     link->tries++;
     link->state = CAPTURE_WAITING;
     link->retry_ms = now_ms + ms;
-    capture_event(link->capture, link, "lost", true, "%s; trying again in %s",
-                  rd_err_render(why, line, sizeof line), cli_duration(ms).s);
+    capture_event(link->capture, link, "lost", true, "%s; trying again in %s", line,
+                  cli_duration(ms).s);
     capture_hosts_hurry(link->capture, now_ms);
 }
 

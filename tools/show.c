@@ -44,9 +44,9 @@ static int check_options(struct show *show)
     {.name = "until", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->until_ms,                     \
      .help = "what was written at T or earlier"},                                                  \
     {.name = "from-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->from_text,      \
-     .help = "what begins at byte N or behind it"},                                                \
+     .help = "what begins at byte N or behind it", .brief = true},                                 \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->until_text,    \
-     .help = "what begins at byte N or before it"},                                                \
+     .help = "what begins at byte N or before it", .brief = true},                                 \
     {.name = "min-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->min_size,                \
      .help = "commands that take SIZE bytes or more", .brief = true},                              \
     {.name = "max-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->max_size,                \

@@ -60,7 +60,7 @@ class Install(unittest.TestCase):
     def test_headers_keep_their_folders_and_private_ones_stay_away(self):
         include = self.path("include", "redoubt")
         self.assertTrue(os.path.exists(os.path.join(include, "rdb", "reader.h")))
-        self.assertEqual(sorted(os.listdir(include)), ["aof", "base", "rdb"])
+        self.assertEqual(sorted(os.listdir(include)), ["aof", "base", "rdb", "repl"])
         for folder in os.listdir(include):
             for name in os.listdir(os.path.join(include, folder)):
                 with open(os.path.join(include, folder, name), encoding="utf-8") as file:
