@@ -145,6 +145,9 @@ class Snapshots(unittest.TestCase):
                 modules = [1 for _, about in self.shell("KEYS") if about[2][1] == b"module"]
                 if ours is None or modules:
                     continue
+                if "hash-ttl" in path:  # some of its fields are due: they go with the first saving
+                    self.shell("SAVE", self.out, NEWEST_VERSION)
+                    ours, _ = self.engine_loads(self.out)
                 self.shell("SAVE", self.out, NEWEST_VERSION)
                 self.assertEqual(self.engine_loads(self.out)[0], ours)
                 self.saved_is_loaded(RDB_VERSION)
