@@ -172,6 +172,11 @@ void engine_call_expire(struct engine_call *call, struct engine_entry *entry, in
     engine_db_expire(call->db, entry, expire_ms);
 }
 
+void engine_call_note_parts(struct engine_call *call, struct engine_entry *entry)
+{
+    engine_db_note_parts(call->db, entry);
+}
+
 void engine_call_signal(struct engine_call *call, struct rd_slice key)
 {
     if (engine_table_count(&call->db->waiting) > 0)

@@ -99,6 +99,9 @@ bool engine_call_delete_key(struct engine_call *call, struct rd_slice key);
 
 void engine_call_expire(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms);
 
+/* Parts of a stored value have got an expiry. */
+void engine_call_note_parts(struct engine_call *call, struct engine_entry *entry);
+
 /* Something was put into a key that sessions may wait for (XADD to a stream that exists, say;
  * engine_call_add and _set do it by themselves). */
 void engine_call_signal(struct engine_call *call, struct rd_slice key);

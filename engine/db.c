@@ -12,6 +12,7 @@ void engine_db_init(struct engine_db *db, unsigned id, uint64_t seed)
     *db = (struct engine_db){.id = id};
     engine_table_init(&db->keys, &entries, seed);
     engine_table_init(&db->expires, &entries, seed);
+    engine_table_init(&db->parts, &entries, seed);
 }
 
 static void free_entry(void *ctx, void *item)
@@ -26,10 +27,12 @@ uint64_t engine_db_clear(struct engine_db *db)
 {
     uint64_t count = engine_db_count(db);
     engine_table_done(&db->expires);
+    engine_table_done(&db->parts);
     engine_table_drain(&db->keys, free_entry, NULL);
     memset(db->n_by_type, 0, sizeof db->n_by_type);
     db->avg_ttl_ms = 0;
     db->expire_cursor = 0;
+    db->parts_cursor = 0;
     return count;
 }
 
@@ -42,6 +45,28 @@ void engine_db_done(struct engine_db *db)
 struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice key)
 {
     return engine_table_find(&db->keys, key);
+}
+
+void engine_db_note_parts(struct engine_db *db, struct engine_entry *entry)
+{
+    struct engine_table_slot slot;
+    if (engine_value_next_expire(&entry->value) == RDB_NO_EXPIRE)
+        return;
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    if (engine_table_find_or_slot(&db->parts, engine_entry_key(entry), &slot) == NULL)
+        engine_table_add_at(&db->parts, &slot, entry);
+    engine_mem_leave(before);
+}
+
+/* That no part expires now does not mean that none ever did. */
+void engine_db_forget_parts(struct engine_db *db, const struct engine_entry *entry)
+{
+    if (RD_LIKELY(engine_table_count(&db->parts) == 0) ||
+        engine_type_ops(entry->value.type)->next_expire == NULL)
+        return;
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
+    engine_table_remove(&db->parts, engine_entry_key(entry));
+    engine_mem_leave(before);
 }
 
 static uint8_t *entry_tail(struct engine_entry *entry)
@@ -98,6 +123,7 @@ struct engine_entry *engine_db_add(struct engine_db *db, struct rd_slice key,
         entry = new_entry(key, 0);
         entry->value = *value;
         link_entry(db, entry);
+        engine_db_note_parts(db, entry);
     }
     *value = (struct engine_value){0};
     engine_mem_leave(before);
@@ -168,6 +194,7 @@ static struct engine_value take_value(struct engine_db *db, struct engine_entry 
 struct engine_entry *engine_db_replace(struct engine_db *db, struct engine_entry *entry,
                                        struct engine_value *value, struct engine_value *ret_old)
 {
+    engine_db_forget_parts(db, entry);
     if (ret_old != NULL)
         *ret_old = take_value(db, entry);
     if (value->encoding == ENGINE_EMBSTR) {
@@ -175,6 +202,7 @@ struct engine_entry *engine_db_replace(struct engine_db *db, struct engine_entry
         engine_free(value->u.bytes);
     } else {
         put_value(db, entry, *value);
+        engine_db_note_parts(db, entry);
     }
     *value = (struct engine_value){0};
     return entry;
@@ -186,6 +214,8 @@ struct engine_entry *engine_db_set_string(struct engine_db *db, struct engine_en
     int64_t num;
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
     bool is_int = rd_num_get_i64(text, &num);
+    if (entry != NULL)
+        engine_db_forget_parts(db, entry);
     if (!is_int && text.len <= ENGINE_EMBSTR_MAX) {
         entry = entry == NULL ? add_embedded(db, key, text) : embed(db, entry, text);
     } else {
@@ -206,6 +236,7 @@ void engine_db_remove(struct engine_db *db, struct engine_entry *entry,
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
     if (entry->expire_ms != ENGINE_NO_EXPIRE)
         engine_table_remove(&db->expires, engine_entry_key(entry));
+    engine_db_forget_parts(db, entry);
     engine_table_remove(&db->keys, engine_entry_key(entry));
     db->n_by_type[entry->value.type]--;
     if (ret_value == NULL)

@@ -25,11 +25,13 @@ struct engine_entry {
 struct engine_db {
     struct engine_table keys;    /* of struct engine_entry */
     struct engine_table expires; /* the same entries, those that have an expiry */
+    struct engine_table parts;   /* the same entries: at least those of which parts expire */
     struct engine_table waiting; /* keys for which sessions wait; engine/block.h */
     struct engine_table watched; /* keys that sessions watch; engine/watch.h */
     unsigned id;
     int64_t avg_ttl_ms;     /* of keys that the expire cycle has seen */
     uint64_t expire_cursor; /* where the expire cycle goes on */
+    uint64_t parts_cursor;
     uint64_t n_by_type[ENGINE_TYPES];
 };
 
@@ -69,6 +71,13 @@ uint64_t engine_db_clear(struct engine_db *db);
 
 /* ENGINE_NO_EXPIRE: none. */
 void engine_db_expire(struct engine_db *db, struct engine_entry *entry, int64_t expire_ms);
+
+/* To be called when parts of the value may have got an expiry, for the expire cycle to know; values
+ * that are stored are looked at by the functions above. */
+void engine_db_note_parts(struct engine_db *db, struct engine_entry *entry);
+
+/* No part of it expires any more, as the expire cycle has seen, or the value is about to go. */
+void engine_db_forget_parts(struct engine_db *db, const struct engine_entry *entry);
 
 static inline uint64_t engine_db_count(const struct engine_db *db)
 {

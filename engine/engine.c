@@ -124,6 +124,7 @@ void engine_resize_step(struct engine *e, unsigned n_buckets)
     for (unsigned i = 0; i < e->n_dbs; i++) {
         engine_table_step(&e->dbs[i]->keys, n_buckets);
         engine_table_step(&e->dbs[i]->expires, n_buckets);
+        engine_table_step(&e->dbs[i]->parts, n_buckets);
     }
     engine_leave(e, scope);
 }

@@ -119,7 +119,8 @@ uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[]);
 /* ---- housekeeping, driven from outside ---- */
 
 /* The active expire cycle: takes out keys that are due, for about budget_us (judged by work done, a
- * clock is not looked at). Effects (DEL, UNLINK) are added to fx. Returns how many. */
+ * clock is not looked at). Effects (DEL, UNLINK) are added to fx. Returns how many. When it is not
+ * the fast one, it also takes fields of hashes that are due out (HDEL), which do not count. */
 uint64_t engine_expire_cycle(struct engine *e, const struct engine_env *env, bool fast,
                              uint64_t budget_us, struct engine_effects *fx);
 

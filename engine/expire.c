@@ -4,8 +4,12 @@
  * was due, the look goes on. How long is judged by the work: a bucket counts as two tenths of a
  * microsecond, for in a table that has become sparse most are empty, a key that is looked at as one
  * tenth, a key that is taken out as ten and what its value takes to free.
+ *
+ * Fields of hashes go the same way: the hashes that have fields that expire are looked through, of
+ * large ones a part at a time. A hash counts as due as long as that is worth the while.
  */
 #include "engine/state.h"
+#include "engine/value/hash.h"
 
 enum {
     KEYS_A_ROUND = 20,
@@ -49,28 +53,55 @@ static void note_ttl(struct engine_db *db, const struct round *round)
     db->avg_ttl_ms = db->avg_ttl_ms == 0 ? avg : db->avg_ttl_ms / 50 * 49 + avg / 50;
 }
 
-/* False: too few keys are due here to go on. */
-static bool one_round(struct engine_call *call, unsigned effort, struct round *round)
+static void look_at_parts(void *ctx, void *item)
 {
-    struct engine_db *db = call->db;
+    struct round *round = ctx;
+    struct engine_entry *entry = item;
+    struct engine_hash_pass pass = {0};
+    int64_t next_ms = engine_value_next_expire(&entry->value);
+    round->n_seen++;
+    round->cost += LOOK_COST;
+    if (next_ms == RDB_NO_EXPIRE)
+        engine_db_forget_parts(round->call->db, entry);
+    else if (next_ms < round->call->now_ms)
+        engine_call_expire_fields(round->call, entry, BUCKETS_A_ROUND, &pass);
+    round->n_due += pass.n_taken > 0 && (pass.whole || pass.n_taken * 100 > pass.n_seen * 10);
+    round->cost += LOOK_COST * pass.n_seen + TAKE_COST * pass.n_taken;
+}
+
+/* False: too few are due here to go on. */
+static bool one_round(struct round *round, struct engine_table *t, uint64_t *cursor,
+                      engine_table_item_fn fn, unsigned effort)
+{
     uint64_t wanted = KEYS_A_ROUND + KEYS_A_ROUND / 4 * effort;
     round->n_seen = round->n_due = 0;
     round->ttl_sum = 0;
     for (int i = 0; i < BUCKETS_A_ROUND && round->n_seen < wanted; i++) {
-        db->expire_cursor = engine_table_scan(&db->expires, db->expire_cursor, look, round);
+        *cursor = engine_table_scan(t, *cursor, fn, round);
         round->cost += BUCKET_COST;
-        if (db->expire_cursor == 0)
+        if (*cursor == 0)
             break;
     }
-    note_ttl(db, round);
     return round->n_due * 100 > round->n_seen * (STALE_PERCENT - effort);
 }
 
 static void one_db(struct engine_call *call, unsigned effort, uint64_t budget, struct round *round)
 {
-    while (engine_table_count(&call->db->expires) > 0 && round->cost < budget)
-        if (!one_round(call, effort, round))
-            break;
+    struct engine_db *db = call->db;
+    bool go_on = true;
+    while (go_on && engine_table_count(&db->expires) > 0 && round->cost < budget) {
+        go_on = one_round(round, &db->expires, &db->expire_cursor, look, effort);
+        note_ttl(db, round);
+    }
+}
+
+static void parts_of_db(struct engine_call *call, unsigned effort, uint64_t budget,
+                        struct round *round)
+{
+    struct engine_db *db = call->db;
+    bool go_on = true;
+    while (go_on && engine_table_count(&db->parts) > 0 && round->cost < budget)
+        go_on = one_round(round, &db->parts, &db->parts_cursor, look_at_parts, effort);
 }
 
 uint64_t engine_expire_cycle(struct engine *e, const struct engine_env *env, bool fast,
@@ -82,12 +113,15 @@ uint64_t engine_expire_cycle(struct engine *e, const struct engine_env *env, boo
     struct engine_scope scope = engine_enter(e);
     uint64_t before = e->stats.expired;
     unsigned effort = fast ? 0 : (unsigned)(e->config.active_expire_effort - 1);
+    engine_mem.kind = ENGINE_MEM_KEYS;
     engine_call_init(&call, e, &session, env, &reply, fx);
     struct round round = {.call = &call};
     engine_effects_reset(fx);
     for (unsigned i = 0; i < e->n_dbs && round.cost < budget_us * 10; i++) {
         call.db = e->dbs[e->next_expire_db++ % e->n_dbs];
         one_db(&call, effort, budget_us * 10, &round);
+        if (!fast)
+            parts_of_db(&call, effort, budget_us * 10, &round);
     }
     engine_leave(e, scope);
     return e->stats.expired - before;

@@ -212,6 +212,7 @@ static bool link_first(struct engine_loader *l, struct rd_err *err)
     w->db->n_by_type[w->entry->value.type]++;
     if (w->entry->expire_ms != ENGINE_NO_EXPIRE)
         engine_table_add(&w->db->expires, w->entry);
+    engine_db_note_parts(w->db, w->entry);
     return true;
 }
 

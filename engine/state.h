@@ -55,4 +55,10 @@ bool engine_call_due(const struct engine_call *call, const struct engine_entry *
 /* Takes out a key that is due: event "expired", effect DEL or UNLINK before everything else. */
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry);
 
+/* Takes fields of a hash out that are due, looking at n_buckets of a table: events and effects are
+ * those of a command that comes upon them. With the last field the entry goes. */
+struct engine_hash_pass;
+void engine_call_expire_fields(struct engine_call *call, struct engine_entry *entry,
+                               size_t n_buckets, struct engine_hash_pass *ret);
+
 #endif

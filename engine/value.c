@@ -85,6 +85,12 @@ size_t engine_value_effort(const struct engine_value *v)
     return all_ops[v->type]->effort(v);
 }
 
+int64_t engine_value_next_expire(const struct engine_value *v)
+{
+    const struct engine_type_ops *ops = all_ops[v->type];
+    return ops->next_expire != NULL ? ops->next_expire(v) : RDB_NO_EXPIRE;
+}
+
 void engine_value_digest(const struct engine_value *v, uint8_t sum[20])
 {
     all_ops[v->type]->digest(v, sum);

@@ -98,6 +98,9 @@ uint64_t engine_value_count(const struct engine_value *v);
  */
 size_t engine_value_effort(const struct engine_value *v);
 
+/* When the first of its parts expires, or earlier; RDB_NO_EXPIRE: none does. Constant time. */
+int64_t engine_value_next_expire(const struct engine_value *v);
+
 /* DEBUG DIGEST-VALUE: mixes the contents into sum as servers of 7.0 do (engine/digest.h). */
 void engine_value_digest(const struct engine_value *v, uint8_t sum[20]);
 
@@ -146,6 +149,7 @@ struct engine_type_ops {
                 const struct engine_value *v); /* ret->type etc. are set */
     uint64_t (*count)(const struct engine_value *v);
     size_t (*effort)(const struct engine_value *v);
+    int64_t (*next_expire)(const struct engine_value *v); /* NULL: parts do not expire */
     void (*digest)(const struct engine_value *v, uint8_t sum[20]);
     engine_load_fn load;
     engine_save_fn save;

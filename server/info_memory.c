@@ -57,7 +57,7 @@ uint64_t info_used_memory(struct server *srv)
 void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *ret_expires)
 {
     *ret_keys = engine_table_bytes(&db->keys) + engine_db_count(db) * sizeof(struct engine_entry);
-    *ret_expires = engine_table_bytes(&db->expires);
+    *ret_expires = engine_table_bytes(&db->expires) + engine_table_bytes(&db->parts);
 }
 
 void info_memory(struct server *srv, struct info_memory *ret)

@@ -67,13 +67,17 @@ static void swap(struct engine_db *a, struct engine_db *b)
     struct engine_db was_a = *a;
     a->keys = b->keys;
     a->expires = b->expires;
+    a->parts = b->parts;
     a->avg_ttl_ms = b->avg_ttl_ms;
     a->expire_cursor = b->expire_cursor;
+    a->parts_cursor = b->parts_cursor;
     memcpy(a->n_by_type, b->n_by_type, sizeof a->n_by_type);
     b->keys = was_a.keys;
     b->expires = was_a.expires;
+    b->parts = was_a.parts;
     b->avg_ttl_ms = was_a.avg_ttl_ms;
     b->expire_cursor = was_a.expire_cursor;
+    b->parts_cursor = was_a.parts_cursor;
     memcpy(b->n_by_type, was_a.n_by_type, sizeof b->n_by_type);
 }
 

@@ -1,5 +1,6 @@
 /* Fields that are due, which leave a hash when somebody looks. */
 #include "engine/cmd/hash_impl.h"
+#include "engine/state.h"
 
 struct loss {
     struct engine_call *call;
@@ -14,7 +15,8 @@ static void say_lost(void *ctx, struct rd_slice field)
         engine_effects_add(loss->call->fx, loss->call->db->id, 3, argv);
 }
 
-static bool field_due(struct engine_call *call, const struct engine_value *v, struct rd_slice field)
+static bool field_due(const struct engine_call *call, const struct engine_value *v,
+                      struct rd_slice field)
 {
     int64_t expire_ms;
     return engine_hash_get_expire(v, field, &expire_ms) && expire_ms != ENGINE_HASH_NO_EXPIRE &&
@@ -36,7 +38,22 @@ static uint64_t take_named(struct loss *loss, struct engine_value *v,
     return n;
 }
 
-/* The hash without what is due, or NULL where it is gone. */
+/* What follows when n fields have gone: the entry, or NULL where it is gone with them. */
+static struct engine_entry *said(struct engine_call *call, struct engine_entry *entry,
+                                 struct rd_slice key, uint64_t n)
+{
+    if (n == 0)
+        return entry;
+    bool is_empty = engine_hash_count(&entry->value) == 0;
+    engine_touch(call, key, 0);
+    engine_notify(call, ENGINE_NOTIFY_HASH, "hexpired", key);
+    if (!is_empty)
+        return entry;
+    engine_call_delete(call, entry);
+    engine_notify(call, ENGINE_NOTIFY_GENERIC, "del", key);
+    return NULL;
+}
+
 static struct engine_entry *without_due(struct engine_call *call, struct engine_entry *entry,
                                         struct rd_slice key, struct engine_hash_names names)
 {
@@ -45,16 +62,25 @@ static struct engine_entry *without_due(struct engine_call *call, struct engine_
     bool by_name = v->encoding == ENGINE_HASHTABLE && names.n > 0;
     uint64_t n = by_name ? take_named(&loss, v, names)
                          : engine_hash_expire_due(v, call->now_ms, say_lost, &loss);
-    if (n == 0)
-        return entry;
-    bool is_empty = engine_hash_count(v) == 0;
-    engine_touch(call, key, 0);
-    engine_notify(call, ENGINE_NOTIFY_HASH, "hexpired", key);
-    if (!is_empty)
-        return entry;
-    engine_call_delete(call, entry);
-    engine_notify(call, ENGINE_NOTIFY_GENERIC, "del", key);
-    return NULL;
+    return said(call, entry, key, n);
+}
+
+void engine_call_expire_fields(struct engine_call *call, struct engine_entry *entry,
+                               size_t n_buckets, struct engine_hash_pass *ret)
+{
+    struct rd_slice own = engine_entry_key(entry);
+    uint8_t *copy = engine_scratch_alloc(own.len);
+    rd_copy_short(copy, own.ptr, own.len);
+    struct loss loss = {.call = call, .key = rd_slice(copy, own.len)};
+    engine_hash_expire_some(&entry->value, call->now_ms, n_buckets, say_lost, &loss, ret);
+    said(call, entry, loss.key, ret->n_taken);
+    engine_scratch_free(copy);
+}
+
+bool engine_hash_due(const struct engine_call *call, const struct engine_value *v,
+                     struct rd_slice field)
+{
+    return call->session->role == ENGINE_CLIENT && field_due(call, v, field);
 }
 
 struct engine_entry *engine_hash_fresh(struct engine_call *call, struct engine_entry *entry,

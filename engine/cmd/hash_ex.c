@@ -136,6 +136,7 @@ static void expire_or_persist(struct engine_call *call, struct engine_entry *ent
     head[n_head++] = rd_slice_str("FIELDS");
     head[n_head++] = rd_slice(count, rd_num_put_u64(count, names.n));
     effect_with_names(call, n_head, head, names);
+    engine_call_note_parts(call, entry);
     engine_changed(call, ENGINE_NOTIFY_HASH, persist ? "hpersist" : "hexpire", key, n);
 }
 
@@ -307,6 +308,8 @@ static void setex_run(struct engine_call *call, struct engine_entry *entry,
     setex_pairs(call, entry != NULL ? &entry->value : &made, args);
     if (entry == NULL)
         engine_call_add(call, call->argv[1], &made);
+    else
+        engine_call_note_parts(call, entry);
     setex_effect(call, args);
     engine_changed(call, ENGINE_NOTIFY_HASH, "hset", call->argv[1], args->names.n);
     if (args->expire_at > 0)

@@ -144,6 +144,8 @@ static void expire_done(struct engine_call *call, struct engine_entry *entry,
     struct rd_slice key = call->argv[1];
     if (change->n_set > 0 && engine_effects_wanted(call))
         expire_effect(call, change);
+    if (change->n_set > 0)
+        engine_call_note_parts(call, entry);
     engine_touch(call, key, change->n_set);
     if (change->n_deleted > 0)
         engine_hash_lost(call, entry, key, change->n_deleted);

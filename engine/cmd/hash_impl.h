@@ -38,6 +38,10 @@ bool engine_hash_write(struct engine_call *call, struct rd_slice key,
 struct engine_entry *engine_hash_fresh(struct engine_call *call, struct engine_entry *entry,
                                        struct rd_slice key, struct engine_hash_names names);
 
+/* Whether a field is there and due, for those who leave it where it is. */
+bool engine_hash_due(const struct engine_call *call, const struct engine_value *v,
+                     struct rd_slice field);
+
 /* Says what the command did to a hash that has lost fields, with the key where none is left. */
 void engine_hash_lost(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
                       uint64_t n);

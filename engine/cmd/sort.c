@@ -1,7 +1,7 @@
 /* SORT and SORT_RO. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
-#include "engine/value/hash.h"
+#include "engine/cmd/hash_impl.h"
 #include "engine/value/list.h"
 #include "engine/value/set.h"
 #include "engine/value/zset.h"
@@ -132,7 +132,8 @@ static bool resolve(struct engine_call *call, struct rd_slice pattern, const str
     if (entry == NULL)
         return false;
     if (field.ptr != NULL)
-        return entry->value.type == ENGINE_HASH && engine_hash_get(&entry->value, field, ret, tmp);
+        return entry->value.type == ENGINE_HASH && !engine_hash_due(call, &entry->value, field) &&
+               engine_hash_get(&entry->value, field, ret, tmp);
     if (entry->value.type != ENGINE_STRING)
         return false;
     *ret = engine_string_text(&entry->value, tmp);

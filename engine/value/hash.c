@@ -223,6 +223,21 @@ uint64_t engine_hash_expire_due(struct engine_value *v, int64_t now_ms, engine_h
     return n;
 }
 
+uint64_t engine_hash_expire_some(struct engine_value *v, int64_t now_ms, size_t n_buckets,
+                                 engine_hash_due_fn fn, void *ctx, struct engine_hash_pass *ret)
+{
+    enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_HASH);
+    if (is_table(v)) {
+        engine_hash_table_expire_some(v->u.hash, now_ms, n_buckets, fn, ctx, ret);
+    } else {
+        ret->n_seen = engine_hash_count(v);
+        ret->n_taken = engine_hash_expire_due(v, now_ms, fn, ctx);
+        ret->whole = true;
+    }
+    engine_mem_leave(before);
+    return ret->n_taken;
+}
+
 /* ---- what every type has ---- */
 
 static void hash_free(struct engine_value *v)
@@ -269,6 +284,7 @@ const struct engine_type_ops engine_hash_ops = {
     .dup = hash_dup,
     .count = engine_hash_count,
     .effort = hash_effort,
+    .next_expire = engine_hash_next_expire,
     .digest = hash_digest,
     .load = engine_hash_file_load,
     .save = engine_hash_file_save,

@@ -45,6 +45,10 @@ struct engine_hash {
     struct engine_table fields;
     uint64_t n_expiring;
     int64_t next_ms; /* nothing expires before; only where n_expiring > 0 */
+
+    /* A pass over the fields that goes on from call to call. */
+    uint64_t pass_cursor;
+    int64_t pass_next_ms; /* as next_ms, of what it has gone past */
 };
 
 struct engine_hash_pair {
@@ -119,5 +123,16 @@ bool engine_hash_is_triples(const struct engine_value *v);
 typedef void (*engine_hash_due_fn)(void *ctx, struct rd_slice field);
 uint64_t engine_hash_expire_due(struct engine_value *v, int64_t now_ms, engine_hash_due_fn fn,
                                 void *ctx);
+
+/* The same for those who have little time: of a table n_buckets are looked at, from where the last
+ * call ended. Returns how many fields were taken out, as *ret says too. */
+struct engine_hash_pass {
+    uint64_t n_seen;
+    uint64_t n_taken;
+    bool whole; /* nothing is left to look at */
+};
+
+uint64_t engine_hash_expire_some(struct engine_value *v, int64_t now_ms, size_t n_buckets,
+                                 engine_hash_due_fn fn, void *ctx, struct engine_hash_pass *ret);
 
 #endif

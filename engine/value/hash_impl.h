@@ -32,6 +32,8 @@ bool engine_hash_table_delete(struct engine_hash *h, struct rd_slice field);
 void engine_hash_table_expire(struct engine_hash *h, struct engine_field *f, int64_t expire_ms);
 uint64_t engine_hash_table_expire_due(struct engine_hash *h, int64_t now_ms, engine_hash_due_fn fn,
                                       void *ctx);
+void engine_hash_table_expire_some(struct engine_hash *h, int64_t now_ms, size_t n_buckets,
+                                   engine_hash_due_fn fn, void *ctx, struct engine_hash_pass *ret);
 
 /* ---- hash_pack.c: LISTPACK ---- */
 

@@ -133,6 +133,8 @@ static void note_expire(struct engine_hash *h, int64_t expire_ms)
 {
     if (h->n_expiring == 0 || expire_ms < h->next_ms)
         h->next_ms = expire_ms;
+    if (expire_ms < h->pass_next_ms)
+        h->pass_next_ms = expire_ms;
     h->n_expiring++;
 }
 
@@ -209,4 +211,44 @@ uint64_t engine_hash_table_expire_due(struct engine_hash *h, int64_t now_ms, eng
     engine_table_iter_end(&it);
     h->next_ms = next_ms;
     return n;
+}
+
+struct pass {
+    struct engine_hash *h;
+    int64_t now_ms;
+    engine_hash_due_fn fn;
+    void *ctx;
+    struct engine_hash_pass *ret;
+};
+
+static void pass_field(void *ctx, void *item)
+{
+    struct pass *pass = ctx;
+    struct engine_field *f = item;
+    int64_t expire_ms = field_expire(f);
+    pass->ret->n_seen++;
+    if (!f->expires)
+        return;
+    if (expire_ms < pass->now_ms) {
+        pass->fn(pass->ctx, field_name(f));
+        engine_hash_table_delete(pass->h, field_name(f));
+        pass->ret->n_taken++;
+    } else if (expire_ms < pass->h->pass_next_ms) {
+        pass->h->pass_next_ms = expire_ms;
+    }
+}
+
+void engine_hash_table_expire_some(struct engine_hash *h, int64_t now_ms, size_t n_buckets,
+                                   engine_hash_due_fn fn, void *ctx, struct engine_hash_pass *ret)
+{
+    struct pass pass = {.h = h, .now_ms = now_ms, .fn = fn, .ctx = ctx, .ret = ret};
+    *ret = (struct engine_hash_pass){0};
+    if (h->pass_cursor == 0)
+        h->pass_next_ms = INT64_MAX;
+    for (size_t i = 0; i < n_buckets && !ret->whole; i++) {
+        h->pass_cursor = engine_table_scan(&h->fields, h->pass_cursor, pass_field, &pass);
+        ret->whole = h->pass_cursor == 0;
+    }
+    if (ret->whole)
+        h->next_ms = h->pass_next_ms;
 }

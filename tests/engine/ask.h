@@ -67,14 +67,15 @@ static inline const char *ask_line(struct ask *ask, const char *line)
     return ask_argv(ask, argc, ask->argv);
 }
 
-/* The effects of the last command: words parted by blanks, commands by a semicolon. */
+/* The effects of the last command: words parted by blanks, commands by a semicolon. What does not
+ * fit is left out. */
 static inline const char *ask_effects(struct ask *ask)
 {
     size_t len = 0;
     ask->text[0] = '\0';
     for (size_t i = 0; i < ask->fx.n; i++) {
         const struct engine_effect *effect = &ask->fx.list[i];
-        for (size_t k = 0; k < effect->argc; k++)
+        for (size_t k = 0; k < effect->argc && len < sizeof ask->text; k++)
             len += (size_t)snprintf(ask->text + len, sizeof ask->text - len, "%s%.*s",
                                     k > 0   ? " "
                                     : i > 0 ? "; "
