@@ -1,6 +1,7 @@
 #include "engine/cmd/string_impl.h"
 
 #include "engine/cmd/cmd.h"
+#include "engine/lru.h"
 
 /* ---- options of SET and GETEX ---- */
 
@@ -212,6 +213,8 @@ void engine_cmd_getset(struct engine_call *call)
     struct engine_entry *entry;
     if (!engine_string_give(call, call->argv[1], &entry))
         return;
+    if (entry != NULL)
+        engine_lru_touch(call, &entry->value); /* servers count the reading and the writing */
     replace(call, entry, call->argv[1], call->argv[2], 1);
     if (engine_effects_wanted(call))
         engine_effect(call, 3,
