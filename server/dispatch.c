@@ -219,17 +219,23 @@ static bool must_wait(const struct client *c, const struct engine_command *comma
     return !all->pause_writes_only || does(c, command, ENGINE_CMD_WRITE | ENGINE_CMD_MAY_REPLICATE);
 }
 
+/* Whatever a transaction is told to keep takes memory. */
+static bool is_queued(const struct client *c, const struct engine_command *command)
+{
+    static const char *const at_once[] = {"exec", "discard", "quit", "reset"};
+    for (size_t i = 0; i < sizeof at_once / sizeof *at_once; i++)
+        if (strcmp(command->name, at_once[i]) == 0)
+            return false;
+    return c->session.in_multi;
+}
+
 /* Memory and disk: what keeps a write from being run. NULL: nothing does. */
 static const char *no_room(struct client *c, const struct engine_command *command)
 {
     struct server *srv = c->srv;
     if (srv->settings.maxmemory > 0 && srv->state != SERVER_LOADING) {
         bool fits = server_make_room(srv);
-        bool wants =
-            does(c, command, ENGINE_CMD_DENYOOM) ||
-            (c->session.in_multi && strcmp(command->name, "exec") != 0 &&
-             strcmp(command->name, "discard") != 0 && (command->flags & ENGINE_CMD_DENYOOM));
-        if (!fits && wants)
+        if (!fits && (does(c, command, ENGINE_CMD_DENYOOM) || is_queued(c, command)))
             return "OOM command not allowed when used memory > 'maxmemory'.";
     }
     const char *why = persist_refusal(srv);
