@@ -65,7 +65,6 @@ struct server {
 
     /* Bytes of the process besides the data set, as the allocator said last; read by the cron. */
     int64_t other_memory;
-    int64_t overdue_us; /* when the last cycle of expiry ended that did not come to its end */
 
     struct engine_effects fx; /* of the command that runs */
     struct client *current;   /* whose command runs; NULL: nobody's */
