@@ -97,18 +97,22 @@ void rd_src_close(struct rd_src *src)
     if (src->ops->close != NULL)
         src->ops->close(src->impl);
     rd_free(src->buf);
-    rd_free(src->spare);
+    for (unsigned i = 0; i < src->n_kept; i++)
+        rd_free(src->kept[i]);
     rd_free(src);
 }
 
-bool rd_src_keep_last(struct rd_src *src)
+bool rd_src_keep(struct rd_src *src, unsigned n)
 {
-    if (src->buf == NULL || src->spare != NULL)
+    if (src->buf == NULL)
         return true;
     if (src->ops->read == push_read)
         return false;
-    src->spare = rd_alloc(src->cap);
-    return src->spare != NULL;
+    assert(n <= RD_SRC_KEPT_MAX);
+    for (; src->n_kept < n; src->n_kept++)
+        if ((src->kept[src->n_kept] = rd_alloc(src->cap)) == NULL)
+            return false;
+    return true;
 }
 
 /* Moves what is not consumed to the front of the window. */
@@ -116,9 +120,10 @@ static void slide(struct rd_src *src)
 {
     size_t have = rd_src_avail(src);
     settle_sum(src);
-    if (src->spare != NULL) {
-        uint8_t *next = src->spare;
-        src->spare = src->buf;
+    if (src->n_kept > 0) {
+        uint8_t *next = src->kept[src->oldest];
+        src->kept[src->oldest] = src->buf;
+        src->oldest = (src->oldest + 1) % src->n_kept;
         src->buf = next;
         memcpy(next, src->cur, have);
     } else if (have > 0 && src->cur != src->buf) {

@@ -41,7 +41,7 @@ struct rd_src_ops {
     void (*close)(void *impl);
 };
 
-enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64 };
+enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64, RD_SRC_KEPT_MAX = 16 };
 
 struct rd_src_opts {
     size_t window;      /* bytes; 0: RD_SRC_WINDOW, at least RD_SRC_WINDOW_MIN. The most that
@@ -59,9 +59,11 @@ struct rd_src {
     bool sum;   /* keep the checksum */
     bool ended; /* read() has said END */
     bool failed;
-    uint8_t *buf;   /* the window; NULL for memory and map */
-    uint8_t *spare; /* where the window moves next, or NULL: it slides in place */
-    size_t cap;     /* its size (push: the most it grows to), or the size of the memory */
+    uint8_t *buf;                   /* the window; NULL for memory and map */
+    uint8_t *kept[RD_SRC_KEPT_MAX]; /* the windows before this one, in a ring */
+    unsigned n_kept;                /* 0: the window slides in place */
+    unsigned oldest;                /* of `kept`: where the window moves next */
+    size_t cap; /* its size (push: the most it grows to), or the size of the memory */
     const struct rd_src_ops *ops;
     void *impl;
     uint64_t size; /* of the whole stream; RD_NO_OFFSET: unknown */
@@ -119,10 +121,10 @@ RD_API bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_
  * what has fewer than four bytes now. On failure *src is what it was, and still the caller's. */
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 
-/* From now on the bytes of a window stay where they are until the window has moved twice, for
- * whoever works on them while the next is read. False where memory is short, or the source is one
- * that is fed. */
-RD_API bool rd_src_keep_last(struct rd_src *src);
+/* From now on the bytes of the last n windows (RD_SRC_KEPT_MAX at most) stay where they are, for
+ * whoever works on them while the next is read: until the window has moved n + 1 times. Takes the
+ * memory of n windows. False where that is short, or the source is one that is fed. */
+RD_API bool rd_src_keep(struct rd_src *src, unsigned n);
 
 /* NULL is allowed. */
 RD_API void rd_src_close(struct rd_src *src);

@@ -17,6 +17,7 @@ struct rd_team {
     void (*work)(void *arg, unsigned worker);
     void *arg;
     atomic_bool busy; /* the helper has something to do; changed under the lock */
+    bool again;       /* … and more came while it was at it */
     bool quit;
 };
 
@@ -46,9 +47,12 @@ static void *helper(void *ptr)
             pthread_cond_wait(&team->changed, &team->lock);
         if (team->quit)
             break;
-        pthread_mutex_unlock(&team->lock);
-        team->work(team->arg, 1);
-        pthread_mutex_lock(&team->lock);
+        do {
+            team->again = false;
+            pthread_mutex_unlock(&team->lock);
+            team->work(team->arg, 1);
+            pthread_mutex_lock(&team->lock);
+        } while (team->again);
         team->busy = false;
         pthread_cond_broadcast(&team->changed);
         pthread_mutex_unlock(&team->lock);
@@ -90,9 +94,13 @@ struct rd_team *rd_team_new(void)
 void rd_team_start(struct rd_team *team, void (*work)(void *arg, unsigned worker), void *arg)
 {
     pthread_mutex_lock(&team->lock);
-    team->arg = arg;
-    team->work = work;
-    team->busy = true;
+    if (team->busy) {
+        team->again = true;
+    } else {
+        team->arg = arg;
+        team->work = work;
+        team->busy = true;
+    }
     pthread_cond_broadcast(&team->changed);
     pthread_mutex_unlock(&team->lock);
 }

@@ -20,6 +20,9 @@ struct rd_team;
 
 /* NULL when there is one processor only, or no thread to be had. */
 RD_API struct rd_team *rd_team_new(void);
+
+/* While the helper is still busy it must be the same work: that is then done once more, from its
+ * beginning. */
 RD_API void rd_team_start(struct rd_team *team, void (*work)(void *arg, unsigned worker),
                           void *arg);
 RD_API void rd_team_join(struct rd_team *team);

@@ -2,17 +2,23 @@
  *
  * A check walks the framing first and keeps the compressed and packed strings of one window as
  * jobs. They do not depend on each other, so that two threads share them, and LZF strings are
- * verified four at a time. The window does not move before they are done; events may run ahead of
- * them by that much.
+ * verified four at a time.
+ *
+ * With a helper, the jobs of the last windows are under way while the next is walked: some
+ * stretches of a file are all framing, others all jobs, and neither thread should wait for the
+ * other. The walker gets as far ahead as windows are kept; then it lends a hand. What comes of a
+ * window's jobs is always seen when the walk is SETS - 1 windows further, however fast the helper
+ * is, so that the order of events and the first error do not depend on it.
  */
 #include "rdb/read/priv.h"
 
 #include "base/team.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { JOBS_MAX = 1024, VERIFY_UNIT = 32, PACK_UNIT = 4, WORKERS = 2 };
+enum { JOBS_MAX = 512, VERIFY_UNIT = 32, PACK_UNIT = 4, WORKERS = 2, SETS = 12 };
 
 /* The key that a job belongs to. */
 struct owner {
@@ -42,16 +48,16 @@ struct noted {
     uint8_t shown[KEY_SHOWN];
 };
 
-/* What one thread works with. */
-struct worker {
-    struct rdb_reader *walker; /* walks packed strings; never reads from its source */
-    struct rd_buf notes;       /* struct noted */
-    struct rd_err err;         /* of the job that failed at the lowest offset */
+/* What came of the jobs that one thread has done. */
+struct outcome {
+    struct rd_buf notes; /* struct noted */
+    struct rd_err err;   /* of the job that failed at the lowest offset */
     uint64_t err_off;
     uint32_t err_owner;
 };
 
-/* The jobs of a window. */
+/* The jobs of a window. A unit of them is taken by adding one to `take`, which has the number of
+ * all units in its upper half and that of the next one in its lower: 0 while the set is filled. */
 struct jobs {
     struct job packs[JOBS_MAX];
     struct job verifies[JOBS_MAX];
@@ -59,14 +65,20 @@ struct jobs {
     struct owner owners[2 * JOBS_MAX]; /* every job may have its own */
     size_t n_packs, n_verifies, n_owners;
     uint64_t owner_record; /* of the last owner; records begin at 9 or later, so 0 is none */
-    atomic_size_t next;    /* unit of work */
+    _Atomic uint64_t take;
+    atomic_uint left; /* units that are not done */
+    struct outcome outcomes[WORKERS];
 };
 
 struct rdb_batch {
-    struct jobs halves[2];
-    struct jobs *now;  /* filled with the jobs of the window that is walked */
-    struct jobs *last; /* under way: those of the window before; or NULL */
-    struct worker workers[WORKERS];
+    struct jobs *sets; /* a ring */
+    unsigned n_sets;
+    struct jobs *now;       /* filled with the jobs of the window that is walked */
+    uint64_t joined;        /* sets that are done and seen, since the beginning */
+    _Atomic uint64_t begun; /* … that are done or under way: `now` is the one behind them */
+    uint64_t helped;        /* … that the helper has looked at; only it knows */
+    bool has_helper;        /* it was started */
+    struct rdb_reader *walkers[WORKERS]; /* walk packed strings; never read from their source */
 };
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
@@ -77,79 +89,86 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     if (b == NULL)
         return rd_err_nomem(err, sizeof *b);
     r->batch = b;
-    b->now = &b->halves[0];
-    if (r->opts.team != NULL && !rd_src_keep_last(r->src))
+    if (r->opts.team != NULL && !rd_src_keep(r->src, SETS - 1))
         r->opts.team = NULL;
+    b->n_sets = r->opts.team != NULL ? SETS : 1;
+    b->sets = b->now = rd_calloc(b->n_sets, sizeof *b->sets);
+    if (b->sets == NULL)
+        return rd_err_nomem(err, b->n_sets * sizeof *b->sets);
     for (int i = 0; i < WORKERS; i++)
-        if (!rdb_reader_new_records(&b->workers[i].walker, r->src, RDB_REDIS, RDB_VERSION_REDIS_MAX,
-                                    &opts, err) ||
-            !rdb_unique_begin(&b->workers[i].walker->unique, 0))
+        if (!rdb_reader_new_records(&b->walkers[i], r->src, RDB_REDIS, RDB_VERSION_REDIS_MAX, &opts,
+                                    err) ||
+            !rdb_unique_begin(&b->walkers[i]->unique, 0))
             return rd_err_nomem(err, sizeof *b);
     return true;
 }
 
 void rdb_batch_free(struct rdb_batch *b, struct rd_team *team)
 {
-    if (b != NULL && b->last != NULL)
+    if (b == NULL)
+        return;
+    if (b->has_helper)
         rd_team_join(team);
-    for (int i = 0; b != NULL && i < WORKERS; i++) {
-        rdb_reader_free(b->workers[i].walker);
-        rd_buf_done(&b->workers[i].notes);
-    }
+    for (unsigned i = 0; b->sets != NULL && i < b->n_sets; i++)
+        for (int k = 0; k < WORKERS; k++)
+            rd_buf_done(&b->sets[i].outcomes[k].notes);
+    for (int i = 0; i < WORKERS; i++)
+        rdb_reader_free(b->walkers[i]);
+    rd_free(b->sets);
     rd_free(b);
 }
 
 static uint32_t owner_of(struct rdb_reader *r)
 {
-    struct jobs *b = r->batch->now;
-    if (b->n_owners > 0 && b->owner_record == r->record)
-        return (uint32_t)b->n_owners - 1;
-    struct owner *o = &b->owners[b->n_owners++];
+    struct jobs *set = r->batch->now;
+    if (set->n_owners > 0 && set->owner_record == r->record)
+        return (uint32_t)set->n_owners - 1;
+    struct owner *o = &set->owners[set->n_owners++];
     o->type = r->type;
-    o->record = b->owner_record = r->record;
+    o->record = set->owner_record = r->record;
     o->db = r->db;
     o->name_len = r->name_len;
     o->shown_len = r->shown_len;
     rd_copy_short(o->shown, r->shown, r->shown_len);
-    return (uint32_t)b->n_owners - 1;
+    return (uint32_t)set->n_owners - 1;
 }
 
 int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                    uint64_t off, uint8_t pack)
 {
-    struct jobs *b = r->batch->now;
-    b->packs[b->n_packs++] = (struct job){.stored = stored,
-                                          .off = off,
-                                          .stored_len = (uint32_t)head->stored,
-                                          .total = (uint32_t)head->total,
-                                          .owner = owner_of(r),
-                                          .pack = pack,
-                                          .lzf = head->kind == RDB_STR_LZF};
+    struct jobs *set = r->batch->now;
+    set->packs[set->n_packs++] = (struct job){.stored = stored,
+                                              .off = off,
+                                              .stored_len = (uint32_t)head->stored,
+                                              .total = (uint32_t)head->total,
+                                              .owner = owner_of(r),
+                                              .pack = pack,
+                                              .lzf = head->kind == RDB_STR_LZF};
     rdb_read_consume(r, head->size + (size_t)head->stored);
-    return b->n_packs == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
+    return set->n_packs == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
 }
 
 int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                      uint64_t off)
 {
-    struct jobs *b = r->batch->now;
-    b->lzf[b->n_verifies] =
+    struct jobs *set = r->batch->now;
+    set->lzf[set->n_verifies] =
         (struct rdb_lzf_job){.in = stored, .len = (size_t)head->stored, .out_len = head->total};
-    b->verifies[b->n_verifies++] =
+    set->verifies[set->n_verifies++] =
         (struct job){.off = off, .owner = owner_of(r), .n_elems = r->n_elems};
     rdb_read_consume(r, head->size + (size_t)head->stored);
-    return b->n_verifies == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
+    return set->n_verifies == JOBS_MAX ? rdb_batch_turn(r) : STEP_ON;
 }
 
 /* -- the work -- */
 
-static void failed(struct worker *w, uint64_t off, uint32_t owner, const struct rd_err *err)
+static void failed(struct outcome *o, uint64_t off, uint32_t owner, const struct rd_err *err)
 {
-    if (w->err.code != RD_ERR_OK && w->err_off <= off)
+    if (o->err.code != RD_ERR_OK && o->err_off <= off)
         return;
-    w->err = *err;
-    w->err_off = off;
-    w->err_owner = owner;
+    o->err = *err;
+    o->err_off = off;
+    o->err_owner = owner;
 }
 
 static void adopt_owner(struct rdb_reader *r, const struct owner *o)
@@ -182,19 +201,20 @@ static int begin_walk(struct rdb_reader *v, const struct job *job)
     return STEP_ON;
 }
 
-static bool keep_note(struct worker *w, const struct job *job, const struct owner *owner)
+static bool keep_note(struct outcome *o, struct rdb_reader *v, const struct job *job,
+                      const struct owner *owner)
 {
-    struct noted noted = {.off = job->off, .ev = w->walker->note, .shown_len = owner->shown_len};
+    struct noted noted = {.off = job->off, .ev = v->note, .shown_len = owner->shown_len};
     rd_copy_short(noted.shown, owner->shown, owner->shown_len);
-    w->walker->note_set = false;
-    return rd_buf_add(&w->notes, &noted, sizeof noted);
+    v->note_set = false;
+    return rd_buf_add(&o->notes, &noted, sizeof noted);
 }
 
-static void run_pack(struct jobs *b, struct worker *w, const struct job *job)
+static void run_pack(struct jobs *set, struct outcome *o, struct rdb_reader *v,
+                     const struct job *job)
 {
-    struct rdb_reader *v = w->walker;
     struct rdb_event ev;
-    const struct owner *owner = &b->owners[job->owner];
+    const struct owner *owner = &set->owners[job->owner];
     adopt_owner(v, owner);
     if (v->err.code != RD_ERR_OK)
         rd_err_reset(&v->err);
@@ -207,47 +227,69 @@ static void run_pack(struct jobs *b, struct worker *w, const struct job *job)
         st = rdb_packed_run(v, &ev);
         if (!v->note_set)
             continue;
-        if (!keep_note(w, job, owner))
+        if (!keep_note(o, v, job, owner))
             st = rdb_read_nomem(v, sizeof ev);
     }
     if (st == RDB_FAIL)
-        failed(w, job->off, job->owner, &v->err);
+        failed(o, job->off, job->owner, &v->err);
 }
 
-static void run_verifies(struct jobs *b, struct worker *w, size_t from, size_t to)
+static void run_verifies(struct jobs *set, struct outcome *o, struct rdb_reader *v, size_t from,
+                         size_t to)
 {
-    rdb_lzf_verify_many(b->lzf + from, to - from);
+    rdb_lzf_verify_many(set->lzf + from, to - from);
     for (size_t i = from; i < to; i++) {
-        struct rdb_reader *v = w->walker;
-        if (!b->lzf[i].bad)
+        if (!set->lzf[i].bad)
             continue;
-        adopt_owner(v, &b->owners[b->verifies[i].owner]);
-        v->n_elems = b->verifies[i].n_elems;
+        adopt_owner(v, &set->owners[set->verifies[i].owner]);
+        v->n_elems = set->verifies[i].n_elems;
         rd_err_reset(&v->err);
-        rdb_read_corrupt(v, b->verifies[i].off, "compressed string that does not decode");
-        failed(w, b->verifies[i].off, b->verifies[i].owner, &v->err);
+        rdb_read_corrupt(v, set->verifies[i].off, "compressed string that does not decode");
+        failed(o, set->verifies[i].off, set->verifies[i].owner, &v->err);
     }
 }
 
+static size_t units_of(size_t n_jobs, size_t unit)
+{
+    return (n_jobs + unit - 1) / unit;
+}
+
+static void run_unit(struct jobs *set, struct outcome *o, struct rdb_reader *v, size_t unit)
+{
+    size_t n_verify = units_of(set->n_verifies, VERIFY_UNIT);
+    if (unit < n_verify) {
+        size_t from = unit * VERIFY_UNIT;
+        size_t to = from + VERIFY_UNIT < set->n_verifies ? from + VERIFY_UNIT : set->n_verifies;
+        run_verifies(set, o, v, from, to);
+        return;
+    }
+    size_t from = (unit - n_verify) * PACK_UNIT;
+    for (size_t i = from; i < from + PACK_UNIT && i < set->n_packs; i++)
+        run_pack(set, o, v, &set->packs[i]);
+}
+
+/* Does units of the set until none is left to be taken. The helper may come late, when the set has
+ * been joined and is filled anew, or is under way again: it takes nothing, or what is to be done.
+ */
+static void run_set(struct rdb_batch *b, struct jobs *set, unsigned worker)
+{
+    for (;;) {
+        uint64_t taken = atomic_fetch_add(&set->take, 1);
+        if ((uint32_t)taken >= taken >> 32)
+            return;
+        run_unit(set, &set->outcomes[worker], b->walkers[worker], (uint32_t)taken);
+        atomic_fetch_sub(&set->left, 1);
+    }
+}
+
+/* What the helper does. The walker itself lends a hand where it waits: join(). */
 static void work(void *arg, unsigned worker)
 {
-    struct rdb_batch *batch = arg;
-    struct jobs *b = batch->last;
-    struct worker *w = &batch->workers[worker];
-    size_t verify_units = (b->n_verifies + VERIFY_UNIT - 1) / VERIFY_UNIT;
-    size_t units = verify_units + (b->n_packs + PACK_UNIT - 1) / PACK_UNIT;
-    size_t unit;
-    while ((unit = atomic_fetch_add(&b->next, 1)) < units) {
-        if (unit < verify_units) {
-            size_t from = unit * VERIFY_UNIT;
-            size_t to = from + VERIFY_UNIT < b->n_verifies ? from + VERIFY_UNIT : b->n_verifies;
-            run_verifies(b, w, from, to);
-            continue;
-        }
-        size_t from = (unit - verify_units) * PACK_UNIT;
-        for (size_t i = from; i < from + PACK_UNIT && i < b->n_packs; i++)
-            run_pack(b, w, &b->packs[i]);
-    }
+    struct rdb_batch *b = arg;
+    if (worker == 0)
+        return;
+    for (; b->helped < atomic_load(&b->begun); b->helped++)
+        run_set(b, &b->sets[b->helped % b->n_sets], worker);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -260,11 +302,10 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Puts the notes of all threads in the order of the file. */
-static bool collect_notes(struct rdb_reader *r)
+static bool collect_notes(struct rdb_reader *r, struct jobs *set)
 {
-    struct rdb_batch *b = r->batch;
     for (int i = 0; i < WORKERS; i++) {
-        struct rd_buf *notes = &b->workers[i].notes;
+        struct rd_buf *notes = &set->outcomes[i].notes;
         if (notes->len > 0 && !rd_buf_add(&r->notes, notes->ptr, notes->len))
             return false;
         rd_buf_reset(notes);
@@ -290,50 +331,76 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret)
     return true;
 }
 
-/* Waits for the jobs that are under way, and sees what came of them. */
+/* The helper's last unit is not long. */
+static void await(struct jobs *set)
+{
+    enum { LOOKS = 1000 };
+    for (unsigned i = 0; atomic_load(&set->left) > 0; i++)
+        if (i >= LOOKS)
+            sched_yield();
+}
+
+/* Sees what came of the oldest set that is under way, when all of it is done. */
 static int join(struct rdb_reader *r)
 {
     struct rdb_batch *b = r->batch;
-    if (b->last == NULL)
-        return STEP_ON;
-    if (r->opts.team != NULL)
-        rd_team_join(r->opts.team);
-    const struct worker *bad = NULL;
+    struct jobs *set = &b->sets[b->joined % b->n_sets];
+    run_set(b, set, 0);
+    await(set);
+    atomic_store(&set->take, 0);
+    b->joined++;
+    const struct outcome *bad = NULL;
     for (int i = 0; i < WORKERS; i++) {
-        const struct worker *w = &b->workers[i];
-        if (w->err.code != RD_ERR_OK && (bad == NULL || w->err_off < bad->err_off))
-            bad = w;
+        const struct outcome *o = &set->outcomes[i];
+        if (o->err.code != RD_ERR_OK && (bad == NULL || o->err_off < bad->err_off))
+            bad = o;
     }
-    const struct owner *owners = b->last->owners;
-    b->last->n_packs = b->last->n_verifies = b->last->n_owners = 0;
-    b->last = NULL;
+    set->n_packs = set->n_verifies = set->n_owners = 0;
     if (bad != NULL) {
         rd_err_adopt(&r->err, &bad->err);
-        adopt_owner(r, &owners[bad->err_owner]);
+        adopt_owner(r, &set->owners[bad->err_owner]);
         return RDB_FAIL;
     }
-    return collect_notes(r) ? STEP_ON : rdb_read_nomem(r, r->notes.len);
+    return collect_notes(r, set) ? STEP_ON : rdb_read_nomem(r, r->notes.len);
+}
+
+/* Lets the jobs of the window that was walked begin. */
+static void begin(struct rdb_reader *r)
+{
+    struct rdb_batch *b = r->batch;
+    struct jobs *set = b->now;
+    size_t units = units_of(set->n_verifies, VERIFY_UNIT) + units_of(set->n_packs, PACK_UNIT);
+    atomic_store(&set->left, (unsigned)units);
+    atomic_store(&set->take, (uint64_t)units << 32);
+    uint64_t begun = atomic_fetch_add(&b->begun, 1) + 1;
+    b->now = &b->sets[begun % b->n_sets];
+    if (r->opts.team == NULL || units == 0)
+        return;
+    b->has_helper = true;
+    rd_team_start(r->opts.team, work, b);
+}
+
+static bool is_idle(struct rdb_batch *b)
+{
+    return b->joined == b->begun && b->now->n_packs + b->now->n_verifies == 0;
 }
 
 int rdb_batch_turn(struct rdb_reader *r)
 {
     struct rdb_batch *b = r->batch;
-    int st = join(r);
-    if (st != STEP_ON || b->now->n_packs + b->now->n_verifies == 0)
-        return st;
-    b->last = b->now;
-    b->now = b->last == &b->halves[0] ? &b->halves[1] : &b->halves[0];
-    atomic_store(&b->last->next, 0);
-    if (r->opts.team != NULL) {
-        rd_team_start(r->opts.team, work, b);
+    if (is_idle(b))
         return STEP_ON;
-    }
-    work(b, 0);
-    return join(r);
+    begin(r);
+    return b->begun - b->joined == b->n_sets ? join(r) : STEP_ON;
 }
 
 int rdb_batch_run(struct rdb_reader *r)
 {
-    int st = rdb_batch_turn(r);
-    return st == STEP_ON ? join(r) : st;
+    struct rdb_batch *b = r->batch;
+    int st = STEP_ON;
+    if (!is_idle(b))
+        begin(r);
+    while (st == STEP_ON && b->joined < b->begun)
+        st = join(r);
+    return st;
 }

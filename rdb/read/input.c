@@ -51,9 +51,10 @@ static int gather(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 {
     /* The window is about to move: what points into it is dealt with first. */
-    if (r->batch != NULL && rdb_batch_turn(r) == RDB_FAIL)
+    bool gathers = r->big.len > 0 || (r->src->buf != NULL && n > r->src->cap);
+    if (r->batch != NULL && (gathers ? rdb_batch_run(r) : rdb_batch_turn(r)) == RDB_FAIL)
         return RDB_FAIL;
-    if (r->big.len > 0 || (r->src->buf != NULL && n > r->src->cap))
+    if (gathers)
         return gather(r, n, ret);
     struct rd_slice s = {0};
     int st = from_src(r, rd_src_need(r->src, (size_t)n, &s), s);

@@ -409,27 +409,32 @@ Test(src, a_push_takes_all_or_nothing_and_never_grows_beyond_the_window)
     cr_assert_eq(alloc_fault_end().live, 0);
 }
 
-Test(src, bytes_stay_for_one_more_refill_where_that_is_asked_for)
+Test(src, bytes_stay_for_as_many_refills_as_are_asked_for)
 {
-    struct rd_src_opts opts = {.window = 64};
+    enum { WINDOW = 64, N = 10 };
+    struct rd_src_opts opts = {.window = WINDOW};
     struct rd_src *src;
-    struct rd_slice first, second;
+    struct rd_slice had[N];
     make_data();
-    cr_assert(rd_src_open_memory(&src, rd_slice(data, 640), NULL, NULL));
-    cr_assert(rd_src_keep_last(src), "memory stays anyway");
-    cr_assert(rd_src_open_trickle(&src, src, 64, &opts, NULL));
-    cr_assert(rd_src_keep_last(src) && rd_src_keep_last(src));
-    for (size_t at = 0; at + 128 <= 640; at += 128) {
-        cr_assert_eq(rd_src_need(src, 64, &first), RD_SRC_OK);
-        rd_src_consume(src, 64);
-        cr_assert_eq(rd_src_need(src, 64, &second), RD_SRC_OK);
-        cr_assert_arr_eq(first.ptr, data + at, 64);
-        cr_assert_arr_eq(second.ptr, data + at + 64, 64);
-        rd_src_consume(src, 64);
+    cr_assert(rd_src_open_memory(&src, rd_slice(data, WINDOW * N), NULL, NULL));
+    cr_assert(rd_src_keep(src, RD_SRC_KEPT_MAX), "memory stays anyway");
+    for (unsigned kept = 1; kept <= 3; kept++) {
+        cr_assert(rd_src_seek(src, 0, NULL));
+        cr_assert(rd_src_open_trickle(&src, src, WINDOW, &opts, NULL));
+        cr_assert(rd_src_keep(src, kept) && rd_src_keep(src, 1));
+        for (size_t i = 0; i < N; i++) {
+            cr_assert_eq(rd_src_need(src, WINDOW, &had[i]), RD_SRC_OK);
+            rd_src_consume(src, WINDOW);
+            for (size_t k = i >= kept ? i - kept : 0; k <= i; k++)
+                cr_assert_arr_eq(had[k].ptr, data + k * WINDOW, WINDOW, "%zu of %u after %zu", k,
+                                 kept, i);
+        }
+        rd_src_close(src);
+        cr_assert(rd_src_open_memory(&src, rd_slice(data, WINDOW * N), NULL, NULL));
     }
     rd_src_close(src);
     cr_assert(rd_src_open_push(&src, NULL, NULL));
-    cr_assert_not(rd_src_keep_last(src), "what is pushed does not stay");
+    cr_assert_not(rd_src_keep(src, 1), "what is pushed does not stay");
     rd_src_close(src);
 }
 

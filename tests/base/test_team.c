@@ -1,6 +1,7 @@
 #include "base/team.h"
 
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 
 #include "tests/support/alloc_fault.h"
 
@@ -28,6 +29,36 @@ Test(team, every_worker_does_its_part_each_time)
     }
     for (unsigned i = 0; i < RD_TEAM_WORKERS; i++)
         cr_expect_eq(visits.n[i], 1000, "%u", i);
+    rd_team_free(team);
+}
+
+/* Adds up to `ready` what it has not seen yet. */
+struct queue {
+    atomic_uint ready;
+    unsigned seen;
+};
+
+static void take(void *arg, unsigned worker)
+{
+    struct queue *queue = arg;
+    if (worker == 1)
+        queue->seen = atomic_load(&queue->ready);
+}
+
+Test(team, what_comes_while_the_helper_is_at_work_is_seen)
+{
+    struct rd_team *team = rd_team_new();
+    if (team == NULL)
+        cr_skip_test("one processor");
+    for (int round = 0; round < 200; round++) {
+        struct queue queue = {0};
+        for (int i = 0; i < 100; i++) {
+            atomic_fetch_add(&queue.ready, 1);
+            rd_team_start(team, take, &queue);
+        }
+        rd_team_join(team);
+        cr_assert_eq(queue.seen, 100, "round %d: %u", round, queue.seen);
+    }
     rd_team_free(team);
 }
 

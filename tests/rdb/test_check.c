@@ -265,6 +265,72 @@ Test(check, says_of_each_fixture_what_the_reader_says_on_one_thread_or_two)
     cr_assert_gt(snapshots_each(1 << 20, check_fixture, NULL), 150);
 }
 
+/* Sound hashes of two fields; a `twin` has one of them twice, a `broken` one does not parse. */
+static void add_hash(struct rd_buf *file, unsigned i, bool twin, bool broken)
+{
+    uint8_t pack[] = "\x13\0\0\0\4\0\x81"
+                     "a\2\x81"
+                     "1\2\x81"
+                     "b\2\x81"
+                     "2\2\xff";
+    char key[] = "\x10\7k000000\x13";
+    enum { FIELD_2 = 13, LAST_BACKLEN = 17 };
+    if (twin)
+        pack[FIELD_2] = 'a';
+    if (broken)
+        pack[LAST_BACKLEN] = 9;
+    snprintf(key + 3, 7, "%06u", i);
+    key[9] = '\x13';
+    cr_assert(rd_buf_add(file, key, 10) && rd_buf_add(file, pack, sizeof pack - 1));
+}
+
+/* Windows so small that the file has more of them than are ever kept. */
+static void check_windows(struct rd_slice file, const struct rdb_check_opts *more,
+                          struct told *told)
+{
+    struct rd_src_opts window = {.window = 4096};
+    struct rdb_check_opts opts = *more;
+    struct rdb_check_result res;
+    struct rd_src *src;
+    opts.finding = tell;
+    opts.ctx = told;
+    *told = (struct told){.text = ""};
+    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
+    cr_assert(rd_src_open_trickle(&src, src, 4096, &window, NULL));
+    cr_assert(rdb_check(src, &opts, &res, NULL));
+    rd_src_close(src);
+}
+
+Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
+{
+    enum { N = 12000, NONE = N, ROUNDS = 5 };
+    static const unsigned broken[] = {NONE, 0, 141, 5000, 9999, N - 1};
+    static struct told one, two;
+    for (size_t b = 0; b < sizeof broken / sizeof broken[0]; b++) {
+        struct rd_buf file = {0};
+        unsigned twins = 0;
+        cr_assert(rd_buf_add(&file, "REDIS0010", 9));
+        for (unsigned i = 0; i < N; i++) {
+            bool twin = i % 3331 == 100 || i == 101;
+            twins += twin && i < broken[b];
+            add_hash(&file, i, twin, i == broken[b]);
+        }
+        cr_assert(rd_buf_add_byte(&file, RDB_OP_EOF));
+        put_checksum(&file);
+        check_windows(rd_buf_slice(&file), &(struct rdb_check_opts){.single_thread = true}, &one);
+        unsigned n_told = 0;
+        for (const char *at = one.text; (at = strstr(at, "duplicate-member")) != NULL; at++)
+            n_told++;
+        cr_expect_geq(n_told, twins, "%u: %s", broken[b], one.text);
+        cr_expect_eq(strstr(one.text, "corrupt") != NULL, broken[b] != NONE, "%s", one.text);
+        for (int round = 0; round < ROUNDS; round++) {
+            check_windows(rd_buf_slice(&file), &(struct rdb_check_opts){0}, &two);
+            cr_expect_str_eq(one.text, two.text, "%u: %s", broken[b], two.text);
+        }
+        rd_buf_done(&file);
+    }
+}
+
 Test(check, says_when_memory_is_short)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
