@@ -1,10 +1,9 @@
 #include "base/prefault.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 #include <malloc.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -50,26 +49,15 @@ static void *helper(void *ptr)
     return NULL;
 }
 
-static bool start(struct rd_prefault *ahead)
-{
-    sigset_t all;
-    sigset_t old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int failed = pthread_create(&ahead->thread, NULL, helper, ahead);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return failed == 0;
-}
-
 struct rd_prefault *rd_prefault_begin(void)
 {
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || rd_mem_has_hooks())
+    if (!rd_thread_can_help() || rd_mem_has_hooks())
         return NULL;
     struct rd_prefault *ahead = rd_calloc(1, sizeof *ahead);
     if (ahead == NULL)
         return NULL;
     ahead->page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    if (!start(ahead)) {
+    if (!rd_thread_start(&ahead->thread, helper, ahead)) {
         rd_free(ahead);
         return NULL;
     }

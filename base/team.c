@@ -1,11 +1,9 @@
 #include "base/team.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 /* To wait so long awake costs about what it costs to fall asleep and be woken. */
 enum { LOOKS = 1000 };
@@ -63,28 +61,16 @@ static void *helper(void *ptr)
     return NULL;
 }
 
-/* Signals are for the program's own thread. */
-static bool start(struct rd_team *team)
-{
-    sigset_t all;
-    sigset_t old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int failed = pthread_create(&team->thread, NULL, helper, team);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return failed == 0;
-}
-
 struct rd_team *rd_team_new(void)
 {
-    if (sysconf(_SC_NPROCESSORS_ONLN) < RD_TEAM_WORKERS)
+    if (!rd_thread_can_help())
         return NULL;
     struct rd_team *team = rd_calloc(1, sizeof *team);
     if (team == NULL)
         return NULL;
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->changed, NULL);
-    if (!start(team)) {
+    if (!rd_thread_start(&team->thread, helper, team)) {
         rd_free(team);
         return NULL;
     }
