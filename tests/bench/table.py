@@ -12,7 +12,8 @@ BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kin
 that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
 BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BENCH_N how many
 commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
-pipelining). The files are kept in BENCH_CACHE, which is bench-data in the folder of builds unless
+pipelining); BENCH_SECONDS for how long a capture is looked at under load (60), which is done only
+where QUESTION is "capture". The files are kept in BENCH_CACHE, which is bench-data in the folder of builds unless
 told.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
@@ -29,6 +30,7 @@ import shutil
 import subprocess
 import sys
 
+import capture
 import engine
 import make_mixed
 import measure
@@ -317,6 +319,20 @@ class Bench:
         words = self.args.question
         return not words or any(word.startswith("server") for word in words)
 
+    def capture(self):
+        """Minutes, and two processors: only where it is asked for."""
+        words = self.args.question
+        if self.args.types or not any(word.startswith("capture") for word in words):
+            return
+        if capture.missing():
+            raise measure.Failed(f"{capture.missing()} is not installed")
+        seconds = float(os.environ.get("BENCH_SECONDS", "60"))
+        lines = capture.measure_stream(seconds, self.args.runs, self.say)
+        lines += capture.measure_kills(seconds, 50, self.say)
+        path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+        lines += capture.measure_snapshot(path, self.args.runs, self.say)
+        self.add("redoubt capture beside redis-cli", lines, capture.rows(lines), (0, 1, 5))
+
     def add(self, title, lines, rows, left):
         self.tables.append({"title": title, "lines": lines})
         if not self.args.json:
@@ -359,6 +375,7 @@ def main(argv):
         (bench.types if args.types else bench.mixed)()
         bench.engine()
         bench.server()
+        bench.capture()
         crc64 = bench.crc64()
     except (measure.Failed, OSError, snapshots.redis_server.ServerDied,
             snapshots.redis_server.ReplyError) as e:
