@@ -194,18 +194,23 @@ static enum repl_event_kind psync_granted(struct repl_psync *p, struct rd_slice 
     return strange(p, line);
 }
 
+static bool begins(struct rd_slice line, const char *with)
+{
+    size_t len = strlen(with);
+    return line.len >= len && strncasecmp((const char *)line.ptr, with, len) == 0;
+}
+
 /* "-ERR" and words, where newer errors have a code of their own. */
 static bool has_no_code(struct rd_slice line)
 {
-    static const char err[] = "-ERR";
-    const size_t len = sizeof err - 1;
-    return line.len >= len && strncasecmp((const char *)line.ptr, err, len) == 0;
+    return begins(line, "-ERR");
 }
 
 /* A master that does not know PSYNC says so with some -ERR, and may be asked for SYNC. */
 static bool may_try_sync(struct rd_slice line)
 {
-    return has_no_code(line) && repl_refuse_class(line) != REPL_AUTH;
+    return has_no_code(line) && repl_refuse_class(line) != REPL_AUTH &&
+           !begins(line, "-ERR Can't SYNC"); /* NOMASTERLINK, before 4.0 */
 }
 
 /* Whether the conversation ends with this refusal, and of what class that is. */
@@ -213,7 +218,10 @@ static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl
 {
     *ret = repl_refuse_class(line);
     switch (p->step) {
-    case REPL_STEP_PING: /* without AUTH a master may refuse even this */
+    case REPL_STEP_PING: /* without AUTH a master may refuse even this, and one that cannot save
+                            refuses it, but not its replicas */
+        if (begins(line, "-MISCONF"))
+            return false;
         return *ret != REPL_AUTH || p->password == NULL;
     case REPL_STEP_AUTH:
         if (has_no_code(line) || *ret != REPL_RETRY)

@@ -268,6 +268,8 @@ Test(psync, what_a_master_refuses_is_told_by_what_can_be_done)
         {HELLO "-NOMASTERLINK Can't SYNC while not connected\r\n", REPL_RETRY, REPL_STEP_PSYNC},
         {HELLO "-LOADING Redis is loading\r\n", REPL_RETRY, REPL_STEP_PSYNC},
         {HELLO "-MASTERDOWN Link with MASTER is down\r\n", REPL_RETRY, REPL_STEP_PSYNC},
+        {HELLO "-ERR Can't SYNC while not connected with my master\r\n", REPL_RETRY,
+         REPL_STEP_PSYNC},
         {HELLO "-NOPERM no\r\n", REPL_AUTH, REPL_STEP_PSYNC},
         {HELLO "-ERR operation not permitted\r\n", REPL_AUTH, REPL_STEP_PSYNC},
         {HELLO "-ERR unknown command\r\n-ERR unknown command\r\n", REPL_UNSUPPORTED,
@@ -288,6 +290,15 @@ Test(psync, what_a_master_refuses_is_told_by_what_can_be_done)
         {HELLO "+FULLRESYNC " ID " 1\r\n$ENDOFF:1\r\n", REPL_UNSUPPORTED, REPL_STEP_HEADER},
     };
     expect_refusals(&(struct repl_psync_opts){0}, cases, sizeof cases / sizeof *cases);
+}
+
+Test(psync, a_master_that_cannot_save_is_asked_all_the_same)
+{
+    struct replica r;
+    begin(&r, &(struct repl_psync_opts){0});
+    replica_feed_text(&r, "-MISCONF Redis is configured to save RDB snapshots\r\n+OK\r\n");
+    expect_sent(&r, "PING|REPLCONF capa eof capa psync2|PSYNC ? -1|");
+    replica_done(&r);
 }
 
 Test(psync, with_a_password_only_the_answer_to_auth_decides)
