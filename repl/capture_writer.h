@@ -3,6 +3,7 @@
  *     struct repl_capture_writer_opts opts = {.max_size = 100 << 20};
  *     if (!repl_capture_writer_open(&w, &fs, &opts, &err))
  *         ...
+ *     flush, where the writer was in use: see repl_capture_writer_point()
  *     if (repl_capture_writer_point(w, &point))
  *         send "PSYNC point.replid (point.offset + 1)"
  *     else
@@ -78,7 +79,9 @@ RD_API bool repl_capture_writer_open(struct repl_capture_writer **ret, const str
                                      const struct repl_capture_writer_opts *opts,
                                      struct rd_err *err);
 
-/* False: nothing was captured yet. */
+/* The point is behind what the system has. Whole commands that are not flushed yet stay in the
+ * capture and would come again: before a master is asked, repl_capture_writer_flush() goes first.
+ * False: nothing was captured yet. */
 RD_API bool repl_capture_writer_point(const struct repl_capture_writer *w,
                                       struct repl_capture_point *ret);
 
