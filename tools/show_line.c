@@ -75,6 +75,25 @@ static bool put_text(struct rd_buf *buf, const struct show_item *item, const str
     return ok;
 }
 
+/* ---- JSON ---- */
+
+/* An object, for which the sink is made; false: memory is short. */
+static bool begin_json(struct cli_json *json, struct rd_buf *buf)
+{
+    struct rd_sink *sink;
+    if (!rd_sink_open_buf(&sink, buf, NULL, NULL))
+        return false;
+    cli_json_init(json, sink);
+    cli_json_obj(json);
+    return true;
+}
+
+static bool end_json(struct cli_json *json)
+{
+    cli_json_end(json);
+    return rd_sink_close(json->out, NULL);
+}
+
 static void put_members(struct cli_json *json, const struct show_item *item)
 {
     if (item->file != NULL) {
@@ -95,12 +114,9 @@ static void put_members(struct cli_json *json, const struct show_item *item)
 static bool put_json(struct rd_buf *buf, const struct show_item *item, const struct show_form *form)
 {
     const struct resp_command *cmd = item->command;
-    struct rd_sink *sink;
     struct cli_json json;
-    if (!rd_sink_open_buf(&sink, buf, NULL, NULL))
+    if (!begin_json(&json, buf))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
     put_members(&json, item);
     if (form->context)
         cli_json_put_bool(&json, "context", true);
@@ -109,8 +125,7 @@ static bool put_json(struct rd_buf *buf, const struct show_item *item, const str
     for (size_t i = 0; i < cmd->argc; i++)
         cli_json_bytes(&json, cmd->argv[i]);
     cli_json_end(&json);
-    cli_json_end(&json);
-    return rd_sink_close(sink, NULL);
+    return end_json(&json);
 }
 
 bool show_line_item(struct rd_buf *buf, const struct show_item *item, const struct show_form *form)
@@ -130,12 +145,9 @@ static bool snapshot_text(struct rd_buf *buf, const struct show_snapshot *s)
 
 static bool snapshot_json(struct rd_buf *buf, const struct show_snapshot *s)
 {
-    struct rd_sink *sink;
     struct cli_json json;
-    if (!rd_sink_open_buf(&sink, buf, NULL, NULL))
+    if (!begin_json(&json, buf))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
     cli_json_put_str(&json, "file", s->file);
     cli_json_key(&json, "snapshot");
     cli_json_obj(&json);
@@ -143,8 +155,7 @@ static bool snapshot_json(struct rd_buf *buf, const struct show_snapshot *s)
     if (s->writer[0] != '\0')
         cli_json_put_str(&json, "written_by", s->writer);
     cli_json_end(&json);
-    cli_json_end(&json);
-    return rd_sink_close(sink, NULL);
+    return end_json(&json);
 }
 
 bool show_line_snapshot(struct rd_buf *buf, const struct show_snapshot *s, bool json)
@@ -169,12 +180,9 @@ static bool chapter_text(struct rd_buf *buf, const struct repl_capture_segment *
 static bool chapter_json(struct rd_buf *buf, const struct repl_capture_segment *segment,
                          const char *snapshot)
 {
-    struct rd_sink *sink;
     struct cli_json json;
-    if (!rd_sink_open_buf(&sink, buf, NULL, NULL))
+    if (!begin_json(&json, buf))
         return false;
-    cli_json_init(&json, sink);
-    cli_json_obj(&json);
     cli_json_put_uint(&json, "chapter", segment->chapter);
     cli_json_put_str(&json, "replid", segment->replid.hex);
     cli_json_put_uint(&json, "offset", segment->chapter_start);
@@ -186,8 +194,7 @@ static bool chapter_json(struct rd_buf *buf, const struct repl_capture_segment *
         cli_json_put_uint(&json, "bytes", segment->snapshot_size);
         cli_json_end(&json);
     }
-    cli_json_end(&json);
-    return rd_sink_close(sink, NULL);
+    return end_json(&json);
 }
 
 bool show_line_chapter(struct rd_buf *buf, const struct repl_capture_segment *segment, bool json)
