@@ -4,11 +4,15 @@
     world.begin(snapshot([Key(b"k", STRING, b"v")]), command("SELECT", "0") + ...)
     world.go_on(command("SET", "k", "w"), at=START + 10)
 
-Commands come one each second, the first at START.
+Commands come one each second, the first at START. A test that inherits CaptureTest has self.folder,
+and self.capture in it.
 """
 
 import os
+import shutil
 import subprocess
+import tempfile
+import unittest
 
 START = 1700000000
 
@@ -42,3 +46,18 @@ class Capture:
 
     def go_on(self, stream, ident="a", at=START, step_us=1000000, segment=0):
         return self._run(ident, 0, None, stream, at, step_us, segment)
+
+
+class CaptureTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.capture = Capture(os.path.join(self.folder, "capture"))
+
+    def run_tool(self, *args, expect=0):
+        """stdout, as bytes, and stderr."""
+        done = subprocess.run([os.environ["REDOUBT"], *args], capture_output=True, check=False)
+        self.assertEqual(done.returncode, expect, done.stderr.decode())
+        return done.stdout, done.stderr.decode()

@@ -5,31 +5,17 @@ REDOUBT names the program.
 
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from captures import START, Capture, command  # noqa: E402
+from captures import START, CaptureTest, command  # noqa: E402
 from rdb_text import STRING, Key, snapshot  # noqa: E402
 
-REDOUBT = os.environ["REDOUBT"]
 BASE = 1000
 
 
-class ConvertTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.capture = Capture(os.path.join(self.folder, "capture"))
-
-    def run_tool(self, *args, expect=0):
-        done = subprocess.run([REDOUBT, *args], capture_output=True, check=False)
-        self.assertEqual(done.returncode, expect, done.stderr.decode())
-        return done.stdout, done.stderr.decode()
-
+class ConvertTest(CaptureTest):
     def data(self, *args):
         """{(db, key): value} of the capture at a place."""
         path = os.path.join(self.folder, "out.rdb")

@@ -10,13 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
-from captures import START, Capture, command  # noqa: E402
+from captures import START, Capture, CaptureTest, command  # noqa: E402
 from fake_server import FakeServer, bulk  # noqa: E402
 from rdb_text import HASH, LIST, STRING, Key, snapshot  # noqa: E402
 
@@ -27,14 +26,7 @@ VERSION = "7.0.15"
 MISSING = redis_server.missing(VERSION)
 
 
-class ReplayTest(unittest.TestCase):
-    maxDiff = None
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.capture = Capture(os.path.join(self.folder, "capture"))
-
+class ReplayTest(CaptureTest):
     def run_replay(self, port, *args, status=0):
         url = [f"redis://127.0.0.1:{port}"] if port is not None else []
         done = subprocess.run([REDOUBT, "replay", *args, self.capture.path, *url],

@@ -5,38 +5,24 @@ REDOUBT names the program.
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from captures import START, Capture, command  # noqa: E402
+from captures import START, CaptureTest, command  # noqa: E402
 from rdb_text import STRING, Key, snapshot  # noqa: E402
 
 REDOUBT = os.environ["REDOUBT"]
 BASE = 1000
 
 
-class ShowTest(unittest.TestCase):
-    maxDiff = None
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.capture = Capture(os.path.join(self.folder, "capture"))
-
-    def run_tool(self, *args, expect=0):
-        done = subprocess.run([REDOUBT, *args], capture_output=True, check=False)
-        self.assertEqual(done.returncode, expect, done.stderr.decode())
-        return done.stdout.decode(), done.stderr.decode()
-
+class ShowTest(CaptureTest):
     def show(self, *args, path=None, expect=0):
         out, _ = self.run_tool("show", *args, path or self.capture.path, expect=expect)
-        return out.split("\n")[:-1]
+        return out.decode().split("\n")[:-1]
 
     def entries(self, *args):
         return [json.loads(line) for line in self.show("--ndjson", *args)]
@@ -104,6 +90,7 @@ class Lines(ShowTest):
             f.seek(data.index(b"user:1"))
             f.write(b"USER")
         out, err = self.run_tool("show", self.capture.path, expect=1)
+        out = out.decode()
         self.assertIn("00000001-1000.seg", err)
         self.assertIn("SELECT", out)
         self.assertNotIn("USER", out)
