@@ -16,6 +16,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import certificates  # noqa: E402
 import redis_server  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
@@ -323,32 +324,13 @@ class Silence(Case):
             self.assertEqual(f.read(), "")
 
 
-def openssl(*args, cwd):
-    subprocess.run(["openssl", *args], cwd=cwd, check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
-
-
-def certificates(folder):
-    """An authority, a server at 127.0.0.1 and "here.test", and a client."""
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=ca", "-days", "2", cwd=folder)
-    with open(os.path.join(folder, "names"), "w", encoding="ascii") as f:
-        f.write("subjectAltName=IP:127.0.0.1,DNS:here.test\n")
-    for name in ("server", "client"):
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}", cwd=folder)
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
-                "-CAcreateserial", "-out", f"{name}.crt", "-days", "2", "-extfile", "names",
-                cwd=folder)
-
-
 class Tls(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if shutil.which("openssl") is None:
-            raise unittest.SkipTest("openssl is not installed")
-        certificates(cls.folder)
+        if certificates.missing():
+            raise unittest.SkipTest(certificates.missing())
+        certificates.make(cls.folder)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             cls.port = s.getsockname()[1]
@@ -373,7 +355,7 @@ class Tls(Case):
         folder = self.path("cadir")
         os.mkdir(folder)
         shutil.copy(self.path("ca.crt"), folder)
-        openssl("rehash", folder, cwd=folder)
+        certificates.openssl("rehash", folder, cwd=folder)
         self.diff(self.file, self.tls, "--cacertdir", folder)
 
     def test_who_is_not(self):
