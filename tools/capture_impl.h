@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "base/crc16.h"
 #include "base/team.h"
 #include "repl/capture_writer.h"
@@ -66,6 +67,8 @@ struct capture_store {
     uint64_t commands;
     int64_t now_us; /* when the bytes that are taken arrived; the caller sets it */
     bool loading;   /* a snapshot is under way */
+    bool by_sync;   /* from a master that knows no PSYNC */
+    struct rd_buf words;
     enum capture_ack ack;
 };
 
@@ -154,6 +157,8 @@ bool capture_link_work(struct capture_link *link, short revents, uint64_t now_ms
 void capture_link_move(struct capture_link *link, struct peer_target *target, uint64_t now_ms);
 /* Last words to the master, and everything on disk. */
 bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_err *err);
+/* The same with what has arrived by now, for a master that is none any more. */
+bool capture_link_leave(struct capture_link *link, uint64_t now_ms, struct rd_err *err);
 
 /* ---- capture_hosts.c: who the masters are ---- */
 

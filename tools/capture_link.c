@@ -95,8 +95,8 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
 /* What gets better by itself. */
 static bool is_busy(const struct rd_err *err)
 {
-    static const char *const words[] = {"\"LOADING", "\"NOMASTERLINK", "\"MASTERDOWN", "\"BUSY",
-                                        "max number of clients"};
+    static const char *const words[] = {"\"LOADING", "\"NOMASTERLINK",        "\"MASTERDOWN",
+                                        "\"BUSY",    "max number of clients", "Can't SYNC while"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(err->text, words[i]) != NULL)
             return true;
@@ -247,7 +247,7 @@ static bool has_enough(const struct capture_link *link, const struct repl_event 
     if (!c->has_until || ev->kind != REPL_COMMAND)
         return false;
     bool inside = ev->place.in_multi && ev->place.kind != REPL_EXEC;
-    return !inside && ev->place.offset + ev->place.len >= c->until;
+    return !inside && capture_store_received(&link->store) >= c->until;
 }
 
 static bool on_event(struct capture_link *link, const struct repl_event *ev, uint64_t now_ms,
@@ -423,8 +423,8 @@ bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pol
     *ret_poll = (struct pollfd){.fd = -1};
     if (link->state != CAPTURE_DONE && is_over(link, now_ms))
         link->state = CAPTURE_DONE;
-    if (link->state == CAPTURE_DONE)
-        return true;
+    if (link->state == CAPTURE_DONE) /* a master must not pile up what nobody reads */
+        return link->peer == NULL || capture_link_finish(link, now_ms, err);
     if (!tick(link, now_ms, ret_wait_ms, err))
         return false;
     if (link->state == CAPTURE_WAITING)
@@ -465,4 +465,12 @@ bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_e
     link->state = CAPTURE_DONE;
     disconnect(link);
     return ok;
+}
+
+bool capture_link_leave(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    if (link->state == CAPTURE_TALKING && !read_input(link, now_ms, err))
+        return false;
+    link->gone = true;
+    return capture_link_finish(link, now_ms, err);
 }

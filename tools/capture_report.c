@@ -40,6 +40,8 @@ static struct figures figures_of(const struct capture_link *link, uint64_t now_m
     f.synced = repl_capture_writer_synced(w);
     f.acked = capture_store_acked(&link->store);
     f.lag_bytes = f.received - f.acked + (f.up ? unread(link) : 0);
+    if (link->gone)
+        return f;
     if (!f.up && link->heard_ms != 0)
         f.lag_ms = now_ms - link->heard_ms;
     else if (f.up && f.received > f.acked)
@@ -215,10 +217,11 @@ static void draw(struct capture *c, uint64_t now_ms)
 {
     struct capture_report *r = &c->report;
     uint64_t bytes = 0, lag = 0, lag_ms = 0, disk = 0;
-    size_t up = 0;
+    size_t n = 0, up = 0;
     for (size_t i = 0; i < c->n_links; i++) {
         const struct capture_link *link = c->links[i];
         struct figures f = figures_of(link, now_ms);
+        n += !link->gone;
         bytes += link->n_bytes + link->n_snapshot;
         disk += (uint64_t)metric_value(link, &f, -1);
         lag += f.lag_bytes;
@@ -235,11 +238,11 @@ static void draw(struct capture *c, uint64_t now_ms)
                  "{\"progress\":{\"bytes\":%" PRIu64 ",\"total\":null,\"rate\":%" PRIu64
                  ",\"lag_bytes\":%" PRIu64 ",\"lag_ms\":%" PRIu64 ",\"disk_bytes\":%" PRIu64
                  ",\"links\":%zu,\"up\":%zu}}",
-                 bytes, rate, lag, lag_ms, disk, c->n_links, up);
+                 bytes, rate, lag, lag_ms, disk, n, up);
     else
         snprintf(text, sizeof text, "%s  %s/s  lag %s, %" PRIu64 ".%" PRIu64 " s  %s on disk%s",
                  cli_bytes(bytes).s, cli_bytes(rate).s, cli_bytes(lag).s, lag_ms / 1000,
-                 lag_ms % 1000 / 100, cli_bytes(disk).s, up < c->n_links ? "  NOT CONNECTED" : "");
+                 lag_ms % 1000 / 100, cli_bytes(disk).s, up < n ? "  NOT CONNECTED" : "");
     cli_progress_text(c->cli, text);
 }
 

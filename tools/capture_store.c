@@ -100,6 +100,7 @@ bool capture_store_close(struct capture_store *store, struct rd_err *err)
     if (store->has_fs)
         rd_fs_close_posix(&store->fs);
     store->has_fs = false;
+    rd_buf_done(&store->words);
     return ok;
 }
 
@@ -149,6 +150,7 @@ static bool begin(struct capture_store *store, const struct repl_event *ev, stru
     if (!settle_sync(store, err))
         return false;
     store->loading = ev->kind != REPL_CONTINUE;
+    store->by_sync = ev->kind == REPL_SYNC;
     if (ev->kind == REPL_CONTINUE)
         return repl_capture_writer_continue(store->writer, ev->changed ? &ev->replid : NULL, now_us,
                                             err);
@@ -166,12 +168,31 @@ static bool end_snapshot(struct capture_store *store, struct rd_err *err)
     return true;
 }
 
+/* Masters before 2.8 send "select 0" and "PING" as a line of words. Captures hold one form of
+ * commands; the offsets of such a master, who knows none, are those of the capture. */
+static bool append_words(struct capture_store *store, const struct resp_command *cmd,
+                         struct rd_err *err)
+{
+    rd_buf_reset(&store->words);
+    bool ok = rd_buf_printf(&store->words, "*%zu\r\n", cmd->argc);
+    for (size_t i = 0; ok && i < cmd->argc; i++)
+        ok = rd_buf_printf(&store->words, "$%zu\r\n", cmd->argv[i].len) &&
+             rd_buf_add(&store->words, cmd->argv[i].ptr, cmd->argv[i].len) &&
+             rd_buf_add(&store->words, "\r\n", 2);
+    if (!ok)
+        return rd_err_nomem(err, store->words.len);
+    return repl_capture_writer_append(store->writer, rd_buf_slice(&store->words), store->now_us,
+                                      err);
+}
+
 static bool append(struct capture_store *store, const struct repl_event *ev, uint64_t now_ms,
                    struct rd_err *err)
 {
     if (store->flush_ms == 0)
         store->flush_ms = now_ms + CAPTURE_FLUSH_MS;
     store->commands += ev->kind == REPL_COMMAND;
+    if (store->by_sync && ev->kind == REPL_COMMAND && ev->bytes.ptr[0] != '*')
+        return append_words(store, &ev->command, err);
     return repl_capture_writer_append(store->writer, ev->bytes, store->now_us, err);
 }
 

@@ -257,7 +257,8 @@ static void update(struct capture_link *link, const struct topology_node *node, 
 
 /* A master whose slots all belong to others now. One that has failed keeps them: it may come
  * back, or somebody follows it. */
-static void drop_gone(struct capture *c, const struct topology *cluster)
+static bool drop_gone(struct capture *c, const struct topology *cluster, uint64_t now_ms,
+                      struct rd_err *err)
 {
     struct capture_slots owned = {{0}};
     for (size_t i = 0; i < cluster->n; i++)
@@ -268,10 +269,11 @@ static void drop_gone(struct capture *c, const struct topology *cluster)
         if (link->known || link->state == CAPTURE_DONE ||
             n_common(&link->slots, &owned) != n_common(&link->slots, &link->slots))
             continue;
+        if (!capture_link_leave(link, now_ms, err))
+            return false;
         capture_event(c, link, "gone", true, "it has no slots any more");
-        link->state = CAPTURE_DONE;
-        link->gone = true;
     }
+    return true;
 }
 
 bool capture_topology_apply(struct capture *c, const struct topology *cluster, uint64_t now_ms,
@@ -294,6 +296,5 @@ bool capture_topology_apply(struct capture *c, const struct topology *cluster, u
         if (!taken && !adopt_node(c, node, &changed, now_ms, err))
             return false;
     }
-    drop_gone(c, cluster);
-    return !changed || save(c, err);
+    return drop_gone(c, cluster, now_ms, err) && (!changed || save(c, err));
 }

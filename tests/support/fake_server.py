@@ -5,11 +5,13 @@
     with FakeServer(answer) as server:
         ... redis://127.0.0.1:{server.port} ...
 
-server.seen has the commands of all connections. An answer of b"" says nothing.
+server.seen has the commands of all connections. An answer of b"" says nothing. A list is said piece
+by piece, with seconds to wait between them; a None in it closes the connection.
 """
 
 import socket
 import threading
+import time
 
 POLYNOMIAL = 0x95AC9329AC4BC9B5
 
@@ -80,10 +82,22 @@ class FakeServer:
                     args.append(stream.read(int(stream.readline()[1:]) + 2)[:-2])
                 self.seen.append(args)
                 reply = self.answer(args)
-                text, *end = reply if isinstance(reply, tuple) else (reply,)
+                if isinstance(reply, tuple):
+                    reply = [reply[0], None]
                 try:
-                    connection.sendall(text or b"")
+                    if not self._say(connection, reply):
+                        return
                 except OSError:
                     return
-                if end or text is None:
-                    return
+
+    @staticmethod
+    def _say(connection, reply):
+        """False: no more is said."""
+        for piece in reply if isinstance(reply, list) else [reply]:
+            if piece is None:
+                return False
+            if isinstance(piece, bytes):
+                connection.sendall(piece)
+            else:
+                time.sleep(piece)
+        return True

@@ -10,10 +10,11 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import certificates  # noqa: E402
 from capture_case import (  # noqa: E402
     REDOUBT, CaptureCase, Load, Proxy, eventually)
 from fake_server import FakeServer  # noqa: E402
-from redis_server import RedisServer  # noqa: E402
+from redis_server import ReplyError, RedisServer, _free_port  # noqa: E402
 
 LONG = bool(os.environ.get("REDOUBT_LONG"))
 
@@ -78,6 +79,37 @@ class Stream(CaptureCase):
         master.command("SET", "a", 1)
         self.wait_for(master)
         self.check_same(master)
+
+
+class Tls(CaptureCase):
+    @unittest.skipIf(certificates.missing(), certificates.missing())
+    def test_a_master_behind_tls_and_a_client_with_a_certificate(self):
+        certificates.make(self.folder)
+        port = _free_port()
+        names = {"cert": "server.crt", "key": "server.key", "ca_cert": "ca.crt"}
+        master = self.server(tls_port=str(port), tls_auth_clients="yes", **{
+            f"tls_{option}_file": os.path.join(self.folder, name)
+            for option, name in names.items()})
+        url = f"rediss://127.0.0.1:{port}"
+        trust = ["--cacert", os.path.join(self.folder, "ca.crt")]
+        mine = ["--cert", os.path.join(self.folder, "client.crt"),
+                "--tls-key", os.path.join(self.folder, "client.key")]
+        for args in ([], trust):
+            _, err = self.run_capture(url, "-o", self.out, *args, status=6)
+            self.assertIn("hint: ", err)
+        master.command("SET", "big", b"x" * 9000000)
+        running = self.start(url, "-o", self.out, *trust, *mine)
+        eventually("it is there", lambda: self.acked(master) >= 0)
+        load = Load(master.port)
+        load.start()
+        time.sleep(0.5)
+        load.stop()
+        self.wait_for(master)
+        self.assertEqual(running.end()[0], 130)
+        self.check_same(master)
+        path = os.path.join(self.folder, "x.rdb")
+        out, _ = self.run_capture(url, "--rdb-only", path, *trust, *mine)
+        self.assertIn("verified", out)
 
 
 class Cuts(CaptureCase):
@@ -243,6 +275,23 @@ class Ends(CaptureCase):
 
 
 class Refusals(CaptureCase):
+    def test_a_master_whose_disk_is_full_gives_its_stream(self):
+        """It answers PING with an error then, and can send a snapshot that is not on its disk."""
+        master = self.server(repl_diskless_sync="yes", save="3600 1",
+                             enable_protected_configs="yes")
+        master.command("SET", "a", 1)
+        folder = os.path.join(self.folder, "gone")
+        os.mkdir(folder)
+        master.command("CONFIG", "SET", "dir", folder)
+        os.rmdir(folder)
+        master.command("BGSAVE")
+        eventually("it has failed", lambda: b"rdb_last_bgsave_status:err" in master.command("INFO"))
+        with self.assertRaisesRegex(ReplyError, "MISCONF"):
+            master.command("PING")
+        self.start(self.url(master), "-o", self.out)
+        eventually("it is there", lambda: self.acked(master) >= 0)
+        self.check_same(master)
+
     def test_nobody_is_there(self):
         for args in (["-o", self.out], ["--rdb-only", self.out]):
             _, err = self.run_capture("redis://127.0.0.1:1", *args, status=6)

@@ -86,9 +86,9 @@ class Sentinel(CaptureCase):
 
 
 class Cluster(CaptureCase):
-    def member(self):
+    def member(self, **config):
         server = self.server(cluster_enabled="yes", cluster_node_timeout="2000",
-                             cluster_port=str(_free_port()))
+                             cluster_port=str(_free_port()), **config)
         self.bus[server.port] = server.config["cluster-port"]
         return server
 
@@ -132,7 +132,7 @@ class Cluster(CaptureCase):
         time.sleep(1)
         return b"role:master" in replica.command("INFO")
 
-    def test_every_master_has_a_folder_which_a_failover_keeps(self):
+    def test_every_master_has_a_folder_which_failovers_keep(self):
         nodes = self.cluster(3)
         replica = self.member()
         replica.command("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, self.bus[nodes[0].port])
@@ -151,11 +151,24 @@ class Cluster(CaptureCase):
             self.wait_for(node)
         eventually("it is the master", lambda: self.promoted(replica))
         eventually("the capture has moved", lambda: self.has_moved(replica))
-        nodes = [replica, *nodes[1:]]
+        old, nodes = nodes[0], [replica, *nodes[1:]]
         eventually("the cluster is well", lambda: all(
             b"cluster_state:ok" in node.command("CLUSTER", "INFO") for node in nodes))
         self.fill(nodes, "c")
         time.sleep(2)
+        # And back, by the death of the one that was promoted.
+        eventually("the old one follows", lambda: b"link_status:up" in old.command("INFO"))
+        eventually("both have it", lambda: replica.command("WAIT", 2, 5000) == 2)
+        replica.stop()
+        eventually("it is the master again", lambda: b"role:master" in old.command("INFO"))
+        eventually("the capture has moved", lambda: self.has_moved(old))
+        nodes[0] = old
+        eventually("the cluster is well", lambda: all(
+            b"cluster_state:ok" in node.command("CLUSTER", "INFO") for node in nodes))
+        self.fill(nodes, "d")
+        eventually("it is there", lambda: self.acked(old) >= 0)
+        for node in nodes:
+            self.wait_for(node)
         status, out, err = running.end()
         self.assertEqual(status, 130, err)
         told = json.loads(out)
@@ -163,10 +176,7 @@ class Cluster(CaptureCase):
         self.assertEqual([t["full_syncs"] for t in told["targets"]], [1, 1, 1], err)
         folders = sorted(n for n in os.listdir(self.out) if n != "topology")
         self.assertEqual(len(folders), 3)
-        moved = [t["folder"] for t in told["targets"]
-                 if t["target"] == f"127.0.0.1:{replica.port}"][0]
-        self.check_same(replica, os.path.join(self.out, moved))
-        for node in nodes[1:]:
+        for node in nodes:
             self.check_same(node, self.folder_of(node))
         # Another run finds the folders again.
         out, err = self.run_capture(self.url(nodes[1]), "--cluster", "-o", self.out, "--json",
@@ -174,6 +184,62 @@ class Cluster(CaptureCase):
         again = json.loads(out)
         self.assertEqual(sorted(t["folder"] for t in again["targets"]), folders)
         self.assertEqual([t["full_syncs"] for t in again["targets"]], [0, 0, 0], err)
+
+    def move_slot(self, slot, source, target, others):
+        """As redis-cli does."""
+        ids = [node.command("CLUSTER", "MYID") for node in (source, target)]
+        target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+        source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+        keys = source.command("CLUSTER", "GETKEYSINSLOT", slot, 100)
+        if keys:
+            source.command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for node in (target, source, *others):
+            node.command("CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+
+    def test_slots_that_move_take_their_keys_along(self):
+        # A master without slots shall not become a replica of who has them now.
+        nodes = [self.member(cluster_allow_replica_migration="no") for _ in range(3)]
+        big, small, new = nodes
+        small.command("CLUSTER", "ADDSLOTSRANGE", 0, 3)
+        big.command("CLUSTER", "ADDSLOTSRANGE", 4, 16383)
+        for i, node in enumerate(nodes):
+            node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for node in nodes[1:]:
+            node.command("CLUSTER", "MEET", "127.0.0.1", big.port, self.bus[big.port])
+        for node in nodes:
+            eventually("the cluster is one",
+                       lambda: b"cluster_state:ok" in node.command("CLUSTER", "INFO")
+                       and b"known_nodes:3" in node.command("CLUSTER", "INFO"))
+        self.fill([big], "a")
+        names = (f"k{n}" for n in range(10**6))
+        mine = [next(k for k in names if small.command("CLUSTER", "KEYSLOT", k) < 4)
+                for _ in range(5)]
+        for name in mine:
+            small.command("SET", name, name)
+        running = self.start(self.url(small), "--cluster", "-o", self.out, "--json")
+        eventually("both are there", lambda: all(self.acked(n) >= 0 for n in (big, small)))
+        self.assertFalse(os.path.exists(self.folder_of(new)))
+        for slot in range(2):
+            self.move_slot(slot, small, new, [big])
+        big.command("CLIENT", "KILL", "TYPE", "replica")  # what was lost makes it ask the cluster
+        eventually("the new one is captured, too", lambda: self.acked(new) >= 0)
+        for slot in range(2, 4):
+            self.move_slot(slot, small, new, [big])
+        big.command("CLIENT", "KILL", "TYPE", "replica")
+        eventually("it is left", lambda: b"connected_slaves:0" in small.command("INFO"))
+        for name in mine:
+            new.command("SET", name, "after")
+        eventually("it is there", lambda: self.acked(big) >= 0)
+        for node in (big, new):
+            self.wait_for(node)
+        status, out, err = running.end()
+        self.assertEqual(status, 130, err)
+        told = json.loads(out)
+        self.assertIn("gone", [e["event"] for e in told["events"]])
+        for node in nodes:
+            self.check_same(node, self.folder_of(node))
+        with open(os.path.join(self.out, "topology")) as f:
+            self.assertIn(f" 127.0.0.1 {new.port} ", f.read())
 
     def has_moved(self, replica):
         with open(os.path.join(self.out, "topology")) as f:
