@@ -1,13 +1,13 @@
-"""redoubt capture beside redis-cli: what a replica that keeps everything costs its master and itself.
+"""redoubt capture beside redis-cli: what a replica that keeps everything costs itself and others.
 
     lines = capture.measure_stream(seconds, runs, say)
     lines += capture.measure_kills(seconds, kills, say)
     lines += capture.measure_snapshot(path, runs, say)
 
 Each has a redis-server of its own as master. Under load, redis-benchmark -P 64 writes, and either
-the capture or `redis-cli --replica` with its output in /dev/null follows, in turns. Where processors
-are short, whatever follows takes time from the master and from who writes: therefore the master's
-requests for each second of its own processor time stand beside the rate.
+the capture or `redis-cli --replica` with its output in /dev/null follows, in turns. Where
+processors are short, whatever follows takes time from the master and from who writes: therefore
+the master's requests for each second of its own processor time stand beside the rate.
 """
 
 import contextlib
@@ -43,6 +43,10 @@ def missing():
         if not shutil.which(name):
             return name
     return None
+
+
+def _folder():
+    return tempfile.TemporaryDirectory(prefix="redoubt-bench-")
 
 
 def _wait_for(condition):
@@ -139,7 +143,7 @@ def _stream_line(question, unit, name, bar, more, own, peer):
 def measure_stream(seconds, runs, say):
     """Each of both for `seconds` in all."""
     own, peer = [], []
-    with tempfile.TemporaryDirectory(prefix="redoubt-bench-") as folder, sut.Redis(MASTER) as server:
+    with _folder() as folder, sut.Redis(MASTER) as server:
         for i in range(runs):
             say(f"capture, under load, run {i + 1} of {runs}")
             path = os.path.join(folder, str(i))
@@ -199,7 +203,7 @@ def _digest_of(path):
 def measure_kills(seconds, kills, say):
     """A capture that is killed while all kinds of commands are written: is anything missing?"""
     sut.REPLY_SECONDS = PATIENCE_SECONDS
-    with tempfile.TemporaryDirectory(prefix="redoubt-bench-") as top, sut.Redis(MASTER) as server:
+    with _folder() as top, sut.Redis(MASTER) as server:
         folder, path = os.path.join(top, "capture"), os.path.join(top, "end.rdb")
         say(f"capture, killed {kills} times in {seconds:g} s")
         with _load(server, "set,incr,sadd,hset,spop,zadd,mset"):
@@ -224,9 +228,8 @@ def measure_kills(seconds, kills, say):
 
 def measure_snapshot(path, runs, say):
     """--rdb-only beside redis-cli --rdb; the file is verified by the one and not by the other."""
-    with tempfile.TemporaryDirectory(prefix="redoubt-bench-") as folder, sut.Redis(MASTER) as server:
+    with _folder() as folder, sut.Redis(MASTER) as server:
         say("capture --rdb-only")
-        server.client()
         os.symlink(path, os.path.join(server.dir, "dump.rdb"))
         sut.REPLY_SECONDS = PATIENCE_SECONDS
         client = server.client()

@@ -13,8 +13,8 @@ that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list 
 BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BENCH_N how many
 commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
 pipelining); BENCH_SECONDS for how long a capture is looked at under load (60), which is done only
-where QUESTION is "capture". The files are kept in BENCH_CACHE, which is bench-data in the folder of builds unless
-told.
+where QUESTION is "capture". The files are kept in BENCH_CACHE, which is bench-data in the folder of
+builds unless told.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median behind the stroke. MiB is the most memory that was resident in any run. How many
