@@ -1,6 +1,7 @@
 #include "repl/capture.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -118,22 +119,30 @@ static bool same_history(const struct repl_capture_segment *segment,
     return next->chapter == segment->chapter && repl_replid_eq(&next->replid, &segment->replid);
 }
 
+static void missing_segments(const struct repl_capture_segment *segment, uint64_t end,
+                             const struct repl_capture_segment *next, struct rd_err *why)
+{
+    uint64_t first = segment->number + 1, last = next->number - 1;
+    char names[80];
+    if (first == last)
+        snprintf(names, sizeof names, "segment %" PRIu64, first);
+    else
+        snprintf(names, sizeof names, "segments %" PRIu64 " to %" PRIu64, first, last);
+    if (next->continues && next->start > end && next->chapter_start <= end)
+        rd_err_set(why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                   "a hole: offsets %" PRIu64 " to %" PRIu64 " are missing (%s)", end,
+                   next->start - 1, names);
+    else
+        rd_err_set(why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                   "a hole: all from offset %" PRIu64 " on is missing (%s)", end, names);
+}
+
 bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
                           const struct repl_capture_segment *next, struct rd_err *err)
 {
     struct rd_err why = {0};
     if (next->number > segment->number + 1) {
-        uint64_t first = segment->number + 1, last = next->number - 1;
-        if (next->continues && next->start > end && next->chapter_start <= end)
-            rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                       "a hole: offsets %" PRIu64 " to %" PRIu64 " (segments %" PRIu64
-                       " to %" PRIu64 ") are missing",
-                       end, next->start - 1, first, last);
-        else
-            rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                       "a hole: segments %" PRIu64 " to %" PRIu64 ", from offset %" PRIu64
-                       " on, are missing",
-                       first, last, end);
+        missing_segments(segment, end, next, &why);
     } else if (next->number <= segment->number) {
         rd_err_set(&why, RD_ERR_CORRUPT, 16, "there are two segments %" PRIu64, next->number);
     } else if (next->continues && next->start > end) {

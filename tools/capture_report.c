@@ -189,7 +189,9 @@ static void put_metric(struct rd_sink *out, const struct capture *c, size_t i, u
         put_label(out, link->target.name);
         rd_sink_write(out, "\",folder=\"", 10);
         put_label(out, shown_folder(link));
-        n = snprintf(text, sizeof text, "\"} %.17g\n", metric_value(link, &f, (int)i));
+        double value = metric_value(link, &f, (int)i);
+        n = snprintf(text, sizeof text, "\"} %.*f\n", value == (double)(uint64_t)value ? 0 : 3,
+                     value);
         rd_sink_write(out, text, (size_t)n);
     }
 }

@@ -126,8 +126,13 @@ bool stream_in_base(const struct stream_in *in, size_t i, size_t *ret, struct rd
 {
     if (repl_capture_base(&in->list, i, ret))
         return true;
+    const struct repl_capture_segment *s = in->list.segments;
+    for (; i > 0 && s[i].continues && !s[i].has_snapshot; i--)
+        if (s[i - 1].closed && !repl_capture_follows(&s[i - 1], s[i - 1].end, &s[i], err))
+            return false;
     rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-               "the capture has no snapshot from which the data could be rebuilt");
+               "the capture has no snapshot from which the data could be rebuilt%s",
+               i == 0 && s[0].number > 1 ? ": its oldest segments were deleted" : "");
     rd_err_origin(err, in->path);
     return false;
 }

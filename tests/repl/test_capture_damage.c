@@ -198,7 +198,7 @@ Test(capture_damage, a_hole_is_named_by_its_offsets)
     struct sim_fs *hole = with_file(world.sim, list.segments[1].name, rd_slice(NULL, 0));
     cr_assert_eq(read_all(hole, &err), REPL_CAPTURE_FAIL);
     cr_assert_eq(err.code, RD_ERR_CORRUPT);
-    snprintf(text, sizeof text, "a hole: offsets %u to %u (segments 2 to 2) are missing",
+    snprintf(text, sizeof text, "a hole: offsets %u to %u are missing (segment 2)",
              (unsigned)list.segments[0].end, (unsigned)list.segments[2].start - 1);
     cr_assert_str_eq(err.text, text);
     cr_assert_str_eq(err.origin, list.segments[2].name);
@@ -243,7 +243,7 @@ Test(capture_damage, segments_follow_each_other_or_it_is_said_why_not)
     b.number = 9;
     b.continues = false;
     cr_assert_not(repl_capture_follows(&a, 100, &b, &err));
-    cr_assert_str_eq(err.text, "a hole: segments 6 to 8, from offset 100 on, are missing");
+    cr_assert_str_eq(err.text, "a hole: all from offset 100 on is missing (segments 6 to 8)");
 }
 
 Test(capture_damage, missing_snapshots_strange_names_and_failing_reads_are_told_apart)
