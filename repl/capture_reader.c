@@ -278,10 +278,9 @@ static enum repl_capture_status give_command(struct repl_capture_reader *r,
 {
     const uint8_t *ptr = r->piece.data + r->pos;
     size_t taken;
-    struct rd_err why = {0};
     ev->offset = r->walk.stream.offset;
     enum capture_walk_status st =
-        capture_walk_step(&r->walk, ptr, r->piece.head.len - r->pos, &taken, &why);
+        capture_walk_step(&r->walk, ptr, r->piece.head.len - r->pos, &taken, NULL);
     if (st == CAPTURE_WALK_FAIL || st == CAPTURE_WALK_MORE)
         return fail(r, RD_ERR_CORRUPT, "the block is sound, but not of whole commands");
     r->pos += taken;

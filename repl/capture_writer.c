@@ -171,13 +171,12 @@ static bool mark(struct repl_capture_writer *w, int64_t now_us)
 static bool walk(struct repl_capture_writer *w)
 {
     while (w->walked < w->len) {
-        struct rd_err why = {0};
         size_t taken;
-        enum capture_walk_status st =
-            capture_walk_step(&w->walk, data(w) + w->walked, w->len - w->walked, &taken, &why);
+        enum capture_walk_status st = capture_walk_step(&w->walk, data(w) + w->walked,
+                                                        w->len - w->walked, &taken, &w->walk_err);
         if (st == CAPTURE_WALK_FAIL) {
             if (emit_whole(w))
-                rd_err_adopt(&w->err, &why);
+                rd_err_adopt(&w->err, &w->walk_err);
             return false;
         }
         w->walked += taken;

@@ -394,15 +394,24 @@ static enum repl_event_kind command_failed(struct repl_psync *p)
                            err->offset, "%s", err->text);
 }
 
-static enum repl_event_kind command_taken(struct repl_psync *p, struct repl_event *ret)
+/* The stream did not take it: it is asked again why. Clearing an error takes longer than most
+ * commands do. */
+static enum repl_event_kind command_refused(struct repl_psync *p, struct repl_event *ret)
 {
     const struct resp_command *cmd = &ret->command;
     struct rd_err err = {0};
+    repl_stream_take(&p->stream, cmd->argc, cmd->argv, cmd->len, &ret->place, &err);
+    return repl_psync_fail(p, REPL_PROTOCOL, err.code, p->next_at, "%s", err.text);
+}
+
+static enum repl_event_kind command_taken(struct repl_psync *p, struct repl_event *ret)
+{
+    const struct resp_command *cmd = &ret->command;
     if (cmd->offset != p->next_at)
         return repl_psync_fail(p, REPL_PROTOCOL, RD_ERR_CORRUPT, p->next_at,
                                "a command without words");
-    if (!repl_stream_take(&p->stream, cmd->argc, cmd->argv, cmd->len, &ret->place, &err))
-        return repl_psync_fail(p, REPL_PROTOCOL, err.code, p->next_at, "%s", err.text);
+    if (!repl_stream_take(&p->stream, cmd->argc, cmd->argv, cmd->len, &ret->place, NULL))
+        return command_refused(p, ret);
     p->next_at += cmd->len;
     ret->offset = ret->place.offset;
     ret->bytes = rd_resp_reader_raw(p->reader);

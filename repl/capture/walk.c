@@ -87,15 +87,23 @@ static enum capture_walk_status wrong(const struct capture_walk *w, uint64_t at,
     return CAPTURE_WALK_FAIL;
 }
 
+/* The stream did not take it: it is asked again why. Clearing an error takes longer than most
+ * commands do. */
+static enum capture_walk_status refused(struct capture_walk *w, uint64_t argc,
+                                        const struct rd_slice *argv, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    repl_stream_take(&w->stream, (size_t)argc, argv, 0, &w->place, &why);
+    rd_err_set(err, RD_ERR_PROTOCOL, w->stream.offset, "%s", why.text);
+    return CAPTURE_WALK_FAIL;
+}
+
 static enum capture_walk_status end_command(struct capture_walk *w, uint64_t argc,
                                             const struct rd_slice *argv, uint64_t len,
                                             struct rd_err *err)
 {
-    struct rd_err why = {0};
-    if (!repl_stream_take(&w->stream, (size_t)argc, argv, len, &w->place, &why)) {
-        rd_err_set(err, RD_ERR_PROTOCOL, w->stream.offset, "%s", why.text);
-        return CAPTURE_WALK_FAIL;
-    }
+    if (!repl_stream_take(&w->stream, (size_t)argc, argv, len, &w->place, NULL))
+        return refused(w, argc, argv, err);
     w->taken = 0;
     w->state = AT_START;
     return CAPTURE_WALK_WHOLE;
