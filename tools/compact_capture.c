@@ -57,6 +57,12 @@ static bool is_behind(const struct compact_run *run, const struct repl_capture_e
                                                ev->offset + ev->bytes.len) > 0;
 }
 
+static bool is_there(const struct compact_run *run, const struct repl_capture_event *ev,
+                     uint64_t end)
+{
+    return run->has_until && ev->segment->chapter == run->until.index && end == run->until.number;
+}
+
 static bool is_skipped(const struct compact_run *run, const struct repl_capture_event *ev)
 {
     for (size_t i = 0; i < run->opts->n_skip; i++)
@@ -118,6 +124,9 @@ static bool read_stream(struct compact_run *run, const struct repl_capture_segme
             return false;
         if (ev.segment->chapter == base->chapter)
             cli_progress_at(run->cli, ev.offset - base->start);
+        run->stopped = is_there(run, &ev, end);
+        if (run->stopped) /* what follows may be damaged, or missing */
+            break;
     }
     if (status == REPL_CAPTURE_END)
         end = repl_capture_reader_offset(in->reader);

@@ -28,8 +28,10 @@ static void print_stream(const struct replay *replay)
            cli_bytes(r->bytes).s);
     if (r->transactions > 0)
         printf(", %s transaction%s", cli_count(r->transactions).s, cli_plural(r->transactions));
-    printf(", from %" PRIu64 ":%" PRIu64 " to %" PRIu64 ":%" PRIu64 "\n", r->chapter, r->from,
-           r->to_chapter, r->to);
+    if (r->chapter != 0)
+        printf(", from %" PRIu64 ":%" PRIu64 " to %" PRIu64 ":%" PRIu64, r->chapter, r->from,
+               r->to_chapter, r->to);
+    printf("\n");
     if (r->caught_up > 0)
         printf("          %s of them before the place where the replay begins\n",
                cli_count(r->caught_up).s);

@@ -113,6 +113,20 @@ class Chapters(ConvertTest):
         self.assertIn("no place", self.fails("--at-offset", "x"))
         self.assertIn("begins later", self.fails("--at-time", str(START - 1)))
 
+    def test_a_hole_on_the_way_from_the_snapshot_is_told(self):
+        commands = [command("SET", f"key:{i}", i) for i in range(300)]
+        self.capture.begin(snapshot([]), b"".join(commands), segment=2000)
+        names = sorted(n for n in os.listdir(self.capture.path) if n.endswith(".seg"))
+        os.unlink(os.path.join(self.capture.path, names[2]))
+        first, last = (int(n[:-4].split("-")[1]) for n in names[2:4])
+        for tool in (["convert", "--to", "ndjson"], ["replay", "--dry-run"]):
+            _, err = self.run_tool(*tool, self.capture.path, expect=1)
+            self.assertIn(f"a hole: offsets {first} to {last - 1} are missing (segment 3)", err)
+        self.assertGreater(len(self.data("--at-offset", str(first))), 20)
+        os.unlink(os.path.join(self.capture.path, names[0]))
+        os.unlink(os.path.join(self.capture.path, names[1]))
+        self.assertIn("its oldest segments were deleted", self.fails())
+
     def test_without_a_snapshot_there_is_nothing_to_rest_on(self):
         self.capture.begin(None, command("SET", "a", "1"))
         self.assertIn("no snapshot", self.fails())

@@ -366,6 +366,11 @@ class Dry(ReplayTest):
             self.assertIn("nothing was sent", self.run_replay(server.port, "--dry-run"))
             self.assertEqual(server.seen, [])
 
+    def test_of_nothing_no_places_are_told(self):
+        self.capture.begin(snapshot([]), command("SET", "a", "1"))
+        out = self.run_replay(None, "--dry-run", "--no-snapshot", "--from", str(START + 99))
+        self.assertIn("stream    0 commands, 0 bytes\n", out)
+
     def test_what_makes_no_sense(self):
         self.capture.begin(None, command("SET", "a", "1"))
         self.run_replay(None, status=2)
