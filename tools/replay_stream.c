@@ -122,6 +122,13 @@ static bool is_behind(const struct replay *replay, const struct repl_capture_eve
                              ev->offset + ev->bytes.len) > 0;
 }
 
+static bool is_there(const struct replay *replay, const struct repl_capture_event *ev)
+{
+    return replay->until_text != NULL && ev->kind == REPL_CAPTURE_COMMAND &&
+           log_place_compare(&replay->until, (size_t)ev->segment->chapter,
+                             ev->offset + ev->bytes.len) == 0;
+}
+
 /* ---- time ---- */
 
 static bool sleep_until(struct replay *replay, uint64_t due, struct rd_err *err)
@@ -295,6 +302,7 @@ bool replay_stream(struct replay *replay, struct rd_err *err)
         stopped |= ev.kind == REPL_CAPTURE_CHAPTER && replay->until_text != NULL &&
                    ev.segment->chapter > replay->until.index;
         ok = stopped || take(replay, &ev, err);
+        stopped |= is_there(replay, &ev); /* what follows may be damaged, or missing */
     }
     ok = ok && (stopped || status == REPL_CAPTURE_END) && leave_transaction(replay, err) &&
          (replay->dry_run || replay_drain(&replay->sender, err));

@@ -123,6 +123,7 @@ class Chapters(ConvertTest):
             _, err = self.run_tool(*tool, self.capture.path, expect=1)
             self.assertIn(f"a hole: offsets {first} to {last - 1} are missing (segment 3)", err)
         self.assertGreater(len(self.data("--at-offset", str(first))), 20)
+        self.run_tool("replay", "--dry-run", "--until-offset", str(first), self.capture.path)
         os.unlink(os.path.join(self.capture.path, names[0]))
         os.unlink(os.path.join(self.capture.path, names[1]))
         self.assertIn("its oldest segments were deleted", self.fails())
