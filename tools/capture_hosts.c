@@ -193,6 +193,11 @@ bool capture_hosts_find_master(struct capture *c, struct peer_target *ret, struc
     return ok;
 }
 
+static bool is_unsettled(const struct capture_link *link)
+{
+    return link->state == CAPTURE_WAITING || (link->doubted_ms != 0 && link->state != CAPTURE_DONE);
+}
+
 bool capture_hosts_tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_ms,
                         struct rd_err *err)
 {
@@ -204,7 +209,7 @@ bool capture_hosts_tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_m
         if (w->ok && !apply(c, now_ms, err))
             return false;
         for (size_t i = 0; i < c->n_links; i++)
-            if (c->links[i]->state == CAPTURE_WAITING)
+            if (is_unsettled(c->links[i]))
                 w->next_ms = now_ms + HURRY_MS;
     }
     if (!w->job.busy && now_ms >= w->next_ms && !ask(c, err))

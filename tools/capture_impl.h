@@ -27,6 +27,7 @@ enum {
     CAPTURE_REPORT_MS = 1000,  /* between two lines of progress */
     CAPTURE_BACKOFF_MS = 100,  /* before the first try to connect again, then doubled */
     CAPTURE_BACKOFF_MAX_MS = 10000,
+    CAPTURE_DOUBT_MS = 3000,   /* a master without slots is left after so long */
     CAPTURE_STEADY_MS = 10000, /* a stream that lasted so long was a good one */
     CAPTURE_FOLDER_MAX = 300,
     CAPTURE_SENTINELS_MAX = 16
@@ -121,8 +122,9 @@ struct capture_link {
     char folder[CAPTURE_FOLDER_MAX]; /* its name in OUT; "": OUT itself */
     struct capture_slots slots;      /* of a cluster */
     char id[TOPOLOGY_ID_MAX];
-    bool known; /* by the topology that was read last */
-    bool gone;  /* it has lost its slots */
+    bool known;          /* by the topology that was read last */
+    uint64_t doubted_ms; /* since then it has no slots; 0: it has some */
+    bool gone;           /* it is left, for it had none for long enough */
 
     enum capture_state state;
     struct peer *peer;

@@ -234,6 +234,7 @@ static bool adopt_node(struct capture *c, const struct topology_node *node, bool
             return false;
     }
     link->known = true;
+    link->doubted_ms = 0;
     link->slots = slots;
     snprintf(link->id, sizeof link->id, "%s", node->id);
     *ret_changed = true;
@@ -248,6 +249,7 @@ static void update(struct capture_link *link, const struct topology_node *node, 
     if (link->gone)
         link->state = CAPTURE_WAITING;
     link->gone = false;
+    link->doubted_ms = 0;
     if (memcmp(&slots, &link->slots, sizeof slots) == 0 && strcmp(link->id, node->id) == 0)
         return;
     link->slots = slots;
@@ -268,6 +270,10 @@ static bool drop_gone(struct capture *c, const struct topology *cluster, uint64_
         struct capture_link *link = c->links[i];
         if (link->known || link->state == CAPTURE_DONE ||
             n_common(&link->slots, &owned) != n_common(&link->slots, &link->slots))
+            continue;
+        if (link->doubted_ms == 0)
+            link->doubted_ms = now_ms;
+        if (now_ms - link->doubted_ms < CAPTURE_DOUBT_MS) /* the last may still be on the way */
             continue;
         if (!capture_link_leave(link, now_ms, err))
             return false;
