@@ -195,7 +195,19 @@ static bool set_until(void *ctx, const char *value, struct rd_err *err)
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no offset");
 }
 
-/* Options that make no sense together; NULL where there are none. */
+/* Three numbers with a point between them. */
+static bool is_version(const char *text)
+{
+    for (int i = 0; i < 3; i++) {
+        size_t digits = strspn(text, "0123456789");
+        if (digits == 0 || digits > 3 || text[digits] != (i < 2 ? '.' : '\0'))
+            return false;
+        text += digits + 1;
+    }
+    return true;
+}
+
+/* Options that make no sense, alone or together; NULL where there are none. */
 static const char *contradiction(const struct capture *c)
 {
     bool named = c->cli->n_args > 0 || peer_opts_names_one(&c->servers);
@@ -219,6 +231,8 @@ static const char *contradiction(const struct capture *c)
         return "where to? -o DIR, or --rdb-only FILE";
     if (c->cluster && c->has_until)
         return "--until-offset is about one master, not about a cluster";
+    if (c->replica_version != NULL && !is_version(c->replica_version))
+        return "--replica-version is three numbers: 7.2.0";
     if (c->servers.has_db)
         return "a capture is of all databases: there is no -n";
     return NULL;
@@ -355,6 +369,12 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &c.functions_only,
          .help = "of it the functions alone"},
+        {.name = "replica-version",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "X.Y.Z",
+         .string = &c.replica_version,
+         .help = "told to the master, which may choose the snapshot's format by it"},
         {.name = "force",
          .brief = true,
          .kind = CLI_FLAG,

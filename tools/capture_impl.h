@@ -226,6 +226,7 @@ struct capture {
     struct peer_target target; /* what the command line names */
     const char *out;
     const char *rdb_only;
+    const char *replica_version; /* or NULL: nothing is said */
     bool functions_only;
     bool force;
     bool wait;

@@ -141,6 +141,7 @@ static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_
 {
     struct repl_psync_opts opts = {.user = link->target.user,
                                    .password = link->target.password,
+                                   .version = link->capture->replica_version,
                                    .timeout_ms = 2 * link->capture->servers.timeout_ms};
     if (!capture_store_resume(&link->store, &opts.resume, err)) {
         rd_err_origin(err, link->capture->out);

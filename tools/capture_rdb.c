@@ -46,6 +46,7 @@ static bool connect_to_master(struct download *d, struct rd_err *err)
         return false;
     const struct repl_psync_opts opts = {.user = d->target.user,
                                          .password = d->target.password,
+                                         .version = d->capture->replica_version,
                                          .rdb_only = true,
                                          .rdb_filter =
                                              d->capture->functions_only ? "functions" : NULL,

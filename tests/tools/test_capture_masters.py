@@ -123,6 +123,27 @@ class Old(MasterTest):
             self.assertEqual(f.read(), DATA)
 
 
+class Asked(MasterTest):
+    def test_the_version_that_is_told(self):
+        for reply in (b"+OK\r\n", b"-ERR Unrecognized REPLCONF option: version\r\n"):
+            master = Master(FULL + BY_LENGTH + SET_A)
+            told = []
+
+            def answer(args, master=master, told=told, reply=reply):
+                if args[:2] != [b"REPLCONF", b"version"]:
+                    return master(args)
+                told.append(args[2])
+                return reply
+
+            self.capture.path += "x"
+            self.capture_until(answer, 101, "--replica-version", "7.2.0")
+            self.assertEqual(told, [b"7.2.0"])
+            self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1"})
+        for text in ("", "7", "7.2", "7.2.0.1", "7.2.x", "7..0", "7.2.0 ", "7000.2.0"):
+            self.run_tool("capture", "redis://127.0.0.1:1", "-o", self.capture.path + "y",
+                          "--replica-version", text, expect=2)
+
+
 class Slow(MasterTest):
     def test_empty_lines_keep_it_waiting(self):
         """-t 1 is a patience of two seconds."""
