@@ -1,4 +1,5 @@
-/* thread.h - a thread that is no business of signals: those are for the program's own.
+/* thread.h - private to base/: a thread that is no business of signals, which are for the program's
+ * own.
  *
  *     pthread_t thread;
  *     if (!rd_thread_start(&thread, run, arg))
