@@ -19,7 +19,7 @@ builds unless told.
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median behind the stroke. MiB is the most memory that was resident in any run. How many
 times as fast ours is (4x: a quarter of the peer's time) compares the best of both. Files are in
-the page cache, output goes to /dev/null.
+the page cache, output goes to /dev/null, that of split to files in memory.
 """
 
 import argparse
@@ -29,6 +29,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import capture
 import engine
@@ -81,7 +82,7 @@ def theirs(*argv):
 CHECK_BAR = Bar(wall=10, cpu=8, mib=32)
 
 
-def mixed_questions(path):
+def mixed_questions(path, folder=""):
     """(question, ours, peer, bar); the bar of sums is that they take 1.3 times as long at most."""
     peer = theirs("redis-check-rdb", path)
     return [
@@ -96,7 +97,14 @@ def mixed_questions(path):
         ("convert --to resp --restore", ours("convert", "--to", "resp", "--restore", path), peer,
          Bar(wall=5, mib=64)),
         ("convert --to csv", ours("convert", "--to", "csv", path), peer, Bar(mib=64)),
-        ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10)),
+        ("convert --to rdb", ours("convert", "--to", "rdb", path), peer, Bar(wall=10, mib=64)),
+        ("convert --to rdb --type hash", ours("convert", "--to", "rdb", "--type", "hash", path),
+         peer, Bar(wall=10, mib=64)),
+        ("split --by slot-range",
+         ours("split", "--by", "slot-range", "--slots", "3", "--force", path, "-o", folder), peer,
+         Bar(wall=10, mib=64)),
+        ("stat", ours("stat", path), peer, Bar(wall=6, mib=64)),
+        ("diff", ours("diff", path, path), peer, Bar(mib=64)),
     ]
 
 
@@ -262,8 +270,10 @@ class Bench:
         words = self.args.question
         if wanted(mixed_questions(""), words):
             path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
-            self.table(f"A mixed snapshot of {os.path.getsize(path):,} bytes",
-                       wanted(mixed_questions(path), words))
+            memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+            with tempfile.TemporaryDirectory(dir=memory) as folder:
+                self.table(f"A mixed snapshot of {os.path.getsize(path):,} bytes",
+                           wanted(mixed_questions(path, folder), words))
         if wanted(log_questions(""), words):
             mb = float(os.environ.get("BENCH_LOG_MB", "650"))
             path = self.cached(snapshots.make_log(self.cache, mb, self.say))
