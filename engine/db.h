@@ -45,6 +45,13 @@ static inline struct rd_slice engine_entry_key(const struct engine_entry *entry)
     return rd_slice(entry->key, entry->key_len);
 }
 
+/* Asks for the entry's memory, where many are to be looked at one after the other. */
+static inline void engine_entry_prefetch(const struct engine_entry *entry)
+{
+    __builtin_prefetch(entry);
+    __builtin_prefetch((const uint8_t *)entry + 64);
+}
+
 /* NULL: there is none. Expired keys are found. Average constant time. */
 struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice key);
 

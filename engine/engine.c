@@ -20,6 +20,11 @@ uint64_t engine_table_seed(void)
     return table_seed;
 }
 
+void engine_table_use_seed(uint64_t seed)
+{
+    table_seed = seed;
+}
+
 /* ---- life ---- */
 
 static void make_dbs(struct engine *e)

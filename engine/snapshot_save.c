@@ -1,6 +1,7 @@
 #include "engine/snapshot_kept.h"
 
 #include "engine/lru.h"
+#include "engine/snapshot_pair.h"
 #include "engine/value/hash.h"
 #include "rdb/writer.h"
 
@@ -10,6 +11,9 @@ struct saver {
     struct engine *engine;
     const struct engine_save_opts *opts;
     struct rdb_writer *writer;
+    struct rd_sink *sink;
+    struct engine_pair *pair; /* NULL: one thread */
+    unsigned db;              /* whose keys are put */
     bool with_idle;
     bool with_freq;
     uint64_t n_keys;
@@ -82,7 +86,7 @@ static bool put_kept(const struct saver *s, struct engine_kept_records *records,
 
 /* ---- keys ---- */
 
-static bool put_entry(const struct saver *s, unsigned db, const struct engine_entry *entry,
+static bool put_entry(const struct saver *s, struct rdb_writer *w, const struct engine_entry *entry,
                       const struct engine_value *value, struct rd_err *err)
 {
     bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
@@ -93,14 +97,14 @@ static bool put_entry(const struct saver *s, unsigned db, const struct engine_en
     ev.raw = rd_slice(NULL, 0);
     ev.key.name = engine_entry_key(entry);
     ev.key.type = engine_type_in_files(entry->value.type);
-    ev.key.db = db;
+    ev.key.db = s->db;
     ev.key.record = 0;
     ev.key.expire_ms = expires ? entry->expire_ms : RDB_NO_EXPIRE;
     ev.key.expire_in_s = false;
     ev.key.idle_s =
         s->with_idle ? engine_lru_idle_ms(&entry->value, s->opts->now_ms) / 1000 : RDB_UNKNOWN;
     ev.key.freq = s->with_freq ? entry->value.lru & 0xff : RDB_UNKNOWN;
-    return put(s, &ev, err) && engine_type_ops(value->type)->save(value, s->writer, err);
+    return rdb_writer_put(w, &ev, err) && engine_type_ops(value->type)->save(value, w, err);
 }
 
 static void forget(void *ctx, struct rd_slice field)
@@ -110,51 +114,114 @@ static void forget(void *ctx, struct rd_slice field)
 }
 
 /* Fields that are due must not come back from a version that knows no expiry of fields. */
-static bool put_without_due(const struct saver *s, unsigned db, const struct engine_entry *entry,
-                            struct rd_err *err)
+static bool put_without_due(const struct saver *s, struct rdb_writer *w,
+                            const struct engine_entry *entry, struct rd_err *err)
 {
     struct engine_value alive = engine_value_dup(&entry->value);
     engine_hash_expire_due(&alive, s->opts->now_ms, forget, NULL);
-    bool ok = engine_hash_count(&alive) == 0 || put_entry(s, db, entry, &alive, err);
+    bool ok = engine_hash_count(&alive) == 0 || put_entry(s, w, entry, &alive, err);
     engine_value_free(&alive);
     return ok;
 }
 
-static bool put_key(const struct saver *s, unsigned db, const struct engine_entry *entry,
+/* An engine_pair_put_fn. */
+static bool put_key(void *ctx, struct rdb_writer *w, const struct engine_entry *entry,
                     struct rd_err *err)
 {
+    const struct saver *s = ctx;
     bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
     if (s->opts->keep_expired)
-        return put_entry(s, db, entry, &entry->value, err);
+        return put_entry(s, w, entry, &entry->value, err);
     if (expires && entry->expire_ms < s->opts->now_ms)
         return true;
     if (entry->value.type == ENGINE_HASH) {
         int64_t next_ms = engine_hash_next_expire(&entry->value);
         if (next_ms != ENGINE_HASH_NO_EXPIRE && next_ms < s->opts->now_ms)
-            return put_without_due(s, db, entry, err);
+            return put_without_due(s, w, entry, err);
     }
-    return put_entry(s, db, entry, &entry->value, err);
+    return put_entry(s, w, entry, &entry->value, err);
 }
 
-/* Entries lie all over the heap: some are asked for before they are needed. */
+/* Here, one by one. Entries lie all over the heap, and so does what they point to: both are asked
+ * for before they are needed. */
+static bool put_each(struct saver *s, const struct engine_entry *const *entries, size_t n,
+                     struct rd_err *err)
+{
+    for (size_t i = 0; i < n && i < AHEAD; i++)
+        engine_entry_prefetch(entries[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            engine_entry_prefetch(entries[i + AHEAD]);
+        if (i + AHEAD / 2 < n)
+            engine_value_prefetch(&entries[i + AHEAD / 2]->value);
+        if (!put_key(s, s->writer, entries[i], err))
+            return false;
+        if (s->opts->each != NULL)
+            s->opts->each(s->opts->ctx, ++s->n_keys);
+    }
+    return true;
+}
+
+static bool put_shared(struct saver *s, const struct engine_entry *const *entries, size_t n,
+                       struct rd_err *err)
+{
+    const struct engine_pair_own own = {s->writer, s->sink};
+    if (!engine_pair_put(s->pair, &own, entries, n, err))
+        return false;
+    s->n_keys += n;
+    if (s->opts->each != NULL)
+        s->opts->each(s->opts->ctx, s->n_keys);
+    return true;
+}
+
+/* What would take much memory as the bytes of a file is not for the other thread, which keeps them.
+ */
+static bool is_huge(const struct engine_entry *entry)
+{
+    enum { BYTES = 16 << 20, PARTS = 1 << 18 };
+    return entry->value.type == ENGINE_STRING ? entry->value.len > BYTES
+                                              : engine_value_effort(&entry->value) > PARTS;
+}
+
+/* The keys of a row from `from` on that the two may share: up to one that is huge. */
+static size_t shared(const struct engine_entry *const *entries, size_t from, size_t n)
+{
+    size_t i = from;
+    for (; i < n && !is_huge(entries[i]); i++)
+        if (i + AHEAD < n)
+            engine_entry_prefetch(entries[i + AHEAD]);
+    return i - from;
+}
+
+static bool put_row(struct saver *s, const struct engine_entry *const *entries, size_t n,
+                    struct rd_err *err)
+{
+    if (s->pair == NULL)
+        return put_each(s, entries, n, err);
+    for (size_t at = 0; at < n;) {
+        size_t n_shared = shared(entries, at, n);
+        if (n_shared > 0 && !put_shared(s, entries + at, n_shared, err))
+            return false;
+        at += n_shared;
+        if (at < n && !put_each(s, entries + at++, 1, err))
+            return false;
+    }
+    return true;
+}
+
 static bool put_keys(struct saver *s, struct engine_db *db, struct rd_err *err)
 {
-    const struct engine_entry *ahead[AHEAD];
+    const struct engine_entry *row[ENGINE_PAIR_KEYS];
     struct engine_table_iter it;
     bool ok = true;
-    size_t n = 0;
+    size_t n;
     engine_table_iter_begin(&it, &db->keys);
     do {
-        for (n = 0; n < AHEAD && (ahead[n] = engine_table_iter_next(&it)) != NULL; n++) {
-            __builtin_prefetch(ahead[n]);
-            __builtin_prefetch((const uint8_t *)ahead[n] + 64);
-        }
-        for (size_t i = 0; ok && i < n; i++) {
-            ok = put_key(s, db->id, ahead[i], err);
-            if (s->opts->each != NULL)
-                s->opts->each(s->opts->ctx, ++s->n_keys);
-        }
-    } while (ok && n == AHEAD);
+        n = 0;
+        while (n < ENGINE_PAIR_KEYS && (row[n] = engine_table_iter_next(&it)) != NULL)
+            n++;
+        ok = put_row(s, row, n, err);
+    } while (ok && n == ENGINE_PAIR_KEYS);
     engine_table_iter_end(&it);
     return ok;
 }
@@ -165,7 +232,9 @@ static bool put_db(struct saver *s, struct engine_db *db, struct rd_err *err)
     struct rdb_event size = {.kind = RDB_DB_SIZE, .inner = RD_NO_OFFSET};
     size.db_size.keys = engine_db_count(db);
     size.db_size.expires = engine_table_count(&db->expires);
-    return put(s, &select, err) && put(s, &size, err) && put_keys(s, db, err);
+    s->db = db->id;
+    return put(s, &select, err) && put(s, &size, err) &&
+           (s->pair == NULL || engine_pair_select(s->pair, &select, err)) && put_keys(s, db, err);
 }
 
 static bool put_all(struct saver *s, struct rd_err *err)
@@ -199,13 +268,17 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
     struct saver s = {
         .engine = e,
         .opts = opts,
+        .sink = sink,
         .with_idle = opts->with_access && policy_is_lru(&e->config),
         .with_freq = opts->with_access && engine_lfu_on(&e->config),
     };
     if (!rdb_writer_new(&s.writer, sink, &how, err))
         return false;
     struct engine_scope scope = engine_enter(e);
+    if (opts->two_threads)
+        s.pair = engine_pair_new(&how, put_key, &s);
     bool ok = put_all(&s, err);
+    engine_pair_free(s.pair);
     engine_leave(e, scope);
     rdb_writer_free(s.writer);
     return ok;

@@ -37,6 +37,9 @@ struct engine_scope {
 struct engine_scope engine_enter(struct engine *e);
 void engine_leave(struct engine *e, struct engine_scope scope);
 
+/* For a second thread, which engine_enter() knows nothing of: what engine_table_seed() gives. */
+void engine_table_use_seed(uint64_t seed);
+
 /* Prepares a call of no particular command: the expire cycle, evicting, serving. */
 void engine_call_init(struct engine_call *call, struct engine *e, struct engine_session *s,
                       const struct engine_env *env, struct engine_reply *reply,

@@ -81,7 +81,7 @@ static uint64_t count_keys(struct engine *e)
 bool compact_save(struct compact_run *run, struct rd_sink *out, struct rd_err *err)
 {
     struct engine_save_opts opts = {
-        .compress = true, .keep_expired = true, .now_ms = run->now_us / 1000};
+        .compress = true, .two_threads = true, .keep_expired = true, .now_ms = run->now_us / 1000};
     engine_save_fitting(run->engine, &opts.dialect, &opts.version);
     run->result->keys = count_keys(run->engine);
     return engine_save(run->engine, out, &opts, err);

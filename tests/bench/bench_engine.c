@@ -106,7 +106,8 @@ static bool save(struct engine *e, const char *path, struct rd_err *err)
 {
     struct rd_sink *sink;
     const struct rd_sink_opts how = {.replace = true};
-    const struct engine_save_opts opts = {.compress = true, .now_ms = unix_us() / 1000};
+    const struct engine_save_opts opts = {
+        .compress = true, .two_threads = true, .now_ms = unix_us() / 1000};
     struct watch watch = watch_begin();
     if (!rd_sink_open_file(&sink, path, &how, err))
         return false;
