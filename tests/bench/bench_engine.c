@@ -200,7 +200,9 @@ static int run_log(const char *path)
 /* ---- pauses ----
  *
  * A step is measured by the time of this thread's processor, so that what else the machine does is
- * not in it; what the system does for this thread (pages, interrupts) is. */
+ * not in it; what the system does for this thread (pages, interrupts) is. So is, on a machine that
+ * shares its processors with others, what these take from it without its knowing: how long that is,
+ * and how often, is seen in steps that compute and ask for no memory, between the others. */
 
 struct pauses {
     double longest;
@@ -224,11 +226,26 @@ static void step_end(struct pauses *p)
     p->n++;
 }
 
+/* Steps of some hundred multiplications, for as long as what was measured before took. */
+static void compute(struct pauses *floor, const struct pauses *before)
+{
+    enum { TURNS = 300 };
+    double end = floor->sum + before->sum;
+    while (floor->sum < end) {
+        volatile uint64_t x = 1;
+        step_begin(floor);
+        for (int i = 0; i < TURNS; i++)
+            x = x * 6364136223846793005u + 1442695040888963407u;
+        step_end(floor);
+    }
+}
+
 static void pauses_tell(const struct pauses *p, const char *name)
 {
     printf("%s_longest_us %.1f\n%s_mean_us %.3f\n", name, p->longest * 1e6, name,
            p->n > 0 ? p->sum * 1e6 / (double)p->n : 0);
     printf("%s_steps %" PRIu64 "\n%s_long_steps %" PRIu64 "\n", name, p->n, name, p->n_long);
+    printf("%s_sum_s %.3f\n", name, p->sum);
 }
 
 struct world {
@@ -308,20 +325,24 @@ static void remove_all(struct world *w, uint64_t n, struct pauses *p)
 static int run_pause(uint64_t n)
 {
     struct world w = {.engine = new_engine(), .reply = {.proto = 2, .off = true}};
-    struct pauses setting = {0}, expiring = {0}, resizing = {0}, removing = {0};
+    struct pauses setting = {0}, expiring = {0}, resizing = {0}, removing = {0}, floor = {0};
     rd_mem_even();
     w.effects.off = true;
     w.env.now_us = unix_us();
     engine_session_init(&w.session, w.engine, ENGINE_CLIENT);
     fill(&w, n, &setting);
+    compute(&floor, &setting);
     tell_memory("keys");
     resize(&w, &resizing);
     expire(&w, &expiring);
+    compute(&floor, &expiring);
     remove_all(&w, n, &removing);
+    compute(&floor, &removing);
     pauses_tell(&setting, "set");
     pauses_tell(&resizing, "resize");
     pauses_tell(&expiring, "expire");
     pauses_tell(&removing, "del");
+    pauses_tell(&floor, "floor");
     printf("keys %" PRIu64 "\n", count_keys(w.engine));
     engine_session_done(&w.session);
     engine_reply_done(&w.reply);

@@ -6,6 +6,9 @@
 A server's figures are its own: the seconds that its log tells for loading, INFO's resident memory
 right behind that, and the time in which it answers SAVE. Ours are those of bench_engine. The two
 take turns.
+
+Pauses are told beside those of steps that only compute: what a machine that shares its processors
+takes from any program. A pause is ours where there are more of them in a second of work than there.
 """
 
 import os
@@ -129,13 +132,15 @@ def measure_pauses(keys, say):
     found = ours("pause", str(keys))
     lines = []
     for name, what in (("set", "SET while the table grows"), ("resize", "a step of resizing"),
-                       ("expire", "an expire cycle of 500 us"), ("del", "DEL while it shrinks")):
+                       ("expire", "an expire cycle of 500 us"), ("del", "DEL while it shrinks"),
+                       ("floor", "nothing but computing")):
         longest = found[f"{name}_longest_us"]
         lines.append({"question": f"engine: the longest {what}", "unit": "us",
                       "ours": measure.Figure([longest]).data(), "peer": None,
                       "peer_program": None, "ratio": None, "bar": f"{PAUSE_BAR_US} us",
                       "missed": longest > PAUSE_BAR_US, "mean_us": found[f"{name}_mean_us"],
                       "steps": int(found[f"{name}_steps"]),
+                      "seconds": found[f"{name}_sum_s"],
                       "steps_above_bar": int(found[f"{name}_long_steps"])})
     return lines
 
@@ -152,7 +157,9 @@ def rows(lines):
     for line in lines:
         verdict = "missed" if line["missed"] else "met"
         if "steps" in line:
-            verdict += f", {line['steps_above_bar']} of {line['steps']:,} steps above"
+            each_second = line["steps_above_bar"] / max(line["seconds"], 1e-3)
+            verdict += f", {line['steps_above_bar']} of {line['steps']:,} steps above, "
+            verdict += f"{each_second:.1f} a second"
         ratio = f"{line['ratio']:.2f}" if line["ratio"] else "-"
         found.append((line["question"], line["unit"], figure(line["ours"]),
                       line["peer_program"] or "-", figure(line["peer"]), ratio,
