@@ -18,6 +18,8 @@ enum {
     SLACK = 16,         /* bytes that take() wants behind a command, so that it need not look */
     WINDOW_LEAST = 128, /* room for "*COUNT $64 NAME" */
     LINE_USUAL = 1024 * 1024,
+    SLOTS = AOF_LOG_AHEAD + 1, /* one more for the command that was given last */
+    SLOT_ARGS = 16,
     BUF_KEEP = 1024 * 1024
 };
 
@@ -33,14 +35,18 @@ bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
     struct aof_log *log = rd_calloc(1, sizeof *log);
     struct rd_slice *argv = rd_calloc(ARGS_FIRST, sizeof *argv);
-    if (log == NULL || argv == NULL) {
+    bool ahead = opts != NULL && opts->ahead && !opts->names;
+    struct rd_slice *slots = ahead ? rd_calloc(SLOTS, SLOT_ARGS * sizeof *slots) : NULL;
+    if (log == NULL || argv == NULL || (ahead && slots == NULL)) {
         rd_free(log);
         rd_free(argv);
+        rd_free(slots);
         return rd_err_nomem(err, sizeof *log);
     }
     log->src = src;
     log->argv = argv;
     log->cap = ARGS_FIRST;
+    log->slots = slots;
     if (opts != NULL)
         log->opts = *opts;
     log->opts.max_args = limit(log->opts.max_args, INT32_MAX);
@@ -58,6 +64,7 @@ void aof_log_free(struct aof_log *log)
         return;
     rd_buf_done(&log->buf);
     rd_free(log->argv);
+    rd_free(log->slots);
     rd_free(log);
 }
 
@@ -80,6 +87,7 @@ static void begin_item(struct aof_log *log)
 void aof_log_restart(struct aof_log *log, uint64_t line)
 {
     begin_item(log);
+    log->n_ready = log->ready_len = 0;
     rd_err_reset(&log->err);
     log->start = log->whole = log->last = log->counted = rd_src_offset(log->src);
     log->line = log->opts.lines ? line : 0;
@@ -212,18 +220,20 @@ static inline bool is_crlf(const uint8_t *p)
     return rd_get_le16(p) == 0x0a0d;
 }
 
-/* Fills argv (with `names`: log->name) from a command at the next byte of the window; returns its
- * length, or 0 where it is not whole, not valid, too close to the end of the window, beyond a
- * limit, or has more arguments than argv has room for. */
-static inline __attribute__((always_inline)) size_t take(struct aof_log *log, bool names)
+/* Fills argv (with `names`: log->name) from a command at a byte of the window; returns its length,
+ * or 0 where it is not whole, not valid, too close to the end of the window, beyond a limit, or has
+ * more arguments than argv has room for. */
+static inline __attribute__((always_inline)) size_t take(struct aof_log *log, const uint8_t *begin,
+                                                         struct rd_slice *argv, size_t cap,
+                                                         size_t *ret_argc, bool names)
 {
-    const uint8_t *const begin = log->src->cur, *const end = log->src->end;
+    const uint8_t *const end = log->src->end;
     const uint64_t max_bulk = log->opts.max_bulk;
     uint64_t argc, len;
     if (end - begin < 2 * SLACK)
         return 0;
     const uint8_t *p = short_header(begin, '*', &argc), *next;
-    if (p == NULL || argc == 0 || argc > log->opts.max_args || (!names && argc > log->cap))
+    if (p == NULL || argc == 0 || argc > log->opts.max_args || (!names && argc > cap))
         return 0;
     for (uint64_t i = 0; i < argc; i++) {
         next = short_header(p, '$', &len);
@@ -237,12 +247,12 @@ static inline __attribute__((always_inline)) size_t take(struct aof_log *log, bo
                         !is_crlf(next + len)))
             return 0;
         if (!names)
-            log->argv[i] = rd_slice(next, len);
+            argv[i] = rd_slice(next, len);
         else if (i == 0)
             log->name = rd_slice(next, len);
         p = next + len + 2;
     }
-    log->argc = argc;
+    *ret_argc = argc;
     return (size_t)(p - begin);
 }
 
@@ -277,6 +287,7 @@ static inline enum aof_log_status give_command(struct aof_log *log, const uint8_
     ret->command.argv = log->opts.names ? &log->name : log->argv;
     ret->command.offset = offset;
     ret->command.len = len;
+    ret->ahead.argc = 0;
     ret->bytes = rd_slice(bytes, len);
     log->last = offset;
     log->whole = offset + len;
@@ -392,7 +403,9 @@ static enum step next_walked(struct aof_log *log, struct aof_log_entry *ret)
 
 static inline __attribute__((always_inline)) size_t take_command(struct aof_log *log)
 {
-    return log->opts.names ? take(log, true) : take(log, false);
+    const uint8_t *begin = log->src->cur;
+    return log->opts.names ? take(log, begin, log->argv, log->cap, &log->argc, true)
+                           : take(log, begin, log->argv, log->cap, &log->argc, false);
 }
 
 /* Begins an item that the window does not hold yet, or that take() leaves to the walk. Reads on
@@ -438,8 +451,54 @@ static __attribute__((noinline)) enum aof_log_status next_slow(struct aof_log *l
     return step == STEP_END ? AOF_LOG_END : step == STEP_MORE ? AOF_LOG_MORE : AOF_LOG_FAIL;
 }
 
+/* ---- commands that are taken before their turn ----
+ *
+ * They lie in the window, which moves when none is ready, and not before. Each has a slot for its
+ * arguments; one with more than there is room for waits until it is its turn. */
+
+static struct rd_slice *slot_at(const struct aof_log *log, size_t n)
+{
+    return log->slots + (log->first_ready + n) % SLOTS * SLOT_ARGS;
+}
+
+/* Two at a time, until there are enough: there is one less with each that is given. */
+static void take_ahead(struct aof_log *log, struct aof_log_entry *ret)
+{
+    for (int i = 0; i < 2 && log->n_ready < AOF_LOG_AHEAD; i++) {
+        struct rd_slice *argv = slot_at(log, log->n_ready);
+        size_t argc;
+        size_t len = take(log, log->src->cur + log->ready_len, argv, SLOT_ARGS, &argc, false);
+        if (len == 0)
+            return;
+        log->ready[(log->first_ready + log->n_ready) % SLOTS] = (struct aof_log_taken){argc, len};
+        log->n_ready++;
+        log->ready_len += len;
+        ret->ahead.argc = argc;
+        ret->ahead.argv = argv;
+    }
+}
+
+static enum aof_log_status give_ready(struct aof_log *log, struct aof_log_entry *ret)
+{
+    struct rd_src *src = log->src;
+    const struct aof_log_taken taken = log->ready[log->first_ready];
+    const uint8_t *begin = src->cur;
+    uint64_t offset = rd_src_offset(src);
+    rd_src_consume(src, taken.len);
+    log->argc = taken.argc;
+    give_command(log, begin, offset, taken.len, ret);
+    ret->command.argv = slot_at(log, 0);
+    log->first_ready = (log->first_ready + 1) % SLOTS;
+    log->n_ready--;
+    log->ready_len -= taken.len;
+    take_ahead(log, ret);
+    return AOF_LOG_ENTRY;
+}
+
 enum aof_log_status aof_log_next(struct aof_log *log, struct aof_log_entry *ret)
 {
+    if (log->n_ready > 0)
+        return give_ready(log, ret);
     if (RD_LIKELY(!log->slow)) {
         struct rd_src *src = log->src;
         const uint8_t *begin = src->cur;
@@ -447,7 +506,10 @@ enum aof_log_status aof_log_next(struct aof_log *log, struct aof_log_entry *ret)
         if (RD_LIKELY(len > 0)) {
             uint64_t offset = rd_src_offset(src);
             rd_src_consume(src, len);
-            return give_command(log, begin, offset, len, ret);
+            give_command(log, begin, offset, len, ret);
+            if (log->slots != NULL)
+                take_ahead(log, ret);
+            return AOF_LOG_ENTRY;
         }
     }
     return next_slow(log, ret);

@@ -45,11 +45,19 @@ struct aof_log_entry {
     struct resp_command command; /* COMMAND: all arguments. With opts.names: argc, and argv[0] only.
                                     LONG and what follows it: argc as declared; argv[0], when it has
                                     at most 64 bytes, else argv is NULL */
+    struct resp_command ahead;   /* with opts.ahead: argc and argv of a command up to AOF_LOG_AHEAD
+                                    places behind this one; argc 0: none came into sight. Each is
+                                    shown at most once, and may never come, where one before it is
+                                    refused. */
     struct rd_slice bytes; /* ANNOTATION: the line without its end, '#' included; PIECE; COMMAND:
                               all its bytes as they stand */
 };
 
+enum { AOF_LOG_AHEAD = 8 };
+
 struct aof_log_opts {
+    bool ahead; /* show commands before their turn, for whoever can use the time to fetch what they
+                   will need; not with names */
     bool names; /* arguments behind the first are not asked for (checking): faster */
     bool lines; /* count lines: see aof_log_line() */
     bool whole; /* long commands are gathered in memory up to max_memory, not given in pieces */

@@ -47,6 +47,14 @@ struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice 
     return engine_table_find(&db->keys, key);
 }
 
+void engine_db_ahead(const struct engine_db *db, struct engine_db_ahead *ahead, struct rd_slice key)
+{
+    uint64_t *hash = &ahead->hashes[ahead->next++ % ENGINE_DB_AHEAD];
+    engine_table_prefetch_item(&db->keys, *hash);
+    *hash = engine_table_hash(&db->keys, key);
+    engine_table_prefetch(&db->keys, *hash);
+}
+
 void engine_db_note_parts(struct engine_db *db, struct engine_entry *entry)
 {
     struct engine_table_slot slot;

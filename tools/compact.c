@@ -107,6 +107,9 @@ static bool take_command(struct compact_run *run, const struct aof_event *ev, st
         run->stopped = true;
         return true;
     }
+    if (ev->entry.ahead.argc > 1)
+        engine_db_ahead(engine_db(run->engine, run->session.db), &run->keys_ahead,
+                        ev->entry.ahead.argv[1]);
     if (!is_skipped(run, ev))
         return compact_apply(run, &step, err);
     run->result->skipped++;
@@ -164,7 +167,7 @@ static struct aof_reader_opts reader_opts(struct compact_run *run)
     return (struct aof_reader_opts){
         .open = open_file,
         .ctx = run,
-        .log = {.whole = true},
+        .log = {.whole = true, .ahead = true},
         .rdb = {.detail = RDB_DETAIL_PACKED},
     };
 }

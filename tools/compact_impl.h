@@ -28,6 +28,7 @@ struct compact_run {
     struct engine *engine;
     struct rd_prefault *ahead;
     struct engine_session session;
+    struct engine_db_ahead keys_ahead;
     struct engine_reply reply;
     struct engine_effects effects;
     int64_t now_us;

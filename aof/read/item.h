@@ -13,11 +13,22 @@ enum stage { AT_BEGIN, AT_LINE, AT_COUNT, AT_LENGTH, AT_BYTES, AT_CR, AT_LF, AT_
 /* What came of a step. TOO_LONG: the window cannot hold what is needed next. */
 enum step { STEP_OK, STEP_ENTRY, STEP_MORE, STEP_END, STEP_FAIL, STEP_TOO_LONG };
 
+/* A command that was taken before its turn. */
+struct aof_log_taken {
+    size_t argc;
+    size_t len;
+};
+
 struct aof_log {
     struct rd_src *src;
     struct aof_log_opts opts;
     struct rd_slice *argv;
-    size_t cap; /* of argv */
+    size_t cap;             /* of argv */
+    struct rd_slice *slots; /* NULL: nothing is taken before its turn. Else a ring: */
+    struct aof_log_taken ready[AOF_LOG_AHEAD + 1];
+    size_t first_ready;
+    size_t n_ready;
+    size_t ready_len; /* bytes of them all, from the next byte of the source on */
     uint64_t whole;
     uint64_t last;    /* offset of the entry that was given last */
     bool slow;        /* inside an item, or failed: nothing for take() */

@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/aof/log_text.h"
 #include "tests/support/alloc_fault.h"
@@ -16,6 +17,8 @@ static const struct aof_log_opts modes[] = {
     {.lines = true},
     {.whole = true, .lines = true},
     {.whole = true, .names = true},
+    {.ahead = true},
+    {.ahead = true, .whole = true, .lines = true},
 };
 enum { N_MODES = sizeof modes / sizeof *modes };
 
@@ -335,4 +338,40 @@ Test(log, a_time_annotation_tells_seconds)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_assert_not(aof_annotation_time(rd_slice_str(others[i]), &time), "%s", others[i]);
     cr_assert_eq(time, 1700000000);
+}
+
+/* Each is shown once, in order, up to AOF_LOG_AHEAD places before its turn, and its bytes stand. */
+Test(log, commands_are_shown_before_their_turn)
+{
+    enum { COMMANDS = 500 };
+    const struct aof_log_opts opts = {.ahead = true};
+    struct rd_buf bytes = {0};
+    struct aof_log *log;
+    struct aof_log_entry e;
+    unsigned n = 0, n_shown = 0, last = 0;
+    for (unsigned i = 1; i <= COMMANDS; i++) {
+        cr_assert(rd_buf_printf(&bytes, "*3\r\n$3\r\nSET\r\n$3\r\n%03u\r\n$1\r\nv\r\n", i));
+        if (i % 50 == 0)
+            cr_assert(rd_buf_printf(&bytes, "#TS:%u\r\n", i));
+    }
+    struct rd_src *src = log_memory(rd_buf_slice(&bytes));
+    cr_assert(aof_log_new(&log, src, &opts, NULL));
+    while (aof_log_next(log, &e) == AOF_LOG_ENTRY) {
+        if (e.kind != AOF_LOG_COMMAND)
+            continue;
+        n++;
+        cr_assert_eq(strtoul((const char *)e.command.argv[1].ptr, NULL, 10), n);
+        if (e.ahead.argc == 0)
+            continue;
+        cr_assert_eq(e.ahead.argc, 3);
+        unsigned shown = (unsigned)strtoul((const char *)e.ahead.argv[1].ptr, NULL, 10);
+        cr_assert(shown > n && shown <= n + AOF_LOG_AHEAD && shown > last, "%u at %u", shown, n);
+        last = shown;
+        n_shown++;
+    }
+    cr_expect_eq(n, COMMANDS);
+    cr_expect_gt(n_shown, COMMANDS * 8 / 10, "%u", n_shown);
+    aof_log_free(log);
+    rd_src_close(src);
+    rd_buf_done(&bytes);
 }

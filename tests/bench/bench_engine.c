@@ -135,6 +135,7 @@ struct replay {
     struct engine_session session;
     struct engine_reply reply;
     struct engine_effects effects;
+    struct engine_db_ahead ahead;
     int64_t now_us;
     uint64_t n_refused;
 };
@@ -152,15 +153,20 @@ static enum aof_status read_log(struct replay *replay, struct aof_reader *reader
 {
     struct aof_event ev;
     enum aof_status status;
-    while ((status = aof_reader_next(reader, &ev)) == AOF_EVENT)
-        if (ev.kind == AOF_COMMAND)
-            apply(replay, &ev.entry.command);
+    while ((status = aof_reader_next(reader, &ev)) == AOF_EVENT) {
+        if (ev.kind != AOF_COMMAND)
+            continue;
+        if (ev.entry.ahead.argc > 1)
+            engine_db_ahead(engine_db(replay->engine, replay->session.db), &replay->ahead,
+                            ev.entry.ahead.argv[1]);
+        apply(replay, &ev.entry.command);
+    }
     return status;
 }
 
 static bool replay_file(struct replay *replay, const char *path, struct rd_err *err)
 {
-    const struct aof_reader_opts opts = {.log = {.whole = true}};
+    const struct aof_reader_opts opts = {.log = {.whole = true, .ahead = true}};
     struct aof_reader *reader;
     struct rd_src *src;
     if (!rd_src_open_file(&src, path, NULL, err))
