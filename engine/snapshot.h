@@ -97,7 +97,7 @@ struct engine_save_opts {
     bool compress;     /* rdbcompression */
     bool no_checksum;  /* not rdbchecksum */
     bool lossy;        /* leave out what the version cannot hold, instead of failing */
-    bool keep_expired; /* write keys that are due */
+    bool keep_expired; /* write keys that are due, and fields where they can be written as such */
     bool with_access;  /* write idle times or frequencies, as 7.0 does when maxmemory-policy uses
                           them; without a policy that does, neither is written */
     bool two_threads;  /* where there are two processors: the bytes are the same; each() is called

@@ -5,7 +5,7 @@
 #include "engine/value/hash.h"
 #include "rdb/writer.h"
 
-enum { VERSION_7_0 = 10, AHEAD = 16 };
+enum { VERSION_7_0 = 10, VERSION_OF_FIELD_EXPIRY = 12, AHEAD = 16 };
 
 struct saver {
     struct engine *engine;
@@ -14,6 +14,7 @@ struct saver {
     struct rd_sink *sink;
     struct engine_pair *pair; /* NULL: one thread */
     unsigned db;              /* whose keys are put */
+    bool fields_expire;       /* in what is written */
     bool with_idle;
     bool with_freq;
     uint64_t n_keys;
@@ -130,9 +131,9 @@ static bool put_key(void *ctx, struct rdb_writer *w, const struct engine_entry *
 {
     const struct saver *s = ctx;
     bool expires = entry->expire_ms != ENGINE_NO_EXPIRE;
-    if (s->opts->keep_expired)
+    if (s->opts->keep_expired && (s->fields_expire || entry->value.type != ENGINE_HASH))
         return put_entry(s, w, entry, &entry->value, err);
-    if (expires && entry->expire_ms < s->opts->now_ms)
+    if (!s->opts->keep_expired && expires && entry->expire_ms < s->opts->now_ms)
         return true;
     if (entry->value.type == ENGINE_HASH) {
         int64_t next_ms = engine_hash_next_expire(&entry->value);
@@ -267,6 +268,7 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
     };
     struct saver s = {
         .engine = e,
+        .fields_expire = how.dialect == RDB_VALKEY || how.version >= VERSION_OF_FIELD_EXPIRY,
         .opts = opts,
         .sink = sink,
         .with_idle = opts->with_access && policy_is_lru(&e->config),
@@ -285,8 +287,6 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
 }
 
 /* ---- what it takes to hold everything ---- */
-
-enum { VERSION_OF_FIELD_EXPIRY = 12 };
 
 static bool has_field_expiry(struct engine_db *db)
 {

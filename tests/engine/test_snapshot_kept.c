@@ -145,6 +145,9 @@ Test(snapshot_kept, fields_that_are_due_do_not_come_back_from_an_older_version)
     cr_expect_eq(count_fields(&ask, &opts), 2);
     opts.keep_expired = true;
     cr_expect_eq(count_fields(&ask, &opts), 3);
+    opts.version = 10;
+    cr_expect_eq(count_fields(&ask, &opts), 2, "there it would never expire");
+    opts.version = 12;
     cr_expect_str_eq(ask_line(&ask, "HLEN key"), ":3\r\n", "saving changes nothing");
     ask_line(&ask, "HPEXPIRE key 100 FIELDS 2 b c");
     opts.keep_expired = false;
