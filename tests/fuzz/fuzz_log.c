@@ -1,8 +1,9 @@
 /* fuzz_log.c - the reader of a file of commands takes any bytes, through any window, in any mode.
  *
  * The first byte chooses: bits 0 to 2 the mode, bits 3 and 4 the window, bits 5 to 7 the size of
- * the pieces. The rest is read from memory with all arguments and again in the chosen way; both
- * must see the same entries and end in the same way at the same byte. Then the whole reader has a
+ * the pieces. The rest is read from memory with all arguments and again in the chosen way, without
+ * and with a look at commands before their turn; all must see the same entries and end in the same
+ * way at the same byte. Then the whole reader has a
  * go at it, which knows snapshots and transactions.
  */
 #include "aof/reader.h"
@@ -13,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { NAMES = 1, WHOLE = 2, LINES = 4, WINDOW_SHIFT = 3, PIECE_SHIFT = 5 };
+enum { NAMES = 1, WHOLE = 2, LINES = 4, AHEAD = 8, WINDOW_SHIFT = 3, PIECE_SHIFT = 5 };
 
 struct outcome {
     uint64_t entries; /* a sum over place, kind and bytes of everything that was read */
@@ -70,6 +71,7 @@ static struct outcome read_log(struct rd_src *src, unsigned mode)
     struct aof_log_opts opts = {.names = (mode & NAMES) != 0,
                                 .whole = (mode & WHOLE) != 0,
                                 .lines = (mode & LINES) != 0,
+                                .ahead = (mode & AHEAD) != 0,
                                 .max_args = 5000,
                                 .max_bulk = 1 << 20,
                                 .max_line = 1000};
@@ -110,23 +112,33 @@ static void read_reader(struct rd_slice bytes)
     rd_src_close(src);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static struct rd_src *in_pieces(struct rd_slice bytes, uint8_t choice)
 {
     static const size_t windows[] = {128, 200, 1000, 0};
+    const struct rd_src_opts opts = {.window = windows[choice >> WINDOW_SHIFT & 3]};
+    size_t piece = (size_t)(choice >> PIECE_SHIFT) * 13 + 1;
+    struct rd_src *inner = NULL, *pieces = NULL;
+    check(rd_src_open_memory(&inner, bytes, NULL, NULL) &&
+              rd_src_open_trickle(&pieces, inner, piece, &opts, NULL),
+          "out of memory");
+    return pieces;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
     if (size == 0)
         return 0;
     struct rd_slice bytes = rd_slice(data + 1, size - 1);
-    struct rd_src *whole = NULL, *inner = NULL, *pieces = NULL;
-    struct rd_src_opts opts = {.window = windows[data[0] >> WINDOW_SHIFT & 3]};
-    size_t piece = (size_t)(data[0] >> PIECE_SHIFT) * 13 + 1;
-    check(rd_src_open_memory(&whole, bytes, NULL, NULL) &&
-              rd_src_open_memory(&inner, bytes, NULL, NULL) &&
-              rd_src_open_trickle(&pieces, inner, piece, &opts, NULL),
-          "out of memory");
-    struct outcome a = read_log(whole, LINES), b = read_log(pieces, data[0] & 7u);
-    check(a.entries == b.entries && a.whole == b.whole, "other entries in pieces");
-    check(a.status == b.status && a.code == b.code && a.offset == b.offset, "other end in pieces");
-    check(b.line == 0 || a.line == b.line, "other line in pieces");
+    struct rd_src *whole = NULL;
+    check(rd_src_open_memory(&whole, bytes, NULL, NULL), "out of memory");
+    struct outcome a = read_log(whole, LINES);
+    for (unsigned ahead = 0; ahead <= AHEAD; ahead += AHEAD) {
+        struct outcome b = read_log(in_pieces(bytes, data[0]), (data[0] & 7u) | ahead);
+        check(a.entries == b.entries && a.whole == b.whole, "other entries in pieces");
+        check(a.status == b.status && a.code == b.code && a.offset == b.offset,
+              "other end in pieces");
+        check(b.line == 0 || a.line == b.line, "other line in pieces");
+    }
     read_reader(bytes);
     return 0;
 }
