@@ -134,6 +134,28 @@ Test(debug, populate_adds_the_keys_that_are_missing)
     ask_done(&ask);
 }
 
+/* Keys may be there or not, and the table may change its size between two calls. */
+Test(debug, looking_ahead_at_keys_changes_nothing)
+{
+    struct ask ask;
+    struct engine_db_ahead ahead = {{0}, 0};
+    char key[32], line[64];
+    uint64_t bytes = 0;
+    ask_init(&ask, ENGINE_CLIENT);
+    struct engine_db *db = engine_db(ask.engine, 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        snprintf(key, sizeof key, "key:%u", i + 4);
+        bytes = engine_memory(ask.engine, NULL);
+        engine_db_ahead(db, &ahead, rd_slice_str(key));
+        cr_assert_eq(engine_memory(ask.engine, NULL), bytes);
+        cr_assert_eq(engine_db_count(db), i);
+        snprintf(line, sizeof line, "SET key:%u v", i);
+        cr_assert_str_eq(ask_line(&ask, line), "+OK\r\n");
+    }
+    cr_expect_gt(bytes, 3000);
+    ask_done(&ask);
+}
+
 Test(reply, shapes_of_both_protocols)
 {
     static const char *const want[] = {":1\r\n$4\r\nt\r\nx\r\n*2\r\n*-1\r\n",
