@@ -100,9 +100,9 @@ struct engine_save_opts {
     bool keep_expired; /* write keys that are due, and fields where they can be written as such */
     bool with_access;  /* write idle times or frequencies, as 7.0 does when maxmemory-policy uses
                           them; without a policy that does, neither is written */
-    bool two_threads;  /* where there are two processors: the bytes are the same; each() is called
-                          for up to a thousand keys at a time, and some tens of MB are used meanwhile
-                          where collections are large */
+    bool two_threads;  /* where there are two processors; the bytes are the same. each() is called
+                          once for up to a thousand keys then, and some tens of MB are used where
+                          collections are large */
     int64_t now_ms;
     /* NULL, or called behind each key, with how many there were: progress. */
     void (*each)(void *ctx, uint64_t n_keys);
