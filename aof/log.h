@@ -57,7 +57,7 @@ enum { AOF_LOG_AHEAD = 8 };
 
 struct aof_log_opts {
     bool ahead; /* show commands before their turn, for whoever can use the time to fetch what they
-                   will need; not with names */
+                   will need; not with names, and not of a source that is fed between two calls */
     bool names; /* arguments behind the first are not asked for (checking): faster */
     bool lines; /* count lines: see aof_log_line() */
     bool whole; /* long commands are gathered in memory up to max_memory, not given in pieces */
