@@ -22,8 +22,11 @@ void engine_reply_done(struct engine_reply *r)
 
 static void add(struct engine_reply *r, const void *ptr, size_t len)
 {
-    if (!r->off)
-        rd_buf_add(&r->buf, ptr, len);
+    if (r->off)
+        return;
+    rd_buf_add(&r->buf, ptr, len);
+    if (RD_UNLIKELY(r->buf.len > r->limit - 1))
+        r->over = r->off = true;
 }
 
 static size_t make_header(char *dst, char type, int64_t n)

@@ -8,7 +8,8 @@
  *     engine_reply_done(&reply);
  *
  * A zeroed reply with proto set is empty. With `off` nothing is kept: a log is replayed faster so.
- * Only whether the first answer was an error is noted in any case.
+ * Only whether the first answer was an error is noted in any case. A reply that reaches `limit` is
+ * one that nobody will get: it becomes `off`, and commands that go on for long look at that.
  */
 #ifndef ENGINE_REPLY_H
 #define ENGINE_REPLY_H
@@ -20,6 +21,8 @@ struct engine_reply {
     struct rd_buf buf;
     unsigned proto; /* 2 or 3 */
     bool off;       /* keep nothing */
+    bool over;      /* buf.len has reached the limit; the caller's to take back, as `off` is */
+    size_t limit;   /* 0: none */
     bool error;     /* an error was given */
     char text[200]; /* the first error, also when off; cut; without CR and LF */
 };

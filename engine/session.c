@@ -43,6 +43,8 @@ void engine_session_queue(struct engine_session *s, const struct engine_command 
     }
     s->queue[s->n_queued++] =
         (struct engine_queued){.command = command, .argc = argc, .argv = copy_argv(argc, argv)};
+    for (size_t i = 0; i < argc; i++)
+        s->queued_len += argv[i].len;
 }
 
 void engine_session_discard(struct engine_session *s)
@@ -50,6 +52,7 @@ void engine_session_discard(struct engine_session *s)
     for (size_t i = 0; i < s->n_queued; i++)
         engine_scratch_free(s->queue[i].argv);
     s->n_queued = 0;
+    s->queued_len = 0;
     s->in_multi = false;
     s->dirty_exec = false;
     engine_watch_drop(s);

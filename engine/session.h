@@ -38,8 +38,10 @@ struct engine_session {
     struct engine_queued *queue;
     size_t n_queued;
     size_t cap_queued;
+    size_t queued_len; /* bytes of the arguments in it */
 
     struct engine_watch *watches; /* its list */
+    size_t n_watches;
     struct engine_waiter *waiter; /* not NULL: blocked */
 };
 

@@ -66,6 +66,7 @@ void engine_watch_add(struct engine_call *call, struct rd_slice key)
     };
     w->first = watch;
     s->watches = watch;
+    s->n_watches++;
 }
 
 static void unlink_watch(struct engine_watch *watch)
@@ -89,6 +90,7 @@ void engine_watch_drop(struct engine_session *s)
         unlink_watch(watch);
         engine_scratch_free(watch);
     }
+    s->n_watches = 0;
     s->dirty_cas = false;
 }
 

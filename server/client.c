@@ -15,6 +15,7 @@ struct clients *clients_new(struct server *srv)
         server_panic(srv, "out of memory");
     all->shared = shared;
     all->next_id = 1;
+    all->output_peak_ms = CLIENT_OUTPUT_PEAK_MS;
     return all;
 }
 
@@ -43,6 +44,8 @@ static void link_client(struct clients *all, struct client *c)
 
 static void unlink_client(struct clients *all, struct client *c)
 {
+    if (all->cron_next == c)
+        all->cron_next = c->next;
     if (c->prev != NULL)
         c->prev->next = c->next;
     else
@@ -68,6 +71,7 @@ struct client *client_new(struct server *srv, struct conn *conn)
     c->reply.proto = 2;
     c->wait_deadline_us = INT64_MAX;
     c->created_ms = c->active_ms = server_now_ms(srv);
+    c->output_peak_since_ms = c->created_ms;
     engine_session_init(&c->session, srv->engine, ENGINE_CLIENT);
     c->session.ctx = c;
     if (conn == NULL)
@@ -76,6 +80,7 @@ struct client *client_new(struct server *srv, struct conn *conn)
     if (conn->is_unix)
         c->flags |= CLIENT_UNIX_SOCKET;
     conn_names(conn, c->peer, c->local, sizeof c->peer);
+    rd_buf_reserve(&c->reply.buf, CLIENT_OUTPUT_MIN);
     link_client(srv->clients, c);
     conn_watch(conn, true, false);
     return c;
@@ -101,6 +106,7 @@ static void leave_lists(struct client *c)
 {
     struct clients *all = c->srv->clients;
     unlink_client(all, c);
+    client_uncount(c);
     if (c->flags & CLIENT_WRITE_QUEUED) {
         if (c->write_prev != NULL)
             c->write_prev->write_next = c->write_next;
@@ -185,7 +191,18 @@ static bool idle(const struct client *c)
            server_now_ms(c->srv) - c->active_ms > timeout * 1000;
 }
 
-/* From the front to the back, so that each is looked at once a second. */
+static void look_at(struct client *c)
+{
+    c->in.peak = c->in.buf.len;
+    if (server_now_ms(c->srv) - c->active_ms > CLIENT_IDLE_MS)
+        client_input_trim(c);
+    client_output_trim(c);
+    client_count(c);
+    if (idle(c) || over_soft_limit(c))
+        client_close_asap(c);
+}
+
+/* In turn, so that each is looked at once a second. */
 void clients_cron(struct server *srv)
 {
     struct clients *all = srv->clients;
@@ -193,17 +210,8 @@ void clients_cron(struct server *srv)
     n = n < CRON_MIN ? CRON_MIN : n;
     n = n < all->n ? n : all->n;
     for (size_t i = 0; i < n; i++) {
-        struct client *c = all->first;
-        if (all->n > 1) {
-            uint64_t id = c->id;
-            unlink_client(all, c);
-            all->next_id--;
-            c->next = NULL;
-            link_client(all, c);
-            c->id = id;
-        }
-        c->in.peak = c->in.buf.len;
-        if (idle(c) || over_soft_limit(c))
-            client_close_asap(c);
+        struct client *c = all->cron_next != NULL ? all->cron_next : all->first;
+        all->cron_next = c->next;
+        look_at(c);
     }
 }

@@ -64,7 +64,8 @@ struct client_input {
     uint64_t bulk_len;
     struct rd_slice *argv;
     size_t cap_argv;
-    uint64_t peak; /* the most that buf held of late */
+    uint64_t peak;     /* the most that buf held of late */
+    size_t shared_len; /* bytes that were read into the shared buffer, while they are run */
 };
 
 struct client {
@@ -91,6 +92,9 @@ struct client {
     int64_t active_ms; /* last time it sent or was sent something */
 
     int64_t soft_limit_since_ms; /* output over the soft limit; 0: not */
+    size_t output_peak;          /* the most that reply.buf held since … */
+    int64_t output_peak_since_ms;
+    size_t counted; /* bytes of it in clients.memory */
 
     struct pubsub_client *pubsub; /* pubsub.c's; NULL: subscribed to nothing */
 
@@ -103,6 +107,7 @@ struct client {
 /* All of them. */
 struct clients {
     struct client *first, *last; /* by id */
+    struct client *cron_next;    /* whom the cron looks at next; NULL: the first */
     size_t n;
     uint64_t next_id;
     struct client *to_write;             /* CLIENT_WRITE_QUEUED, the last come first */
@@ -115,13 +120,26 @@ struct clients {
     bool pause_writes_only;
     uint8_t *shared; /* where input is read that is run at once */
     uint64_t recent_max_input, recent_max_output;
+    /* maxmemory-clients: bytes of all that are not replicas, as far as they were counted. */
+    bool counting;
+    size_t memory;
+    /* DEBUG REPLYBUFFER */
+    bool output_keeps_size;
+    int64_t output_peak_ms; /* how long a peak is remembered */
     /* Deadlines of those that wait: a heap by time. */
     struct client **waiting;
     size_t n_waiting, cap_waiting;
     uv_timer_t timer;
 };
 
-enum { CLIENT_SHARED_INPUT = 64 * 1024 };
+enum {
+    CLIENT_SHARED_INPUT = 64 * 1024,
+    CLIENT_READ_SIZE = 16 * 1024, /* into a client's own buffer */
+    CLIENT_OUTPUT_MIN = 1024,     /* of the buffer of answers, between them */
+    CLIENT_OUTPUT_KEEP = 16 * 1024,
+    CLIENT_OUTPUT_PEAK_MS = 5000, /* output_peak_ms, unless tests want another */
+    CLIENT_IDLE_MS = 2000         /* whoever is idle for longer needs no room for input */
+};
 
 struct clients *clients_new(struct server *srv);
 void clients_free(struct clients *clients);
@@ -152,20 +170,31 @@ void client_writable(struct client *c);
 void client_run_input(struct client *c);
 void client_input_done(struct client *c);
 
+/* Gives back room that is there for bytes which do not come. */
+void client_input_trim(struct client *c);
+
 /* Bytes that its input takes. */
 size_t client_input_memory(const struct client *c);
 
 /* ---- output: client_output.c ---- */
 
 /* Where answers and pushed messages are appended; follow it with client_queue_write(). Nothing is
- * kept where CLIENT REPLY says so. */
+ * kept where CLIENT REPLY says so, nor beyond the hard limit of its class once
+ * client_output_limit() was called. */
 static inline struct engine_reply *client_reply(struct client *c)
 {
     return &c->reply;
 }
 
-/* Output was appended: it goes out before the loop sleeps; enforces the limits of its class. */
+/* Output was appended: it goes out before the loop sleeps, or, where it is over the hard limit of
+ * its class, the client is closed then. */
 void client_queue_write(struct client *c);
+
+/* Before a command runs: its answer ends at the hard limit. */
+void client_output_limit(struct client *c);
+
+/* Gives back room that answers have not needed of late. */
+void client_output_trim(struct client *c);
 
 /* Sends to all that have output; called before the loop sleeps. */
 void clients_flush(struct server *srv);
@@ -205,7 +234,18 @@ void clients_run_unblocked(struct server *srv);
 /* ---- one line of CLIENT LIST ---- */
 void client_describe(const struct client *c, struct rd_buf *out);
 
-/* Bytes that a client takes in all. */
+/* Bytes that a client takes in all. Constant time. */
 size_t client_memory(const struct client *c);
+
+/* ---- maxmemory-clients: client_evict.c ---- */
+
+/* What it takes has changed. Cheap where there is no limit. */
+void client_count(struct client *c);
+
+/* It is about to be freed. */
+void client_uncount(struct client *c);
+
+/* Closes those that take most until all together are within the limit. May free any client. */
+void clients_evict(struct server *srv);
 
 #endif

@@ -5,23 +5,33 @@
 
 #include <stdio.h>
 
-enum { OUTPUT_FIRST = 16 * 1024 }; /* output up to here is the buffer, what is over it a list */
+enum {
+    OUTPUT_FIRST = 16 * 1024, /* output up to here is the buffer, what is over it a list */
+    WATCH_SIZE = 64           /* of a watched key, about */
+};
 
-/* The transaction that is being queued. */
+/* The transaction that is being queued, and the keys that it watches. */
 static size_t queue_memory(const struct client *c)
 {
-    size_t sum = 0;
-    for (size_t i = 0; i < c->session.n_queued; i++)
-        for (size_t k = 0; k < c->session.queue[i].argc; k++)
-            sum += c->session.queue[i].argv[k].len;
-    return sum;
+    const struct engine_session *s = &c->session;
+    return s->queued_len + s->n_queued * sizeof *s->queue + s->n_watches * WATCH_SIZE;
 }
 
 size_t client_memory(const struct client *c)
 {
-    return sizeof *c + c->in.buf.cap + c->in.cap_argv * sizeof *c->in.argv + c->reply.buf.cap +
-           c->name.cap + c->session.cap_queued * sizeof *c->session.queue + queue_memory(c) +
+    return sizeof *c + client_input_memory(c) + c->reply.buf.cap + c->name.cap + queue_memory(c) +
            pubsub_memory(c);
+}
+
+/* Who has no buffer of his own reads into the one that all share: there is room for him, too. */
+static size_t input_room(const struct client *c)
+{
+    if (c->in.shared_len > 0)
+        return CLIENT_SHARED_INPUT - c->in.shared_len;
+    bool active = server_now_ms(c->srv) - c->active_ms <= CLIENT_IDLE_MS;
+    if (c->in.buf.cap == 0)
+        return active ? CLIENT_READ_SIZE : 0;
+    return c->in.buf.cap - c->in.buf.len;
 }
 
 static void put_flags(const struct client *c, char dst[16])
@@ -72,8 +82,8 @@ void client_describe(const struct client *c, struct rd_buf *out)
     for (size_t i = 0; i < c->in.argc; i++)
         args += c->in.argv[i].len;
     put_who(c, out);
-    rd_buf_printf(out, " qbuf=%zu qbuf-free=%zu argv-mem=%zu multi-mem=%zu", c->in.buf.len,
-                  c->in.buf.cap - c->in.buf.len, args, queue_memory(c));
+    rd_buf_printf(out, " qbuf=%zu qbuf-free=%zu argv-mem=%zu multi-mem=%zu",
+                  c->in.buf.len + c->in.shared_len, input_room(c), args, queue_memory(c));
     rd_buf_printf(out, " rbs=%zu rbp=%zu obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s",
                   c->reply.buf.cap, c->reply.buf.len, first, pending > first,
                   client_output_memory(c), client_memory(c), events(c));

@@ -5,8 +5,7 @@
 #include "server/log.h"
 
 enum {
-    READ_SIZE = 16 * 1024, /* into a client's own buffer */
-    KEEP_ARGV = 64         /* a longer array of arguments is given back */
+    KEEP_ARGV = 64 /* a longer array of arguments is given back */
 };
 
 static bool may_run(const struct client *c)
@@ -130,7 +129,7 @@ static bool too_long(struct client *c)
 static ssize_t read_own(struct client *c)
 {
     struct rd_buf *buf = &c->in.buf;
-    size_t want = READ_SIZE;
+    size_t want = CLIENT_READ_SIZE;
     if (c->in.need > buf->len && c->in.need - buf->len > want)
         want = c->in.need - buf->len < (16 << 20) ? c->in.need - buf->len : 16 << 20;
     if (!rd_buf_reserve(buf, want))
@@ -139,6 +138,7 @@ static ssize_t read_own(struct client *c)
     ssize_t n = conn_read(c->conn, buf->ptr + buf->len, want);
     if (n > 0)
         buf->len += (size_t)n;
+    client_count(c);
     return n;
 }
 
@@ -166,10 +166,13 @@ static ssize_t read_shared(struct client *c)
         return n;
     note_read(c, n);
     all->shared_busy = true;
+    c->in.shared_len = (size_t)n;
     size_t done = run_view(c, all->shared, (size_t)n);
     all->shared_busy = false;
+    c->in.shared_len = 0;
     keep(c, all->shared + done, (size_t)n - done);
     give_back(&c->in);
+    client_count(c);
     return n;
 }
 
@@ -192,6 +195,24 @@ void client_readable(struct client *c)
     }
     if (n == CONN_END || n == CONN_FAIL)
         gone(c, n);
+}
+
+void client_input_trim(struct client *c)
+{
+    struct rd_buf *buf = &c->in.buf;
+    if (c->srv->current == c || buf->len == buf->cap)
+        return;
+    if (buf->len == 0) {
+        rd_buf_done(buf);
+        *buf = (struct rd_buf){0};
+        return;
+    }
+    uint8_t *ptr = rd_realloc(buf->ptr, buf->len);
+    if (ptr == NULL)
+        return;
+    buf->ptr = ptr;
+    buf->cap = buf->len;
+    client_parse_rebase(&c->in, ptr);
 }
 
 void client_input_done(struct client *c)

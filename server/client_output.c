@@ -6,14 +6,16 @@
 #include "server/log.h"
 #include "server/persist.h"
 
-enum {
-    KEEP_BUFFER = 16 * 1024, /* a larger one is given back when everything was sent */
-    WRITE_TURN = 1024 * 1024 /* bytes for one client before others have their turn */
-};
+enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before others have their turn */
+
+static bool over_hard_limit(struct client *c);
 
 void client_queue_write(struct client *c)
 {
     struct clients *all = c->srv->clients;
+    if (c->conn != NULL && RD_UNLIKELY(client_pending_output(c) > CLIENT_OUTPUT_KEEP) &&
+        (c->flags & CLIENT_CLOSE_ASAP) == 0 && over_hard_limit(c))
+        c->flags |= CLIENT_CLOSE_ASAP;
     if (c->conn == NULL || (c->flags & CLIENT_WRITE_QUEUED))
         return;
     c->flags |= CLIENT_WRITE_QUEUED;
@@ -26,18 +28,22 @@ void client_queue_write(struct client *c)
 
 size_t client_output_memory(const struct client *c)
 {
-    return c->reply.buf.cap > KEEP_BUFFER ? client_pending_output(c) : 0;
+    return c->reply.buf.cap > CLIENT_OUTPUT_KEEP ? client_pending_output(c) : 0;
+}
+
+static const struct settings_limit *limit_of(const struct client *c)
+{
+    return &c->srv->settings.client_output_buffer_limit[client_type(c)];
 }
 
 /* A client that does not read what it asked for must not take all memory. */
 static bool over_hard_limit(struct client *c)
 {
-    const struct settings_limit *limit =
-        &c->srv->settings.client_output_buffer_limit[client_type(c)];
+    const struct settings_limit *limit = limit_of(c);
     size_t size = client_output_memory(c);
     if (size > c->srv->clients->recent_max_output)
         c->srv->clients->recent_max_output = size;
-    if (limit->hard == 0 || size < limit->hard)
+    if (limit->hard == 0 || (size < limit->hard && !c->reply.over))
         return false;
     struct rd_buf line = {0};
     client_describe(c, &line);
@@ -49,12 +55,43 @@ static bool over_hard_limit(struct client *c)
     return true;
 }
 
+void client_output_limit(struct client *c)
+{
+    uint64_t hard = limit_of(c)->hard;
+    c->reply.limit = hard > 0 && hard < SIZE_MAX / 2 ? c->sent + hard + CLIENT_OUTPUT_KEEP : 0;
+}
+
+static void set_room(struct client *c, size_t size)
+{
+    rd_buf_done(&c->reply.buf);
+    c->reply.buf = (struct rd_buf){0};
+    rd_buf_reserve(&c->reply.buf, size);
+}
+
+/* The peak of a time that is over is forgotten with the first look behind its end. */
+void client_output_trim(struct client *c)
+{
+    const struct clients *all = c->srv->clients;
+    int64_t now_ms = server_now_ms(c->srv);
+    size_t cap = c->reply.buf.cap;
+    if (c->reply.buf.len > 0 || c->srv->current == c || all->output_keeps_size)
+        return;
+    if (cap > CLIENT_OUTPUT_MIN && c->output_peak < cap / 2) {
+        set_room(c, c->output_peak > CLIENT_OUTPUT_MIN ? c->output_peak : CLIENT_OUTPUT_MIN);
+        c->srv->stats.output_shrinks++;
+    }
+    if (now_ms - c->output_peak_since_ms < all->output_peak_ms)
+        return;
+    c->output_peak = 0;
+    c->output_peak_since_ms = now_ms;
+}
+
 static void all_sent(struct client *c)
 {
     c->sent = 0;
-    if (c->reply.buf.cap > KEEP_BUFFER) {
-        rd_buf_done(&c->reply.buf);
-        c->reply.buf = (struct rd_buf){0};
+    if (c->reply.buf.cap > CLIENT_OUTPUT_KEEP) {
+        set_room(c, CLIENT_OUTPUT_KEEP);
+        c->srv->stats.output_expands++;
     } else {
         rd_buf_reset(&c->reply.buf);
     }
@@ -64,6 +101,8 @@ static void all_sent(struct client *c)
 static bool send_some(struct client *c)
 {
     size_t turn = 0;
+    if (c->reply.buf.len > c->output_peak)
+        c->output_peak = c->reply.buf.len;
     while (client_pending_output(c) > 0 && turn < WRITE_TURN) {
         ssize_t n = conn_write(c->conn, c->reply.buf.ptr + c->sent, client_pending_output(c));
         c->srv->stats.writes++;
@@ -85,7 +124,7 @@ static bool send_some(struct client *c)
 static void squeeze(struct client *c)
 {
     size_t left = client_pending_output(c);
-    if (c->sent < KEEP_BUFFER || c->sent < left)
+    if (c->sent < CLIENT_OUTPUT_KEEP || c->sent < left)
         return;
     memmove(c->reply.buf.ptr, c->reply.buf.ptr + c->sent, left);
     c->reply.buf.len = left;
@@ -112,6 +151,7 @@ static void flush(struct client *c)
         client_free(c);
         return;
     }
+    client_count(c);
     conn_watch(c->conn, true, pending);
 }
 

@@ -112,16 +112,22 @@ static void sub_client_eviction(struct dispatch_call *call)
         engine_reply_verbatim(call->reply, rd_slice_str("No pools of clients are kept.\n"), "txt");
 }
 
-/* Output buffers have no peak that is forgotten by and by: there is nothing to set. */
 static void sub_reply_buffer(struct dispatch_call *call)
 {
-    int64_t ms;
+    struct clients *all = call->srv->clients;
+    int64_t ms = CLIENT_OUTPUT_PEAK_MS;
     if (dispatch_arg_is(call->argv[2], "resizing")) {
+        char text[32];
+        all->output_keeps_size = atoi(text_of(call->argv[3], text, sizeof text)) == 0;
         engine_reply_ok(call->reply);
     } else if (!dispatch_arg_is(call->argv[2], "peak-reset-time")) {
         subcommand_syntax(call);
-    } else if (dispatch_arg_is(call->argv[3], "never") || dispatch_arg_is(call->argv[3], "reset") ||
+    } else if (dispatch_arg_is(call->argv[3], "never")) {
+        all->output_peak_ms = INT64_MAX;
+        engine_reply_ok(call->reply);
+    } else if (dispatch_arg_is(call->argv[3], "reset") ||
                dispatch_arg_i64(call, call->argv[3], INT64_MIN, INT64_MAX, &ms, NULL)) {
+        all->output_peak_ms = ms;
         engine_reply_ok(call->reply);
     }
 }
@@ -224,7 +230,8 @@ static void sub_help(struct dispatch_call *call)
         "REPLICATE <command>",
         "    Append a command to the log.",
         "REPLYBUFFER (PEAK-RESET-TIME|RESIZING) <value>",
-        "    Accepted, without effect.",
+        "    How long the most that answers took is remembered, in milliseconds, NEVER or RESET;",
+        "    whether the buffers of answers shrink.",
         "RESTART [<milliseconds>]",
         "    End in order, and start anew.",
         "SET-ACTIVE-EXPIRE <0|1>",

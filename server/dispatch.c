@@ -362,8 +362,10 @@ static enum dispatch_status execute(struct client *c, const struct engine_comman
     int64_t began_us = srv->mono_us;
     size_t answer_at = client_reply(c)->buf.len;
     bool held = pubsub_hold(srv, c);
+    client_output_limit(c);
     srv->current = c;
     enum engine_status status = run(c, command, argc, argv);
+    client_reply(c)->limit = 0;
     server_clock(srv);
     srv->stats.commands += !queued;
     if (held)
@@ -435,6 +437,7 @@ enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_sli
         after_reply(c);
     if (client_pending_output(c) > 0)
         client_queue_write(c);
+    client_count(c);
     return status;
 }
 

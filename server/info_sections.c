@@ -159,8 +159,6 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
     static const char *const behind[] = {
         "io_threaded_reads_processed",
         "io_threaded_writes_processed",
-        "reply_buffer_shrinks",
-        "reply_buffer_expands",
     };
     const struct stats *s = &srv->stats;
     put_traffic(s, out);
@@ -172,4 +170,6 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
     info_num(out, "total_reads_processed", (int64_t)s->reads);
     info_num(out, "total_writes_processed", (int64_t)s->writes);
     put_zeros(out, behind, sizeof behind / sizeof behind[0]);
+    info_num(out, "reply_buffer_shrinks", (int64_t)s->output_shrinks);
+    info_num(out, "reply_buffer_expands", (int64_t)s->output_expands);
 }

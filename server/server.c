@@ -70,6 +70,7 @@ void server_turn(struct server *srv)
     expire_fast(srv);
     persist_before_sleep(srv);
     clients_flush(srv);
+    clients_evict(srv);
 }
 
 static void before_sleep(uv_prepare_t *handle)

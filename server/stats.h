@@ -38,6 +38,7 @@ struct stats {
     uint64_t forks;
     int64_t fork_us; /* the last */
     uint64_t query_buffer_limit_closed, output_buffer_limit_closed;
+    uint64_t output_shrinks, output_expands; /* of buffers of answers */
     uint64_t dump_sanitizations;
     int64_t peak_memory;
     uint64_t startup_memory; /* what the process took before it had data; info.c */

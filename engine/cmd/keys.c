@@ -44,6 +44,8 @@ void engine_cmd_keys(struct engine_call *call)
             continue;
         engine_reply_bulk(call->reply, key);
         n++;
+        if (call->reply->over)
+            break;
     }
     engine_table_iter_end(&it);
     engine_reply_mark_array(call->reply, mark, n);

@@ -18,7 +18,7 @@ bool engine_sample_count(struct engine_call *call, struct rd_slice arg, int64_t 
 
 bool engine_sample_fits(struct engine_call *call, uint64_t n)
 {
-    if (n <= call->config->proto_max_bulk_len / BULK_MIN)
+    if (n <= call->config->proto_max_bulk_len / BULK_MIN || call->reply->limit > 0)
         return true;
     engine_reply_error(call->reply, "ERR value is out of range");
     return false;

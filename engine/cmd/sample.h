@@ -18,7 +18,8 @@
 bool engine_sample_count(struct engine_call *call, struct rd_slice arg, int64_t *ret);
 
 /* Whether an answer of n bulk strings of one byte or more is within proto-max-bulk-len: repeating
- * makes answers of any length out of little data. False: an error was answered. */
+ * makes answers of any length out of little data. A reply with a limit ends there by itself. False:
+ * an error was answered. */
 bool engine_sample_fits(struct engine_call *call, uint64_t n);
 
 struct engine_sample {

@@ -1,0 +1,214 @@
+"""What clients may take of memory: limits of output, maxmemory-clients, buffers of idle ones.
+
+Each is driven beside redis-server where that is installed, and asked for the same.
+"""
+
+import contextlib
+import time
+import unittest
+
+from server_under_test import Redis, Redoubt, ServerDied, encode, redis_missing, wait_for
+
+KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+
+
+def both(config=None):
+    """Each server in turn."""
+    for kind in KINDS:
+        with kind(config) as server:
+            yield server
+
+
+def clients(asking):
+    """CLIENT LIST, as dicts by name."""
+    lines = asking.command("CLIENT", "LIST").decode().splitlines()
+    found = [dict(word.split("=", 1) for word in line.split(" ")) for line in lines]
+    return {fields["name"]: fields for fields in found}
+
+
+def named(server, name):
+    c = server.client()
+    c.command("CLIENT", "SETNAME", name)
+    return c
+
+
+class Output(unittest.TestCase):
+    LIMIT = {"client-output-buffer-limit": "normal 100000 0 0"}
+
+    def test_a_pipeline_over_the_hard_limit_is_cut_and_nothing_is_sent(self):
+        for server in both(self.LIMIT):
+            watching, c = server.client(), named(server, "pipe")
+            watching.command("SET", "big", "x" * 10000)
+            pairs = [encode("GET", "big") + encode("SET", f"k{i}", 1) for i in range(20)]
+            c.send_raw(b"".join(pairs))
+            self.assertTrue(c.closed())
+            self.assertEqual(c.buf, b"")
+            self.assertNotIn("pipe", clients(watching))
+            self.assertEqual(watching.command("EXISTS", "k19"), 0)
+            self.assertIn("for overcoming of output buffer limits", server.log)
+
+    def test_a_transaction_over_the_hard_limit_is_done_and_not_answered(self):
+        for server in both(self.LIMIT):
+            watching, c = server.client(), server.client()
+            watching.command("SET", "big", "x" * 10000)
+            c.command("MULTI")
+            for _ in range(15):
+                c.command("GET", "big")
+            c.command("SET", "after", 1)
+            c.send("EXEC")
+            self.assertTrue(c.closed())
+            self.assertEqual(c.buf, b"")
+            self.assertEqual(watching.command("EXISTS", "after"), 1)
+
+    def test_an_answer_that_nobody_will_get_is_not_made_to_its_end(self):
+        commands = [["HRANDFIELD", "h"], ["SRANDMEMBER", "s"], ["ZRANDMEMBER", "z"]]
+        for server in both(self.LIMIT):
+            watching = server.client()
+            watching.command("HSET", "h", "f", 1)
+            watching.command("SADD", "s", "a")
+            watching.command("ZADD", "z", 1, "a")
+            began = time.monotonic()
+            for command in commands:
+                with self.assertRaises(ServerDied):
+                    server.client().command(*command, -2000000000)
+            self.assertLess(time.monotonic() - began, 10)
+            watching.command("DEBUG", "POPULATE", 2000, "k" * 100)
+            with self.assertRaises(ServerDied):
+                server.client().command("KEYS", "*")
+
+    def test_a_limit_of_one_command_is_none_for_messages_that_come_later(self):
+        config = {"client-output-buffer-limit": "normal 20000 0 0 pubsub 0 0 0"}
+        for server in both(config):
+            c, teller = server.client(), server.client()
+            c.command("SUBSCRIBE", "news")
+            for _ in range(100):
+                teller.command("PUBLISH", "news", "x" * 10000)
+            for _ in range(100):
+                self.assertEqual(len(c.read()[1]), 3)
+
+
+class Eviction(unittest.TestCase):
+    def limited(self, server, limit):
+        c = named(server, "control")
+        c.command("CLIENT", "NO-EVICT", "on")
+        c.command("CONFIG", "SET", "maxmemory-clients", limit)
+        return c
+
+    def assert_evicted(self, control, name):
+        wait_for(lambda: name not in clients(control))
+
+    def test_input_queues_output_watches_and_patterns_count(self):
+        for server in both():
+            control = self.limited(server, 300000)
+            control.command("SET", "big", "x" * 100000)
+            c = named(server, "input")
+            with contextlib.suppress(ServerDied):
+                c.send_raw(b"*1\r\n$900000\r\n" + b"x" * 800000)
+            self.assert_evicted(control, "input")
+            c = named(server, "queue")
+            c.command("MULTI")
+            with self.assertRaises(ServerDied):
+                for _ in range(20):
+                    c.command("SET", "k", "x" * 50000)
+            c = named(server, "output")
+            with contextlib.suppress(ServerDied):
+                c.send_raw(encode("GET", "big") * 300)
+            self.assert_evicted(control, "output")
+            for command in ["WATCH", "PSUBSCRIBE", "SUBSCRIBE"]:
+                c = server.client()
+                with self.assertRaises(ServerDied):
+                    for i in range(200):
+                        c.command(command, *[f"{i}:{k}" for k in range(100)])
+                        while command != "WATCH" and i > 0 and c.buf:
+                            c.read()
+            self.assertEqual(server.info("stats")["evicted_clients"], "6")
+            self.assertIn("Evicting client: id=", server.log)
+
+    def test_the_largest_go_first_and_only_as_many_as_needed(self):
+        small, large = 200000, 1000000
+        for server in both():
+            control = self.limited(server, 0)
+            for i in range(3):
+                for size in [small, large]:
+                    c = named(server, f"{size}-{i}")
+                    c.send_raw(b"*1\r\n$%d\r\n" % size + b"v" * (size - 500))
+            sizes = wait_for(lambda: self.complete(clients(control), 3 * (small + large)))
+            control.command("CONFIG", "SET", "maxmemory-clients", sum(sizes) - large // 2)
+            wait_for(lambda: len(clients(control)) == 6)
+            left = [name for name in clients(control) if name.startswith(f"{large}-")]
+            self.assertEqual(len(left), 2)
+            self.assertEqual(server.info("stats")["evicted_clients"], "1")
+            control.command("CONFIG", "SET", "maxmemory-clients", 0)
+
+    def complete(self, found, at_least):
+        sizes = [int(fields["tot-mem"]) for fields in found.values()]
+        return sizes if sum(sizes) >= at_least else None
+
+    def test_a_share_of_maxmemory_and_no_evict(self):
+        for server in both({"maxmemory": "20mb"}):
+            control = self.limited(server, "5%")
+            spared, c = named(server, "spared"), named(server, "c")
+            spared.command("CLIENT", "NO-EVICT", "on")
+            spared.send_raw(b"*1\r\n$400000\r\n" + b"x" * 390000)
+            self.assertIn("c", clients(control))
+            spared.send_raw(b"x" * 100)
+            with contextlib.suppress(ServerDied):
+                c.send_raw(b"*1\r\n$900000\r\n" + b"x" * 890000)
+            self.assert_evicted(control, "c")
+            self.assertIn("spared", clients(control))
+
+
+class Buffers(unittest.TestCase):
+    def test_the_answers_of_an_idle_client_have_little_room(self):
+        for server in both():
+            asking, c = server.client(), named(server, "c")
+            asking.command("DEBUG", "REPLYBUFFER", "PEAK-RESET-TIME", 100)
+            asking.command("SET", "big", "x" * 32768)
+            c.command("GET", "big")
+            wait_for(lambda: 600 <= int(clients(asking)["c"]["rbs"]) < 1200)
+
+            def uses_all():
+                c.command("GET", "big")
+                return int(clients(asking)["c"]["rbs"]) == 16384
+
+            wait_for(uses_all)
+            self.assertGreater(int(server.info("stats")["reply_buffer_shrinks"]), 0)
+
+    def test_room_for_input_that_does_not_come_is_given_back(self):
+        for server in both({"hz": "100"}):
+            asking, c = server.client(), named(server, "c")
+
+            def room():
+                fields = clients(asking)["c"]
+                return int(fields["qbuf"]) + int(fields["qbuf-free"])
+
+            self.assertGreaterEqual(room(), 16384)
+            c.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\n")
+            wait_for(lambda: room() >= 1000000)
+            wait_for(lambda: room() < 1000)
+            c.send_raw(b"x" * 1000000 + b"\r\n")
+            self.assertEqual(c.read(), ("+", b"OK"))
+            self.assertEqual(asking.command("STRLEN", "k"), 1000000)
+
+    def test_the_line_of_who_asks_shows_his_command(self):
+        for server in both():
+            c = server.client()
+            fields = clients(c)[""]
+            self.assertEqual((fields["qbuf"], fields["argv-mem"], fields["obl"]), ("26", "10", "0"))
+            c.command("MULTI")
+            c.command("SET", "a", "b")
+            queued = named(server, "other")
+            self.assertEqual(clients(queued)[""]["multi-mem"], "29")
+
+    def test_the_list_stays_in_the_order_of_coming(self):
+        with Redoubt() as server:
+            for _ in range(30):
+                server.client().command("PING")
+            time.sleep(0.5)
+            lines = server.client().command("CLIENT", "LIST").decode().splitlines()
+            ids = [int(line.split(" ")[0].split("=")[1]) for line in lines]
+            self.assertEqual(ids, sorted(ids))
+
+
+if __name__ == "__main__":
+    unittest.main()
