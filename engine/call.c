@@ -3,6 +3,7 @@
 #include "engine/human.h"
 #include "engine/lru.h"
 #include "engine/state.h"
+#include "engine/trash_impl.h"
 #include "engine/watch.h"
 
 #include <limits.h>
@@ -27,13 +28,15 @@ static void delete_effect(struct engine_call *call, struct rd_slice key, bool la
 
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry)
 {
+    if (call->keeps_due)
+        return;
     struct rd_slice key = engine_entry_key(entry);
     uint64_t dirty = call->dirty;
     call->engine->stats.expired++;
     delete_effect(call, key, call->config->lazyfree_lazy_expire);
     engine_notify(call, ENGINE_NOTIFY_EXPIRED, "expired", key);
     engine_touch(call, key, 0);
-    engine_call_delete(call, entry);
+    engine_call_delete_as(call, entry, call->config->lazyfree_lazy_expire);
     call->dirty = dirty;
 }
 
@@ -127,6 +130,14 @@ static void signal_overwritten(struct engine_call *call, const struct engine_ent
         engine_call_signal(call, engine_entry_key(entry));
 }
 
+/* A value that another takes the place of may be one that is slow to free. */
+static inline struct engine_entry *forget_old(struct engine_call *call, struct engine_entry *entry)
+{
+    if (!call->config->lazyfree_lazy_server_del)
+        return entry;
+    return engine_trash_old(call->engine, call->db, entry, true);
+}
+
 struct engine_entry *engine_call_set(struct engine_call *call, struct rd_slice key,
                                      struct engine_value *value, bool keep_ttl)
 {
@@ -134,6 +145,7 @@ struct engine_entry *engine_call_set(struct engine_call *call, struct rd_slice k
     if (entry == NULL)
         return engine_call_add(call, key, value);
     signal_overwritten(call, entry);
+    entry = forget_old(call, entry);
     entry = engine_db_replace(call->db, entry, value, NULL);
     if (!keep_ttl && entry->expire_ms != ENGINE_NO_EXPIRE)
         engine_db_expire(call->db, entry, ENGINE_NO_EXPIRE);
@@ -145,25 +157,32 @@ struct engine_entry *engine_call_set_string(struct engine_call *call, struct eng
                                             struct rd_slice key, struct rd_slice text)
 {
     bool is_new = entry == NULL;
-    if (!is_new)
+    if (!is_new) {
         signal_overwritten(call, entry);
+        entry = forget_old(call, entry);
+    }
     entry = engine_db_set_string(call->db, entry, key, text);
     if (is_new)
         added(call, entry);
     return entry;
 }
 
-void engine_call_delete(struct engine_call *call, struct engine_entry *entry)
+void engine_call_delete_as(struct engine_call *call, struct engine_entry *entry, bool lazy)
 {
     signal_overwritten(call, entry);
-    engine_db_remove(call->db, entry, NULL);
+    engine_trash_entry(call->engine, call->db, entry, lazy);
 }
 
-bool engine_call_delete_key(struct engine_call *call, struct rd_slice key)
+void engine_call_delete(struct engine_call *call, struct engine_entry *entry)
+{
+    engine_call_delete_as(call, entry, call->config->lazyfree_lazy_server_del);
+}
+
+bool engine_call_delete_key(struct engine_call *call, struct rd_slice key, bool lazy)
 {
     struct engine_entry *entry = find(call, key);
     if (entry != NULL)
-        engine_call_delete(call, entry);
+        engine_call_delete_as(call, entry, lazy);
     return entry != NULL;
 }
 

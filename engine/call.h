@@ -49,6 +49,7 @@ struct engine_call {
 
     /* Private to call.c and engine.c. */
     bool want_effects;
+    bool keeps_due;   /* config.standstill, and it is no write */
     bool own_effect;  /* the command is its own effect, if dirty */
     bool copy_effect; /* argv does not outlive the call */
     struct engine_effects *fx;
@@ -94,8 +95,12 @@ struct engine_entry *engine_call_set_string(struct engine_call *call, struct eng
 /* Takes the key out and frees its value. The key slice may be the entry's own. */
 void engine_call_delete(struct engine_call *call, struct engine_entry *entry);
 
+/* The same, where another setting than lazyfree-lazy-server-del says whether the value may be freed
+ * on another thread. */
+void engine_call_delete_as(struct engine_call *call, struct engine_entry *entry, bool lazy);
+
 /* True: there was one (not due). Says nothing: the caller does. */
-bool engine_call_delete_key(struct engine_call *call, struct rd_slice key);
+bool engine_call_delete_key(struct engine_call *call, struct rd_slice key, bool lazy);
 
 void engine_call_expire(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms);
 

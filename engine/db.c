@@ -23,17 +23,34 @@ static void free_entry(void *ctx, void *item)
     engine_free(entry);
 }
 
+/* What is known of keys that are there no more. */
+static void forget_all(struct engine_db *db)
+{
+    memset(db->n_by_type, 0, sizeof db->n_by_type);
+    db->avg_ttl_ms = 0;
+    db->expire_cursor = 0;
+    db->parts_cursor = 0;
+}
+
 uint64_t engine_db_clear(struct engine_db *db)
 {
     uint64_t count = engine_db_count(db);
     engine_table_done(&db->expires);
     engine_table_done(&db->parts);
     engine_table_drain(&db->keys, free_entry, NULL);
-    memset(db->n_by_type, 0, sizeof db->n_by_type);
-    db->avg_ttl_ms = 0;
-    db->expire_cursor = 0;
-    db->parts_cursor = 0;
+    forget_all(db);
     return count;
+}
+
+void engine_db_give(struct engine_db *db, struct engine_db *to, uint64_t seed)
+{
+    to->keys = db->keys;
+    to->expires = db->expires;
+    to->parts = db->parts;
+    engine_table_init(&db->keys, &entries, seed);
+    engine_table_init(&db->expires, &entries, seed);
+    engine_table_init(&db->parts, &entries, seed);
+    forget_all(db);
 }
 
 void engine_db_done(struct engine_db *db)

@@ -89,6 +89,9 @@ void engine_db_remove(struct engine_db *db, struct engine_entry *entry,
 /* Removes all keys; how many there were. Takes time proportional to them. */
 uint64_t engine_db_clear(struct engine_db *db);
 
+/* Gives all keys to `to`, which has none. Constant time. */
+void engine_db_give(struct engine_db *db, struct engine_db *to, uint64_t seed);
+
 /* ENGINE_NO_EXPIRE: none. */
 void engine_db_expire(struct engine_db *db, struct engine_entry *entry, int64_t expire_ms);
 

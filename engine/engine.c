@@ -197,6 +197,7 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
     struct engine_call call;
     struct engine_scope scope = engine_enter(e);
     engine_call_init(&call, e, s, env, reply, fx);
+    call.keeps_due = e->config.standstill && (command->flags & ENGINE_CMD_WRITE) == 0;
     call.command = command;
     call.argc = argc;
     call.argv = argv;

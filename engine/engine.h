@@ -85,11 +85,16 @@ typedef void (*engine_ran_fn)(void *ctx, struct engine_session *s,
                               const struct engine_command *command, size_t argc,
                               const struct rd_slice *argv, struct engine_reply *reply);
 
+/* Takes over what is slow to free; engine/trash.h. */
+struct engine_trash;
+typedef void (*engine_trash_fn)(void *ctx, struct engine_trash *trash);
+
 struct engine_hooks {
     engine_notify_fn notify; /* each may be NULL */
     engine_touched_fn touched;
     engine_foreign_fn foreign;
     engine_ran_fn ran;
+    engine_trash_fn trash;
     void *ctx;
 };
 

@@ -151,7 +151,7 @@ static void evict(struct engine_call *call, struct engine_entry *entry)
     engine_effect_also(call, 2, argv);
     engine_touch(call, key, 0);
     engine_notify(call, ENGINE_NOTIFY_EVICTED, "evicted", key);
-    engine_call_delete(call, entry);
+    engine_call_delete_as(call, entry, call->config->lazyfree_lazy_eviction);
 }
 
 /* The bytes of the data set, those of this very call included. */
@@ -165,7 +165,8 @@ static uint64_t used(struct engine *e, struct engine_scope *scope)
 bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra,
                   struct engine_effects *fx)
 {
-    if (e->config.maxmemory == 0 || engine_memory(e, NULL) + extra <= e->config.maxmemory)
+    if (e->config.maxmemory == 0 || e->config.standstill ||
+        engine_memory(e, NULL) + extra <= e->config.maxmemory)
         return true;
     struct engine_session session = {.engine = e};
     struct engine_reply reply = {.off = true};
@@ -173,9 +174,12 @@ bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra
     struct engine_entry *entry = NULL;
     struct engine_scope scope = engine_enter(e);
     engine_call_init(&call, e, &session, env, &reply, fx);
-    while (used(e, &scope) + extra > e->config.maxmemory && (entry = choose(&call)) != NULL)
+    /* What another thread frees still counts, but not for long: no second one in its place. */
+    uint64_t trashed = e->n_trashed;
+    while (used(e, &scope) + extra > e->config.maxmemory && e->n_trashed == trashed &&
+           (entry = choose(&call)) != NULL)
         evict(&call, entry);
-    bool within = used(e, &scope) + extra <= e->config.maxmemory;
+    bool within = e->n_trashed != trashed || used(e, &scope) + extra <= e->config.maxmemory;
     engine_leave(e, scope);
     return within;
 }

@@ -25,7 +25,8 @@ struct engine {
     unsigned next_expire_db; /* where the expire cycle goes on */
     unsigned next_evict_db;
     struct engine_victims victims;
-    unsigned depth; /* of engine_enter() */
+    unsigned depth;     /* of engine_enter() */
+    uint64_t n_trashed; /* times that something went to hooks.trash */
 };
 
 /* Around everything that changes the data set, so that its bytes are counted for this engine. They
@@ -55,7 +56,8 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
 /* The key is due, and it is this engine's turn to take it out. */
 bool engine_call_due(const struct engine_call *call, const struct engine_entry *entry);
 
-/* Takes out a key that is due: event "expired", effect DEL or UNLINK before everything else. */
+/* Takes out a key that is due: event "expired", effect DEL or UNLINK before everything else. A call
+ * that keeps them leaves it; it is to be treated as gone all the same. */
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry);
 
 /* Takes fields of a hash out that are due, looking at n_buckets of a table: events and effects are

@@ -103,7 +103,7 @@ void client_block(struct client *c, enum client_wait why, int64_t deadline_us)
     c->flags |= CLIENT_BLOCKED;
     c->waits = why;
     c->wait_deadline_us = deadline_us;
-    all->n_blocked += why != CLIENT_WAITS_PAUSE;
+    all->n_blocked++;
     if (deadline_us == INT64_MAX)
         return;
     heap_add(all, c);
@@ -116,7 +116,7 @@ void client_unblock(struct client *c)
     struct clients *all = c->srv->clients;
     if ((c->flags & CLIENT_BLOCKED) == 0)
         return;
-    all->n_blocked -= c->waits != CLIENT_WAITS_PAUSE;
+    all->n_blocked--;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
     c->waits = CLIENT_WAITS_NOT;
     if (c->wait_index > 0)
@@ -142,6 +142,17 @@ static void end_acks(struct client *c, enum engine_unblock why)
         engine_reply_int(client_reply(c), 0);
 }
 
+/* An error that ends the waiting is one of the command that waited. */
+static void note_error(struct client *c, struct engine_reply *reply)
+{
+    if (!reply->error)
+        return;
+    stats_error(&c->srv->stats, reply->text);
+    if (c->last_command != NULL)
+        c->srv->stats.by_command[c->last_command->id].failed++;
+    reply->error = false;
+}
+
 bool client_wait_end(struct client *c, enum engine_unblock why)
 {
     if (c->waits == CLIENT_WAITS_KEY)
@@ -150,6 +161,7 @@ bool client_wait_end(struct client *c, enum engine_unblock why)
         end_acks(c, why);
     else
         return false;
+    note_error(c, client_reply(c));
     client_unblock(c);
     client_queue_write(c);
     return true;
@@ -166,8 +178,7 @@ void clients_serve(struct server *srv)
     while (engine_serve(srv->engine, &env, &session, &reply, &fx)) {
         struct client *c = session->ctx;
         server_propagate(srv, &fx);
-        if (reply.error)
-            stats_error(&srv->stats, reply.text);
+        note_error(c, &reply);
         if (!c->reply.off && !rd_buf_add(&c->reply.buf, reply.buf.ptr, reply.buf.len))
             client_close_asap(c);
         client_unblock(c);
@@ -196,6 +207,7 @@ void clients_run_unblocked(struct server *srv)
 void clients_unpause(struct server *srv)
 {
     srv->clients->pause_until_ms = 0;
+    engine_config(srv->engine)->standstill = false;
     for (struct client *c = srv->clients->first; c != NULL; c = c->next)
         if (c->waits == CLIENT_WAITS_PAUSE)
             client_unblock(c);

@@ -204,6 +204,7 @@ static void sub_pause(struct dispatch_call *call)
         all->pause_writes_only = writes_only;
     if (until_ms > all->pause_until_ms)
         all->pause_until_ms = until_ms;
+    engine_config(call->srv->engine)->standstill = true;
     engine_reply_ok(call->reply);
 }
 

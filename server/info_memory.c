@@ -5,6 +5,7 @@
 #include "engine/db.h"
 #include "engine/snapshot.h"
 #include "server/client.h"
+#include "server/lazyfree.h"
 #include "server/persist.h"
 
 #include <malloc.h>
@@ -188,6 +189,6 @@ void info_section_memory(struct server *srv, struct rd_buf *out)
     info_num(out, "mem_aof_buffer", (int64_t)m.aof_buffer);
     info_str(out, "mem_allocator", heap_name());
     info_num(out, "active_defrag_running", 0);
-    info_num(out, "lazyfree_pending_objects", 0);
+    info_num(out, "lazyfree_pending_objects", (int64_t)lazyfree_pending());
     info_num(out, "lazyfreed_objects", (int64_t)srv->stats.lazyfreed);
 }

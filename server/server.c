@@ -14,6 +14,7 @@
 #include "server/daemon.h"
 #include "server/dispatch.h"
 #include "server/latency.h"
+#include "server/lazyfree.h"
 #include "server/log.h"
 #include "server/net.h"
 #include "server/persist.h"
@@ -49,8 +50,8 @@ void server_propagate(struct server *srv, const struct engine_effects *fx)
  * not every turn. */
 static void expire_fast(struct server *srv)
 {
-    if (srv->active_expire_off || srv->state != SERVER_RUNNING ||
-        srv->mono_us < srv->expire_fast_at_us)
+    if (srv->active_expire_off || srv->clients->pause_until_ms != 0 ||
+        srv->state != SERVER_RUNNING || srv->mono_us < srv->expire_fast_at_us)
         return;
     struct engine_env env = server_env(srv);
     srv->expire_fast_at_us = srv->mono_us + EXPIRE_FAST_PAUSE_US;
@@ -175,7 +176,7 @@ static void make_engine(struct server *srv)
     engine_config_init(&config);
     settings_to_engine(&srv->settings, &config);
     srv->engine = engine_new(&(struct engine_opts){.seed = seed(), .config = &config});
-    struct engine_hooks hooks = {.notify = pubsub_keyspace_event};
+    struct engine_hooks hooks = {.notify = pubsub_keyspace_event, .trash = lazyfree_take};
     dispatch_hooks(srv, &hooks);
     engine_set_hooks(srv->engine, &hooks);
     engine_block_set_proto(srv->engine, proto_of, srv);

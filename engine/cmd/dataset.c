@@ -2,6 +2,7 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/state.h"
+#include "engine/trash_impl.h"
 #include "engine/watch.h"
 
 void engine_cmd_dbsize(struct engine_call *call)
@@ -16,22 +17,25 @@ void engine_cmd_time(struct engine_call *call)
     engine_reply_bulk_int(call->reply, call->now_us % 1000000);
 }
 
-/* ASYNC and SYNC change who frees the memory, which is not the engine's to say. */
-static bool flush_options(struct engine_call *call)
+/* Whether another thread frees the memory. False: the error was answered. */
+static bool flush_options(struct engine_call *call, bool *ret_lazy)
 {
-    if (call->argc == 1 || (call->argc == 2 && (engine_arg_is(call->argv[1], "async") ||
-                                                engine_arg_is(call->argv[1], "sync"))))
+    *ret_lazy = call->config->lazyfree_lazy_user_flush;
+    if (call->argc == 1)
+        return true;
+    *ret_lazy = engine_arg_is(call->argv[1], "async");
+    if (call->argc == 2 && (*ret_lazy || engine_arg_is(call->argv[1], "sync")))
         return true;
     engine_reply_syntax(call);
     return false;
 }
 
-static void flush(struct engine_call *call, struct engine_db *db)
+static void flush(struct engine_call *call, struct engine_db *db, bool lazy)
 {
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
     engine_watch_touch_all(db, NULL);
     engine_block_signal_flush(call->engine, db);
-    call->dirty += engine_db_clear(db);
+    call->dirty += engine_trash_db(call->engine, db, lazy);
     engine_mem_leave(before);
 }
 
@@ -44,18 +48,20 @@ static void flushed(struct engine_call *call)
 
 void engine_cmd_flushdb(struct engine_call *call)
 {
-    if (!flush_options(call))
+    bool lazy;
+    if (!flush_options(call, &lazy))
         return;
-    flush(call, call->db);
+    flush(call, call->db, lazy);
     flushed(call);
 }
 
 void engine_cmd_flushall(struct engine_call *call)
 {
-    if (!flush_options(call))
+    bool lazy;
+    if (!flush_options(call, &lazy))
         return;
     for (unsigned i = 0; i < call->engine->n_dbs; i++)
-        flush(call, call->engine->dbs[i]);
+        flush(call, call->engine->dbs[i], lazy);
     call->dirty++;
     call->engine->stats.flushes++;
     flushed(call);

@@ -105,11 +105,11 @@ void engine_cmd_scan(struct engine_call *call)
 
 /* ---- removing ---- */
 
-static void delete_keys(struct engine_call *call)
+static void delete_keys(struct engine_call *call, bool lazy)
 {
     int64_t n = 0;
     for (size_t i = 1; i < call->argc; i++) {
-        if (!engine_call_delete_key(call, call->argv[i]))
+        if (!engine_call_delete_key(call, call->argv[i], lazy))
             continue;
         engine_changed(call, ENGINE_NOTIFY_GENERIC, "del", call->argv[i], 1);
         n++;
@@ -119,12 +119,12 @@ static void delete_keys(struct engine_call *call)
 
 void engine_cmd_del(struct engine_call *call)
 {
-    delete_keys(call);
+    delete_keys(call, call->config->lazyfree_lazy_user_del);
 }
 
 void engine_cmd_unlink(struct engine_call *call)
 {
-    delete_keys(call);
+    delete_keys(call, true);
 }
 
 /* ---- moving and copying ---- */

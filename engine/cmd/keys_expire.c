@@ -71,7 +71,7 @@ static void expire_at_once(struct engine_call *call, struct engine_entry *entry)
 {
     const char *word = call->config->lazyfree_lazy_expire ? "UNLINK" : "DEL";
     struct rd_slice argv[] = {rd_slice_str(word), call->argv[1]};
-    engine_call_delete(call, entry);
+    engine_call_delete_as(call, entry, call->config->lazyfree_lazy_expire);
     engine_effect(call, 2, argv);
     engine_changed(call, ENGINE_NOTIFY_GENERIC, "del", call->argv[1], 1);
 }

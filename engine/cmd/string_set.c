@@ -280,7 +280,7 @@ static void change_expiry(struct engine_call *call, struct engine_entry *entry, 
 static void expire_at_once(struct engine_call *call, struct engine_entry *entry)
 {
     struct rd_slice key = call->argv[1];
-    engine_call_delete(call, entry);
+    engine_call_delete_as(call, entry, call->config->lazyfree_lazy_expire);
     if (engine_effects_wanted(call)) {
         bool lazy = call->config->lazyfree_lazy_expire;
         engine_effect(call, 2, (struct rd_slice[]){rd_slice_str(lazy ? "UNLINK" : "DEL"), key});

@@ -210,5 +210,49 @@ class Buffers(unittest.TestCase):
             self.assertEqual(ids, sorted(ids))
 
 
+class Paused(unittest.TestCase):
+    def test_who_waits_for_the_end_of_a_pause_is_blocked_and_counted(self):
+        for server in both():
+            c, writing, asking = (server.client() for _ in range(3))
+            c.command("CLIENT", "PAUSE", 100000, "WRITE")
+            writing.send("SET", "k", 1)
+            asking.send("PFCOUNT", "k")
+            wait_for(lambda: server.info("clients")["blocked_clients"] == "2")
+            c.command("CLIENT", "UNPAUSE")
+            self.assertEqual(writing.read(), ("+", b"OK"))
+            self.assertEqual(asking.read()[0], "-")
+            self.assertEqual(server.info("clients")["blocked_clients"], "0")
+
+    def test_nothing_expires_and_nothing_is_evicted_in_a_pause(self):
+        for server in both({"maxmemory-policy": "allkeys-random"}):
+            c = server.client()
+            c.command("SET", "k", 1, "PX", 5)
+            c.command("SET", "stays", 1)
+            c.command("CLIENT", "PAUSE", 100000, "WRITE")
+            time.sleep(0.3)
+            self.assertIsNone(c.command("GET", "k"))
+            self.assertEqual(c.command("EXISTS", "k"), 0)
+            self.assertEqual(c.command("DBSIZE"), 2)
+            c.command("CONFIG", "SET", "maxmemory", 1)
+            self.assertEqual(c.command("GET", "stays"), b"1")
+            stats = server.info("stats")
+            self.assertEqual((stats["expired_keys"], stats["evicted_keys"]), ("0", "0"))
+            c.command("CONFIG", "SET", "maxmemory", 0)
+            c.command("CLIENT", "UNPAUSE")
+            wait_for(lambda: c.command("DBSIZE") == 1)
+
+    def test_an_error_that_ends_a_waiting_counts_for_the_command_that_waited(self):
+        for server in both():
+            c, waiting = server.client(), server.client()
+            number = waiting.command("CLIENT", "ID")
+            waiting.send("BLPOP", "list", 0)
+            wait_for(lambda: c.command("CLIENT", "UNBLOCK", number, "ERROR") == 1)
+            self.assertEqual(waiting.read()[0], "-")
+            self.assertIn("failed_calls=1", server.info("commandstats")["cmdstat_blpop"])
+            self.assertEqual(server.info("errorstats")["errorstat_UNBLOCKED"], "count=1")
+            waiting.command("PING")
+            self.assertIn("failed_calls=0", server.info("commandstats")["cmdstat_ping"])
+
+
 if __name__ == "__main__":
     unittest.main()
