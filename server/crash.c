@@ -1,16 +1,20 @@
 #include "server/crash.h"
 
 #include <execinfo.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "server/client.h"
 #include "server/info.h"
 #include "server/log.h"
+#include "server/redact.h"
 
-enum { CRASH_FRAMES = 100, CRASH_CLIENTS = 64 };
+enum { CRASH_FRAMES = 100, CRASH_CLIENTS = 64, CRASH_ARGS = 32, CRASH_ARG = 128 };
 
 static struct server *crashed;
 static volatile sig_atomic_t reporting;
@@ -62,6 +66,28 @@ static void tell_registers(const ucontext_t *context)
 }
 #endif
 
+/* Whose command it was, and what he said. */
+static void tell_current(void)
+{
+    const struct client *c = crashed->current;
+    struct rd_buf text = {0};
+    if (c == NULL)
+        return;
+    log_raw("\n------ CURRENT CLIENT INFO ------\n");
+    client_describe(c, &text);
+    rd_buf_add_byte(&text, '\n');
+    for (size_t i = 0; i < c->in.argc && i < CRASH_ARGS; i++) {
+        const struct rd_slice *arg = &c->in.argv[i];
+        bool secret =
+            c->last_command != NULL && redact_is_secret(c->last_command, c->in.argc, c->in.argv, i);
+        char quoted[CRASH_ARG];
+        rd_buf_printf(&text, "argv[%zu]: %s\n", i,
+                      secret ? REDACTED : rd_err_quote(quoted, sizeof quoted, *arg));
+    }
+    rd_buf_add_byte(&text, '\0');
+    log_raw((const char *)text.ptr);
+}
+
 /* Much of this is not meant for handlers; it comes last, where all that may be lost is itself. */
 static void tell_server(void)
 {
@@ -109,9 +135,65 @@ static void on_crash(int signum, siginfo_t *info, void *opaque)
     tell_stack();
     tell_registers(context);
     tell_server();
+    tell_current();
     log_raw("\n=== REDIS BUG REPORT END. Make sure to include from START to END. ===\n\n"
             "       This is redoubt-server: send the report to its maintainers.\n\n");
     end_by(signum);
+}
+
+/* ---- the watchdog ---- */
+
+static void set_alarm(int64_t ms)
+{
+    struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void on_alarm(int signum, siginfo_t *info, void *opaque)
+{
+    int before = errno;
+    (void)signum;
+    (void)opaque;
+    log_from_handler(info->si_code <= SI_USER && info->si_pid != 0
+                         ? "Received SIGALRM"
+                         : "\n--- WATCHDOG TIMER EXPIRED ---");
+    tell_stack();
+    log_from_handler("--------\n");
+    errno = before;
+}
+
+void crash_watchdog(const struct server *srv)
+{
+    static bool is_set;
+    int64_t ms = srv->settings.watchdog_period;
+    if (ms > 0 || is_set)
+        set_alarm(ms);
+    is_set = ms > 0;
+}
+
+/* ---- patience ---- */
+
+static struct sigaction patient; /* what SIGINT does otherwise */
+static char unfinished[64];
+
+static void on_insist(int signum)
+{
+    (void)signum;
+    log_from_handler("You insist... exiting now.");
+    unlink(unfinished);
+    _exit(1);
+}
+
+void crash_begin_patience(void)
+{
+    struct sigaction action = {.sa_handler = on_insist};
+    snprintf(unfinished, sizeof unfinished, "temp-%ld.rdb", (long)getpid());
+    sigaction(SIGINT, &action, &patient);
+}
+
+void crash_end_patience(void)
+{
+    sigaction(SIGINT, &patient, NULL);
 }
 
 void crash_watch(struct server *srv)
@@ -126,12 +208,15 @@ void crash_watch(struct server *srv)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
+    action = (struct sigaction){.sa_sigaction = on_alarm, .sa_flags = SA_RESTART | SA_SIGINFO};
+    sigaction(SIGALRM, &action, NULL);
 }
 
 _Noreturn void crash_now(const char *why)
 {
     log_warning("------------------------------------------------");
-    log_warning("!!! Software Failure: %s", why);
+    log_warning("!!! Software Failure");
+    log_warning("Guru Meditation: %s", why);
     log_warning("------------------------------------------------");
     if (crashed != NULL && crashed->settings.use_exit_on_panic)
         _exit(1);

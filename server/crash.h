@@ -11,6 +11,16 @@
  * borrowed until the end. */
 void crash_watch(struct server *srv);
 
+/* watchdog-period: called every turn of the cron; when the next call does not come within the
+ * period, the stack of where the process is goes to the log. SIGALRM from elsewhere has it logged,
+ * too. */
+void crash_watchdog(const struct server *srv);
+
+/* Until crash_end_patience(): SIGINT ends the process at once, without the snapshot that is just
+ * being written. */
+void crash_begin_patience(void);
+void crash_end_patience(void);
+
 /* SIGABRT with the report, after the reason. */
 _Noreturn void crash_now(const char *why);
 

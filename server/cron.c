@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include "server/client.h"
+#include "server/crash.h"
 #include "server/info.h"
 #include "server/latency.h"
 #include "server/log.h"
@@ -63,6 +64,7 @@ static void sample(struct server *srv)
 
 void server_cron(struct server *srv)
 {
+    crash_watchdog(srv);
     if (srv->state != SERVER_RUNNING)
         return;
     sample(srv);

@@ -117,15 +117,11 @@ static void shutdown_by_signal(struct server *srv, int signum)
 static void on_stop_signal(uv_signal_t *handle, int signum)
 {
     struct server *srv = handle->data;
-    if (signum == SIGINT && srv->exit_asap) {
-        log_from_handler("You insist... exiting now.");
-        exit(1);
-    }
-    srv->exit_asap = true;
     log_from_handler(signum == SIGINT ? "Received SIGINT scheduling shutdown..."
                                       : "Received SIGTERM scheduling shutdown...");
+    crash_begin_patience();
     shutdown_by_signal(srv, signum);
-    srv->exit_asap = false;
+    crash_end_patience();
 }
 
 static void on_child(uv_signal_t *handle, int signum)

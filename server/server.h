@@ -73,7 +73,6 @@ struct server {
     char *executable;  /* absolute path */
     char *config_file; /* absolute path, or NULL */
     int64_t started_us;
-    bool exit_asap; /* a signal asked to shut down */
 
     /* DEBUG */
     bool active_expire_off; /* SET-ACTIVE-EXPIRE 0 */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "server/crash.h"
 #include "server/daemon.h"
 #include "server/info.h"
 #include "server/log.h"
@@ -107,6 +108,7 @@ static bool apply_watchdog(struct server *srv, struct settings_reading *reading)
     int64_t two_turns = 1000 / s->hz * 2;
     if (s->watchdog_period > 0 && s->watchdog_period < two_turns)
         s->watchdog_period = two_turns;
+    crash_watchdog(srv);
     return true;
 }
 

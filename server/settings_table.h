@@ -208,7 +208,7 @@ enum settings_flag {
     X(maxmemory_policy, "maxmemory-policy", NULL, "noeviction", 0)                                 \
     X(oom_score_adj, "oom-score-adj", NULL, "no", 0)                                               \
     X(propagation_error_behavior, "propagation-error-behavior", NULL, "ignore", 0)                 \
-    X(repl_diskless_load, "repl-diskless-load", NULL, "disabled", 0)                               \
+    X(repl_diskless_load, "repl-diskless-load", NULL, "disabled", S_NOT_LOADING)                   \
     X(sanitize_dump_payload, "sanitize-dump-payload", NULL, "no", 0)                               \
     X(shutdown_on_sigint, "shutdown-on-sigint", NULL, "default", S_MULTI)                          \
     X(shutdown_on_sigterm, "shutdown-on-sigterm", NULL, "default", S_MULTI)                        \
@@ -220,7 +220,7 @@ enum settings_flag {
     X(bind, "bind", NULL, "* -::*", S_MULTI)                                                       \
     X(client_output_buffer_limit, "client-output-buffer-limit", NULL,                              \
       "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", S_MULTI)              \
-    X(dir, "dir", NULL, ".", S_PROTECTED)                                                          \
+    X(dir, "dir", NULL, ".", S_PROTECTED | S_NOT_LOADING)                                          \
     X(latency_tracking_info_percentiles, "latency-tracking-info-percentiles", NULL, "50 99 99.9",  \
       S_MULTI)                                                                                     \
     X(notify_keyspace_events, "notify-keyspace-events", NULL, "", 0)                               \

@@ -1,0 +1,109 @@
+"""What a server does when it is signalled, hangs or crashes, and what its log says of it."""
+
+import os
+import re
+import signal
+import time
+import unittest
+
+from server_under_test import Redis, Redoubt, ReplyError, ServerDied, redis_missing, wait_for
+
+KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+
+
+def both(config=None):
+    for kind in KINDS:
+        with kind(config) as server:
+            yield server
+
+
+class Signals(unittest.TestCase):
+    def test_the_watchdog_tells_where_a_server_hangs_and_it_goes_on(self):
+        for server in both():
+            c = server.client()
+            c.command("CONFIG", "SET", "watchdog-period", 200)
+            self.assertNotIn("WATCHDOG", server.log)
+            c.command("DEBUG", "SLEEP", 0.6)
+            wait_for(lambda: "--- WATCHDOG TIMER EXPIRED ---" in server.log)
+            self.assertIn("Backtrace:", server.log)
+            c.command("CONFIG", "SET", "watchdog-period", 10)
+            self.assertEqual(c.command("CONFIG", "GET", "watchdog-period")[1], b"200")
+            c.command("CONFIG", "SET", "watchdog-period", 0)
+            before = server.log.count("WATCHDOG")
+            c.command("DEBUG", "SLEEP", 0.5)
+            self.assertEqual(server.log.count("WATCHDOG"), before)
+
+    def test_a_stray_alarm_does_no_harm(self):
+        for server in both():
+            c = server.client()
+            os.kill(server.pid, signal.SIGALRM)
+            time.sleep(0.1)
+            self.assertEqual(c.command("PING"), b"PONG")
+
+    def test_a_second_interrupt_does_not_wait_for_the_snapshot(self):
+        config = {"save": "900 1", "rdb-key-save-delay": "2000"}
+        for server in both(config):
+            c = server.client()
+            c.command("DEBUG", "POPULATE", 20000)
+            c.command("SET", "k", 1)
+            os.kill(server.pid, signal.SIGINT)
+            wait_for(lambda: any(n.startswith("temp-") for n in os.listdir(server.dir)))
+            os.kill(server.pid, signal.SIGINT)
+            self.assertEqual(server.wait_end(), 1)
+            self.assertIn("You insist... exiting now.", server.log)
+            self.assertFalse([n for n in os.listdir(server.dir) if n.endswith(".rdb")])
+
+    def test_a_crash_report_tells_whose_command_it_was_but_no_password(self):
+        for server in both():
+            c = server.client()
+            c.command("CLIENT", "SETNAME", "culprit")
+            with self.assertRaises(ServerDied):
+                c.command("DEBUG", "SEGFAULT")
+            server.wait_end()
+            told = server.log.split("------ CURRENT CLIENT INFO ------")[1]
+            self.assertIn("name=culprit", told)
+            self.assertRegex(told, r"argv\[0\]: '?\"DEBUG\"")
+            self.assertRegex(told, r"argv\[1\]: '?\"SEGFAULT\"")
+
+    def test_a_panic_has_its_words_in_the_log(self):
+        for server in both():
+            with self.assertRaises(ServerDied):
+                server.client().command("DEBUG", "PANIC")
+            self.assertNotEqual(server.wait_end(), 0)
+            self.assertRegex(server.log, r"!!! Software Failure")
+            self.assertIn("Guru Meditation: ", server.log)
+            self.assertIn("=== REDIS BUG REPORT START", server.log)
+
+
+class Loading(unittest.TestCase):
+    def test_what_may_not_be_set_while_data_is_loaded(self):
+        config = {
+            "loading-process-events-interval-bytes": "1024",
+            "enable-protected-configs": "yes",
+        }
+        for server in both(config):
+            c = server.client()
+            c.command("CONFIG", "SET", "rdbcompression", "no")
+            c.command("DEBUG", "POPULATE", 1000, "k", 1000)
+            c.command("SAVE")
+            server.config["key-load-delay"] = "2000"
+            server.kill()
+            server.wait = False
+            server.start()
+            wait_for(lambda: self.answers(server))
+            c = server.client()
+            for name in ["appendonly", "dir", "repl-diskless-load"]:
+                value = c.command("CONFIG", "GET", name)[1]
+                with self.assertRaisesRegex(ReplyError, "^LOADING "):
+                    c.command("CONFIG", "SET", name, value)
+            self.assertEqual(c.command("CONFIG", "SET", "loglevel", "debug"), b"OK")
+
+    def answers(self, server):
+        try:
+            return re.match("[01]", server.info("persistence")["loading"])
+        except (OSError, ServerDied):
+            return None
+
+
+if __name__ == "__main__":
+    unittest.main()
