@@ -68,6 +68,7 @@ struct engine_config {
     bool lazyfree_lazy_user_flush;
     unsigned notify_keyspace_events; /* enum engine_notify */
     bool skip_dump_checksum;         /* RESTORE takes payloads whose checksum does not hold */
+    bool sanitize_dump;              /* RESTORE looks at every member of what it takes */
     bool standstill; /* nothing is evicted; keys that are due stay, though not for who reads */
 };
 

@@ -89,12 +89,17 @@ typedef void (*engine_ran_fn)(void *ctx, struct engine_session *s,
 struct engine_trash;
 typedef void (*engine_trash_fn)(void *ctx, struct engine_trash *trash);
 
+/* Called when RESTORE refuses a value: its type, and what is wrong. */
+struct rdb_type;
+typedef void (*engine_refused_fn)(void *ctx, const struct rdb_type *type, const struct rd_err *err);
+
 struct engine_hooks {
     engine_notify_fn notify; /* each may be NULL */
     engine_touched_fn touched;
     engine_foreign_fn foreign;
     engine_ran_fn ran;
     engine_trash_fn trash;
+    engine_refused_fn refused;
     void *ctx;
 };
 

@@ -102,4 +102,8 @@ uint64_t persist_aof_size(const struct server *srv);      /* aof_current_size */
 uint64_t persist_aof_base_size(const struct server *srv); /* aof_base_size */
 uint64_t persist_aof_buffered(const struct server *srv);  /* aof_buffer_length */
 
+/* The hook of the engine for payloads of RESTORE that it refuses: tells the log why. */
+struct rdb_type;
+void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err *err);
+
 #endif

@@ -12,7 +12,7 @@
 #include "server/log.h"
 #include "server/persist_impl.h"
 
-enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_TOLD = 10 };
+enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_TOLD = 10, HEADER = 9 };
 
 /* ---- clients meanwhile ---- */
 
@@ -135,8 +135,12 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
         return PERSIST_FAILED;
     }
     case RD_ERR_UNSUPPORTED:
-        if (err->offset >= 16 || strstr(err->text, "RDB version") == NULL)
+        if (err->offset >= HEADER || strstr(err->text, "version") == NULL) {
+            unsigned type;
+            if (sscanf(err->text, "value type %u", &type) == 1)
+                snprintf(line, sizeof line, "Unknown RDB encoding type %u", type);
             break;
+        }
         log_warning("Can't handle RDB format version %d",
                     (int)strtol(strstr(err->text, "version") + 7, NULL, 10));
         return PERSIST_REFUSED;
@@ -145,9 +149,19 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
             break;
         log_warning("Wrong signature trying to load DB from file");
         return PERSIST_REFUSED;
+    case RD_ERR_LIMIT: {
+        unsigned long long n_dbs;
+        if (sscanf(err->text, "the file has a database %*u, this data set has %llu", &n_dbs) == 1)
+            log_warning("FATAL: Data file was created with a Redis server configured to handle "
+                        "more than %llu databases. Exiting",
+                        n_dbs);
+        break;
+    }
     default:
         break;
     }
+    if (err->code == RD_ERR_CORRUPT && err->inner != RD_NO_OFFSET)
+        tell_internal(err, "Packed value integrity check failed.");
     tell_internal(err, line);
     return PERSIST_FAILED;
 }
@@ -248,6 +262,7 @@ static bool start_from_snapshot(struct server *srv)
         log_warning("Fatal error loading the DB: Invalid argument. Exiting.");
         return false;
     default:
+        log_warning("Terminating server after rdb file reading failure.");
         return false;
     }
 }

@@ -172,7 +172,8 @@ static void make_engine(struct server *srv)
     engine_config_init(&config);
     settings_to_engine(&srv->settings, &config);
     srv->engine = engine_new(&(struct engine_opts){.seed = seed(), .config = &config});
-    struct engine_hooks hooks = {.notify = pubsub_keyspace_event, .trash = lazyfree_take};
+    struct engine_hooks hooks = {
+        .notify = pubsub_keyspace_event, .trash = lazyfree_take, .refused = persist_refused};
     dispatch_hooks(srv, &hooks);
     engine_set_hooks(srv->engine, &hooks);
     engine_block_set_proto(srv->engine, proto_of, srv);

@@ -101,6 +101,7 @@ void settings_to_engine(const struct settings *s, struct engine_config *config)
     config->lfu_decay_time = (int)s->lfu_decay_time;
     config->active_expire_effort = (int)s->active_expire_effort;
     config->hz = (int)s->hz;
+    config->sanitize_dump = s->sanitize_dump_payload != SETTINGS_SANITIZE_NO;
     config->lazyfree_lazy_eviction = s->lazyfree_lazy_eviction;
     config->lazyfree_lazy_expire = s->lazyfree_lazy_expire;
     config->lazyfree_lazy_server_del = s->lazyfree_lazy_server_del;

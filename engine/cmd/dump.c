@@ -2,6 +2,7 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/lru.h"
+#include "engine/state.h"
 #include "rdb/dump.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
@@ -151,36 +152,79 @@ static bool engine_type_of(const struct rdb_type *type, enum engine_type *ret)
 }
 
 static bool load_events(struct rdb_reader *r, enum engine_type type,
-                        const struct engine_config *config, struct engine_value *ret)
+                        const struct engine_config *config, struct engine_value *ret,
+                        struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
     while ((status = rdb_reader_next(r, &ev)) == RDB_EVENT)
-        if (!engine_type_ops(type)->load(ret, &ev, config, NULL))
+        if (!engine_type_ops(type)->load(ret, &ev, config, err))
             return false;
+    rd_err_adopt(err, rdb_reader_err(r));
     return status == RDB_END;
+}
+
+/* What a server would not have written is no error for a reader, but a note. */
+static bool check_events(struct rdb_reader *r, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(r, &ev)) == RDB_EVENT)
+        if (ev.kind == RDB_NOTE && rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR)
+            return rd_err_set_inner(err, RD_ERR_CORRUPT, ev.offset, ev.inner, "%s", ev.note.text);
+    rd_err_adopt(err, rdb_reader_err(r));
+    return status == RDB_END;
+}
+
+/* A reader of the payload's value, and the source that it reads. */
+static bool open_value(const struct rdb_dump *dump, const struct rdb_reader_opts *opts,
+                       struct rdb_reader **ret, struct rd_src **ret_src, struct rd_err *err)
+{
+    struct rd_slice typed = rd_slice(dump->value.ptr - 1, dump->value.len + 1);
+    if (!rd_src_open_memory(ret_src, typed, NULL, err))
+        return false;
+    if (rdb_reader_new_value(ret, *ret_src, dump->dialect, dump->version, opts, err))
+        return true;
+    rd_src_close(*ret_src);
+    return false;
+}
+
+static bool is_sane(const struct rdb_dump *dump, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rd_src *src;
+    struct rdb_reader *r;
+    if (!open_value(dump, &opts, &r, &src, err))
+        return false;
+    bool ok = check_events(r, err);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    return ok;
+}
+
+/* Servers have no collections without elements, except streams. */
+static bool is_void(const struct engine_value *v)
+{
+    return v->type != ENGINE_STRING && v->type != ENGINE_STREAM && v->type != ENGINE_MODULE &&
+           engine_value_count(v) == 0;
 }
 
 /* The value of a payload. On false *ret is empty. */
 static bool load_payload(const struct rdb_dump *dump, const struct engine_config *config,
-                         struct engine_value *ret)
+                         struct engine_value *ret, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
     struct rd_src *src;
     struct rdb_reader *r;
     enum engine_type type;
     *ret = (struct engine_value){0};
-    if (!engine_type_of(dump->type, &type) ||
-        !rd_src_open_memory(&src, rd_slice(dump->value.ptr - 1, dump->value.len + 1), NULL, NULL))
+    if (!engine_type_of(dump->type, &type) || !open_value(dump, &opts, &r, &src, err))
         return false;
     ret->type = type;
-    bool ok = rdb_reader_new_value(&r, src, dump->dialect, dump->version, &opts, NULL);
-    if (ok) {
-        enum engine_mem_kind before = engine_mem_enter(engine_type_mem(type));
-        ok = load_events(r, type, config, ret);
-        engine_mem_leave(before);
-        rdb_reader_free(r);
-    }
+    enum engine_mem_kind before = engine_mem_enter(engine_type_mem(type));
+    bool ok = load_events(r, type, config, ret, err) && !is_void(ret);
+    engine_mem_leave(before);
+    rdb_reader_free(r);
     rd_src_close(src);
     if (ret->type == ENGINE_STRING && ret->encoding == ENGINE_RAW && ret->len <= ENGINE_EMBSTR_MAX)
         ret->encoding = ENGINE_EMBSTR;
@@ -207,13 +251,19 @@ static bool open_payload(struct engine_call *call, struct engine_value *ret)
     struct rdb_dump dump;
     struct rd_slice payload = call->argv[3];
     uint8_t *copy = call->config->skip_dump_checksum ? without_checksum(&payload) : NULL;
-    bool opened = rdb_dump_open(&dump, payload, true, NULL);
-    bool loaded = opened && load_payload(&dump, call->config, ret);
+    struct rd_err err = {0};
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    bool opened = rdb_dump_open(&dump, payload, true, &err);
+    bool framed = opened || (err.code == RD_ERR_UNSUPPORTED && err.offset == 0);
+    bool loaded = opened && (!call->config->sanitize_dump || is_sane(&dump, &err)) &&
+                  load_payload(&dump, call->config, ret, &err);
     engine_scratch_free(copy);
-    if (!opened)
+    if (!framed)
         engine_reply_error(call->reply, "ERR DUMP payload version or checksum are wrong");
     else if (!loaded)
         engine_reply_error(call->reply, "ERR Bad data format");
+    if (opened && !loaded && hooks->refused != NULL && err.code != RD_ERR_OK)
+        hooks->refused(hooks->ctx, dump.type, &err);
     return loaded;
 }
 

@@ -168,7 +168,6 @@ Test(trash, a_key_that_is_due_or_evicted_goes_the_same_way)
     ask_line(&ask, "DEL small stream zset hash");
     engine_config(ask.engine)->maxmemory = 1;
     engine_config(ask.engine)->maxmemory_policy = ENGINE_ALLKEYS_RANDOM;
-    ask_line(&ask, "COPY list list2");
     cr_expect(engine_evict(ask.engine, &ask.env, 0, &ask.fx), "it will be less in a moment");
     cr_expect_eq(empty(&ask, &bin), 1);
     ask_done(&ask);

@@ -1,0 +1,101 @@
+"""Damaged payloads and snapshots: what is refused, and the words that programs look for in logs."""
+
+import struct
+import unittest
+
+from server_under_test import Redis, Redoubt, ReplyError, redis_missing, wait_for
+
+KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+
+
+def string(data):
+    return bytes([len(data)]) + data
+
+
+def payload(number, body):
+    return bytes([number]) + body + struct.pack("<HQ", 10, 0)
+
+
+def listpack(count, *entries):
+    """Of short strings."""
+    body = b"".join(bytes([0x80 | len(e)]) + e + bytes([1 + len(e)]) for e in entries)
+    return struct.pack("<IH", 7 + len(body), count) + body + b"\xff"
+
+
+TOO_LONG = struct.pack("<IH", 99, 2) + listpack(2, b"a", b"b")[6:]
+ZIPLIST = b"\x0b\x00\x00\x00\x0a\x00\x00\x00\x05\x00\xff"
+
+# What is restored, and what the log says of it.
+REFUSED = [
+    (payload(16, string(TOO_LONG)), "Hash listpack integrity check failed."),
+    (payload(16, string(listpack(1, b"a"))), None),
+    (payload(17, string(TOO_LONG)), "Zset listpack integrity check failed."),
+    (payload(11, string(struct.pack("<IIh", 2, 9, 1))), "Intset integrity check failed."),
+    (payload(18, b"\x01\x02" + string(TOO_LONG)), "Listpack integrity check failed."),
+    (payload(18, b"\x01\x05" + string(listpack(1, b"a"))), "Quicklist integrity check failed."),
+    (payload(14, b"\x01" + string(ZIPLIST)), "Ziplist integrity check failed."),
+    (payload(13, string(ZIPLIST)), "Hash ziplist integrity check failed."),
+    (payload(9, string(b"\x02\x01a\x09")), "Zipmap integrity check failed."),
+    (payload(4, b"\x00"), None),
+    (payload(1, b"\x00"), None),
+    (payload(99, b"\x01a"), None),
+]
+TWICE = listpack(4, b"a", b"b", b"a", b"b")
+
+
+class Restore(unittest.TestCase):
+    def test_what_is_damaged_is_refused_and_the_log_says_why(self):
+        for kind in KINDS:
+            with kind({"loglevel": "verbose"}) as server:
+                c = server.client()
+                c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+                for data, words in REFUSED:
+                    with self.subTest(server.name, words=words, data=data):
+                        before = len(server.log)
+                        with self.assertRaisesRegex(ReplyError, "^ERR Bad data format$"):
+                            c.command("RESTORE", "k", 0, data)
+                        self.assertEqual(c.command("EXISTS", "k"), 0)
+                        if words is not None:
+                            wait_for(lambda w=words, b=before, s=server: w in s.log[b:])
+
+    def test_members_that_come_twice_are_looked_for_where_that_is_asked(self):
+        for kind in KINDS:
+            for value, taken in [("no", True), ("yes", False), ("clients", False)]:
+                with self.subTest(kind.name, sanitize=value):
+                    with kind({"sanitize-dump-payload": value}) as server:
+                        c = server.client()
+                        c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+                        answer = c.ask("RESTORE", "k", 0, payload(16, string(TWICE)))
+                        self.assertEqual(answer[0], "+" if taken else "-")
+
+
+def snapshot(body):
+    return b"REDIS0010" + body + b"\xff" + bytes(8)
+
+
+class AtStart(unittest.TestCase):
+    FILES = [
+        (snapshot(b"\xfe\x00\x10\x01a" + string(TOO_LONG)), "integrity check failed"),
+        (snapshot(b"\xfe\x00\x10\x01a" + string(TOO_LONG)), "Terminating server after rdb file"),
+        (snapshot(b"\xfe\x00\x63\x01a\x01b"), "-> Unknown RDB encoding type 99"),
+        (snapshot(b"\xfe\x40\x99\x00\x01a\x01b"), "to handle more than 16 databases"),
+        (snapshot(b"")[:-8] + b"\x01" * 8, "-> RDB CRC error"),
+        (b"REDIS0010\xfa\x09redis", "-> Unexpected EOF reading RDB file"),
+    ]
+
+    def test_the_log_says_what_is_wrong_with_the_snapshot_and_the_server_ends(self):
+        for kind in KINDS:
+            for data, words in self.FILES:
+                with self.subTest(kind.name, words=words):
+                    with kind() as server:
+                        server.kill()
+                        with open(server.path("dump.rdb"), "wb") as f:
+                            f.write(data)
+                        server.wait = False
+                        server.start()
+                        self.assertNotEqual(server.wait_end(), 0)
+                        self.assertIn(words, server.log)
+
+
+if __name__ == "__main__":
+    unittest.main()
