@@ -120,7 +120,7 @@ void server_cmd_hello(struct dispatch_call *call)
     if (!c->authenticated) {
         engine_reply_error(call->reply,
                            "NOAUTH HELLO must be called with the client already authenticated, "
-                           "otherwise the HELLO <proto> AUTH <user> <pass> option can be used to "
+                           "otherwise the HELLO AUTH <user> <pass> option can be used to "
                            "authenticate the client and select the RESP protocol version at the "
                            "same time");
         return;

@@ -6,6 +6,7 @@
 #include "engine/glob.h"
 #include "engine/mem.h"
 #include "server/commands.h"
+#include "server/heap.h"
 #include "server/log.h"
 #include "server/persist.h"
 #include "server/replication.h"
@@ -139,6 +140,39 @@ static void sub_leak(struct dispatch_call *call)
     engine_reply_ok(call->reply);
 }
 
+/* Scripts that may run what is denied to them: there are none. */
+static void sub_deny_scripts(struct dispatch_call *call)
+{
+    engine_reply_ok(call->reply);
+}
+
+static void sub_mallctl(struct dispatch_call *call)
+{
+    char name[128];
+    uint64_t before, value = 0;
+    bool sets = call->argc == 4;
+    if (sets &&
+        !dispatch_arg_i64(call, call->argv[3], INT64_MIN, INT64_MAX, (int64_t *)&value, NULL))
+        return;
+    int error =
+        heap_number(text_of(call->argv[2], name, sizeof name), &before, sets ? &value : NULL);
+    if (error == 0)
+        engine_reply_int(call->reply, (int64_t)before);
+    else
+        engine_reply_errorf(call->reply, "ERR %s", strerror(error));
+}
+
+static void sub_mallctl_text(struct dispatch_call *call)
+{
+    char name[128];
+    const char *value;
+    int error = heap_text(text_of(call->argv[2], name, sizeof name), &value);
+    if (error == 0)
+        engine_reply_str(call->reply, value);
+    else
+        engine_reply_errorf(call->reply, "ERR %s", strerror(error));
+}
+
 static void sub_glob(struct dispatch_call *call)
 {
     engine_reply_int(call->reply, engine_glob_match(call->argv[2], call->argv[3], false));
@@ -216,6 +250,8 @@ static void sub_help(struct dispatch_call *call)
         "    How a value is stored.",
         "LOADAOF",
         "    Read the data set from the log.",
+        "MALLCTL <name> [<number>], MALLCTL-STR <name>",
+        "    A setting or figure of the heap.",
         "PAUSE-CRON <0|1>",
         "    Whether what is done from time to time is left undone.",
         "POPULATE <count> [<prefix>] [<size>]",
@@ -264,6 +300,9 @@ static const struct cmd_debug_sub common_subs[] = {
     {"client-eviction", 2, 2, sub_client_eviction},
     {"replybuffer", 4, 4, sub_reply_buffer},
     {"leak", 3, 3, sub_leak},
+    {"set-disable-deny-scripts", 3, 3, sub_deny_scripts},
+    {"mallctl", 3, 4, sub_mallctl},
+    {"mallctl-str", 3, 3, sub_mallctl_text},
     {"stringmatch-len", 4, 4, sub_glob},
     {"reload", 2, 0, sub_reload},
     {"loadaof", 2, 2, sub_loadaof},

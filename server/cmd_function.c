@@ -97,6 +97,14 @@ static void function_stats(struct dispatch_call *call)
     engine_reply_int(call->reply, 0);
 }
 
+static void function_delete(struct dispatch_call *call)
+{
+    if (has_functions(call))
+        not_yet(call);
+    else
+        engine_reply_error(call->reply, "ERR Library not found");
+}
+
 static void nothing_runs(struct dispatch_call *call)
 {
     engine_reply_error(call->reply, "NOTBUSY No scripts in execution right now.");
@@ -118,7 +126,7 @@ static void function_help(struct dispatch_call *call)
 
 static const struct subcommand function_subs[] = {
     {"flush", function_flush}, {"list", function_list}, {"dump", function_dump},
-    {"stats", function_stats}, {"kill", nothing_runs},  {"delete", not_yet},
+    {"stats", function_stats}, {"kill", nothing_runs},  {"delete", function_delete},
     {"load", not_yet},         {"restore", not_yet},    {"help", function_help},
 };
 
@@ -127,7 +135,20 @@ void server_cmd_function(struct dispatch_call *call)
     SUBCOMMAND_RUN(call, function_subs);
 }
 
+void server_cmd_fcall(struct dispatch_call *call)
+{
+    if (has_functions(call))
+        not_yet(call);
+    else
+        engine_reply_error(call->reply, "ERR Function not found");
+}
+
 /* ---- SCRIPT ---- */
+
+void server_cmd_evalsha(struct dispatch_call *call)
+{
+    engine_reply_error(call->reply, "NOSCRIPT No matching script. Please use EVAL.");
+}
 
 static void script_exists(struct dispatch_call *call)
 {

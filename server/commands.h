@@ -59,8 +59,15 @@
     /* cmd_function.c */                                                                           \
     X("function", function)                                                                        \
     X("script", script)                                                                            \
+    X("evalsha", evalsha)                                                                          \
+    X("evalsha_ro", evalsha)                                                                       \
+    X("fcall", fcall)                                                                              \
+    X("fcall_ro", fcall)                                                                           \
     X("module", module)                                                                            \
-    X("cluster", cluster)
+    X("cluster", cluster)                                                                          \
+    X("readonly", cluster)                                                                         \
+    X("readwrite", cluster)                                                                        \
+    X("asking", cluster)
 
 #define X(path, name) void server_cmd_##name(struct dispatch_call *call);
 SERVER_COMMANDS(X)

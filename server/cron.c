@@ -18,12 +18,25 @@ uint64_t server_used_memory(const struct server *srv)
     return used > 0 ? (uint64_t)used : 0;
 }
 
+/* How long memory is over its limit with nothing that may go. */
+static void note_excess(struct server *srv, bool fits)
+{
+    struct stats *stats = &srv->stats;
+    if (fits && stats->evict_since_mono_us != 0) {
+        stats->evict_us += (uint64_t)(srv->mono_us - stats->evict_since_mono_us);
+        stats->evict_since_mono_us = 0;
+    } else if (!fits && stats->evict_since_mono_us == 0) {
+        stats->evict_since_mono_us = srv->mono_us;
+    }
+}
+
 bool server_make_room(struct server *srv)
 {
     struct engine_env env = server_env(srv);
     int64_t counted = srv->other_memory - (int64_t)persist_memory(srv);
     struct engine_effects fx = {.off = srv->fx.off};
     bool fits = engine_evict(srv->engine, &env, counted > 0 ? (uint64_t)counted : 0, &fx);
+    note_excess(srv, fits);
     server_propagate(srv, &fx);
     engine_effects_done(&fx);
     return fits;
@@ -69,6 +82,8 @@ void server_cron(struct server *srv)
         return;
     sample(srv);
     measure_memory(srv);
+    if (srv->stats.evict_since_mono_us != 0)
+        server_make_room(srv);
     clients_cron(srv);
     if (srv->clients->pause_until_ms != 0 && server_now_ms(srv) >= srv->clients->pause_until_ms)
         clients_unpause(srv);

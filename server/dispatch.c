@@ -387,11 +387,35 @@ static enum dispatch_status execute(struct client *c, const struct engine_comman
     return DISPATCH_DONE;
 }
 
+/* A page in somebody's browser can send lines to this port: their head ends it. */
+static bool is_browser(struct rd_slice word)
+{
+    return dispatch_arg_is(word, "post") || dispatch_arg_is(word, "host:");
+}
+
+static enum dispatch_status refuse_browser(struct client *c)
+{
+    enum { QUIET_US = 60 * 1000000 };
+    static int64_t told_us;
+    struct server *srv = c->srv;
+    if (told_us == 0 || srv->mono_us - told_us > QUIET_US) {
+        told_us = srv->mono_us;
+        log_warning("Possible SECURITY ATTACK detected: %s sends POST or Host: lines, as a browser "
+                    "does when a page attacks servers behind a firewall (cross protocol "
+                    "scripting). The connection is closed.",
+                    c->peer);
+    }
+    client_close_asap(c);
+    return DISPATCH_DONE;
+}
+
 static enum dispatch_status check_and_run(struct client *c, size_t argc,
                                           const struct rd_slice *argv)
 {
     struct server *srv = c->srv;
     const struct engine_command *command = dispatch_find(argv, argc);
+    if (RD_UNLIKELY(command == NULL) && is_browser(argv[0]))
+        return refuse_browser(c);
     if (command == NULL || of_a_later_version(command))
         return unknown_command(c, argc, argv);
     c->last_command = command;

@@ -1,5 +1,6 @@
 #include "server/heap.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -48,4 +49,28 @@ void heap_purge(void)
         mallctl(ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
     else
         malloc_trim(0);
+}
+
+/* Names stand for numbers of several sizes: the first that fits is the one. */
+int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh)
+{
+    static const size_t sizes[] = {sizeof(uint64_t), sizeof(uint32_t), sizeof(bool)};
+    int error = ENOENT;
+    for (size_t i = 0; mallctl != NULL && i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t old = 0, value = fresh != NULL ? *fresh : 0;
+        size_t len = sizes[i];
+        error =
+            mallctl(name, &old, &len, fresh != NULL ? &value : NULL, fresh != NULL ? sizes[i] : 0);
+        if (error == 0)
+            *ret = old;
+        if (error != EINVAL)
+            break;
+    }
+    return error;
+}
+
+int heap_text(const char *name, const char **ret)
+{
+    size_t len = sizeof *ret;
+    return mallctl != NULL ? mallctl(name, ret, &len, NULL, 0) : ENOENT;
 }

@@ -26,4 +26,9 @@ const char *heap_name(void);
 /* Gives back what is kept for later. */
 void heap_purge(void);
 
+/* DEBUG MALLCTL: a number, or a text, of the heap by its name; fresh may be NULL. 0 or an errno:
+ * ENOENT where nothing has that name, or the heap knows no names. */
+int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh);
+int heap_text(const char *name, const char **ret);
+
 #endif

@@ -130,8 +130,10 @@ static void put_data_set(struct server *srv, struct rd_buf *out)
     info_num(out, "expire_cycle_cpu_milliseconds", (int64_t)(s->expire_cycle_us / 1000));
     info_num(out, "evicted_keys", (int64_t)now->evicted);
     info_num(out, "evicted_clients", (int64_t)s->evicted_clients);
-    info_num(out, "total_eviction_exceeded_time", (int64_t)(s->evict_us / 1000));
-    info_num(out, "current_eviction_exceeded_time", 0);
+    uint64_t excess_us =
+        s->evict_since_mono_us != 0 ? (uint64_t)(srv->mono_us - s->evict_since_mono_us) : 0;
+    info_num(out, "total_eviction_exceeded_time", (int64_t)((s->evict_us + excess_us) / 1000));
+    info_num(out, "current_eviction_exceeded_time", (int64_t)(excess_us / 1000));
     info_num(out, "keyspace_hits", (int64_t)now->hits);
     info_num(out, "keyspace_misses", (int64_t)now->misses);
     info_num(out, "pubsub_channels", (int64_t)pubsub_total(srv, PUBSUB_CHANNEL));

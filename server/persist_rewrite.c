@@ -256,8 +256,10 @@ void persist_rewrite_cron(struct server *srv)
 static void turn_off(struct server *srv)
 {
     struct persist_info *info = persist_info(srv);
-    if (info->child == PERSIST_CHILD_AOF)
+    if (info->child == PERSIST_CHILD_AOF) {
+        log_notice("Killing running AOF rewrite child: %ld", (long)info->child_pid);
         persist_kill_child(srv);
+    }
     persist_flush_all(srv);
     info->aof = PERSIST_AOF_OFF;
     info->rewrite_scheduled = false;

@@ -44,7 +44,8 @@ struct stats {
     uint64_t startup_memory; /* what the process took before it had data; info.c */
     uint64_t expire_cycle_us;
     uint64_t expired_cap_reached;
-    uint64_t evict_us; /* in all, of evictions */
+    uint64_t evict_us;           /* how long memory was over maxmemory and stayed so, in all … */
+    int64_t evict_since_mono_us; /* … and since when it is now; 0: it is not */
     uint64_t lazyfreed;
 
     struct stats_command *by_command; /* by engine_command.id */

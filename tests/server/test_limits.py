@@ -237,7 +237,7 @@ class Paused(unittest.TestCase):
             self.assertEqual(c.command("GET", "stays"), b"1")
             stats = server.info("stats")
             self.assertEqual((stats["expired_keys"], stats["evicted_keys"]), ("0", "0"))
-            c.command("CONFIG", "SET", "maxmemory", 0)
+            c.command("CONFIG", "SET", "maxmemory", "100mb")
             c.command("CLIENT", "UNPAUSE")
             wait_for(lambda: c.command("DBSIZE") == 1)
 
@@ -252,6 +252,51 @@ class Paused(unittest.TestCase):
             self.assertEqual(server.info("errorstats")["errorstat_UNBLOCKED"], "count=1")
             waiting.command("PING")
             self.assertIn("failed_calls=0", server.info("commandstats")["cmdstat_ping"])
+
+
+class Excess(unittest.TestCase):
+    def test_the_time_over_maxmemory_is_told_and_ends(self):
+        for server in both({"maxmemory-policy": "volatile-lru"}):
+            c = server.client()
+            c.command("SET", "k", 1)
+            c.command("CONFIG", "SET", "maxmemory", 1)
+            self.assertIn("OOM", c.ask("SET", "k", 2)[1].decode())
+            time.sleep(0.2)
+            stats = server.info("stats")
+            self.assertGreaterEqual(int(stats["current_eviction_exceeded_time"]), 150)
+            self.assertGreaterEqual(int(stats["total_eviction_exceeded_time"]), 150)
+            c.command("CONFIG", "SET", "maxmemory", "100mb")
+
+            def is_over(server=server):
+                return server.info("stats")["current_eviction_exceeded_time"] == "0"
+
+            wait_for(is_over)
+            self.assertGreaterEqual(int(server.info("stats")["total_eviction_exceeded_time"]), 150)
+
+
+class Strangers(unittest.TestCase):
+    def test_who_talks_like_a_browser_is_shown_the_door(self):
+        for server in both():
+            for head in [b"POST / HTTP/1.1\r\nSET a 1\r\n", b"Host: x\r\nSET a 1\r\n"]:
+                c = server.client()
+                c.send_raw(head)
+                self.assertTrue(c.closed())
+                self.assertEqual(c.buf, b"")
+            self.assertEqual(server.client().command("EXISTS", "a"), 0)
+            self.assertEqual(server.log.count("Possible SECURITY ATTACK detected"), 1)
+
+
+class NotThere(unittest.TestCase):
+    LINES = ["EVALSHA abc 0", "FCALL f 0", "FCALL_RO f 0", "FUNCTION DELETE f", "READONLY",
+             "READWRITE", "ASKING", "DEBUG SET-DISABLE-DENY-SCRIPTS 1", "DEBUG MALLCTL nosuch"]
+
+    def test_what_is_not_there_is_missed_in_the_words_of_servers(self):
+        told = []
+        for server in both():
+            c = server.client()
+            told.append([c.ask(*line.split()) for line in self.LINES])
+        for answers in told[1:]:
+            self.assertEqual(answers, told[0])
 
 
 if __name__ == "__main__":
