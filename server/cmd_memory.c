@@ -99,14 +99,12 @@ static uint64_t put_rest(struct dispatch_call *call, const struct info_memory *m
     put_num(call, "allocator.allocated", (int64_t)h->allocated);
     put_num(call, "allocator.active", (int64_t)h->active);
     put_num(call, "allocator.resident", (int64_t)h->resident);
-    put_real(call, "allocator-fragmentation.ratio", info_ratio(h->active, h->allocated));
-    put_num(call, "allocator-fragmentation.bytes", info_more(h->active, h->allocated));
-    put_real(call, "allocator-rss.ratio", info_ratio(h->resident, h->active));
-    put_num(call, "allocator-rss.bytes", info_more(h->resident, h->active));
-    put_real(call, "rss-overhead.ratio", info_ratio(m->rss, h->resident));
-    put_num(call, "rss-overhead.bytes", info_more(m->rss, h->resident));
-    put_real(call, "fragmentation", info_ratio(m->rss, m->used));
-    put_num(call, "fragmentation.bytes", info_more(m->rss, m->used));
+    struct info_proportion all[INFO_PROPORTIONS];
+    info_proportions(m, all);
+    for (size_t i = 0; i < INFO_PROPORTIONS; i++) {
+        put_real(call, all[i].stats[0], info_ratio(all[i].a, all[i].b));
+        put_num(call, all[i].stats[1], info_more(all[i].a, all[i].b));
+    }
     return 16;
 }
 

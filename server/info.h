@@ -30,7 +30,10 @@ struct info_memory {
     uint64_t overhead; /* all that is not keys and values: startup, clients, tables, buffers */
     uint64_t dataset;  /* the rest */
     uint64_t rss;
-    struct heap heap; /* where it does not tell: what is used and resident */
+    /* Where the heap does not tell: what is used and resident. Large tables are pages of the system
+     * (engine/table.c): they are used and no part of the heap, so `used` may be more than
+     * heap.allocated. */
+    struct heap heap;
     uint64_t clients_normal;
     uint64_t aof_buffer;
     uint64_t functions;
@@ -38,6 +41,17 @@ struct info_memory {
 };
 
 void info_memory(struct server *srv, struct info_memory *ret);
+
+/* What two figures say together: a / b, and how much more a is than b. */
+struct info_proportion {
+    const char *info[2];  /* names of both in INFO */
+    const char *stats[2]; /* in MEMORY STATS */
+    uint64_t a, b;
+};
+
+enum { INFO_PROPORTIONS = 4 };
+
+void info_proportions(const struct info_memory *m, struct info_proportion ret[INFO_PROPORTIONS]);
 
 /* What the tables of a database take: of keys, of expiries. */
 void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *ret_expires);

@@ -158,17 +158,38 @@ static void put_scripts(struct server *srv, const struct info_memory *m, struct 
     put_both(out, "used_memory_scripts", m->functions);
 }
 
-static void put_fragmentation(const struct info_memory *m, struct rd_buf *out)
+void info_proportions(const struct info_memory *m, struct info_proportion ret[INFO_PROPORTIONS])
 {
     const struct heap *h = &m->heap;
-    info_real(out, "allocator_frag_ratio", info_ratio(h->active, h->allocated));
-    info_num(out, "allocator_frag_bytes", info_more(h->active, h->allocated));
-    info_real(out, "allocator_rss_ratio", info_ratio(h->resident, h->active));
-    info_num(out, "allocator_rss_bytes", info_more(h->resident, h->active));
-    info_real(out, "rss_overhead_ratio", info_ratio(m->rss, h->resident));
-    info_num(out, "rss_overhead_bytes", info_more(m->rss, h->resident));
-    info_real(out, "mem_fragmentation_ratio", info_ratio(m->rss, m->used));
-    info_num(out, "mem_fragmentation_bytes", info_more(m->rss, m->used));
+    const struct info_proportion all[INFO_PROPORTIONS] = {
+        {{"allocator_frag_ratio", "allocator_frag_bytes"},
+         {"allocator-fragmentation.ratio", "allocator-fragmentation.bytes"},
+         h->active,
+         h->allocated},
+        {{"allocator_rss_ratio", "allocator_rss_bytes"},
+         {"allocator-rss.ratio", "allocator-rss.bytes"},
+         h->resident,
+         h->active},
+        {{"rss_overhead_ratio", "rss_overhead_bytes"},
+         {"rss-overhead.ratio", "rss-overhead.bytes"},
+         m->rss,
+         h->resident},
+        {{"mem_fragmentation_ratio", "mem_fragmentation_bytes"},
+         {"fragmentation", "fragmentation.bytes"},
+         m->rss,
+         m->used},
+    };
+    memcpy(ret, all, sizeof all);
+}
+
+static void put_fragmentation(const struct info_memory *m, struct rd_buf *out)
+{
+    struct info_proportion all[INFO_PROPORTIONS];
+    info_proportions(m, all);
+    for (size_t i = 0; i < INFO_PROPORTIONS; i++) {
+        info_real(out, all[i].info[0], info_ratio(all[i].a, all[i].b));
+        info_num(out, all[i].info[1], info_more(all[i].a, all[i].b));
+    }
 }
 
 void info_section_memory(struct server *srv, struct rd_buf *out)
