@@ -51,6 +51,12 @@ void heap_purge(void)
         malloc_trim(0);
 }
 
+void heap_use_thread(bool yes)
+{
+    if (mallctl != NULL)
+        mallctl("background_thread", NULL, NULL, &yes, sizeof yes);
+}
+
 /* Names stand for numbers of several sizes: the first that fits is the one. */
 int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh)
 {

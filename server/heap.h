@@ -26,6 +26,10 @@ const char *heap_name(void);
 /* Gives back what is kept for later. */
 void heap_purge(void);
 
+/* Whether a thread of the heap's own gives unused pages back by and by, instead of whoever happens
+ * to free next. To be asked for behind all forks that go on as the server. */
+void heap_use_thread(bool yes);
+
 /* DEBUG MALLCTL: a number, or a text, of the heap by its name; fresh may be NULL. 0 or an errno:
  * ENOENT where nothing has that name, or the heap knows no names. */
 int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh);

@@ -13,6 +13,7 @@
 #include "server/crash.h"
 #include "server/daemon.h"
 #include "server/dispatch.h"
+#include "server/heap.h"
 #include "server/latency.h"
 #include "server/lazyfree.h"
 #include "server/log.h"
@@ -227,6 +228,8 @@ int server_run(struct server *srv)
     srv->fx.off = true;
     if (!persist_load(srv))
         return 1;
+    heap_purge(); /* what loading has left behind */
+    heap_use_thread(srv->settings.jemalloc_bg_thread);
     srv->state = SERVER_RUNNING;
     srv->fx.off = !persist_wants_effects(srv);
     log_notice("Ready to accept connections");

@@ -4,6 +4,7 @@
 
 #include "server/crash.h"
 #include "server/daemon.h"
+#include "server/heap.h"
 #include "server/info.h"
 #include "server/log.h"
 #include "server/net.h"
@@ -112,6 +113,14 @@ static bool apply_watchdog(struct server *srv, struct settings_reading *reading)
     return true;
 }
 
+static bool apply_heap_thread(struct server *srv, struct settings_reading *reading)
+{
+    (void)reading;
+    if (srv->state == SERVER_RUNNING)
+        heap_use_thread(srv->settings.jemalloc_bg_thread);
+    return true;
+}
+
 static bool apply_backlog(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
@@ -147,6 +156,7 @@ settings_apply_fn settings_apply_for(const struct settings_item *item)
         {"maxclients", apply_maxclients},
         {"hz", apply_hz},
         {"watchdog-period", apply_watchdog},
+        {"jemalloc-bg-thread", apply_heap_thread},
         {"repl-backlog-size", apply_backlog},
         {"oom-score-adj", apply_oom},
         {"oom-score-adj-values", apply_oom},
