@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "aof/reader.h"
+#include "engine/db.h"
 #include "server/client.h"
 #include "server/dispatch.h"
 #include "server/log.h"
@@ -25,6 +26,7 @@ struct replay {
     struct client *c; /* in whose name it runs */
     struct engine_effects fx;
     struct engine_reply reply;
+    struct engine_db_ahead keys_ahead;
     uint64_t before; /* bytes of the files in front of the present one */
     int64_t file_began_us;
     size_t last; /* index of the last file */
@@ -200,6 +202,9 @@ static bool run_command(struct replay *replay, const struct aof_event *ev)
     const struct engine_env env = server_env(srv);
     if (RD_UNLIKELY(command == NULL))
         return refuse_command(replay, ev);
+    if (ev->entry.ahead.argc > 1)
+        engine_db_ahead(engine_db(srv->engine, replay->c->session.db), &replay->keys_ahead,
+                        ev->entry.ahead.argv[1]);
     enum engine_status status =
         engine_apply_command(srv->engine, &replay->c->session, command, cmd->argc, cmd->argv, &env,
                              &replay->reply, &replay->fx);
@@ -356,7 +361,7 @@ static bool replay_all(struct replay *replay)
     const struct aof_reader_opts opts = {
         .open = open_file,
         .ctx = replay,
-        .log = {.whole = true, .max_memory = SIZE_MAX},
+        .log = {.whole = true, .ahead = true, .max_memory = SIZE_MAX},
         .rdb = {.detail = RDB_DETAIL_PACKED,
                 .no_sum = !replay->srv->settings.rdbchecksum || replay->srv->skip_checksum},
     };
