@@ -3,6 +3,9 @@
 
 #include "server/log.h"
 
+/* With less nobody could talk to the server any more, not even to set it right. */
+enum { LIMIT_MIN = 128 * 1024 };
+
 void client_uncount(struct client *c)
 {
     c->srv->clients->memory -= c->counted;
@@ -70,6 +73,7 @@ void clients_evict(struct server *srv)
     }
     if (!all->counting)
         begin(all);
+    limit = limit > LIMIT_MIN ? limit : LIMIT_MIN;
     while (all->memory >= limit) {
         struct client *c = largest(all);
         if (c == NULL)

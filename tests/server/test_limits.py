@@ -158,6 +158,16 @@ class Eviction(unittest.TestCase):
             self.assertIn("spared", clients(control))
 
 
+    def test_a_limit_that_is_too_low_still_lets_clients_talk(self):
+        for server in both():
+            c = server.client()
+            c.command("CONFIG", "SET", "maxmemory-clients", 1)
+            time.sleep(0.2)
+            self.assertEqual(c.command("PING"), b"PONG")
+            c.command("CONFIG", "SET", "maxmemory-clients", 0)
+            self.assertEqual(server.info("stats")["evicted_clients"], "0")
+
+
 class Buffers(unittest.TestCase):
     def test_the_answers_of_an_idle_client_have_little_room(self):
         for server in both():
