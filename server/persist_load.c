@@ -116,6 +116,9 @@ static void tell_internal(const struct rd_err *err, const char *text)
                 err->offset == RD_NO_OFFSET ? 0 : err->offset, text);
 }
 
+/* The last file that could not be loaded holds a value that no server writes. */
+static bool last_was_damage;
+
 /* In the words that programs look for. */
 enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
 {
@@ -163,6 +166,7 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
     if (err->code == RD_ERR_CORRUPT && err->inner != RD_NO_OFFSET)
         tell_internal(err, "Packed value integrity check failed.");
     tell_internal(err, line);
+    last_was_damage = err->code == RD_ERR_CORRUPT;
     return PERSIST_FAILED;
 }
 
@@ -262,7 +266,8 @@ static bool start_from_snapshot(struct server *srv)
         log_warning("Fatal error loading the DB: Invalid argument. Exiting.");
         return false;
     default:
-        log_warning("Terminating server after rdb file reading failure.");
+        if (last_was_damage)
+            log_warning("Terminating server after rdb file reading failure.");
         return false;
     }
 }
