@@ -57,11 +57,17 @@ static bool put_command(struct show *show, const struct repl_capture_event *ev, 
 }
 
 /* Places follow each other: behind the last one wanted nothing else is, but those around it. */
-static bool is_over(const struct show *show, const struct repl_capture_event *ev)
+static bool is_over(const struct show *show, const struct repl_capture_event *ev, uint64_t offset)
 {
     const struct show_pick *pick = &show->pick;
     return pick->until_text != NULL && show->owed == 0 &&
-           log_place_compare(&pick->until, (size_t)ev->segment->chapter, ev->offset) > 0;
+           log_place_compare(&pick->until, (size_t)ev->segment->chapter, offset) > 0;
+}
+
+static bool put_event(struct show *show, const struct repl_capture_event *ev, struct rd_err *err)
+{
+    return ev->kind == REPL_CAPTURE_CHAPTER ? put_chapter(show, ev->segment, err)
+                                            : put_command(show, ev, err);
 }
 
 static bool read_all(struct show *show, struct rd_err *err)
@@ -74,11 +80,13 @@ static bool read_all(struct show *show, struct rd_err *err)
                 return status == REPL_CAPTURE_END;
             show_put_caught_up(show);
             show_follow_pause();
-        } else if (is_over(show, &ev)) {
+        } else if (is_over(show, &ev, ev.offset)) {
             return true;
-        } else if (!(ev.kind == REPL_CAPTURE_CHAPTER ? put_chapter(show, ev.segment, err)
-                                                     : put_command(show, &ev, err))) {
+        } else if (!put_event(show, &ev, err)) {
             return false;
+        } else if (ev.kind == REPL_CAPTURE_COMMAND &&
+                   is_over(show, &ev, ev.offset + ev.bytes.len)) {
+            return true; /* what follows may be damaged, or missing */
         }
     }
 }

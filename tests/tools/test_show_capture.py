@@ -94,6 +94,8 @@ class Lines(ShowTest):
         self.assertIn("00000001-1000.seg", err)
         self.assertIn("SELECT", out)
         self.assertNotIn("USER", out)
+        lines = self.show("--until-offset", f"1:{BASE}")
+        self.assertEqual([line.split(" ", 3)[3] for line in lines], ['"SELECT" "2"'])
 
 
 class Filters(ShowTest):
