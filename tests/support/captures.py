@@ -23,6 +23,21 @@ def command(*args):
     return out + b"".join(b"$%d\r\n%s\r\n" % (len(a), a) for a in args)
 
 
+def ends(commands, offset):
+    """Where each command begins in a stream from an offset on, and where the last one ends."""
+    found = [offset]
+    for c in commands:
+        found.append(found[-1] + len(c))
+    return found
+
+
+# Databases, a transaction, what changes nothing, and the end of a key "old".
+USUAL = [command("SELECT", 0), command("SET", "a", "1"), command("PING"), command("SELECT", 2),
+         command("SET", "b", "2"), command("REPLCONF", "GETACK", "*"), command("INCR", "a"),
+         command("MULTI"), command("SET", "c", "3"), command("SET", "d", "4"), command("EXEC"),
+         command("DEL", "old")]
+
+
 class Capture:
     def __init__(self, path):
         self.path = path

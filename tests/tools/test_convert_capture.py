@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from captures import START, CaptureTest, command  # noqa: E402
+from captures import START, USUAL, CaptureTest, command, ends  # noqa: E402
 from rdb_text import STRING, Key, snapshot  # noqa: E402
 
 BASE = 1000
@@ -30,16 +30,8 @@ class ConvertTest(CaptureTest):
 
     def usual(self):
         """Offsets of the commands and the end."""
-        commands = [command("SELECT", 0), command("SET", "a", "1"), command("PING"),
-                    command("SELECT", 2), command("SET", "b", "2"),
-                    command("REPLCONF", "GETACK", "*"), command("INCR", "a"), command("MULTI"),
-                    command("SET", "c", "3"), command("SET", "d", "4"), command("EXEC"),
-                    command("DEL", "old")]
-        self.capture.begin(snapshot([Key(b"old", STRING, b"0")]), b"".join(commands))
-        offsets = [BASE]
-        for c in commands:
-            offsets.append(offsets[-1] + len(c))
-        return offsets
+        self.capture.begin(snapshot([Key(b"old", STRING, b"0")]), b"".join(USUAL))
+        return ends(USUAL, BASE)
 
 
 class Places(ConvertTest):

@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import redis_server  # noqa: E402
-from captures import START, Capture, CaptureTest, command  # noqa: E402
+from captures import START, USUAL, Capture, CaptureTest, command, ends  # noqa: E402
 from fake_server import FakeServer, bulk  # noqa: E402
 from rdb_text import HASH, LIST, STRING, Key, snapshot  # noqa: E402
 
@@ -64,17 +64,9 @@ class Real(ReplayTest):
         return self.server.command("GET", key)
 
     def usual(self):
-        commands = [command("SELECT", 0), command("SET", "a", "1"), command("PING"),
-                    command("SELECT", 2), command("SET", "b", "2"),
-                    command("REPLCONF", "GETACK", "*"), command("INCR", "a"), command("MULTI"),
-                    command("SET", "c", "3"), command("SET", "d", "4"), command("EXEC"),
-                    command("DEL", "old")]
         self.capture.begin(snapshot([Key(b"old", STRING, b"0"),
-                                     Key(b"h", HASH, [(b"f", b"v")], db=7)]), b"".join(commands))
-        offsets = [BASE]
-        for c in commands:
-            offsets.append(offsets[-1] + len(c))
-        return offsets
+                                     Key(b"h", HASH, [(b"f", b"v")], db=7)]), b"".join(USUAL))
+        return ends(USUAL, BASE)
 
 
 class Whole(Real):
