@@ -182,6 +182,7 @@ void client_readable(struct client *c)
     if (running || (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_SOON)))
         return;
     ssize_t n;
+    server_awake(c->srv);
     if (c->in.buf.len == 0 && !c->srv->clients->shared_busy) {
         n = read_shared(c);
     } else {

@@ -267,6 +267,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     struct listener *l = poll->data;
     (void)status;
     (void)events;
+    server_awake(l->srv);
     for (int i = 0; i < ACCEPT_TURN; i++) {
         struct sockaddr_storage addr = {0};
         socklen_t len = sizeof addr;

@@ -31,6 +31,7 @@ void server_clock(struct server *srv)
     srv->now_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
     clock_gettime(CLOCK_MONOTONIC, &now);
     srv->mono_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    srv->slept = false;
 }
 
 void server_panic(struct server *srv, const char *why)
@@ -77,12 +78,9 @@ void server_turn(struct server *srv)
 
 static void before_sleep(uv_prepare_t *handle)
 {
-    server_turn(handle->data);
-}
-
-static void after_sleep(uv_check_t *handle)
-{
-    server_clock(handle->data);
+    struct server *srv = handle->data;
+    server_turn(srv);
+    srv->slept = true;
 }
 
 static void on_cron(uv_timer_t *timer)
@@ -188,8 +186,6 @@ static void make_handles(struct server *srv)
     srv->clients->timer.data = srv;
     uv_prepare_init(srv->loop, &srv->before_sleep);
     srv->before_sleep.data = srv;
-    uv_check_init(srv->loop, &srv->after_sleep);
-    srv->after_sleep.data = srv;
     watch_signal(srv, &srv->on_term, on_stop_signal, SIGTERM);
     watch_signal(srv, &srv->on_int, on_stop_signal, SIGINT);
     watch_signal(srv, &srv->on_child, on_child, SIGCHLD);
@@ -224,7 +220,6 @@ int server_run(struct server *srv)
     daemon_announce(srv);
     net_start(srv);
     uv_prepare_start(&srv->before_sleep, before_sleep);
-    uv_check_start(&srv->after_sleep, after_sleep);
     srv->fx.off = true;
     if (!persist_load(srv))
         return 1;

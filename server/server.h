@@ -53,6 +53,7 @@ struct server {
     /* Clocks, read once a command: unix time, and one that never goes back. */
     int64_t now_us;
     int64_t mono_us;
+    bool slept;                /* since the clocks were read */
     int64_t expire_fast_at_us; /* mono_us: not before */
 
     struct clients *clients;
@@ -82,13 +83,20 @@ struct server {
 
     uv_timer_t cron;
     uv_prepare_t before_sleep;
-    uv_check_t after_sleep;
     uv_signal_t on_term, on_int, on_child;
     struct tls *tls; /* NULL: none */
 };
 
 /* Reads both clocks. Cheap (tens of nanoseconds). */
 void server_clock(struct server *srv);
+
+/* The loop may have slept for long: the first event behind that reads the clocks. (libuv's own
+ * hook behind the sleep comes only when all sockets have been served.) */
+static inline void server_awake(struct server *srv)
+{
+    if (srv->slept)
+        server_clock(srv);
+}
 
 static inline int64_t server_now_ms(const struct server *srv)
 {

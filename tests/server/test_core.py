@@ -194,7 +194,15 @@ class Alone(unittest.TestCase):
             self.assertEqual(bytes_after(late, b"", b""),
                              b"-ERR max number of clients reached\r\n<closed>")
             first[0].close()
-            wait_for(lambda: server.info("clients")["connected_clients"] == "3")
+            wait_for(lambda: server.client().ask("PING") == ("+", b"PONG"))
+
+    def test_a_server_that_slept_knows_how_late_it_is(self):
+        with Redoubt({"hz": "1"}) as server:
+            c = server.client()
+            for _ in range(5):
+                c.command("SET", "k", "v", "PX", "30")
+                time.sleep(0.05)
+                self.assertEqual(c.ask("GET", "k"), ("$", None))
 
     def test_a_unix_socket(self):
         with Redoubt() as server:
