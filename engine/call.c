@@ -26,6 +26,14 @@ static void delete_effect(struct engine_call *call, struct rd_slice key, bool la
         engine_effects_add(call->fx, call->db->id, 2, argv);
 }
 
+/* Caches that keep the key, if anybody has them. */
+static void tell_touched(struct engine_call *call, struct rd_slice key)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    if (hooks->touched != NULL)
+        hooks->touched(hooks->ctx, key, call->db->id);
+}
+
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry)
 {
     if (call->keeps_due)
@@ -35,7 +43,8 @@ void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry
     call->engine->stats.expired++;
     delete_effect(call, key, call->config->lazyfree_lazy_expire);
     engine_notify(call, ENGINE_NOTIFY_EXPIRED, "expired", key);
-    engine_touch(call, key, 0);
+    engine_watch_expired(call->db, key);
+    tell_touched(call, key);
     engine_call_delete_as(call, entry, call->config->lazyfree_lazy_expire);
     call->dirty = dirty;
 }
@@ -219,12 +228,10 @@ void engine_notify(struct engine_call *call, enum engine_notify class, const cha
 
 void engine_touch(struct engine_call *call, struct rd_slice key, uint64_t n)
 {
-    const struct engine_hooks *hooks = &call->engine->hooks;
     call->dirty += n;
     if (engine_table_count(&call->db->watched) > 0)
         engine_watch_touch(call->db, key);
-    if (hooks->touched != NULL)
-        hooks->touched(hooks->ctx, key, call->db->id);
+    tell_touched(call, key);
 }
 
 void engine_changed(struct engine_call *call, enum engine_notify class, const char *event,

@@ -16,7 +16,7 @@ struct engine_watch {
     struct watched *watched;
     struct engine_watch *next_of_key;
     struct engine_watch *next_of_session;
-    bool was_due;
+    bool was_due; /* when it was watched: what is due then may go without failing EXEC */
 };
 
 static struct rd_slice watched_name(const void *item)
@@ -42,10 +42,19 @@ static struct watched *watched_get(struct engine_db *db, struct rd_slice key, ui
     return w;
 }
 
-static bool is_due(const struct engine_call *call, const struct engine_db *db, struct rd_slice key)
+enum key_state {
+    KEY_NONE,
+    KEY_DUE, /* still there, but nobody sees it */
+    KEY_THERE,
+};
+
+static enum key_state key_state(const struct engine_call *call, const struct engine_db *db,
+                                struct rd_slice key)
 {
     const struct engine_entry *entry = engine_db_find(db, key);
-    return entry != NULL && engine_call_due(call, entry);
+    if (entry == NULL)
+        return KEY_NONE;
+    return engine_call_due(call, entry) ? KEY_DUE : KEY_THERE;
 }
 
 void engine_watch_add(struct engine_call *call, struct rd_slice key)
@@ -62,7 +71,7 @@ void engine_watch_add(struct engine_call *call, struct rd_slice key)
         .watched = w,
         .next_of_key = w->first,
         .next_of_session = s->watches,
-        .was_due = is_due(call, call->db, key),
+        .was_due = key_state(call, call->db, key) == KEY_DUE,
     };
     w->first = watch;
     s->watches = watch;
@@ -94,30 +103,53 @@ void engine_watch_drop(struct engine_session *s)
     s->dirty_cas = false;
 }
 
-static void touch(struct watched *w)
+void engine_watch_touch(struct engine_db *db, struct rd_slice key)
 {
+    const struct watched *w = engine_table_find(&db->watched, key);
+    if (w == NULL)
+        return;
     for (struct engine_watch *watch = w->first; watch != NULL; watch = watch->next_of_key)
         watch->session->dirty_cas = true;
 }
 
-void engine_watch_touch(struct engine_db *db, struct rd_slice key)
+/* The key becomes what `after` says. A key that is due is as good as none: that it goes, comes or
+ * stays is no change for who watches it. */
+static void become(struct engine_watch *watch, enum key_state before, enum key_state after)
 {
-    struct watched *w = engine_table_find(&db->watched, key);
-    if (w != NULL)
-        touch(w);
+    bool was_none = before == KEY_NONE || watch->was_due;
+    if (was_none && after != KEY_THERE)
+        watch->was_due = after == KEY_DUE;
+    else
+        watch->session->dirty_cas = true;
 }
 
-void engine_watch_touch_all(struct engine_db *db, const struct engine_db *other)
+static void become_all(const struct watched *w, enum key_state before, enum key_state after)
+{
+    for (struct engine_watch *watch = w->first; watch != NULL; watch = watch->next_of_key)
+        become(watch, before, after);
+}
+
+void engine_watch_expired(struct engine_db *db, struct rd_slice key)
+{
+    if (engine_table_count(&db->watched) == 0)
+        return;
+    const struct watched *w = engine_table_find(&db->watched, key);
+    if (w != NULL)
+        become_all(w, KEY_DUE, KEY_NONE);
+}
+
+void engine_watch_replaced(const struct engine_call *call, struct engine_db *db,
+                           const struct engine_db *by)
 {
     struct engine_table_iter iter;
     if (engine_table_count(&db->watched) == 0)
         return;
     engine_table_iter_begin(&iter, &db->watched);
-    for (struct watched *w; (w = engine_table_iter_next(&iter)) != NULL;) {
-        struct rd_slice key = watched_name(w);
-        if (engine_db_find(db, key) != NULL ||
-            (other != NULL && engine_db_find(other, key) != NULL))
-            touch(w);
+    for (const struct watched *w; (w = engine_table_iter_next(&iter)) != NULL;) {
+        enum key_state before = key_state(call, db, watched_name(w));
+        enum key_state after = by != NULL ? key_state(call, by, watched_name(w)) : KEY_NONE;
+        if (before != KEY_NONE || after != KEY_NONE)
+            become_all(w, before, after);
     }
     engine_table_iter_end(&iter);
 }
@@ -125,7 +157,7 @@ void engine_watch_touch_all(struct engine_db *db, const struct engine_db *other)
 bool engine_watch_any_due(const struct engine_call *call)
 {
     for (const struct engine_watch *w = call->session->watches; w != NULL; w = w->next_of_session)
-        if (!w->was_due && is_due(call, w->db, watched_name(w->watched)))
+        if (!w->was_due && key_state(call, w->db, watched_name(w->watched)) == KEY_DUE)
             return true;
     return false;
 }

@@ -33,7 +33,7 @@ static bool flush_options(struct engine_call *call, bool *ret_lazy)
 static void flush(struct engine_call *call, struct engine_db *db, bool lazy)
 {
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
-    engine_watch_touch_all(db, NULL);
+    engine_watch_replaced(call, db, NULL);
     engine_block_signal_flush(call->engine, db);
     call->dirty += engine_trash_db(call->engine, db, lazy);
     engine_mem_leave(before);
@@ -102,8 +102,8 @@ void engine_cmd_swapdb(struct engine_call *call)
         return;
     }
     if (a != b) {
-        engine_watch_touch_all(a, b);
-        engine_watch_touch_all(b, a);
+        engine_watch_replaced(call, a, b);
+        engine_watch_replaced(call, b, a);
         swap(a, b);
         engine_block_signal_db(call->engine, a);
         engine_block_signal_db(call->engine, b);
