@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "server/monitor.h"
 #include "server/pubsub.h"
+#include "server/slowlog.h"
 
 struct clients *clients_new(struct server *srv)
 {
@@ -139,6 +140,7 @@ void client_free(struct client *c)
         client_unblock(c);
     }
     pubsub_forget(c);
+    slowlog_entry_free(c->slow);
     monitor_forget(c);
     engine_session_done(&c->session);
     if (c->conn != NULL) {

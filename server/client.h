@@ -96,6 +96,10 @@ struct client {
     int64_t output_peak_since_ms;
     size_t counted; /* bytes of it in clients.memory */
 
+    /* of the command that waits */
+    uint64_t worked_us;         /* before it did */
+    struct slowlog_entry *slow; /* what may be told of it; NULL: nothing */
+
     struct pubsub_client *pubsub; /* pubsub.c's; NULL: subscribed to nothing */
 
     struct client *prev, *next;             /* of all clients */

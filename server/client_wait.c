@@ -1,6 +1,7 @@
 #include "server/client.h"
 
 #include "base/mem.h"
+#include "server/account.h"
 #include "server/dispatch.h"
 
 /* ---- a heap of those whose waiting has an end ---- */
@@ -142,17 +143,6 @@ static void end_acks(struct client *c, enum engine_unblock why)
         engine_reply_int(client_reply(c), 0);
 }
 
-/* An error that ends the waiting is one of the command that waited. */
-static void note_error(struct client *c, struct engine_reply *reply)
-{
-    if (!reply->error)
-        return;
-    stats_error(&c->srv->stats, reply->text);
-    if (c->last_command != NULL)
-        c->srv->stats.by_command[c->last_command->id].failed++;
-    reply->error = false;
-}
-
 bool client_wait_end(struct client *c, enum engine_unblock why)
 {
     if (c->waits == CLIENT_WAITS_KEY)
@@ -161,7 +151,7 @@ bool client_wait_end(struct client *c, enum engine_unblock why)
         end_acks(c, why);
     else
         return false;
-    note_error(c, client_reply(c));
+    account_ended(c, client_reply(c));
     client_unblock(c);
     client_queue_write(c);
     return true;
@@ -177,8 +167,10 @@ void clients_serve(struct server *srv)
     struct engine_session *session;
     while (engine_serve(srv->engine, &env, &session, &reply, &fx)) {
         struct client *c = session->ctx;
+        int64_t began_us = srv->mono_us;
+        server_clock(srv);
         server_propagate(srv, &fx);
-        note_error(c, &reply);
+        account_served(c, &reply, (uint64_t)(srv->mono_us - began_us));
         if (!c->reply.off && !rd_buf_add(&c->reply.buf, reply.buf.ptr, reply.buf.len))
             client_close_asap(c);
         client_unblock(c);

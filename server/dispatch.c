@@ -6,12 +6,11 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "server/latency.h"
+#include "server/account.h"
 #include "server/log.h"
 #include "server/monitor.h"
 #include "server/persist.h"
 #include "server/pubsub.h"
-#include "server/slowlog.h"
 
 /* ---- who handles which command ---- */
 
@@ -305,26 +304,6 @@ static enum engine_status run(struct client *c, const struct engine_command *com
     return status;
 }
 
-/* Counters, slow log, latency: what is told about it afterwards. */
-static void account(struct client *c, const struct engine_command *command, size_t argc,
-                    const struct rd_slice *argv, int64_t began_us)
-{
-    struct server *srv = c->srv;
-    int64_t us = srv->mono_us - began_us;
-    struct engine_reply *reply = client_reply(c);
-    stats_ran(&srv->stats, command, (uint64_t)us, reply->error, srv->settings.latency_tracking);
-    if (reply->error) {
-        stats_error(&srv->stats, reply->text);
-        reply->error = false;
-    }
-    if (srv->settings.latency_monitor_threshold > 0)
-        latency_add(srv, (command->flags & ENGINE_CMD_FAST) ? "fast-command" : "command",
-                    us / 1000);
-    if (srv->settings.slowlog_log_slower_than >= 0 && us >= srv->settings.slowlog_log_slower_than &&
-        (command->flags & ENGINE_CMD_SKIP_SLOWLOG) == 0)
-        slowlog_ran(srv, c, argc, argv, (uint64_t)us);
-}
-
 /* EXEC ran a command: it counts, and is seen, as if it had come alone. */
 static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
@@ -337,7 +316,7 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
         return;
     server_clock(srv);
     srv->stats.commands++;
-    account(c, command, argc, argv, began_us);
+    account_ran(c, command, argc, argv, began_us);
     monitor_command(srv, c, command, argc, argv);
 }
 
@@ -370,18 +349,20 @@ static enum dispatch_status execute(struct client *c, const struct engine_comman
     srv->stats.commands += !queued;
     if (held)
         pubsub_release(srv, answer_at);
-    if (!queued) {
-        account(c, command, argc, argv, began_us);
+    if (status == ENGINE_BLOCKED)
+        client_block(c, CLIENT_WAITS_KEY, engine_block_deadline(&c->session));
+    if (c->flags & CLIENT_BLOCKED)
+        account_waits(c, command, argc, argv, began_us);
+    else if (!queued)
+        account_ran(c, command, argc, argv, began_us);
+    if (!queued)
         monitor_command(srv, c, command, argc, argv);
-    }
     if (srv->fx.n > 0) {
         server_propagate(srv, &srv->fx);
         engine_effects_reset(&srv->fx);
     }
     srv->current = before;
     c->last_command = command;
-    if (status == ENGINE_BLOCKED)
-        client_block(c, CLIENT_WAITS_KEY, engine_block_deadline(&c->session));
     if (engine_ready(srv->engine))
         clients_serve(srv);
     return DISPATCH_DONE;

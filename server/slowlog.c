@@ -9,8 +9,8 @@
 
 enum { ARGS_MAX = 32, ARG_MAX = 128, NOTE_MAX = 48, SHOWN = 10 };
 
-struct entry {
-    struct entry *older, *newer;
+struct slowlog_entry {
+    struct slowlog_entry *older, *newer;
     uint64_t id;
     int64_t at_s;
     uint64_t us;
@@ -22,7 +22,7 @@ struct entry {
 };
 
 struct slowlog {
-    struct entry *newest, *oldest;
+    struct slowlog_entry *newest, *oldest;
     uint64_t n;
     uint64_t next_id;
 };
@@ -34,14 +34,21 @@ struct slowlog *slowlog_new(void)
     return log;
 }
 
+void slowlog_entry_free(struct slowlog_entry *entry)
+{
+    if (entry == NULL)
+        return;
+    rd_buf_done(&entry->bytes);
+    engine_scratch_free(entry);
+}
+
 static void drop_oldest(struct slowlog *log)
 {
-    struct entry *entry = log->oldest;
+    struct slowlog_entry *entry = log->oldest;
     log->oldest = entry->newer;
     *(entry->newer != NULL ? &entry->newer->older : &log->newest) = NULL;
     log->n--;
-    rd_buf_done(&entry->bytes);
-    engine_scratch_free(entry);
+    slowlog_entry_free(entry);
 }
 
 void slowlog_free(struct slowlog *log)
@@ -53,14 +60,14 @@ void slowlog_free(struct slowlog *log)
     engine_scratch_free(log);
 }
 
-static struct place keep(struct entry *entry, struct rd_slice bytes)
+static struct place keep(struct slowlog_entry *entry, struct rd_slice bytes)
 {
     size_t at = entry->bytes.len;
     rd_buf_add(&entry->bytes, bytes.ptr, bytes.len);
     return (struct place){.off = at, .len = entry->bytes.len - at};
 }
 
-static struct place keep_cut(struct entry *entry, struct rd_slice arg)
+static struct place keep_cut(struct slowlog_entry *entry, struct rd_slice arg)
 {
     size_t at = entry->bytes.len;
     if (arg.len <= ARG_MAX)
@@ -70,8 +77,8 @@ static struct place keep_cut(struct entry *entry, struct rd_slice arg)
     return (struct place){.off = at, .len = entry->bytes.len - at};
 }
 
-static void keep_args(struct entry *entry, const struct engine_command *command, size_t argc,
-                      const struct rd_slice *argv)
+static void keep_args(struct slowlog_entry *entry, const struct engine_command *command,
+                      size_t argc, const struct rd_slice *argv)
 {
     bool secrets = command != NULL && redact_may_have(command);
     entry->argc = argc < ARGS_MAX ? argc : ARGS_MAX;
@@ -94,19 +101,29 @@ static void trim(struct slowlog *log, int64_t max)
         drop_oldest(log);
 }
 
-void slowlog_ran(struct server *srv, struct client *c, size_t argc, const struct rd_slice *argv,
-                 uint64_t us)
+struct slowlog_entry *slowlog_entry(const struct client *c, size_t argc,
+                                    const struct rd_slice *argv)
 {
-    struct slowlog *log = srv->slowlog;
-    int64_t limit = srv->settings.slowlog_log_slower_than;
-    if (limit < 0 || us < (uint64_t)limit)
-        return;
-    struct entry *entry = engine_scratch_alloc(sizeof *entry);
-    *entry = (struct entry){
-        .older = log->newest, .id = log->next_id++, .at_s = srv->now_us / 1000000, .us = us};
+    struct slowlog_entry *entry = engine_scratch_alloc(sizeof *entry);
+    *entry = (struct slowlog_entry){0};
     keep_args(entry, dispatch_find(argv, argc), argc, argv);
     entry->peer = keep(entry, rd_slice_str(c->peer));
     entry->name = keep(entry, rd_buf_slice(&c->name));
+    return entry;
+}
+
+void slowlog_add(struct server *srv, struct slowlog_entry *entry, uint64_t us)
+{
+    struct slowlog *log = srv->slowlog;
+    int64_t limit = srv->settings.slowlog_log_slower_than;
+    if (limit < 0 || us < (uint64_t)limit) {
+        slowlog_entry_free(entry);
+        return;
+    }
+    entry->id = log->next_id++;
+    entry->at_s = srv->now_us / 1000000;
+    entry->us = us;
+    entry->older = log->newest;
     *(log->newest != NULL ? &log->newest->newer : &log->oldest) = entry;
     log->newest = entry;
     log->n++;
@@ -115,12 +132,13 @@ void slowlog_ran(struct server *srv, struct client *c, size_t argc, const struct
 
 /* ---- SLOWLOG ---- */
 
-static void reply_place(struct engine_reply *reply, const struct entry *entry, struct place place)
+static void reply_place(struct engine_reply *reply, const struct slowlog_entry *entry,
+                        struct place place)
 {
     engine_reply_bulk(reply, rd_slice(entry->bytes.ptr + place.off, place.len));
 }
 
-static void reply_entry(struct engine_reply *reply, const struct entry *entry)
+static void reply_entry(struct engine_reply *reply, const struct slowlog_entry *entry)
 {
     engine_reply_array(reply, 6);
     engine_reply_int(reply, (int64_t)entry->id);
@@ -145,7 +163,7 @@ static void sub_get(struct dispatch_call *call)
                                              "ERR count should be greater than or equal to -1"))
         return;
     uint64_t n = count == -1 || (uint64_t)count > log->n ? log->n : (uint64_t)count;
-    const struct entry *entry = log->newest;
+    const struct slowlog_entry *entry = log->newest;
     engine_reply_array(call->reply, n);
     for (uint64_t i = 0; i < n; i++, entry = entry->older)
         reply_entry(call->reply, entry);

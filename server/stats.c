@@ -124,6 +124,13 @@ void stats_ran(struct stats *stats, const struct engine_command *command, uint64
     c->latency->total++;
 }
 
+void stats_ended(struct stats *stats, const struct engine_command *command, uint64_t us,
+                 bool failed)
+{
+    stats->by_command[command->id].us += us;
+    stats->by_command[command->id].failed += failed;
+}
+
 static uint64_t percentile(const struct stats_histogram *h, double percent)
 {
     double share = percent < 100 ? percent : 100;

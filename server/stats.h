@@ -68,6 +68,10 @@ void stats_reset(struct stats *stats);
 /* A command ran. */
 void stats_ran(struct stats *stats, const struct engine_command *command, uint64_t us, bool failed,
                bool track_latency);
+
+/* A command that was counted has waited: what its answer took, and whether it is an error. */
+void stats_ended(struct stats *stats, const struct engine_command *command, uint64_t us,
+                 bool failed);
 static inline void stats_rejected(struct stats *stats, const struct engine_command *command)
 {
     stats->by_command[command->id].rejected++;
