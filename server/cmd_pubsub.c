@@ -12,9 +12,12 @@ static size_t told_count(const struct client *c, enum pubsub_kind kind)
     return pubsub_count(c, PUBSUB_CHANNEL) + pubsub_count(c, PUBSUB_PATTERN);
 }
 
+/* CLIENT REPLY OFF does not keep it back: it is a message, not an answer. */
 static void tell(struct dispatch_call *call, const char *what, const struct rd_slice *name,
                  enum pubsub_kind kind)
 {
+    bool off = call->reply->off;
+    call->reply->off = false;
     engine_reply_push(call->reply, 3);
     engine_reply_str(call->reply, what);
     if (name != NULL)
@@ -22,6 +25,7 @@ static void tell(struct dispatch_call *call, const char *what, const struct rd_s
     else
         engine_reply_null(call->reply);
     engine_reply_int(call->reply, (int64_t)told_count(call->c, kind));
+    call->reply->off = off;
 }
 
 static void subscribe(struct dispatch_call *call, enum pubsub_kind kind, const char *what)

@@ -297,6 +297,41 @@ class Beside(unittest.TestCase):
 
         self.compare(play)
 
+    def test_a_command_that_waits_counts_at_once_and_is_slow_when_it_is_served(self):
+        def play(server):
+            c, w = server.client(), server.client()
+            c.command("CONFIG", "SET", "slowlog-log-slower-than", "0")
+            c.command("CONFIG", "RESETSTAT")
+            counts = []
+
+            def count():
+                text = c.command("INFO", "commandstats", "errorstats").decode()
+                text = re.sub(r"usec=\d+,usec_per_call=[\d.]+", "usec=N", text)
+                counts.append(sorted(re.findall(r"cmdstat_(?:blpop|xread).*|err.*", text)))
+
+            def waiting():
+                return server.info("clients")["blocked_clients"] == "1"
+
+            for argv, *ends in ((["BLPOP", "l", "0"], ["LPUSH", "l", "x"]),
+                                (["BLPOP", "l", "0.01"], ["PING"]),
+                                (["XREADGROUP", "GROUP", "g", "a", "BLOCK", "0", "STREAMS", "s",
+                                  ">"], ["DEL", "s"])):
+                c.ask("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+                w.send(*argv)
+                if argv[-1] != "0.01":
+                    wait_for(waiting)
+                    count()
+                c.command("SLOWLOG", "RESET")
+                for end in ends:
+                    c.ask(*end)
+                w.read()
+                count()
+                counts.append([entry[3] for entry in c.command("SLOWLOG", "GET", "-1")
+                               if entry[3][0].lower() in (b"blpop", b"xreadgroup")])
+            return counts
+
+        self.compare(play)
+
     def test_latencies_of_commands_are_told_in_the_same_shape(self):
         def play(server, proto):
             c = server.client(proto)
@@ -406,6 +441,7 @@ class Beside(unittest.TestCase):
             c.ask("SUBSCRIBE", "ch")
             out = [c.ask("PUBLISH", "ch", "1"), c.read()]
             c.send("CLIENT", "REPLY", "OFF")
+            out += [c.ask("PSUBSCRIBE", "x*"), c.ask("PUNSUBSCRIBE", "x*")]
             wait_for(lambda: p.command("PUBLISH", "ch", "2") == 1)
             out.append(c.read())
             c.send("CLIENT", "REPLY", "ON")
