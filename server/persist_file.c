@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -161,6 +162,14 @@ static bool save_fed(struct server *srv, struct feed *feed, const struct engine_
            lost_nothing(rdb_commands_loss(feed->commands), err);
 }
 
+/* The time at which the data were as the commands make them. */
+static bool put_time(const struct server *srv, struct rd_sink *sink)
+{
+    char line[RD_NUM_I64_MAX + 8];
+    int len = snprintf(line, sizeof line, "#TS:%" PRId64 "\r\n", persist_now_s(srv));
+    return rd_sink_write(sink, line, (size_t)len);
+}
+
 static bool save_commands(struct server *srv, struct rd_sink *sink,
                           const struct engine_save_opts *opts, struct rd_err *err)
 {
@@ -170,6 +179,8 @@ static bool save_commands(struct server *srv, struct rd_sink *sink,
     plain.compress = false;
     plain.no_checksum = true;
     plain.n_aux = 0;
+    if (srv->settings.aof_timestamp_enabled && !put_time(srv, sink))
+        return false;
     bool ok = rd_src_open_push(&feed.src, &(struct rd_src_opts){.window = FEED_WINDOW}, err) &&
               rdb_commands_new(&feed.commands, sink, &how, err) &&
               save_fed(srv, &feed, &plain, err);
@@ -219,7 +230,7 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
     const struct engine_save_opts opts = {
         .compress = srv->settings.rdbcompression,
         .no_checksum = !srv->settings.rdbchecksum,
-        .keep_expired = how->base, /* the log behind it may speak of such a key */
+        .keep_expired = true, /* whoever loads it decides; a log behind it may speak of them */
         .with_access = true,
         .now_ms = server_now_ms(srv),
         .each = how->child != NULL || progress.delay_us != 0 ? on_key : NULL,

@@ -207,13 +207,14 @@ static bool add_incrs(const struct aof_writer *w, bool old, struct aof_manifest 
     return ok;
 }
 
+/* As servers have it, the newest history stands first. */
 static bool with_base(const struct aof_writer *w, const struct aof_file *base,
                       struct aof_manifest *ret, struct rd_err *err)
 {
     const struct aof_file *old = aof_manifest_base(&w->manifest);
     aof_manifest_init(ret);
-    if (aof_manifest_add(ret, base) != NULL && copy_type(ret, &w->manifest, AOF_HISTORY) &&
-        (old == NULL || add_as_history(ret, old)) && add_incrs(w, true, ret) &&
+    if (aof_manifest_add(ret, base) != NULL && add_incrs(w, true, ret) &&
+        (old == NULL || add_as_history(ret, old)) && copy_type(ret, &w->manifest, AOF_HISTORY) &&
         add_incrs(w, false, ret))
         return true;
     aof_manifest_done(ret);

@@ -1,6 +1,7 @@
 """SAVE, BGSAVE, BGREWRITEAOF, save points, SHUTDOWN: what they answer and leave behind."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -97,6 +98,21 @@ class Snapshots(unittest.TestCase):
             server.start()
             self.assertEqual(server.client().command("DBSIZE"), 0)
 
+    def test_keys_that_are_due_are_saved_and_counted_when_they_are_left_out(self):
+        with Redoubt({"save": "3600 1"}) as server:
+            c = server.client()
+            c.command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+            c.command("SET", "stays", "1")
+            for i in range(10):
+                c.command("SET", i, "x", "PX", "1")
+            time.sleep(0.01)
+            c.command("SAVE")
+            server.kill()
+            server.start()
+            info = server.info("persistence")
+            self.assertEqual(info["rdb_last_load_keys_loaded"], "1")
+            self.assertEqual(info["rdb_last_load_keys_expired"], "10")
+
     def test_loading_answers_that_it_loads(self):
         with Redoubt({"save": "3600 1", "rdbcompression": "no"}) as server:
             c = server.client()
@@ -135,6 +151,16 @@ class Logs(unittest.TestCase):
             server.kill()
             server.start()
             self.assertEqual(server.client().command("GET", "n"), b"100")
+
+    def test_a_base_of_commands_begins_with_the_time(self):
+        config = {"appendonly": "yes", "aof-use-rdb-preamble": "no", "aof-timestamp-enabled": "yes"}
+        with Redoubt(config) as server:
+            before = int(time.time())
+            server.client().command("BGREWRITEAOF")
+            wait_for(lambda: "rewrite finished successfully" in server.log)
+            with open(server.path("appendonlydir", "appendonly.aof.2.base.aof")) as f:
+                stamp = re.fullmatch(r"#TS:(\d+)\n", f.readline())
+            self.assertIn(int(stamp[1]) - before, range(30))
 
     def test_growth_begins_a_rewrite(self):
         with Redoubt({"appendonly": "yes", "auto-aof-rewrite-min-size": "20kb"}) as server:
@@ -207,6 +233,13 @@ class Logs(unittest.TestCase):
             c.command("BGREWRITEAOF")
             wait_for(lambda: "rewrite finished successfully" in server.log)
             self.assertEqual(len(files(server)), 5)
+            c.command("BGREWRITEAOF")
+            wait_for(lambda: server.log.count("rewrite finished successfully") == 2)
+            with open(server.path("appendonlydir", "appendonly.aof.manifest")) as f:
+                self.assertEqual([line.split()[1::4] for line in f], [
+                    ["appendonly.aof.3.base.rdb", "b"], ["appendonly.aof.2.incr.aof", "h"],
+                    ["appendonly.aof.2.base.rdb", "h"], ["appendonly.aof.1.incr.aof", "h"],
+                    ["appendonly.aof.1.base.rdb", "h"], ["appendonly.aof.3.incr.aof", "i"]])
             c.command("CONFIG", "SET", "aof-disable-auto-gc", "no")
             wait_for(lambda: len(files(server)) == 3)
 
