@@ -81,7 +81,7 @@ struct client *client_new(struct server *srv, struct conn *conn)
     if (conn->is_unix)
         c->flags |= CLIENT_UNIX_SOCKET;
     conn_names(conn, c->peer, c->local, sizeof c->peer);
-    rd_buf_reserve(&c->reply.buf, CLIENT_OUTPUT_MIN);
+    client_output_begin(c);
     link_client(srv->clients, c);
     conn_watch(conn, true, false);
     return c;

@@ -197,6 +197,12 @@ void client_queue_write(struct client *c);
 /* Before a command runs: its answer ends at the hard limit. */
 void client_output_limit(struct client *c);
 
+/* Makes the first room for answers. */
+void client_output_begin(struct client *c);
+
+/* DEBUG REPLYBUFFER RESIZING 0: room for answers neither grows nor shrinks with what is sent. */
+void clients_keep_output_size(struct server *srv, bool yes);
+
 /* Gives back room that answers have not needed of late. */
 void client_output_trim(struct client *c);
 
@@ -251,5 +257,8 @@ void client_uncount(struct client *c);
 
 /* Closes those that take most until all together are within the limit. May free any client. */
 void clients_evict(struct server *srv);
+
+/* The same before a command of the client. True: it is one of them, and will be closed. */
+bool clients_evict_before(struct client *c);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 enum {
+    LONG_ARGUMENT = 32 * 1024,
     OUTPUT_FIRST = 16 * 1024, /* output up to here is the buffer, what is over it a list */
     WATCH_SIZE = 64           /* of a watched key, about */
 };
@@ -21,6 +22,14 @@ size_t client_memory(const struct client *c)
 {
     return sizeof *c + client_input_memory(c) + c->reply.buf.cap + c->name.cap + queue_memory(c) +
            pubsub_memory(c);
+}
+
+/* What lies there to be read: of a long argument that is coming, its own bytes alone. */
+static size_t input_len(const struct client *c)
+{
+    const struct client_input *in = &c->in;
+    bool is_long = in->in_bulk && in->bulk_len >= LONG_ARGUMENT && in->at <= in->buf.len;
+    return in->buf.len + in->shared_len - (is_long ? in->at : 0);
 }
 
 /* Who has no buffer of his own reads into the one that all share: there is room for him, too. */
@@ -82,8 +91,8 @@ void client_describe(const struct client *c, struct rd_buf *out)
     for (size_t i = 0; i < c->in.argc; i++)
         args += c->in.argv[i].len;
     put_who(c, out);
-    rd_buf_printf(out, " qbuf=%zu qbuf-free=%zu argv-mem=%zu multi-mem=%zu",
-                  c->in.buf.len + c->in.shared_len, input_room(c), args, queue_memory(c));
+    rd_buf_printf(out, " qbuf=%zu qbuf-free=%zu argv-mem=%zu multi-mem=%zu", input_len(c),
+                  input_room(c), args, queue_memory(c));
     rd_buf_printf(out, " rbs=%zu rbp=%zu obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s",
                   c->reply.buf.cap, c->reply.buf.len, first, pending > first,
                   client_output_memory(c), client_memory(c), events(c));

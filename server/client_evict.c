@@ -74,10 +74,22 @@ void clients_evict(struct server *srv)
     if (!all->counting)
         begin(all);
     limit = limit > LIMIT_MIN ? limit : LIMIT_MIN;
-    while (all->memory >= limit) {
+    while (all->memory > limit) {
         struct client *c = largest(all);
         if (c == NULL)
             return;
         evict(c);
     }
+}
+
+bool clients_evict_before(struct client *c)
+{
+    struct server *srv = c->srv;
+    if (srv->current != NULL && srv->current != c)
+        return false; /* inside another one's command: not now */
+    struct client *before = srv->current;
+    srv->current = c;
+    clients_evict(srv);
+    srv->current = before;
+    return c->flags & CLIENT_CLOSE_ASAP;
 }

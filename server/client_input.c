@@ -124,14 +124,21 @@ static bool too_long(struct client *c)
     return true;
 }
 
-/* Into its own buffer: as much as the command needs that lies there, so that a long argument is
- * read in few calls and the buffer grows once. */
+/* As much as a long command still needs, so that it is read in few calls and the buffer grows once,
+ * to its size and no further. */
+static size_t wanted(const struct client_input *in)
+{
+    enum { CALL_MAX = 16 << 20 };
+    if (in->need <= CLIENT_READ_SIZE || in->need <= in->buf.len)
+        return CLIENT_READ_SIZE;
+    size_t left = in->need - in->buf.len;
+    return left < CALL_MAX ? left : CALL_MAX;
+}
+
 static ssize_t read_own(struct client *c)
 {
     struct rd_buf *buf = &c->in.buf;
-    size_t want = CLIENT_READ_SIZE;
-    if (c->in.need > buf->len && c->in.need - buf->len > want)
-        want = c->in.need - buf->len < (16 << 20) ? c->in.need - buf->len : 16 << 20;
+    size_t want = wanted(&c->in);
     if (!rd_buf_reserve(buf, want))
         return CONN_FAIL;
     client_parse_rebase(&c->in, buf->ptr);

@@ -86,6 +86,20 @@ void client_output_trim(struct client *c)
     c->output_peak_since_ms = now_ms;
 }
 
+void client_output_begin(struct client *c)
+{
+    size_t size = c->srv->clients->output_keeps_size ? CLIENT_OUTPUT_KEEP : CLIENT_OUTPUT_MIN;
+    if (c->reply.buf.cap < size)
+        rd_buf_reserve(&c->reply.buf, size - c->reply.buf.len);
+}
+
+void clients_keep_output_size(struct server *srv, bool yes)
+{
+    srv->clients->output_keeps_size = yes;
+    for (struct client *c = srv->clients->first; c != NULL; c = c->next)
+        client_output_begin(c);
+}
+
 static void all_sent(struct client *c)
 {
     c->sent = 0;
@@ -134,7 +148,8 @@ static void squeeze(struct client *c)
 /* May free c. */
 static void flush(struct client *c)
 {
-    if ((c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
+    bool cut = c->reply.over && over_hard_limit(c); /* the rest of the answer was not even made */
+    if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
         if (c->srv->current == c) /* its command runs the loop */
             client_close_asap(c);
         else

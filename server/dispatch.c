@@ -410,6 +410,8 @@ static enum dispatch_status check_and_run(struct client *c, size_t argc,
         return refuse(c, command, "NOAUTH Authentication required.");
     if (RD_UNLIKELY(c->session.in_multi) && (command->flags & ENGINE_CMD_NO_MULTI))
         return refuse(c, command, "ERR Command not allowed inside a transaction");
+    if (RD_UNLIKELY(srv->clients->counting) && clients_evict_before(c))
+        return DISPATCH_DONE;
     const char *why = no_room(c, command);
     if (RD_UNLIKELY(why != NULL))
         return refuse(c, command, why);

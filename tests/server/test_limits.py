@@ -47,6 +47,15 @@ class Output(unittest.TestCase):
             self.assertEqual(watching.command("EXISTS", "k19"), 0)
             self.assertIn("for overcoming of output buffer limits", server.log)
 
+    def test_an_answer_over_the_hard_limit_ends_the_client_however_fast_it_reads(self):
+        for server in both(self.LIMIT):
+            watching, c = server.client(), named(server, "fast")
+            watching.command("SETRANGE", "big", 200000, "x")
+            with self.assertRaises(ServerDied):
+                for _ in range(3):
+                    c.command("GET", "big")
+            self.assertNotIn("fast", clients(watching))
+
     def test_a_transaction_over_the_hard_limit_is_done_and_not_answered(self):
         for server in both(self.LIMIT):
             watching, c = server.client(), server.client()
@@ -143,6 +152,30 @@ class Eviction(unittest.TestCase):
     def complete(self, found, at_least):
         sizes = [int(fields["tot-mem"]) for fields in found.values()]
         return sizes if sum(sizes) >= at_least else None
+
+    def test_who_is_over_the_limit_is_gone_before_the_next_command(self):
+        for server in both():
+            control = self.limited(server, 1000000)
+            control.command("SET", "big", "x" * 100000)
+            c = named(server, "reads-nothing")
+            for _ in range(200):
+                fields = clients(control).get("reads-nothing")
+                if fields is None or "A" in fields["flags"]:  # is closed by the end of the turn
+                    break
+                self.assertLess(int(fields["tot-mem"]), 1000000)
+                with contextlib.suppress(ServerDied):
+                    c.send("GET", "big")
+            wait_for(lambda control=control: "reads-nothing" not in clients(control))
+
+    def test_a_long_argument_takes_its_length_and_no_more(self):
+        for server in both():
+            watching, c = server.client(), named(server, "long")
+            c.send_raw(b"*2\r\n$1000000\r\n" + b"x" * 995000)
+            fields = wait_for(lambda: self.reads(clients(watching)["long"], 995000))
+            self.assertLess(int(fields["tot-mem"]), 1100000)
+
+    def reads(self, fields, n):
+        return fields if fields["qbuf"] == str(n) else None
 
     def test_a_share_of_maxmemory_and_no_evict(self):
         for server in both({"maxmemory": "20mb"}):
@@ -265,6 +298,22 @@ class Paused(unittest.TestCase):
 
 
 class Excess(unittest.TestCase):
+    def test_keys_do_not_go_for_memory_that_was_given_back(self):
+        for server in both({"maxmemory-policy": "allkeys-lru"}):
+            c, late = server.client(), server.client()
+            for i in range(50):
+                c.command("SETRANGE", i, 10000, "x")
+            used = int(server.info("memory")["used_memory"])
+            c.command("CONFIG", "SET", "maxmemory", used + 5000000)
+            late.send_raw(b"*1\r\n$4000000\r\n" + b"x" * 3999000)
+            time.sleep(0.25)
+            late.close()
+            wait_for(lambda server=server: server.info("clients")["connected_clients"] == "2")
+            for i in range(50, 80):
+                c.command("SETRANGE", i, 100000, "x")
+            self.assertEqual(server.info("stats")["evicted_keys"], "0")
+            self.assertEqual(c.command("DBSIZE"), 80)
+
     def test_the_time_over_maxmemory_is_told_and_ends(self):
         for server in both({"maxmemory-policy": "volatile-lru"}):
             c = server.client()
