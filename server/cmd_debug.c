@@ -119,7 +119,7 @@ static void sub_reply_buffer(struct dispatch_call *call)
     int64_t ms = CLIENT_OUTPUT_PEAK_MS;
     if (dispatch_arg_is(call->argv[2], "resizing")) {
         char text[32];
-        all->output_keeps_size = atoi(text_of(call->argv[3], text, sizeof text)) == 0;
+        clients_keep_output_size(call->srv, atoi(text_of(call->argv[3], text, sizeof text)) == 0);
         engine_reply_ok(call->reply);
     } else if (!dispatch_arg_is(call->argv[2], "peak-reset-time")) {
         subcommand_syntax(call);
@@ -165,12 +165,20 @@ static void sub_mallctl(struct dispatch_call *call)
 static void sub_mallctl_text(struct dispatch_call *call)
 {
     char name[128];
-    const char *value;
-    int error = heap_text(text_of(call->argv[2], name, sizeof name), &value);
-    if (error == 0)
-        engine_reply_str(call->reply, value);
-    else
+    const char *value = "";
+    text_of(call->argv[2], name, sizeof name);
+    bool does = call->argc == 4;
+    if (does && !dispatch_arg_is(call->argv[3], "void")) {
+        engine_reply_error(call->reply, "ERR texts of the heap cannot be set");
+        return;
+    }
+    int error = does ? heap_do(name) : heap_text(name, &value);
+    if (error != 0)
         engine_reply_errorf(call->reply, "ERR %s", strerror(error));
+    else if (does)
+        engine_reply_ok(call->reply);
+    else
+        engine_reply_str(call->reply, value);
 }
 
 static void sub_glob(struct dispatch_call *call)
@@ -250,7 +258,7 @@ static void sub_help(struct dispatch_call *call)
         "    How a value is stored.",
         "LOADAOF",
         "    Read the data set from the log.",
-        "MALLCTL <name> [<number>], MALLCTL-STR <name>",
+        "MALLCTL <name> [<number>], MALLCTL-STR <name> [VOID]",
         "    A setting or figure of the heap.",
         "PAUSE-CRON <0|1>",
         "    Whether what is done from time to time is left undone.",
@@ -302,7 +310,7 @@ static const struct cmd_debug_sub common_subs[] = {
     {"leak", 3, 3, sub_leak},
     {"set-disable-deny-scripts", 3, 3, sub_deny_scripts},
     {"mallctl", 3, 4, sub_mallctl},
-    {"mallctl-str", 3, 3, sub_mallctl_text},
+    {"mallctl-str", 3, 4, sub_mallctl_text},
     {"stringmatch-len", 4, 4, sub_glob},
     {"reload", 2, 0, sub_reload},
     {"loadaof", 2, 2, sub_loadaof},

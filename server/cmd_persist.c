@@ -1,5 +1,6 @@
 /* SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN. */
 #include "server/commands.h"
+#include "server/log.h"
 #include "server/persist_impl.h"
 
 void server_cmd_save(struct dispatch_call *call)
@@ -94,15 +95,17 @@ static bool shutdown_options(struct dispatch_call *call, struct server_shutdown 
     return !(*ret_abort && any) && !(how->nosave && how->save);
 }
 
-/* Nothing is waited for here: a shutdown has ended, or failed, before another command runs. */
+/* Nothing is waited for here: a shutdown has ended, or failed, before another command runs, but for
+ * one that a signal asks for and that has not begun. */
 static void shutdown_abort(struct dispatch_call *call)
 {
     struct server *srv = call->srv;
-    if (srv->state != SERVER_STOPPING) {
+    if (srv->stop_signal == 0) {
         engine_reply_error(call->reply, "ERR No shutdown in progress.");
         return;
     }
-    srv->state = SERVER_RUNNING;
+    srv->stop_signal = 0;
+    log_notice("Shutdown manually aborted.");
     engine_reply_ok(call->reply);
 }
 

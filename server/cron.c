@@ -30,8 +30,27 @@ static void note_excess(struct server *srv, bool fits)
     }
 }
 
+static void measure_memory(struct server *srv)
+{
+    uint64_t used = info_used_memory(srv);
+    srv->other_memory = (int64_t)used - (int64_t)engine_memory(srv->engine, NULL);
+    if ((int64_t)used > srv->stats.peak_memory)
+        srv->stats.peak_memory = (int64_t)used;
+    srv->measured_mono_us = srv->mono_us;
+}
+
+/* What is not the data set is measured now and then: again before a key goes for it. */
+static void measure_before_eviction(struct server *srv)
+{
+    enum { MEASURE_PAUSE_US = 1000 };
+    if (server_used_memory(srv) > (uint64_t)srv->settings.maxmemory &&
+        srv->mono_us - srv->measured_mono_us >= MEASURE_PAUSE_US)
+        measure_memory(srv);
+}
+
 bool server_make_room(struct server *srv)
 {
+    measure_before_eviction(srv);
     struct engine_env env = server_env(srv);
     int64_t counted = srv->other_memory - (int64_t)persist_memory(srv);
     struct engine_effects fx = {.off = srv->fx.off};
@@ -40,14 +59,6 @@ bool server_make_room(struct server *srv)
     server_propagate(srv, &fx);
     engine_effects_done(&fx);
     return fits;
-}
-
-static void measure_memory(struct server *srv)
-{
-    uint64_t used = info_used_memory(srv);
-    srv->other_memory = (int64_t)used - (int64_t)engine_memory(srv->engine, NULL);
-    if ((int64_t)used > srv->stats.peak_memory)
-        srv->stats.peak_memory = (int64_t)used;
 }
 
 static void expire(struct server *srv)
@@ -89,6 +100,7 @@ void server_cron(struct server *srv)
         clients_unpause(srv);
     if (srv->cron_paused)
         return;
+    server_stop_if_asked(srv);
     expire(srv);
     if (srv->settings.activerehashing)
         engine_resize_step(srv->engine, RESIZE_BUCKETS);

@@ -80,3 +80,8 @@ int heap_text(const char *name, const char **ret)
     size_t len = sizeof *ret;
     return mallctl != NULL ? mallctl(name, ret, &len, NULL, 0) : ENOENT;
 }
+
+int heap_do(const char *name)
+{
+    return mallctl != NULL ? mallctl(name, NULL, NULL, NULL, 0) : ENOENT;
+}

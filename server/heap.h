@@ -35,4 +35,7 @@ void heap_use_thread(bool yes);
 int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh);
 int heap_text(const char *name, const char **ret);
 
+/* DEBUG MALLCTL-STR name VOID: what is done rather than told. */
+int heap_do(const char *name);
+
 #endif

@@ -94,33 +94,43 @@ static void on_cron(uv_timer_t *timer)
 
 /* ---- signals ---- */
 
-static void shutdown_by_signal(struct server *srv, int signum)
+void server_stop_if_asked(struct server *srv)
 {
-    int how =
-        signum == SIGINT ? srv->settings.shutdown_on_sigint : srv->settings.shutdown_on_sigterm;
+    int how = srv->stop_signal == SIGINT ? srv->settings.shutdown_on_sigint
+                                         : srv->settings.shutdown_on_sigterm;
     struct server_shutdown shutdown = {.save = how & SETTINGS_SHUTDOWN_SAVE,
                                        .nosave = how & SETTINGS_SHUTDOWN_NOSAVE,
                                        .now = how & SETTINGS_SHUTDOWN_NOW,
                                        .force = how & SETTINGS_SHUTDOWN_FORCE,
                                        .by_signal = true};
-    if (srv->state == SERVER_LOADING) {
-        log_warning("Received %s", signum == SIGINT ? "SIGINT during loading, exiting now."
-                                                    : "SIGTERM during loading, exiting now.");
-        exit(0);
-    }
+    if (srv->stop_signal == 0)
+        return;
+    srv->stop_signal = 0;
+    crash_begin_patience();
     if (!server_shutdown(srv, &shutdown))
         log_warning("SIGTERM received but errors trying to shut down the server, check the logs "
                     "for more information");
+    crash_end_patience();
 }
 
+/* What is asked for is done by the cron, which is called at once: whoever has paused it may take
+ * the shutdown back. */
 static void on_stop_signal(uv_signal_t *handle, int signum)
 {
     struct server *srv = handle->data;
     log_from_handler(signum == SIGINT ? "Received SIGINT scheduling shutdown..."
                                       : "Received SIGTERM scheduling shutdown...");
-    crash_begin_patience();
-    shutdown_by_signal(srv, signum);
-    crash_end_patience();
+    if (srv->state == SERVER_LOADING) {
+        log_warning("Received %s", signum == SIGINT ? "SIGINT during loading, exiting now."
+                                                    : "SIGTERM during loading, exiting now.");
+        exit(0);
+    }
+    if (srv->stop_signal != 0 && signum == SIGINT) {
+        log_warning("You insist... exiting now.");
+        exit(1);
+    }
+    srv->stop_signal = signum;
+    uv_timer_start(&srv->cron, on_cron, 0, 0);
 }
 
 static void on_child(uv_signal_t *handle, int signum)

@@ -66,6 +66,8 @@ struct server {
 
     /* Bytes of the process besides the data set, as the allocator said last; read by the cron. */
     int64_t other_memory;
+    int64_t measured_mono_us; /* when that was */
+    int stop_signal;          /* that asks for a shutdown; 0: none does */
 
     struct engine_effects fx; /* of the command that runs */
     struct client *current;   /* whose command runs; NULL: nobody's */
@@ -125,6 +127,9 @@ struct server_shutdown {
     bool by_signal;
 };
 bool server_shutdown(struct server *srv, const struct server_shutdown *how);
+
+/* The shutdown that a signal has asked for. Does not return if it succeeds. */
+void server_stop_if_asked(struct server *srv);
 
 /* Every 1000/hz ms. cron.c */
 void server_cron(struct server *srv);

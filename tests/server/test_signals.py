@@ -40,6 +40,19 @@ class Signals(unittest.TestCase):
             time.sleep(0.1)
             self.assertEqual(c.command("PING"), b"PONG")
 
+    def test_a_shutdown_that_has_not_begun_can_be_taken_back(self):
+        for server in both():
+            c = server.client()
+            c.command("DEBUG", "PAUSE-CRON", 1)
+            os.kill(server.pid, signal.SIGTERM)
+            wait_for(lambda server=server: "scheduling shutdown" in server.log)
+            self.assertEqual(c.command("SHUTDOWN", "ABORT"), b"OK")
+            self.assertIn("Shutdown manually aborted", server.log)
+            self.assertIn(b"No shutdown in progress", c.ask("SHUTDOWN", "ABORT")[1])
+            c.command("DEBUG", "PAUSE-CRON", 0)
+            time.sleep(0.2)
+            self.assertEqual(c.command("PING"), b"PONG")
+
     def test_a_second_interrupt_does_not_wait_for_the_snapshot(self):
         config = {"save": "900 1", "rdb-key-save-delay": "2000"}
         for server in both(config):
