@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/slice.h"
+#include "tests/base/system.h"
+#include "tests/support/alloc_fault.h"
 
 static char dir[64];
 
@@ -160,4 +163,64 @@ Test(rd_fs_posix, a_folder_that_cannot_be_opened_is_named)
     cr_assert_not(rd_fs_open_posix(&fs, dir, "old", &err));
     cr_assert_eq(err.sys, ENOTDIR);
     cr_assert_str_eq(err.origin, "old");
+}
+
+Test(rd_fs_posix, a_folder_that_cannot_be_made_or_made_durable_is_named)
+{
+    struct rd_fs fs;
+    struct rd_err err = {0};
+    char name[300], path[128];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    cr_assert_not(rd_fs_open_posix(&fs, dir, name, &err));
+    cr_assert_eq(err.sys, ENAMETOOLONG);
+    rd_err_reset(&err);
+    system_fsync = (struct system_fault){.left = 1, .sys = EIO};
+    cr_assert_not(rd_fs_open_posix(&fs, dir, "log", &err));
+    cr_assert_eq(err.sys, EIO);
+    cr_assert_str_eq(err.origin, "log");
+    snprintf(path, sizeof path, "%s/log", dir);
+    cr_assert_eq(rmdir(path), 0, "it was made");
+    rd_err_reset(&err);
+    system_fsync = (struct system_fault){.left = 1, .sys = EIO};
+    cr_assert_not(rd_fs_open_folder(&fs, path, true, &err));
+    cr_assert_eq(err.sys, EIO);
+    cr_assert_str_eq(err.origin, path);
+}
+
+Test(rd_fs_posix, a_folder_that_cannot_be_listed_is_told)
+{
+    struct rd_fs fs;
+    char names[256] = "";
+    cr_assert(rd_fs_open_posix(&fs, dir, "log", NULL));
+    struct rlimit before, none;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int without_descriptors = fs.list(fs.ctx, collect, names);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    cr_assert_eq(without_descriptors, -EMFILE);
+    system_fdopendir = (struct system_fault){.left = 1, .sys = ENOMEM};
+    cr_assert_eq(fs.list(fs.ctx, collect, names), -ENOMEM);
+    cr_assert_eq(fs.list(fs.ctx, collect, names), 0);
+    rd_fs_close_posix(&fs);
+}
+
+Test(rd_fs_posix, without_memory_there_is_no_table_and_nothing_is_made)
+{
+    struct rd_fs fs;
+    struct rd_err err[2] = {{0}, {0}};
+    char path[128];
+    snprintf(path, sizeof path, "%s/log", dir);
+    alloc_fault_begin(1);
+    bool by_names = rd_fs_open_posix(&fs, dir, "log", &err[0]);
+    alloc_fault_end();
+    alloc_fault_begin(1);
+    bool by_path = rd_fs_open_folder(&fs, path, true, &err[1]);
+    struct alloc_fault_result result = alloc_fault_end();
+    cr_assert(!by_names && err[0].code == RD_ERR_MEMORY);
+    cr_assert(!by_path && err[1].code == RD_ERR_MEMORY);
+    cr_assert_eq(result.live, 0);
+    cr_assert_eq(access(path, F_OK), -1);
 }

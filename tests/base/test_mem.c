@@ -65,6 +65,49 @@ Test(mem, calloc_refuses_a_product_that_overflows)
     cr_assert_eq(alloc_fault_end().n_allocs, 0);
 }
 
+/* Of one block, which is never asked for. */
+static void *fixed_alloc(void *ctx, size_t size)
+{
+    (void)size;
+    return ctx;
+}
+
+static size_t seven(void *ctx, const void *ptr)
+{
+    (void)ptr;
+    return *(size_t *)ctx + 7;
+}
+
+Test(mem, what_a_block_really_holds_is_the_allocators_to_say)
+{
+    void *block = rd_alloc(100);
+    cr_expect_geq(rd_usable(block), 100);
+    cr_expect_eq(rd_usable(NULL), 0);
+    rd_free(block);
+    alloc_fault_begin(0);
+    block = rd_alloc(100);
+    cr_expect_eq(rd_usable(block), 0, "it cannot tell");
+    rd_free(block);
+    alloc_fault_end();
+    size_t base = 100;
+    struct rd_mem_hooks hooks = {.alloc = fixed_alloc, .usable = seven, .ctx = &base};
+    rd_mem_set_hooks(&hooks);
+    cr_assert(rd_mem_has_hooks());
+    size_t usable = rd_usable(&base);
+    rd_mem_set_hooks(NULL);
+    cr_expect_eq(usable, 107);
+    cr_assert_not(rd_mem_has_hooks());
+}
+
+/* What it is for is a matter of time; what it must not do is to change what memory holds. */
+Test(mem, an_even_heap_is_a_heap_like_any_other)
+{
+    rd_mem_even();
+    use_every_function();
+    rd_mem_trim();
+    use_every_function();
+}
+
 Test(mem, the_nth_allocation_fails_and_no_other)
 {
     for (size_t n = 1; n <= 4; n++) {

@@ -209,6 +209,10 @@ Test(num, doubles_are_read_as_strtod_does)
         "INF",
         "Infinity",
         "-infinity",
+        "1152921504606847104", /* in the middle between two doubles, and beside it */
+        "1152921504606847103",
+        "1152921504606847105",
+        "-115292150460684.7105",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         double v = 42, expect = strtod(texts[i], NULL);

@@ -230,6 +230,8 @@ Test(resp_reply, strings_longer_than_the_limit_are_refused)
     cr_expect_eq(rd_resp_reply_next(r, &node), RESP_FAIL);
     cr_expect_eq(rd_resp_reply_err(r)->code, RD_ERR_LIMIT);
     cr_expect_eq(rd_resp_reply_err(r)->offset, 18);
+    cr_expect_eq(rd_resp_reply_next(r, &node), RESP_FAIL, "a failure lasts");
+    cr_expect_eq(rd_resp_reply_err(r)->offset, 18);
     rd_resp_reply_free(r);
     rd_src_close(src);
 }

@@ -10,40 +10,17 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/crc64.h"
+#include "tests/base/system.h"
 #include "tests/support/alloc_fault.h"
 
 enum { SEED = 20240608, DATA_LEN = 30000 };
 
 static uint8_t data[DATA_LEN];
-
-/* These two stand before the C library's, so that a test can make a file system refuse. */
-static int rename_errno; /* of renameat2() with flags */
-static int fsync_errno;  /* of the call to fsync() that counts fsync_left down to 0 */
-static int fsync_left;
-
-int renameat2(int old_dir, const char *old, int new_dir, const char *new, unsigned flags)
-{
-    if (flags != 0 && rename_errno != 0) {
-        errno = rename_errno;
-        return -1;
-    }
-    return (int)syscall(SYS_renameat2, old_dir, old, new_dir, new, flags);
-}
-
-int fsync(int fd)
-{
-    if (--fsync_left == 0) {
-        errno = fsync_errno;
-        return -1;
-    }
-    return (int)syscall(SYS_fsync, fd);
-}
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -378,7 +355,7 @@ Test(sink, a_file_system_without_exclusive_rename_is_served_by_links)
     enter_folder();
     for (int i = 0; i < 2; i++) {
         struct rd_err err = {0};
-        rename_errno = reasons[i];
+        system_renameat2 = reasons[i];
         cr_assert(rd_sink_open_file(&sink, "out", NULL, NULL));
         cr_assert(rd_sink_write(sink, "new", 3));
         cr_assert(rd_sink_close(sink, NULL));
@@ -411,15 +388,15 @@ Test(sink, bytes_that_cannot_be_made_durable_take_no_effect)
         struct rd_err err = {0};
         cr_assert(rd_sink_open_file(&sink, "out", &(struct rd_sink_opts){.replace = true}, NULL));
         cr_assert(rd_sink_write(sink, "new", 3));
-        fsync_left = n;
-        fsync_errno = EIO;
+        system_fsync.left = n;
+        system_fsync.sys = EIO;
         cr_assert_not(rd_sink_close(sink, &err));
         cr_assert(err.code == RD_ERR_IO && err.sys == EIO);
         cr_assert(file_is("out", n == 1 ? "old" : "new", 3), "after the rename it is too late");
         cr_assert_eq(count_files(), 1);
     }
     cr_assert(rd_sink_open_file(&sink, "new", NULL, NULL));
-    fsync_left = 1;
+    system_fsync.left = 1;
     cr_assert_not(rd_sink_sync(sink));
     cr_assert_not(rd_sink_close(sink, NULL));
     leave_folder(1);
@@ -432,18 +409,19 @@ Test(sink, a_sync_is_repeated_left_out_or_not_needed)
     struct rd_sink_opts opts = {.replace = true};
     enter_folder();
     for (int i = 0; i < 3; i++) {
-        fsync_left = 1;
-        fsync_errno = reasons[i];
+        system_fsync.left = 1;
+        system_fsync.sys = reasons[i];
         cr_assert(rd_sink_open_file(&sink, "out", &opts, NULL));
         cr_assert(rd_sink_close(sink, NULL));
-        cr_assert_eq(fsync_left, reasons[i] == EINTR ? -2 : -1, "file, folder, and once more");
+        cr_assert_eq(system_fsync.left, reasons[i] == EINTR ? -2 : -1,
+                     "file, folder, and once more");
     }
     opts.no_sync = true;
-    fsync_left = 100;
+    system_fsync.left = 100;
     cr_assert(rd_sink_open_file(&sink, "out", &opts, NULL));
     cr_assert(rd_sink_sync(sink));
     cr_assert(rd_sink_close(sink, NULL));
-    cr_assert_eq(fsync_left, 100);
+    cr_assert_eq(system_fsync.left, 100);
     leave_folder(1);
 }
 
@@ -579,6 +557,18 @@ Test(sink, a_file_has_the_permissions_asked_for)
     cr_assert_eq(mode_after(0660, 077), 0660);
     cr_assert_eq(mode_after(0400, 0), 0400);
     leave_folder(1);
+}
+
+Test(sink, permissions_that_a_file_system_refuses_are_told_when_it_is_opened)
+{
+    struct rd_sink *sink = NULL;
+    struct rd_err err = {0};
+    enter_folder();
+    system_fchmod = (struct system_fault){.left = 1, .sys = EPERM};
+    cr_assert_not(rd_sink_open_file(&sink, "out", &(struct rd_sink_opts){.mode = 0640}, &err));
+    cr_assert(err.code == RD_ERR_IO && err.sys == EPERM);
+    cr_assert_str_eq(err.origin, "out");
+    leave_folder(0);
 }
 
 Test(sink, a_signal_handler_can_remove_what_is_unfinished)
@@ -725,6 +715,17 @@ Test(sink, a_failing_descriptor_is_an_io_error_and_stays_open_unless_owned)
     cr_assert(err.code == RD_ERR_IO && strcmp(err.origin, "f") == 0);
     cr_assert_eq(fcntl(fd, F_GETFD), 0);
     close(fd);
+}
+
+Test(sink, a_descriptor_that_somebody_else_has_closed_is_told)
+{
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    int fd = open("/dev/null", O_WRONLY);
+    cr_assert(rd_sink_open_fd(&sink, fd, true, &(struct rd_sink_opts){.no_sync = true}, NULL));
+    close(fd);
+    cr_assert_not(rd_sink_close(sink, &err));
+    cr_assert(err.code == RD_ERR_IO && err.sys == EBADF);
 }
 
 static bool try_kind(int kind, struct rd_buf *buf, struct rd_err *err)

@@ -46,6 +46,16 @@ Test(siphash, does_not_depend_on_the_pieces)
     }
 }
 
+Test(siphash, a_number_is_its_eight_bytes_in_little_endian_order)
+{
+    static const uint8_t bytes[] = {'x', 8, 7, 6, 5, 4, 3, 2, 1};
+    struct rd_siphash hash;
+    rd_siphash_begin(&hash, key);
+    rd_siphash_add(&hash, bytes, 1);
+    rd_siphash_add_u64(&hash, 0x0102030405060708);
+    cr_assert(rd_hash128_eq(rd_siphash_end(&hash), hash_of(bytes, sizeof bytes)));
+}
+
 Test(siphash, sums_carry)
 {
     struct rd_hash128 a = {.lo = UINT64_MAX, .hi = 1}, b = {.lo = 2, .hi = UINT64_MAX};

@@ -1,10 +1,13 @@
 #include "base/src.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "tests/support/alloc_fault.h"
 
 enum { DATA_LEN = 20000 };
 
@@ -100,4 +103,66 @@ Test(src_again, what_does_not_seek_by_itself_cannot_be_opened_again)
     cr_expect_not(rd_src_open_again(&again, first, &err));
     cr_expect_eq(err.code, RD_ERR_USAGE);
     rd_src_close(first);
+}
+
+Test(src_again, a_seek_behind_the_range_ends_it_and_one_behind_every_file_fails)
+{
+    const struct rd_src_opts opts = {.window = 512, .origin = "data"};
+    struct rd_src *first, *again;
+    struct rd_err err = {0};
+    cr_assert(rd_src_open_file(&first, temp_file(DATA_LEN), &opts, &err));
+    cr_assert(rd_src_open_again(&again, first, &err));
+    cr_assert(rd_src_again_range(again, 100, 200, &err));
+    cr_assert(rd_src_seek(again, 150, &err));
+    expect_rest(again, 150, 200);
+    cr_assert(rd_src_seek(again, 300, &err));
+    expect_rest(again, 300, DATA_LEN);
+    cr_assert_not(rd_src_seek(again, UINT64_MAX - 1, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_eq(err.sys, EOVERFLOW);
+    cr_expect_str_eq(err.origin, "data");
+    rd_src_close(again);
+    rd_src_close(first);
+    unlink(temp_path);
+}
+
+Test(src_again, a_descriptor_that_cannot_be_read_is_told_where_it_stood)
+{
+    struct rd_src *first, *again;
+    struct rd_err err = {0};
+    struct rd_slice s;
+    int fd = open(temp_file(DATA_LEN), O_WRONLY | O_CLOEXEC);
+    cr_assert(rd_src_open_fd(&first, fd, true, NULL, &err));
+    cr_assert(rd_src_open_again(&again, first, &err));
+    cr_assert(rd_src_again_range(again, 70, 80, &err));
+    cr_assert_eq(rd_src_need(again, 1, &s), RD_SRC_FAIL);
+    cr_expect_eq(rd_src_err(again)->sys, EBADF);
+    cr_expect_eq(rd_src_err(again)->offset, 70);
+    rd_src_close(again);
+    rd_src_close(first);
+    unlink(temp_path);
+}
+
+Test(src_again, without_memory_a_file_is_not_opened_again)
+{
+    const struct rd_src_opts opts = {.origin = "data"};
+    struct rd_src *first, *again;
+    cr_assert(rd_src_open_file(&first, temp_file(10), &opts, NULL));
+    for (size_t n = 1;; n++) {
+        struct rd_err err = {0};
+        alloc_fault_begin(n);
+        bool ok = rd_src_open_again(&again, first, &err);
+        if (ok)
+            rd_src_close(again);
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0);
+        cr_assert_eq(ok, !result.failed);
+        if (ok)
+            break;
+        cr_assert_eq(err.code, RD_ERR_MEMORY);
+        cr_assert_str_eq(err.origin, "data");
+    }
+    expect_rest(first, 0, 10);
+    rd_src_close(first);
+    unlink(temp_path);
 }

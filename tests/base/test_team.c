@@ -1,8 +1,11 @@
 #include "base/team.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/prefault.h"
+#include "tests/base/system.h"
 #include "tests/support/alloc_fault.h"
 
 /* How often each worker came. */
@@ -74,4 +77,27 @@ Test(team, without_memory_there_is_no_team)
     struct alloc_fault_result result = alloc_fault_end();
     cr_expect_null(team);
     cr_expect_eq(result.live, 0);
+}
+
+Test(team, one_processor_is_no_team)
+{
+    system_processors = 1;
+    cr_expect_null(rd_team_new());
+    system_processors = 2;
+    struct rd_team *team = rd_team_new();
+    cr_expect_not_null(team);
+    rd_team_free(team);
+}
+
+/* Threads whose stacks find no room in the address space. */
+Test(team, a_helper_that_cannot_be_started_is_done_without)
+{
+    pthread_attr_t attr;
+    system_processors = 2;
+    cr_assert_eq(pthread_attr_init(&attr), 0);
+    cr_assert_eq(pthread_attr_setstacksize(&attr, (size_t)1 << 52), 0);
+    cr_assert_eq(pthread_setattr_default_np(&attr), 0);
+    cr_expect_null(rd_team_new());
+    cr_expect_null(rd_prefault_begin());
+    pthread_attr_destroy(&attr);
 }

@@ -1,0 +1,61 @@
+#include "tests/base/system.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct system_fault system_fsync;
+struct system_fault system_fchmod;
+struct system_fault system_fdopendir;
+int system_renameat2;
+long system_processors;
+
+static bool fails(struct system_fault *fault)
+{
+    if (--fault->left != 0)
+        return false;
+    errno = fault->sys;
+    return true;
+}
+
+int renameat2(int old_dir, const char *old, int new_dir, const char *new, unsigned flags)
+{
+    if (flags != 0 && system_renameat2 != 0) {
+        errno = system_renameat2;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, old_dir, old, new_dir, new, flags);
+}
+
+int fsync(int fd)
+{
+    return fails(&system_fsync) ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    return fails(&system_fchmod) ? -1 : (int)syscall(SYS_fchmod, fd, mode);
+}
+
+DIR *fdopendir(int fd)
+{
+    DIR *(*real)(int fd);
+    void *found = dlsym(RTLD_NEXT, "fdopendir");
+    memcpy(&real, &found, sizeof real);
+    return fails(&system_fdopendir) ? NULL : real(fd);
+}
+
+/* The C library's own name for it: this is called before any other can be looked up. */
+extern long __sysconf(int name);
+
+long sysconf(int name)
+{
+    return system_processors != 0 && name == _SC_NPROCESSORS_ONLN ? system_processors
+                                                                  : __sysconf(name);
+}

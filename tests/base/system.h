@@ -1,0 +1,24 @@
+/* system.h - calls of the C library that a test makes fail.
+ *
+ *     system_fsync = (struct system_fault){.left = 2, .sys = EIO};    // the second call from now
+ *     system_processors = 1;                                          // the machine is a small one
+ *
+ * The program's own definitions stand before those of the C library. Each test is a process of its
+ * own, so that nothing has to be put back.
+ */
+#ifndef TESTS_BASE_SYSTEM_H
+#define TESTS_BASE_SYSTEM_H
+
+/* The call that counts `left` down to 0 fails with errno `sys`; 0: none. */
+struct system_fault {
+    int left;
+    int sys;
+};
+
+extern struct system_fault system_fsync;
+extern struct system_fault system_fchmod;
+extern struct system_fault system_fdopendir;
+extern int system_renameat2;   /* errno of each call with flags, which old file systems refuse */
+extern long system_processors; /* how many there are; 0: the truth */
+
+#endif
