@@ -1,116 +1,44 @@
-#include "rdb/commands.h"
-
-#include "base/buf.h"
+#include "tests/rdb/commands_bench.h"
 #include "tests/support/alloc_fault.h"
-
-#include <criterion/criterion.h>
-
-struct out {
-    struct rd_buf bytes;
-    struct rd_sink *sink;
-    struct rdb_commands *commands;
-    struct rd_err err;
-};
-
-static bool begin(struct out *out, const struct rdb_commands_opts *opts)
-{
-    *out = (struct out){0};
-    return rd_sink_open_buf(&out->sink, &out->bytes, NULL, &out->err) &&
-           rdb_commands_new(&out->commands, out->sink, opts, &out->err);
-}
-
-static void end(struct out *out)
-{
-    rdb_commands_free(out->commands);
-    rd_sink_abort(out->sink);
-    rd_buf_done(&out->bytes);
-}
-
-static bool put_key(struct out *out, enum rdb_type_id type, uint64_t count)
-{
-    struct rdb_event key = {.kind = RDB_KEY}, value = {.kind = RDB_VALUE};
-    key.key.name = rd_slice_str("k");
-    key.key.type = value.value.type = rdb_type_get(type);
-    key.key.expire_ms = RDB_NO_EXPIRE;
-    key.key.idle_s = key.key.freq = RDB_UNKNOWN;
-    value.value.count = count;
-    return rdb_commands_put(out->commands, &key, &out->err) &&
-           rdb_commands_put(out->commands, &value, &out->err);
-}
-
-/* An element in pieces of at most n bytes. */
-static bool put_elem(struct out *out, enum rdb_role role, const char *text, size_t n)
-{
-    size_t len = strlen(text), at = 0;
-    do {
-        struct rdb_event ev = {.kind = RDB_ELEM};
-        size_t now = len - at < n ? len - at : n;
-        ev.elem.role = role;
-        ev.elem.score = 1.5;
-        ev.elem.expire_ms = RDB_NO_EXPIRE;
-        ev.elem.str = (struct rdb_string){.ptr = (const uint8_t *)text + at,
-                                          .len = now,
-                                          .total = len,
-                                          .first = at == 0,
-                                          .more = at + now < len};
-        if (!rdb_commands_put(out->commands, &ev, &out->err))
-            return false;
-        at += now;
-    } while (at < len);
-    return true;
-}
-
-static bool put_end(struct out *out)
-{
-    struct rdb_event ev = {.kind = RDB_VALUE_END};
-    return rdb_commands_put(out->commands, &ev, &out->err);
-}
-
-static void expect(struct out *out, const char *want)
-{
-    cr_assert(rdb_commands_end(out->commands, &out->err), "%s", out->err.text);
-    cr_assert(rd_sink_flush(out->sink));
-    cr_assert(rd_slice_is(rd_buf_slice(&out->bytes), want), "%.*s", (int)out->bytes.len,
-              (const char *)out->bytes.ptr);
-}
-
-#define SELECT_0 "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n"
 
 Test(commands, a_head_is_put_right_when_the_number_of_elements_was_not_known)
 {
     const uint64_t counts[] = {3, RDB_UNKNOWN, 1, 100};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        struct out out;
-        cr_assert(begin(&out, NULL) && put_key(&out, RDB_TYPE_LIST, counts[i]));
-        cr_assert(put_elem(&out, RDB_ROLE_ELEMENT, "a", 9) &&
-                  put_elem(&out, RDB_ROLE_ELEMENT, "", 9) &&
-                  put_elem(&out, RDB_ROLE_ELEMENT, "ccc", 9) && put_end(&out));
-        expect(&out, SELECT_0 "*5\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$1\r\na\r\n$0\r\n\r\n$3\r\nccc\r\n");
-        end(&out);
+        struct commands_bench out;
+        cr_assert(commands_begin(&out, NULL) && commands_put_key(&out, RDB_TYPE_LIST, counts[i]));
+        cr_assert(commands_put_elem(&out, RDB_ROLE_ELEMENT, "a", 9) &&
+                  commands_put_elem(&out, RDB_ROLE_ELEMENT, "", 9) &&
+                  commands_put_elem(&out, RDB_ROLE_ELEMENT, "ccc", 9) && commands_put_end(&out));
+        commands_expect(&out, SELECT_0
+                        "*5\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$1\r\na\r\n$0\r\n\r\n$3\r\nccc\r\n");
+        commands_end(&out);
     }
 }
 
 Test(commands, a_string_in_pieces_has_a_command_of_its_own)
 {
-    struct out out;
-    cr_assert(begin(&out, NULL) && put_key(&out, RDB_TYPE_SET, 2));
-    cr_assert(put_elem(&out, RDB_ROLE_MEMBER, "a", 9) &&
-              put_elem(&out, RDB_ROLE_MEMBER, "long", 3) && put_end(&out));
-    expect(&out, SELECT_0 "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\na\r\n"
-                          "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$4\r\nlong\r\n");
-    end(&out);
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, NULL) && commands_put_key(&out, RDB_TYPE_SET, 2));
+    cr_assert(commands_put_elem(&out, RDB_ROLE_MEMBER, "a", 9) &&
+              commands_put_elem(&out, RDB_ROLE_MEMBER, "long", 3) && commands_put_end(&out));
+    commands_expect(&out, SELECT_0 "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\na\r\n"
+                                   "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$4\r\nlong\r\n");
+    commands_end(&out);
 }
 
 /* Field and value of "a":"1", then of "field":"value" in pieces. */
 static void check_pairs(size_t field_piece, size_t value_piece, const char *want)
 {
-    struct out out;
-    cr_assert(begin(&out, NULL) && put_key(&out, RDB_TYPE_HASH, 2));
-    cr_assert(put_elem(&out, RDB_ROLE_FIELD, "a", 9) && put_elem(&out, RDB_ROLE_VALUE, "1", 9) &&
-              put_elem(&out, RDB_ROLE_FIELD, "field", field_piece) &&
-              put_elem(&out, RDB_ROLE_VALUE, "value", value_piece) && put_end(&out));
-    expect(&out, want);
-    end(&out);
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, NULL) && commands_put_key(&out, RDB_TYPE_HASH, 2));
+    cr_assert(commands_put_elem(&out, RDB_ROLE_FIELD, "a", 9) &&
+              commands_put_elem(&out, RDB_ROLE_VALUE, "1", 9) &&
+              commands_put_elem(&out, RDB_ROLE_FIELD, "field", field_piece) &&
+              commands_put_elem(&out, RDB_ROLE_VALUE, "value", value_piece) &&
+              commands_put_end(&out));
+    commands_expect(&out, want);
+    commands_end(&out);
 }
 
 Test(commands, a_pair_stays_together_whichever_part_of_it_is_long)
@@ -131,78 +59,80 @@ Test(commands, a_pair_stays_together_whichever_part_of_it_is_long)
 Test(commands, a_member_in_pieces_follows_its_score)
 {
     for (size_t n = 1; n < 6; n++) {
-        struct out out;
-        cr_assert(begin(&out, NULL) && put_key(&out, RDB_TYPE_ZSET_2, 1));
-        cr_assert(put_elem(&out, RDB_ROLE_MEMBER, "mem", n) && put_end(&out));
-        expect(&out, SELECT_0 "*4\r\n$4\r\nZADD\r\n$1\r\nk\r\n$3\r\n1.5\r\n$3\r\nmem\r\n");
-        end(&out);
+        struct commands_bench out;
+        cr_assert(commands_begin(&out, NULL) && commands_put_key(&out, RDB_TYPE_ZSET_2, 1));
+        cr_assert(commands_put_elem(&out, RDB_ROLE_MEMBER, "mem", n) && commands_put_end(&out));
+        commands_expect(&out, SELECT_0 "*4\r\n$4\r\nZADD\r\n$1\r\nk\r\n$3\r\n1.5\r\n$3\r\nmem\r\n");
+        commands_end(&out);
     }
 }
 
 Test(commands, what_no_reader_gives_is_a_misuse_that_sticks)
 {
-    struct out out;
+    struct commands_bench out;
     struct rd_sink *to;
-    cr_assert(begin(&out, NULL));
-    cr_assert_not(put_elem(&out, RDB_ROLE_MEMBER, "m", 9));
+    cr_assert(commands_begin(&out, NULL));
+    cr_assert_not(commands_put_elem(&out, RDB_ROLE_MEMBER, "m", 9));
     cr_assert_eq(out.err.code, RD_ERR_USAGE);
-    cr_assert_not(put_key(&out, RDB_TYPE_SET, 1));
+    cr_assert_not(commands_put_key(&out, RDB_TYPE_SET, 1));
     cr_assert_not(rdb_commands_restore_begin(out.commands, 1, &to, &out.err));
     cr_assert_not(rdb_commands_end(out.commands, &out.err));
-    end(&out);
+    commands_end(&out);
 }
 
 Test(commands, what_no_command_makes_is_refused_or_left_out)
 {
     const struct rdb_commands_opts lossy = {.lossy = true};
-    struct out out;
-    cr_assert(begin(&out, NULL));
-    cr_assert_not(put_key(&out, RDB_TYPE_MODULE_2, 0));
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, NULL));
+    cr_assert_not(commands_put_key(&out, RDB_TYPE_MODULE_2, 0));
     cr_assert_eq(out.err.code, RD_ERR_UNSUPPORTED);
     cr_assert_str_eq(out.err.doing[0], "module \"k\" in db 0");
-    end(&out);
-    cr_assert(begin(&out, &lossy) && put_key(&out, RDB_TYPE_MODULE_2, 0) && put_end(&out));
+    commands_end(&out);
+    cr_assert(commands_begin(&out, &lossy) && commands_put_key(&out, RDB_TYPE_MODULE_2, 0) &&
+              commands_put_end(&out));
     cr_assert_eq(rdb_commands_loss(out.commands)->keys, 1);
-    expect(&out, "");
-    end(&out);
+    commands_expect(&out, "");
+    commands_end(&out);
 }
 
 Test(commands, a_payload_is_as_long_as_was_said)
 {
     struct rdb_event key = {.kind = RDB_KEY};
     struct rd_sink *to;
-    struct out out;
+    struct commands_bench out;
     key.key.name = rd_slice_str("k");
     key.key.type = rdb_type_get(RDB_TYPE_STRING);
     key.key.expire_ms = 5;
     key.key.idle_s = RDB_UNKNOWN;
     key.key.freq = 7;
-    cr_assert(begin(&out, NULL) && rdb_commands_put(out.commands, &key, &out.err) &&
+    cr_assert(commands_begin(&out, NULL) && rdb_commands_put(out.commands, &key, &out.err) &&
               rdb_commands_restore_begin(out.commands, 3, &to, &out.err));
     cr_assert(rd_sink_write(to, "abc", 3) && rdb_commands_restore_end(out.commands, &out.err));
-    expect(&out, SELECT_0 "*7\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n5\r\n$3\r\nabc\r\n"
-                          "$6\r\nABSTTL\r\n$4\r\nFREQ\r\n$1\r\n7\r\n");
+    commands_expect(&out, SELECT_0 "*7\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n5\r\n$3\r\nabc\r\n"
+                                   "$6\r\nABSTTL\r\n$4\r\nFREQ\r\n$1\r\n7\r\n");
     cr_assert(rdb_commands_put(out.commands, &key, &out.err) &&
               rdb_commands_restore_begin(out.commands, 3, &to, &out.err));
     cr_assert(rd_sink_write(to, "ab", 2));
     cr_assert_not(rdb_commands_restore_end(out.commands, &out.err));
     cr_assert_eq(out.err.code, RD_ERR_USAGE);
-    end(&out);
+    commands_end(&out);
 }
 
 Test(commands, memory_that_is_short_is_an_error_and_nothing_leaks)
 {
     size_t n;
     for (n = 1;; n++) {
-        struct out out;
+        struct commands_bench out;
         alloc_fault_begin(n);
-        bool ok = begin(&out, NULL) && put_key(&out, RDB_TYPE_HASH_METADATA, RDB_UNKNOWN) &&
-                  put_elem(&out, RDB_ROLE_FIELD, "a", 9) &&
-                  put_elem(&out, RDB_ROLE_VALUE, "1", 9) &&
-                  put_elem(&out, RDB_ROLE_FIELD, "field", 2) &&
-                  put_elem(&out, RDB_ROLE_VALUE, "value", 2) && put_end(&out) &&
+        bool ok = commands_begin(&out, NULL) &&
+                  commands_put_key(&out, RDB_TYPE_HASH_METADATA, RDB_UNKNOWN) &&
+                  commands_put_elem(&out, RDB_ROLE_FIELD, "a", 9) &&
+                  commands_put_elem(&out, RDB_ROLE_VALUE, "1", 9) &&
+                  commands_put_elem(&out, RDB_ROLE_FIELD, "field", 2) &&
+                  commands_put_elem(&out, RDB_ROLE_VALUE, "value", 2) && commands_put_end(&out) &&
                   rdb_commands_end(out.commands, &out.err);
-        end(&out);
+        commands_end(&out);
         struct alloc_fault_result result = alloc_fault_end();
         cr_assert_eq(result.live, 0, "allocation %zu", n);
         if (!result.failed)

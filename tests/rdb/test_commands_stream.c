@@ -1,0 +1,162 @@
+/* Streams as commands, from events in orders that few files have. */
+#include "tests/rdb/commands_bench.h"
+
+static const struct rdb_commands_opts lossy = {.lossy = true};
+
+static bool put_entry(struct commands_bench *out, uint64_t ms, uint64_t n_fields)
+{
+    struct rdb_event ev = {.kind = RDB_ENTRY};
+    ev.entry.id.ms = ms;
+    ev.entry.n_fields = n_fields;
+    if (!commands_put(out, &ev))
+        return false;
+    for (uint64_t i = 0; i < n_fields; i++)
+        if (!commands_put_elem(out, RDB_ROLE_FIELD, "f", 9) ||
+            !commands_put_elem(out, RDB_ROLE_VALUE, "v", 9))
+            return false;
+    return true;
+}
+
+static bool put_stream(struct commands_bench *out, uint64_t length, uint64_t last_ms)
+{
+    struct rdb_event ev = {.kind = RDB_STREAM};
+    ev.stream.length = length;
+    ev.stream.last_id.ms = last_ms;
+    return commands_put(out, &ev);
+}
+
+static bool put_group(struct commands_bench *out, uint64_t last_ms)
+{
+    struct rdb_event ev = {.kind = RDB_GROUP};
+    ev.group.name = rd_slice_str("g");
+    ev.group.last_id.ms = last_ms;
+    return commands_put(out, &ev);
+}
+
+static bool put_pending(struct commands_bench *out, uint64_t ms)
+{
+    struct rdb_event ev = {.kind = RDB_PENDING};
+    ev.pending.id.ms = ms;
+    ev.pending.delivery_ms = 7;
+    ev.pending.delivery_count = 1;
+    return commands_put(out, &ev);
+}
+
+static bool put_owner(struct commands_bench *out, uint64_t ms)
+{
+    struct rdb_event consumer = {.kind = RDB_CONSUMER}, owned = {.kind = RDB_OWNED};
+    consumer.consumer.name = rd_slice_str("c");
+    owned.id.ms = ms;
+    return commands_put(out, &consumer) && commands_put(out, &owned);
+}
+
+static bool begin(struct commands_bench *out, const struct rdb_commands_opts *opts)
+{
+    return commands_begin(out, opts) && commands_put_key(out, RDB_TYPE_STREAM_LISTPACKS, 0);
+}
+
+/* Whether the commands, which are at their end, hold the text. */
+static bool holds(struct commands_bench *out, const char *text)
+{
+    cr_assert(rdb_commands_end(out->commands, &out->err) && rd_sink_flush(out->sink));
+    return memmem(out->bytes.ptr, out->bytes.len, text, strlen(text)) != NULL;
+}
+
+#define XADD_5 "*5\r\n$4\r\nXADD\r\n$1\r\nk\r\n$3\r\n5-0\r\n$1\r\nf\r\n$1\r\nv\r\n"
+#define XADD_9 "*5\r\n$4\r\nXADD\r\n$1\r\nk\r\n$3\r\n9-0\r\n$1\r\nf\r\n$1\r\nv\r\n"
+
+Test(commands_stream, entries_that_no_server_adds_are_refused_or_left_out)
+{
+    struct commands_bench out;
+    for (uint64_t n_fields = 0; n_fields < 2; n_fields++) {
+        cr_assert(begin(&out, NULL) && put_entry(&out, 5, 1));
+        cr_assert_not(put_entry(&out, n_fields == 0 ? 6 : 5, n_fields));
+        cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+        cr_expect_not_null(strstr(out.err.text, n_fields == 0 ? "without fields" : "out of order"));
+        commands_end(&out);
+    }
+    cr_assert(begin(&out, &lossy) && put_entry(&out, 5, 1) && put_entry(&out, 4, 2) &&
+              put_entry(&out, 6, 0) && put_entry(&out, 9, 1) && put_stream(&out, 4, 9) &&
+              commands_put_end(&out));
+    cr_expect_eq(rdb_commands_loss(out.commands)->other, 2);
+    commands_expect(&out, SELECT_0 XADD_5 XADD_9
+                    "*7\r\n$6\r\nXSETID\r\n$1\r\nk\r\n$3\r\n9-0\r\n$12\r\nENTRIESADDED\r\n"
+                    "$1\r\n4\r\n$12\r\nMAXDELETEDID\r\n$3\r\n0-0\r\n");
+    commands_end(&out);
+}
+
+/* Of formats that do not tell what a group has read. */
+Test(commands_stream, what_a_group_has_read_is_estimated_as_servers_do)
+{
+    static const struct {
+        uint64_t first, second, length, last, group;
+        const char *want;
+    } cases[] = {
+        {5, 9, 2, 9, 9, "$11\r\nENTRIESREAD\r\n$1\r\n2\r\n"},
+        {5, 9, 2, 9, 3, "$11\r\nENTRIESREAD\r\n$1\r\n0\r\n"},
+        {5, 9, 2, 9, 5, "$11\r\nENTRIESREAD\r\n$1\r\n1\r\n"},
+        {5, 9, 2, 9, 7, "$3\r\n7-0\r\n"},   /* between two: nobody knows */
+        {5, 9, 2, 9, 10, "$4\r\n10-0\r\n"}, /* behind the last: the same */
+        {0, 0, 0, 9, 3, "$11\r\nENTRIESREAD\r\n$1\r\n0\r\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct commands_bench out;
+        cr_assert(begin(&out, NULL));
+        if (cases[i].first > 0)
+            cr_assert(put_entry(&out, cases[i].first, 1) && put_entry(&out, cases[i].second, 1));
+        cr_assert(put_stream(&out, cases[i].length, cases[i].last) &&
+                  put_group(&out, cases[i].group) && commands_put_end(&out));
+        cr_expect(holds(&out, cases[i].want), "%zu", i);
+        cr_expect_eq(holds(&out, "ENTRIESREAD"), strstr(cases[i].want, "READ") != NULL, "%zu", i);
+        commands_end(&out);
+    }
+}
+
+Test(commands_stream, pending_entries_are_found_in_any_order_and_those_that_are_gone_are_told)
+{
+    struct commands_bench out;
+    cr_assert(begin(&out, &lossy) && put_entry(&out, 5, 1) && put_entry(&out, 9, 1) &&
+              put_stream(&out, 2, 9) && put_group(&out, 9));
+    cr_assert(put_pending(&out, 9) && put_pending(&out, 5) && put_pending(&out, 7) &&
+              put_pending(&out, 20));
+    cr_expect_eq(rdb_commands_loss(out.commands)->pending, 2);
+    cr_assert(put_owner(&out, 5) && put_owner(&out, 9) && put_owner(&out, 7) &&
+              put_owner(&out, 8) && commands_put_end(&out));
+    cr_expect(holds(&out, "$1\r\nc\r\n$1\r\n0\r\n$3\r\n5-0\r\n$4\r\nTIME\r\n$1\r\n7\r\n"));
+    cr_expect(holds(&out, "$1\r\nc\r\n$1\r\n0\r\n$3\r\n9-0\r\n"));
+    cr_expect_not(holds(&out, "$3\r\n7-0\r\n"));
+    cr_expect_not(holds(&out, "$3\r\n8-0\r\n"));
+    commands_end(&out);
+
+    cr_assert(begin(&out, NULL) && put_stream(&out, 0, 9) && put_group(&out, 9));
+    cr_assert_not(put_pending(&out, 7));
+    cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+    commands_end(&out);
+}
+
+Test(commands_stream, an_owner_of_what_is_not_pending_is_a_consumer_without_entries)
+{
+    struct commands_bench out;
+    cr_assert(begin(&out, NULL) && put_stream(&out, 0, 9) && put_group(&out, 9) &&
+              put_owner(&out, 5) && commands_put_end(&out));
+    cr_expect(holds(&out, "$14\r\nCREATECONSUMER\r\n$1\r\nk\r\n$1\r\ng\r\n$1\r\nc\r\n"));
+    cr_expect_not(holds(&out, "XCLAIM"));
+    commands_end(&out);
+}
+
+Test(commands_stream, what_no_command_knows_of_is_refused_or_counted)
+{
+    static const enum rdb_event_kind kinds[] = {RDB_NACKED, RDB_PRODUCER};
+    for (size_t i = 0; i < 2; i++) {
+        const struct rdb_event ev = {.kind = kinds[i]};
+        struct commands_bench out;
+        cr_assert(begin(&out, NULL) && put_stream(&out, 0, 9) && put_group(&out, 9));
+        cr_assert_not(commands_put(&out, &ev));
+        cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+        commands_end(&out);
+        cr_assert(begin(&out, &lossy) && put_stream(&out, 0, 9) && put_group(&out, 9));
+        cr_assert(commands_put(&out, &ev) && commands_put_end(&out));
+        cr_expect_eq(rdb_commands_loss(out.commands)->other, 1);
+        commands_end(&out);
+    }
+}
