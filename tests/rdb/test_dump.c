@@ -162,6 +162,15 @@ Test(dump, unknown_versions_and_types_and_bytes_behind_the_value_are_named)
     check_fails(rd_slice(bytes, 10), RD_ERR_TRUNCATED, 10);
 }
 
+Test(dump, a_value_that_is_damaged_under_a_right_checksum_is_told_where)
+{
+    uint8_t bytes[32] = {1, 2, 1, 'a', 0xc9};
+    struct rd_err err = {0};
+    cr_assert_not(rdb_dump_verify(rd_slice(bytes, seal(bytes, 5, 1, 9)), &err));
+    cr_expect(err.code == RD_ERR_CORRUPT && err.offset == 4, "%s", err.text);
+    cr_expect_str_eq(err.doing[0], "element 1 of a list value");
+}
+
 Test(dump, a_number_of_a_type_is_told_apart_by_the_version)
 {
     uint8_t bytes[32] = {22, 0};

@@ -6,6 +6,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "tests/base/broken.h"
+#include "tests/support/alloc_fault.h"
+
 enum { N = 40, TEXT_MAX = 24 };
 
 /* The i-th string of a value: integers in ascending order, or words where they may be. */
@@ -41,27 +44,34 @@ static int64_t expiry_of(const struct rdb_type *type, unsigned i)
 }
 
 /* Puts a string of `len` bytes in pieces of at most `piece`. */
-static bool put(struct rdb_encoder *e, const struct rdb_type *type, unsigned i, size_t piece)
+static bool put_text(struct rdb_encoder *e, struct rdb_event ev, struct rd_slice text, size_t piece,
+                     struct rd_err *err)
+{
+    size_t at = 0;
+    do {
+        size_t n = text.len - at < piece ? text.len - at : piece;
+        ev.elem.str = (struct rdb_string){.ptr = text.ptr + at,
+                                          .len = n,
+                                          .total = text.len,
+                                          .first = at == 0,
+                                          .more = at + n < text.len};
+        if (!rdb_encoder_put(e, &ev, err))
+            return false;
+        at += n;
+    } while (at < text.len);
+    return true;
+}
+
+static bool put(struct rdb_encoder *e, const struct rdb_type *type, unsigned i, size_t piece,
+                struct rd_err *err)
 {
     char text[TEXT_MAX];
-    size_t len = make_text(text, type, i), at = 0;
+    size_t len = make_text(text, type, i);
     struct rdb_event ev = {.kind = RDB_ELEM};
-    struct rd_err err = {0};
     ev.elem.role = role_of(type, i);
     ev.elem.score = i / 2.0;
     ev.elem.expire_ms = expiry_of(type, i);
-    do {
-        size_t n = len - at < piece ? len - at : piece;
-        ev.elem.str = (struct rdb_string){.ptr = (const uint8_t *)text + at,
-                                          .len = n,
-                                          .total = len,
-                                          .first = at == 0,
-                                          .more = at + n < len};
-        if (!rdb_encoder_put(e, &ev, &err))
-            return false;
-        at += n;
-    } while (at < len);
-    return true;
+    return put_text(e, ev, rd_slice(text, len), piece, err);
 }
 
 static void encode(const struct rdb_type *type, unsigned n, size_t piece, struct rd_buf *ret)
@@ -75,7 +85,7 @@ static void encode(const struct rdb_type *type, unsigned n, size_t piece, struct
     cr_assert(rd_sink_open_buf(&sink, &body, NULL, &err));
     cr_assert(rdb_encoder_begin(e, type, has_ttl(type) ? 5001 : RDB_NO_EXPIRE, sink, &err));
     for (unsigned i = 0; i < n; i++)
-        cr_assert(put(e, type, i, piece), "%s %u", type->name, i);
+        cr_assert(put(e, type, i, piece, &err), "%s %u: %s", type->name, i, err.text);
     cr_assert(rdb_encoder_end(e, &head, &err), "%s: %s", type->name, err.text);
     cr_assert(rd_sink_close(sink, &err));
     cr_assert(rd_buf_add_byte(ret, type->number) && rd_buf_add(ret, head.ptr, head.len) &&
@@ -164,4 +174,121 @@ Test(encode, an_intset_takes_integers_only_and_each_once)
     cr_assert_eq(err.code, RD_ERR_USAGE);
     rd_sink_abort(sink);
     rdb_encoder_free(e);
+}
+
+/* ---- what fails ---- */
+
+enum { LONG = 20000 }; /* of an element that no node takes among others */
+
+/* N elements, or as many and a long one; what comes goes to the sink. */
+static bool encode_all(const struct rdb_type *type, size_t piece, bool with_long,
+                       struct rd_sink *sink, struct rd_err *err)
+{
+    static const uint8_t zeros[LONG];
+    unsigned n = type->kind == RDB_KIND_STRING ? 1 : N;
+    struct rdb_encoder *e = NULL;
+    struct rdb_event ev = {.kind = RDB_ELEM};
+    struct rd_slice head;
+    bool ok = rdb_encoder_new(&e, err) &&
+              rdb_encoder_begin(e, type, has_ttl(type) ? 5001 : RDB_NO_EXPIRE, sink, err);
+    for (unsigned i = 0; ok && i < n; i++)
+        ok = put(e, type, i, piece, err);
+    ev.elem.role = role_of(type, 0);
+    if (with_long)
+        ok = ok && put_text(e, ev, rd_slice(zeros, LONG), LONG / 2, err);
+    ok = ok && rdb_encoder_end(e, &head, err);
+    rdb_encoder_free(e);
+    return ok;
+}
+
+Test(encode, a_sink_that_fails_at_any_byte_is_told)
+{
+    for (int id = 0; id < RDB_TYPE_COUNT; id++) {
+        const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);
+        bool with_long = type->kind == RDB_KIND_LIST && id != RDB_TYPE_LIST_ZIPLIST;
+        bool ok = !rdb_encoder_can(type);
+        for (size_t room = 0; !ok; room += room < 100 ? 3 : 997) {
+            struct broken_sink to = {.room = room};
+            struct rd_sink *sink = broken_sink_open(&to, 1);
+            struct rd_err err = {0};
+            ok = encode_all(type, 3, with_long, sink, &err);
+            cr_assert(ok || err.code == RD_ERR_IO, "%s at %zu: %s", type->name, room, err.text);
+            ok = rd_sink_close(sink, NULL) && ok;
+        }
+    }
+}
+
+Test(encode, each_failing_allocation_is_an_error_and_leaks_nothing)
+{
+    for (int id = 0; id < RDB_TYPE_COUNT; id++) {
+        const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);
+        struct rd_sink *sink;
+        cr_assert(rd_sink_open_null(&sink, NULL, NULL));
+        bool done = !rdb_encoder_can(type);
+        for (size_t n = 1; !done; n++) {
+            struct rd_err err = {0};
+            alloc_fault_begin(n);
+            bool ok = encode_all(type, TEXT_MAX, type->kind == RDB_KIND_LIST, sink, &err);
+            struct alloc_fault_result result = alloc_fault_end();
+            done = !result.failed;
+            cr_assert_eq(result.live, 0, "%s: allocation %zu", type->name, n);
+            cr_assert(ok || err.code == RD_ERR_MEMORY, "%s: %s", type->name, err.text);
+            cr_assert(ok || !done, "%s: %s", type->name, err.text);
+        }
+        rd_sink_abort(sink);
+    }
+}
+
+Test(encode, what_is_not_made_of_elements_is_refused)
+{
+    struct rdb_encoder *e;
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    cr_assert(rdb_encoder_new(&e, &err) && rd_sink_open_null(&sink, NULL, &err));
+    cr_expect_not(rdb_encoder_begin(e, rdb_type_get(RDB_TYPE_MODULE_2), 0, sink, &err));
+    cr_expect_eq(err.code, RD_ERR_UNSUPPORTED);
+    rd_sink_abort(sink);
+    rdb_encoder_free(e);
+    rdb_encoder_free(NULL);
+}
+
+/* From 254 bytes on a zipmap has lengths of five. */
+Test(encode, a_zipmap_of_long_fields_reads_back)
+{
+    static uint8_t text[300];
+    const struct rdb_type *type = rdb_type_get(RDB_TYPE_HASH_ZIPMAP);
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    for (size_t len = 250; len <= sizeof text; len++) {
+        struct rdb_event ev = {.kind = RDB_ELEM};
+        struct rdb_encoder *e;
+        struct rdb_reader *r;
+        struct rd_sink *sink;
+        struct rd_src *src;
+        struct rd_slice head;
+        struct rd_buf value = {0}, body = {0};
+        struct rd_err err = {0};
+        memset(text, 'x', len);
+        cr_assert(rdb_encoder_new(&e, &err) && rd_sink_open_buf(&sink, &body, NULL, &err));
+        cr_assert(rdb_encoder_begin(e, type, RDB_NO_EXPIRE, sink, &err));
+        for (int i = 0; i < 2; i++) {
+            ev.elem.role = i == 0 ? RDB_ROLE_FIELD : RDB_ROLE_VALUE;
+            cr_assert(put_text(e, ev, rd_slice(text, len), len, &err), "%s", err.text);
+        }
+        cr_assert(rdb_encoder_end(e, &head, &err) && rd_sink_close(sink, &err));
+        cr_assert(rd_buf_add_byte(&value, type->number) && rd_buf_add(&value, head.ptr, head.len) &&
+                  rd_buf_add(&value, body.ptr, body.len));
+        cr_assert(rd_src_open_memory(&src, rd_buf_slice(&value), NULL, &err));
+        cr_assert(rdb_reader_new_value(&r, src, RDB_REDIS, type->since, &opts, &err));
+        cr_assert(rdb_reader_next(r, &ev) == RDB_EVENT && ev.kind == RDB_VALUE);
+        for (int i = 0; i < 2; i++)
+            cr_assert(
+                rdb_reader_next(r, &ev) == RDB_EVENT && ev.kind == RDB_ELEM &&
+                    rd_slice_eq(rd_slice(ev.elem.str.ptr, ev.elem.str.len), rd_slice(text, len)),
+                "%zu: %s", len, rdb_reader_err(r)->text);
+        rdb_reader_free(r);
+        rd_src_close(src);
+        rd_buf_done(&value);
+        rd_buf_done(&body);
+        rdb_encoder_free(e);
+    }
 }

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "tests/rdb/made_file.h"
 #include "tests/rdb/snapshots.h"
 #include "tests/support/alloc_fault.h"
 
@@ -148,24 +149,6 @@ static void damage_done(struct damaged *d)
     free(bytes.own);
 }
 
-static bool salvage(struct rd_slice file, const struct rdb_salvage_opts *opts, struct rd_buf *out,
-                    struct rdb_salvage_result *res, struct rd_err *err)
-{
-    struct rd_src *src, *copy;
-    struct rd_sink *sink = NULL;
-    struct rdb_salvage_opts none = {0};
-    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
-    cr_assert(rd_src_open_memory(&copy, file, NULL, NULL));
-    if (out != NULL)
-        cr_assert(rd_sink_open_buf(&sink, out, NULL, NULL));
-    bool ok = rdb_salvage(src, copy, sink, opts != NULL ? opts : &none, res, err);
-    if (out != NULL)
-        cr_assert(rd_sink_close(sink, NULL));
-    rd_src_close(src);
-    rd_src_close(copy);
-    return ok;
-}
-
 static void on_finding(void *ctx, const struct rdb_finding *finding)
 {
     rdb_clues_finding(ctx, finding);
@@ -274,7 +257,7 @@ static void one_run(struct sweep *w, const struct keys *before, const struct dam
     struct rdb_salvage_result res;
     struct rdb_salvage_opts opts = {.partial = w->partial};
     struct rd_err err = {0};
-    cr_assert(salvage(d->bytes, &opts, &out, &res, &err), "%s: %s", what, err.text);
+    cr_assert(made_salvage(d->bytes, &opts, &out, &res, &err), "%s: %s", what, err.text);
     check_out(&out, what);
     struct keys after = keys_of(rd_buf_slice(&out));
     cr_expect_eq(after.n, res.keys, "%s", what);
@@ -354,77 +337,27 @@ Test(salvage, keeps_the_keys_in_front_of_a_cut)
 
 /* -- single cases -- */
 
-static void add(struct rd_buf *buf, const void *bytes, size_t len)
-{
-    cr_assert(rd_buf_add(buf, bytes, len));
-}
-
-static void add_text(struct rd_buf *buf, const char *text)
-{
-    size_t len = strlen(text);
-    cr_assert_lt(len, 64);
-    cr_assert(rd_buf_add_byte(buf, (uint8_t)len));
-    add(buf, text, len);
-}
-
-static void add_string_key(struct rd_buf *buf, const char *name)
-{
-    cr_assert(rd_buf_add_byte(buf, 0));
-    add_text(buf, name);
-    add_text(buf, "value");
-}
-
-static void add_string_keys(struct rd_buf *buf, const char *prefix, int n)
-{
-    char name[32];
-    for (int i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "%s:%d", prefix, i);
-        add_string_key(buf, name);
-    }
-}
-
-static void add_end(struct rd_buf *buf)
-{
-    add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
-}
-
-struct seen {
-    unsigned n;
-    struct rdb_loss last;
-    char key[64];
-};
-
-static void see(void *ctx, const struct rdb_loss *loss)
-{
-    struct seen *seen = ctx;
-    seen->n++;
-    seen->last = *loss;
-    if (loss->has_key)
-        snprintf(seen->key, sizeof seen->key, "%.*s", (int)loss->key.len,
-                 (const char *)loss->key.ptr);
-}
-
 /* A collection whose third element (0-based) is no string, between sound keys. */
 static void cut_collection(struct rd_buf *file, uint8_t type, unsigned strings)
 {
-    add(file, "REDIS0011\xfe\0\xfb\x14\0", 14);
-    add_string_keys(file, "front", 10);
+    made_add(file, "REDIS0011\xfe\0\xfb\x14\0", 14);
+    made_keys(file, "front", 10);
     cr_assert(rd_buf_add_byte(file, type));
-    add_text(file, "cut");
+    made_text(file, "cut");
     cr_assert(rd_buf_add_byte(file, 9));
     for (unsigned i = 0; i < 9; i++) {
         char text[32];
         for (unsigned k = 0; k < strings; k++) {
             snprintf(text, sizeof text, "%u of element %u", k, i);
             if (i == 3 && k == 0)
-                add(file, "\xc9", 1);
-            add_text(file, text);
+                made_add(file, "\xc9", 1);
+            made_text(file, text);
         }
         if (type == 5)
-            add(file, "\0\0\0\0\0\0\xf0\x3f", 8);
+            made_add(file, "\0\0\0\0\0\0\xf0\x3f", 8);
     }
-    add_string_keys(file, "behind", 10);
-    add_end(file);
+    made_keys(file, "behind", 10);
+    made_end(file);
 }
 
 static uint64_t count_elements(struct rd_slice file, const char *name)
@@ -456,11 +389,11 @@ Test(salvage, partial_keeps_the_first_elements_of_a_cut_collection)
     } kinds[] = {{1, 1}, {2, 1}, {4, 2}, {5, 1}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct rd_buf file = {0}, out = {0};
-        struct seen seen = {0};
-        struct rdb_salvage_opts opts = {.partial = true, .loss = see, .ctx = &seen};
+        struct made_seen seen = {0};
+        struct rdb_salvage_opts opts = {.partial = true, .loss = made_see, .ctx = &seen};
         struct rdb_salvage_result res;
         cut_collection(&file, kinds[i].type, kinds[i].strings);
-        cr_assert(salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+        cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
         cr_expect_eq(res.keys, 21);
         cr_expect_eq(res.keys_partial, 1);
         cr_expect_eq(seen.n, 1);
@@ -477,11 +410,11 @@ Test(salvage, partial_keeps_the_first_elements_of_a_cut_collection)
 Test(salvage, without_partial_a_cut_collection_is_lost_and_named)
 {
     struct rd_buf file = {0}, out = {0};
-    struct seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = see, .ctx = &seen};
+    struct made_seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
     struct rdb_salvage_result res;
     cut_collection(&file, 1, 1);
-    cr_assert(salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
     cr_expect_eq(res.keys, 20);
     cr_expect_eq(res.ranges, 1);
     cr_expect_eq(res.bytes_lost, seen.last.to - seen.last.from);
@@ -500,14 +433,14 @@ Test(salvage, a_sound_file_loses_nothing)
 {
     struct rd_buf file = {0}, out = {0};
     struct rdb_salvage_result res;
-    add(&file, "REDIS0011\xfe\0", 11);
-    add_string_keys(&file, "key", 5);
-    add(&file, "\xfe\x4f\xff", 3); /* database 4095 */
-    add_string_keys(&file, "key", 5);
-    add(&file, "\xfe\x80\0\1\0\0", 6); /* database 65536 */
-    add_string_keys(&file, "key", 5);
-    add_end(&file);
-    cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    made_add(&file, "REDIS0011\xfe\0", 11);
+    made_keys(&file, "key", 5);
+    made_add(&file, "\xfe\x4f\xff", 3); /* database 4095 */
+    made_keys(&file, "key", 5);
+    made_add(&file, "\xfe\x80\0\1\0\0", 6); /* database 65536 */
+    made_keys(&file, "key", 5);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
     cr_expect_eq(res.keys, 15);
     cr_expect_eq(res.ranges, 0);
     cr_expect_eq(res.first_loss, RD_NO_OFFSET);
@@ -526,15 +459,15 @@ Test(salvage, a_sound_file_loses_nothing)
 Test(salvage, leaves_out_keys_that_servers_refuse)
 {
     struct rd_buf file = {0}, out = {0};
-    struct seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = see, .ctx = &seen};
+    struct made_seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
     struct rdb_salvage_result res;
-    add(&file, "REDIS0011\xfe\0", 11);
-    add_string_keys(&file, "key", 5);
-    add_string_key(&file, "key:3");
-    add(&file, "\2\3set\2\1a\1a", 10);
-    add_end(&file);
-    cr_assert(salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    made_add(&file, "REDIS0011\xfe\0", 11);
+    made_keys(&file, "key", 5);
+    made_key(&file, "key:3");
+    made_add(&file, "\2\3set\2\1a\1a", 10);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
     cr_expect_eq(res.keys, 5);
     cr_expect_eq(res.keys_dropped, 2);
     cr_expect_eq(seen.n, 2);
@@ -550,12 +483,12 @@ Test(salvage, takes_an_end_mark_with_records_behind_it_for_damage)
 {
     struct rd_buf file = {0}, out = {0};
     struct rdb_salvage_result res;
-    add(&file, "REDIS0011\xfe\0", 11);
-    add_string_keys(&file, "front", 8);
-    add(&file, "\xff", 1);
-    add_string_keys(&file, "behind", 16);
-    add_end(&file);
-    cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    made_add(&file, "REDIS0011\xfe\0", 11);
+    made_keys(&file, "front", 8);
+    made_add(&file, "\xff", 1);
+    made_keys(&file, "behind", 16);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
     cr_expect_eq(res.keys, 24);
     cr_expect_eq(res.bytes_lost, 1);
     rd_buf_done(&file);
@@ -566,11 +499,11 @@ Test(salvage, bytes_behind_the_end_are_not_a_loss)
 {
     struct rd_buf file = {0}, out = {0};
     struct rdb_salvage_result res;
-    add(&file, "REDIS0011\xfe\0", 11);
-    add_string_keys(&file, "key", 8);
-    add_end(&file);
-    add(&file, "something else", 14);
-    cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    made_add(&file, "REDIS0011\xfe\0", 11);
+    made_keys(&file, "key", 8);
+    made_end(&file);
+    made_add(&file, "something else", 14);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
     cr_expect_eq(res.keys, 8);
     cr_expect_eq(res.ranges, 0);
     cr_expect(res.found_end);
@@ -597,13 +530,13 @@ Test(salvage, learns_the_version_from_the_server_when_the_header_is_damaged)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rd_buf file = {0}, out = {0};
         struct rdb_salvage_result res;
-        add(&file, "\0\0\0\0\0\0\0\0\0\xfa", 10);
-        add_text(&file, cases[i].name);
-        add_text(&file, cases[i].release);
-        add(&file, "\xfe\0", 2);
-        add_string_keys(&file, "key", 10);
-        add_end(&file);
-        cr_assert(salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+        made_add(&file, "\0\0\0\0\0\0\0\0\0\xfa", 10);
+        made_text(&file, cases[i].name);
+        made_text(&file, cases[i].release);
+        made_add(&file, "\xfe\0", 2);
+        made_keys(&file, "key", 10);
+        made_end(&file);
+        cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
         cr_expect(res.guessed_version);
         cr_expect_eq(res.keys, 10);
         cr_assert_gt(out.len, 9);
@@ -631,11 +564,11 @@ Test(salvage, refuses_a_source_that_cannot_be_searched)
 Test(salvage, makes_a_report_without_an_output)
 {
     struct rd_buf file = {0};
-    struct seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = see, .ctx = &seen, .partial = true};
+    struct made_seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen, .partial = true};
     struct rdb_salvage_result res;
     cut_collection(&file, 1, 1);
-    cr_assert(salvage(rd_buf_slice(&file), &opts, NULL, &res, NULL));
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, NULL, &res, NULL));
     cr_expect_eq(res.keys, 20);
     cr_expect_eq(seen.n, 1);
     rd_buf_done(&file);
@@ -679,15 +612,15 @@ static void large_file(struct rd_buf *file)
 {
     static const uint8_t zeros[1 << 16];
     uint8_t head[5] = {0x80};
-    add(file, "REDIS0011\xfe\0", 11);
-    add_string_keys(file, "front", 50000);
-    add(file, "\0\3big", 5);
+    made_add(file, "REDIS0011\xfe\0", 11);
+    made_keys(file, "front", 50000);
+    made_add(file, "\0\3big", 5);
     rd_put_be32(head + 1, (128u << 16) + 1000);
-    add(file, head, sizeof head);
+    made_add(file, head, sizeof head);
     for (int i = 0; i < 128; i++)
-        add(file, zeros, sizeof zeros);
-    add_string_keys(file, "behind", 50000);
-    add_end(file);
+        made_add(file, zeros, sizeof zeros);
+    made_keys(file, "behind", 50000);
+    made_end(file);
 }
 
 Test(salvage, needs_memory_that_does_not_depend_on_the_input)

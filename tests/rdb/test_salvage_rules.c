@@ -1,0 +1,415 @@
+/* What salvage keeps, leaves out and tells, one made file a case. */
+#include "tests/rdb/made_file.h"
+
+#include "base/endian.h"
+#include "rdb/clues.h"
+#include "rdb/reader.h"
+#include "tests/base/broken.h"
+#include "tests/rdb/snapshots.h"
+
+enum { NAME_MAX_SEEN = 32 };
+
+/* The names of all keys, as "db/name " each. */
+static struct rd_buf names_of(const struct rd_buf *file)
+{
+    struct rd_buf names = {0};
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    enum rdb_status st;
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(file), NULL, NULL));
+    cr_assert(rdb_reader_new(&r, src, NULL, NULL));
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT) {
+        char text[NAME_MAX_SEEN];
+        if (ev.kind != RDB_KEY)
+            continue;
+        int n = snprintf(text, sizeof text, "%llu/%.*s ", (unsigned long long)ev.key.db,
+                         (int)ev.key.name.len, (const char *)ev.key.name.ptr);
+        cr_assert(rd_buf_add(&names, text, (size_t)n));
+    }
+    cr_assert_eq(st, RDB_END, "%s", rdb_reader_err(r)->text);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    cr_assert(rd_buf_add_byte(&names, '\0'));
+    return names;
+}
+
+static bool has_name(const struct rd_buf *names, const char *name)
+{
+    return strstr((const char *)names->ptr, name) != NULL;
+}
+
+static void begin(struct rd_buf *file)
+{
+    *file = (struct rd_buf){0};
+    made_add(file, "REDIS0011\xfe\0", 11);
+}
+
+/* ---- what is wanted ---- */
+
+struct wish {
+    unsigned n_keys, n_ticks;
+};
+
+static bool wants_even(void *ctx, const struct rdb_event *ev)
+{
+    (void)ctx;
+    return ev->kind != RDB_KEY || (ev->key.name.ptr[ev->key.name.len - 1] - '0') % 2 == 0;
+}
+
+static void count_tick(void *ctx, uint64_t offset)
+{
+    struct wish *wish = ctx;
+    (void)offset;
+    wish->n_ticks++;
+}
+
+/* Every second key is a segment of its own: more than are held before the first is written. */
+Test(salvage_rules, keys_that_are_not_wanted_are_counted_and_left_out)
+{
+    enum { KEYS = 1400 };
+    struct wish wish = {0};
+    struct rdb_salvage_opts opts = {.wants = wants_even, .tick = count_tick, .ctx = &wish};
+    struct rdb_salvage_result res;
+    struct rd_buf file, out = {0};
+    begin(&file);
+    made_keys(&file, "key", KEYS);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, KEYS / 2);
+    cr_expect_eq(res.keys_unwanted, KEYS / 2);
+    cr_expect_eq(wish.n_ticks, KEYS);
+    struct rd_buf names = names_of(&out);
+    cr_expect(has_name(&names, "0/key:0 0/key:2 ") && has_name(&names, "0/key:1398 "));
+    cr_expect_not(has_name(&names, "1 "));
+    rd_buf_done(&names);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+/* ---- what servers refuse ---- */
+
+Test(salvage_rules, a_function_that_servers_refuse_is_a_lost_range)
+{
+    struct made_seen seen = {0};
+    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0}, out = {0};
+    made_add(&file, "REDIS0011\xf5\3lua\xfe\0", 16);
+    made_keys(&file, "key", 3);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect(res.keys == 3 && res.ranges == 1 && res.bytes_lost == 5);
+    cr_expect(seen.last.from == 9 && seen.last.to == 14);
+    cr_expect_str_eq(seen.last.why, "function-without-engine");
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+/* A set "cut" that breaks behind `elements`, between sound keys. */
+static void cut_set(struct rd_buf *file, const char *elements)
+{
+    made_add(file, "\2\3cut\7", 6);
+    made_add(file, elements, strlen(elements));
+    made_add(file, "\xc9\xc9", 2);
+    made_keys(file, "behind", 10);
+    made_end(file);
+}
+
+Test(salvage_rules, a_part_that_servers_refuse_is_not_kept)
+{
+    static const struct {
+        const char *elements;
+        uint64_t n_partial;
+    } cases[] = {{"\1a\1b", 1}, {"\1a\1a", 0}};
+    for (size_t i = 0; i < 2; i++) {
+        struct rdb_salvage_opts opts = {.partial = true};
+        struct rdb_salvage_result res;
+        struct rd_buf file, out = {0};
+        begin(&file);
+        made_keys(&file, "front", 10);
+        cut_set(&file, cases[i].elements);
+        cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+        cr_expect_eq(res.keys_partial, cases[i].n_partial, "%zu", i);
+        cr_expect_eq(res.keys, 20 + cases[i].n_partial);
+        rd_buf_done(&file);
+        rd_buf_done(&out);
+    }
+}
+
+Test(salvage_rules, a_part_of_a_key_that_was_there_before_is_not_kept)
+{
+    struct rdb_salvage_opts opts = {.partial = true};
+    struct rdb_salvage_result res;
+    struct rd_buf file, out = {0};
+    begin(&file);
+    made_key(&file, "cut");
+    made_keys(&file, "front", 10);
+    cut_set(&file, "\1a\1b");
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys_partial, 0);
+    cr_expect_eq(res.keys, 21);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+struct streams {
+    uint64_t n_partial;
+};
+
+/* Cut in many places: what is kept of a stream is a stream that reads to its end. */
+static void cut_stream(void *ctx, const struct snapshot *s)
+{
+    struct streams *streams = ctx;
+    if (strstr(s->path, "redis-7.0.15/streams.rdb") == NULL)
+        return;
+    for (size_t len = 600; len < s->bytes.len; len += 997) {
+        struct made_seen seen = {0};
+        struct rdb_salvage_opts opts = {.partial = true, .loss = made_see, .ctx = &seen};
+        struct rdb_salvage_result res;
+        struct rd_buf out = {0};
+        cr_assert(made_salvage(rd_slice(s->bytes.ptr, len), &opts, &out, &res, NULL));
+        struct rd_buf names = names_of(&out);
+        if (res.keys_partial > 0) {
+            char name[NAME_MAX_SEEN + 2];
+            snprintf(name, sizeof name, "/%.30s ", seen.key);
+            cr_expect(seen.last.kind == RDB_LOSS_PARTIAL && seen.last.kept > 0);
+            cr_expect(has_name(&names, name), "%s at %zu", seen.key, len);
+        }
+        streams->n_partial += res.keys_partial;
+        rd_buf_done(&names);
+        rd_buf_done(&out);
+    }
+}
+
+Test(salvage_rules, partial_keeps_the_first_entries_of_a_cut_stream)
+{
+    struct streams streams = {0};
+    snapshots_each_sound(16 * 1024, cut_stream, &streams);
+    cr_expect_gt(streams.n_partial, 0);
+}
+
+/* ---- the way back ---- */
+
+Test(salvage_rules, a_database_that_was_selected_in_a_lost_range_is_known_by_its_sizes)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file, out = {0};
+    begin(&file);
+    made_keys(&file, "front", 10);
+    made_add(&file, "\xc9\xc9\xfe\3\xfb\x14\0\xc9\xc9", 9);
+    made_keys(&file, "behind", 20);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect_eq(res.keys, 30);
+    struct rd_buf names = names_of(&out);
+    cr_expect(has_name(&names, "0/front:9 3/behind:0 "), "%s", (const char *)names.ptr);
+    rd_buf_done(&names);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+static void see_first_way(void *ctx, const struct rdb_loss *loss)
+{
+    const char **way = ctx;
+    if (*way == NULL)
+        *way = loss->way_back;
+}
+
+Test(salvage_rules, records_up_to_where_the_file_is_cut_are_a_way_back)
+{
+    const char *way = NULL;
+    struct rdb_salvage_opts opts = {.loss = see_first_way, .ctx = &way};
+    struct rdb_salvage_result res;
+    struct rd_buf file, out = {0};
+    begin(&file);
+    made_keys(&file, "key", 3);
+    made_add(&file, "\xc9\xc9", 2);
+    made_keys(&file, "key:b", 4);
+    file.len -= 3; /* in the middle of the last */
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, 6);
+    cr_expect_str_eq(way, "sound records up to where the file is cut");
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+/* A record of more than 4 MiB behind the damage is not believed at once, and joins those behind. */
+Test(salvage_rules, a_giant_behind_the_damage_is_found_by_the_records_behind_it)
+{
+    enum { GIANT = 5 << 20 };
+    struct rdb_salvage_result res;
+    struct rd_buf file, out = {0};
+    uint8_t head[5] = {0x80};
+    begin(&file);
+    made_keys(&file, "key", 10);
+    made_add(&file, "\xc9\xc9", 2);
+    made_add(&file, "\0\5key:g", 7);
+    rd_put_be32(head + 1, GIANT);
+    made_add(&file, head, sizeof head);
+    cr_assert(rd_buf_reserve(&file, GIANT));
+    memset(file.ptr + file.len, 'x', GIANT);
+    file.len += GIANT;
+    made_keys(&file, "key:z", 20);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect_eq(res.keys, 31);
+    cr_expect_eq(res.bytes_lost, 2);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+Test(salvage_rules, a_header_that_is_lost_behind_many_fields_leaves_the_version_open)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0}, out = {0};
+    made_add(&file, "\0\0\0\0\0\0\0\0\0", 9);
+    for (int i = 0; i < 70; i++)
+        made_add(&file, "\xfa\1f\1v", 5);
+    made_add(&file, "\xfe\0", 2);
+    made_keys(&file, "key", 10);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
+    cr_expect(res.guessed_version);
+    cr_expect_eq(res.keys, 10);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+/* ---- input and output that fail ---- */
+
+/* A source over memory whose n-th read or seek fails, and all after it. */
+struct flaky_src {
+    struct rd_slice bytes;
+    uint64_t at;
+    unsigned calls;
+    unsigned fail_at; /* 0: never */
+};
+
+static bool flaky_fails(struct flaky_src *from, struct rd_err *err)
+{
+    from->calls++;
+    return from->fail_at > 0 && from->calls >= from->fail_at &&
+           !rd_err_sys(err, EIO, "cannot read");
+}
+
+static enum rd_src_status flaky_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                     struct rd_err *err)
+{
+    struct flaky_src *from = impl;
+    if (flaky_fails(from, err))
+        return RD_SRC_FAIL;
+    size_t left = from->at < from->bytes.len ? from->bytes.len - (size_t)from->at : 0;
+    *ret_len = left < cap ? left : cap;
+    if (*ret_len == 0)
+        return RD_SRC_END;
+    memcpy(buf, from->bytes.ptr + from->at, *ret_len);
+    from->at += *ret_len;
+    return RD_SRC_OK;
+}
+
+static bool flaky_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct flaky_src *from = impl;
+    from->at = offset;
+    return !flaky_fails(from, err);
+}
+
+static struct rd_src *flaky_open(struct flaky_src *from)
+{
+    static const struct rd_src_ops ops = {.read = flaky_read, .seek = flaky_seek};
+    const struct rd_src_opts opts = {.window = 512, .size = from->bytes.len};
+    struct rd_src *src;
+    cr_assert(rd_src_new(&src, &ops, from, &opts, NULL));
+    return src;
+}
+
+/* Damage, an end mark in the middle, a swallowed record, a part: each a reason to search. */
+static void make_damaged(struct rd_buf *file)
+{
+    begin(file);
+    made_keys(file, "front", 12);
+    made_keys(file, "far", 60);
+    made_add(file, "\2\3cut\7\1a\1b\xc9\xc9", 12);
+    made_keys(file, "middle", 12);
+    made_add(file, "\xff", 1);
+    made_keys(file, "more", 12);
+    made_add(file, "\0\6more:x\x40\x60", 10);
+    made_keys(file, "behind", 12);
+    made_end(file);
+}
+
+static bool salvage_flaky(struct rd_slice file, unsigned fail_src, unsigned fail_copy,
+                          struct rd_sink *sink, struct rd_err *err)
+{
+    struct flaky_src from = {.bytes = file, .fail_at = fail_src};
+    struct flaky_src again = {.bytes = file, .fail_at = fail_copy};
+    struct rd_src *src = flaky_open(&from), *copy = flaky_open(&again);
+    const struct rdb_salvage_opts opts = {.partial = true};
+    struct rdb_salvage_result res;
+    bool ok = rdb_salvage(src, copy, sink, &opts, &res, err);
+    cr_assert(ok || err->code == RD_ERR_IO, "%u, %u: %s", fail_src, fail_copy, err->text);
+    bool failed = from.calls >= fail_src && fail_src > 0;
+    failed |= again.calls >= fail_copy && fail_copy > 0;
+    cr_assert(ok || failed || sink->failed, "%s", err->text);
+    cr_assert(!ok || !failed, "%u, %u of %u, %u", fail_src, fail_copy, from.calls, again.calls);
+    rd_src_close(src);
+    rd_src_close(copy);
+    return ok;
+}
+
+Test(salvage_rules, input_that_cannot_be_read_at_any_moment_is_told)
+{
+    for (int second = 0; second < 2; second++) {
+        struct rd_buf file;
+        unsigned n = 0;
+        bool ok = false;
+        make_damaged(&file);
+        while (!ok) {
+            struct rd_sink *sink;
+            struct rd_err err = {0};
+            n++;
+            cr_assert(rd_sink_open_null(&sink, NULL, NULL));
+            ok = salvage_flaky(rd_buf_slice(&file), second ? 0 : n, second ? n : 0, sink, &err);
+            rd_sink_abort(sink);
+        }
+        cr_expect_gt(n, 5);
+        rd_buf_done(&file);
+    }
+}
+
+Test(salvage_rules, an_output_that_fails_at_any_byte_is_told)
+{
+    struct rd_buf file;
+    bool ok = false;
+    make_damaged(&file);
+    for (size_t room = 0; !ok; room += room < 50 ? 1 : 37) {
+        struct broken_sink to = {.room = room};
+        struct rd_sink *sink = broken_sink_open(&to, 1);
+        struct rd_err err = {0};
+        ok = salvage_flaky(rd_buf_slice(&file), 0, 0, sink, &err) && rd_sink_flush(sink);
+        rd_sink_abort(sink);
+    }
+    rd_buf_done(&file);
+}
+
+/* ---- what the check and the search tell together ---- */
+
+Test(salvage_rules, damage_that_was_saved_so_lies_where_the_check_says)
+{
+    const struct rdb_clues none = {.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
+    const struct rdb_salvage_result searched = {.damage = 20};
+    struct rdb_check_result checked = {.damaged = true, .record = 50, .sum = RDB_SUM_OK};
+    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), 50);
+    cr_expect(rdb_clues_want_search(&checked));
+    checked.sum = RDB_SUM_BAD;
+    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), 20);
+    checked = (struct rdb_check_result){.sum = RDB_SUM_OK, .errors = 3};
+    cr_expect_not(rdb_clues_want_search(&checked), "what is wrong was saved so");
+    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), RD_NO_OFFSET);
+    checked = (struct rdb_check_result){.sum = RDB_SUM_BAD, .errors = 1};
+    cr_expect_not(rdb_clues_want_search(&checked), "the checksum alone tells no place");
+    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), 0);
+    checked.errors = 2;
+    cr_expect(rdb_clues_want_search(&checked));
+}
