@@ -3,6 +3,8 @@
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "tests/base/broken.h"
+#include "tests/rdb/read_all.h"
+#include "tests/rdb/snapshots.h"
 #include "tests/support/alloc_fault.h"
 
 #define EXPIRED "fcffffffffffffffff"
@@ -173,6 +175,42 @@ Test(writer_rules, verbatim_repeats_the_bytes_of_records_and_of_copied_keys)
     cr_assert_eq(b.buf.len, 9 + 18 + 9);
     cr_assert_eq(memcmp(b.buf.ptr, "REDIS0013AUXMETAENDKEYVALUE\xff\0\0\0\0\0\0\0\0", 36), 0);
     close_bench(&b);
+}
+
+/* Records and values as they stand, from a window that makes pieces of whatever is long. */
+static void repeat(void *ctx, const struct snapshot *s)
+{
+    const struct way way = {WAY_WINDOW, 512};
+    struct rd_src *src = way_open(&way, s->bytes);
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    struct bench b;
+    struct rd_sink *to;
+    cr_assert(rdb_reader_new(&r, src, NULL, NULL));
+    cr_assert(rdb_reader_next(r, &ev) == RDB_EVENT && ev.kind == RDB_HEADER);
+    open_bench(&b, (struct rdb_writer_opts){.dialect = ev.header.dialect,
+                                            .version = ev.header.version,
+                                            .verbatim = true});
+    do {
+        put(&b, &ev);
+        if (ev.kind == RDB_KEY)
+            b.ok = b.ok && rdb_writer_copy_begin(b.w, &to, &b.err) &&
+                   rdb_reader_copy_value(r, to) == RDB_EVENT && rdb_writer_copy_end(b.w, &b.err);
+    } while (b.ok && rdb_reader_next(r, &ev) == RDB_EVENT);
+    cr_assert(b.ok && rdb_writer_end(b.w, &b.err) && rd_sink_flush(b.sink), "%s: %s", s->path,
+              b.err.text);
+    cr_expect(rd_slice_eq(rd_buf_slice(&b.buf), s->bytes), "%s", s->path);
+    close_bench(&b);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    ++*(unsigned *)ctx;
+}
+
+Test(writer_rules, a_snapshot_that_is_copied_verbatim_is_the_same_file)
+{
+    unsigned n_files = 0;
+    snapshots_each_sound(8 * 1024, repeat, &n_files);
+    cr_expect_gt(n_files, 80);
 }
 
 Test(writer_rules, an_expiry_of_the_oldest_versions_is_in_seconds)

@@ -1,0 +1,339 @@
+/* Where the reader's limits are: names, windows, long strings inside of packed ones. */
+#include "rdb/reader.h"
+
+#include <criterion/criterion.h>
+
+#include "base/buf.h"
+#include "base/endian.h"
+#include "base/team.h"
+#include "rdb/enc/pack.h"
+#include "tests/rdb/read_all.h"
+
+enum { WINDOW = 512, LONG = 200000 /* more than a piece */ };
+
+static const struct way whole = {WAY_MEMORY, 0}, small = {WAY_WINDOW, WINDOW};
+
+static void add(struct rd_buf *buf, const void *bytes, size_t len)
+{
+    cr_assert(rd_buf_add(buf, bytes, len));
+}
+
+static void add_len32(struct rd_buf *buf, size_t len)
+{
+    uint8_t head[5] = {0x80};
+    rd_put_be32(head + 1, (uint32_t)len);
+    add(buf, head, sizeof head);
+}
+
+static void add_fill(struct rd_buf *buf, size_t len, uint8_t byte)
+{
+    cr_assert(rd_buf_reserve(buf, len));
+    memset(buf->ptr + buf->len, byte, len);
+    buf->len += len;
+}
+
+static void add_end(struct rd_buf *buf)
+{
+    add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
+}
+
+/* ---- names ---- */
+
+Test(reader_limits, attributes_count_into_what_a_record_may_take)
+{
+    enum { NAME = 1000, REPEATED = 40 };
+    const struct rdb_reader_opts opts = {.max_name = NAME};
+    struct rd_buf file = {0};
+    add(&file, "REDIS0009", 9);
+    for (int i = 0; i < REPEATED; i++)
+        add(&file, "\xf9\7", 2);
+    add(&file, "\0", 1);
+    add_len32(&file, NAME);
+    add_fill(&file, NAME, 'n');
+    add(&file, "\1v", 2);
+    add_end(&file);
+    cr_expect_eq(read_all(rd_buf_slice(&file), &whole, &opts, NULL).code, RD_ERR_OK);
+    struct rd_err err = read_all(rd_buf_slice(&file), &small, &opts, NULL);
+    cr_expect_eq(err.code, RD_ERR_LIMIT, "%s", err.text);
+    cr_expect_eq(err.offset, 9);
+    rd_buf_done(&file);
+}
+
+Test(reader_limits, the_name_of_a_field_in_front_of_the_keys_fits_a_piece)
+{
+    struct rd_buf file = {0};
+    add(&file, "REDIS0009\xfa", 10);
+    add_len32(&file, 70000);
+    add_fill(&file, 70000, 'n');
+    add(&file, "\1v", 2);
+    add_end(&file);
+    struct rd_err err = read_all(rd_buf_slice(&file), &whole, NULL, NULL);
+    cr_expect(err.code == RD_ERR_LIMIT && err.offset == 9, "%s@%llu", err.text,
+              (unsigned long long)err.offset);
+    rd_buf_done(&file);
+}
+
+/* ---- payloads ---- */
+
+Test(reader_limits, a_value_of_no_bytes_is_cut)
+{
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    cr_assert(rd_src_open_memory(&src, rd_slice(NULL, 0), NULL, NULL));
+    cr_assert(rdb_reader_new_value(&r, src, RDB_REDIS, 11, NULL, NULL));
+    cr_assert_eq(rdb_reader_next(r, &ev), RDB_FAIL);
+    cr_expect_eq(rdb_reader_err(r)->code, RD_ERR_TRUNCATED);
+    cr_expect_eq(rdb_reader_err(r)->offset, 0);
+    rdb_reader_free(r);
+    rd_src_close(src);
+}
+
+Test(reader_limits, the_detail_may_change_between_two_keys)
+{
+    static const char bytes[] = "\2\1a\1\1x\2\1b\1\1y";
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    unsigned n_elems = 0;
+    cr_assert(rd_src_open_memory(&src, rd_slice(bytes, sizeof bytes - 1), NULL, NULL));
+    cr_assert(rdb_reader_new_records(&r, src, RDB_REDIS, 9, NULL, NULL));
+    rdb_reader_set_detail(r, RDB_DETAIL_CHECK);
+    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
+        n_elems += ev.kind == RDB_ELEM;
+        if (ev.kind == RDB_VALUE_END)
+            rdb_reader_set_detail(r, RDB_DETAIL_ELEMENTS);
+    }
+    cr_expect_eq(n_elems, 1, "the second key's alone");
+    rdb_reader_free(r);
+    rd_src_close(src);
+}
+
+/* ---- strings of more than a piece ---- */
+
+/* LONG bytes and more that do not shrink: stored in runs of 32. */
+static void add_long_lzf(struct rd_buf *buf, uint8_t byte)
+{
+    enum { RUNS = 2 * LONG / 32 };
+    add(buf, "\xc3", 1);
+    add_len32(buf, 33 * RUNS);
+    add_len32(buf, 32 * RUNS);
+    for (int i = 0; i < RUNS; i++) {
+        add(buf, "\x1f", 1);
+        add_fill(buf, 32, byte);
+    }
+}
+
+/* A set of two, of which the reader sees a part at a time: it goes on where it stopped. */
+Test(reader_limits, long_compressed_members_are_verified_however_they_arrive)
+{
+    static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_PUSH, 1000}, {WAY_PUSH_EAGER, 33}};
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rd_buf file = {0};
+    add(&file, "REDIS0009\2\1s\2", 13);
+    add_long_lzf(&file, 'a');
+    size_t second = file.len;
+    add_long_lzf(&file, 'b');
+    add_end(&file);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
+        cr_expect_eq(err.code, RD_ERR_OK, "%zu: %s", i, err.text);
+    }
+    file.ptr[second + 11] = 0xff; /* a copy from before the start */
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
+        cr_expect_eq(err.code, RD_ERR_CORRUPT, "%zu", i);
+        cr_expect_eq(err.offset, second, "%zu", i);
+    }
+    rd_buf_done(&file);
+}
+
+/* A listpack that says it holds one string of LONG bytes, of which `cut` are missing at its end. */
+static void add_cut_listpack(struct rd_buf *buf, size_t cut)
+{
+    struct rdb_packer_around around;
+    cr_assert(rdb_packer_around(&around, RDB_LISTPACK, LONG));
+    size_t total = around.head_len + LONG + around.tail_len - cut;
+    rd_put_le32(around.head, (uint32_t)total);
+    add_len32(buf, total);
+    add(buf, around.head, around.head_len);
+    add_fill(buf, LONG, 'x');
+    add(buf, around.tail, around.tail_len);
+    buf->len -= cut;
+}
+
+Test(reader_limits, a_long_string_that_ends_with_the_packed_one_around_it_is_damage)
+{
+    static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_WINDOW, 512}, {WAY_PUSH, 1000}};
+    static const size_t cuts[] = {1, 2, 6, 1000, LONG / 2};
+    for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
+        for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++)
+            for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+                const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+                struct rd_buf file = {0};
+                add(&file, "REDIS0011\x12\1l\1\2", 14);
+                add_cut_listpack(&file, cuts[c]);
+                add_end(&file);
+                struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
+                cr_expect_eq(err.code, RD_ERR_CORRUPT, "detail %d, cut %zu, way %zu: %s", detail,
+                             cuts[c], i, err.text);
+                cr_expect_eq(err.offset, 14);
+                rd_buf_done(&file);
+            }
+}
+
+/* ---- nodes of streams ---- */
+
+/* One entry 5-0 with one field, as its node has it. cut: bytes that its listpack lacks. */
+static void add_stream(struct rd_buf *file, struct rd_slice field, struct rd_slice value,
+                       size_t n_fields, size_t cut)
+{
+    static const int64_t entry[] = {2, 0, 0}; /* flags, and the id beside the node's */
+    static const uint8_t id[16] = {0, 0, 0, 0, 0, 0, 0, 5};
+    struct rdb_packer pack;
+    struct rd_buf node = {0};
+    cr_assert(rdb_packer_begin(&pack, RDB_LISTPACK, &node));
+    cr_assert(rdb_packer_add_i64(&pack, 1) && rdb_packer_add_i64(&pack, 0));
+    cr_assert(rdb_packer_add_i64(&pack, (int64_t)n_fields));
+    for (size_t i = 0; i < n_fields; i++)
+        cr_assert(rdb_packer_add(&pack, field));
+    cr_assert(rdb_packer_add_i64(&pack, 0));
+    for (size_t i = 0; i < 3; i++)
+        cr_assert(rdb_packer_add_i64(&pack, entry[i]));
+    for (size_t i = 0; i < n_fields; i++)
+        cr_assert(rdb_packer_add(&pack, value));
+    cr_assert(rdb_packer_add_i64(&pack, 3 + (int64_t)n_fields) && rdb_packer_end(&pack));
+    node.len -= cut;
+    rd_put_le32(node.ptr, (uint32_t)node.len);
+    add(file, "REDIS0009\x0f\1s\1\x10", 14);
+    add(file, id, sizeof id);
+    add_len32(file, node.len);
+    add(file, node.ptr, node.len);
+    add(file, "\1\5\0\0", 4); /* length, last id, groups */
+    add_end(file);
+    rd_buf_done(&node);
+}
+
+Test(reader_limits, a_field_of_all_entries_may_be_a_number)
+{
+    struct rd_buf file = {0};
+    struct event_text text = {0};
+    add_stream(&file, rd_slice_str("-123456"), rd_slice_str("v"), 1, 0);
+    struct rd_err err = read_all(rd_buf_slice(&file), &whole, NULL, &text);
+    cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
+    cr_expect(memmem(text.text.ptr, text.text.len, "-123456", 7) != NULL, "%.*s",
+              (int)text.text.len, (const char *)text.text.ptr);
+    rd_buf_done(&text.text);
+    rd_buf_done(&file);
+}
+
+Test(reader_limits, fields_of_all_entries_take_4_MiB_at_most)
+{
+    enum { FIELD = 60000, FITS = (4 << 20) / FIELD };
+    static char field[FIELD];
+    for (size_t n = FITS; n <= FITS + 1; n++) {
+        struct rd_buf file = {0};
+        add_stream(&file, rd_slice(field, FIELD), rd_slice_str("v"), n, 0);
+        struct rd_err err = read_all(rd_buf_slice(&file), &whole, NULL, NULL);
+        cr_expect_eq(err.code, n == FITS ? RD_ERR_OK : RD_ERR_LIMIT, "%zu: %s", n, err.text);
+        rd_buf_done(&file);
+    }
+}
+
+Test(reader_limits, a_long_value_that_ends_with_its_node_is_damage)
+{
+    static char value[LONG];
+    static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_WINDOW, 512}, {WAY_PUSH, 1000}};
+    for (size_t cut = 1; cut < LONG; cut += LONG / 3)
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            struct rd_buf file = {0};
+            add_stream(&file, rd_slice_str("f"), rd_slice(value, LONG), 1, cut);
+            struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], NULL, NULL);
+            cr_expect_eq(err.code, RD_ERR_CORRUPT, "%zu: %s", cut, err.text);
+            rd_buf_done(&file);
+        }
+}
+
+/* ---- what is noted ---- */
+
+static bool notes_hold(const struct rd_buf *file, const char *word)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    bool found = false;
+    cr_assert(rd_src_open_memory(&src, rd_buf_slice(file), NULL, NULL));
+    cr_assert(rdb_reader_new(&r, src, &opts, NULL));
+    while (rdb_reader_next(r, &ev) == RDB_EVENT)
+        found |= ev.kind == RDB_NOTE && strcmp(rdb_note_word(ev.note.id), word) == 0;
+    cr_assert_eq(rdb_reader_err(r)->code, RD_ERR_OK, "%s", rdb_reader_err(r)->text);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    return found;
+}
+
+Test(reader_limits, a_packed_score_that_is_not_a_number_is_noted)
+{
+    static const char *const scores[] = {"1.5", "nan", "-nan"};
+    for (size_t i = 0; i < 3; i++) {
+        struct rdb_packer pack;
+        struct rd_buf blob = {0}, file = {0};
+        cr_assert(rdb_packer_begin(&pack, RDB_LISTPACK, &blob));
+        cr_assert(rdb_packer_add(&pack, rd_slice_str("member")));
+        cr_assert(rdb_packer_add(&pack, rd_slice_str(scores[i])) && rdb_packer_end(&pack));
+        add(&file, "REDIS0011\x11\1z", 12);
+        cr_assert(rd_buf_add_byte(&file, (uint8_t)blob.len));
+        add(&file, blob.ptr, blob.len);
+        add_end(&file);
+        cr_expect_eq(notes_hold(&file, "nan-score"), i > 0, "%s", scores[i]);
+        rd_buf_done(&blob);
+        rd_buf_done(&file);
+    }
+}
+
+/* The table in which members are looked for twice has an end. */
+Test(reader_limits, more_members_than_are_compared_are_told)
+{
+    enum { MEMBERS = 400000 };
+    struct rd_buf file = {0};
+    add(&file, "REDIS0009\2\1s", 12);
+    add_len32(&file, MEMBERS);
+    cr_assert(rd_buf_reserve(&file, 5 * (size_t)MEMBERS));
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        file.ptr[file.len] = 0xc2;
+        rd_put_le32(file.ptr + file.len + 1, 0x10000 + i);
+        file.len += 5;
+    }
+    add_end(&file);
+    cr_expect(notes_hold(&file, "unchecked-members"));
+    rd_buf_done(&file);
+}
+
+/* ---- batches ---- */
+
+/* What is fed does not stay: the walk cannot be ahead of a second thread, and does without. */
+Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
+{
+    static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
+    struct rd_team *team = rd_team_new();
+    struct rdb_reader_opts opts = {
+        .detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .team = team};
+    struct rd_src *src;
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    enum rdb_status st;
+    unsigned n_notes = 0;
+    cr_assert(rd_src_open_push(&src, NULL, NULL));
+    cr_assert(rdb_reader_new(&r, src, &opts, NULL));
+    cr_assert_eq(rdb_reader_next(r, &ev), RDB_MORE);
+    cr_assert(rd_src_push(src, rd_slice(file, sizeof file - 1)));
+    rd_src_push_end(src);
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
+        n_notes += ev.kind == RDB_NOTE;
+    cr_expect_eq(st, RDB_END, "%s", rdb_reader_err(r)->text);
+    cr_expect_eq(n_notes, 1);
+    rdb_reader_free(r);
+    rd_src_close(src);
+    rd_team_free(team);
+}
