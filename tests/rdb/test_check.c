@@ -447,6 +447,20 @@ Test(check, knows_nothing_when_the_source_fails)
     rd_src_close(src);
 }
 
+Test(check, a_source_that_fails_behind_the_end_is_told)
+{
+    static const char file[] = "REDIS0009\0\1k\1v\xff\0\0\0\0\0\0\0\0";
+    struct rdb_check_opts opts = {.single_thread = true};
+    struct rdb_check_result res;
+    struct broken_src from = {.bytes = rd_slice(file, sizeof file - 1)};
+    struct rd_src *src = broken_src_open(&from, 0);
+    struct rd_err err = {0};
+    cr_expect_not(rdb_check(src, &opts, &res, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect(res.keys == 1 && !res.damaged);
+    rd_src_close(src);
+}
+
 Test(check, names_severities)
 {
     cr_expect_str_eq(rdb_severity_name(RDB_SEVERITY_INFO), "info");

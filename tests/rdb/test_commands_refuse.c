@@ -118,6 +118,23 @@ Test(commands_refuse, a_key_may_be_refused_or_dropped_after_its_event)
     commands_end(&out);
 }
 
+Test(commands_refuse, what_is_left_out_is_passed_over_in_every_form)
+{
+    const struct rdb_text text = {.ptr = (const uint8_t *)"a", .len = 1, .role = RDB_ROLE_MEMBER};
+    const struct rdb_event note = {.kind = RDB_NOTE};
+    static const enum rdb_type_id types[] = {RDB_TYPE_MODULE_2, RDB_TYPE_PATH_HASH, RDB_TYPE_ARRAY};
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, &lossy));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        cr_assert(commands_put_key(&out, types[i], 1));
+        cr_assert(rdb_commands_put_texts(out.commands, &text, 1, &out.err));
+        cr_assert(commands_put(&out, &note) && commands_put_end(&out));
+        cr_expect_eq(rdb_commands_loss(out.commands)->keys, i + 1);
+    }
+    commands_expect(&out, "");
+    commands_end(&out);
+}
+
 Test(commands_refuse, a_part_follows_what_has_selected_a_database_before_it)
 {
     struct commands_bench out;

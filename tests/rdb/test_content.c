@@ -211,6 +211,43 @@ Test(content, a_key_is_its_name_in_its_database)
     cr_expect_not(rd_hash128_eq(key, rdb_content_key(&other, 0, rd_slice_str("k"))));
 }
 
+/* One element, or a field and its value, in pieces of n bytes at most. */
+static struct rd_hash128 sum_in_pieces(enum rdb_type_id type, enum rdb_role role, size_t n)
+{
+    static const char text[] = "a string";
+    struct rdb_content c = begin(type, &plain);
+    const struct rdb_event note = {.kind = RDB_NOTE};
+    for (int part = 0; part < (role == RDB_ROLE_FIELD ? 2 : 1); part++)
+        for (size_t at = 0; at < sizeof text - 1; at += n) {
+            struct rdb_event ev = elem(part == 0 ? role : RDB_ROLE_VALUE, text);
+            ev.elem.str.ptr += at;
+            ev.elem.str.len = sizeof text - 1 - at < n ? sizeof text - 1 - at : n;
+            ev.elem.str.first = at == 0;
+            ev.elem.str.more = at + n < sizeof text - 1;
+            put(&c, &ev);
+            put(&c, &note);
+        }
+    return end(&c);
+}
+
+Test(content, a_string_in_pieces_is_the_same_string)
+{
+    static const struct {
+        enum rdb_type_id type;
+        enum rdb_role role;
+    } kinds[] = {{RDB_TYPE_STRING, RDB_ROLE_STRING},
+                 {RDB_TYPE_LIST, RDB_ROLE_ELEMENT},
+                 {RDB_TYPE_SET, RDB_ROLE_MEMBER},
+                 {RDB_TYPE_ZSET_2, RDB_ROLE_MEMBER},
+                 {RDB_TYPE_HASH, RDB_ROLE_FIELD}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct rd_hash128 whole = sum_in_pieces(kinds[i].type, kinds[i].role, 99);
+        for (size_t n = 1; n < 9; n++)
+            cr_expect(rd_hash128_eq(sum_in_pieces(kinds[i].type, kinds[i].role, n), whole),
+                      "%zu by %zu", i, n);
+    }
+}
+
 /* ---- values of snapshots ---- */
 
 struct parts {

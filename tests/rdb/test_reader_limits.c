@@ -7,7 +7,9 @@
 #include "base/endian.h"
 #include "base/team.h"
 #include "rdb/enc/pack.h"
+#include "tests/base/broken.h"
 #include "tests/rdb/read_all.h"
+#include "tests/support/alloc_fault.h"
 
 enum { WINDOW = 512, LONG = 200000 /* more than a piece */ };
 
@@ -165,7 +167,7 @@ static void add_cut_listpack(struct rd_buf *buf, size_t cut)
 Test(reader_limits, a_long_string_that_ends_with_the_packed_one_around_it_is_damage)
 {
     static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_WINDOW, 512}, {WAY_PUSH, 1000}};
-    static const size_t cuts[] = {1, 2, 6, 1000, LONG / 2};
+    static const size_t cuts[] = {0, 1, 2, 6, 1000, LONG / 2};
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
         for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++)
             for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -175,9 +177,30 @@ Test(reader_limits, a_long_string_that_ends_with_the_packed_one_around_it_is_dam
                 add_cut_listpack(&file, cuts[c]);
                 add_end(&file);
                 struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
-                cr_expect_eq(err.code, RD_ERR_CORRUPT, "detail %d, cut %zu, way %zu: %s", detail,
-                             cuts[c], i, err.text);
-                cr_expect_eq(err.offset, 14);
+                cr_expect_eq(err.code, cuts[c] == 0 ? RD_ERR_OK : RD_ERR_CORRUPT,
+                             "detail %d, cut %zu, way %zu: %s", detail, cuts[c], i, err.text);
+                cr_expect(cuts[c] == 0 || err.offset == 14);
+                rd_buf_done(&file);
+            }
+}
+
+/* A zipmap does not say how long it is: the end mark is missed where the string ends. */
+Test(reader_limits, a_zipmap_that_ends_without_a_mark_is_damage)
+{
+    static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_WINDOW, 512}, {WAY_PUSH, 1}};
+    static const char fields[] = "\1\1a\1\0x\xff";
+    for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
+        for (size_t cut = 0; cut < 6; cut++)
+            for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+                const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+                struct rd_buf file = {0};
+                add(&file, "REDIS0003\x09\1h", 12);
+                cr_assert(rd_buf_add_byte(&file, (uint8_t)(sizeof fields - 1 - cut)));
+                add(&file, fields, sizeof fields - 1 - cut);
+                add(&file, "\xff", 1);
+                struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
+                cr_expect_eq(err.code, cut == 0 ? RD_ERR_OK : RD_ERR_CORRUPT, "%zu, way %zu: %s",
+                             cut, i, err.text);
                 rd_buf_done(&file);
             }
 }
@@ -252,6 +275,122 @@ Test(reader_limits, a_long_value_that_ends_with_its_node_is_damage)
             cr_expect_eq(err.code, RD_ERR_CORRUPT, "%zu: %s", cut, err.text);
             rd_buf_done(&file);
         }
+}
+
+/* ---- groups of streams ---- */
+
+/* A stream without entries whose only group has a name of `len` bytes. */
+static void add_group(struct rd_buf *file, size_t len)
+{
+    add(file, "REDIS0009\x0f\1s\0\0\5\0\1", 17); /* no node, length, last id, one group */
+    add_len32(file, len);
+    add_fill(file, len, 'g');
+    add(file, "\5\0\0\0", 4); /* its last id, nothing pending, no consumers */
+    add_end(file);
+}
+
+Test(reader_limits, names_of_groups_that_are_longer_than_the_window_are_whole)
+{
+    enum { NAME = 5000 };
+    struct rd_buf file = {0};
+    struct event_text want = {0};
+    add_group(&file, NAME);
+    cr_assert_eq(read_all(rd_buf_slice(&file), &whole, NULL, &want).code, RD_ERR_OK);
+    for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++) {
+        const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+        struct event_text text = {0};
+        struct rd_err err = read_all(rd_buf_slice(&file), &small, &opts, &text);
+        cr_assert_eq(err.code, RD_ERR_OK, "%s", err.text);
+        cr_expect(detail != RDB_DETAIL_ELEMENTS ||
+                  rd_slice_eq(rd_buf_slice(&text.text), rd_buf_slice(&want.text)));
+        rd_buf_done(&text.text);
+    }
+    rd_buf_done(&want.text);
+    rd_buf_done(&file);
+}
+
+/* What is gathered is copied as it comes: to a sink, and to one that fails at some byte of it. */
+Test(reader_limits, a_long_name_inside_of_a_value_is_copied_with_it)
+{
+    enum { NAME = 5000, VALUE = 5 + 5 + NAME + 4 };
+    struct rd_buf file = {0};
+    bool ok = false;
+    add_group(&file, NAME);
+    for (size_t room = 0; !ok; room += 1000) {
+        struct broken_sink to = {.room = room};
+        struct rd_sink *sink = broken_sink_open(&to, 1);
+        struct rd_src *src = way_open(&small, rd_buf_slice(&file));
+        struct rdb_reader *r;
+        struct rdb_event ev;
+        cr_assert(rdb_reader_new(&r, src, NULL, NULL));
+        while (rdb_reader_next(r, &ev) == RDB_EVENT && ev.kind != RDB_KEY)
+            ;
+        enum rdb_status st = rdb_reader_copy_value(r, sink);
+        ok = st == RDB_EVENT && rd_sink_flush(sink);
+        cr_assert(st == RDB_EVENT || rdb_reader_err(r)->code == RD_ERR_IO);
+        cr_assert_eq(ok, room >= VALUE, "%zu", room);
+        rdb_reader_free(r);
+        rd_src_close(src);
+        rd_sink_abort(sink);
+    }
+    rd_buf_done(&file);
+}
+
+/* ---- memory ---- */
+
+/* A set that outgrows the first table of members, a packed one, a name longer than the window. */
+Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
+{
+    enum { MEMBERS = 13000, PACKED = 200 };
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rdb_packer pack;
+    struct rd_buf file = {0}, blob = {0};
+    add(&file, "REDIS0011\2\1s", 12);
+    add_len32(&file, MEMBERS);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        uint8_t member[5] = {0xc2};
+        rd_put_le32(member + 1, 0x10000 + i);
+        add(&file, member, sizeof member);
+    }
+    cr_assert(rdb_packer_begin(&pack, RDB_LISTPACK, &blob));
+    for (int i = 0; i < PACKED; i++)
+        cr_assert(rdb_packer_add_i64(&pack, i));
+    cr_assert(rdb_packer_end(&pack));
+    add(&file, "\x14\1p", 3);
+    add_len32(&file, blob.len);
+    add(&file, blob.ptr, blob.len);
+    add(&file, "\x0f\1t\0\0\5\0\1", 8);
+    add_len32(&file, 5000);
+    add_fill(&file, 5000, 'g');
+    add(&file, "\5\0\0\0", 4);
+    add_end(&file);
+    for (size_t n = 1;; n++) {
+        alloc_fault_begin(n);
+        struct rd_err err = {0};
+        struct rd_src *src = NULL, *inner = NULL;
+        struct rdb_reader *r = NULL;
+        struct rdb_event ev;
+        const struct rd_src_opts window = {.window = WINDOW};
+        enum rdb_status st = RDB_FAIL;
+        bool told = false; /* that not all members were compared */
+        if (rd_src_open_memory(&inner, rd_buf_slice(&file), NULL, &err) &&
+            rd_src_open_trickle(&src, inner, WINDOW, &window, &err) &&
+            rdb_reader_new(&r, src, &opts, &err))
+            while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
+                told |= ev.kind == RDB_NOTE && ev.note.id == RDB_NOTE_UNCHECKED_MEMBERS;
+        if (r != NULL && st == RDB_FAIL)
+            err = *rdb_reader_err(r);
+        rdb_reader_free(r);
+        rd_src_close(src);
+        struct alloc_fault_result fault = alloc_fault_end();
+        cr_assert_eq(fault.live, 0, "allocation %zu", n);
+        cr_assert_eq(st == RDB_END && !told, !fault.failed, "allocation %zu: %s", n, err.text);
+        if (!fault.failed)
+            break;
+        cr_assert(told || err.code == RD_ERR_MEMORY, "allocation %zu: %s", n, err.text);
+    }
+    rd_buf_done(&blob);
+    rd_buf_done(&file);
 }
 
 /* ---- what is noted ---- */
