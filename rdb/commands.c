@@ -3,6 +3,8 @@
 
 enum { SINCE_FUNCTION = 10, SINCE_STREAM = 9 };
 
+#define CMD_PEXPIREAT "$9\r\nPEXPIREAT\r\n"
+
 bool rdb_cmd_misuse(struct rdb_commands *c, const char *what)
 {
     return rd_err_set(&c->err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", what);
@@ -142,8 +144,7 @@ static bool end_value(struct rdb_commands *c)
                                         : rdb_cmd_collection_end(c);
     c->state = CMD_RECORDS;
     if (ok && c->expire_ms != RDB_NO_EXPIRE)
-        ok = rdb_cmd_head_key(c, 3, "$9\r\nPEXPIREAT\r\n") &&
-             rdb_cmd_bulk_i64(&c->out, c->expire_ms);
+        ok = rdb_cmd_head_key(c, 3, CMD_PEXPIREAT) && rdb_cmd_bulk_i64(&c->out, c->expire_ms);
     return ok && rdb_cmd_flush(c, CMD_FLUSH);
 }
 
@@ -270,6 +271,70 @@ bool rdb_commands_put_texts(struct rdb_commands *c, const struct rdb_text *texts
                             struct rd_err *err)
 {
     return conclude(c, put_texts(c, texts, n), err);
+}
+
+/* ---- without events ---- */
+
+#define SET_HEAD "*3\r\n" CMD_VERB3("SET")
+
+static bool put_plain(struct rdb_commands *c, const struct rdb_plain *key)
+{
+    char digits[RD_NUM_I64_MAX];
+    struct rd_slice value = key->value;
+    if (key->is_int)
+        value = rd_slice(digits, rd_num_put_i64(digits, key->num));
+    if (c->opts.replace &&
+        (!rdb_cmd_head(&c->out, 2, CMD_VERB3("DEL")) || !rdb_cmd_bulk(&c->out, key->name)))
+        return false;
+    if (!rdb_cmd_room(&c->out, sizeof SET_HEAD + key->name.len + value.len + 2 * CMD_AROUND))
+        return false;
+    memcpy(c->out.ptr + c->out.len, SET_HEAD, sizeof SET_HEAD - 1);
+    c->out.len += sizeof SET_HEAD - 1;
+    rdb_cmd_bulk_fast(&c->out, key->name);
+    rdb_cmd_bulk_fast(&c->out, value);
+    return key->expire_ms == RDB_NO_EXPIRE ||
+           (rdb_cmd_head(&c->out, 3, CMD_PEXPIREAT) && rdb_cmd_bulk(&c->out, key->name) &&
+            rdb_cmd_bulk_i64(&c->out, key->expire_ms));
+}
+
+static bool put_plain_keys(struct rdb_commands *c, uint64_t db, const struct rdb_plain *keys,
+                           size_t n)
+{
+    if (c->failed)
+        return false;
+    if (c->state != CMD_RECORDS)
+        return rdb_cmd_misuse(c, "keys stand outside of values");
+    c->db = db;
+    if (n > 0 && !select_db(c))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!put_plain(c, &keys[i]) || !rdb_cmd_flush(c, CMD_FLUSH))
+            return false;
+    return true;
+}
+
+bool rdb_commands_put_plain(struct rdb_commands *c, uint64_t db, const struct rdb_plain *keys,
+                            size_t n, struct rd_err *err)
+{
+    return conclude(c, put_plain_keys(c, db, keys, n), err);
+}
+
+static bool put_entry(struct rdb_commands *c, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n)
+{
+    if (c->failed)
+        return false;
+    if (c->state == CMD_SKIP)
+        return true;
+    if (c->state != CMD_VALUE || c->type->kind != RDB_KIND_STREAM || c->stream.strings_left > 0)
+        return rdb_cmd_misuse(c, "an entry stands outside of a stream");
+    return rdb_cmd_stream_entry(c, id, texts, n);
+}
+
+bool rdb_commands_put_entry(struct rdb_commands *c, struct rdb_stream_id id,
+                            const struct rdb_text *texts, size_t n, struct rd_err *err)
+{
+    return conclude(c, put_entry(c, id, texts, n), err);
 }
 
 /* ---- payloads ---- */

@@ -41,7 +41,7 @@
 
 #include "base/err.h"
 #include "base/sink.h"
-#include "rdb/reader.h"
+#include "rdb/plain.h"
 
 enum { RDB_COMMANDS_ELEMS = 64, RDB_COMMANDS_BYTES = 64 * 1024 };
 
@@ -79,6 +79,14 @@ RD_API bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev,
 /* Takes strings of rdb_reader_texts() instead of their events. */
 RD_API bool rdb_commands_put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n,
                                    struct rd_err *err);
+
+/* Takes keys of rdb_plain_take() instead of their events. All are of database db. */
+RD_API bool rdb_commands_put_plain(struct rdb_commands *c, uint64_t db,
+                                   const struct rdb_plain *keys, size_t n, struct rd_err *err);
+
+/* Takes an entry of rdb_plain_entry() instead of its events. */
+RD_API bool rdb_commands_put_entry(struct rdb_commands *c, struct rdb_stream_id id,
+                                   const struct rdb_text *texts, size_t n, struct rd_err *err);
 
 /* Instead of VALUE … VALUE_END after a KEY event: RESTORE with a payload of `len` bytes, which the
  * caller writes to *ret (see dump.h) between the two calls. Idle time and frequency go with it. */

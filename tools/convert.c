@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-enum { TEXTS = 64 }; /* strings of a value that are put at a time */
+enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, that are put at a time */
 
 static bool job_adopt(const struct job *job, struct rd_err *err)
 {
@@ -70,6 +70,7 @@ bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err)
 {
     struct rdb_text texts[TEXTS];
+    struct rdb_stream_id id;
     size_t n;
     bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
     if (!job_put(job, ev, err))
@@ -79,6 +80,24 @@ bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err
     while ((n = rdb_reader_texts(job->reader, texts, TEXTS)) > 0)
         if (!job->put_texts(job, texts, n, err))
             return false;
+    while ((n = rdb_plain_entry(job->reader, &id, texts, TEXTS)) > 0)
+        if (!job->put_entry(job, id, texts, n, err))
+            return false;
+    return true;
+}
+
+/* Payloads are made of values, key by key. */
+bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    size_t n;
+    if (job->put_plain == NULL || job->restore || filter_active(&job->filter))
+        return true;
+    while ((n = rdb_plain_take(job->reader, until, keys, PLAIN)) > 0) {
+        job->keys += n;
+        if (!job->put_plain(job, db, keys, n, err))
+            return false;
+    }
     return true;
 }
 
@@ -153,6 +172,18 @@ static bool put_line_texts(struct job *job, const struct rdb_text *texts, size_t
     return ndjson_put_texts(job->lines, texts, n, err);
 }
 
+static bool put_line_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                           struct rd_err *err)
+{
+    return ndjson_put_plain(job->lines, db, keys, n, err);
+}
+
+static bool put_line_entry(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                           size_t n, struct rd_err *err)
+{
+    return ndjson_put_entry(job->lines, id, texts, n, err);
+}
+
 /* ---- the tool ---- */
 
 void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more)
@@ -204,16 +235,20 @@ struct target_ops {
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
     bool (*end)(struct job *job, struct rd_err *err);
     bool (*put_texts)(struct job *job, const struct rdb_text *texts, size_t n, struct rd_err *err);
+    bool (*put_plain)(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                      struct rd_err *err);
+    bool (*put_entry)(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err);
 };
 
 static const struct target_ops targets[] = {
-    [TO_RDB] = {NULL, convert_put_rdb, convert_end_rdb, NULL},
+    [TO_RDB] = {NULL, convert_put_rdb, convert_end_rdb, NULL, NULL, NULL},
     [TO_AOF] = {convert_begin_commands, convert_put_commands, convert_end_commands,
-                convert_put_command_texts},
+                convert_put_command_texts, convert_put_command_plain, convert_put_command_entry},
     [TO_RESP] = {convert_begin_commands, convert_put_commands, convert_end_commands,
-                 convert_put_command_texts},
-    [TO_NDJSON] = {begin_lines, put_lines, NULL, put_line_texts},
-    [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL, NULL},
+                 convert_put_command_texts, convert_put_command_plain, convert_put_command_entry},
+    [TO_NDJSON] = {begin_lines, put_lines, NULL, put_line_texts, put_line_plain, put_line_entry},
+    [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL, NULL, NULL, NULL},
 };
 
 /* What the input is, by its first bytes: lines of JSON begin with a brace. A log has become a
@@ -237,6 +272,8 @@ bool job_begin_target(struct job *job, struct rd_err *err)
     const struct target_ops *ops = &targets[job->target];
     job->put = ops->put;
     job->put_texts = ops->put_texts;
+    job->put_plain = ops->put_plain;
+    job->put_entry = ops->put_entry;
     return ops->begin == NULL || ops->begin(job, err);
 }
 

@@ -192,6 +192,18 @@ bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, si
     return rdb_commands_put_texts(job->commands, texts, n, err);
 }
 
+bool convert_put_command_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                               struct rd_err *err)
+{
+    return rdb_commands_put_plain(job->commands, db, keys, n, err);
+}
+
+bool convert_put_command_entry(struct job *job, struct rdb_stream_id id,
+                               const struct rdb_text *texts, size_t n, struct rd_err *err)
+{
+    return rdb_commands_put_entry(job->commands, id, texts, n, err);
+}
+
 bool convert_end_commands(struct job *job, struct rd_err *err)
 {
     return rdb_commands_end(job->commands, err);

@@ -49,6 +49,10 @@ struct job {
     struct rd_sink *out;
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
     bool (*put_texts)(struct job *job, const struct rdb_text *texts, size_t n, struct rd_err *err);
+    bool (*put_plain)(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                      struct rd_err *err);
+    bool (*put_entry)(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err);
     uint64_t keys;
 
     /* The input: the reader of the snapshot, or of the value of a line. */
@@ -79,8 +83,13 @@ void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int
 /* Hands an event over, unless a filter holds it back. */
 bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 
-/* The same for an event of the job's reader; strings that follow it are taken many at a time. */
+/* The same for an event of the job's reader; strings that follow it are taken many at a time, and
+ * entries of a stream whole. */
 bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+
+/* Between two keys of this database: takes those that come next, are plain (rdb/plain.h) and begin
+ * before an offset, if the target has a way for them and no filter looks at each. Calls again. */
+bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_err *err);
 
 /* In a KEY event: the serialized value, without type and key, to a sink. */
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
@@ -94,6 +103,10 @@ bool convert_begin_commands(struct job *job, struct rd_err *err);
 bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, size_t n,
                                struct rd_err *err);
+bool convert_put_command_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                               struct rd_err *err);
+bool convert_put_command_entry(struct job *job, struct rdb_stream_id id,
+                               const struct rdb_text *texts, size_t n, struct rd_err *err);
 bool convert_end_commands(struct job *job, struct rd_err *err);
 
 /* From where it stands between two keys, the commands have selected this database. */

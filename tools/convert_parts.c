@@ -13,7 +13,10 @@
 #include "tools/convert_impl.h"
 #include "tools/parts.h"
 
-enum { WORTH = 1 << 20 }; /* bytes of a file that begins a second thread */
+enum {
+    WORTH = 1 << 20, /* bytes of a file that begins a second thread */
+    PLAIN = 64       /* keys that are passed at a time */
+};
 
 /* One of the two that make parts: a job like the one it works for, with a target of its own. */
 struct maker {
@@ -87,7 +90,8 @@ static void close_maker(struct cutter *cutter, struct maker *maker)
     rd_src_close(maker->job.src);
 }
 
-/* Puts what stands in [from, to), or up to the first failure. */
+/* Puts what stands in [from, to), or up to the first failure. Only the keys of a part that was
+ * passed before are known to be of one database. */
 static bool put_range(struct job *job, const struct part *part, struct rd_err *err)
 {
     struct rdb_event ev;
@@ -100,6 +104,10 @@ static bool put_range(struct job *job, const struct part *part, struct rd_err *e
     if (job->lines != NULL)
         ndjson_set_slot(job->lines, part->slot);
     while (in_key || rd_src_offset(job->src) < part->to) {
+        if (!in_key && job->is_part && !job_put_plain_run(job, part->key_db, part->to, err))
+            return false;
+        if (!in_key && rd_src_offset(job->src) >= part->to)
+            break;
         enum rdb_status status = rdb_reader_next(job->reader, &ev);
         if (status != RDB_EVENT) {
             rd_err_adopt(err, rdb_reader_err(job->reader));
@@ -172,6 +180,19 @@ static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *k
     return status;
 }
 
+/* Passes what is plain behind that key. */
+static bool pass_plain(struct cutter *cutter, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    struct job *job = cutter->job;
+    while (rdb_plain_take(job->reader, UINT64_MAX, keys, PLAIN) > 0) {
+        cutter->end = rd_src_offset(job->src);
+        if (cutter->end - cutter->part.from >= PARTS_SIZE && !cut(cutter, cutter->end, err))
+            return false;
+    }
+    return true;
+}
+
 /* What may stand between two keys of a part. */
 static bool is_between(const struct rdb_event *ev)
 {
@@ -187,12 +208,15 @@ static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bo
     enum rdb_status status = RDB_EVENT;
     while (status == RDB_EVENT && *ret_ok) {
         cli_tick(job->cli);
-        if (ev->kind == RDB_KEY)
+        if (ev->kind == RDB_KEY) {
             status = pass_key(cutter, ev, ret_ok, err);
-        else if (!is_between(ev))
+            if (status == RDB_EVENT && *ret_ok)
+                *ret_ok = pass_plain(cutter, err);
+        } else if (!is_between(ev)) {
             break;
-        else if (job->lines != NULL)
+        } else if (job->lines != NULL) {
             ndjson_note(job->lines, ev);
+        }
         if (status == RDB_EVENT && *ret_ok)
             status = rdb_reader_next(job->reader, ev);
     }

@@ -6,6 +6,8 @@
 /* Text is escaped straight into the sink's buffer, in pieces of this many bytes of input. */
 enum { PIECE = 8192, SLOT_INFO_MAX = 64, SCORE_MAX = RD_NUM_F64_MAX + 4, TEXT_SHORT = 64 };
 
+enum { KEY_LABELS = 256 }; /* bytes of a line beside the name and the value of a plain key */
+
 /* ---- how text gets into the sink ---- */
 
 /* At least `room` writable bytes: of the sink's buffer, or of a scratch area where that is small.
@@ -435,6 +437,73 @@ bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t
     return conclude(lines, err);
 }
 
+/* ---- plain keys ---- */
+
+static inline uint8_t *add_label(uint8_t *to, const char *label, size_t len)
+{
+    memcpy(to, label, len);
+    return to + len;
+}
+
+#define ADD_LIT(to, literal) add_label(to, literal, sizeof(literal) - 1)
+
+static uint8_t *add_plain(struct ndjson *lines, uint8_t *to, uint64_t db,
+                          const struct rdb_plain *key)
+{
+    const struct rdb_text name = {.ptr = key->name.ptr, .len = key->name.len};
+    const struct rdb_text value = {
+        .ptr = key->value.ptr, .len = key->value.len, .num = key->num, .is_int = key->is_int};
+    to = ADD_LIT(to, "{\"db\":");
+    to += rd_num_put_u64((char *)to, db);
+    to = ADD_LIT(to, ",\"key\":");
+    to = add_text(lines, to, &name);
+    to = ADD_LIT(to, ",\"type\":\"string\",\"encoding\":\"string\"");
+    if (key->expire_ms != RDB_NO_EXPIRE) {
+        to = ADD_LIT(to, ",\"expire_ms\":");
+        to += rd_num_put_i64((char *)to, key->expire_ms);
+    }
+    if (lines->slot != RDB_UNKNOWN) {
+        to = ADD_LIT(to, ",\"slot\":");
+        to += rd_num_put_u64((char *)to, lines->slot);
+    }
+    to = ADD_LIT(to, ",\"value\":");
+    to = add_text(lines, to, &value);
+    return ADD_LIT(to, "}\n");
+}
+
+bool ndjson_put_plain(struct ndjson *lines, uint64_t db, const struct rdb_plain *keys, size_t n,
+                      struct rd_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = keys[i].name.len + (keys[i].is_int ? RD_NUM_I64_MAX : keys[i].value.len);
+        uint8_t *from = begin(lines, 2 * json_text_room(0) + json_text_room(len) + KEY_LABELS);
+        commit(lines, from, add_plain(lines, from, db, &keys[i]));
+    }
+    return conclude(lines, err);
+}
+
+/* ---- entries of streams ---- */
+
+bool ndjson_put_entry(struct ndjson *lines, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err)
+{
+    ndjson_entry_begin(lines, id);
+    for (size_t i = 0; i < n; i++) {
+        bool field = i % 2 == 0;
+        size_t len = texts[i].is_int ? RD_NUM_I64_MAX : texts[i].len;
+        uint8_t *from = begin(lines, json_text_room(len) + 4), *to = from;
+        if (field && i > 0)
+            *to++ = ',';
+        *to++ = field ? '[' : ',';
+        to = add_text(lines, to, &texts[i]);
+        if (!field)
+            *to++ = ']';
+        commit(lines, from, to);
+    }
+    NDJSON_LIT(lines, "]}");
+    return conclude(lines, err);
+}
+
 static void put_module(struct ndjson *lines, uint64_t id)
 {
     char name[RDB_MODULE_NAME_LEN + 1];
@@ -561,7 +630,7 @@ static void put_meta(struct ndjson *lines, const struct rdb_event *ev)
 bool ndjson_new(struct ndjson **ret, struct rd_sink *sink, const struct ndjson_opts *opts,
                 struct rd_err *err)
 {
-    size_t scratch = json_text_room(PIECE) + 2;
+    size_t scratch = 2 * json_text_room(0) + json_text_room(PIECE) + KEY_LABELS;
     struct ndjson *lines = rd_calloc(1, sizeof *lines);
     if (lines == NULL)
         return rd_err_nomem(err, sizeof *lines);

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "base/sink.h"
-#include "rdb/reader.h"
+#include "rdb/plain.h"
 #include "tools/json_text.h"
 
 struct ndjson_opts {
@@ -40,6 +40,14 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
 /* Takes strings of rdb_reader_texts() instead of their events. */
 bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t n,
                       struct rd_err *err);
+
+/* Takes keys of rdb_plain_take() instead of their events. All are of database db. */
+bool ndjson_put_plain(struct ndjson *lines, uint64_t db, const struct rdb_plain *keys, size_t n,
+                      struct rd_err *err);
+
+/* Takes an entry of rdb_plain_entry() instead of its events. */
+bool ndjson_put_entry(struct ndjson *lines, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err);
 
 /* The slot that was named for the keys that follow, or RDB_UNKNOWN: what a part of a snapshot
  * cannot know of itself. ndjson_note() takes an event for that alone, and writes nothing. */

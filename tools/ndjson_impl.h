@@ -86,6 +86,7 @@ void ndjson_id(struct ndjson *lines, struct rdb_stream_id id);
 
 /* The events between VALUE and VALUE_END of a stream, and that end. */
 void ndjson_stream_begin(struct ndjson *lines);
+void ndjson_entry_begin(struct ndjson *lines, struct rdb_stream_id id);
 void ndjson_stream_put(struct ndjson *lines, const struct rdb_event *ev);
 void ndjson_stream_end(struct ndjson *lines);
 

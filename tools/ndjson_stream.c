@@ -35,14 +35,19 @@ static bool grow(struct ndjson *lines, void **items, size_t *cap, size_t n, size
     return true;
 }
 
-static void put_entry(struct ndjson *lines, const struct rdb_event *ev)
+void ndjson_entry_begin(struct ndjson *lines, struct rdb_stream_id id)
 {
-    struct ndjson_stream *st = &lines->stream;
     if (lines->n_elems++ > 0)
         rd_sink_byte(lines->sink, ',');
     NDJSON_LIT(lines, "{\"id\":");
-    ndjson_id(lines, ev->entry.id);
+    ndjson_id(lines, id);
     NDJSON_LIT(lines, ",\"fields\":[");
+}
+
+static void put_entry(struct ndjson *lines, const struct rdb_event *ev)
+{
+    struct ndjson_stream *st = &lines->stream;
+    ndjson_entry_begin(lines, ev->entry.id);
     st->pairs_left = ev->entry.n_fields;
     st->pair_started = false;
     if (st->pairs_left == 0)

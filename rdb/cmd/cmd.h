@@ -165,6 +165,12 @@ static inline void rdb_cmd_bulk_fast(struct rd_buf *buf, struct rd_slice text)
     buf->len = (size_t)(p - buf->ptr);
 }
 
+static inline struct rd_slice rdb_cmd_text(const struct rdb_text *text, char digits[RD_NUM_I64_MAX])
+{
+    return text->is_int ? rd_slice(digits, rd_num_put_i64(digits, text->num))
+                        : rd_slice(text->ptr, text->len);
+}
+
 bool rdb_cmd_bulk(struct rd_buf *buf, struct rd_slice text);
 bool rdb_cmd_bulk_str(struct rd_buf *buf, const char *text);
 bool rdb_cmd_bulk_i64(struct rd_buf *buf, int64_t v);
@@ -201,6 +207,8 @@ bool rdb_cmd_collection_end(struct rdb_commands *c);
 /* stream.c */
 void rdb_cmd_stream_begin(struct rdb_commands *c);
 bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev);
+bool rdb_cmd_stream_entry(struct rdb_commands *c, struct rdb_stream_id id,
+                          const struct rdb_text *texts, size_t n);
 bool rdb_cmd_stream_end(struct rdb_commands *c);
 void rdb_cmd_stream_done(struct rdb_commands *c);
 

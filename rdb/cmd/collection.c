@@ -281,12 +281,6 @@ bool rdb_cmd_collection_elem(struct rdb_commands *c, const struct rdb_event *ev)
 
 /* ---- many at a time ---- */
 
-static inline struct rd_slice text_of(const struct rdb_text *text, char digits[RD_NUM_I64_MAX])
-{
-    return text->is_int ? rd_slice(digits, rd_num_put_i64(digits, text->num))
-                        : rd_slice(text->ptr, text->len);
-}
-
 /* The value of the field that is the open command's last: they must not be parted. */
 static bool put_value_text(struct rdb_commands *c, struct rd_slice text)
 {
@@ -304,7 +298,7 @@ bool rdb_cmd_collection_texts(struct rdb_commands *c, const struct rdb_text *tex
     char digits[RD_NUM_I64_MAX];
     bool zset = c->type->kind == RDB_KIND_ZSET;
     for (size_t i = 0; i < n; i++) {
-        struct rd_slice text = text_of(&texts[i], digits);
+        struct rd_slice text = rdb_cmd_text(&texts[i], digits);
         if (zset || texts[i].role == RDB_ROLE_VALUE) {
             if (!(zset ? put_scored(c, text, texts[i].score) : put_value_text(c, text)))
                 return false;

@@ -97,20 +97,41 @@ static bool refuse_event(struct rdb_commands *c, const char *what)
     return true;
 }
 
+/* *ret_skips: it is left out. */
+static bool begin_entry(struct rdb_commands *c, struct rdb_stream_id id, uint64_t n_fields,
+                        bool *ret_skips)
+{
+    struct cmd_stream *st = &c->stream;
+    bool ascends = rdb_stream_id_cmp(id, st->top_id) > 0;
+    *ret_skips = n_fields == 0 || n_fields > SIZE_MAX / 4 || !ascends;
+    if (*ret_skips)
+        return refuse_event(c, ascends ? "an entry without fields" : "an entry out of order");
+    st->top_id = id;
+    if (st->n_entries++ == 0)
+        st->first_id = id;
+    return rdb_cmd_flush(c, CMD_FLUSH) && add_id(&st->ids, id) &&
+           rdb_cmd_head_key(c, 3 + 2 * (size_t)n_fields, CMD_VERB4("XADD")) &&
+           rdb_cmd_bulk_id(&c->out, id);
+}
+
 static bool put_entry(struct rdb_commands *c, const struct rdb_event *ev)
 {
     struct cmd_stream *st = &c->stream;
-    bool ascends = rdb_stream_id_cmp(ev->entry.id, st->top_id) > 0;
     st->strings_left = 2 * ev->entry.n_fields;
-    st->skips = ev->entry.n_fields == 0 || ev->entry.n_fields > SIZE_MAX / 4 || !ascends;
-    if (st->skips)
-        return refuse_event(c, ascends ? "an entry without fields" : "an entry out of order");
-    st->top_id = ev->entry.id;
-    if (st->n_entries++ == 0)
-        st->first_id = ev->entry.id;
-    return rdb_cmd_flush(c, CMD_FLUSH) && add_id(&st->ids, ev->entry.id) &&
-           rdb_cmd_head_key(c, 3 + (size_t)st->strings_left, CMD_VERB4("XADD")) &&
-           rdb_cmd_bulk_id(&c->out, ev->entry.id);
+    return begin_entry(c, ev->entry.id, ev->entry.n_fields, &st->skips);
+}
+
+bool rdb_cmd_stream_entry(struct rdb_commands *c, struct rdb_stream_id id,
+                          const struct rdb_text *texts, size_t n)
+{
+    char digits[RD_NUM_I64_MAX];
+    bool skips;
+    if (!begin_entry(c, id, n / 2, &skips))
+        return false;
+    for (size_t i = 0; i < n && !skips; i++)
+        if (!rdb_cmd_bulk(&c->out, rdb_cmd_text(&texts[i], digits)))
+            return false;
+    return true;
 }
 
 static bool put_string(struct rdb_commands *c, const struct rdb_event *ev)

@@ -1,8 +1,8 @@
-/* Strings that are taken many at a time make what their events make: of every fixture, with windows
- * and pieces of several sizes. */
+/* Strings, keys and entries that are taken without events make what their events make: of every
+ * fixture, with windows and pieces of several sizes. */
 #include "base/buf.h"
 #include "rdb/commands.h"
-#include "rdb/reader.h"
+#include "rdb/plain.h"
 #include "tools/ndjson.h"
 
 #include <criterion/criterion.h>
@@ -18,13 +18,14 @@ struct made {
     bool ok;
     enum rd_err_code code;
     uint64_t offset;
-    size_t n_texts;
+    size_t n_texts, n_keys, n_entries;
 };
 
 struct job {
     struct rd_sink *out;
     struct ndjson *lines;
     struct rdb_commands *commands;
+    uint64_t db; /* of the last key */
 };
 
 static bool put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
@@ -39,26 +40,61 @@ static bool put_texts(struct job *job, const struct rdb_text *texts, size_t n, s
                               : rdb_commands_put_texts(job->commands, texts, n, err);
 }
 
+static bool put_plain(struct job *job, const struct rdb_plain *keys, size_t n, struct rd_err *err)
+{
+    return job->lines != NULL ? ndjson_put_plain(job->lines, job->db, keys, n, err)
+                              : rdb_commands_put_plain(job->commands, job->db, keys, n, err);
+}
+
+static bool put_entry(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err)
+{
+    return job->lines != NULL ? ndjson_put_entry(job->lines, id, texts, n, err)
+                              : rdb_commands_put_entry(job->commands, id, texts, n, err);
+}
+
+/* What comes behind an event and needs none. */
+static bool put_more(struct rdb_reader *reader, struct job *job, const struct rdb_event *ev,
+                     size_t max, struct made *made, struct rd_err *err)
+{
+    struct rdb_text texts[TEXTS_MAX];
+    struct rdb_plain keys[TEXTS_MAX];
+    struct rdb_stream_id id;
+    size_t n;
+    if (ev->kind == RDB_KEY)
+        job->db = ev->key.db;
+    while (ev->kind == RDB_VALUE_END && (n = rdb_plain_take(reader, UINT64_MAX, keys, max)) > 0) {
+        cr_assert_leq(n, max);
+        made->n_keys += n;
+        if (!put_plain(job, keys, n, err))
+            return false;
+    }
+    if (ev->kind != RDB_ELEM || ev->elem.str.more)
+        return true;
+    while ((n = rdb_reader_texts(reader, texts, max)) > 0) {
+        cr_assert_leq(n, max);
+        made->n_texts += n;
+        if (!put_texts(job, texts, n, err))
+            return false;
+    }
+    while ((n = rdb_plain_entry(reader, &id, texts, max)) > 0) {
+        cr_assert_leq(n, max);
+        made->n_entries++;
+        if (!put_entry(job, id, texts, n, err))
+            return false;
+    }
+    return true;
+}
+
 /* max 0: events alone. */
 static bool pump(struct rdb_reader *reader, struct job *job, size_t max, struct made *made,
                  struct rd_err *err)
 {
-    struct rdb_text texts[TEXTS_MAX];
     struct rdb_event ev;
     enum rdb_status st;
-    size_t n;
-    while ((st = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
-        if (!put(job, &ev, err))
+    while ((st = rdb_reader_next(reader, &ev)) == RDB_EVENT)
+        if (!put(job, &ev, err) || (max > 0 && !put_more(reader, job, &ev, max, made, err)))
             return false;
-        if (max == 0 || ev.kind != RDB_ELEM || ev.elem.str.more)
-            continue;
-        while ((n = rdb_reader_texts(reader, texts, max)) > 0) {
-            cr_assert_leq(n, max);
-            made->n_texts += n;
-            if (!put_texts(job, texts, n, err))
-                return false;
-        }
-    }
     rd_err_adopt(err, rdb_reader_err(reader));
     return st == RDB_END;
 }
@@ -96,11 +132,12 @@ static struct made convert(const char *path, enum target target, unsigned how, s
     struct rd_buf bytes = made.bytes;
     made.bytes = (struct rd_buf){0};
     cr_assert(rd_buf_add(&made.bytes, bytes.ptr, bytes.len));
+    rd_buf_done(&bytes);
     rd_sink_abort(job.out);
     return made;
 }
 
-static size_t n_files, n_texts;
+static size_t n_files, n_texts, n_keys, n_entries;
 
 static void compare(const char *path, enum target target, unsigned how, size_t max)
 {
@@ -111,6 +148,8 @@ static void compare(const char *path, enum target target, unsigned how, size_t m
     cr_expect(rd_slice_eq(rd_buf_slice(&events.bytes), rd_buf_slice(&texts.bytes)),
               "%s, target %d, setting %u, %zu at a time", path, target, how, max);
     n_texts += texts.n_texts;
+    n_keys += texts.n_keys;
+    n_entries += texts.n_entries;
     rd_buf_done(&events.bytes);
     rd_buf_done(&texts.bytes);
 }
@@ -136,4 +175,6 @@ Test(texts, make_what_events_make)
     cr_assert_eq(nftw(fixtures, visit, 16, FTW_PHYS), 0);
     cr_expect_gt(n_files, 20);
     cr_expect_gt(n_texts, 1000);
+    cr_expect_gt(n_keys, 1000);
+    cr_expect_gt(n_entries, 1000);
 }
