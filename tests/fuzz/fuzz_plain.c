@@ -1,0 +1,108 @@
+/* fuzz_plain.c - a snapshot as commands: by events alone, and with strings, keys and entries taken
+ * without events.
+ *
+ * The last byte, which is of the checksum, also chooses the window. Both ways must come to an end,
+ * to the same verdict, and where that is good to the same bytes.
+ */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "rdb/commands.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { INPUT_MAX = 1 << 20, TEXTS = 16, KEYS = 16 };
+
+struct run {
+    struct rd_src *src;
+    struct rdb_reader *reader;
+    struct rdb_commands *commands;
+    uint64_t db;
+    bool ok;
+};
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static struct rd_src *open_src(struct rd_slice file, unsigned choice)
+{
+    static const size_t windows[] = {512, 1024, 4096, 65536};
+    struct rd_src *src = NULL, *inner;
+    must(rd_src_open_memory(&inner, file, NULL, NULL));
+    if (choice % 5 == 0)
+        return inner;
+    struct rd_src_opts opts = {.window = windows[choice % 5 - 1]};
+    must(rd_src_open_trickle(&src, inner, choice & 0x80 ? 100 : INPUT_MAX, &opts, NULL));
+    return src;
+}
+
+static void take_keys(struct run *run)
+{
+    struct rdb_plain keys[KEYS];
+    size_t n;
+    while (run->ok && (n = rdb_plain_take(run->reader, UINT64_MAX, keys, KEYS)) > 0)
+        run->ok = rdb_commands_put_plain(run->commands, run->db, keys, n, NULL);
+}
+
+static void take_inside(struct run *run)
+{
+    struct rdb_text texts[TEXTS];
+    struct rdb_stream_id id;
+    size_t n;
+    while (run->ok && (n = rdb_reader_texts(run->reader, texts, TEXTS)) > 0)
+        run->ok = rdb_commands_put_texts(run->commands, texts, n, NULL);
+    while (run->ok && (n = rdb_plain_entry(run->reader, &id, texts, TEXTS)) > 0)
+        run->ok = rdb_commands_put_entry(run->commands, id, texts, n, NULL);
+}
+
+static void take(struct run *run, const struct rdb_event *ev)
+{
+    if (ev->kind == RDB_KEY)
+        run->db = ev->key.db;
+    if (ev->kind == RDB_VALUE_END)
+        take_keys(run);
+    else if (ev->kind == RDB_ELEM && !ev->elem.str.more)
+        take_inside(run);
+}
+
+/* Whether it came to a good end. */
+static bool to_commands(struct rd_slice file, unsigned choice, bool plain, struct rd_buf *ret)
+{
+    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_ELEMENTS, .no_sum = true};
+    const struct rdb_commands_opts how = {.lossy = true};
+    struct run run = {.src = open_src(file, choice), .ok = true};
+    struct rd_sink *sink;
+    struct rdb_event ev;
+    enum rdb_status status = RDB_EVENT;
+    must(rd_sink_open_buf(&sink, ret, NULL, NULL));
+    must(rdb_reader_new(&run.reader, run.src, &detail, NULL));
+    must(rdb_commands_new(&run.commands, sink, &how, NULL));
+    while (run.ok && (status = rdb_reader_next(run.reader, &ev)) == RDB_EVENT) {
+        run.ok = rdb_commands_put(run.commands, &ev, NULL);
+        if (plain && run.ok)
+            take(&run, &ev);
+    }
+    bool good = run.ok && status == RDB_END && rdb_commands_end(run.commands, NULL);
+    rdb_commands_free(run.commands);
+    rdb_reader_free(run.reader);
+    rd_src_close(run.src);
+    must(rd_sink_close(sink, NULL));
+    return good;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct rd_buf by_events = {0}, by_plain = {0};
+    if (size == 0 || size > INPUT_MAX)
+        return 0;
+    struct rd_slice file = rd_slice(data, size);
+    bool good = to_commands(file, data[size - 1], false, &by_events);
+    must(to_commands(file, data[size - 1], true, &by_plain) == good);
+    must(!good || rd_slice_eq(rd_buf_slice(&by_events), rd_buf_slice(&by_plain)));
+    rd_buf_done(&by_events);
+    rd_buf_done(&by_plain);
+    return 0;
+}
