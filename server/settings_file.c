@@ -162,7 +162,9 @@ static bool one_line(struct reading *r, char *line)
     if (*line == '#' || *line == '\0')
         return true;
     if (!settings_text_split(line, &words, &n))
-        return wrong(r, "Unbalanced quotes in configuration line");
+        return wrong(r, strstr(line, "\\x00") == NULL
+                            ? "Unbalanced quotes in configuration line"
+                            : "A byte of value 0, or unbalanced quotes, in configuration line");
     const struct settings_item *item = n != 0 ? settings_item_find(words[0]) : NULL;
     bool ok = n == 0 || (item != NULL ? value_line(r, item, n, words) : other_line(r, n, words));
     settings_text_free(words, n);

@@ -155,6 +155,8 @@ static bool look_up(struct changes *all, const struct rd_slice *names,
         }
         if (!may_be_set(all, i))
             return false;
+        if (memchr(values[i].ptr, 0, values[i].len) != NULL)
+            return blame(all, i, "a byte of value 0 cannot stand in it");
     }
     return true;
 }

@@ -62,11 +62,18 @@ bool settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
     *ret_words = NULL;
     *ret_n = 0;
     bool ok = words_split(&words, rd_slice_str(line));
-    for (size_t i = 0; i < words.argc && ok; i++)
+    for (size_t i = 0; i < words.argc && ok; i++) {
+        ok = memchr(words.argv[i].ptr, 0, words.argv[i].len) == NULL;
         append(ret_words, ret_n,
                settings_text_copy((const char *)words.argv[i].ptr, words.argv[i].len));
+    }
     words_done(&words);
-    return ok;
+    if (ok)
+        return true;
+    settings_text_free(*ret_words, *ret_n);
+    *ret_words = NULL;
+    *ret_n = 0;
+    return false;
 }
 
 void settings_text_split_blanks(const char *text, char ***ret_words, size_t *ret_n)

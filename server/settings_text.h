@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 
-/* An empty line is no words. */
+/* An empty line is no words. False: unbalanced quotes, or a byte of value 0 ("\x00"); none then. */
 bool settings_text_split(const char *line, char ***ret_words, size_t *ret_n);
 
 /* Splits at each single blank and nothing else, as CONFIG SET does; "" is no words. */

@@ -185,6 +185,13 @@ class Alone(unittest.TestCase):
             self.assertEqual(c.ask("AUTH", "secret"), ("+", b"OK"))
             self.assertEqual(c.ask("GET", "k"), ("$", None))
 
+    def test_a_password_is_never_cut_at_a_byte_of_value_0(self):
+        with Redoubt() as server:
+            c = server.client()
+            answer = c.ask("CONFIG", "SET", "requirepass", b"abc\0def")[1]
+            self.assertIn(b"'requirepass') - a byte of value 0 cannot stand in it", answer)
+            self.assertEqual(server.client().ask("PING"), ("+", b"PONG"))
+
     def test_more_clients_than_allowed_are_turned_away(self):
         with Redoubt({"maxclients": "3"}) as server:
             first = [server.client() for _ in range(3)]

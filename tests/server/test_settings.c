@@ -26,6 +26,18 @@ Test(settings, what_is_quoted_is_read_again_as_it_was)
     }
 }
 
+Test(settings, a_byte_of_value_0_is_refused_and_not_the_end)
+{
+    char **words;
+    size_t n;
+    cr_assert(settings_text_split("requirepass \"a\\x01b\"", &words, &n));
+    cr_assert_str_eq(words[1], "a\001b");
+    settings_text_free(words, n);
+    cr_assert_not(settings_text_split("requirepass \"a\\x00b\"", &words, &n));
+    cr_assert_eq(n, 0);
+    cr_assert_null(words);
+}
+
 Test(settings, single_blanks_separate_and_nothing_else_does)
 {
     char **words;
