@@ -98,8 +98,3 @@ void server_cmd_replconf(struct dispatch_call *call)
 {
     not_yet(call);
 }
-
-void server_cmd_migrate(struct dispatch_call *call)
-{
-    engine_reply_error(call->reply, "ERR 'migrate' is not supported yet");
-}

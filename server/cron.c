@@ -5,6 +5,7 @@
 #include "server/info.h"
 #include "server/latency.h"
 #include "server/log.h"
+#include "server/peer.h"
 #include "server/persist.h"
 
 enum {
@@ -96,6 +97,7 @@ void server_cron(struct server *srv)
     if (srv->stats.evict_since_mono_us != 0)
         server_make_room(srv);
     clients_cron(srv);
+    peers_cron(srv);
     if (srv->clients->pause_until_ms != 0 && server_now_ms(srv) >= srv->clients->pause_until_ms)
         clients_unpause(srv);
     if (srv->cron_paused)

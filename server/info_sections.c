@@ -2,6 +2,7 @@
 #include "server/info.h"
 
 #include "server/client.h"
+#include "server/peer.h"
 #include "server/persist.h"
 #include "server/pubsub.h"
 
@@ -153,10 +154,10 @@ static void put_zeros(struct rd_buf *out, const char *const *names, size_t n)
 void info_section_stats(struct server *srv, struct rd_buf *out)
 {
     static const char *const before[] = {
-        "migrate_cached_sockets",   "slave_expires_tracked_keys", "active_defrag_hits",
-        "active_defrag_misses",     "active_defrag_key_hits",     "active_defrag_key_misses",
-        "total_active_defrag_time", "current_active_defrag_time", "tracking_total_keys",
-        "tracking_total_items",     "tracking_total_prefixes",
+        "slave_expires_tracked_keys", "active_defrag_hits",       "active_defrag_misses",
+        "active_defrag_key_hits",     "active_defrag_key_misses", "total_active_defrag_time",
+        "current_active_defrag_time", "tracking_total_keys",      "tracking_total_items",
+        "tracking_total_prefixes",
     };
     static const char *const behind[] = {
         "io_threaded_reads_processed",
@@ -165,6 +166,7 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
     const struct stats *s = &srv->stats;
     put_traffic(s, out);
     put_data_set(srv, out);
+    info_num(out, "migrate_cached_sockets", (int64_t)peers_count(srv));
     put_zeros(out, before, sizeof before / sizeof before[0]);
     info_num(out, "unexpected_error_replies", (int64_t)s->unexpected_errors);
     info_num(out, "total_error_replies", (int64_t)s->total_errors);

@@ -86,7 +86,8 @@ struct server {
     uv_timer_t cron;
     uv_prepare_t before_sleep;
     uv_signal_t on_term, on_int, on_child;
-    struct tls *tls; /* NULL: none */
+    struct tls *tls;    /* NULL: none */
+    struct peer *peers; /* server/peer.h */
 };
 
 /* Reads both clocks. Cheap (tens of nanoseconds). */

@@ -641,7 +641,6 @@ class Alone(unittest.TestCase):
                                (["EVAL", "return 1", "0"], "scripting"),
                                (["FUNCTION", "LOAD", "x"], "scripting"),
                                (["SCRIPT", "LOAD", "x"], "scripting"),
-                               (["MIGRATE", "h", "1", "k", "0", "9"], "'migrate'"),
                                (["CLIENT", "TRACKING", "ON"], "client tracking")):
                 with self.subTest(command=argv):
                     with self.assertRaisesRegex(ReplyError, f"ERR {text} is not supported yet"):
