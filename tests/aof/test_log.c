@@ -257,6 +257,56 @@ Test(log, limits_are_kept)
     rd_src_close(src);
 }
 
+/* Of a command that is gathered, because it does not fit the window. */
+Test(log, memory_of_a_long_command_is_given_back_with_the_next)
+{
+    enum { LONG = 3 << 20 };
+    const struct aof_log_opts opts = {.whole = true};
+    struct rd_buf bytes = {0};
+    struct aof_log_entry entry;
+    struct aof_log *log;
+    cr_assert(rd_buf_printf(&bytes, "*2\r\n$4\r\nECHO\r\n"));
+    put_arg(&bytes, 'v', LONG);
+    cr_assert(rd_buf_printf(&bytes, "*1\r\n$4\r\nPING\r\n"));
+    alloc_fault_begin(0);
+    struct rd_src *src = log_trickle(rd_buf_slice(&bytes), 4096, 4096);
+    cr_assert(aof_log_new(&log, src, &opts, NULL));
+    cr_assert_eq(aof_log_next(log, &entry), AOF_LOG_ENTRY);
+    size_t held = alloc_fault_state().live_bytes;
+    cr_assert_eq(aof_log_next(log, &entry), AOF_LOG_ENTRY);
+    size_t then = alloc_fault_state().live_bytes;
+    aof_log_free(log);
+    rd_src_close(src);
+    cr_assert_eq(alloc_fault_end().live, 0);
+    cr_expect_gt(held, LONG);
+    cr_expect_lt(then, LONG / 10);
+    rd_buf_done(&bytes);
+}
+
+Test(log, arguments_take_no_more_memory_than_a_command_may)
+{
+    enum { ARGS = 100 };
+    struct rd_buf bytes = {0};
+    cr_assert(rd_buf_printf(&bytes, "*1\r\n$1\r\na\r\n*%d\r\n", ARGS));
+    for (int i = 0; i < ARGS; i++)
+        cr_assert(rd_buf_printf(&bytes, "$1\r\na\r\n"));
+    for (size_t more = 0; more < 2; more++) {
+        const struct aof_log_opts opts = {.whole = true,
+                                          .max_memory = ARGS * sizeof(struct rd_slice) - 1 + more};
+        struct rd_src *src = log_memory(rd_buf_slice(&bytes));
+        struct aof_log_entry entry;
+        struct aof_log *log;
+        cr_assert(aof_log_new(&log, src, &opts, NULL));
+        cr_assert_eq(aof_log_next(log, &entry), AOF_LOG_ENTRY);
+        cr_expect_eq(aof_log_next(log, &entry), more == 1 ? AOF_LOG_ENTRY : AOF_LOG_FAIL);
+        cr_expect(more == 1 ||
+                  (aof_log_err(log)->code == RD_ERR_LIMIT && aof_log_err(log)->offset == 11));
+        aof_log_free(log);
+        rd_src_close(src);
+    }
+    rd_buf_done(&bytes);
+}
+
 Test(log, reading_goes_on_behind_damage_where_the_caller_says)
 {
     struct rd_slice bytes = S("*1\r\n$1\r\na\r\ngarbage\n*1\r\n$1\r\nb\r\n");

@@ -358,6 +358,27 @@ Test(aof_reader, every_flipped_byte_of_a_preamble_is_found_also_when_it_is_passe
     rd_buf_done(&bytes);
 }
 
+Test(aof_reader, a_failure_lasts_and_the_log_tells_its_line)
+{
+    static const char bytes[] = "*1\r\n$4\r\nPING\r\n#TS:5\r\n*1\r\n$4\r\nPING\r\nx";
+    const struct aof_reader_opts opts = {.log = {.lines = true}};
+    struct aof_reader *r;
+    struct aof_event ev = {0};
+    struct rd_src *src;
+    cr_assert(rd_src_open_memory(&src, S(bytes), NULL, NULL));
+    cr_assert(aof_reader_new_file(&r, src, &opts, NULL));
+    while (aof_reader_next(r, &ev) == AOF_EVENT)
+        if (ev.kind == AOF_COMMAND)
+            cr_expect_eq(aof_log_entry_line(aof_reader_log(r)), ev.number == 1 ? 1 : 5);
+    for (int again = 0; again < 2; again++) {
+        cr_expect_eq(aof_reader_next(r, &ev), AOF_FAIL);
+        cr_expect_eq(aof_reader_err(r)->code, RD_ERR_CORRUPT);
+        cr_expect_eq(aof_reader_err(r)->offset, sizeof bytes - 2);
+    }
+    aof_reader_free(r);
+    rd_src_close(src);
+}
+
 Test(aof_reader, memory_may_be_short_at_any_time)
 {
     for (size_t n = 1;; n++) {

@@ -120,6 +120,23 @@ Test(rebuild, of_two_files_with_one_number_the_manifests_or_the_sound_one_is_tak
            {"appendonly.aof.1.base.aof", 500, AOF_RESP, true, NO_TIME});
 }
 
+Test(rebuild, of_two_sound_files_with_one_number_the_named_or_the_larger_one_is_taken)
+{
+    EXPECT(NULL, ".1.base.rdb:b ?", {"appendonly.aof", 500, AOF_RESP, true, NO_TIME}, BASE(1));
+    EXPECT(NULL, ".1.base.rdb:b ?", BASE(1), {"appendonly.aof", 500, AOF_RESP, true, NO_TIME});
+    EXPECT(NULL, ".1.base.aof:b ?", BASE(1),
+           {"appendonly.aof.1.base.aof", 500, AOF_RESP, true, NO_TIME});
+    EXPECT(NULL, ".1.base.rdb:b ?", BASE(1),
+           {"appendonly.aof.1.base.aof", 50, AOF_RESP, true, NO_TIME});
+}
+
+Test(rebuild, what_becomes_of_a_file_has_a_word)
+{
+    static const char *const words[] = {"base", "incr", "history", "left-out", "missing"};
+    for (int use = AOF_USE_BASE; use <= AOF_USE_MISSING; use++)
+        cr_expect_str_eq(aof_use_word((enum aof_use)use), words[use]);
+}
+
 Test(rebuild, the_old_manifest_tells_what_belongs_to_its_base)
 {
     EXPECT("file appendonly.aof.2.base.rdb seq 2 type b\nfile appendonly.aof.3.incr.aof seq 3 type "

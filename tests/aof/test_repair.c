@@ -211,6 +211,14 @@ static void remove_folder(const char *folder)
     cr_assert_eq(system(line), 0);
 }
 
+static void note_saved(void *ctx, const struct aof_repair_step *step, const char *saved_as)
+{
+    char *text = ctx;
+    size_t len = strlen(text);
+    cr_assert_eq(strncmp(saved_as, step->name, strlen(step->name)), 0);
+    snprintf(text + len, PATH - len, "%s ", saved_as);
+}
+
 Test(repair, what_is_cut_is_copied_and_what_goes_is_renamed)
 {
     char folder[] = "/tmp/redoubt-test-XXXXXX", text[PATH];
@@ -219,8 +227,14 @@ Test(repair, what_is_cut_is_copied_and_what_goes_is_renamed)
     cr_assert_not_null(mkdtemp(folder));
     fill_folder(folder);
     cr_assert(plan_at(&plan, &good, 20, &err));
-    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    char saved[PATH] = "";
+    const struct aof_repair_run run = {.folder = folder,
+                                       .manifest = "a.manifest",
+                                       .suffix = ".s",
+                                       .done = note_saved,
+                                       .ctx = saved};
     cr_assert(aof_repair_run(&plan, &run, &err), "%s", err.text);
+    cr_assert_str_eq(saved, "a.2.incr.aof.s a.3.incr.aof.s ");
     get_file(folder, "a.2.incr.aof", text);
     cr_assert_str_eq(text, "#TS:20\r\n" SET);
     get_file(folder, "a.2.incr.aof.s", text);
@@ -298,4 +312,182 @@ Test(repair, a_plan_says_when_memory_is_short)
         cr_assert_eq(err.code, RD_ERR_MEMORY);
     }
     aof_manifest_done(&m);
+}
+
+Test(repair, a_name_that_is_taken_or_a_manifest_that_was_saved_before_stops_it)
+{
+    static const char *const taken[] = {"a.3.incr.aof.s", "a.manifest.s"};
+    for (size_t i = 0; i < 2; i++) {
+        char folder[] = "/tmp/redoubt-test-XXXXXX", text[PATH];
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        cr_assert_not_null(mkdtemp(folder));
+        fill_folder(folder);
+        cr_assert(plan_at(&plan, &good, 29, &err));
+        put_file(folder, taken[i], "precious");
+        const struct aof_repair_run run = {
+            .folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+        cr_assert_not(aof_repair_run(&plan, &run, &err));
+        cr_assert_not_null(strstr(err.origin, i == 0 ? "a.3.incr.aof" : "a.manifest"));
+        get_file(folder, taken[i], text);
+        cr_assert_str_eq(text, "precious");
+        get_file(folder, "a.3.incr.aof", text);
+        cr_assert_str_eq(text, good.bytes[3]);
+        aof_repair_done(&plan);
+        remove_folder(folder);
+    }
+}
+
+Test(repair, a_file_that_is_being_written_is_locked)
+{
+    char folder[] = "/tmp/redoubt-test-XXXXXX", path[PATH], text[PATH];
+    struct aof_repair plan;
+    struct rd_err err = {0};
+    cr_assert_not_null(mkdtemp(folder));
+    fill_folder(folder);
+    cr_assert(plan_at(&plan, &good, 20, &err));
+    snprintf(path, sizeof path, "%s/a.2.incr.aof", folder);
+    int fd = open(path, O_WRONLY | O_APPEND);
+    cr_assert_geq(fd, 0);
+    bool told = aof_file_is_written(path); /* not every file system tells */
+    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    cr_assert_eq(aof_repair_run(&plan, &run, &err), !told);
+    close(fd);
+    if (told) {
+        cr_assert_eq(err.code, RD_ERR_LOCKED);
+        cr_assert_str_eq(err.origin, "a.2.incr.aof");
+        get_file(folder, "a.2.incr.aof", text);
+        cr_assert_str_eq(text, good.bytes[2]);
+    }
+    aof_repair_done(&plan);
+    remove_folder(folder);
+}
+
+/* ---- what is not planned ---- */
+
+/* History, two files, and history again: only those in the middle are read. */
+static void make_manifest_with_history(struct aof_manifest *m)
+{
+    static char names[][NAME] = {"a.8.incr.aof", "a.1.incr.aof", "a.2.incr.aof", "a.9.incr.aof"};
+    aof_manifest_init(m);
+    for (uint64_t i = 0; i < 4; i++) {
+        const struct aof_file file = {.name = names[i],
+                                      .seq = i % 3 == 0 ? 3 : i,
+                                      .type = i % 3 == 0 ? AOF_HISTORY : AOF_INCR,
+                                      .start_offset = -1,
+                                      .end_offset = -1};
+        cr_assert_not_null(aof_manifest_add(m, &file));
+    }
+}
+
+Test(repair, history_counts_neither_before_nor_behind_the_place)
+{
+    static const struct {
+        const char *file;
+        uint64_t at;
+        const char *plan;
+    } cuts[] = {{"a.1.incr.aof", 0, "swap, cut a.1.incr.aof to 0, aside a.2.incr.aof"},
+                {"a.2.incr.aof", 0, "swap, aside a.2.incr.aof"},
+                {"a.2.incr.aof", 35, "keep, cut a.2.incr.aof to 35"},
+                {NULL, 35, "keep, cut a.2.incr.aof to 35"},
+                {"a.8.incr.aof", 0, NULL}};
+    struct aof_manifest m;
+    struct log copy = good;
+    make_manifest_with_history(&m);
+    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        char text[PATH];
+        aof_repair_init(&plan);
+        bool ok = aof_repair_plan_offset(&plan, &log, cuts[i].file, cuts[i].at, &err);
+        cr_assert_eq(ok, cuts[i].plan != NULL, "%zu: %s", i, err.text);
+        plan_text(&plan, text);
+        cr_expect_str_eq(text, ok ? cuts[i].plan : "keep", "%zu", i);
+        cr_expect(ok || err.code == RD_ERR_USAGE);
+        aof_repair_done(&plan);
+    }
+    aof_manifest_done(&m);
+}
+
+Test(repair, what_a_cut_does_not_help_is_told)
+{
+    static const struct {
+        struct aof_check_file file;
+        const char *why;
+    } cases[] = {{{.verdict = AOF_VERDICT_MISSING}, "not there"},
+                 {{.verdict = AOF_VERDICT_DAMAGED, .snapshot_bad = true}, "snapshot"},
+                 {{.verdict = AOF_VERDICT_DAMAGED, .damaged = true, .broken_at = 7}, "last file"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct aof_check_file files[2] = {cases[i].file, {.name = "last"}};
+        const struct aof_check_result checked = {.files = files, .n_files = 2};
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        files[0].name = "first";
+        aof_repair_init(&plan);
+        cr_assert_not(aof_repair_plan_fix(&plan, &checked, &err));
+        cr_expect(err.code == RD_ERR_CORRUPT && err.offset == files[0].broken_at);
+        cr_expect_str_eq(err.origin, "first");
+        cr_expect_not_null(strstr(err.text, cases[i].why), "%s", err.text);
+        aof_repair_done(&plan);
+    }
+}
+
+struct one_file {
+    struct rd_slice bytes;
+    unsigned n_ticks;
+};
+
+static bool open_one(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                     struct rd_err *err)
+{
+    struct one_file *one = ctx;
+    const struct rd_src_opts opts = {.size = one->bytes.len};
+    (void)file;
+    return rd_src_open_memory(ret, one->bytes, &opts, err);
+}
+
+static void count_tick(void *ctx, const struct rd_src *src)
+{
+    cr_assert_not_null(src);
+    ((struct one_file *)ctx)->n_ticks++;
+}
+
+/* Its second is 67305985. */
+Test(repair, a_base_that_was_saved_later_than_the_time_is_told)
+{
+    static const char bytes[] =
+        "REDIS0009\xfa\5ctime\xc2\1\2\3\4\xfe\0\0\1k\1v\xff\0\0\0\0\0\0\0\0" SET
+        "#TS:67305990\r\n" SET;
+    struct one_file one = {.bytes = rd_slice(bytes, sizeof bytes - 1)};
+    const struct aof_repair_log log = {.name = "one", .open = open_one, .ctx = &one};
+    for (int64_t late = 0; late < 2; late++) {
+        struct aof_repair plan;
+        struct rd_err err = {0};
+        aof_repair_init(&plan);
+        cr_expect_eq(aof_repair_plan_time(&plan, &log, 67305984 + late, &err), late == 1, "%s",
+                     err.text);
+        cr_expect(late == 1 || (err.code == RD_ERR_USAGE && strstr(err.text, "ctime") != NULL));
+        aof_repair_done(&plan);
+    }
+}
+
+Test(repair, a_long_search_tells_now_and_then_where_it_is)
+{
+    enum { COMMANDS = 5000 };
+    struct rd_buf bytes = {0};
+    for (int i = 0; i < COMMANDS; i++)
+        cr_assert(rd_buf_add(&bytes, SET, sizeof SET - 1));
+    struct one_file one = {.bytes = rd_buf_slice(&bytes)};
+    const struct aof_repair_log log = {
+        .name = "one", .open = open_one, .tick = count_tick, .ctx = &one};
+    struct aof_repair plan;
+    struct rd_err err = {0};
+    aof_repair_init(&plan);
+    cr_assert(aof_repair_plan_offset(&plan, &log, "one", bytes.len, &err), "%s", err.text);
+    cr_expect_eq(one.n_ticks, 1);
+    aof_repair_done(&plan);
+    cr_assert_not(aof_repair_plan_offset(&plan, &log, "two", 0, &err));
+    cr_expect_eq(err.code, RD_ERR_USAGE);
+    rd_buf_done(&bytes);
 }

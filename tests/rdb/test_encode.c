@@ -207,7 +207,7 @@ Test(encode, a_sink_that_fails_at_any_byte_is_told)
         const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);
         bool with_long = type->kind == RDB_KIND_LIST && id != RDB_TYPE_LIST_ZIPLIST;
         bool ok = !rdb_encoder_can(type);
-        for (size_t room = 0; !ok; room += room < 100 ? 3 : 997) {
+        for (size_t room = 0; !ok; room += room < 60 ? 5 : 1999) {
             struct broken_sink to = {.room = room};
             struct rd_sink *sink = broken_sink_open(&to, 1);
             struct rd_err err = {0};

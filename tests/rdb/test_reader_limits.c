@@ -129,7 +129,7 @@ static void add_long_lzf(struct rd_buf *buf, uint8_t byte)
 /* A set of two, of which the reader sees a part at a time: it goes on where it stopped. */
 Test(reader_limits, long_compressed_members_are_verified_however_they_arrive)
 {
-    static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_PUSH, 1000}, {WAY_PUSH_EAGER, 33}};
+    static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_PUSH, 1000}, {WAY_PUSH_EAGER, 333}};
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rd_buf file = {0};
     add(&file, "REDIS0009\2\1s\2", 13);

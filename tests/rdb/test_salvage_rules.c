@@ -383,7 +383,7 @@ Test(salvage_rules, an_output_that_fails_at_any_byte_is_told)
     struct rd_buf file;
     bool ok = false;
     make_damaged(&file);
-    for (size_t room = 0; !ok; room += room < 50 ? 1 : 37) {
+    for (size_t room = 0; !ok; room += room < 30 ? 3 : 97) {
         struct broken_sink to = {.room = room};
         struct rd_sink *sink = broken_sink_open(&to, 1);
         struct rd_err err = {0};
