@@ -60,6 +60,25 @@ Test(aof_writer_limits, a_dead_writer_takes_nothing)
     aof_writer_abort(NULL);
 }
 
+/* What an fsync lost is cut off and written again; until it can be cut, nothing is synced. */
+Test(aof_writer_limits, no_fsync_begins_behind_bytes_that_may_be_lost)
+{
+    const struct aof_writer_opts opts = {.fsync = AOF_FSYNC_EVERYSEC};
+    struct aof_writer *w;
+    struct aof_sync sync;
+    struct rd_err err = {0};
+    cr_assert(aof_writer_open(&w, &fs, &opts, NULL));
+    cr_assert(append(w, rd_slice_str("PING"), NULL) && aof_writer_flush(w, NULL));
+    sim->faults[0] = (struct sim_fault){SIM_SYNC, 1, 1, EIO, 0};
+    sim->faults[1] = (struct sim_fault){SIM_TRUNCATE, 1, 2, EPERM, 0};
+    cr_assert_not(aof_writer_sync(w, NULL));
+    cr_assert_not(aof_writer_sync_begin(w, &sync, &err));
+    cr_expect_eq(err.sys, EPERM);
+    cr_assert(aof_writer_sync(w, NULL));
+    cr_expect_eq(aof_writer_durable(w), aof_writer_appended(w));
+    cr_assert(aof_writer_close(w, NULL));
+}
+
 Test(aof_writer_limits, a_log_without_a_file_has_nothing_to_sync)
 {
     const struct aof_writer_opts opts = {.begin = AOF_WRITER_FRESH};
