@@ -92,6 +92,38 @@ static struct rd_err read_copy(const struct segment *s, struct sim_fs *sim)
     return err;
 }
 
+/* Where the last finding of a block was, and what was read. */
+struct verified {
+    uint64_t at;
+    uint64_t n_bytes;
+};
+
+static void on_finding(void *ctx, const struct repl_capture_finding *finding)
+{
+    struct verified *v = ctx;
+    if (strcmp(finding->name, segment_name) == 0)
+        v->at = finding->err->offset;
+}
+
+static void on_tick(void *ctx, uint64_t n_bytes)
+{
+    ((struct verified *)ctx)->n_bytes += n_bytes;
+}
+
+/* Whoever looks at everything finds it, too. */
+static void expect_finding(const struct segment *s, struct sim_fs *sim, size_t i, const char *part)
+{
+    struct verified v = {.at = RD_NO_OFFSET};
+    const struct repl_capture_verify_opts opts = {
+        .finding = on_finding, .tick = on_tick, .ctx = &v};
+    struct repl_capture_verify_result res;
+    struct rd_fs fs = sim_fs_calls(sim);
+    cr_assert(repl_capture_verify(&fs, &opts, &res, NULL));
+    cr_expect(res.findings > 0 && v.at == s->at[i], "block %zu, %s: at %llu", i, part,
+              (unsigned long long)v.at);
+    cr_expect(v.n_bytes > 0 || i == 0);
+}
+
 /* A reader says so, and a writer does not go on. */
 static void expect_wrong(struct segment *s, size_t i, const char *part)
 {
@@ -102,6 +134,7 @@ static void expect_wrong(struct segment *s, size_t i, const char *part)
                  (unsigned long long)err.offset);
     cr_expect_str_eq(err.origin, segment_name);
     cr_expect_not_null(strstr(err.text, part), "block %zu: %s", i, err.text);
+    expect_finding(s, sim, i, part);
     s->world.sim = sim;
     cr_expect_null(world_writer(&s->world), "block %zu, %s", i, part);
     s->world.sim = own;
@@ -186,6 +219,31 @@ Test(capture_sealed, the_times_of_a_block_are_as_long_as_it_is)
         n_times++;
     }
     cr_expect_gt(n_times, 0);
+    segment_done(&s);
+}
+
+/* A reader notices what it needs to know where a command stands; verifying looks at the rest. */
+Test(capture_sealed, a_block_stands_in_the_database_and_has_the_times_that_it_says)
+{
+    struct segment s;
+    segment_init(&s);
+    for (size_t i = 0; i < s.n; i++)
+        for (int k = 0; k < 2; k++) {
+            struct sim_fs *sim = sim_fs_new();
+            struct capture_block block = block_at(&s, i), other = block;
+            if (k == 0)
+                other.db += 3;
+            else
+                other.latest_us++;
+            seal(&s, i, other);
+            struct rd_err err = read_copy(&s, sim);
+            bool seen = k == 0 && i > 0 && (block.flags & CAPTURE_BEGINS_INSIDE) == 0;
+            cr_expect(!seen || (err.code == RD_ERR_CORRUPT && err.offset == s.at[i]),
+                      "block %zu: %s", i, err.text);
+            expect_finding(&s, sim, i, k == 0 ? "database" : "time");
+            seal(&s, i, block);
+            sim_fs_free(sim);
+        }
     segment_done(&s);
 }
 

@@ -69,6 +69,31 @@ Test(capture_writer, what_makes_no_sense_is_refused_and_ends_nothing)
     world_done(&world);
 }
 
+Test(capture_writer, after_a_failure_nothing_more_is_taken)
+{
+    struct world world = {0};
+    world_init(&world);
+    struct repl_capture_writer *w = world_writer(&world);
+    const struct repl_replid id = world_id('d');
+    const struct repl_capture_point at = {.offset = 5};
+    const struct rd_slice ping = rd_slice_str("*1\r\n$4\r\nPING\r\n");
+    cr_assert(world_begin(&world, w, 0), "%s", world.err.text);
+    cr_assert(repl_capture_writer_append(w, ping, 1, NULL));
+    world.sim->faults[0] = (struct sim_fault){
+        .call = SIM_WRITE, .n = world.sim->n_of[SIM_WRITE] + 1, .times = 1, .sys = EIO};
+    cr_assert_not(repl_capture_writer_flush(w, NULL));
+    struct rd_err errs[5] = {{0}, {0}, {0}, {0}, {0}};
+    cr_expect_not(repl_capture_writer_append(w, ping, 1, &errs[0]));
+    cr_expect_not(repl_capture_writer_continue(w, NULL, 1, &errs[1]));
+    cr_expect_not(repl_capture_writer_begin(w, &id, 50, 1, &errs[2]));
+    cr_expect_not(repl_capture_writer_bare(w, &at, 1, &errs[3]));
+    cr_expect_not(repl_capture_writer_snapshot(w, ping, &errs[4]));
+    for (size_t i = 0; i < 5; i++)
+        cr_expect_eq(errs[i].sys, EIO, "%zu: %s", i, errs[i].text);
+    repl_capture_writer_abort(w);
+    world_done(&world);
+}
+
 Test(capture_writer, the_point_is_told_with_database_and_transaction)
 {
     struct world world = {0};
