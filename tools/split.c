@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+enum { PLAIN = 64 }; /* keys that are taken at a time */
+
 static bool adopt(const struct split *split, struct rd_err *err)
 {
     rd_err_adopt(err, rdb_reader_err(split->reader));
@@ -27,7 +29,27 @@ static bool take_key(struct split *split, const struct rdb_event *ev, struct rd_
     if (!wanted)
         return rdb_reader_skip_value(split->reader) == RDB_EVENT || adopt(split, err);
     split->keys++;
-    return split_route(split, ev, &part, err) && split_put_key(split, part, ev, err);
+    return split_route(split, ev->key.name, ev->key.db, &part, err) &&
+           split_put_key(split, part, ev, err);
+}
+
+/* Plain keys behind one of this database. A filter may ask for more than such a key tells. */
+static bool take_plain(struct split *split, uint64_t db, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    struct split_part *part;
+    size_t n;
+    if (filter_active(&split->filter))
+        return true;
+    while ((n = rdb_plain_take(split->reader, UINT64_MAX, keys, PLAIN)) > 0) {
+        cli_tick(split->cli);
+        split->keys += n;
+        for (size_t i = 0; i < n; i++)
+            if (!split_route(split, keys[i].name, db, &part, err) ||
+                !split_put_plain(split, part, &keys[i], db, err))
+                return false;
+    }
+    return true;
 }
 
 static bool take_header(struct split *split, const struct rdb_event *ev, struct rd_err *err)
@@ -57,7 +79,7 @@ static bool take(struct split *split, const struct rdb_event *ev, struct rd_err 
 {
     switch (ev->kind) {
     case RDB_KEY:
-        return take_key(split, ev, err);
+        return take_key(split, ev, err) && take_plain(split, ev->key.db, err);
     case RDB_HEADER:
         return take_header(split, ev, err);
     case RDB_TRAILER:
@@ -192,6 +214,7 @@ static bool refuse_other_input(struct split *split, struct rd_err *err)
 static bool make_parts(struct split *split, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    split->behind = rd_behind_new();
     return refuse_other_input(split, err) &&
            sized_begin(&split->sized, &split->filter, split->cli, split->cli->args[0],
                        &split->spool, &split->src, err) &&
@@ -247,6 +270,7 @@ static int run(struct split *split)
     sized_end(&split->sized);
     rd_sink_abort(index);
     split_done(split, !ok);
+    rd_behind_free(split->behind);
     compact_close_in(split->cli, split->src, &split->spool);
     return ok ? CLI_OK : cli_fail(split->cli, &err);
 }

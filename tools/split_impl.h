@@ -12,8 +12,9 @@
 #ifndef TOOLS_SPLIT_IMPL_H
 #define TOOLS_SPLIT_IMPL_H
 
+#include "base/behind.h"
 #include "base/crc16.h"
-#include "rdb/reader.h"
+#include "rdb/plain.h"
 #include "rdb/writer.h"
 #include "tools/compact.h"
 #include "tools/sized.h"
@@ -80,6 +81,7 @@ struct split {
     bool has_db_size;
     struct rdb_event trailer;
 
+    struct rd_behind *behind; /* who writes the parts; NULL: nobody else */
     struct split_part *parts[SPLIT_PARTS_MAX + 1];
     size_t n_parts;
     struct split_part *current; /* where the last key went */
@@ -102,7 +104,7 @@ bool split_prefix(const struct split_rule *rule, struct rd_slice name, struct rd
 void split_file_name(struct rd_slice prefix, char dst[SPLIT_NAME_MAX + 1]);
 
 /* The part of a key, which is opened when it is not there yet. Parts belong to split. */
-bool split_route(struct split *split, const struct rdb_event *key, struct split_part **ret,
+bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct split_part **ret,
                  struct rd_err *err);
 
 /* Parts that are there whether keys belong to them or not: those of slots. */
@@ -121,6 +123,10 @@ bool split_put_all(struct split *split, const struct rdb_event *ev, struct rd_er
 /* The key and its value, which is copied from the reader. */
 bool split_put_key(struct split *split, struct split_part *part, const struct rdb_event *key,
                    struct rd_err *err);
+
+/* The same for a key that was taken without events: its record is copied. */
+bool split_put_plain(struct split *split, struct split_part *part, const struct rdb_plain *key,
+                     uint64_t db, struct rd_err *err);
 
 /* Ends all parts and makes them durable; then gives them their names. */
 bool split_end(struct split *split, struct rd_err *err);

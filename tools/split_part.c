@@ -2,7 +2,9 @@
 #include "tools/split_impl.h"
 
 #include "base/mem.h"
+#include "base/team.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -53,9 +55,22 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
     return ok;
 }
 
+/* The buffer is that of the sink in front, where there is one. */
+static bool open_file(struct split *split, struct split_part *part, struct rd_err *err)
+{
+    const struct rd_sink_opts opts = {.buffer = split->behind != NULL ? 1 : BUFFER,
+                                      .replace = split->force};
+    struct rd_sink *file;
+    if (!rd_sink_open_file(&file, part->path, &opts, err))
+        return false;
+    if (split->behind != NULL)
+        return rd_behind_open(&part->sink, split->behind, file, err);
+    part->sink = file;
+    return true;
+}
+
 static bool start(struct split *split, struct split_part *part, struct rd_err *err)
 {
-    const struct rd_sink_opts file = {.buffer = BUFFER, .replace = split->force};
     const struct rdb_writer_opts opts = {
         .dialect = split->dialect, .version = split->version, .verbatim = true};
     const struct rdb_event header = {
@@ -63,8 +78,7 @@ static bool start(struct split *split, struct split_part *part, struct rd_err *e
     part->path = split_path(split, part->name);
     if (part->path == NULL)
         return rd_err_nomem(err, strlen(split->folder));
-    return rd_sink_open_file(&part->sink, part->path, &file, err) &&
-           rdb_writer_new(&part->writer, part->sink, &opts, err) &&
+    return open_file(split, part, err) && rdb_writer_new(&part->writer, part->sink, &opts, err) &&
            rdb_writer_put(part->writer, &header, err) && give_preamble(split, part->writer, err);
 }
 
@@ -116,6 +130,19 @@ bool split_put_key(struct split *split, struct split_part *part, const struct rd
     return rdb_writer_copy_end(part->writer, err);
 }
 
+/* The writer stands between two records, and has nothing of its own in front of the sink. */
+bool split_put_plain(struct split *split, struct split_part *part, const struct rdb_plain *key,
+                     uint64_t db, struct rd_err *err)
+{
+    if (part->db != db && !select_db(split, part, db, err))
+        return false;
+    part->keys++;
+    if (rd_sink_write(part->sink, key->raw.ptr, key->raw.len))
+        return true;
+    rd_err_adopt(err, rd_sink_err(part->sink));
+    return false;
+}
+
 /* ---- the end ---- */
 
 static bool end_part(const struct split *split, struct split_part *part, struct rd_err *err)
@@ -137,17 +164,43 @@ bool split_end(struct split *split, struct rd_err *err)
     return true;
 }
 
-bool split_place(struct split *split, struct rd_err *err)
+/* The parts that are given their names, by whoever has time: where a name belonged to another file,
+ * the system takes that apart at once. */
+struct placing {
+    struct split *split;
+    atomic_size_t next;
+    atomic_bool failed;
+    struct rd_err errs[RD_TEAM_WORKERS];
+};
+
+static void place_some(void *arg, unsigned worker)
 {
-    for (size_t i = 0; i < split->n_parts; i++) {
+    struct placing *placing = arg;
+    struct split *split = placing->split;
+    for (size_t i; !placing->failed && (i = placing->next++) < split->n_parts;) {
         struct split_part *part = split->parts[i];
         struct rd_sink *sink = part->sink;
         part->sink = NULL;
-        if (!rd_sink_close(sink, err))
-            return false;
-        part->placed = true;
+        part->placed = rd_sink_close(sink, &placing->errs[worker]);
+        if (!part->placed)
+            placing->failed = true;
     }
-    return true;
+}
+
+bool split_place(struct split *split, struct rd_err *err)
+{
+    struct placing placing = {.split = split};
+    struct rd_team *team = rd_team_new();
+    if (team != NULL) {
+        rd_team_start(team, place_some, &placing);
+        rd_team_join(team);
+        rd_team_free(team);
+    } else {
+        place_some(&placing, 0);
+    }
+    for (unsigned i = 0; i < RD_TEAM_WORKERS; i++)
+        rd_err_adopt(err, &placing.errs[i]);
+    return !placing.failed;
 }
 
 void split_done(struct split *split, bool undo)

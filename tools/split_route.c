@@ -254,16 +254,16 @@ static bool by_size(struct split *split, struct split_part **ret, struct rd_err 
     return open_part(split, part, ret, err);
 }
 
-bool split_route(struct split *split, const struct rdb_event *key, struct split_part **ret,
+bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct split_part **ret,
                  struct rd_err *err)
 {
     switch ((enum split_by)split->rule.by) {
     case SPLIT_DB:
-        return by_db(split, key->key.db, ret, err);
+        return by_db(split, db, ret, err);
     case SPLIT_SLOTS:
-        return by_slot(split, key->key.name, ret, err);
+        return by_slot(split, name, ret, err);
     case SPLIT_PREFIX:
-        return by_prefix(split, key->key.name, ret, err);
+        return by_prefix(split, name, ret, err);
     case SPLIT_SIZE:
     case SPLIT_NOTHING:
         break;

@@ -35,6 +35,19 @@ Test(crc16, equals_the_definition_for_every_byte_and_pair)
     }
 }
 
+Test(crc16, equals_the_definition_for_every_length_and_from_every_place)
+{
+    uint8_t bytes[67];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 151 + i / 7);
+    for (size_t len = 0; len <= sizeof bytes; len++) {
+        cr_assert_eq(rd_crc16(0, bytes, len), reference(bytes, len), "%zu bytes", len);
+        for (size_t at = 0; at <= len; at++)
+            cr_assert_eq(rd_crc16(rd_crc16(0, bytes, at), bytes + at, len - at),
+                         reference(bytes, len), "%zu bytes in two at %zu", len, at);
+    }
+}
+
 /* Slots that CLUSTER KEYSLOT of a real server gives. */
 Test(crc16, slot_of_a_plain_key)
 {

@@ -1,0 +1,227 @@
+#include "base/behind.h"
+
+#include "base/mem.h"
+#include "base/thread.h"
+
+enum { WORTH = 8 }; /* blocks that the thread is woken for */
+
+/* One sink. */
+struct lane {
+    struct rd_behind *behind;
+    struct rd_sink *outer;
+    struct rd_sink *inner; /* the thread's while something is queued */
+    size_t n_queued;
+    bool failed; /* what is queued still is dropped */
+};
+
+struct item {
+    struct lane *lane;
+    uint8_t *block;
+    size_t len;
+};
+
+struct rd_behind {
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all that follows */
+    pthread_cond_t queued;
+    pthread_cond_t done;
+    struct item items[RD_BEHIND_BLOCKS]; /* a ring; the first is being written */
+    size_t first, n_items;
+    uint8_t *spare[RD_BEHIND_BLOCKS];
+    size_t n_spare;
+    size_t n_made; /* blocks beside those that sinks have had from the beginning */
+    bool hurry;    /* somebody waits for what is queued */
+    bool quit;
+};
+
+/* ---- the thread ---- */
+
+/* The lock is held, but not while it writes. */
+static void write_first(struct rd_behind *behind)
+{
+    struct item item = behind->items[behind->first];
+    bool ok = !item.lane->failed;
+    pthread_mutex_unlock(&behind->lock);
+    ok = ok && rd_sink_write(item.lane->inner, item.block, item.len);
+    pthread_mutex_lock(&behind->lock);
+    item.lane->failed |= !ok;
+    item.lane->n_queued--;
+    behind->spare[behind->n_spare++] = item.block;
+    behind->first = (behind->first + 1) % RD_BEHIND_BLOCKS;
+    behind->n_items--;
+    if (behind->hurry || behind->n_spare == WORTH)
+        pthread_cond_signal(&behind->done);
+}
+
+static void *run(void *arg)
+{
+    struct rd_behind *behind = arg;
+    pthread_mutex_lock(&behind->lock);
+    while (!behind->quit) {
+        if (behind->n_items < WORTH && (behind->n_items == 0 || !behind->hurry)) {
+            pthread_cond_wait(&behind->queued, &behind->lock);
+            continue;
+        }
+        while (behind->n_items > 0)
+            write_first(behind);
+    }
+    pthread_mutex_unlock(&behind->lock);
+    return NULL;
+}
+
+/* ---- a sink ---- */
+
+/* A block to go on with. NULL: memory is short. The lock is held. */
+static uint8_t *take_block(struct rd_behind *behind)
+{
+    if (behind->n_spare == 0 && behind->n_made == RD_BEHIND_BLOCKS)
+        while (behind->n_spare < WORTH)
+            pthread_cond_wait(&behind->done, &behind->lock);
+    if (behind->n_spare > 0)
+        return behind->spare[--behind->n_spare];
+    uint8_t *block = rd_alloc(RD_BEHIND_BLOCK);
+    behind->n_made += block != NULL;
+    return block;
+}
+
+/* The lock is held. There is room: each item has one of the blocks. */
+static void enqueue(struct lane *lane, uint8_t *block, size_t len)
+{
+    struct rd_behind *behind = lane->behind;
+    size_t at = (behind->first + behind->n_items++) % RD_BEHIND_BLOCKS;
+    behind->items[at] = (struct item){lane, block, len};
+    lane->n_queued++;
+    if (behind->n_items == WORTH)
+        pthread_cond_signal(&behind->queued);
+}
+
+/* The sink's own buffer is queued, another takes its place. Other bytes are copied. */
+static bool hand_over(struct lane *lane, const uint8_t *ptr, size_t len)
+{
+    struct rd_sink *outer = lane->outer;
+    if (ptr == outer->buf) {
+        uint8_t *block = take_block(lane->behind);
+        if (block == NULL)
+            return false;
+        enqueue(lane, outer->buf, len);
+        outer->buf = outer->cur = outer->summed = block;
+        outer->end = block + RD_BEHIND_BLOCK;
+        return true;
+    }
+    for (size_t n; len > 0; ptr += n, len -= n) {
+        uint8_t *block = take_block(lane->behind);
+        if (block == NULL)
+            return false;
+        n = len < RD_BEHIND_BLOCK ? len : RD_BEHIND_BLOCK;
+        memcpy(block, ptr, n);
+        enqueue(lane, block, n);
+    }
+    return true;
+}
+
+/* Until nothing of this sink is queued any more. The lock is held. */
+static bool drain(struct lane *lane, struct rd_err *err)
+{
+    struct rd_behind *behind = lane->behind;
+    behind->hurry = true;
+    pthread_cond_signal(&behind->queued);
+    while (lane->n_queued > 0)
+        pthread_cond_wait(&behind->done, &behind->lock);
+    behind->hurry = false;
+    if (lane->failed)
+        rd_err_adopt(err, rd_sink_err(lane->inner));
+    return !lane->failed;
+}
+
+static bool lane_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct lane *lane = impl;
+    pthread_mutex_lock(&lane->behind->lock);
+    bool ok = !lane->failed;
+    if (!ok)
+        (void)drain(lane, err);
+    else if (!hand_over(lane, ptr, len))
+        ok = rd_err_nomem(err, RD_BEHIND_BLOCK);
+    pthread_mutex_unlock(&lane->behind->lock);
+    return ok;
+}
+
+static bool lane_sync(void *impl, struct rd_err *err)
+{
+    struct lane *lane = impl;
+    pthread_mutex_lock(&lane->behind->lock);
+    bool ok = drain(lane, err);
+    pthread_mutex_unlock(&lane->behind->lock);
+    if (!ok || rd_sink_sync(lane->inner))
+        return ok;
+    rd_err_adopt(err, rd_sink_err(lane->inner));
+    return false;
+}
+
+static bool lane_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct lane *lane = impl;
+    pthread_mutex_lock(&lane->behind->lock);
+    lane->failed |= !commit;
+    bool ok = drain(lane, err);
+    pthread_mutex_unlock(&lane->behind->lock);
+    if (ok)
+        ok = rd_sink_close(lane->inner, err);
+    else
+        rd_sink_abort(lane->inner);
+    rd_free(lane);
+    return ok;
+}
+
+bool rd_behind_open(struct rd_sink **ret, struct rd_behind *behind, struct rd_sink *inner,
+                    struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {lane_write, lane_sync, lane_close};
+    const struct rd_sink_opts opts = {.buffer = RD_BEHIND_BLOCK, .origin = inner->origin};
+    struct lane *lane = rd_calloc(1, sizeof *lane);
+    if (lane == NULL) {
+        rd_sink_abort(inner);
+        return rd_err_nomem(err, sizeof *lane);
+    }
+    lane->behind = behind;
+    lane->inner = inner;
+    if (!rd_sink_new(ret, &ops, lane, &opts, err))
+        return false;
+    lane->outer = *ret;
+    return true;
+}
+
+/* ---- life ---- */
+
+struct rd_behind *rd_behind_new(void)
+{
+    if (!rd_thread_can_help())
+        return NULL;
+    struct rd_behind *behind = rd_calloc(1, sizeof *behind);
+    if (behind == NULL)
+        return NULL;
+    pthread_mutex_init(&behind->lock, NULL);
+    pthread_cond_init(&behind->queued, NULL);
+    pthread_cond_init(&behind->done, NULL);
+    if (rd_thread_start(&behind->thread, run, behind))
+        return behind;
+    rd_free(behind);
+    return NULL;
+}
+
+void rd_behind_free(struct rd_behind *behind)
+{
+    if (behind == NULL)
+        return;
+    pthread_mutex_lock(&behind->lock);
+    behind->quit = true;
+    pthread_cond_signal(&behind->queued);
+    pthread_mutex_unlock(&behind->lock);
+    pthread_join(behind->thread, NULL);
+    for (size_t i = 0; i < behind->n_spare; i++)
+        rd_free(behind->spare[i]);
+    pthread_cond_destroy(&behind->queued);
+    pthread_cond_destroy(&behind->done);
+    pthread_mutex_destroy(&behind->lock);
+    rd_free(behind);
+}

@@ -1,0 +1,195 @@
+#include "base/behind.h"
+
+#include <criterion/criterion.h>
+
+#include "base/buf.h"
+#include "tests/support/alloc_fault.h"
+
+enum { N_SINKS = 3, N_WRITES = 4000, LEN_MAX = 3000 };
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+/* A sink that fails when it has taken so many bytes, and says how it was closed. */
+struct fragile {
+    size_t left;
+    bool fail_sync;
+    unsigned closed, committed;
+};
+
+static bool fragile_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct fragile *fragile = impl;
+    (void)ptr;
+    if (len > fragile->left)
+        return rd_err_set(err, RD_ERR_IO, 7, "full");
+    fragile->left -= len;
+    return true;
+}
+
+static bool fragile_sync(void *impl, struct rd_err *err)
+{
+    const struct fragile *fragile = impl;
+    return !fragile->fail_sync || rd_err_set(err, RD_ERR_IO, 8, "not durable");
+}
+
+static bool fragile_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct fragile *fragile = impl;
+    (void)err;
+    fragile->closed++;
+    fragile->committed += commit;
+    return true;
+}
+
+static bool open_before(struct rd_sink **ret, struct rd_behind *behind, struct fragile *fragile,
+                        struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {fragile_write, fragile_sync, fragile_close};
+    const struct rd_sink_opts opts = {.buffer = 1, .origin = "fragile"};
+    struct rd_sink *inner;
+    return rd_sink_new(&inner, &ops, fragile, &opts, err) &&
+           rd_behind_open(ret, behind, inner, err);
+}
+
+static struct rd_behind *begin(void)
+{
+    struct rd_behind *behind = rd_behind_new();
+    if (behind == NULL)
+        cr_skip_test("there is one processor only");
+    return behind;
+}
+
+/* One write in twenty is longer than a block. */
+static void write_random(struct rd_sink *sink, struct rd_buf *copy, uint32_t *state)
+{
+    static uint8_t bytes[3 * RD_BEHIND_BLOCK];
+    size_t len = next_random(state) % LEN_MAX;
+    if (len % 20 == 0)
+        len = RD_BEHIND_BLOCK - 10 + 61 * len;
+    len = len < sizeof bytes ? len : sizeof bytes;
+    memset(bytes, (int)next_random(state), len);
+    cr_assert(rd_sink_write(sink, bytes, len));
+    cr_assert(rd_buf_add(copy, bytes, len));
+    cr_assert_eq(rd_sink_offset(sink), copy->len);
+}
+
+Test(behind, every_sink_gets_its_bytes_in_order)
+{
+    struct rd_behind *behind = begin();
+    struct rd_sink *sinks[N_SINKS];
+    struct rd_buf outs[N_SINKS] = {{0}}, copies[N_SINKS] = {{0}};
+    struct rd_err err = {0};
+    uint32_t state = 20261122;
+    for (size_t i = 0; i < N_SINKS; i++) {
+        struct rd_sink *inner;
+        cr_assert(rd_sink_open_buf(&inner, &outs[i], NULL, &err));
+        cr_assert(rd_behind_open(&sinks[i], behind, inner, &err));
+    }
+    for (unsigned i = 0; i < N_WRITES; i++) {
+        size_t which = next_random(&state) % N_SINKS;
+        write_random(sinks[which], &copies[which], &state);
+        if (i % 500 == 0)
+            cr_assert(rd_sink_sync(sinks[which]));
+    }
+    for (size_t i = 0; i < N_SINKS; i++) {
+        cr_assert(rd_sink_close(sinks[i], &err));
+        cr_expect(rd_slice_eq(rd_buf_slice(&outs[i]), rd_buf_slice(&copies[i])), "sink %zu", i);
+        rd_buf_done(&outs[i]);
+        rd_buf_done(&copies[i]);
+    }
+    rd_behind_free(behind);
+}
+
+Test(behind, a_failure_shows_at_the_end_at_the_latest_and_others_go_on)
+{
+    static const uint8_t bytes[RD_BEHIND_BLOCK];
+    struct rd_behind *behind = begin();
+    struct fragile whole = {.left = SIZE_MAX}, broken = {.left = 5 * RD_BEHIND_BLOCK};
+    struct rd_sink *good, *bad;
+    struct rd_err err = {0};
+    cr_assert(open_before(&good, behind, &whole, &err));
+    cr_assert(open_before(&bad, behind, &broken, &err));
+    for (unsigned i = 0; i < 4 * RD_BEHIND_BLOCKS; i++) {
+        cr_assert(rd_sink_write(good, bytes, sizeof bytes - i));
+        (void)rd_sink_write(bad, bytes, sizeof bytes - i);
+    }
+    cr_expect_not(rd_sink_sync(bad));
+    cr_expect(rd_sink_sync(good));
+    cr_expect_not(rd_sink_close(bad, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_eq(err.offset, 7);
+    cr_expect_str_eq(err.origin, "fragile");
+    rd_err_reset(&err);
+    cr_expect(rd_sink_close(good, &err));
+    cr_expect_eq(whole.committed, 1);
+    cr_expect_eq(broken.closed, 1);
+    cr_expect_eq(broken.committed, 0);
+    rd_behind_free(behind);
+}
+
+Test(behind, a_failure_that_shows_at_the_sync_alone_is_told)
+{
+    struct rd_behind *behind = begin();
+    struct fragile fragile = {.left = 10, .fail_sync = true};
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    cr_assert(open_before(&sink, behind, &fragile, &err));
+    cr_assert(rd_sink_write(sink, "abc", 3));
+    cr_expect_not(rd_sink_sync(sink));
+    cr_expect_not(rd_sink_close(sink, &err));
+    cr_expect_eq(err.offset, 8);
+    cr_expect_eq(fragile.committed, 0);
+    rd_behind_free(behind);
+}
+
+Test(behind, what_is_dropped_drops_the_sink_behind)
+{
+    static const uint8_t bytes[RD_BEHIND_BLOCK];
+    struct rd_behind *behind = begin();
+    struct fragile fragile = {.left = SIZE_MAX};
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    cr_assert(open_before(&sink, behind, &fragile, &err));
+    for (unsigned i = 0; i < 20; i++)
+        cr_assert(rd_sink_write(sink, bytes, sizeof bytes));
+    rd_sink_abort(sink);
+    cr_expect_eq(fragile.closed, 1);
+    cr_expect_eq(fragile.committed, 0);
+    rd_behind_free(behind);
+}
+
+static bool write_much(struct rd_behind *behind, struct fragile *fragile, struct rd_err *err)
+{
+    static const uint8_t bytes[2 * RD_BEHIND_BLOCK];
+    struct rd_sink *sink;
+    if (!open_before(&sink, behind, fragile, err))
+        return false;
+    for (unsigned i = 0; i < 6; i++)
+        (void)rd_sink_write(sink, bytes, 1 + i * 20000u);
+    return rd_sink_close(sink, err);
+}
+
+Test(behind, every_allocation_may_fail)
+{
+    size_t n;
+    rd_behind_free(begin());
+    for (n = 1;; n++) {
+        struct fragile fragile = {.left = SIZE_MAX};
+        struct rd_err err = {0};
+        alloc_fault_begin(n);
+        struct rd_behind *behind = rd_behind_new();
+        bool ok = behind != NULL && write_much(behind, &fragile, &err);
+        rd_behind_free(behind);
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        if (!result.failed)
+            break;
+        cr_assert_not(ok, "allocation %zu", n);
+        cr_assert(behind == NULL || err.code == RD_ERR_MEMORY, "allocation %zu", n);
+    }
+    cr_assert_gt(n, 6);
+}
