@@ -1,4 +1,4 @@
-"""MIGRATE: keys that go to another server, of either kind, and are gone here when they are there."""
+"""MIGRATE: keys go to another server, of either kind, and are gone here when they are there."""
 
 import contextlib
 import os
