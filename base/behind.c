@@ -173,11 +173,34 @@ static bool lane_close(void *impl, bool commit, struct rd_err *err)
     return ok;
 }
 
+/* The sink behind sums, in the thread that writes to it. */
+static void lane_sum_begin(void *impl, uint64_t crc)
+{
+    struct lane *lane = impl;
+    pthread_mutex_lock(&lane->behind->lock);
+    (void)drain(lane, NULL);
+    rd_sink_sum_begin(lane->inner, crc);
+    pthread_mutex_unlock(&lane->behind->lock);
+}
+
+static uint64_t lane_sum(void *impl)
+{
+    struct lane *lane = impl;
+    pthread_mutex_lock(&lane->behind->lock);
+    (void)drain(lane, NULL);
+    uint64_t sum = rd_sink_sum(lane->inner);
+    pthread_mutex_unlock(&lane->behind->lock);
+    return sum;
+}
+
 bool rd_behind_open(struct rd_sink **ret, struct rd_behind *behind, struct rd_sink *inner,
                     struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {lane_write, lane_sync, lane_close};
-    const struct rd_sink_opts opts = {.buffer = RD_BEHIND_BLOCK, .origin = inner->origin};
+    static const struct rd_sink_summer summer = {lane_sum_begin, lane_sum};
+    char origin[sizeof inner->origin]; /* a failure may close the sink that has it */
+    const struct rd_sink_opts opts = {.buffer = RD_BEHIND_BLOCK, .origin = origin};
+    memcpy(origin, inner->origin, sizeof origin);
     struct lane *lane = rd_calloc(1, sizeof *lane);
     if (lane == NULL) {
         rd_sink_abort(inner);
@@ -188,6 +211,7 @@ bool rd_behind_open(struct rd_sink **ret, struct rd_behind *behind, struct rd_si
     if (!rd_sink_new(ret, &ops, lane, &opts, err))
         return false;
     lane->outer = *ret;
+    lane->outer->summer = &summer;
     return true;
 }
 

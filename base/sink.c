@@ -98,6 +98,11 @@ bool rd_sink_write_slow(struct rd_sink *sink, const void *ptr, size_t len)
 
 void rd_sink_sum_begin(struct rd_sink *sink, uint64_t crc)
 {
+    if (sink->summer != NULL) {
+        if (rd_sink_flush(sink))
+            sink->summer->begin(sink->impl, crc);
+        return;
+    }
     sink->crc = crc;
     sink->summed = sink->cur;
     sink->sum = true;
@@ -105,6 +110,8 @@ void rd_sink_sum_begin(struct rd_sink *sink, uint64_t crc)
 
 uint64_t rd_sink_sum(struct rd_sink *sink)
 {
+    if (sink->summer != NULL)
+        return rd_sink_flush(sink) ? sink->summer->sum(sink->impl) : 0;
     settle_sum(sink);
     return sink->crc;
 }

@@ -31,6 +31,12 @@ struct rd_sink_ops {
     bool (*close)(void *impl, bool commit, struct rd_err *err);
 };
 
+/* Who sums instead of the sink, which has passed on all bytes before it asks. */
+struct rd_sink_summer {
+    void (*begin)(void *impl, uint64_t crc);
+    uint64_t (*sum)(void *impl);
+};
+
 enum { RD_SINK_BUFFER = 256 * 1024 };
 
 struct rd_sink_opts {
@@ -51,6 +57,7 @@ struct rd_sink {
     bool sum;
     bool failed;
     const struct rd_sink_ops *ops;
+    const struct rd_sink_summer *summer; /* NULL: the sink itself */
     void *impl;
     struct rd_err err;
     char origin[RD_ERR_TEXT_MAX];

@@ -186,10 +186,23 @@ static bool give_name_by_link(struct file *file, struct rd_err *err)
     return true;
 }
 
+/* What is replaced is kept a moment longer: the system takes a file apart when nobody has it open
+ * any more, and not while it changes the folder, on which others may wait. */
+static int rename_temp(const struct file *file, unsigned flags)
+{
+    int old = file->replace ? openat(file->dir, file->name, O_PATH | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int rc = renameat2(file->dir, file->slot->name, file->dir, file->name, flags);
+    int sys = errno;
+    if (old >= 0)
+        close(old);
+    errno = sys;
+    return rc;
+}
+
 static bool give_name(struct file *file, struct rd_err *err)
 {
     unsigned flags = file->replace ? 0 : RENAME_NOREPLACE;
-    if (renameat2(file->dir, file->slot->name, file->dir, file->name, flags) == 0)
+    if (rename_temp(file, flags) == 0)
         return true;
     if (flags != 0 && errno == EEXIST)
         return refuse_existing(err);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/buf.h"
+#include "base/crc64.h"
 #include "tests/support/alloc_fault.h"
 
 enum { N_SINKS = 3, N_WRITES = 4000, LEN_MAX = 3000 };
@@ -88,6 +89,9 @@ Test(behind, every_sink_gets_its_bytes_in_order)
         struct rd_sink *inner;
         cr_assert(rd_sink_open_buf(&inner, &outs[i], NULL, &err));
         cr_assert(rd_behind_open(&sinks[i], behind, inner, &err));
+        cr_assert(rd_sink_write(sinks[i], "abc", 3));
+        cr_assert(rd_buf_add(&copies[i], "abc", 3));
+        rd_sink_sum_begin(sinks[i], 9);
     }
     for (unsigned i = 0; i < N_WRITES; i++) {
         size_t which = next_random(&state) % N_SINKS;
@@ -96,6 +100,7 @@ Test(behind, every_sink_gets_its_bytes_in_order)
             cr_assert(rd_sink_sync(sinks[which]));
     }
     for (size_t i = 0; i < N_SINKS; i++) {
+        cr_expect_eq(rd_sink_sum(sinks[i]), rd_crc64(9, copies[i].ptr + 3, copies[i].len - 3));
         cr_assert(rd_sink_close(sinks[i], &err));
         cr_expect(rd_slice_eq(rd_buf_slice(&outs[i]), rd_buf_slice(&copies[i])), "sink %zu", i);
         rd_buf_done(&outs[i]);
@@ -118,6 +123,8 @@ Test(behind, a_failure_shows_at_the_end_at_the_latest_and_others_go_on)
         (void)rd_sink_write(bad, bytes, sizeof bytes - i);
     }
     cr_expect_not(rd_sink_sync(bad));
+    rd_sink_sum_begin(bad, 0);
+    cr_expect_eq(rd_sink_sum(bad), 0);
     cr_expect(rd_sink_sync(good));
     cr_expect_not(rd_sink_close(bad, &err));
     cr_expect_eq(err.code, RD_ERR_IO);
