@@ -178,8 +178,10 @@ static bool put_expiring(struct rdb_encoder *e, const struct rdb_event *ev)
     char tmp[RD_NUM_I64_MAX];
     struct rd_slice text;
     bool more;
-    if (!whole(e, &ev->elem.str, tmp, &text, &more) || more)
-        return more;
+    if (!whole(e, &ev->elem.str, tmp, &text, &more))
+        return false;
+    if (more)
+        return true;
     if (ev->elem.role == RDB_ROLE_FIELD) {
         rd_buf_reset(&e->field);
         return rd_buf_add(&e->field, text.ptr, text.len);
@@ -226,8 +228,10 @@ static bool put_packed(struct rdb_encoder *e, const struct rdb_event *ev, struct
     char tmp[RDB_PUT_F64_TEXT_MAX];
     struct rd_slice text;
     bool more;
-    if (!whole(e, &ev->elem.str, tmp, &text, &more) || more)
-        return more;
+    if (!whole(e, &ev->elem.str, tmp, &text, &more))
+        return false;
+    if (more)
+        return true;
     if (!pack(e, text, err))
         return false;
     e->n += ev->elem.role != RDB_ROLE_FIELD;
@@ -247,8 +251,10 @@ static bool put_integer(struct rdb_encoder *e, const struct rdb_event *ev, struc
     struct rd_slice text;
     bool more;
     int64_t v;
-    if (!whole(e, &ev->elem.str, tmp, &text, &more) || more)
-        return more;
+    if (!whole(e, &ev->elem.str, tmp, &text, &more))
+        return false;
+    if (more)
+        return true;
     if (!rd_num_get_i64(text, &v))
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no integer in an intset");
     e->n++;
@@ -272,8 +278,10 @@ static bool put_mapped(struct rdb_encoder *e, const struct rdb_event *ev, struct
     char tmp[RD_NUM_I64_MAX];
     struct rd_slice text;
     bool more, value = ev->elem.role == RDB_ROLE_VALUE;
-    if (!whole(e, &ev->elem.str, tmp, &text, &more) || more)
-        return more;
+    if (!whole(e, &ev->elem.str, tmp, &text, &more))
+        return false;
+    if (more)
+        return true;
     e->n += value;
     return add_zipmap_len(&e->blob, text.len, err) &&
            (!value || rd_buf_add_byte(&e->blob, 0)) && /* no bytes to spare */
