@@ -172,14 +172,23 @@ bool cur_len_id(struct cur *c, struct rdb_stream_id *ret)
     return cur_len(c, &ret->ms) && cur_len(c, &ret->seq);
 }
 
+/* What is wrong, where it is not the bytes. */
+static const char name_too_long[] = "name longer than the limit";
+static const char no_memory[] = "out of memory";
+
+static enum rd_err_code code_of(const char *why)
+{
+    return why == name_too_long ? RD_ERR_LIMIT : why == no_memory ? RD_ERR_MEMORY : RD_ERR_CORRUPT;
+}
+
 static bool decode_name(struct rdb_reader *r, struct cur *c, const struct rdb_str_head *head,
                         const uint8_t *stored, struct rd_buf *buf)
 {
     c->want = 0;
-    c->why = "name longer than the limit";
+    c->why = name_too_long;
     if (head->total > r->opts.max_name)
         return false;
-    c->why = "out of memory";
+    c->why = no_memory;
     rd_buf_reset(buf);
     if (!rd_buf_reserve(buf, (size_t)head->total + RDB_LZF_SLACK))
         return false;
@@ -200,7 +209,7 @@ bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_
     if (head.kind == RDB_STR_INT) {
         rd_buf_reset(buf);
         c->want = 0;
-        c->why = "out of memory";
+        c->why = no_memory;
         if (!rd_buf_reserve(buf, RD_NUM_I64_MAX))
             return false;
         buf->len = rd_num_put_i64((char *)buf->ptr, head.num);
@@ -211,7 +220,7 @@ bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_
     if (head.stored > r->opts.max_name ||
         (head.kind == RDB_STR_LZF && !rdb_lzf_possible(head.stored, head.total))) {
         c->want = 0;
-        c->why = head.stored > r->opts.max_name ? "name longer than the limit"
+        c->why = head.stored > r->opts.max_name ? name_too_long
                                                 : "compressed string that cannot be that long";
         return false;
     }
@@ -231,11 +240,9 @@ bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_
 
 int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s)
 {
-    if (c->want == 0) {
-        bool limit = strcmp(c->why, "name longer than the limit") == 0;
-        return rdb_read_fail(r, limit ? RD_ERR_LIMIT : RD_ERR_CORRUPT,
-                             rdb_read_offset(r) + (uint64_t)(c->p - c->base), c->why);
-    }
+    if (c->want == 0)
+        return rdb_read_fail(r, code_of(c->why), rdb_read_offset(r) + (uint64_t)(c->p - c->base),
+                             c->why);
     int st = rdb_read_need(r, c->want, s);
     return st == RDB_EVENT ? STEP_ON : st;
 }

@@ -355,14 +355,17 @@ Test(reader_limits, a_long_name_inside_of_a_value_is_copied_with_it)
 
 /* ---- memory ---- */
 
-/* A set that outgrows the first table of members, a packed one, a name longer than the window. */
+/* Names that are a number and a compressed string, a set that outgrows the first table of members,
+ * a packed one, a name longer than the window. */
 Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
 {
     enum { MEMBERS = 13000, PACKED = 200 };
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rdb_packer pack;
     struct rd_buf file = {0}, blob = {0};
-    add(&file, "REDIS0011\2\1s", 12);
+    add(&file, "REDIS0011\0\xc0\5\1x", 14);
+    add(&file, "\0\xc3\5\x0a\0a\xe0\0\0\1x", 11);
+    add(&file, "\2\1s", 3);
     add_len32(&file, MEMBERS);
     for (uint32_t i = 0; i < MEMBERS; i++) {
         uint8_t member[5] = {0xc2};
