@@ -2,9 +2,11 @@
 
 #include "base/mem.h"
 #include "engine/lru.h"
+#include "rdb/plain.h"
 
 enum {
     WAITING = 16,
+    PLAIN = 32, /* keys that are taken at a time */
     NAME_MAX = 512 << 20,
     RECORD_MIN = 4,           /* bytes of the shortest key with its value */
     RESERVE_UNKNOWN = 1 << 20 /* keys to make room for when the file's size is not known */
@@ -33,7 +35,8 @@ struct engine_loader {
     unsigned n_waiting;
 
     /* The key that is being read. */
-    struct rd_buf name;
+    struct rd_slice key;
+    struct rd_buf name; /* where it lies, unless it is taken from the reader's window */
     uint64_t hash;
     uint64_t offset;
     int64_t expire_ms;
@@ -142,7 +145,7 @@ static bool refuse(const struct engine_loader *l, const struct rdb_event *ev, en
                    const char *what, struct rd_err *err)
 {
     char name[128];
-    rd_err_quote(name, sizeof name, rd_buf_slice(&l->name));
+    rd_err_quote(name, sizeof name, l->key);
     rd_err_set(err, code, ev->offset, "%s", what);
     rd_err_doing(err, "key %s in db %u", name, l->db->id);
     return false;
@@ -159,20 +162,31 @@ static uint32_t lru_of(const struct engine_loader *l, const struct rdb_event *ev
     return l->lru_new;
 }
 
+static void expect_key(struct engine_loader *l, struct rd_slice key, uint64_t offset)
+{
+    l->key = key;
+    l->offset = offset;
+    l->hash = engine_table_hash(&l->db->keys, key);
+    engine_table_prefetch(&l->db->keys, l->hash);
+}
+
+/* Keys that are due are left out. */
+static bool stays(const struct engine_loader *l)
+{
+    return l->expire_ms == ENGINE_NO_EXPIRE || l->expire_ms >= l->now_ms || l->opts.keep_expired;
+}
+
 static bool begin_key(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     l->expire_ms = ev->key.expire_ms == RDB_NO_EXPIRE ? ENGINE_NO_EXPIRE : ev->key.expire_ms;
-    if (l->expire_ms != ENGINE_NO_EXPIRE && l->expire_ms < l->now_ms && !l->opts.keep_expired) {
-        l->skipping = true;
+    l->skipping = !stays(l);
+    if (l->skipping)
         return true;
-    }
     rd_buf_reset(&l->name);
     if (!rd_buf_add(&l->name, ev->key.name.ptr, ev->key.name.len))
         return rd_err_nomem(err, ev->key.name.len);
     l->lru = lru_of(l, ev);
-    l->offset = ev->key.record;
-    l->hash = engine_table_hash(&l->db->keys, ev->key.name);
-    engine_table_prefetch(&l->db->keys, l->hash);
+    expect_key(l, rd_buf_slice(&l->name), ev->key.record);
     return true;
 }
 
@@ -231,14 +245,14 @@ static bool store(struct engine_loader *l, const struct engine_value *value, str
                   struct rd_err *err)
 {
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
-    struct engine_entry *entry = engine_alloc(sizeof *entry + l->name.len + text.len);
+    struct engine_entry *entry = engine_alloc(sizeof *entry + l->key.len + text.len);
     entry->value = *value;
     entry->value.lru = l->lru & 0xffffff;
     entry->expire_ms = l->expire_ms;
-    entry->key_len = (uint32_t)l->name.len;
-    rd_copy_short(entry->key, l->name.ptr, l->name.len);
+    entry->key_len = (uint32_t)l->key.len;
+    rd_copy_short(entry->key, l->key.ptr, l->key.len);
     if (value->encoding == ENGINE_EMBSTR) {
-        entry->value.u.bytes = entry->key + l->name.len;
+        entry->value.u.bytes = entry->key + l->key.len;
         rd_copy_short(entry->value.u.bytes, text.ptr, text.len);
     }
     bool ok = l->n_waiting < WAITING || link_first(l, err);
@@ -266,14 +280,45 @@ static bool is_whole_string(const struct engine_loader *l, const struct rdb_even
            !ev->elem.str.more && l->ops != NULL;
 }
 
+static bool store_number(struct engine_loader *l, int64_t num, struct rd_err *err)
+{
+    struct engine_value value = {.type = ENGINE_STRING, .encoding = ENGINE_INT, .u.num = num};
+    return store(l, &value, rd_slice(NULL, 0), err);
+}
+
 static bool store_string(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
+    const struct rdb_string *str = &ev->elem.str;
     l->ops = NULL;
-    if (!ev->elem.str.is_int)
-        return store_text(l, rd_slice(ev->elem.str.ptr, ev->elem.str.len), err);
-    struct engine_value value = {
-        .type = ENGINE_STRING, .encoding = ENGINE_INT, .u.num = ev->elem.str.num};
-    return store(l, &value, rd_slice(NULL, 0), err);
+    return str->is_int ? store_number(l, str->num, err)
+                       : store_text(l, rd_slice(str->ptr, str->len), err);
+}
+
+static bool store_plain(struct engine_loader *l, const struct rdb_plain *key, struct rd_err *err)
+{
+    l->expire_ms = key->expire_ms == RDB_NO_EXPIRE ? ENGINE_NO_EXPIRE : key->expire_ms;
+    l->lru = l->lru_new;
+    if (!stays(l)) {
+        l->info.expired++;
+        return true;
+    }
+    expect_key(l, key->name, key->offset);
+    return key->is_int ? store_number(l, key->num, err) : store_text(l, key->value, err);
+}
+
+/* The keys behind one that was read, as far as they are plain; at most max. */
+static bool take_plain(struct engine_loader *l, uint64_t max, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    for (size_t n; max > 0; max -= n) {
+        n = rdb_plain_take(l->reader, UINT64_MAX, keys, max < PLAIN ? (size_t)max : PLAIN);
+        if (n == 0)
+            break;
+        for (size_t i = 0; i < n; i++)
+            if (!store_plain(l, &keys[i], err))
+                return false;
+    }
+    return true;
 }
 
 /* Servers leave out collections without elements, but not streams. */
@@ -297,7 +342,7 @@ static bool store_value(struct engine_loader *l, struct rd_err *err)
         return store(l, &value, rd_slice(NULL, 0), err);
     l->info.empty++;
     if (l->opts.on_empty != NULL)
-        l->opts.on_empty(l->opts.ctx, rd_buf_slice(&l->name));
+        l->opts.on_empty(l->opts.ctx, l->key);
     engine_value_free(&value);
     return true;
 }
@@ -447,8 +492,13 @@ static enum rdb_status skip(struct engine_loader *l)
     return status;
 }
 
-/* One event. RDB_EVENT: done. */
-static enum rdb_status advance(struct engine_loader *l, struct rd_err *err)
+static uint64_t n_passed(const struct engine_loader *l)
+{
+    return l->info.keys + l->info.expired;
+}
+
+/* One event, and plain keys that follow it, up to a goal of n_passed(). RDB_EVENT: done. */
+static enum rdb_status advance(struct engine_loader *l, uint64_t goal, struct rd_err *err)
 {
     if (l->skipping)
         return skip(l);
@@ -457,6 +507,8 @@ static enum rdb_status advance(struct engine_loader *l, struct rd_err *err)
     if (status != RDB_EVENT)
         return status;
     bool ok = l->in_value ? take_value_event(l, &ev, err) : take_record(l, &ev, err);
+    if (ok && ev.kind == RDB_VALUE_END && l->keeping == NULL)
+        ok = take_plain(l, goal > n_passed(l) ? goal - n_passed(l) : 0, err);
     if (!ok)
         rd_err_origin(err, l->src != NULL ? l->src->origin : NULL);
     return ok ? RDB_EVENT : RDB_FAIL;
@@ -464,11 +516,10 @@ static enum rdb_status advance(struct engine_loader *l, struct rd_err *err)
 
 static enum rdb_status step(struct engine_loader *l, uint64_t n_keys, struct rd_err *err)
 {
-    uint64_t done = l->info.keys + l->info.expired;
-    uint64_t goal = n_keys < UINT64_MAX - done ? done + n_keys : UINT64_MAX;
+    uint64_t goal = n_keys < UINT64_MAX - n_passed(l) ? n_passed(l) + n_keys : UINT64_MAX;
     enum rdb_status status = RDB_EVENT;
-    while (status == RDB_EVENT && l->info.keys + l->info.expired < goal)
-        status = advance(l, err);
+    while (status == RDB_EVENT && n_passed(l) < goal)
+        status = advance(l, goal, err);
     return status == RDB_FAIL ? fail(l, err) : status;
 }
 

@@ -61,6 +61,7 @@ size_t rdb_plain_take(struct rdb_reader *r, uint64_t until, struct rdb_plain *re
         next = parse(p, end, max_name, &ret[n]);
         if (next == NULL)
             break;
+        ret[n].offset = off + (uint64_t)(p - r->src->cur);
     }
     rd_src_consume(r->src, (size_t)(p - r->src->cur));
     r->seen_cur = r->src->cur;

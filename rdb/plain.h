@@ -27,6 +27,7 @@ struct rdb_plain {
     struct rd_slice value; /* not set when is_int */
     int64_t num;           /* set when is_int; its text is the value */
     int64_t expire_ms;     /* or RDB_NO_EXPIRE */
+    uint64_t offset;       /* of the record */
     bool is_int;
 };
 

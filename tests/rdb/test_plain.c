@@ -73,6 +73,8 @@ Test(plain, keys_come_with_name_value_expiry_and_bytes)
     cr_expect_eq(keys[0].expire_ms, RDB_NO_EXPIRE);
     cr_expect_eq(keys[0].raw.ptr, (const uint8_t *)snapshot + 11);
     cr_expect_eq(keys[0].raw.len, 5);
+    cr_expect_eq(keys[0].offset, 11);
+    cr_expect_eq(keys[1].offset, 16);
     cr_expect(rd_slice_is(keys[1].name, "b"));
     cr_expect(keys[1].is_int);
     cr_expect_eq(keys[1].num, 0x1234);
