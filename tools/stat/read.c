@@ -2,6 +2,7 @@
 
 #include "base/endian.h"
 #include "base/mem.h"
+#include "rdb/plain.h"
 #include "tools/stat/pack.h"
 
 #include <inttypes.h>
@@ -308,14 +309,59 @@ static bool quick_key(struct stat_read *read, const struct rdb_event *ev, bool *
                           (rdb_reader_skip_value(read->reader) == RDB_EVENT || adopt(read, err)));
 }
 
+/* ---- keys without events ---- */
+
+static bool plain_key(struct stat_read *read, uint64_t db, const struct rdb_plain *plain,
+                      struct rd_err *err)
+{
+    struct stat_pass *pass = &read->pass;
+    const uint8_t *value = plain->name.ptr + plain->name.len,
+                  *end = plain->raw.ptr + plain->raw.len;
+    char digits[RD_NUM_I64_MAX];
+    int64_t num;
+    uint64_t len = plain->is_int ? rd_num_put_i64(digits, plain->num) : plain->value.len;
+    bool is_number = plain->is_int || rd_num_get_i64(plain->value, &num);
+    pass->key = (struct stat_key){.name = plain->name,
+                                  .type = rdb_type_get(RDB_TYPE_STRING),
+                                  .db = db,
+                                  .expire_ms = plain->expire_ms,
+                                  .stored = (uint64_t)(end - value),
+                                  .elements = 1,
+                                  .largest = len,
+                                  .memory = stat_memory_key(read->layout, plain->name.len) +
+                                            stat_memory_string(len, is_number)};
+    pass->lengths = pass->aside != NULL ? pass->aside : &pass->sum->lengths[RDB_KIND_STRING];
+    stat_hist_add(pass->lengths, len, 1);
+    return end_key(pass, err);
+}
+
+/* Those behind a key of the database that are plain; not all of many, for the sake of progress. */
+static bool plain_keys(struct stat_read *read, uint64_t db, struct rd_err *err)
+{
+    enum { AT_ONCE = 32, TURNS = 32 };
+    struct rdb_plain keys[AT_ONCE];
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        size_t n = rdb_plain_take(read->reader, UINT64_MAX, keys, AT_ONCE);
+        if (n == 0)
+            break;
+        for (size_t i = 0; i < n; i++)
+            if (!plain_key(read, db, &keys[i], err))
+                return false;
+    }
+    return true;
+}
+
 static bool key_event(struct stat_read *read, const struct rdb_event *ev, struct rd_err *err)
 {
-    bool done;
-    if (read->filter != NULL && filter_active(read->filter) && !filter_wants(read->filter, ev))
+    bool done, filtered = read->filter != NULL && filter_active(read->filter);
+    uint64_t db = ev->key.db;
+    if (filtered && !filter_wants(read->filter, ev))
         return rdb_reader_skip_value(read->reader) == RDB_EVENT || adopt(read, err);
     if (!quick_key(read, ev, &done, err))
         return false;
-    return done || pass_event(&read->pass, ev, err);
+    if (!done)
+        return pass_event(&read->pass, ev, err);
+    return filtered || plain_keys(read, db, err);
 }
 
 /* ---- what the file says about itself ---- */
