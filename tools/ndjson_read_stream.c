@@ -41,6 +41,14 @@ struct group {
     size_t consumers, n_consumers; /* … */
 };
 
+/* What a line says of a stream, and what follows from its entries where it does not. */
+struct told {
+    struct rdb_event ev;
+    bool length, last_id, first_id, entries_added;
+    uint64_t n_entries;
+    struct rdb_stream_id first, last;
+};
+
 struct ndjson_groups {
     struct rdb_writer *writer;
     struct rd_buf names;
@@ -206,11 +214,16 @@ static bool put_entry(struct ndjson_reader *r, struct rdb_stream_id id)
 
 static bool read_entry(struct ndjson_reader *r, void *ctx)
 {
+    struct told *told = ctx;
     struct rdb_stream_id id = {0};
-    (void)ctx;
     rd_buf_reset(&r->groups->texts);
     rd_buf_reset(&r->groups->lens);
-    return read_members(r, read_entry_member, &id) && put_entry(r, id);
+    if (!read_members(r, read_entry_member, &id))
+        return false;
+    if (told->n_entries++ == 0)
+        told->first = id;
+    told->last = id;
+    return put_entry(r, id);
 }
 
 /* ---- groups ---- */
@@ -405,23 +418,37 @@ static bool put_group(struct ndjson_reader *r, const struct group *group)
 
 static bool read_stream_member(struct ndjson_reader *r, const char *name, void *ctx)
 {
-    struct rdb_event *ev = ctx;
+    struct told *told = ctx;
+    struct rdb_event *ev = &told->ev;
     if (strcmp(name, "entries") == 0)
-        return read_items(r, read_entry, NULL);
+        return read_items(r, read_entry, told);
     if (strcmp(name, "groups") == 0)
         return read_items(r, read_group, NULL);
     if (strcmp(name, "length") == 0)
-        return json_u64(&r->in, &ev->stream.length);
+        return told->length = json_u64(&r->in, &ev->stream.length);
     if (strcmp(name, "last_id") == 0)
-        return read_id(r, &ev->stream.last_id);
+        return told->last_id = read_id(r, &ev->stream.last_id);
     if (strcmp(name, "max_deleted_id") == 0)
         return read_id(r, &ev->stream.max_deleted_id);
     if (strcmp(name, "entries_added") == 0)
-        return json_u64(&r->in, &ev->stream.entries_added);
-    if (strcmp(name, "first_id") != 0)
-        return unknown(r);
-    ev->stream.has_offsets = true;
-    return read_id(r, &ev->stream.first_id);
+        return told->entries_added = json_u64(&r->in, &ev->stream.entries_added);
+    if (strcmp(name, "first_id") == 0)
+        return told->first_id = read_id(r, &ev->stream.first_id);
+    return unknown(r);
+}
+
+/* A line that somebody has written need not say what its entries say. */
+static void complete(struct told *told)
+{
+    struct rdb_event *ev = &told->ev;
+    if (!told->length)
+        ev->stream.length = told->n_entries;
+    if (!told->last_id)
+        ev->stream.last_id = told->last;
+    if (!told->first_id)
+        ev->stream.first_id = told->first;
+    if (!told->entries_added)
+        ev->stream.entries_added = ev->stream.length;
 }
 
 static bool begin(struct ndjson_reader *r, int version)
@@ -479,18 +506,21 @@ static int version_of(const struct rdb_type *type)
 
 bool ndjson_read_stream(struct ndjson_reader *r)
 {
-    struct rdb_event ev = {.kind = RDB_STREAM}, end = {.kind = RDB_VALUE_END};
+    struct told told = {.ev.kind = RDB_STREAM};
+    struct rdb_event end = {.kind = RDB_VALUE_END};
     if (r->groups == NULL && (r->groups = rd_calloc(1, sizeof *r->groups)) == NULL)
         return rd_err_nomem(&r->err, sizeof *r->groups);
     r->type = r->told != NULL ? r->told : rdb_type_get(RDB_TYPE_STREAM_LISTPACKS_3);
-    if (!begin(r, version_of(r->type)) || !read_members(r, read_stream_member, &ev))
+    if (!begin(r, version_of(r->type)) || !read_members(r, read_stream_member, &told))
         return false;
+    complete(&told);
+    told.ev.stream.has_offsets = r->type->id != RDB_TYPE_STREAM_LISTPACKS;
     struct ndjson_groups *g = r->groups;
     const struct group *groups = (const struct group *)(const void *)g->groups.ptr;
-    ev.stream.n_groups = g->groups.len / sizeof *groups;
-    if (!put(r, &ev))
+    told.ev.stream.n_groups = g->groups.len / sizeof *groups;
+    if (!put(r, &told.ev))
         return false;
-    for (size_t i = 0; i < ev.stream.n_groups; i++)
+    for (size_t i = 0; i < told.ev.stream.n_groups; i++)
         if (!put_group(r, &groups[i]))
             return false;
     return put(r, &end) && rdb_writer_end(g->writer, &r->err) && stage_end(&r->plain, &r->err) &&

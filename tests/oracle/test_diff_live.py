@@ -248,6 +248,11 @@ class Login(Case):
         self.assertIn("DB index", self.err)
 
     def test_a_prompt_at_the_terminal(self):
+        try:
+            for fd in os.openpty():
+                os.close(fd)
+        except OSError as e:
+            self.skipTest(f"no terminal can be made here: {e}")
         self.server.command("CONFIG", "SET", "requirepass", SECRET)
         for typed, status in ((SECRET, 0), ("wrong", 6), ("\x03", 130)):
             pid, terminal = pty.fork()

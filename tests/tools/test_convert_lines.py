@@ -118,6 +118,23 @@ class Back(unittest.TestCase):
         self.assertEqual(json.loads(run.stdout)["value"], {"a": "1", "b": "2"})
         self.assertEqual(json.loads(run.stdout)["field_expire_ms"], {"b": 7})
 
+    def test_a_stream_need_not_say_what_its_entries_say(self):
+        entries = [{"id": i, "fields": [["f", "v"]]} for i in ("1-1", "7-3")]
+        numbers = {"length": 2, "last_id": "7-3"}
+        offsets = {"first_id": "1-1", "max_deleted_id": "0-0", "entries_added": 2}
+        for encoding, rest in (("stream_listpacks", numbers),
+                               ("stream_listpacks_2", {**numbers, **offsets}),
+                               ("stream_listpacks_3", {**numbers, **offsets})):
+            told = {"entries": entries, **rest, "groups": []}
+            for left_out in [{name} for name in rest] + [{"groups"}, set(rest)]:
+                said = {k: v for k, v in told.items() if k not in left_out}
+                with self.subTest(encoding=encoding, left_out=left_out):
+                    made = convert("--to", "rdb", "-", stdin=line(
+                        key="s", type="stream", encoding=encoding, value=said))
+                    self.assertEqual((made.returncode, made.stderr), (0, b""))
+                    again = convert("--to", "ndjson", "-", stdin=made.stdout)
+                    self.assertEqual(json.loads(again.stdout)["value"], told)
+
     def test_escapes_of_any_json_writer_are_read(self):
         text = b'{"key":"\\u006b","type":"string","value":"\\ud83d\\ude00\\/\\udcff\\u0000\\n"}'
         run = convert("--to", "ndjson", "-", stdin=text)
