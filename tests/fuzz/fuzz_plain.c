@@ -1,5 +1,6 @@
-/* fuzz_plain.c - a snapshot as commands: by events alone, and with strings, keys and entries taken
- * without events.
+/* fuzz_plain.c - a snapshot as commands: by events, and with keys and entries taken without them.
+ * Strings of values are taken without events both ways, since how many go into a command depends on
+ * the pieces in which they come.
  *
  * The last byte, which is of the checksum, also chooses the window. Both ways must come to an end,
  * to the same verdict, and where that is good to the same bytes.
@@ -47,25 +48,34 @@ static void take_keys(struct run *run)
         run->ok = rdb_commands_put_plain(run->commands, run->db, keys, n, NULL);
 }
 
-static void take_inside(struct run *run)
+static void take_texts(struct run *run)
+{
+    struct rdb_text texts[TEXTS];
+    size_t n;
+    while (run->ok && (n = rdb_reader_texts(run->reader, texts, TEXTS)) > 0)
+        run->ok = rdb_commands_put_texts(run->commands, texts, n, NULL);
+}
+
+static void take_entries(struct run *run)
 {
     struct rdb_text texts[TEXTS];
     struct rdb_stream_id id;
     size_t n;
-    while (run->ok && (n = rdb_reader_texts(run->reader, texts, TEXTS)) > 0)
-        run->ok = rdb_commands_put_texts(run->commands, texts, n, NULL);
     while (run->ok && (n = rdb_plain_entry(run->reader, &id, texts, TEXTS)) > 0)
         run->ok = rdb_commands_put_entry(run->commands, id, texts, n, NULL);
 }
 
-static void take(struct run *run, const struct rdb_event *ev)
+static void take(struct run *run, const struct rdb_event *ev, bool plain)
 {
+    bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
     if (ev->kind == RDB_KEY)
         run->db = ev->key.db;
-    if (ev->kind == RDB_VALUE_END)
+    if (elem)
+        take_texts(run);
+    if (plain && elem)
+        take_entries(run);
+    else if (plain && ev->kind == RDB_VALUE_END)
         take_keys(run);
-    else if (ev->kind == RDB_ELEM && !ev->elem.str.more)
-        take_inside(run);
 }
 
 /* Whether it came to a good end. */
@@ -82,8 +92,8 @@ static bool to_commands(struct rd_slice file, unsigned choice, bool plain, struc
     must(rdb_commands_new(&run.commands, sink, &how, NULL));
     while (run.ok && (status = rdb_reader_next(run.reader, &ev)) == RDB_EVENT) {
         run.ok = rdb_commands_put(run.commands, &ev, NULL);
-        if (plain && run.ok)
-            take(&run, &ev);
+        if (run.ok)
+            take(&run, &ev, plain);
     }
     bool good = run.ok && status == RDB_END && rdb_commands_end(run.commands, NULL);
     rdb_commands_free(run.commands);
