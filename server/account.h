@@ -1,11 +1,11 @@
 /* account.h - what is told about a command afterwards: its counters, the latency, the slow log.
  *
  *     if (c->flags & CLIENT_BLOCKED)
- *         account_waits(c, argc, argv, began_us);     // its answer comes later
+ *         account_waits(c, command, argc, argv, began_us);     // its answer comes later
  *     else
  *         account_ran(c, command, argc, argv, began_us);
  *     ...
- *     account_served(c, reply, us);                   // now it came
+ *     account_served(c, reply, us);                            // now it came
  *
  * A command that waits has counted when its answer comes; the slow log has it only if it was served
  * by a key, not if the time was over or its client went.
