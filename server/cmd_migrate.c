@@ -4,8 +4,9 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/resp.h"
 
-enum { TIMEOUT_MS = 1000, WORDS = 8 };
+enum { TIMEOUT_MS = 1000 };
 
 struct migration {
     struct dispatch_call *call;
@@ -18,7 +19,8 @@ struct migration {
     struct rd_slice *found; /* those that are sent, in their order; afterwards those to delete */
     size_t n_found;
     struct rd_buf restores; /* the commands for them */
-    bool selects;           /* what stands in front of them */
+    struct rd_sink *to_restores;
+    bool selects; /* what stands in front of them */
 };
 
 /* ---- arguments ---- */
@@ -112,14 +114,17 @@ static bool string_of(const struct engine_reply *reply, struct rd_slice *ret)
 
 /* ---- what is sent ---- */
 
-static void put_command(struct rd_buf *buf, size_t argc, const struct rd_slice *argv)
+static void open_commands(struct migration *m, struct rd_buf *buf, struct rd_sink **ret)
 {
-    rd_buf_printf(buf, "*%zu\r\n", argc);
-    for (size_t i = 0; i < argc; i++) {
-        rd_buf_printf(buf, "$%zu\r\n", argv[i].len);
-        rd_buf_add(buf, argv[i].ptr, argv[i].len);
-        rd_buf_add(buf, "\r\n", 2);
-    }
+    if (!rd_sink_open_buf(ret, buf, NULL, NULL))
+        server_panic(m->call->srv, "out of memory");
+}
+
+/* Half a command must not be sent. */
+static void close_commands(struct migration *m, struct rd_sink *sink)
+{
+    if (!rd_sink_close(sink, NULL))
+        server_panic(m->call->srv, "out of memory");
 }
 
 static void put_restore(struct migration *m, struct rd_slice key, struct rd_slice payload,
@@ -132,7 +137,7 @@ static void put_restore(struct migration *m, struct rd_slice key, struct rd_slic
     struct rd_slice argv[] = {rd_slice_str("RESTORE"), key,
                               rd_slice(digits, rd_num_put_i64(digits, left)), payload,
                               rd_slice_str("REPLACE")};
-    put_command(&m->restores, m->replace ? 5 : 4, argv);
+    rd_resp_put_command(m->to_restores, argv, m->replace ? 5 : 4);
 }
 
 static void add_key(struct migration *m, struct rd_slice key)
@@ -158,18 +163,21 @@ static bool send_all(struct migration *m, struct peer *peer)
 {
     char digits[RD_NUM_I64_MAX];
     struct rd_buf head = {0};
+    struct rd_sink *to_head;
     struct rd_slice auth[] = {rd_slice_str("AUTH"), m->user, m->password};
     struct rd_slice select[] = {rd_slice_str("SELECT"),
                                 rd_slice(digits, rd_num_put_i64(digits, m->db))};
     m->selects = peer->db != m->db;
+    open_commands(m, &head, &to_head);
     if (m->password.ptr != NULL && m->user.ptr == NULL) {
         auth[1] = m->password;
-        put_command(&head, 2, auth);
+        rd_resp_put_command(to_head, auth, 2);
     } else if (m->password.ptr != NULL) {
-        put_command(&head, 3, auth);
+        rd_resp_put_command(to_head, auth, 3);
     }
     if (m->selects)
-        put_command(&head, 2, select);
+        rd_resp_put_command(to_head, select, 2);
+    close_commands(m, to_head);
     bool ok = peer_write(peer, rd_buf_slice(&head)) && peer_write(peer, rd_buf_slice(&m->restores));
     rd_buf_done(&head);
     return ok;
@@ -287,8 +295,10 @@ static void migrate(struct migration *m)
     m->found = rd_calloc(m->n_keys, sizeof *m->found);
     if (m->found == NULL && m->n_keys > 0)
         server_panic(m->call->srv, "out of memory");
+    open_commands(m, &m->restores, &m->to_restores);
     for (size_t i = 0; i < m->n_keys; i++)
         add_key(m, m->keys[i]);
+    close_commands(m, m->to_restores);
     size_t n = m->n_found;
     if (n == 0)
         engine_reply_simple(m->call->reply, "NOKEY");
