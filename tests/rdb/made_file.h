@@ -12,6 +12,7 @@
 #define TESTS_RDB_MADE_FILE_H
 
 #include "base/buf.h"
+#include "base/endian.h"
 #include "rdb/salvage.h"
 
 #include <criterion/criterion.h>
@@ -39,6 +40,14 @@ static inline bool made_salvage(struct rd_slice file, const struct rdb_salvage_o
 static inline void made_add(struct rd_buf *buf, const void *bytes, size_t len)
 {
     cr_assert(rd_buf_add(buf, bytes, len));
+}
+
+/* A length in its form of four bytes. */
+static inline void made_len32(struct rd_buf *buf, size_t len)
+{
+    uint8_t head[5] = {0x80};
+    rd_put_be32(head + 1, (uint32_t)len);
+    made_add(buf, head, sizeof head);
 }
 
 static inline void made_text(struct rd_buf *buf, const char *text)

@@ -8,24 +8,13 @@
 #include "base/team.h"
 #include "rdb/enc/pack.h"
 #include "tests/base/broken.h"
+#include "tests/rdb/made_file.h"
 #include "tests/rdb/read_all.h"
 #include "tests/support/alloc_fault.h"
 
 enum { WINDOW = 512, LONG = 200000 /* more than a piece */ };
 
 static const struct way whole = {WAY_MEMORY, 0}, small = {WAY_WINDOW, WINDOW};
-
-static void add(struct rd_buf *buf, const void *bytes, size_t len)
-{
-    cr_assert(rd_buf_add(buf, bytes, len));
-}
-
-static void add_len32(struct rd_buf *buf, size_t len)
-{
-    uint8_t head[5] = {0x80};
-    rd_put_be32(head + 1, (uint32_t)len);
-    add(buf, head, sizeof head);
-}
 
 static void add_fill(struct rd_buf *buf, size_t len, uint8_t byte)
 {
@@ -36,7 +25,7 @@ static void add_fill(struct rd_buf *buf, size_t len, uint8_t byte)
 
 static void add_end(struct rd_buf *buf)
 {
-    add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
+    made_add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
 }
 
 /* ---- names ---- */
@@ -46,13 +35,13 @@ Test(reader_limits, attributes_count_into_what_a_record_may_take)
     enum { NAME = 1000, REPEATED = 40 };
     const struct rdb_reader_opts opts = {.max_name = NAME};
     struct rd_buf file = {0};
-    add(&file, "REDIS0009", 9);
+    made_add(&file, "REDIS0009", 9);
     for (int i = 0; i < REPEATED; i++)
-        add(&file, "\xf9\7", 2);
-    add(&file, "\0", 1);
-    add_len32(&file, NAME);
+        made_add(&file, "\xf9\7", 2);
+    made_add(&file, "\0", 1);
+    made_len32(&file, NAME);
     add_fill(&file, NAME, 'n');
-    add(&file, "\1v", 2);
+    made_add(&file, "\1v", 2);
     add_end(&file);
     cr_expect_eq(read_all(rd_buf_slice(&file), &whole, &opts, NULL).code, RD_ERR_OK);
     struct rd_err err = read_all(rd_buf_slice(&file), &small, &opts, NULL);
@@ -64,10 +53,10 @@ Test(reader_limits, attributes_count_into_what_a_record_may_take)
 Test(reader_limits, the_name_of_a_field_in_front_of_the_keys_fits_a_piece)
 {
     struct rd_buf file = {0};
-    add(&file, "REDIS0009\xfa", 10);
-    add_len32(&file, 70000);
+    made_add(&file, "REDIS0009\xfa", 10);
+    made_len32(&file, 70000);
     add_fill(&file, 70000, 'n');
-    add(&file, "\1v", 2);
+    made_add(&file, "\1v", 2);
     add_end(&file);
     struct rd_err err = read_all(rd_buf_slice(&file), &whole, NULL, NULL);
     cr_expect(err.code == RD_ERR_LIMIT && err.offset == 9, "%s@%llu", err.text,
@@ -117,11 +106,11 @@ Test(reader_limits, the_detail_may_change_between_two_keys)
 static void add_long_lzf(struct rd_buf *buf, uint8_t byte)
 {
     enum { RUNS = 2 * LONG / 32 };
-    add(buf, "\xc3", 1);
-    add_len32(buf, 33 * RUNS);
-    add_len32(buf, 32 * RUNS);
+    made_add(buf, "\xc3", 1);
+    made_len32(buf, 33 * RUNS);
+    made_len32(buf, 32 * RUNS);
     for (int i = 0; i < RUNS; i++) {
-        add(buf, "\x1f", 1);
+        made_add(buf, "\x1f", 1);
         add_fill(buf, 32, byte);
     }
 }
@@ -132,7 +121,7 @@ Test(reader_limits, long_compressed_members_are_verified_however_they_arrive)
     static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_PUSH, 1000}, {WAY_PUSH_EAGER, 333}};
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rd_buf file = {0};
-    add(&file, "REDIS0009\2\1s\2", 13);
+    made_add(&file, "REDIS0009\2\1s\2", 13);
     add_long_lzf(&file, 'a');
     size_t second = file.len;
     add_long_lzf(&file, 'b');
@@ -157,10 +146,10 @@ static void add_cut_listpack(struct rd_buf *buf, size_t cut)
     cr_assert(rdb_packer_around(&around, RDB_LISTPACK, LONG));
     size_t total = around.head_len + LONG + around.tail_len - cut;
     rd_put_le32(around.head, (uint32_t)total);
-    add_len32(buf, total);
-    add(buf, around.head, around.head_len);
+    made_len32(buf, total);
+    made_add(buf, around.head, around.head_len);
     add_fill(buf, LONG, 'x');
-    add(buf, around.tail, around.tail_len);
+    made_add(buf, around.tail, around.tail_len);
     buf->len -= cut;
 }
 
@@ -173,7 +162,7 @@ Test(reader_limits, a_long_string_that_ends_with_the_packed_one_around_it_is_dam
             for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
                 const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
                 struct rd_buf file = {0};
-                add(&file, "REDIS0011\x12\1l\1\2", 14);
+                made_add(&file, "REDIS0011\x12\1l\1\2", 14);
                 add_cut_listpack(&file, cuts[c]);
                 add_end(&file);
                 struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
@@ -191,7 +180,7 @@ Test(reader_limits, input_may_pause_behind_a_long_string_in_a_packed_one)
         for (size_t back = 1; back < 16; back++) {
             const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
             struct rd_buf file = {0};
-            add(&file, "REDIS0011\x12\1l\1\2", 14);
+            made_add(&file, "REDIS0011\x12\1l\1\2", 14);
             add_cut_listpack(&file, 0);
             const struct way way = {WAY_PUSH, file.len - back};
             add_end(&file);
@@ -211,10 +200,10 @@ Test(reader_limits, a_zipmap_that_ends_without_a_mark_is_damage)
             for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
                 const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
                 struct rd_buf file = {0};
-                add(&file, "REDIS0003\x09\1h", 12);
+                made_add(&file, "REDIS0003\x09\1h", 12);
                 cr_assert(rd_buf_add_byte(&file, (uint8_t)(sizeof fields - 1 - cut)));
-                add(&file, fields, sizeof fields - 1 - cut);
-                add(&file, "\xff", 1);
+                made_add(&file, fields, sizeof fields - 1 - cut);
+                made_add(&file, "\xff", 1);
                 struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
                 cr_expect_eq(err.code, cut == 0 ? RD_ERR_OK : RD_ERR_CORRUPT, "%zu, way %zu: %s",
                              cut, i, err.text);
@@ -245,11 +234,11 @@ static void add_stream(struct rd_buf *file, struct rd_slice field, struct rd_sli
     cr_assert(rdb_packer_add_i64(&pack, 3 + (int64_t)n_fields) && rdb_packer_end(&pack));
     node.len -= cut;
     rd_put_le32(node.ptr, (uint32_t)node.len);
-    add(file, "REDIS0009\x0f\1s\1\x10", 14);
-    add(file, id, sizeof id);
-    add_len32(file, node.len);
-    add(file, node.ptr, node.len);
-    add(file, "\1\5\0\0", 4); /* length, last id, groups */
+    made_add(file, "REDIS0009\x0f\1s\1\x10", 14);
+    made_add(file, id, sizeof id);
+    made_len32(file, node.len);
+    made_add(file, node.ptr, node.len);
+    made_add(file, "\1\5\0\0", 4); /* length, last id, groups */
     add_end(file);
     rd_buf_done(&node);
 }
@@ -299,10 +288,10 @@ Test(reader_limits, a_long_value_that_ends_with_its_node_is_damage)
 /* A stream without entries whose only group has a name of `len` bytes. */
 static void add_group(struct rd_buf *file, size_t len)
 {
-    add(file, "REDIS0009\x0f\1s\0\0\5\0\1", 17); /* no node, length, last id, one group */
-    add_len32(file, len);
+    made_add(file, "REDIS0009\x0f\1s\0\0\5\0\1", 17); /* no node, length, last id, one group */
+    made_len32(file, len);
     add_fill(file, len, 'g');
-    add(file, "\5\0\0\0", 4); /* its last id, nothing pending, no consumers */
+    made_add(file, "\5\0\0\0", 4); /* its last id, nothing pending, no consumers */
     add_end(file);
 }
 
@@ -363,26 +352,26 @@ Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rdb_packer pack;
     struct rd_buf file = {0}, blob = {0};
-    add(&file, "REDIS0011\0\xc0\5\1x", 14);
-    add(&file, "\0\xc3\5\x0a\0a\xe0\0\0\1x", 11);
-    add(&file, "\2\1s", 3);
-    add_len32(&file, MEMBERS);
+    made_add(&file, "REDIS0011\0\xc0\5\1x", 14);
+    made_add(&file, "\0\xc3\5\x0a\0a\xe0\0\0\1x", 11);
+    made_add(&file, "\2\1s", 3);
+    made_len32(&file, MEMBERS);
     for (uint32_t i = 0; i < MEMBERS; i++) {
         uint8_t member[5] = {0xc2};
         rd_put_le32(member + 1, 0x10000 + i);
-        add(&file, member, sizeof member);
+        made_add(&file, member, sizeof member);
     }
     cr_assert(rdb_packer_begin(&pack, RDB_LISTPACK, &blob));
     for (int i = 0; i < PACKED; i++)
         cr_assert(rdb_packer_add_i64(&pack, i));
     cr_assert(rdb_packer_end(&pack));
-    add(&file, "\x14\1p", 3);
-    add_len32(&file, blob.len);
-    add(&file, blob.ptr, blob.len);
-    add(&file, "\x0f\1t\0\0\5\0\1", 8);
-    add_len32(&file, 5000);
+    made_add(&file, "\x14\1p", 3);
+    made_len32(&file, blob.len);
+    made_add(&file, blob.ptr, blob.len);
+    made_add(&file, "\x0f\1t\0\0\5\0\1", 8);
+    made_len32(&file, 5000);
     add_fill(&file, 5000, 'g');
-    add(&file, "\5\0\0\0", 4);
+    made_add(&file, "\5\0\0\0", 4);
     add_end(&file);
     for (size_t n = 1;; n++) {
         alloc_fault_begin(n);
@@ -441,9 +430,9 @@ Test(reader_limits, a_packed_score_that_is_not_a_number_is_noted)
         cr_assert(rdb_packer_begin(&pack, RDB_LISTPACK, &blob));
         cr_assert(rdb_packer_add(&pack, rd_slice_str("member")));
         cr_assert(rdb_packer_add(&pack, rd_slice_str(scores[i])) && rdb_packer_end(&pack));
-        add(&file, "REDIS0011\x11\1z", 12);
+        made_add(&file, "REDIS0011\x11\1z", 12);
         cr_assert(rd_buf_add_byte(&file, (uint8_t)blob.len));
-        add(&file, blob.ptr, blob.len);
+        made_add(&file, blob.ptr, blob.len);
         add_end(&file);
         cr_expect_eq(notes_hold(&file, "nan-score"), i > 0, "%s", scores[i]);
         rd_buf_done(&blob);
@@ -456,8 +445,8 @@ Test(reader_limits, more_members_than_are_compared_are_told)
 {
     enum { MEMBERS = 394000 };
     struct rd_buf file = {0};
-    add(&file, "REDIS0009\2\1s", 12);
-    add_len32(&file, MEMBERS);
+    made_add(&file, "REDIS0009\2\1s", 12);
+    made_len32(&file, MEMBERS);
     cr_assert(rd_buf_reserve(&file, 5 * (size_t)MEMBERS));
     for (uint32_t i = 0; i < MEMBERS; i++) {
         file.ptr[file.len] = 0xc2;

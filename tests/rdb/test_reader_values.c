@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/endian.h"
 #include "tests/base/broken.h"
+#include "tests/rdb/made_file.h"
 #include "tests/rdb/read_all.h"
 #include "tests/rdb/snapshots.h"
 
@@ -111,18 +112,6 @@ Test(reader_values, end_at_the_same_byte_in_every_detail_skipped_and_copied)
 
 /* -- large things -- */
 
-static void add(struct rd_buf *buf, const void *bytes, size_t len)
-{
-    cr_assert(rd_buf_add(buf, bytes, len));
-}
-
-static void add_len32(struct rd_buf *buf, size_t len)
-{
-    uint8_t head[5] = {0x80};
-    rd_put_be32(head + 1, (uint32_t)len);
-    add(buf, head, sizeof head);
-}
-
 static uint8_t pattern(size_t i)
 {
     return (uint8_t)(i * 31 + i / 251);
@@ -130,7 +119,7 @@ static uint8_t pattern(size_t i)
 
 static void add_pattern(struct rd_buf *buf, size_t len)
 {
-    add_len32(buf, len);
+    made_len32(buf, len);
     cr_assert(rd_buf_reserve(buf, len));
     for (size_t i = 0; i < len; i++)
         buf->ptr[buf->len++] = pattern(i);
@@ -140,18 +129,18 @@ static void add_pattern(struct rd_buf *buf, size_t len)
 static size_t add_lzf(struct rd_buf *buf, size_t copies)
 {
     size_t stored = 2 + 3 * copies, decoded = 1 + 264 * copies;
-    add(buf, "\xc3", 1);
-    add_len32(buf, stored);
-    add_len32(buf, decoded);
-    add(buf, "\0z", 2);
+    made_add(buf, "\xc3", 1);
+    made_len32(buf, stored);
+    made_len32(buf, decoded);
+    made_add(buf, "\0z", 2);
     for (size_t i = 0; i < copies; i++)
-        add(buf, "\xe0\xff\0", 3);
+        made_add(buf, "\xe0\xff\0", 3);
     return decoded;
 }
 
 static void add_end(struct rd_buf *buf)
 {
-    add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
+    made_add(buf, "\xff\0\0\0\0\0\0\0\0", 9);
 }
 
 /* Reads one string value in pieces and compares it with what `expect` says byte i is. */
@@ -188,10 +177,10 @@ Test(reader_values, strings_of_megabytes_come_in_pieces)
     static const struct way ways[] = {
         {WAY_MEMORY, 0}, {WAY_WINDOW, 512}, {WAY_TRICKLE, 4096}, {WAY_WINDOW, 1 << 20}};
     struct rd_buf raw = {0}, lzf = {0};
-    add(&raw, "REDIS0009\0\1k", 12);
+    made_add(&raw, "REDIS0009\0\1k", 12);
     add_pattern(&raw, 3 << 20);
     add_end(&raw);
-    add(&lzf, "REDIS0009\0\1k", 12);
+    made_add(&lzf, "REDIS0009\0\1k", 12);
     size_t decoded = add_lzf(&lzf, 12000);
     add_end(&lzf);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
@@ -215,7 +204,7 @@ Test(reader_values, long_compressed_strings_must_come_out_even)
         struct rd_buf file = {0};
         struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK};
         struct way way = {WAY_WINDOW, 512};
-        add(&file, "REDIS0009\0\1k", 12);
+        made_add(&file, "REDIS0009\0\1k", 12);
         size_t decoded = add_lzf(&file, 500);
         rd_put_be32(file.ptr + 12 + 7, (uint32_t)((int)decoded + off_by[i]));
         add_end(&file);
@@ -243,13 +232,13 @@ Test(reader_values, a_compressed_string_of_nothing_has_nothing_stored)
 
 static void long_names(struct rd_buf *file, size_t len)
 {
-    add(file, "REDIS0009\xfa\4long\1x", 17);
-    add(file, "\0", 1);
+    made_add(file, "REDIS0009\xfa\4long\1x", 17);
+    made_add(file, "\0", 1);
     add_pattern(file, len);
-    add(file, "\1v\0", 3);
+    made_add(file, "\1v\0", 3);
     size_t decoded = add_lzf(file, len / 264);
     cr_assert_gt(decoded, 512);
-    add(file, "\1w", 2);
+    made_add(file, "\1w", 2);
     add_end(file);
 }
 
@@ -294,9 +283,9 @@ Test(reader_values, compressed_names_longer_than_the_limit_are_refused)
     struct rd_buf file = {0};
     struct rdb_reader_opts opts = {.max_name = 5000};
     struct way way = {WAY_MEMORY, 0};
-    add(&file, "REDIS0009\0", 10);
+    made_add(&file, "REDIS0009\0", 10);
     add_lzf(&file, 40);
-    add(&file, "\1w", 2);
+    made_add(&file, "\1w", 2);
     add_end(&file);
     cr_expect_eq(read_all(rd_buf_slice(&file), &way, &opts, NULL).code, RD_ERR_LIMIT);
     rd_buf_done(&file);
@@ -405,7 +394,7 @@ Test(reader_values, a_sink_that_fails_fails_the_copy)
 {
     static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_WINDOW, 512}};
     struct rd_buf file = {0};
-    add(&file, "REDIS0009\0\1k", 12);
+    made_add(&file, "REDIS0009\0\1k", 12);
     add_pattern(&file, 1 << 20);
     add_end(&file);
     for (size_t i = 0; i < 2; i++) {
