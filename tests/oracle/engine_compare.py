@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from engine_peers import Died  # noqa: E402
+from engine_peers import ANSWER_SECONDS, Died  # noqa: E402
 from engine_resp import as_bytes, encode, names_of, parse, same, with_databases  # noqa: E402
 
 START_US = 1_700_000_000_000_000
@@ -166,7 +166,7 @@ class World:
         self.now = now_us
         record = self.peers.set_time(now_us)
         want = b"lru_clock:%d\r\n" % (now_us // 1_000_000 & 0xffffff)
-        end = time.monotonic() + 5
+        end = time.monotonic() + ANSWER_SECONDS
         while new_second and want not in self.control("INFO", "server"):
             if time.monotonic() > end:
                 raise Died("redis-server's clock does not follow")
@@ -286,7 +286,7 @@ class World:
             return
         mine, _ = parse(ours)
         try:
-            theirs = connection.reply(10)
+            theirs = connection.reply()
         except Died as e:
             raise Mismatch("reply", index, item.name, mine, str(e)) from None
         if not self._same(item, mine, theirs, queued):

@@ -49,6 +49,7 @@ CHECK_EVERY = 1000
 CHUNK = 100
 MAX_WAITING = 5
 MINIMISE_SECONDS = 60
+LONG = 20  # items of a script, whose reason is told behind it, too
 
 SMALL = {
     "hash-max-listpack-entries": 5, "hash-max-listpack-value": 10, "set-max-intset-entries": 5,
@@ -89,6 +90,8 @@ def script(setup, items, about):
             session = item.session
             lines.append(f"@session {session}")
         lines.append(" ".join(quote(arg) for arg in item.argv))
+    if len(items) > LONG:
+        lines += ["# " + line for line in about.splitlines()]
     return "\n".join(lines) + "\n"
 
 
@@ -136,7 +139,8 @@ def crashed(world, died, index, name):
 
 
 def minimise(world, setup, items, found, seconds=MINIMISE_SECONDS):
-    """Fewer items with the same kind of difference in the same command; and that difference."""
+    """Fewer items with the same kind of difference in the same command; and that difference, or
+    None where it does not come again."""
     end = time.monotonic() + seconds
     data = found.kind in ("digest", "encoding", "pexpiretime")
 
@@ -148,7 +152,7 @@ def minimise(world, setup, items, found, seconds=MINIMISE_SECONDS):
     items = items[:found.index + 1]
     first = bad(items)
     if first is None:
-        return items, found
+        return items, None
     found, size = first, (len(items) + 1) // 2
     while size > 0 and time.monotonic() < end:
         at = 0
@@ -267,8 +271,7 @@ class Runner:
     def _fail(self, setup, items, found):
         about = f"family {self.name}, seed {self.seed}, command {self.n + found.index}: {found}"
         few, smaller = minimise(self.world, setup, items, found)
-        if smaller is not found:
-            about = f"{about}\nwhen small: {smaller}"
+        about += f"\nwhen small: {smaller}" if smaller else "\nit did not come again"
         raise Failure(script(setup, few, about))
 
 
