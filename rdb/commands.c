@@ -82,6 +82,7 @@ static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
     c->expire_ms = ev->key.expire_ms;
     c->idle_s = ev->key.idle_s;
     c->freq = ev->key.freq;
+    c->stream.told.n = 0;
     rd_buf_reset(&c->key);
     if (!rdb_cmd_bulk(&c->key, ev->key.name))
         return false;
@@ -253,6 +254,12 @@ bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev, struct
 {
     c->offset = ev->offset;
     return conclude(c, dispatch(c, ev), err);
+}
+
+bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n,
+                          struct rd_err *err)
+{
+    return conclude(c, !c->failed && rdb_cmd_stream_tell(c, ids, n), err);
 }
 
 static bool put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n)

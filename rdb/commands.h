@@ -19,6 +19,7 @@
  *               XGROUP CREATE key group last [ENTRIESREAD n]
  *               XCLAIM key group consumer 0 id TIME ms RETRYCOUNT n JUSTID FORCE
  *               XGROUP CREATECONSUMER key group consumer        of those that own nothing
+ *               XDEL key id…                    behind that, of what was made to be claimed
  *     then      HPEXPIREAT key ms FIELDS 1 field, PEXPIREAT key ms
  *     function  FUNCTION LOAD code                  and SELECT db in front of the keys of each
  *
@@ -28,13 +29,14 @@
  * What commands cannot make is RD_ERR_UNSUPPORTED naming the key, or, with opts.lossy, left out and
  * counted: values of modules, arrays, scores that are not numbers, entries out of order, functions
  * and field expiries where the server has none, and, from Redis 7.0 on, pending entries whose entry
- * was deleted. Not told, because servers keep them for their own purposes and no command sets them:
- * idle times and frequencies of keys, and when a consumer was last seen. Aux fields are passed
- * over.
+ * was deleted, unless rdb_commands_pending() told of them. Not told, because servers keep them for
+ * their own purposes and no command sets them: idle times and frequencies of keys, and when a
+ * consumer was last seen. Aux fields are passed over.
  *
  * Memory: a command is gathered until it is full. A string in pieces goes out piece by piece; held
  * whole are a member of a sorted set, a field that may expire, the pending entries of one group (32
- * bytes each) and the ids of a stream's entries, packed, up to 8 MiB.
+ * bytes each), the ids of rdb_commands_pending() (16 bytes each) and those of a stream's entries,
+ * packed, up to 8 MiB.
  */
 #ifndef RDB_COMMANDS_H
 #define RDB_COMMANDS_H
@@ -75,6 +77,17 @@ RD_API bool rdb_commands_new(struct rdb_commands **ret, struct rd_sink *sink,
  * be left out by giving none of its events. After a failure it takes nothing more. */
 RD_API bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev,
                              struct rd_err *err);
+
+/* After a KEY event: would rdb_commands_pending() be of use for this value? So it is with streams,
+ * where the server is one of Redis 7.0 or newer. */
+RD_API bool rdb_commands_wants_pending(const struct rdb_commands *c);
+
+/* After that KEY event: the ids of the pending entries of all groups, ascending, none twice. From
+ * 7.0 on XCLAIM passes what is not in the stream; so those of them that the stream does not have
+ * any more are added where their place is, and deleted again behind the groups. In a snapshot they
+ * stand behind the entries: whoever wants to tell has to read the value twice. They are copied. */
+RD_API bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n,
+                                 struct rd_err *err);
 
 /* Takes strings of rdb_reader_texts() instead of their events. */
 RD_API bool rdb_commands_put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n,

@@ -183,7 +183,11 @@ bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd
                (ev->kind != RDB_VALUE_END || end_recoded(job, err));
     if (!rdb_commands_put(job->commands, ev, err))
         return false;
-    return ev->kind != RDB_KEY || !job->restore || restore_key(job, ev, err);
+    if (ev->kind != RDB_KEY)
+        return true;
+    if (job->restore)
+        return restore_key(job, ev, err);
+    return !rdb_commands_wants_pending(job->commands) || convert_put_stream(job, ev, err);
 }
 
 bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, size_t n,

@@ -5,6 +5,7 @@
  *     convert_commands.c   to commands, or RESTORE with payloads
  *     convert_csv.c        to a table of keys
  *     convert_lines.c      lines of JSON in
+ *     convert_staged.c     values that were set aside: of lines, and streams
  *     convert_parts.c      keys in parts, on two threads
  *
  * Whatever the input is, events come to job_put(). A target that takes the serialized value of a
@@ -69,7 +70,7 @@ struct job {
     struct ndjson *lines;
     struct rdb_commands *commands;
     struct csv *csv;
-    struct stage payload;
+    struct stage payload;        /* … of RESTORE, or a stream */
     struct rdb_writer_loss lost; /* by what was written anew for payloads */
     struct rdb_writer *recoder;  /* of a value that the target knows in another form */
     struct rdb_commands_loss parts_lost;
@@ -119,6 +120,13 @@ void convert_free_csv(struct csv *csv);
 
 /* convert_lines.c: reads the whole input. */
 bool convert_from_lines(struct job *job, struct rd_err *err);
+
+/* convert_staged.c: the value of a line (job->value), whose events all have its offset; and in the
+ * KEY event of a stream that goes to commands, which are told what is pending in it: what was not
+ * set aside yet is taken and put. */
+bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t offset,
+                      struct rd_err *err);
+bool convert_put_stream(struct job *job, const struct rdb_event *key, struct rd_err *err);
 
 /* convert_parts.c: whether the keys of this input may be taken in parts; and from the KEY event in
  * *ev on, as far as there is nothing but keys, takes them. *ret is then what the reader said last,

@@ -45,6 +45,14 @@ struct cmd_ids_cursor {
     struct rdb_stream_id id; /* in front of `at`; 0-0: none */
 };
 
+/* Ids of pending entries, ascending. Those before n_made are of entries that were made to be
+ * claimed, and are deleted again; from `next` on, no entry has come that is as high. */
+struct cmd_told {
+    struct rdb_stream_id *ids;
+    size_t n, cap;
+    size_t n_made, next;
+};
+
 struct cmd_stream {
     uint64_t n_entries;
     uint64_t strings_left; /* of the entry */
@@ -52,6 +60,7 @@ struct cmd_stream {
     struct rdb_stream_id first_id;
     struct rdb_stream_id top_id; /* of the last entry so far */
     struct cmd_ids ids;
+    struct cmd_told told;
     struct rdb_stream_id last_id;
     uint64_t length;
     uint64_t entries_added;
@@ -205,6 +214,7 @@ bool rdb_cmd_collection_texts(struct rdb_commands *c, const struct rdb_text *tex
 bool rdb_cmd_collection_end(struct rdb_commands *c);
 
 /* stream.c */
+bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n);
 void rdb_cmd_stream_begin(struct rdb_commands *c);
 bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev);
 bool rdb_cmd_stream_entry(struct rdb_commands *c, struct rdb_stream_id id,

@@ -2,7 +2,10 @@
  *
  * In a snapshot a group's pending entries stand in front of the consumers, each of which lists the
  * ids it owns: they are kept until then. From 7.0 on XCLAIM passes an entry that is not in the
- * stream in silence; so the ids of the entries are kept, to tell which pending entries that are. */
+ * stream in silence; so the ids of the entries are kept, to tell which pending entries that are.
+ *
+ * Where the pending entries were told before, an entry is made of each that is gone. What the
+ * stream knows of itself is set behind them then, as adding and deleting changes it. */
 #include "rdb/cmd/cmd.h"
 
 #include "base/mem.h"
@@ -10,6 +13,8 @@
 #include <stdlib.h>
 
 enum { SINCE_OFFSETS = 10 };
+
+static const struct rdb_stream_id lowest_id = {0, 1};
 
 /* ---- the ids of the entries ---- */
 
@@ -72,11 +77,73 @@ static bool has_entry(struct cmd_stream *st, struct rdb_stream_id id)
     return rdb_stream_id_cmp(cursor->id, id) == 0;
 }
 
+/* ---- entries that are gone ---- */
+
+bool rdb_commands_wants_pending(const struct rdb_commands *c)
+{
+    return c->state == CMD_KEY && c->type->kind == RDB_KIND_STREAM && rdb_cmd_has(c, SINCE_OFFSETS);
+}
+
+bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n)
+{
+    struct cmd_told *told = &c->stream.told;
+    if (!rdb_commands_wants_pending(c))
+        return rdb_cmd_misuse(c, "pending entries stand behind the key of a stream");
+    if (n > told->cap) {
+        struct rdb_stream_id *more =
+            n > SIZE_MAX / sizeof *more ? NULL : rd_alloc(n * sizeof *more);
+        if (more == NULL)
+            return false;
+        rd_free(told->ids);
+        told->ids = more;
+        told->cap = n;
+    }
+    if (n > 0)
+        memcpy(told->ids, ids, n * sizeof *ids);
+    told->n = n;
+    return true;
+}
+
+/* What is below an id, has been told, and did not come. */
+static bool make_gone(struct rdb_commands *c, struct rdb_stream_id below)
+{
+    struct cmd_stream *st = &c->stream;
+    struct cmd_told *told = &st->told;
+    while (told->next < told->n && rdb_stream_id_cmp(told->ids[told->next], below) < 0) {
+        struct rdb_stream_id id = told->ids[told->next++];
+        if (rdb_stream_id_cmp(id, st->top_id) <= 0)
+            continue;
+        st->top_id = id;
+        told->ids[told->n_made++] = id;
+        if (!rdb_cmd_flush(c, CMD_FLUSH) || !add_id(&st->ids, id) ||
+            !rdb_cmd_head_key(c, 5, CMD_VERB4("XADD")) || !rdb_cmd_bulk_id(&c->out, id) ||
+            !rdb_cmd_bulk_str(&c->out, "x") || !rdb_cmd_bulk_str(&c->out, "y"))
+            return false;
+    }
+    return true;
+}
+
+static bool delete_made(struct rdb_commands *c)
+{
+    const struct cmd_told *told = &c->stream.told;
+    size_t most = c->opts.max_elems;
+    for (size_t i = 0; i < told->n_made; i++) {
+        size_t left = told->n_made - i;
+        if (i % most == 0 &&
+            !rdb_cmd_head_key(c, 2 + (left < most ? left : most), CMD_VERB4("XDEL")))
+            return false;
+        if (!rdb_cmd_bulk_id(&c->out, told->ids[i]))
+            return false;
+    }
+    return true;
+}
+
 /* ---- entries ---- */
 
 void rdb_cmd_stream_begin(struct rdb_commands *c)
 {
     struct cmd_stream *st = &c->stream;
+    st->told.n_made = st->told.next = 0;
     st->n_entries = st->strings_left = 0;
     st->first_id = st->top_id = (struct rdb_stream_id){0};
     st->skips = false;
@@ -102,6 +169,8 @@ static bool begin_entry(struct rdb_commands *c, struct rdb_stream_id id, uint64_
                         bool *ret_skips)
 {
     struct cmd_stream *st = &c->stream;
+    if (RD_UNLIKELY(st->told.next < st->told.n) && !make_gone(c, id))
+        return false;
     bool ascends = rdb_stream_id_cmp(id, st->top_id) > 0;
     *ret_skips = n_fields == 0 || n_fields > SIZE_MAX / 4 || !ascends;
     if (*ret_skips)
@@ -173,20 +242,48 @@ static void keep_about(struct cmd_stream *st, const struct rdb_event *ev)
         st->entries_added = ev->stream.entries_added;
 }
 
-static bool put_stream(struct rdb_commands *c, const struct rdb_event *ev)
+static bool set_id(struct rdb_commands *c)
 {
-    struct cmd_stream *st = &c->stream;
+    const struct cmd_stream *st = &c->stream;
     struct rd_buf *out = &c->out;
     bool offsets = rdb_cmd_has(c, SINCE_OFFSETS);
-    keep_about(st, ev);
-    if (st->n_entries == 0 && !make_empty(c))
-        return false;
     if (!rdb_cmd_head_key(c, offsets ? 7 : 3, CMD_VERB6("XSETID")) ||
         !rdb_cmd_bulk_id(out, st->last_id))
         return false;
     return !offsets ||
            (rdb_cmd_bulk_str(out, "ENTRIESADDED") && rdb_cmd_bulk_u64(out, st->entries_added) &&
             rdb_cmd_bulk_str(out, "MAXDELETEDID") && rdb_cmd_bulk_id(out, st->max_deleted_id));
+}
+
+/* An id is below what follows it; the last one may be that of a pending entry. */
+static bool make_last_gone(struct rdb_commands *c)
+{
+    struct rdb_stream_id above = c->stream.last_id;
+    if (above.seq < UINT64_MAX)
+        above.seq++;
+    else if (above.ms < UINT64_MAX)
+        above = (struct rdb_stream_id){above.ms + 1, 0};
+    return make_gone(c, above);
+}
+
+static bool put_stream(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    keep_about(st, ev);
+    if (!make_last_gone(c) || (st->n_entries == 0 && st->told.n_made == 0 && !make_empty(c)))
+        return false;
+    return st->told.n_made > 0 || set_id(c);
+}
+
+/* A greatest deleted id of none cannot be set again: the lowest that there is stands for it. */
+static bool unmake(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    if (st->told.n_made == 0)
+        return true;
+    if (rdb_stream_id_cmp(st->max_deleted_id, lowest_id) < 0)
+        st->max_deleted_id = lowest_id;
+    return delete_made(c) && set_id(c);
 }
 
 /* ---- groups ---- */
@@ -358,7 +455,7 @@ bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev)
 
 bool rdb_cmd_stream_end(struct rdb_commands *c)
 {
-    return end_consumer(c) && rdb_cmd_flush(c, CMD_FLUSH);
+    return end_consumer(c) && unmake(c) && rdb_cmd_flush(c, CMD_FLUSH);
 }
 
 void rdb_cmd_stream_done(struct rdb_commands *c)
@@ -368,4 +465,5 @@ void rdb_cmd_stream_done(struct rdb_commands *c)
     rd_buf_done(&st->group);
     rd_buf_done(&st->consumer);
     rd_free(st->pending);
+    rd_free(st->told.ids);
 }

@@ -1,5 +1,6 @@
 /* Streams as commands, from events in orders that few files have. */
 #include "tests/rdb/commands_bench.h"
+#include "tests/support/alloc_fault.h"
 
 static const struct rdb_commands_opts lossy = {.lossy = true};
 
@@ -131,6 +132,157 @@ Test(commands_stream, pending_entries_are_found_in_any_order_and_those_that_are_
     cr_assert(begin(&out, NULL) && put_stream(&out, 0, 9) && put_group(&out, 9));
     cr_assert_not(put_pending(&out, 7));
     cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+    commands_end(&out);
+}
+
+/* The key of a stream, what is pending in it, and the beginning of its value. */
+static bool tell(struct commands_bench *out, size_t n, const uint64_t *ms)
+{
+    struct rdb_event key = commands_key(RDB_TYPE_STREAM_LISTPACKS), value = {.kind = RDB_VALUE};
+    struct rdb_stream_id ids[8] = {{0}};
+    for (size_t i = 0; i < n; i++)
+        ids[i].ms = ms[i];
+    value.value.type = key.key.type;
+    return commands_put(out, &key) && rdb_commands_pending(out->commands, ids, n, &out->err) &&
+           commands_put(out, &value);
+}
+
+static size_t count(struct commands_bench *out, const char *text)
+{
+    size_t n = 0;
+    cr_assert(rdb_commands_end(out->commands, &out->err) && rd_sink_flush(out->sink));
+    const uint8_t *p = out->bytes.ptr, *end = p + out->bytes.len;
+    while ((p = memmem(p, (size_t)(end - p), text, strlen(text))) != NULL) {
+        p += strlen(text);
+        n++;
+    }
+    return n;
+}
+
+#define XADD_GONE(id) "*5\r\n$4\r\nXADD\r\n$1\r\nk\r\n$3\r\n" id "\r\n$1\r\nx\r\n$1\r\ny\r\n"
+#define XSETID_9(max)                                                                              \
+    "*7\r\n$6\r\nXSETID\r\n$1\r\nk\r\n$3\r\n9-0\r\n$12\r\nENTRIESADDED\r\n$1\r\n1\r\n"             \
+    "$12\r\nMAXDELETEDID\r\n$3\r\n" max "\r\n"
+#define XGROUP_9                                                                                   \
+    "*7\r\n$6\r\nXGROUP\r\n$6\r\nCREATE\r\n$1\r\nk\r\n$1\r\ng\r\n$3\r\n9-0\r\n"                    \
+    "$11\r\nENTRIESREAD\r\n$1\r\n1\r\n"
+#define XCLAIM(id)                                                                                 \
+    "*12\r\n$6\r\nXCLAIM\r\n$1\r\nk\r\n$1\r\ng\r\n$1\r\nc\r\n$1\r\n0\r\n$3\r\n" id                 \
+    "\r\n$4\r\nTIME\r\n$1\r\n7\r\n$10\r\nRETRYCOUNT\r\n$1\r\n1\r\n$6\r\nJUSTID\r\n$5\r\nFORCE\r\n"
+
+/* In front of, between and behind the entries that are there. What the stream says of itself comes
+ * last, and the ids of 7.0's greatest deleted one cannot go back to none. */
+Test(commands_stream, what_is_gone_is_made_to_be_claimed_and_deleted_again)
+{
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, NULL) && tell(&out, 4, (const uint64_t[]){0, 4, 5, 8}));
+    cr_assert(put_entry(&out, 5, 1) && put_stream(&out, 1, 9) && put_group(&out, 9) &&
+              put_pending(&out, 4) && put_pending(&out, 5) && put_pending(&out, 8) &&
+              put_owner(&out, 4) && put_owner(&out, 5) && put_owner(&out, 8) &&
+              commands_put_end(&out));
+    commands_expect(
+        &out,
+        SELECT_0 XADD_GONE("4-0") XADD_5 XADD_GONE("8-0") XGROUP_9 XCLAIM("4-0") XCLAIM("5-0")
+            XCLAIM("8-0") "*4\r\n$4\r\nXDEL\r\n$1\r\nk\r\n$3\r\n4-0\r\n$3\r\n8-0\r\n" XSETID_9(
+                "0-1"));
+    commands_end(&out);
+}
+
+Test(commands_stream, a_stream_of_nothing_but_what_is_gone_is_not_made_twice)
+{
+    struct commands_bench out;
+    const struct rdb_commands_opts two = {.max_elems = 2};
+    cr_assert(commands_begin(&out, &two) && tell(&out, 3, (const uint64_t[]){1, 2, 3}));
+    cr_assert(put_stream(&out, 0, 9) && commands_put_end(&out));
+    cr_expect_eq(count(&out, "XADD"), 3);
+    cr_expect_eq(count(&out, "MAXLEN"), 0);
+    cr_expect_eq(count(&out, "\r\nXDEL\r\n"), 2, "no command has more than max_elems");
+    commands_end(&out);
+}
+
+/* An id behind the stream's last, and the highest there is, which nothing can stand behind. */
+Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
+{
+    struct rdb_stream_id top = {UINT64_MAX, UINT64_MAX};
+    struct rdb_event about = {.kind = RDB_STREAM};
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, NULL) && tell(&out, 1, (const uint64_t[]){10}));
+    cr_assert(put_stream(&out, 0, 9) && put_group(&out, 9));
+    cr_assert_not(put_pending(&out, 10));
+    cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+    commands_end(&out);
+
+    about.stream.last_id = top;
+    struct rdb_event key = commands_key(RDB_TYPE_STREAM_LISTPACKS), value = {.kind = RDB_VALUE};
+    cr_assert(commands_begin(&out, NULL) && commands_put(&out, &key) &&
+              rdb_commands_pending(out.commands, &top, 1, &out.err) && commands_put(&out, &value));
+    cr_assert(commands_put(&out, &about) && commands_put_end(&out));
+    cr_expect_eq(count(&out, "\r\nXDEL\r\n"), 0);
+    commands_end(&out);
+
+    about.stream.last_id = (struct rdb_stream_id){5, UINT64_MAX};
+    cr_assert(commands_begin(&out, NULL) && tell(&out, 2, (const uint64_t[]){5, 6}));
+    cr_assert(commands_put(&out, &about) && commands_put_end(&out));
+    cr_expect_eq(count(&out, "$4\r\nXADD\r\n$1\r\nk\r\n$3\r\n5-0\r\n"), 1);
+    cr_expect_eq(count(&out, "$3\r\n6-0\r\n"), 0);
+    commands_end(&out);
+}
+
+Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
+{
+    static const struct {
+        enum rdb_type_id type;
+        int version;
+        bool wants;
+    } cases[] = {{RDB_TYPE_LIST, 0, false},
+                 {RDB_TYPE_STREAM_LISTPACKS, 9, false},
+                 {RDB_TYPE_STREAM_LISTPACKS, 10, true},
+                 {RDB_TYPE_STREAM_LISTPACKS, 0, true}};
+    struct rdb_stream_id id = {1, 1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct rdb_commands_opts opts = {.version = cases[i].version};
+        const struct rdb_event key = commands_key(cases[i].type);
+        struct commands_bench out;
+        cr_assert(commands_begin(&out, &opts));
+        cr_expect_not(rdb_commands_wants_pending(out.commands));
+        cr_assert(commands_put(&out, &key));
+        cr_expect_eq(rdb_commands_wants_pending(out.commands), cases[i].wants, "%zu", i);
+        bool ok = rdb_commands_pending(out.commands, &id, 1, &out.err);
+        cr_expect_eq(ok, cases[i].wants, "%zu", i);
+        cr_expect_eq(out.err.code, ok ? RD_ERR_OK : RD_ERR_USAGE, "%zu", i);
+        commands_end(&out);
+    }
+}
+
+Test(commands_stream, memory_that_is_short_for_what_is_gone_is_an_error)
+{
+    size_t n;
+    for (n = 1;; n++) {
+        struct commands_bench out;
+        alloc_fault_begin(n);
+        bool ok = commands_begin(&out, NULL) && tell(&out, 2, (const uint64_t[]){1, 4}) &&
+                  put_entry(&out, 5, 1) && put_stream(&out, 1, 9) && put_group(&out, 9) &&
+                  put_pending(&out, 4) && put_owner(&out, 4) && commands_put_end(&out) &&
+                  rdb_commands_end(out.commands, &out.err);
+        commands_end(&out);
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        if (!result.failed)
+            break;
+        cr_assert(ok || out.err.code == RD_ERR_MEMORY, "allocation %zu", n);
+    }
+    cr_assert_gt(n, 6);
+}
+
+/* What was told of one stream is forgotten with it. */
+Test(commands_stream, the_next_stream_is_not_told_of)
+{
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, NULL) && tell(&out, 1, (const uint64_t[]){4}));
+    cr_assert(put_stream(&out, 0, 9) && commands_put_end(&out));
+    cr_assert(commands_put_key(&out, RDB_TYPE_STREAM_LISTPACKS, 0) && put_entry(&out, 5, 1) &&
+              put_stream(&out, 1, 9) && commands_put_end(&out));
+    cr_expect_eq(count(&out, "$3\r\n4-0\r\n"), 2, "XADD and XDEL of the first alone");
     commands_end(&out);
 }
 

@@ -1,0 +1,192 @@
+/* Values that were set aside: those of lines of JSON, and streams on their way to commands.
+ *
+ * An entry that is pending in a group may have been deleted from its stream. To make it so again it
+ * has to be added among the others, which stand in front of the groups in a snapshot. So a stream
+ * is set aside, looked through for what is pending, and put then. */
+#include "base/mem.h"
+#include "tools/convert_impl.h"
+
+#include <stdlib.h>
+
+/* Where a value comes from. */
+struct staged {
+    const struct stage *stage;
+    const struct rdb_type *type;
+    enum rdb_dialect dialect;
+    int version;
+};
+
+static bool open_staged(const struct staged *staged, enum rdb_detail detail, struct rd_src **src,
+                        struct rdb_reader **reader, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = detail, .no_sum = true};
+    if (!stage_source(staged->stage, staged->type->number, src, err))
+        return false;
+    if (rdb_reader_new_value(reader, *src, staged->dialect, staged->version, &opts, err))
+        return true;
+    rd_src_close(*src);
+    return false;
+}
+
+/* *ret: the reader's error, or none. False: a target failed. */
+static bool put_events(struct job *job, uint64_t offset, struct rd_err *ret, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
+        if (!job->is_part)
+            cli_tick(job->cli);
+        ev.offset = job->value != NULL ? offset : offset + ev.offset;
+        if (!job_put_run(job, &ev, err))
+            return false;
+    }
+    if (status == RDB_FAIL)
+        *ret = *rdb_reader_err(job->reader);
+    return true;
+}
+
+/* With the job's reader on it meanwhile. Offsets are told from `offset` on; all of a line are
+ * that. */
+static bool put_staged(struct job *job, const struct staged *staged, uint64_t offset,
+                       struct rd_err *ret, struct rd_err *err)
+{
+    struct rdb_reader *outer = job->reader;
+    struct rd_src *src;
+    enum rdb_detail detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS;
+    if (!open_staged(staged, detail, &src, &job->reader, err)) {
+        job->reader = outer;
+        return false;
+    }
+    bool ok = put_events(job, offset, ret, err);
+    rdb_reader_free(job->reader);
+    rd_src_close(src);
+    job->reader = outer;
+    return ok;
+}
+
+/* ---- of a line ---- */
+
+static struct staged of_line(const struct job *job, const struct rdb_type *type)
+{
+    struct staged staged = {job->value, type, RDB_REDIS, RDB_VERSION_REDIS_MAX};
+    if (type->family == RDB_FAMILY_VALKEY) {
+        staged.dialect = RDB_VALKEY;
+        staged.version = RDB_VERSION_VALKEY_MAX;
+    }
+    return staged;
+}
+
+bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t offset,
+                      struct rd_err *err)
+{
+    struct staged staged = of_line(job, type);
+    struct rd_err found = {0};
+    if (!put_staged(job, &staged, offset, &found, err))
+        return false;
+    rd_err_adopt(err, &found);
+    return found.code == RD_ERR_OK;
+}
+
+/* ---- what is pending in a stream ---- */
+
+struct pending {
+    struct rdb_stream_id *ids;
+    size_t n, cap;
+};
+
+static bool add(struct pending *pending, struct rdb_stream_id id, struct rd_err *err)
+{
+    if (pending->n == pending->cap) {
+        size_t cap = pending->cap == 0 ? 64 : pending->cap * 2;
+        struct rdb_stream_id *more = rd_realloc(pending->ids, cap * sizeof *more);
+        if (more == NULL)
+            return rd_err_nomem(err, cap * sizeof *more);
+        pending->ids = more;
+        pending->cap = cap;
+    }
+    pending->ids[pending->n++] = id;
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct rdb_stream_id *x = a, *y = b;
+    return rdb_stream_id_cmp(*x, *y);
+}
+
+/* Groups have ids in common. */
+static void arrange(struct pending *pending)
+{
+    size_t n = 0;
+    if (pending->n == 0)
+        return;
+    qsort(pending->ids, pending->n, sizeof *pending->ids, by_id);
+    for (size_t i = 1; i < pending->n; i++)
+        if (rdb_stream_id_cmp(pending->ids[n], pending->ids[i]) != 0)
+            pending->ids[++n] = pending->ids[i];
+    pending->n = n + 1;
+}
+
+/* Damage is told when the value is put. */
+static bool look_through(const struct staged *staged, struct pending *ret, struct rd_err *err)
+{
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    struct rd_src *src;
+    bool ok = open_staged(staged, RDB_DETAIL_PACKED, &src, &reader, err);
+    if (!ok)
+        return false;
+    while (ok && rdb_reader_next(reader, &ev) == RDB_EVENT)
+        ok = ev.kind != RDB_PENDING || add(ret, ev.pending.id, err);
+    rdb_reader_free(reader);
+    rd_src_close(src);
+    arrange(ret);
+    return ok;
+}
+
+static bool tell_pending(struct job *job, const struct staged *staged, struct rd_err *err)
+{
+    struct pending pending = {0};
+    bool ok = look_through(staged, &pending, err) &&
+              rdb_commands_pending(job->commands, pending.ids, pending.n, err);
+    rd_free(pending.ids);
+    return ok;
+}
+
+static void name_key(char *dst, size_t size, const struct rdb_event *key)
+{
+    char name[128];
+    rd_err_quote(name, sizeof name, key->key.name);
+    snprintf(dst, size, "stream %s in db %llu", name, (unsigned long long)key->key.db);
+}
+
+static bool put_set_aside(struct job *job, const struct rdb_event *key, struct rd_err *err)
+{
+    struct staged staged = {&job->payload, key->key.type, job->in_dialect, job->in_version};
+    struct rd_err found = {0};
+    struct rd_sink *to;
+    char where[RD_ERR_TEXT_MAX];
+    name_key(where, sizeof where, key);
+    if (!stage_begin(&job->payload, &to, err) || !job_copy_value(job, to, err) ||
+        !stage_end(&job->payload, err))
+        return false;
+    /* The type, which the reader sees in front of the value, stands elsewhere in the file. */
+    uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload) - 1;
+    if (!tell_pending(job, &staged, err) || !put_staged(job, &staged, offset, &found, err))
+        return false;
+    if (found.code == RD_ERR_OK)
+        return true;
+    if (found.offset != RD_NO_OFFSET)
+        found.offset += offset;
+    rd_err_doing(&found, "%s", where);
+    rd_err_adopt(err, &found);
+    return false;
+}
+
+bool convert_put_stream(struct job *job, const struct rdb_event *key, struct rd_err *err)
+{
+    if (job->value == NULL)
+        return put_set_aside(job, key, err);
+    struct staged staged = of_line(job, key->key.type);
+    return tell_pending(job, &staged, err);
+}
