@@ -1,6 +1,6 @@
 /* fuzz_plain.c - a snapshot as commands: by events, and with keys and entries taken without them.
  * Strings of values are taken without events both ways, since how many go into a command depends on
- * the pieces in which they come.
+ * the pieces in which they come. The first ids that are pending anywhere are told of every stream.
  *
  * The last byte, which is of the checksum, also chooses the window. Both ways must come to an end,
  * to the same verdict, and where that is good to the same bytes.
@@ -12,9 +12,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { INPUT_MAX = 1 << 20, TEXTS = 16, KEYS = 16 };
+enum { INPUT_MAX = 1 << 20, TEXTS = 16, KEYS = 16, TOLD = 64 };
+
+struct told {
+    struct rdb_stream_id ids[TOLD];
+    size_t n;
+};
 
 struct run {
+    const struct told *told;
     struct rd_src *src;
     struct rdb_reader *reader;
     struct rdb_commands *commands;
@@ -65,11 +71,18 @@ static void take_entries(struct run *run)
         run->ok = rdb_commands_put_entry(run->commands, id, texts, n, NULL);
 }
 
+static void begin_key(struct run *run, const struct rdb_event *ev)
+{
+    run->db = ev->key.db;
+    if (rdb_commands_wants_pending(run->commands))
+        run->ok = rdb_commands_pending(run->commands, run->told->ids, run->told->n, NULL);
+}
+
 static void take(struct run *run, const struct rdb_event *ev, bool plain)
 {
     bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
     if (ev->kind == RDB_KEY)
-        run->db = ev->key.db;
+        begin_key(run, ev);
     if (elem)
         take_texts(run);
     if (plain && elem)
@@ -78,12 +91,40 @@ static void take(struct run *run, const struct rdb_event *ev, bool plain)
         take_keys(run);
 }
 
+/* In ascending order, none twice. */
+static void tell(struct told *told, struct rdb_stream_id id)
+{
+    size_t at = told->n;
+    while (at > 0 && rdb_stream_id_cmp(told->ids[at - 1], id) > 0)
+        at--;
+    if (told->n == TOLD || (at > 0 && rdb_stream_id_cmp(told->ids[at - 1], id) == 0))
+        return;
+    memmove(told->ids + at + 1, told->ids + at, (told->n - at) * sizeof id);
+    told->ids[at] = id;
+    told->n++;
+}
+
+static void look_through(struct rd_slice file, unsigned choice, struct told *ret)
+{
+    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_PACKED, .no_sum = true};
+    struct rd_src *src = open_src(file, choice);
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    must(rdb_reader_new(&reader, src, &detail, NULL));
+    while (rdb_reader_next(reader, &ev) == RDB_EVENT)
+        if (ev.kind == RDB_PENDING)
+            tell(ret, ev.pending.id);
+    rdb_reader_free(reader);
+    rd_src_close(src);
+}
+
 /* Whether it came to a good end. */
-static bool to_commands(struct rd_slice file, unsigned choice, bool plain, struct rd_buf *ret)
+static bool to_commands(struct rd_slice file, unsigned choice, const struct told *told, bool plain,
+                        struct rd_buf *ret)
 {
     const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_ELEMENTS, .no_sum = true};
     const struct rdb_commands_opts how = {.lossy = true};
-    struct run run = {.src = open_src(file, choice), .ok = true};
+    struct run run = {.told = told, .src = open_src(file, choice), .ok = true};
     struct rd_sink *sink;
     struct rdb_event ev;
     enum rdb_status status = RDB_EVENT;
@@ -109,8 +150,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || size > INPUT_MAX)
         return 0;
     struct rd_slice file = rd_slice(data, size);
-    bool good = to_commands(file, data[size - 1], false, &by_events);
-    must(to_commands(file, data[size - 1], true, &by_plain) == good);
+    struct told told = {.n = 0};
+    look_through(file, data[size - 1], &told);
+    bool good = to_commands(file, data[size - 1], &told, false, &by_events);
+    must(to_commands(file, data[size - 1], &told, true, &by_plain) == good);
     must(!good || rd_slice_eq(rd_buf_slice(&by_events), rd_buf_slice(&by_plain)));
     rd_buf_done(&by_events);
     rd_buf_done(&by_plain);
