@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 """Hours in minutes: redoubt-server with many clients, expiry, eviction and a BGSAVE every so often.
 
-usage: ./run bench soak [--keys N] [--connections N] [--minutes M] [--save-every S] [--append]
-                        [--redis]
+usage: ./run bench soak [--keys N] [--value BYTES] [--memory BYTES] [--connections N] [--minutes M]
+                        [--save-every S] [--append] [--redis]
 
     --keys N         how many keys there are at first (1000000)
+    --value BYTES    the longest value (512)
+    --memory BYTES   maxmemory; a little more than the keys take at first unless told
     --connections N  clients that each wait for their reply (200)
     --minutes M      how long (5)
     --save-every S   seconds from one BGSAVE to the next (60)
     --append         with appendonly yes
     --redis          redis-server instead, to compare with
 
-Memory is limited to little more than what the keys take at first, so that new ones evict old ones.
-A line every ten seconds: commands/s of the clients, keys, MiB that the server counts and that are
-resident, keys evicted and expired since the start, and the slowest answer to a PING that a process
-of its own sends every millisecond. The exit status is 1 when a reply is an error, when a client is
-cut off, when a snapshot fails, or when the resident memory grows by a quarter after the first
-third.
+New keys evict old ones. A line every ten seconds: commands/s of the clients, keys, MiB that the
+server counts and that are resident, keys evicted and expired since the start, the slowest answer to
+a PING that a process of its own sends every millisecond, and how long the last fork took. The exit
+status is 1 when a reply is an error, when a client is cut off, when a snapshot fails, or when the
+resident memory grows by a quarter after the first third.
 """
 
 import argparse
@@ -51,13 +52,13 @@ def probe(port, slowest, stop):
 class Work:
     """Commands whose keys are drawn from twice as many as there were at first."""
 
-    def __init__(self, keys):
+    def __init__(self, keys, longest):
         self.keys = 2 * keys
         self.draw = random.Random(1)
-        self.blob = self.draw.randbytes(512)
+        self.blob = self.draw.randbytes(longest)
 
     def value(self):
-        return self.blob[: self.draw.randrange(8, 512)]
+        return self.blob[: self.draw.randrange(min(8, len(self.blob)), len(self.blob) + 1)]
 
     def next(self):
         n = self.draw.randrange(self.keys)
@@ -142,21 +143,22 @@ class Soak:
         print(f"{second:5.0f}  {rate:10,.0f}  {self.control.command('DBSIZE'):10,}  "
               f"{int(info['used_memory']) / 2**20:8.1f}  {self.resident[-1]:8.1f}  "
               f"{int(info['evicted_keys']):10,}  {int(info['expired_keys']):8,}  "
-              f"{slowest * 1e3:8.1f}  {'saving' if info['rdb_bgsave_in_progress'] == '1' else ''}",
+              f"{slowest * 1e3:8.1f}  {int(info['latest_fork_usec']) / 1e3:8.1f}  "
+              f"{'saving' if info['rdb_bgsave_in_progress'] == '1' else ''}",
               flush=True)
         return info
 
     def run(self):
-        work = Work(self.args.keys)
+        work = Work(self.args.keys, self.args.value)
         fill(self.control, work, self.args.keys)
-        limit = int(int(self.info()["used_memory"]) * 1.05)
+        limit = self.args.memory or int(int(self.info()["used_memory"]) * 1.05)
         self.control.command("CONFIG", "SET", "maxmemory", limit)
         clients = Clients(self.server, self.args.connections, work)
         stop = multiprocessing.Event()
         pinger = multiprocessing.Process(target=probe, args=(self.server.port, self.slowest, stop))
         pinger.start()
         print(f"{'s':>5}  {'commands/s':>10}  {'keys':>10}  {'used':>8}  {'resident':>8}  "
-              f"{'evicted':>10}  {'expired':>8}  {'slow ms':>8}")
+              f"{'evicted':>10}  {'expired':>8}  {'slow ms':>8}  {'fork ms':>8}")
         begin = time.monotonic()
         try:
             self.turns(clients, begin)
@@ -192,6 +194,8 @@ def main(argv):
     usage, _, text = __doc__.partition("usage: ")[2].partition("\n\n")
     parser = argparse.ArgumentParser(usage=usage, epilog=text, add_help=True)
     parser.add_argument("--keys", type=int, default=1000000)
+    parser.add_argument("--value", type=int, default=512)
+    parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("--connections", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--save-every", type=float, default=60)
