@@ -1,120 +1,19 @@
 #include "server/commands.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <strings.h>
 
-#include "base/mem.h"
-#include "base/num.h"
 #include "server/account.h"
 #include "server/log.h"
 #include "server/monitor.h"
 #include "server/persist.h"
 #include "server/pubsub.h"
 
-/* ---- who handles which command ---- */
-
-struct handler {
-    const char *path;
-    dispatch_fn fn;
-};
-
-static const struct handler handlers[] = {
-#define X(path, name) {path, server_cmd_##name},
-    SERVER_COMMANDS(X)
-#undef X
-};
-
-enum { N_HANDLERS = sizeof handlers / sizeof handlers[0] };
-
-static dispatch_fn *by_id; /* engine_command.id */
-
-static void fill_table(void)
-{
-    by_id = rd_calloc(engine_command_count(), sizeof *by_id);
-    if (by_id == NULL)
-        server_panic(NULL, "out of memory");
-    for (size_t i = 0; i < N_HANDLERS; i++) {
-        const struct engine_command *cmd = engine_command_find_path(rd_slice_str(handlers[i].path));
-        by_id[cmd->id] = handlers[i].fn;
-        for (unsigned k = 0; k < cmd->n_subcommands; k++)
-            by_id[cmd->subcommands[k].id] = handlers[i].fn;
-    }
-}
-
-dispatch_fn dispatch_handler(const struct engine_command *command)
-{
-    if (by_id == NULL)
-        fill_table();
-    return by_id[command->id];
-}
-
-/* ---- names ---- */
-
-static struct rename {
-    const struct engine_command *command;
-    char *name; /* "": it has none any more */
-} * renames;
-static size_t n_renames;
-
-static struct rename *renamed(const struct engine_command *command)
-{
-    for (size_t i = 0; i < n_renames; i++)
-        if (renames[i].command == command)
-            return &renames[i];
-    return NULL;
-}
-
-static const struct engine_command *find_renamed(struct rd_slice name)
-{
-    for (size_t i = 0; i < n_renames; i++)
-        if (renames[i].name[0] != 0 && strlen(renames[i].name) == name.len &&
-            strncasecmp(renames[i].name, (const char *)name.ptr, name.len) == 0)
-            return renames[i].command;
-    const struct engine_command *command = engine_command_find(name);
-    return command != NULL && renamed(command) != NULL ? NULL : command;
-}
+/* ---- refusals ---- */
 
 static bool of_a_later_version(const struct engine_command *command)
 {
     return (command->flags & ENGINE_CMD_LATER_VERSION) != 0;
 }
-
-bool dispatch_rename(struct rd_slice from, struct rd_slice to)
-{
-    const struct engine_command *command = find_renamed(from);
-    char *name = rd_alloc(to.len + 1);
-    struct rename *grown = rd_realloc(renames, (n_renames + 1) * sizeof *renames);
-    if (name == NULL || grown == NULL)
-        server_panic(NULL, "out of memory");
-    renames = grown;
-    if (command == NULL || (to.len > 0 && find_renamed(to) != NULL)) {
-        rd_free(name);
-        return false;
-    }
-    memcpy(name, to.ptr, to.len);
-    name[to.len] = 0;
-    struct rename *before = renamed(command);
-    if (before != NULL) {
-        rd_free(before->name);
-        before->name = name;
-    } else {
-        renames[n_renames++] = (struct rename){.command = command, .name = name};
-    }
-    return true;
-}
-
-const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc)
-{
-    if (n_renames == 0)
-        return engine_command_resolve(argv, argc);
-    const struct engine_command *command = find_renamed(argv[0]);
-    if (command == NULL || command->n_subcommands == 0 || argc == 1)
-        return command;
-    return engine_command_find_sub(command, argv[1]);
-}
-
-/* ---- refusals ---- */
 
 /* Answers an error instead of running the command; a transaction will not be run either. */
 static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
@@ -146,8 +45,7 @@ static enum dispatch_status unknown_command(struct client *c, size_t argc,
                                             const struct rd_slice *argv)
 {
     struct rd_buf text = {0};
-    const struct engine_command *container =
-        n_renames == 0 ? engine_command_find(argv[0]) : find_renamed(argv[0]);
+    const struct engine_command *container = dispatch_find_name(argv[0]);
     if (container != NULL && of_a_later_version(container))
         container = NULL;
     if (container != NULL && argc > 1) {
@@ -446,73 +344,4 @@ enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_sli
         client_queue_write(c);
     client_count(c);
     return status;
-}
-
-/* ---- for handlers ---- */
-
-void dispatch_syntax(struct dispatch_call *call)
-{
-    engine_reply_error(call->reply, "ERR syntax error");
-}
-
-void dispatch_wrong_arity(struct dispatch_call *call)
-{
-    engine_reply_errorf(call->reply, "ERR wrong number of arguments for '%s' command",
-                        call->command->name);
-}
-
-static void upper(const char *name, char *dst, size_t size)
-{
-    size_t i = 0;
-    for (; name[i] != 0 && name[i] != '|' && i + 1 < size; i++)
-        dst[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 32 : name[i]);
-    dst[i] = 0;
-}
-
-void dispatch_unknown_subcommand(struct dispatch_call *call)
-{
-    char name[64];
-    upper(call->command->name, name, sizeof name);
-    struct rd_slice sub = call->argv[1];
-    engine_reply_errorf(call->reply,
-                        "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s "
-                        "HELP.",
-                        (int)(sub.len < 128 ? sub.len : 128), (const char *)sub.ptr, name);
-}
-
-void dispatch_help(struct dispatch_call *call, const char *const *lines)
-{
-    char name[64];
-    size_t n = 0;
-    while (lines[n] != NULL)
-        n++;
-    upper(call->command->name, name, sizeof name);
-    engine_reply_array(call->reply, n + 3);
-    char head[160];
-    snprintf(head, sizeof head,
-             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
-    engine_reply_simple(call->reply, head);
-    for (size_t i = 0; i < n; i++)
-        engine_reply_simple(call->reply, lines[i]);
-    engine_reply_simple(call->reply, "HELP");
-    engine_reply_simple(call->reply, "    Prints this help.");
-}
-
-bool dispatch_arg_is(struct rd_slice arg, const char *word)
-{
-    return strlen(word) == arg.len &&
-           (arg.len == 0 || strncasecmp((const char *)arg.ptr, word, arg.len) == 0);
-}
-
-bool dispatch_arg_i64(struct dispatch_call *call, struct rd_slice arg, int64_t min, int64_t max,
-                      int64_t *ret, const char *error)
-{
-    int64_t value;
-    if (!rd_num_get_i64(arg, &value) || value < min || value > max) {
-        engine_reply_error(call->reply,
-                           error != NULL ? error : "ERR value is not an integer or out of range");
-        return false;
-    }
-    *ret = value;
-    return true;
 }

@@ -3,6 +3,10 @@
  * The order of the refusals is that of processCommand() in 7.0, since clients and tests see it:
  * unknown command, arity, authentication, permissions, memory, disk errors, the pub/sub mode of
  * RESP2, loading, CLIENT PAUSE; inside MULTI a refusal makes EXEC abort.
+ *
+ *     dispatch.c           refusals and running
+ *     dispatch_names.c     which command a word means, and who handles it
+ *     dispatch_answer.c    what handlers answer alike
  */
 #ifndef SERVER_DISPATCH_H
 #define SERVER_DISPATCH_H
@@ -39,7 +43,9 @@ dispatch_fn dispatch_handler(const struct engine_command *command);
  * command, or the new name is taken. */
 bool dispatch_rename(struct rd_slice from, struct rd_slice to);
 
-/* The command that a client calls by this name, as renamed. */
+/* The command, or the container of subcommands, that a client calls by this name, as renamed; and
+ * with its subcommand. NULL: there is none. */
+const struct engine_command *dispatch_find_name(struct rd_slice name);
 const struct engine_command *dispatch_find(const struct rd_slice *argv, size_t argc);
 
 /* How EXEC reaches handlers. */
