@@ -130,7 +130,7 @@ static bool users_hold(struct settings *s)
     for (size_t i = 0; i < s->n_users; i++) {
         char **words;
         size_t n;
-        bool sound = settings_text_split(s->users[i], &words, &n) && n > 0 &&
+        bool sound = settings_text_split(s->users[i], &words, &n) == NULL && n > 0 &&
                      strcmp(words[0], "default") == 0;
         for (size_t k = 1; k < n && sound; k++)
             sound = rule_holds(s, words[k]);

@@ -34,6 +34,12 @@ static bool wrong(struct reading *r, const char *why)
     return false;
 }
 
+static bool wrong_words(struct reading *r, const char *why)
+{
+    snprintf(r->value.why, sizeof r->value.why, "%s in configuration line", why);
+    return false;
+}
+
 /* ---- lines that are no values ---- */
 
 static bool line_include(struct reading *r, size_t n, char **words)
@@ -148,8 +154,9 @@ static bool value_line(struct reading *r, const struct settings_item *item, size
         return settings_item_set(r->s, item, n - 1, words + 1, &r->value);
     char **parts;
     size_t n_parts;
-    if (!settings_text_split(words[1], &parts, &n_parts))
-        return wrong(r, "Unbalanced quotes in configuration line");
+    const char *why = settings_text_split(words[1], &parts, &n_parts);
+    if (why != NULL)
+        return wrong_words(r, why);
     bool ok = settings_item_set(r->s, item, n_parts, parts, &r->value);
     settings_text_free(parts, n_parts);
     return ok;
@@ -161,10 +168,9 @@ static bool one_line(struct reading *r, char *line)
     size_t n;
     if (*line == '#' || *line == '\0')
         return true;
-    if (!settings_text_split(line, &words, &n))
-        return wrong(r, strstr(line, "\\x00") == NULL
-                            ? "Unbalanced quotes in configuration line"
-                            : "A byte of value 0, or unbalanced quotes, in configuration line");
+    const char *why = settings_text_split(line, &words, &n);
+    if (why != NULL)
+        return wrong_words(r, why);
     const struct settings_item *item = n != 0 ? settings_item_find(words[0]) : NULL;
     bool ok = n == 0 || (item != NULL ? value_line(r, item, n, words) : other_line(r, n, words));
     settings_text_free(words, n);
@@ -273,7 +279,7 @@ static bool has_value(const char *arg)
 {
     char **words;
     size_t n;
-    if (!settings_text_split(arg, &words, &n))
+    if (settings_text_split(arg, &words, &n) != NULL)
         return false;
     settings_text_free(words, n);
     return n != 1;

@@ -61,7 +61,7 @@ static void read_line(struct rewrite *r, char *raw)
         add_line(r, text, NULL, false);
         return;
     }
-    if (!settings_text_split(text, &words, &n)) {
+    if (settings_text_split(text, &words, &n) != NULL) {
         struct rd_buf kept = {0};
         rd_buf_printf(&kept, "# ??? %s", text);
         rd_buf_add_byte(&kept, '\0');

@@ -56,24 +56,25 @@ static void put(struct rd_buf *buf, char byte)
         abort();
 }
 
-bool settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
+const char *settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
 {
     struct words words = {0};
     *ret_words = NULL;
     *ret_n = 0;
-    bool ok = words_split(&words, rd_slice_str(line));
-    for (size_t i = 0; i < words.argc && ok; i++) {
-        ok = memchr(words.argv[i].ptr, 0, words.argv[i].len) == NULL;
+    const char *why = words_split(&words, rd_slice_str(line)) ? NULL : "Unbalanced quotes";
+    for (size_t i = 0; i < words.argc && why == NULL; i++) {
+        if (memchr(words.argv[i].ptr, 0, words.argv[i].len) != NULL)
+            why = "A byte of value 0";
         append(ret_words, ret_n,
                settings_text_copy((const char *)words.argv[i].ptr, words.argv[i].len));
     }
     words_done(&words);
-    if (ok)
-        return true;
+    if (why == NULL)
+        return NULL;
     settings_text_free(*ret_words, *ret_n);
     *ret_words = NULL;
     *ret_n = 0;
-    return false;
+    return why;
 }
 
 void settings_text_split_blanks(const char *text, char ***ret_words, size_t *ret_n)

@@ -3,8 +3,9 @@
  *
  *     char **words;
  *     size_t n;
- *     if (!settings_text_split(line, &words, &n))
- *         ... a quotation mark is missing ...
+ *     const char *why = settings_text_split(line, &words, &n);
+ *     if (why != NULL)
+ *         ... "Unbalanced quotes" ...
  *     settings_text_free(words, n);
  *
  * What a word is, and what quotation marks do, is told in words.h; here words are text that ends
@@ -17,8 +18,9 @@
 
 #include "base/buf.h"
 
-/* An empty line is no words. False: unbalanced quotes, or a byte of value 0 ("\x00"); none then. */
-bool settings_text_split(const char *line, char ***ret_words, size_t *ret_n);
+/* An empty line is no words. NULL, or why there are none: "Unbalanced quotes", or "A byte of value
+ * 0" where "\x00" stands for it. */
+const char *settings_text_split(const char *line, char ***ret_words, size_t *ret_n);
 
 /* Splits at each single blank and nothing else, as CONFIG SET does; "" is no words. */
 void settings_text_split_blanks(const char *text, char ***ret_words, size_t *ret_n);
