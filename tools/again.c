@@ -2,8 +2,6 @@
 
 #include "tools/compact.h"
 
-#include <inttypes.h>
-
 static bool refuse(struct again *in, const char *what, struct rd_err *err)
 {
     cli_hint(in->cli, "redoubt convert --to rdb makes a snapshot of lines of JSON");
@@ -42,7 +40,7 @@ bool again_open(struct again *in, struct cli *cli, const char *path, const struc
                 const struct filter *filter, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
-    *in = (struct again){.cli = cli};
+    *in = (struct again){.cli = cli, .log = log};
     bool ok = peer_is_url(path) ? refuse(in, "a server", err)
                                 : compact_open_in(cli, path, log, &in->spool, &in->src, err) &&
                                       look(in, err) && keep(in, path, filter, err) &&
@@ -105,14 +103,9 @@ bool again_fail(const struct again *in, struct rd_err *err)
     return false;
 }
 
-bool again_check_sum(const struct rdb_event *ev, struct rd_err *err)
+bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err)
 {
-    if (!ev->trailer.summed || ev->trailer.stored == 0 ||
-        ev->trailer.stored == ev->trailer.computed)
-        return true;
-    return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
-                      "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
-                      ev->trailer.stored, ev->trailer.computed);
+    return compact_check_end(in->cli, in->src, in->log, ev, err);
 }
 
 void again_close(struct again *in)

@@ -26,6 +26,7 @@
 
 struct again {
     struct cli *cli;
+    const struct compact_opts *log; /* NULL: of a server */
     struct rd_src *src;
     struct spool spool;
     struct rdb_reader *reader;
@@ -53,8 +54,8 @@ bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event
 /* For `return again_fail(…)`: the reader's error, with the file's name. */
 bool again_fail(const struct again *in, struct rd_err *err);
 
-/* Takes a TRAILER: RD_ERR_CHECKSUM where the sum does not hold. A zero means that none was kept. */
-bool again_check_sum(const struct rdb_event *ev, struct rd_err *err);
+/* compact_check_end(), in the TRAILER event of a pass over the whole. */
+bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err);
 
 /* A zeroed struct is allowed. */
 void again_close(struct again *in);

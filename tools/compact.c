@@ -1,5 +1,6 @@
 #include "tools/compact_impl.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 
 bool compact_add_skip(void *ctx, const char *value, struct rd_err *err)
@@ -19,6 +20,40 @@ bool compact_wanted(const struct compact_opts *opts)
 
 /* ---- what is a log ---- */
 
+/* A snapshot with which a log was begun has a field that says so; it stands in front of the data.
+ */
+static bool has_preamble_mark(struct rd_src *src)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    char tmp[RD_NUM_I64_MAX];
+    bool found = false;
+    if (!rdb_reader_new(&reader, src, &opts, NULL))
+        return false;
+    while (!found && rdb_reader_next(reader, &ev) == RDB_EVENT &&
+           (ev.kind == RDB_HEADER || ev.kind == RDB_AUX))
+        found = ev.kind == RDB_AUX && rd_slice_is(ev.aux.name, "aof-preamble") &&
+                rd_slice_is(rdb_string_bytes(&ev.aux.value, tmp), "1");
+    rdb_reader_free(reader);
+    return found;
+}
+
+/* Nine bytes from its end a snapshot has the mark of the end, in front of the sum. */
+static bool ends_as_snapshot(struct rd_src *src)
+{
+    enum { TRAILER = 9, END_MARK = 0xff };
+    struct rd_slice s;
+    return src->size >= TRAILER && rd_src_seek(src, src->size - TRAILER, NULL) &&
+           rd_src_need(src, TRAILER, &s) == RD_SRC_OK && s.ptr[0] == END_MARK;
+}
+
+static bool is_begun_log(struct rd_src *src)
+{
+    return rd_src_can_seek(src) && src->size != RD_NO_OFFSET && has_preamble_mark(src) &&
+           !ends_as_snapshot(src);
+}
+
 bool compact_is_log(const char *path, bool *ret, struct rd_err *err)
 {
     enum { LOOK = 5 };
@@ -36,7 +71,8 @@ bool compact_is_log(const char *path, bool *ret, struct rd_err *err)
         return false;
     if (rd_src_need(src, LOOK, &s) != RD_SRC_FAIL && s.len > 0)
         *ret = s.ptr[0] == '*' || s.ptr[0] == '#' ||
-               (s.len >= LOOK && memcmp(s.ptr, "file ", LOOK) == 0);
+               (s.len >= LOOK && memcmp(s.ptr, "file ", LOOK) == 0) ||
+               ((s.ptr[0] == 'R' || s.ptr[0] == 'V') && is_begun_log(src));
     rd_src_close(src);
     return true;
 }
@@ -264,6 +300,31 @@ bool compact_open_in(struct cli *cli, const char *path, const struct compact_opt
     cli_progress_begin(cli, path, (*ret)->size);
     cli->progress.src = *ret;
     return true;
+}
+
+static bool check_behind(struct cli *cli, struct rd_src *src, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status = rd_src_need(src, 1, &s);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(src));
+    if (status != RD_SRC_OK || (s.ptr[0] != '*' && s.ptr[0] != '#'))
+        return status != RD_SRC_FAIL;
+    if (cli != NULL)
+        cli_hint(cli, "--from aof replays them, --from rdb takes the snapshot alone");
+    return rd_err_set(err, RD_ERR_USAGE, rd_src_offset(src),
+                      "commands stand behind the snapshot, from byte %" PRIu64 " on",
+                      rd_src_offset(src));
+}
+
+bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact_opts *opts,
+                       const struct rdb_event *ev, struct rd_err *err)
+{
+    if (ev->trailer.summed && ev->trailer.stored != 0 && ev->trailer.stored != ev->trailer.computed)
+        return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
+                          "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
+                          ev->trailer.stored, ev->trailer.computed);
+    return (opts != NULL && opts->from == COMPACT_FROM_RDB) || check_behind(cli, src, err);
 }
 
 void compact_close_in(struct cli *cli, struct rd_src *src, struct spool *spool)

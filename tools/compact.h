@@ -13,6 +13,7 @@
 #define TOOLS_COMPACT_H
 
 #include "base/sink.h"
+#include "rdb/event.h"
 #include "tools/cli.h"
 #include "tools/spool.h"
 
@@ -40,9 +41,10 @@ struct compact_result {
     char first_refused[RD_ERR_TEXT_MAX]; /* where, and the error */
 };
 
-/* Whether a path is a log: a folder (also of a capture), a manifest, or a file whose first bytes
- * are a command or an annotation. A snapshot with commands behind it cannot be told from one
- * without; standard input and pipes are not looked at. False: it cannot be read. */
+/* Whether a path is a log: a folder (also of a capture), a manifest, a file whose first bytes are a
+ * command or an annotation, or one that was begun with a snapshot (it says so of itself) and does
+ * not end as snapshots do. Standard input and pipes are not looked at, nor what is behind the
+ * snapshot in a compressed file: see compact_check_end(). False: it cannot be read. */
 bool compact_is_log(const char *path, bool *ret, struct rd_err *err);
 
 /* Commands of scripts and functions are RD_ERR_UNSUPPORTED, with file and offset: what they do is
@@ -55,6 +57,12 @@ bool compact_run(struct cli *cli, const char *path, const struct compact_opts *o
  * was refused or left out is told on standard error. */
 bool compact_open_in(struct cli *cli, const char *path, const struct compact_opts *opts,
                      struct spool *spool, struct rd_src **ret, struct rd_err *err);
+
+/* In the TRAILER event of a snapshot from there: RD_ERR_CHECKSUM where its sum does not hold (zero
+ * means that none was kept), and RD_ERR_USAGE where commands stand behind it and nobody said what
+ * they are to be taken for, since a snapshot alone would not be what the file says. */
+bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact_opts *opts,
+                       const struct rdb_event *ev, struct rd_err *err);
 
 /* The end of it, also where it failed: src may be NULL, and the spool empty. */
 void compact_close_in(struct cli *cli, struct rd_src *src, struct spool *spool);
@@ -77,8 +85,7 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
      .help = "log: leave out the Nth command, or FILE:OFFSET"}
 /* clang-format on */
 
-/* --from, for a tool that has nothing else of these: a log that begins as a snapshot does is not
- * told from one by its first bytes. "any" is not in the help. */
+/* --from, for a tool that has nothing else of these. "any" is not in the help. */
 #define COMPACT_FROM_OPTION(o)                                                                     \
     {                                                                                              \
         .name = "from", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",                \

@@ -2,25 +2,12 @@
 #include "tools/convert_impl.h"
 #include "tools/tools.h"
 
-#include <inttypes.h>
-
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, that are put at a time */
 
 static bool job_adopt(const struct job *job, struct rd_err *err)
 {
     rd_err_adopt(err, rdb_reader_err(job->reader));
     return false;
-}
-
-/* A checksum of zero means that the writer kept none. */
-static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
-{
-    if (RD_LIKELY(ev->kind != RDB_TRAILER) || !ev->trailer.summed || ev->trailer.stored == 0 ||
-        ev->trailer.stored == ev->trailer.computed)
-        return true;
-    return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
-                      "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
-                      ev->trailer.stored, ev->trailer.computed);
 }
 
 /* With a filter: what the file says beside the keys about keys that may be gone. */
@@ -147,7 +134,9 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
             if (status != RDB_EVENT)
                 break;
         }
-        if (!check_sum(&ev, err) || !job_put_run(job, &ev, err))
+        if (ev.kind == RDB_TRAILER && !compact_check_end(job->cli, job->src, &job->log, &ev, err))
+            return false;
+        if (!job_put_run(job, &ev, err))
             return false;
     }
     return status == RDB_END || job_adopt(job, err);
@@ -293,6 +282,8 @@ static bool work(struct job *job, struct rd_err *err)
     const struct target_ops *ops = &targets[job->target];
     bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
     job->log.is_log = job->input == FROM_AOF;
+    if (job->input == FROM_RDB || job->input == FROM_NDJSON)
+        job->log.from = COMPACT_FROM_RDB;
     if (!compact_open_in(job->cli, path, &job->log, &job->spool, &job->src, err))
         return false;
     if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))

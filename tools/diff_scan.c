@@ -146,7 +146,7 @@ static bool scan_event(struct diff *diff, struct reading *at, const struct rdb_e
         return scan_key(diff, at, ev, err);
     if (ev->kind == RDB_FUNCTION)
         scan_function(diff, at, &ev->function.code);
-    return ev->kind != RDB_TRAILER || again_check_sum(ev, err);
+    return ev->kind != RDB_TRAILER || again_check_end(&diff->in[at->side], ev, err);
 }
 
 static bool scan_file(struct diff *diff, enum diff_side side, struct rd_err *err)

@@ -136,7 +136,7 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
                           "keys with module metadata cannot be merged");
     case RDB_TRAILER:
         merge->inputs[input].sum = ev->trailer.stored;
-        return again_check_sum(ev, err);
+        return again_check_end(&merge->inputs[input].in, ev, err);
     default:
         return true;
     }

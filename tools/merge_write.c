@@ -156,10 +156,9 @@ static bool take_first(struct merge *merge, size_t input, const struct rdb_event
     return merge->dropping || put(merge, ev, err);
 }
 
-static bool check_unchanged(const struct merge_input *in, const struct rdb_event *ev,
-                            struct rd_err *err)
+static bool check_unchanged(struct merge_input *in, const struct rdb_event *ev, struct rd_err *err)
 {
-    if (!again_check_sum(ev, err))
+    if (!again_check_end(&in->in, ev, err))
         return false;
     return ev->trailer.stored == in->sum ||
            rd_err_set(err, RD_ERR_IO, ev->offset, "the file has changed while it was read");
@@ -167,7 +166,7 @@ static bool check_unchanged(const struct merge_input *in, const struct rdb_event
 
 static bool take(struct merge *merge, size_t input, struct rdb_event *ev, struct rd_err *err)
 {
-    const struct merge_input *in = &merge->inputs[input];
+    struct merge_input *in = &merge->inputs[input];
     if (!is_target(merge, in))
         ev->raw = (struct rd_slice){0};
     switch (ev->kind) {

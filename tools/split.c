@@ -1,5 +1,4 @@
 /* split - a snapshot into several, by database, slots, prefix or size. */
-#include "tools/again.h"
 #include "tools/compact.h"
 #include "tools/split_impl.h"
 #include "tools/tools.h"
@@ -72,7 +71,7 @@ static bool take_trailer(struct split *split, const struct rdb_event *ev, struct
 {
     split->trailer = *ev;
     split->trailer.raw = (struct rd_slice){0};
-    return again_check_sum(ev, err);
+    return compact_check_end(split->cli, split->src, &split->log, ev, err);
 }
 
 static bool take(struct split *split, const struct rdb_event *ev, struct rd_err *err)

@@ -30,6 +30,7 @@ static bool read_file(struct job *job, struct rd_err *err)
     struct stat_read *read = &job->read;
     read->cli = job->cli;
     read->src = job->src;
+    read->log = &job->log;
     read->filter = &job->filter;
     read->exact = job->exact;
     read->opts = (struct stat_opts){.top = (size_t)job->top,

@@ -12,6 +12,9 @@ import tempfile
 import unittest
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURES = os.environ.get("REDOUBT_FIXTURES", "fixtures")
+PREAMBLE = os.path.join(FIXTURES, "redis-6.2.16", "aof-preamble.aof.d", "appendonly.aof")
+PREAMBLE_LEN = 11002  # bytes of the snapshot with which it begins
 
 
 def command(*args):
@@ -95,6 +98,46 @@ class Convert(Case):
         self.run_tool("diff", "--from", "aof", self.out, merged)
         self.run_tool("diff", "--from", "aof", self.first, merged, status=1)
         self.run_tool("stat", "--from", "rdb", self.first, status=1)
+
+    def test_a_snapshot_with_commands_behind_it_is_not_taken_for_one(self):
+        """Unless somebody says so: what stands behind would be lost in silence."""
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
+        end = os.path.getsize(self.out)
+        with open(self.out, "ab") as f:
+            f.write(command("SET", "behind", "1"))
+        self.assertEqual(self.data("--from", "rdb", self.out), EARLY)
+        other = self.path("other")
+        for args in (("convert", "--to", "rdb", self.out, "-o", other), ("stat", self.out),
+                     ("split", "--by", "db", self.out, "-o", other), ("diff", self.out, self.first),
+                     ("merge", self.out, self.first, "-o", other)):
+            run = self.run_tool(*args, status=2)
+            self.assertIn(f"behind the snapshot, from byte {end} on".encode(), run.stderr)
+            self.assertIn(b"--from aof", run.stderr)
+            self.assertFalse(os.path.isfile(other))
+        with open(self.out, "r+b") as f:
+            f.truncate(end)
+            f.seek(end)
+            f.write(b"\0" * 7)  # which servers pass over
+        self.assertEqual(self.data(self.out), EARLY)
+
+    def test_a_log_that_says_that_it_begins_with_a_snapshot_is_one(self):
+        run = self.run_tool("convert", "--to", "resp", "--from", "aof", PREAMBLE)
+        told = json.loads(self.run_tool("stat", "--json", PREAMBLE).stdout)
+        snapshot = json.loads(self.run_tool("stat", "--json", "--from", "rdb", PREAMBLE).stdout)
+        self.assertGreater(told["total"]["keys"], snapshot["total"]["keys"])
+        self.assertEqual(self.run_tool("convert", "--to", "resp", PREAMBLE).stdout, run.stdout)
+        self.run_tool("diff", "--from", "aof", PREAMBLE, PREAMBLE)
+        with open(PREAMBLE, "rb") as f:
+            log = f.read()
+        self.run_tool("stat", "-", stdin=log, status=2)
+        base = self.path("base.rdb")
+        with open(base, "wb") as f:
+            f.write(log[:PREAMBLE_LEN])
+        self.assertEqual(json.loads(self.run_tool("stat", "--json", base).stdout)["total"],
+                         snapshot["total"])
+        with open(base, "wb") as f:
+            f.write(log[:PREAMBLE_LEN].replace(b"REDIS0009", b"REDIS0x09"))
+        self.run_tool("stat", base, status=1)
 
     def test_until_an_offset(self):
         place = f"a.2.incr.aof:{self.flushall}"

@@ -5,8 +5,6 @@
 #include "rdb/plain.h"
 #include "tools/stat/pack.h"
 
-#include <inttypes.h>
-
 /* ---- one key ---- */
 
 static bool begin_key(struct stat_pass *pass, const struct rdb_event *ev, struct rd_err *err)
@@ -398,16 +396,6 @@ static void aux(struct stat_read *read, const struct rdb_event *ev)
         read->meta.used_memory = num;
 }
 
-static bool trailer(const struct rdb_event *ev, struct rd_err *err)
-{
-    if (!ev->trailer.summed || ev->trailer.stored == 0 ||
-        ev->trailer.stored == ev->trailer.computed)
-        return true;
-    return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
-                      "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
-                      ev->trailer.stored, ev->trailer.computed);
-}
-
 static bool event(struct stat_read *read, const struct rdb_event *ev, struct rd_err *err)
 {
     switch (ev->kind) {
@@ -423,7 +411,7 @@ static bool event(struct stat_read *read, const struct rdb_event *ev, struct rd_
     case RDB_KEY:
         return key_event(read, ev, err);
     case RDB_TRAILER:
-        return trailer(ev, err);
+        return compact_check_end(read->cli, read->src, read->log, ev, err);
     default:
         return pass_event(&read->pass, ev, err);
     }

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "rdb/reader.h"
+#include "tools/compact.h"
 #include "tools/filter.h"
 #include "tools/stat/memory.h"
 #include "tools/stat/sum.h"
@@ -52,8 +53,9 @@ struct stat_pass {
 };
 
 struct stat_read {
-    struct cli *cli;    /* for its progress; may be NULL */
-    struct rd_src *src; /* borrowed */
+    struct cli *cli;                /* for its progress; may be NULL */
+    struct rd_src *src;             /* borrowed */
+    const struct compact_opts *log; /* … with which it was opened; NULL: with none */
     struct stat_opts opts;
     const struct filter *filter; /* borrowed; NULL: all keys */
     bool exact;                  /* take no sample */
