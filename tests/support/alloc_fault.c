@@ -1,5 +1,6 @@
 #include "tests/support/alloc_fault.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -13,31 +14,36 @@ union head {
 
 static struct alloc_fault_result state;
 static size_t fail_at;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of state */
 
 static bool must_fail(size_t size)
 {
+    pthread_mutex_lock(&lock);
     state.n_allocs++;
     if (size > state.largest)
         state.largest = size;
-    if (state.n_allocs == fail_at) {
-        state.failed = true;
-        return true;
-    }
-    return size > PTRDIFF_MAX - sizeof(union head);
+    bool fails = state.n_allocs == fail_at;
+    state.failed |= fails;
+    pthread_mutex_unlock(&lock);
+    return fails || size > PTRDIFF_MAX - sizeof(union head);
 }
 
 static void count_in(size_t size)
 {
+    pthread_mutex_lock(&lock);
     state.live++;
     state.live_bytes += size;
     if (state.live_bytes > state.peak_bytes)
         state.peak_bytes = state.live_bytes;
+    pthread_mutex_unlock(&lock);
 }
 
 static void count_out(size_t size)
 {
+    pthread_mutex_lock(&lock);
     state.live--;
     state.live_bytes -= size;
+    pthread_mutex_unlock(&lock);
 }
 
 static void *hook_alloc(void *ctx, size_t size)
@@ -85,7 +91,10 @@ void alloc_fault_begin(size_t n)
 
 struct alloc_fault_result alloc_fault_state(void)
 {
-    return state;
+    pthread_mutex_lock(&lock);
+    struct alloc_fault_result now = state;
+    pthread_mutex_unlock(&lock);
+    return now;
 }
 
 struct alloc_fault_result alloc_fault_end(void)

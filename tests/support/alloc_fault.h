@@ -13,7 +13,8 @@
  *     }
  *
  * It stands behind rd_alloc() and its kin from begin to end, so nothing that was allocated before
- * may be freed in between, nor the other way round. One thread only.
+ * may be freed in between, nor the other way round. Threads may allocate between begin and end, and
+ * not beyond them; which of theirs is the n-th is then a matter of time.
  */
 #ifndef TESTS_SUPPORT_ALLOC_FAULT_H
 #define TESTS_SUPPORT_ALLOC_FAULT_H
