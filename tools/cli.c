@@ -144,10 +144,12 @@ static int call_each(struct cli *cli, const struct cli_opt *opt, const char *val
     struct rd_err err = {0};
     if (opt->each(opt->ctx, value, &err))
         return CLI_OK;
+    if (err.code != RD_ERR_USAGE)
+        return cli_fail(cli, &err);
     return cli_usage_error(cli, "%s: %s", spell(opt).s, err.text);
 }
 
-/* Stores a value (NULL where the option takes none). Returns CLI_OK or CLI_USAGE. */
+/* Stores a value (NULL where the option takes none). */
 static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
 {
     switch (opt->kind) {
