@@ -10,10 +10,10 @@
 static bool begin(struct merge *merge, struct rd_err *err)
 {
     struct cli *cli = merge->cli;
-    merge->n_inputs = cli->n_args;
     merge->inputs = rd_calloc(cli->n_args, sizeof *merge->inputs);
     if (merge->inputs == NULL)
         return rd_err_nomem(err, cli->n_args * sizeof *merge->inputs);
+    merge->n_inputs = cli->n_args;
     for (size_t i = 0; i < cli->n_args; i++)
         merge->inputs[i].path = cli->args[i];
     if (getrandom(merge->hashing.key, sizeof merge->hashing.key, 0) < 0)
@@ -29,17 +29,15 @@ static void name_conflict(struct merge *merge, const struct merge_conflict *conf
     struct merge_input *in = &merge->inputs[conflict->again.input];
     struct rdb_event ev;
     char quoted[200];
-    if (!merge_open(merge, in, NULL))
-        return;
-    cli_progress_end(merge->cli);
     /* The header tells the reader how to read a record. */
-    if (rdb_reader_next(in->in.reader, &ev) == RDB_EVENT &&
+    if (merge_open(merge, in, NULL) && rdb_reader_next(in->in.reader, &ev) == RDB_EVENT &&
         again_seek(&in->in, conflict->again.record, conflict->again.db, &ev, NULL)) {
         rd_err_quote(quoted, sizeof quoted, ev.key.name);
         cli_warn(merge->cli, "db %llu, key %s: in %s and in %s",
                  (unsigned long long)conflict->again.db, quoted,
                  merge->inputs[conflict->first.input].path, in->path);
     }
+    cli_progress_end(merge->cli);
     if (!in->kept)
         again_close(&in->in);
 }
