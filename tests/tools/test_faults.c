@@ -1,0 +1,149 @@
+/* Every tool where its output takes no more, its input ends early or cannot be read: it says so,
+ * and leaves nothing under OUT's name or beside it. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/tools/runs.h"
+#include "tools/cli.h"
+
+enum { TEXT = 200 /* room for an error on standard error */ };
+
+TestSuite(faults, .init = runs_begin, .fini = runs_end);
+
+/* ---- outputs ---- */
+
+/* No file becomes longer. */
+static void limit(void *ctx)
+{
+    struct rlimit now;
+    getrlimit(RLIMIT_FSIZE, &now);
+    now.rlim_cur = *(rlim_t *)ctx;
+    setrlimit(RLIMIT_FSIZE, &now);
+}
+
+static void unlimit(void *ctx)
+{
+    rlim_t most = RLIM_INFINITY;
+    (void)ctx;
+    limit(&most);
+}
+
+/* Whether the whole work was done. */
+static bool works_within(const char *line, rlim_t most, const struct runs_outcome *whole)
+{
+    struct runs_outcome o = runs_attempt(line, limit, unlimit, &most);
+    const char *told = (const char *)o.told.ptr;
+    bool done = o.status == whole->status;
+    if (done) {
+        cr_assert(runs_left_same(&o, whole), "%s: %llu", line, (unsigned long long)most);
+    } else {
+        cr_assert_eq(o.status, CLI_IO, "%s: %llu: %d\n%s", line, (unsigned long long)most, o.status,
+                     o.told.ptr);
+        cr_assert_eq(o.left.len, 0, "%s: %llu leaves %s", line, (unsigned long long)most,
+                     o.left.ptr);
+        cr_assert(most < TEXT || strstr(told, "File too large") != NULL ||
+                      strstr(told, "standard output: write") != NULL,
+                  "%s: %llu: %s", line, (unsigned long long)most, told);
+    }
+    runs_outcome_done(&o);
+    return done;
+}
+
+Test(faults, an_output_that_takes_no_more_is_told_and_removed)
+{
+    static const char *const lines[] = {
+        "convert --to rdb a.rdb -o out/x",
+        "convert --to rdb --rewrite a.rdb -o out/x",
+        "convert --to rdb --min-size 1 - -o out/x",
+        "convert --to rdb lines -o out/x",
+        "convert --to resp a.rdb -o out/x",
+        "convert --to resp --restore a.rdb -o out/x",
+        "convert --to ndjson a.rdb -o out/x",
+        "convert --to csv a.rdb -o out/x",
+        "convert --to csv a.rdb",
+        "split --by db a.rdb -o out/parts",
+        "split --by prefix - -o out/parts",
+        "merge --on-conflict first a.rdb b.rdb -o out/x",
+        "merge --on-conflict last - b.rdb -o out/x",
+        "stat --csv a.rdb",
+        "stat --at 2030-01-01T00:00:00Z a.rdb",
+        "stat --html out/x --at 2030-01-01T00:00:00Z a.rdb",
+        "sum a.rdb",
+        "check-rdb --salvage out/x a.rdb",
+    };
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct runs_outcome whole = runs_attempt(lines[i], NULL, NULL, NULL);
+        cr_assert_eq(whole.status, CLI_OK, "%s: %s", lines[i], whole.told.ptr);
+        rlim_t most = 0;
+        while (!works_within(lines[i], most, &whole))
+            most += most < 500 ? 31 : most / 2;
+        cr_assert_gt(most, 0, "%s", lines[i]);
+        runs_outcome_done(&whole);
+    }
+}
+
+/* ---- inputs ---- */
+
+Test(faults, an_input_that_ends_early_is_told_and_leaves_nothing)
+{
+    static const char *const lines[] = {
+        "convert --to rdb cut.rdb -o out/x",
+        "convert --to rdb --rewrite --min-size 1 cut.rdb -o out/x",
+        "convert --to resp cut.rdb -o out/x",
+        "convert --to resp --restore cut.rdb -o out/x",
+        "convert --to csv cut.rdb -o out/x",
+        "split --by prefix cut.rdb -o out/parts",
+        "split --by db --min-size 1 cut.rdb -o out/parts",
+        "merge a.rdb --min-size 1 cut.rdb -o out/x",
+        "stat --html out/x cut.rdb",
+        "diff -q a.rdb cut.rdb",
+        "diff -q --min-size 1 cut.rdb a.rdb",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (size_t len = 1; len < runs_a().len; len += 5) {
+            runs_write_file("cut.rdb", rd_slice(runs_a().ptr, len));
+            struct runs_outcome o = runs_attempt(lines[i], NULL, NULL, NULL);
+            cr_assert_eq(o.status, CLI_FINDINGS, "%s: %zu: %d\n%s", lines[i], len, o.status,
+                         o.told.ptr);
+            cr_assert_not_null(strstr((const char *)o.told.ptr, "truncated"), "%s: %zu: %s",
+                               lines[i], len, o.told.ptr);
+            cr_assert_eq(o.left.len, 0, "%s: %zu leaves %s", lines[i], len, o.left.ptr);
+            runs_outcome_done(&o);
+        }
+}
+
+static void open_folder(void *ctx)
+{
+    int fd = open("out", O_RDONLY);
+    (void)ctx;
+    dup2(fd, 0);
+    close(fd);
+}
+
+Test(faults, an_input_that_cannot_be_read_is_told)
+{
+    static const char *const lines[] = {
+        "convert --to rdb - -o out/x",
+        "convert --to csv --from rdb --min-size 1 - -o out/x",
+        "split --by db - -o out/parts",
+        "merge - b.rdb -o out/x",
+        "stat --html out/x -",
+        "diff a.rdb -",
+        "check-rdb -",
+        "check-rdb --salvage out/x -",
+        "sum -",
+        "sum --check -",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct runs_outcome o = runs_attempt(lines[i], open_folder, NULL, NULL);
+        cr_assert_eq(o.status, CLI_IO, "%s: %d\n%s", lines[i], o.status, o.told.ptr);
+        cr_assert_not_null(strstr((const char *)o.told.ptr, "Is a directory"), "%s: %s", lines[i],
+                           o.told.ptr);
+        cr_assert_eq(o.left.len, 0, "%s leaves %s", lines[i], o.left.ptr);
+        runs_outcome_done(&o);
+    }
+}
