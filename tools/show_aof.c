@@ -87,7 +87,8 @@ static bool read_all(struct show *show, struct rd_err *err)
                 return false;
             break;
         case AOF_MORE:
-            show_put_caught_up(show);
+            if (!show_put_caught_up(show, err))
+                return false;
             show_follow_wait(&show->waiting);
             break;
         case AOF_END:

@@ -78,7 +78,8 @@ static bool read_all(struct show *show, struct rd_err *err)
         if (!stream_in_next(&show->capture, &ev, &status, err)) {
             if (status != REPL_CAPTURE_MORE)
                 return status == REPL_CAPTURE_END;
-            show_put_caught_up(show);
+            if (!show_put_caught_up(show, err))
+                return false;
             show_follow_pause();
         } else if (is_over(show, &ev, ev.offset)) {
             return true;

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "tools/show_impl.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 static bool new_lines(struct rd_buf **ret, uint64_t n, struct rd_err *err)
@@ -75,7 +76,7 @@ void show_put_line(struct show *show)
         swap(&show->ring[show->n_ring++ % show->tail], &show->line);
 }
 
-void show_put_caught_up(struct show *show)
+bool show_put_caught_up(struct show *show, struct rd_err *err)
 {
     if (show->ring != NULL) {
         uint64_t n = show->n_ring < show->tail ? show->n_ring : show->tail;
@@ -84,9 +85,17 @@ void show_put_caught_up(struct show *show)
         show->n_ring = 0;
         free_lines(&show->ring, show->tail);
     }
-    if (show->cli->json)
-        rd_sink_flush(show->cli->out.out);
-    fflush(stdout);
+    rd_err_reset(err); /* what is read is not where this fails */
+    if (show->cli->json && !rd_sink_flush(show->cli->out.out)) {
+        rd_err_adopt(err, rd_sink_err(show->cli->out.out));
+        return false;
+    }
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    rd_err_sys(err, errno != 0 ? errno : EIO, "write");
+    rd_err_origin(err, "standard output");
+    return false;
 }
 
 /* ---- commands ---- */
@@ -164,7 +173,7 @@ bool show_put_item(struct show *show, const struct show_item *item, struct rd_er
 void show_put_end(struct show *show)
 {
     struct cli *cli = show->cli;
-    show_put_caught_up(show);
+    (void)show_put_caught_up(show, NULL); /* cli_end() tells */
     if (cli->json) {
         cli_json_end(&cli->out);
         cli_json_put_uint(&cli->out, "commands", show->n_seen);

@@ -184,6 +184,11 @@ class Filters(ShowTest):
             path = self.write("one", command(*args))
             self.assertEqual(self.show("--count", "--key", "KEY", path), [str(n)], args)
 
+    def test_any_of_many_keys_is_found(self):
+        path = self.write("many", command("DEL", *(f"k{i}" for i in range(100))))
+        for key, n in (("k0", 1), ("k99", 1), ("k100", 0)):
+            self.assertEqual(self.show("--count", "--key", key, path), [str(n)])
+
     def test_count_and_tail(self):
         self.assertEqual(self.show("--count", self.log()), ["9"])
         lines = self.show("--tail", "2", self.log())
@@ -198,7 +203,7 @@ class Filters(ShowTest):
 class Follow(ShowTest):
     def start(self, *args):
         process = subprocess.Popen([REDOUBT, "show", "--follow", *args], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
+                                   stderr=subprocess.PIPE, restore_signals=False)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(lambda: process.poll() is None and process.kill())
@@ -207,6 +212,14 @@ class Follow(ShowTest):
     def stop(self, process):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(20), 130)
+
+    def leave(self, process, path):
+        """Where SIGPIPE is ignored, as it is here, the next line finds nobody who reads it."""
+        process.stdout.close()
+        with open(path, "ab") as f:
+            f.write(command("SET", "unread", "1"))
+        self.assertEqual(process.wait(20), 3)
+        self.assertEqual(process.stderr.read(), b"")
 
     def test_a_file_that_grows_and_a_rotation(self):
         process = self.start("-v", self.log())
@@ -226,7 +239,7 @@ class Follow(ShowTest):
         self.assertIn(b'appendonly.aof.3.incr.aof:0 [5] "SELECT"', line)
         self.assertTrue(line.startswith(b"11 "), line)
         self.assertIn(b'[5] "SET" "new" "1"', process.stdout.readline())
-        self.stop(process)
+        self.leave(process, self.path("appendonly.aof.3.incr.aof"))
 
     def test_the_tail_of_one_file(self):
         path = self.write("a", command("SET", "a", "1") + command("SET", "b", "1"))
@@ -236,6 +249,12 @@ class Follow(ShowTest):
             f.write(command("SET", "c", "1"))
         self.assertIn(b'"SET" "c"', process.stdout.readline())
         self.stop(process)
+
+    def test_objects_for_nobody_end_it_too(self):
+        path = self.write("a", command("SET", "a", "1"))
+        process = self.start("--json", path)
+        process.stdout.readline()
+        self.leave(process, path)
 
 
 class TypedByMistake(ShowTest):
