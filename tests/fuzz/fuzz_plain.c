@@ -71,9 +71,8 @@ static void take_entries(struct run *run)
         run->ok = rdb_commands_put_entry(run->commands, id, texts, n, NULL);
 }
 
-static void begin_key(struct run *run, const struct rdb_event *ev)
+static void begin_key(struct run *run)
 {
-    run->db = ev->key.db;
     if (rdb_commands_wants_pending(run->commands))
         run->ok = rdb_commands_pending(run->commands, run->told->ids, run->told->n, NULL);
 }
@@ -82,7 +81,9 @@ static void take(struct run *run, const struct rdb_event *ev, bool plain)
 {
     bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
     if (ev->kind == RDB_KEY)
-        begin_key(run, ev);
+        begin_key(run);
+    else if (ev->kind == RDB_DB)
+        run->db = ev->db;
     if (elem)
         take_texts(run);
     if (plain && elem)
