@@ -1,6 +1,7 @@
 #include "base/behind.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 
 #include "base/buf.h"
 #include "base/crc64.h"
@@ -199,4 +200,18 @@ Test(behind, every_allocation_may_fail)
         cr_assert(behind == NULL || err.code == RD_ERR_MEMORY, "allocation %zu", n);
     }
     cr_assert_gt(n, 6);
+}
+
+Test(behind, there_is_none_without_a_thread)
+{
+    pthread_attr_t usual, greedy;
+    pthread_getattr_default_np(&usual);
+    pthread_attr_init(&greedy);
+    cr_assert_eq(pthread_attr_setstacksize(&greedy, (size_t)1 << 46), 0); /* more than there is */
+    pthread_setattr_default_np(&greedy);
+    struct rd_behind *behind = rd_behind_new();
+    pthread_setattr_default_np(&usual);
+    cr_expect_null(behind);
+    pthread_attr_destroy(&greedy);
+    rd_behind_free(begin());
 }

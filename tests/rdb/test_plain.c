@@ -127,6 +127,31 @@ Test(plain, none_come_inside_a_record_or_beside_notes)
     done(&in);
 }
 
+/* A stream whose entries share one field, which is a number. */
+Test(plain, fields_that_entries_share_may_be_numbers)
+{
+    static const char stream[] =
+        "REDIS0010\xfe\0\x13\x01s\x01\x10\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
+        "\x27\x27\0\0\0\x0f\0"
+        "\x02\x01\0\x01\x01\x01\x07\x01\0\x01"
+        "\x02\x01\0\x01\0\x01\x81x\x02\x04\x01"
+        "\x02\x01\0\x01\x01\x01\x81y\x02\x04\x01\xff"
+        "\x02\x01\x01\x01\0\0\0\x02\0"
+        "\xff\0\0\0\0\0\0\0\0";
+    struct rdb_text texts[MAX];
+    struct rdb_stream_id id;
+    struct input in = input_of(stream, sizeof stream - 1, NULL);
+    go_to(&in, RDB_ELEM);
+    go_to(&in, RDB_ELEM);
+    cr_assert_eq(rdb_plain_entry(in.reader, &id, texts, MAX), 2);
+    cr_expect(id.ms == 1 && id.seq == 1);
+    cr_expect(texts[0].is_int && texts[0].num == 7 && texts[0].role == RDB_ROLE_FIELD);
+    cr_expect(texts[1].len == 1 && texts[1].ptr[0] == 'y');
+    cr_expect_eq(rdb_plain_entry(in.reader, &id, texts, MAX), 0);
+    go_to(&in, RDB_TRAILER);
+    done(&in);
+}
+
 /* Keys by either way, up to the end or the first failure. */
 static size_t count(const uint8_t *bytes, size_t len, bool plain, enum rd_err_code *ret_code)
 {
