@@ -211,7 +211,8 @@ bool show_put_item(struct show *show, const struct show_item *item, struct rd_er
 void show_put_line(struct show *show);
 /* Whether such lines are wanted. */
 bool show_put_notes(const struct show *show);
-/* The end of what is there: from now on lines are written as they come. False: nobody takes them. */
+/* The end of what is there: from now on lines are written as they come. False: nobody takes
+ * them. */
 bool show_put_caught_up(struct show *show, struct rd_err *err);
 void show_put_end(struct show *show);
 void show_put_done(struct show *show);
