@@ -384,6 +384,14 @@ class Verdicts(CheckRdbTest):
         self.assertEqual(len(re.findall(r"^  \d+ \(0x[0-9a-f]+\) +key +db 0 ", out, re.M)), 9)
         self.assertIn('db 0 string/string "e" expires 2', out)
 
+    def test_slots_and_records_of_modules_are_told(self):
+        _, out, _ = self.check("-v", os.path.abspath(fixture("damaged", "hand-slot-info.rdb")))
+        self.assertRegex(out, r"\(0xb\) +slot +5: 1 keys, 0 with an expiry\n")
+        self.assertIn("  slots      1 announced\n", out)
+        _, out, _ = self.check("-v", os.path.abspath(fixture("redis-7.0.15", "module.rdb")))
+        self.assertRegex(out, r"\(0x50\) +module +test__rdb\n")
+        self.assertIn("  modules    2 records of module data\n", out)
+
     def test_quiet_prints_errors_only(self):
         good = os.path.abspath(fixture("redis-7.0.15", "tiny.rdb"))
         self.assertEqual(self.check("-q", good), (0, "", ""))
@@ -653,6 +661,8 @@ class Salvage(CheckRdbTest):
         self.assertRegex(out, r'  lost +\[557, 1675\) 1\.1 KiB, stream "stream:india:2" in db 0: '
                          r".* at byte 593 \(0x251\); then: ")
         self.assertIn("\nout.rdb: 20 keys, verified\n", out)
+        _, out, _ = self.check("--salvage", "out.rdb", "--force", "--type=list", name)
+        self.assertRegex(out, r"; \d+ keys not asked for\n")
 
 
 def readable_by_7_0(data):

@@ -137,6 +137,32 @@ class Elements(Case):
         self.assertEqual(len(part["name"]), 200)
 
 
+class Expiries(Case):
+    """Fields of hashes that expire, which lines of JSON have."""
+    def setUp(self):
+        super().setUp()
+        for path, value in ((self.a, {"f": 4102444800000, "g": None}),
+                            (self.b, {"f": 4102444800001, "n": 4102444800000})):
+            line = {"db": 0, "key": "h", "type": "hash", "value": dict.fromkeys(value, "v"),
+                    "field_expire_ms": {f: at for f, at in value.items() if at}}
+            run = redoubt("convert", "--to", "rdb", "-", "-o", path,
+                          stdin=json.dumps(line).encode() + b"\n")
+            self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_fields_are_told_with_when_they_expire(self):
+        lines = self.diff("--values").splitlines()
+        self.assertIn('    field "f": expiry 2100-01-01T00:00:00Z and 2100-01-01T00:00:00.001Z',
+                      lines)
+        self.assertIn('    field "n" only in B: "v"', lines)
+        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]["first"]
+        self.assertIn({"part": "field", "name": "n", "in": "b",
+                       "b": {"text": "v", "expire_ms": 4102444800000}}, told)
+
+    def test_a_tolerance_holds_for_fields_too(self):
+        self.assertNotIn('field "f"', self.diff("--values", "--expire-tolerance", "1"))
+        self.diff("--ignore-expire", "--not", "--key", "h", status=0)
+
+
 class Keys(Case):
     def two(self):
         self.write([Key(b"same", STRING, b"v"), Key(b"a", LIST, [b"x"], db=2),

@@ -3,9 +3,12 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/support/hex.h"
 #include "tests/tools/runs.h"
 #include "tools/cli.h"
 
@@ -143,6 +146,29 @@ Test(faults, an_input_that_cannot_be_read_is_told)
         cr_assert_eq(o.status, CLI_IO, "%s: %d\n%s", lines[i], o.status, o.told.ptr);
         cr_assert_not_null(strstr((const char *)o.told.ptr, "Is a directory"), "%s: %s", lines[i],
                            o.told.ptr);
+        cr_assert_eq(o.left.len, 0, "%s leaves %s", lines[i], o.left.ptr);
+        runs_outcome_done(&o);
+    }
+}
+
+Test(faults, what_a_module_keeps_beside_a_key_is_not_dropped_in_silence)
+{
+    static const char *const lines[] = {
+        "convert --to rdb --prefix k meta.rdb -o out/x",
+        "split --by db meta.rdb -o out/parts",
+        "merge a.rdb meta.rdb -o out/x",
+    };
+    struct rd_buf bytes = {0};
+    char path[512];
+    unsigned line;
+    snprintf(path, sizeof path, "%s/hand/redis-243-key-meta.hex", getenv("REDOUBT_FIXTURES"));
+    cr_assert(hex_load(path, &bytes, &line), "%s:%u", path, line);
+    runs_write_file("meta.rdb", rd_buf_slice(&bytes));
+    rd_buf_done(&bytes);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct runs_outcome o = runs_attempt(lines[i], NULL, NULL, NULL);
+        cr_assert_eq(o.status, CLI_UNSUPPORTED, "%s: %d\n%s", lines[i], o.status, o.told.ptr);
+        cr_assert_not_null(strstr((const char *)o.told.ptr, "module metadata"), "%s", o.told.ptr);
         cr_assert_eq(o.left.len, 0, "%s leaves %s", lines[i], o.left.ptr);
         runs_outcome_done(&o);
     }

@@ -89,6 +89,12 @@ class Keys(Case):
         self.assertNotIn("both5", text)
         self.assertIn("7 keys are there more than once", text)
 
+    def test_json_counts_conflicts(self):
+        a, b = self.two(shared=7)
+        told = json.loads(self.merge("--json", a, b, status=1).stdout)
+        self.assertEqual((told["conflicts"], told["keys"], told["exit_status"]), (7, 0, 1))
+        self.assertFalse(os.path.exists(self.out))
+
     def test_the_first_wins(self):
         a, b = self.two()
         self.merge("--on-conflict", "first", a, b)
@@ -147,6 +153,13 @@ class Records(Case):
         run = redoubt("convert", "--to", "ndjson", "--meta", self.out)
         self.assertIn(b"1.1.1", run.stdout)
         self.assertNotIn(b"2.2.2", run.stdout)
+
+    def test_records_of_modules_are_those_of_the_first_input(self):
+        tiny, module = (os.path.join(FIXTURES, "redis-7.0.15", x) for x in ("tiny.rdb",
+                                                                           "module.rdb"))
+        for inputs, left_out in (((tiny, module), 2), ((module, tiny), 0)):
+            told = json.loads(self.merge("--json", *inputs).stdout)
+            self.assertEqual((told["left_out"], told["keys"]), (left_out, 22), inputs)
 
     def test_a_library_that_is_the_same_is_there_once(self):
         a = self.write("a.rdb", [], functions=[library(b"one"), library(b"two")])
@@ -235,6 +248,12 @@ class Manners(Case):
             f.write(data[:-20])
         self.merge(a, b, status=1)
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.rdb", "b.rdb"])
+
+    def test_options_that_make_no_sense(self):
+        a, b = self.two()
+        self.assertEqual(redoubt("merge", "--json", a, b).returncode, 2)
+        self.merge("--rdb-version", "1000", a, b, status=2)
+        self.merge("-", "-", status=2)
 
     def test_maps_that_make_no_sense(self):
         a, _ = self.two()
