@@ -215,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         .max_memory = 1 << 20,
                                         .client = true};
     struct rd_src *src;
-    struct rd_resp_reader *reader;
+    struct rd_resp_reader *reader = NULL;
     struct resp_command cmd;
     struct world w;
     check(rd_src_open_memory(&src, rd_slice(data, size), NULL, NULL) &&

@@ -28,11 +28,11 @@ Test(payload, a_header_is_a_length_or_a_mark)
 
 Test(payload, what_is_no_header_is_refused_and_changes_nothing)
 {
-    static const char *const wrong[] = {"",          "$",         "$-1",
-                                        "$01",       "$x",        "$ 1",
-                                        "1",         "+1",        "$9223372036854775808",
-                                        "$EOF:",     "$EOF",      "$EOF:" MARK "c",
-                                        "$EOF:aaaa", "$eof:" MARK};
+    static const char *const wrong[] = {"",          "$",           "$-1",
+                                        "$01",       "$x",          "$ 1",
+                                        "1",         "+1",          "$9223372036854775808",
+                                        "$EOF:",     "$EOF",        ("$EOF:" MARK "c"),
+                                        "$EOF:aaaa", ("$eof:" MARK)};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct repl_payload p = {.len = 5};
         struct rd_err err = {0};
@@ -48,7 +48,7 @@ Test(payload, what_is_no_header_is_refused_and_changes_nothing)
 
 Test(payload, a_header_that_is_written_reads_back)
 {
-    static const char *const lines[] = {"$0", "$176", "$9223372036854775807", "$EOF:" MARK};
+    static const char *const lines[] = {"$0", "$176", "$9223372036854775807", ("$EOF:" MARK)};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct repl_payload p;
         uint8_t text[REPL_PAYLOAD_HEADER_MAX];

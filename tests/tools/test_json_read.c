@@ -152,8 +152,8 @@ Test(json_read, tokens_are_taken_one_by_one)
     for (size_t feed = 1; feed <= 64; feed *= 2) {
         struct world w;
         char word[8], number[8];
-        int64_t i;
-        uint64_t u;
+        int64_t i = 0;
+        uint64_t u = 0;
         size_t len;
         begin(&w, text, strlen(text), feed);
         cr_expect_not(json_take(&w.in, '['));
