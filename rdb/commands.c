@@ -256,10 +256,10 @@ bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev, struct
     return conclude(c, dispatch(c, ev), err);
 }
 
-bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n,
+bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_pending_ids *ids,
                           struct rd_err *err)
 {
-    return conclude(c, !c->failed && rdb_cmd_stream_tell(c, ids, n), err);
+    return conclude(c, !c->failed && rdb_cmd_stream_tell(c, ids->ids, ids->n), err);
 }
 
 static bool put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n)

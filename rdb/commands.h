@@ -43,6 +43,7 @@
 
 #include "base/err.h"
 #include "base/sink.h"
+#include "base/src.h"
 #include "rdb/plain.h"
 
 enum { RDB_COMMANDS_ELEMS = 64, RDB_COMMANDS_BYTES = 64 * 1024 };
@@ -82,11 +83,24 @@ RD_API bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev,
  * where the server is one of Redis 7.0 or newer. */
 RD_API bool rdb_commands_wants_pending(const struct rdb_commands *c);
 
-/* After that KEY event: the ids of the pending entries of all groups, ascending, none twice. From
- * 7.0 on XCLAIM passes what is not in the stream; so those of them that the stream does not have
- * any more are added where their place is, and deleted again behind the groups. In a snapshot they
- * stand behind the entries: whoever wants to tell has to read the value twice. They are copied. */
-RD_API bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n,
+/* Ids of pending entries, ascending, none twice. A zeroed struct is an empty list. */
+struct rdb_pending_ids {
+    struct rdb_stream_id *ids;
+    size_t n, cap;
+};
+
+/* Those of all groups of a serialized stream (without type byte), from its framing alone, which is
+ * cheap; they replace what the list held. Where the value is damaged, they are those in front of
+ * that. False: no memory. O(bytes) */
+RD_API bool rdb_pending_ids_find(struct rdb_pending_ids *ids, struct rd_src *value,
+                                 const struct rdb_type *type, struct rd_err *err);
+RD_API void rdb_pending_ids_done(struct rdb_pending_ids *ids);
+
+/* After that KEY event: what is pending. From 7.0 on XCLAIM passes what is not in the stream; so
+ * those of them that the stream does not have any more are added where their place is, and deleted
+ * again behind the groups. In a snapshot they stand behind the entries: whoever wants to tell has
+ * to look at the value twice. They are copied. */
+RD_API bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_pending_ids *ids,
                                  struct rd_err *err);
 
 /* Takes strings of rdb_reader_texts() instead of their events. */

@@ -3,10 +3,7 @@
  * An entry that is pending in a group may have been deleted from its stream. To make it so again it
  * has to be added among the others, which stand in front of the groups in a snapshot. So a stream
  * is set aside, looked through for what is pending, and put then. */
-#include "base/mem.h"
 #include "tools/convert_impl.h"
-
-#include <stdlib.h>
 
 /* Where a value comes from. */
 struct staged {
@@ -14,13 +11,14 @@ struct staged {
     const struct rdb_type *type;
     enum rdb_dialect dialect;
     int version;
+    bool typed; /* the stage begins with the type */
 };
 
 static bool open_staged(const struct staged *staged, enum rdb_detail detail, struct rd_src **src,
                         struct rdb_reader **reader, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = detail, .no_sum = true};
-    if (!stage_source(staged->stage, staged->type->number, src, err))
+    if (!stage_source(staged->stage, staged->typed ? -1 : staged->type->number, src, err))
         return false;
     if (rdb_reader_new_value(reader, *src, staged->dialect, staged->version, &opts, err))
         return true;
@@ -68,7 +66,8 @@ static bool put_staged(struct job *job, const struct staged *staged, uint64_t of
 
 static struct staged of_line(const struct job *job, const struct rdb_type *type)
 {
-    struct staged staged = {job->value, type, RDB_REDIS, RDB_VERSION_REDIS_MAX};
+    struct staged staged = {
+        .stage = job->value, .type = type, .dialect = RDB_REDIS, .version = RDB_VERSION_REDIS_MAX};
     if (type->family == RDB_FAMILY_VALKEY) {
         staged.dialect = RDB_VALKEY;
         staged.version = RDB_VERSION_VALKEY_MAX;
@@ -89,67 +88,19 @@ bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t off
 
 /* ---- what is pending in a stream ---- */
 
-struct pending {
-    struct rdb_stream_id *ids;
-    size_t n, cap;
-};
-
-static bool add(struct pending *pending, struct rdb_stream_id id, struct rd_err *err)
-{
-    if (pending->n == pending->cap) {
-        size_t cap = pending->cap == 0 ? 64 : pending->cap * 2;
-        struct rdb_stream_id *more = rd_realloc(pending->ids, cap * sizeof *more);
-        if (more == NULL)
-            return rd_err_nomem(err, cap * sizeof *more);
-        pending->ids = more;
-        pending->cap = cap;
-    }
-    pending->ids[pending->n++] = id;
-    return true;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const struct rdb_stream_id *x = a, *y = b;
-    return rdb_stream_id_cmp(*x, *y);
-}
-
-/* Groups have ids in common. */
-static void arrange(struct pending *pending)
-{
-    size_t n = 0;
-    if (pending->n == 0)
-        return;
-    qsort(pending->ids, pending->n, sizeof *pending->ids, by_id);
-    for (size_t i = 1; i < pending->n; i++)
-        if (rdb_stream_id_cmp(pending->ids[n], pending->ids[i]) != 0)
-            pending->ids[++n] = pending->ids[i];
-    pending->n = n + 1;
-}
-
-/* Damage is told when the value is put. */
-static bool look_through(const struct staged *staged, struct pending *ret, struct rd_err *err)
-{
-    struct rdb_reader *reader;
-    struct rdb_event ev;
-    struct rd_src *src;
-    bool ok = open_staged(staged, RDB_DETAIL_PACKED, &src, &reader, err);
-    if (!ok)
-        return false;
-    while (ok && rdb_reader_next(reader, &ev) == RDB_EVENT)
-        ok = ev.kind != RDB_PENDING || add(ret, ev.pending.id, err);
-    rdb_reader_free(reader);
-    rd_src_close(src);
-    arrange(ret);
-    return ok;
-}
-
 static bool tell_pending(struct job *job, const struct staged *staged, struct rd_err *err)
 {
-    struct pending pending = {0};
-    bool ok = look_through(staged, &pending, err) &&
-              rdb_commands_pending(job->commands, pending.ids, pending.n, err);
-    rd_free(pending.ids);
+    struct rdb_pending_ids pending = {0};
+    struct rd_slice s;
+    struct rd_src *src;
+    if (!stage_source(staged->stage, -1, &src, err))
+        return false;
+    if (staged->typed && rd_src_need(src, 1, &s) == RD_SRC_OK)
+        rd_src_consume(src, 1);
+    bool ok = rdb_pending_ids_find(&pending, src, staged->type, err) &&
+              rdb_commands_pending(job->commands, &pending, err);
+    rdb_pending_ids_done(&pending);
+    rd_src_close(src);
     return ok;
 }
 
@@ -162,16 +113,22 @@ static void name_key(char *dst, size_t size, const struct rdb_event *key)
 
 static bool put_set_aside(struct job *job, const struct rdb_event *key, struct rd_err *err)
 {
-    struct staged staged = {&job->payload, key->key.type, job->in_dialect, job->in_version};
+    const struct staged staged = {.stage = &job->payload,
+                                  .type = key->key.type,
+                                  .dialect = job->in_dialect,
+                                  .version = job->in_version,
+                                  .typed = true};
     struct rd_err found = {0};
     struct rd_sink *to;
     char where[RD_ERR_TEXT_MAX];
     name_key(where, sizeof where, key);
-    if (!stage_begin(&job->payload, &to, err) || !job_copy_value(job, to, err) ||
-        !stage_end(&job->payload, err))
+    if (!stage_begin(&job->payload, &to, err))
         return false;
-    /* The type, which the reader sees in front of the value, stands elsewhere in the file. */
-    uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload) - 1;
+    rd_sink_byte(to, staged.type->number);
+    if (!job_copy_value(job, to, err) || !stage_end(&job->payload, err))
+        return false;
+    /* In the file the type stands elsewhere, in front of the key. */
+    uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload);
     if (!tell_pending(job, &staged, err) || !put_staged(job, &staged, offset, &found, err))
         return false;
     if (found.code == RD_ERR_OK)

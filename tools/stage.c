@@ -119,6 +119,8 @@ bool stage_source(const struct stage *stage, int first, struct rd_src **ret, str
 {
     static const struct rd_src_ops ops = {.read = reading_read, .close = reading_close};
     uint64_t size = stage_size(stage) + (first >= 0);
+    if (!stage->spool.open && first < 0 && stage->front_len == 0)
+        return rd_src_open_memory(ret, rd_buf_slice(&stage->held), NULL, err);
     /* Strings of up to a quarter of the window come whole. */
     size_t window = size < RD_SRC_WINDOW / 4 ? SMALL + 4 * (size_t)size : RD_SRC_WINDOW;
     const struct rd_src_opts opts = {.window = window, .size = size};

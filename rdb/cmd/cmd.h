@@ -4,6 +4,7 @@
  *     out.c           commands under construction
  *     collection.c    lists, sets, sorted sets, hashes: many elements a command
  *     stream.c        streams and their groups
+ *     pending.c       what is pending in them, from the framing of a value
  *
  * Commands are built in `out`, which goes to the sink between two of them. A command whose number
  * of arguments is not certain yet is `open`: its head is a guess, put right when it is closed.

@@ -1,6 +1,7 @@
 /* fuzz_plain.c - a snapshot as commands: by events, and with keys and entries taken without them.
  * Strings of values are taken without events both ways, since how many go into a command depends on
- * the pieces in which they come. The first ids that are pending anywhere are told of every stream.
+ * the pieces in which they come. What is pending in the last stream is told of every stream; and of
+ * each it must be the same from its framing and from events.
  *
  * The last byte, which is of the checksum, also chooses the window. Both ways must come to an end,
  * to the same verdict, and where that is good to the same bytes.
@@ -12,15 +13,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { INPUT_MAX = 1 << 20, TEXTS = 16, KEYS = 16, TOLD = 64 };
+enum { INPUT_MAX = 1 << 20, TEXTS = 16, KEYS = 16, IDS = 65536 };
 
-struct told {
-    struct rdb_stream_id ids[TOLD];
+struct ids {
+    struct rdb_stream_id ids[IDS];
     size_t n;
 };
 
 struct run {
-    const struct told *told;
+    const struct rdb_pending_ids *told;
     struct rd_src *src;
     struct rdb_reader *reader;
     struct rdb_commands *commands;
@@ -74,7 +75,7 @@ static void take_entries(struct run *run)
 static void begin_key(struct run *run)
 {
     if (rdb_commands_wants_pending(run->commands))
-        run->ok = rdb_commands_pending(run->commands, run->told->ids, run->told->n, NULL);
+        run->ok = rdb_commands_pending(run->commands, run->told, NULL);
 }
 
 static void take(struct run *run, const struct rdb_event *ev, bool plain)
@@ -92,36 +93,81 @@ static void take(struct run *run, const struct rdb_event *ev, bool plain)
         take_keys(run);
 }
 
-/* In ascending order, none twice. */
-static void tell(struct told *told, struct rdb_stream_id id)
+static int by_id(const void *a, const void *b)
 {
-    size_t at = told->n;
-    while (at > 0 && rdb_stream_id_cmp(told->ids[at - 1], id) > 0)
-        at--;
-    if (told->n == TOLD || (at > 0 && rdb_stream_id_cmp(told->ids[at - 1], id) == 0))
-        return;
-    memmove(told->ids + at + 1, told->ids + at, (told->n - at) * sizeof id);
-    told->ids[at] = id;
-    told->n++;
+    const struct rdb_stream_id *x = a, *y = b;
+    return rdb_stream_id_cmp(*x, *y);
 }
 
-static void look_through(struct rd_slice file, unsigned choice, struct told *ret)
+/* What a reader says is pending in a value; false: there is something wrong with it. */
+static bool read_pending(struct rd_slice value, const struct rdb_type *type, struct ids *ret)
 {
-    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_PACKED, .no_sum = true};
+    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_PACKED};
+    struct rd_src *src;
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    enum rdb_status status;
+    struct rd_buf bytes = {0};
+    must(rd_buf_add_byte(&bytes, type->number) && rd_buf_add(&bytes, value.ptr, value.len));
+    must(rd_src_open_memory(&src, rd_buf_slice(&bytes), NULL, NULL));
+    must(rdb_reader_new_value(&reader, src, RDB_REDIS, RDB_VERSION_REDIS_MAX, &detail, NULL));
+    ret->n = 0;
+    while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT)
+        if (ev.kind == RDB_PENDING && ret->n < IDS)
+            ret->ids[ret->n++] = ev.pending.id;
+    qsort(ret->ids, ret->n, sizeof *ret->ids, by_id);
+    rdb_reader_free(reader);
+    rd_src_close(src);
+    rd_buf_done(&bytes);
+    return status == RDB_END && ret->n < IDS;
+}
+
+/* From the framing and from events it is the same, but that the first has none twice. */
+static void compare_pending(struct rd_slice value, const struct rdb_type *type, unsigned choice,
+                            struct rdb_pending_ids *ret)
+{
+    static struct ids want;
+    struct rd_src *src = open_src(value, choice);
+    must(rdb_pending_ids_find(ret, src, type, NULL));
+    rd_src_close(src);
+    if (!read_pending(value, type, &want))
+        return;
+    size_t n = 0;
+    for (size_t i = 0; i < want.n; i++)
+        if (i == 0 || rdb_stream_id_cmp(want.ids[i - 1], want.ids[i]) != 0)
+            must(n < ret->n && rdb_stream_id_cmp(ret->ids[n++], want.ids[i]) == 0);
+    must(n == ret->n);
+}
+
+/* Of all streams, those of the last remain. */
+static void look_through(struct rd_slice file, unsigned choice, struct rdb_pending_ids *ret)
+{
+    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
     struct rd_src *src = open_src(file, choice);
     struct rdb_reader *reader;
     struct rdb_event ev;
     must(rdb_reader_new(&reader, src, &detail, NULL));
-    while (rdb_reader_next(reader, &ev) == RDB_EVENT)
-        if (ev.kind == RDB_PENDING)
-            tell(ret, ev.pending.id);
+    while (rdb_reader_next(reader, &ev) == RDB_EVENT) {
+        if (ev.kind != RDB_KEY || ev.key.type->kind != RDB_KIND_STREAM)
+            continue;
+        const struct rdb_type *type = ev.key.type;
+        struct rd_buf value = {0};
+        struct rd_sink *sink;
+        must(rd_sink_open_buf(&sink, &value, NULL, NULL));
+        bool whole = rdb_reader_copy_value(reader, sink) == RDB_EVENT;
+        must(rd_sink_close(sink, NULL));
+        compare_pending(rd_buf_slice(&value), type, choice, ret);
+        rd_buf_done(&value);
+        if (!whole)
+            break;
+    }
     rdb_reader_free(reader);
     rd_src_close(src);
 }
 
 /* Whether it came to a good end. */
-static bool to_commands(struct rd_slice file, unsigned choice, const struct told *told, bool plain,
-                        struct rd_buf *ret)
+static bool to_commands(struct rd_slice file, unsigned choice, const struct rdb_pending_ids *told,
+                        bool plain, struct rd_buf *ret)
 {
     const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_ELEMENTS, .no_sum = true};
     const struct rdb_commands_opts how = {.lossy = true};
@@ -151,12 +197,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || size > INPUT_MAX)
         return 0;
     struct rd_slice file = rd_slice(data, size);
-    struct told told = {.n = 0};
+    struct rdb_pending_ids told = {0};
     look_through(file, data[size - 1], &told);
     bool good = to_commands(file, data[size - 1], &told, false, &by_events);
     must(to_commands(file, data[size - 1], &told, true, &by_plain) == good);
     must(!good || rd_slice_eq(rd_buf_slice(&by_events), rd_buf_slice(&by_plain)));
     rd_buf_done(&by_events);
     rd_buf_done(&by_plain);
+    rdb_pending_ids_done(&told);
     return 0;
 }

@@ -140,10 +140,11 @@ static bool tell(struct commands_bench *out, size_t n, const uint64_t *ms)
 {
     struct rdb_event key = commands_key(RDB_TYPE_STREAM_LISTPACKS), value = {.kind = RDB_VALUE};
     struct rdb_stream_id ids[8] = {{0}};
+    const struct rdb_pending_ids pending = {.ids = ids, .n = n};
     for (size_t i = 0; i < n; i++)
         ids[i].ms = ms[i];
     value.value.type = key.key.type;
-    return commands_put(out, &key) && rdb_commands_pending(out->commands, ids, n, &out->err) &&
+    return commands_put(out, &key) && rdb_commands_pending(out->commands, &pending, &out->err) &&
            commands_put(out, &value);
 }
 
@@ -204,6 +205,7 @@ Test(commands_stream, a_stream_of_nothing_but_what_is_gone_is_not_made_twice)
 Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
 {
     struct rdb_stream_id top = {UINT64_MAX, UINT64_MAX};
+    const struct rdb_pending_ids pending = {.ids = &top, .n = 1};
     struct rdb_event about = {.kind = RDB_STREAM};
     struct commands_bench out;
     cr_assert(commands_begin(&out, NULL) && tell(&out, 1, (const uint64_t[]){10}));
@@ -215,7 +217,7 @@ Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
     about.stream.last_id = top;
     struct rdb_event key = commands_key(RDB_TYPE_STREAM_LISTPACKS), value = {.kind = RDB_VALUE};
     cr_assert(commands_begin(&out, NULL) && commands_put(&out, &key) &&
-              rdb_commands_pending(out.commands, &top, 1, &out.err) && commands_put(&out, &value));
+              rdb_commands_pending(out.commands, &pending, &out.err) && commands_put(&out, &value));
     cr_assert(commands_put(&out, &about) && commands_put_end(&out));
     cr_expect_eq(count(&out, "\r\nXDEL\r\n"), 0);
     commands_end(&out);
@@ -239,6 +241,7 @@ Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
                  {RDB_TYPE_STREAM_LISTPACKS, 10, true},
                  {RDB_TYPE_STREAM_LISTPACKS, 0, true}};
     struct rdb_stream_id id = {1, 1};
+    const struct rdb_pending_ids pending = {.ids = &id, .n = 1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct rdb_commands_opts opts = {.version = cases[i].version};
         const struct rdb_event key = commands_key(cases[i].type);
@@ -247,7 +250,7 @@ Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
         cr_expect_not(rdb_commands_wants_pending(out.commands));
         cr_assert(commands_put(&out, &key));
         cr_expect_eq(rdb_commands_wants_pending(out.commands), cases[i].wants, "%zu", i);
-        bool ok = rdb_commands_pending(out.commands, &id, 1, &out.err);
+        bool ok = rdb_commands_pending(out.commands, &pending, &out.err);
         cr_expect_eq(ok, cases[i].wants, "%zu", i);
         cr_expect_eq(out.err.code, ok ? RD_ERR_OK : RD_ERR_USAGE, "%zu", i);
         commands_end(&out);
