@@ -86,6 +86,37 @@ Test(commands_stream, entries_that_no_server_adds_are_refused_or_left_out)
     commands_end(&out);
 }
 
+/* The way of rdb_plain_entry(). */
+Test(commands_stream, entries_without_events_are_refused_alike)
+{
+    static const char long_text[4096] = "long";
+    const struct rdb_text texts[] = {
+        {.ptr = (const uint8_t *)"f", .len = 1, .role = RDB_ROLE_FIELD},
+        {.ptr = (const uint8_t *)long_text, .len = sizeof long_text, .role = RDB_ROLE_VALUE}};
+    struct rdb_stream_id five = {5, 0}, six = {6, 0};
+    struct commands_bench out;
+    cr_assert(begin(&out, NULL) && rdb_commands_put_entry(out.commands, five, texts, 2, &out.err));
+    cr_assert_not(rdb_commands_put_entry(out.commands, five, texts, 2, &out.err));
+    cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+    cr_expect_not(rdb_commands_put_entry(out.commands, six, texts, 2, &out.err));
+    commands_end(&out);
+
+    size_t n;
+    for (n = 1;; n++) {
+        alloc_fault_begin(n);
+        bool ok = begin(&out, NULL) &&
+                  rdb_commands_put_entry(out.commands, five, texts, 2, &out.err) &&
+                  rdb_commands_end(out.commands, &out.err);
+        commands_end(&out);
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        if (!result.failed)
+            break;
+        cr_assert(ok || out.err.code == RD_ERR_MEMORY, "allocation %zu", n);
+    }
+    cr_assert_gt(n, 3);
+}
+
 /* Of formats that do not tell what a group has read. */
 Test(commands_stream, what_a_group_has_read_is_estimated_as_servers_do)
 {
