@@ -132,8 +132,9 @@ static bool feed_close(void *impl, bool commit, struct rd_err *err)
     return true;
 }
 
-/* Pending entries whose entry was deleted cannot be made by commands, and no reader of a log could
- * make them: servers lose them likewise. Anything else that is lost is a failure. */
+/* Pending entries whose entry was deleted are left out, as servers do: commands make them only
+ * where they are told of before (rdb_commands_pending()). Anything else that is lost is a failure.
+ */
 static bool lost_nothing(const struct rdb_commands_loss *loss, struct rd_err *err)
 {
     if (loss->keys + loss->field_expires + loss->functions + loss->module_aux + loss->other == 0)

@@ -14,10 +14,11 @@ struct staged {
     bool typed; /* the stage begins with the type */
 };
 
-static bool open_staged(const struct staged *staged, enum rdb_detail detail, struct rd_src **src,
+static bool open_staged(const struct job *job, const struct staged *staged, struct rd_src **src,
                         struct rdb_reader **reader, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = detail, .no_sum = true};
+    const struct rdb_reader_opts opts = {
+        .detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS, .no_sum = true};
     if (!stage_source(staged->stage, staged->typed ? -1 : staged->type->number, src, err))
         return false;
     if (rdb_reader_new_value(reader, *src, staged->dialect, staged->version, &opts, err))
@@ -49,14 +50,13 @@ static bool put_staged(struct job *job, const struct staged *staged, uint64_t of
                        struct rd_err *ret, struct rd_err *err)
 {
     struct rdb_reader *outer = job->reader;
+    struct rdb_reader *reader;
     struct rd_src *src;
-    enum rdb_detail detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS;
-    if (!open_staged(staged, detail, &src, &job->reader, err)) {
-        job->reader = outer;
+    if (!open_staged(job, staged, &src, &reader, err))
         return false;
-    }
+    job->reader = reader;
     bool ok = put_events(job, offset, ret, err);
-    rdb_reader_free(job->reader);
+    rdb_reader_free(reader);
     rd_src_close(src);
     job->reader = outer;
     return ok;

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "rdb/commands.h"
+#include "tests/support/alloc_fault.h"
 
 #include <criterion/criterion.h>
 
@@ -98,5 +99,22 @@ static inline void commands_expect(struct commands_bench *out, const char *want)
 }
 
 #define SELECT_0 "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n"
+
+/* Does the work with each allocation failing in its turn: no leak, and nothing else than the lack
+ * of memory. Returns how many there were, and one. */
+static inline size_t commands_fail_allocations(bool (*work)(struct commands_bench *out))
+{
+    for (size_t n = 1;; n++) {
+        struct commands_bench out;
+        alloc_fault_begin(n);
+        bool ok = work(&out) && rdb_commands_end(out.commands, &out.err);
+        commands_end(&out);
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        if (!result.failed)
+            return n;
+        cr_assert(ok || out.err.code == RD_ERR_MEMORY, "allocation %zu", n);
+    }
+}
 
 #endif

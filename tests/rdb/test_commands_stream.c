@@ -1,6 +1,5 @@
 /* Streams as commands, from events in orders that few files have. */
 #include "tests/rdb/commands_bench.h"
-#include "tests/support/alloc_fault.h"
 
 static const struct rdb_commands_opts lossy = {.lossy = true};
 
@@ -87,34 +86,34 @@ Test(commands_stream, entries_that_no_server_adds_are_refused_or_left_out)
 }
 
 /* The way of rdb_plain_entry(). */
-Test(commands_stream, entries_without_events_are_refused_alike)
+static bool put_long(struct commands_bench *out, uint64_t ms)
 {
-    static const char long_text[4096] = "long";
+    static const char text[4096] = "long";
     const struct rdb_text texts[] = {
         {.ptr = (const uint8_t *)"f", .len = 1, .role = RDB_ROLE_FIELD},
-        {.ptr = (const uint8_t *)long_text, .len = sizeof long_text, .role = RDB_ROLE_VALUE}};
-    struct rdb_stream_id five = {5, 0}, six = {6, 0};
-    struct commands_bench out;
-    cr_assert(begin(&out, NULL) && rdb_commands_put_entry(out.commands, five, texts, 2, &out.err));
-    cr_assert_not(rdb_commands_put_entry(out.commands, five, texts, 2, &out.err));
-    cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
-    cr_expect_not(rdb_commands_put_entry(out.commands, six, texts, 2, &out.err));
-    commands_end(&out);
+        {.ptr = (const uint8_t *)text, .len = sizeof text, .role = RDB_ROLE_VALUE}};
+    struct rdb_stream_id id = {.ms = ms};
+    return rdb_commands_put_entry(out->commands, id, texts, 2, &out->err);
+}
 
-    size_t n;
-    for (n = 1;; n++) {
-        alloc_fault_begin(n);
-        bool ok = begin(&out, NULL) &&
-                  rdb_commands_put_entry(out.commands, five, texts, 2, &out.err) &&
-                  rdb_commands_end(out.commands, &out.err);
-        commands_end(&out);
-        struct alloc_fault_result result = alloc_fault_end();
-        cr_assert_eq(result.live, 0, "allocation %zu", n);
-        if (!result.failed)
-            break;
-        cr_assert(ok || out.err.code == RD_ERR_MEMORY, "allocation %zu", n);
-    }
-    cr_assert_gt(n, 3);
+static bool put_long_entry(struct commands_bench *out)
+{
+    return begin(out, NULL) && put_long(out, 5);
+}
+
+Test(commands_stream, entries_without_events_are_refused_alike)
+{
+    struct commands_bench out;
+    cr_assert(put_long_entry(&out));
+    cr_assert_not(put_long(&out, 5));
+    cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
+    cr_expect_not(put_long(&out, 6));
+    commands_end(&out);
+}
+
+Test(commands_stream, memory_that_is_short_for_an_entry_is_an_error)
+{
+    cr_assert_gt(commands_fail_allocations(put_long_entry), 3);
 }
 
 /* Of formats that do not tell what a group has read. */
@@ -288,24 +287,16 @@ Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
     }
 }
 
+static bool put_gone(struct commands_bench *out)
+{
+    return commands_begin(out, NULL) && tell(out, 2, (const uint64_t[]){1, 4}) &&
+           put_entry(out, 5, 1) && put_stream(out, 1, 9) && put_group(out, 9) &&
+           put_pending(out, 4) && put_owner(out, 4) && commands_put_end(out);
+}
+
 Test(commands_stream, memory_that_is_short_for_what_is_gone_is_an_error)
 {
-    size_t n;
-    for (n = 1;; n++) {
-        struct commands_bench out;
-        alloc_fault_begin(n);
-        bool ok = commands_begin(&out, NULL) && tell(&out, 2, (const uint64_t[]){1, 4}) &&
-                  put_entry(&out, 5, 1) && put_stream(&out, 1, 9) && put_group(&out, 9) &&
-                  put_pending(&out, 4) && put_owner(&out, 4) && commands_put_end(&out) &&
-                  rdb_commands_end(out.commands, &out.err);
-        commands_end(&out);
-        struct alloc_fault_result result = alloc_fault_end();
-        cr_assert_eq(result.live, 0, "allocation %zu", n);
-        if (!result.failed)
-            break;
-        cr_assert(ok || out.err.code == RD_ERR_MEMORY, "allocation %zu", n);
-    }
-    cr_assert_gt(n, 6);
+    cr_assert_gt(commands_fail_allocations(put_gone), 6);
 }
 
 /* What was told of one stream is forgotten with it. */
