@@ -210,7 +210,8 @@ bool aof_job_find(struct aof_job *job, struct rd_err *err)
     else
         ok = ok && split_path(job, err) && look(job, err) &&
              (!job->has_manifest || list_folder(job, err));
-    rd_err_origin(err, job->shown);
+    if (!ok)
+        rd_err_origin(err, job->shown);
     return ok;
 }
 
@@ -239,7 +240,8 @@ bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_e
     char path[PATH_MAX];
     bool ok = aof_job_full_path(job, job->name, path, sizeof path, err) &&
               rd_src_open_file(ret, path, NULL, err);
-    rd_err_origin(err, job->name);
+    if (!ok)
+        rd_err_origin(err, job->name);
     return ok;
 }
 

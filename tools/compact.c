@@ -216,8 +216,12 @@ static bool read_folder(struct compact_run *run, struct rd_err *err)
         return false;
     bool ok = aof_manifest_read(&run->manifest, src, NULL, NULL, err);
     rd_src_close(src);
-    rd_err_origin(err, run->job.name);
-    return ok && aof_reader_new(&run->reader, &run->manifest, &opts, err) && read_all(run, err);
+    if (!ok) {
+        rd_err_origin(err, run->job.name);
+        return false;
+    }
+    /* From here on errors are of one of its files, and name it. */
+    return aof_reader_new(&run->reader, &run->manifest, &opts, err) && read_all(run, err);
 }
 
 static bool read_file(struct compact_run *run, struct rd_err *err)

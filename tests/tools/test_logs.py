@@ -167,6 +167,18 @@ class Convert(Case):
         self.assertEqual(self.data("--min-size", "3", self.first), {"0 l": ["x", "y"]})
         self.assertEqual(self.data("--db", "3", self.first), {"3 b": "2"})
 
+    def test_of_several_files_the_one_that_stops_it_is_named(self):
+        with open(self.second, "ab") as f:
+            place = f.tell()
+            f.write(command("EVAL", "return 1", "0"))
+        run = self.run_tool("convert", "--to", "csv", self.log, status=4)
+        self.assertIn(f"a.2.incr.aof: unsupported at byte {place} ".encode(), run.stderr)
+        run = self.run_tool("convert", "--json", "--to", "rdb", self.log, "-o", self.out, status=4)
+        told = json.loads(run.stdout)["error"]
+        self.assertEqual((told["origin"], told["offset"]), ("a.2.incr.aof", place))
+        self.assertEqual(self.data("--until-offset", f"a.2.incr.aof:{place}", self.log),
+                         {"0 late": "1"})
+
     def test_what_cannot_be_replayed_is_refused(self):
         for words in (("NONSENSE", "k"), ("EVAL", "return 1", "0")):
             log = self.write("a", [command("SET", "k", "v"), command(*words)])
