@@ -142,7 +142,7 @@ static void escape(char *dst, size_t size, struct rd_slice bytes, const char *qu
 
 void rd_err_origin(struct rd_err *err, const char *origin)
 {
-    if (err != NULL && err->origin[0] == '\0' && origin != NULL)
+    if (err != NULL && err->code != RD_ERR_OK && err->origin[0] == '\0' && origin != NULL)
         escape(err->origin, sizeof err->origin, rd_slice_str(origin), "");
 }
 
@@ -150,11 +150,7 @@ void rd_err_adopt(struct rd_err *dst, const struct rd_err *src)
 {
     if (dst == NULL || dst == src || dst->code != RD_ERR_OK || src->code == RD_ERR_OK)
         return;
-    char origin[RD_ERR_TEXT_MAX];
-    memcpy(origin, dst->origin, sizeof origin);
     *dst = *src;
-    if (origin[0] != '\0')
-        memcpy(dst->origin, origin, sizeof origin);
 }
 
 void rd_err_reset(struct rd_err *err)

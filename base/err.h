@@ -80,7 +80,7 @@ RD_API bool rd_err_nomem(struct rd_err *err, size_t size);
  * no error is set or the lines are used up. */
 RD_API void rd_err_doing(struct rd_err *err, const char *fmt, ...) RD_PRINTF(2, 3);
 
-/* Names the file or peer, unless one is named already. */
+/* Names the file or peer, unless one is named already. Ignored when no error is set. */
 RD_API void rd_err_origin(struct rd_err *err, const char *origin);
 
 /* Copies src over dst when dst is still unset. */
