@@ -283,15 +283,38 @@ static int ttl_op(struct rdb_reader *r, bool absolute, struct rdb_event *ev)
     return STEP_ON;
 }
 
+enum { NODE_PLAIN = 1, NODE_PACKED = 2 };
+
+/* A plain node is one long element: servers refuse one of no bytes. What is wrong with the string
+ * itself is found where it is read. */
+static int look_at_plain(struct rdb_reader *r)
+{
+    struct rd_slice s;
+    struct rdb_str_head head;
+    for (size_t want = 2;; want = 1 + head.size) {
+        int st = rdb_read_need(r, want, &s);
+        if (st != RDB_EVENT)
+            return st;
+        enum rdb_parse rc = rdb_str_head_parse(s.ptr + 1, s.len - 1, &head);
+        if (rc == RDB_PARSE_OK && head.kind != RDB_STR_INT && head.total == 0)
+            return rdb_read_corrupt(r, rdb_read_offset(r), "plain quicklist node of no bytes");
+        if (rc != RDB_PARSE_WANT)
+            return STEP_ON;
+    }
+}
+
 static int container_op(struct rdb_reader *r)
 {
     struct rd_slice s;
     int st = rdb_read_need(r, 1, &s);
     if (st != RDB_EVENT)
         return st;
-    if (s.ptr[0] != 1 && s.ptr[0] != 2)
+    uint8_t container = s.ptr[0];
+    if (container != NODE_PLAIN && container != NODE_PACKED)
         return rdb_read_corrupt(r, rdb_read_offset(r), "quicklist node of an unknown kind");
-    r->container = s.ptr[0];
+    if (container == NODE_PLAIN && (st = look_at_plain(r)) != STEP_ON)
+        return st;
+    r->container = container;
     rdb_read_consume(r, 1);
     r->pc++;
     return STEP_ON;
@@ -440,7 +463,7 @@ static int run_one(struct rdb_reader *r, struct rdb_event *ev)
     case OP_CONTAINER:
         return container_op(r);
     case OP_NODE:
-        if (r->container == 1)
+        if (r->container == NODE_PLAIN)
             return string_op(r, RDB_ROLE_ELEMENT, TAIL_NONE, ev);
         return pack_op(r, PACK_ARG(RDB_LISTPACK, LAYOUT_LIST), ev);
     case OP_ITEM:
