@@ -183,14 +183,26 @@ static ssize_t read_shared(struct client *c)
     return n;
 }
 
+/* Who is only waited for until he has read what he was told may go on sending, or go. */
+static ssize_t read_nothing(struct client *c)
+{
+    uint8_t dropped[4096];
+    ssize_t n = conn_read(c->conn, dropped, sizeof dropped);
+    if (n > 0)
+        note_read(c, n);
+    return n;
+}
+
 void client_readable(struct client *c)
 {
     bool running = c->srv->current == c; /* its command runs the loop: the bytes must stand */
-    if (running || (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_SOON)))
+    if (running || (c->flags & CLIENT_CLOSE_ASAP))
         return;
     ssize_t n;
     server_awake(c->srv);
-    if (c->in.buf.len == 0 && !c->srv->clients->shared_busy) {
+    if (c->flags & CLIENT_CLOSE_SOON) {
+        n = read_nothing(c);
+    } else if (c->in.buf.len == 0 && !c->srv->clients->shared_busy) {
         n = read_shared(c);
     } else {
         n = read_own(c);

@@ -27,32 +27,25 @@ static void handshake(struct conn *conn)
     }
 }
 
-/* Freeing the client frees the connection: nothing of it is looked at after a callback that may
- * have done so, hence the id. */
+/* Freeing the client closes the connection, which is freed by the loop behind this event: until
+ * then it has no client any more. */
 static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct conn *conn = poll->data;
     struct client *c = conn->client;
-    struct server *srv = conn->srv;
     if (c == NULL) {
         handshake(conn);
         return;
     }
     if (status < 0)
         events = UV_READABLE | UV_WRITABLE;
-    if (conn->ssl == NULL) {
-        if (events & UV_READABLE)
-            client_readable(c);
-        else if (events & UV_WRITABLE)
-            client_writable(c);
-        return;
-    }
-    uint64_t id = c->id;
-    client_readable(c);
-    if ((events & UV_WRITABLE) && client_find(srv, id) == c)
+    bool tls = conn->ssl != NULL;
+    if (tls || (events & UV_READABLE))
+        client_readable(c);
+    if ((events & UV_WRITABLE) && conn->client == c)
         client_writable(c);
-    while (client_find(srv, id) == c && tls_pending(conn) &&
-           (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_SOON)) == 0 && srv->current != c)
+    while (tls && conn->client == c && tls_pending(conn) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
+           conn->srv->current != c)
         client_readable(c);
 }
 

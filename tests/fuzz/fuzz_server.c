@@ -5,10 +5,12 @@
  * loop has a turn first.
  *
  * The connections are pairs of sockets, so that everything runs as it does in the program: the
- * loop, input in pieces, waiting, messages to subscribers and monitors, output. In the end, when
- * all have gone, nothing may be left of them: no client, no one who waits, no channel.
+ * loop, input in pieces, waiting, messages to subscribers and monitors, output. In the end the loop
+ * must come to rest, and when all have gone, nothing may be left of them: no client, no one who
+ * waits, no channel.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -114,6 +116,23 @@ static void close_peer(int i)
     turn();
 }
 
+/* Nothing is left to be done: what is ready and not taken would be told again for ever. */
+static bool rests(void)
+{
+    struct pollfd loop = {.fd = uv_backend_fd(srv.loop), .events = POLLIN};
+    return poll(&loop, 1, 0) == 0;
+}
+
+static void settle(void)
+{
+    for (int n = 0; n < TURNS_MAX && !rests(); n++) {
+        turn();
+        for (int i = 0; i < CONNECTIONS; i++)
+            take_answers(i);
+    }
+    check(rests(), "the loop never rests");
+}
+
 /* Nobody is there any more, and the data set is empty for the next input. */
 static void finish(void)
 {
@@ -122,6 +141,7 @@ static void finish(void)
     struct engine_effects fx = {.off = true};
     struct engine_env env = server_env(&srv);
     struct rd_slice flush = rd_slice_str("FLUSHALL");
+    settle();
     for (int i = 0; i < CONNECTIONS; i++)
         close_peer(i);
     clients_unpause(&srv);

@@ -59,6 +59,30 @@ class Beside(unittest.TestCase):
         got = self.raw(b"PING\r\n*1\r\n$4\r\nECHO\r\nset a 1\r\n*x\r\nPING\r\n", b"")
         self.assertTrue(got.startswith(b"+PONG\r\n-ERR wrong number"))
 
+    def test_who_goes_on_sending_behind_a_protocol_error_gets_all_answers(self):
+        def act(server):
+            server.client().command("SET", "large", "v" * (8 << 20))
+            client = server.client()
+            client.send_raw(b"GET large\r\n*x\r\n")
+            time.sleep(0.2)
+            client.send_raw(b"PING\r\n")
+            return bytes_after(client, b"PING\r\n")
+
+        got = self.both(act)
+        self.assertEqual((len(got) > 8 << 20, got[-8:]), (True, b"<closed>"))
+
+    def test_who_goes_with_answers_unread_behind_a_protocol_error_is_gone(self):
+        def act(server):
+            control = server.client()
+            control.command("SET", "large", "v" * (8 << 20))
+            client = server.client()
+            client.send_raw(b"CLIENT SETNAME goes\r\nGET large\r\n*x\r\n")
+            wait_for(lambda: b"name=goes" in control.command("CLIENT", "LIST"))
+            client.close()
+            wait_for(lambda: b"name=goes" not in control.command("CLIENT", "LIST"))
+
+        self.both(act)
+
     def test_lines_and_arrays_may_be_mixed(self):
         self.raw(b"\r\n*0\r\n*-1\r\n  \r\nset k \"a\\x00b\"\r\nget k\n" + encode("APPEND", "k", "c")
                  + b"get 'k'\r\nPING\r\n")
