@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
@@ -13,6 +14,9 @@
 
 #include "server/latency.h"
 #include "server/log.h"
+
+/* Who asks the server should not wait for what writes a file. */
+enum { CHILD_NICE = 5 };
 
 enum { REPORT_US = 1000 * 1000, LOOK_EVERY = 1024, COW_DUTY = 100, MB = 1024 * 1024 };
 
@@ -184,6 +188,7 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
     reset_signals();
     log_role('C');
     set_oom_score(&srv->settings);
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')
         set_cpus(cpulist);
     child->pid = 0;

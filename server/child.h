@@ -12,8 +12,9 @@
  *     }
  *
  * The child has none of the server's descriptors but standard output and error, its signals are the
- * default ones, and SIGUSR1 ends it with CHILD_SILENT, which means that nothing went wrong. It must
- * not touch the loop, and no thread but its own is there.
+ * default ones, and SIGUSR1 ends it with CHILD_SILENT, which means that nothing went wrong. Where
+ * processors are short it gets a third of what the server gets. It must not touch the loop, and no
+ * thread but its own is there.
  */
 #ifndef SERVER_CHILD_H
 #define SERVER_CHILD_H

@@ -42,6 +42,16 @@ class Snapshots(unittest.TestCase):
             os.kill(child_of(server), signal.SIGUSR1)
             wait_for(lambda: "Background saving terminated with success" in server.log)
 
+    def test_what_writes_a_file_gives_way_to_the_server(self):
+        with Redoubt() as server:
+            c = server.client()
+            c.command("SET", "k", "v")
+            c.command(*SLOW)
+            c.command("BGSAVE")
+            ours = os.getpriority(os.PRIO_PROCESS, server.pid)
+            wait_for(lambda: os.getpriority(os.PRIO_PROCESS, child_of(server)) == min(ours + 5, 19))
+            os.kill(child_of(server), signal.SIGUSR1)
+
     def test_in_a_transaction_they_are_scheduled(self):
         with Redoubt() as server:
             c = server.client()
