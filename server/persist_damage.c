@@ -3,9 +3,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/log.h"
 
+/* NULL: a value that is not packed, whose damage is told as what it is. */
 static const char *encoding_words(enum rdb_type_id id)
 {
     switch (id) {
@@ -23,6 +25,17 @@ static const char *encoding_words(enum rdb_type_id id)
         return "Intset";
     case RDB_TYPE_LIST_ZIPLIST:
         return "List ziplist";
+    case RDB_TYPE_LIST_QUICKLIST_2:
+        return "Quicklist";
+    default:
+        return NULL;
+    }
+}
+
+/* Of nodes. */
+static const char *inner_words(enum rdb_type_id id)
+{
+    switch (id) {
     case RDB_TYPE_LIST_QUICKLIST:
         return "Ziplist";
     case RDB_TYPE_STREAM_LISTPACKS:
@@ -34,16 +47,31 @@ static const char *encoding_words(enum rdb_type_id id)
     }
 }
 
+static const char *known_words(const char *text)
+{
+    static const char *const words[][2] = {
+        {"consumer that the group has already", "Duplicate stream consumer detected"},
+        {"entry that is pending already",
+         "Duplicated global PEL entry loading stream consumer group"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i][0]) == 0)
+            return words[i][1];
+    return text;
+}
+
 void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err *err)
 {
     char text[256];
     (void)ctx;
-    if (err->inner == RD_NO_OFFSET && type->id == RDB_TYPE_LIST_QUICKLIST_2)
-        snprintf(text, sizeof text, "Quicklist integrity check failed.");
-    else if (err->inner == RD_NO_OFFSET)
-        snprintf(text, sizeof text, "%s", err->text);
+    bool inside = err->inner != RD_NO_OFFSET;
+    const char *what = encoding_words(type->id);
+    if (inside && (what == NULL || type->id == RDB_TYPE_LIST_QUICKLIST_2))
+        what = inner_words(type->id);
+    if (what != NULL)
+        snprintf(text, sizeof text, "%s integrity check failed.", what);
     else
-        snprintf(text, sizeof text, "%s integrity check failed.", encoding_words(type->id));
+        snprintf(text, sizeof text, "%s", known_words(err->text));
     log_verbose("Internal error in RDB reading offset %" PRIu64 ", function at RESTORE -> %s",
                 err->offset == RD_NO_OFFSET ? 0 : err->offset, text);
 }

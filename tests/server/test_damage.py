@@ -22,6 +22,16 @@ def listpack(count, *entries):
     return struct.pack("<IH", 7 + len(body), count) + body + b"\xff"
 
 
+def ziplist(*entries):
+    """Of short strings."""
+    body, before = b"", 0
+    for e in entries:
+        body += bytes([before, len(e)]) + e
+        before = 2 + len(e)
+    last = 10 + len(body) - before
+    return struct.pack("<IIH", 11 + len(body), last, len(entries)) + body + b"\xff"
+
+
 TOO_LONG = struct.pack("<IH", 99, 2) + listpack(2, b"a", b"b")[6:]
 ZIPLIST = b"\x0b\x00\x00\x00\x0a\x00\x00\x00\x05\x00\xff"
 
@@ -35,7 +45,12 @@ REFUSED = [
     (payload(18, b"\x01\x05" + string(listpack(1, b"a"))), "Quicklist integrity check failed."),
     (payload(14, b"\x01" + string(ZIPLIST)), "Ziplist integrity check failed."),
     (payload(13, string(ZIPLIST)), "Hash ziplist integrity check failed."),
+    (payload(13, string(ziplist(b"a", b"1", b"a", b"2"))),
+     "Hash ziplist integrity check failed."),
     (payload(9, string(b"\x02\x01a\x09")), "Zipmap integrity check failed."),
+    (payload(15, b"\x00\x00\x00\x00\x01" + string(b"group") + b"\x00\x00\x00\x02" +
+             2 * (string(b"name") + bytes(8) + b"\x00")), "Duplicate stream consumer detected"),
+    (payload(18, b"\x01\x01\x00"), None),
     (payload(4, b"\x00"), None),
     (payload(1, b"\x00"), None),
     (payload(99, b"\x01a"), None),
