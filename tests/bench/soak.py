@@ -15,9 +15,9 @@ usage: ./run bench soak [--keys N] [--value BYTES] [--memory BYTES] [--connectio
 
 New keys evict old ones. A line every ten seconds: commands/s of the clients, keys, MiB that the
 server counts and that are resident, keys evicted and expired since the start, the slowest answer to
-a PING that a process of its own sends every millisecond, and how long the last fork took. The exit
-status is 1 when a reply is an error, when a client is cut off, when a snapshot fails, or when the
-resident memory grows by a quarter after the first third.
+a PING that a process of its own sends every millisecond, the slowest of those that a fork held up,
+and how long the last fork took. The exit status is 1 when a reply is an error, when a client is cut
+off, when a snapshot fails, or when the resident memory grows by a quarter after the first third.
 """
 
 import argparse
@@ -37,15 +37,47 @@ GROWTH = 1.25
 FILL_BATCH = 2000
 
 
+class Slowest:
+    """The longest answers to PING since the last look, in seconds, of what a fork held up apart.
+
+    A fork holds up what comes until the clients that wait meanwhile have had their answers, for
+    which as much time again is given.
+    """
+
+    def __init__(self):
+        self.usual = multiprocessing.Value("d", 0)
+        self.at_fork = multiprocessing.Value("d", 0)
+        self.fork_begin = multiprocessing.Value("d", 0)
+        self.fork_end = multiprocessing.Value("d", 0)
+
+    def fork_begins(self):
+        self.fork_begin.value, self.fork_end.value = time.monotonic(), float("inf")
+
+    def fork_ends(self):
+        now = time.monotonic()
+        self.fork_end.value = now + (now - self.fork_begin.value)
+
+    def see(self, begin, end):
+        held_up = end >= self.fork_begin.value and begin <= self.fork_end.value
+        longest = self.at_fork if held_up else self.usual
+        with longest.get_lock():
+            longest.value = max(longest.value, end - begin)
+
+    def take(self):
+        taken = []
+        for longest in (self.usual, self.at_fork):
+            with longest.get_lock():
+                taken.append(longest.value)
+                longest.value = 0
+        return taken
+
+
 def probe(port, slowest, stop):
-    """Keeps the longest answer to PING, in seconds, in `slowest`."""
     client = sut.Client(("127.0.0.1", port))
     while not stop.is_set():
         begin = time.monotonic()
         client.ask("PING")
-        took = time.monotonic() - begin
-        with slowest.get_lock():
-            slowest.value = max(slowest.value, took)
+        slowest.see(begin, time.monotonic())
         time.sleep(0.001)
 
 
@@ -128,7 +160,8 @@ class Soak:
         self.args = args
         self.server = server
         self.control = server.client()
-        self.slowest = multiprocessing.Value("d", 0)
+        self.slowest = Slowest()
+        self.usual = []
         self.resident = []
 
     def info(self):
@@ -137,13 +170,14 @@ class Soak:
 
     def line(self, second, rate):
         info = self.info()
-        with self.slowest.get_lock():
-            slowest, self.slowest.value = self.slowest.value, 0
+        usual, at_fork = self.slowest.take()
+        self.usual.append(usual)
         self.resident.append(resident_mib(self.server.pid))
         print(f"{second:5.0f}  {rate:10,.0f}  {self.control.command('DBSIZE'):10,}  "
               f"{int(info['used_memory']) / 2**20:8.1f}  {self.resident[-1]:8.1f}  "
               f"{int(info['evicted_keys']):10,}  {int(info['expired_keys']):8,}  "
-              f"{slowest * 1e3:8.1f}  {int(info['latest_fork_usec']) / 1e3:8.1f}  "
+              f"{usual * 1e3:8.1f}  {at_fork * 1e3:8.1f}  "
+              f"{int(info['latest_fork_usec']) / 1e3:8.1f}  "
               f"{'saving' if info['rdb_bgsave_in_progress'] == '1' else ''}",
               flush=True)
         return info
@@ -158,7 +192,8 @@ class Soak:
         pinger = multiprocessing.Process(target=probe, args=(self.server.port, self.slowest, stop))
         pinger.start()
         print(f"{'s':>5}  {'commands/s':>10}  {'keys':>10}  {'used':>8}  {'resident':>8}  "
-              f"{'evicted':>10}  {'expired':>8}  {'slow ms':>8}  {'fork ms':>8}")
+              f"{'evicted':>10}  {'expired':>8}  {'slow ms':>8}  {'at fork':>8}  "
+              f"{'fork ms':>8}")
         begin = time.monotonic()
         try:
             self.turns(clients, begin)
@@ -173,7 +208,9 @@ class Soak:
         while (now := time.monotonic()) < end:
             clients.turn()
             if now >= save_at:
+                self.slowest.fork_begins()
                 self.control.ask("BGSAVE")
+                self.slowest.fork_ends()
                 save_at += self.args.save_every
             if now - told >= LINE_SECONDS:
                 self.line(now - begin, (clients.done - before) / (now - told))
@@ -186,7 +223,9 @@ class Soak:
         third = len(self.resident) // 3
         if max(self.resident) > GROWTH * max(self.resident[: third + 1]):
             wrong.append("resident memory grows")
-        print(f"{clients.done:,} commands, " + ("; ".join(wrong) or "no errors"))
+        print(f"{clients.done:,} commands, {max(self.usual) * 1e3:.1f} ms the slowest without a "
+              f"fork, {max(self.resident):.1f} MiB the most and {max(self.resident[: third + 1]):.1f}"
+              f" MiB in the first third, " + ("; ".join(wrong) or "no errors"))
         return 1 if wrong else 0
 
 
