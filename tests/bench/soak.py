@@ -224,8 +224,8 @@ class Soak:
         if max(self.resident) > GROWTH * max(self.resident[: third + 1]):
             wrong.append("resident memory grows")
         print(f"{clients.done:,} commands, {max(self.usual) * 1e3:.1f} ms the slowest without a "
-              f"fork, {max(self.resident):.1f} MiB the most and {max(self.resident[: third + 1]):.1f}"
-              f" MiB in the first third, " + ("; ".join(wrong) or "no errors"))
+              f"fork, {max(self.resident):.1f} MiB the most, in the first third "
+              f"{max(self.resident[: third + 1]):.1f}, " + ("; ".join(wrong) or "no errors"))
         return 1 if wrong else 0
 
 
