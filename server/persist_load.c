@@ -116,6 +116,16 @@ static void tell_internal(const struct rd_err *err, const char *text)
                 err->offset == RD_NO_OFFSET ? 0 : err->offset, text);
 }
 
+/* What the operator wants to know next: where it is, and what can be done. */
+static void tell_more(const struct rd_err *err)
+{
+    for (unsigned i = 0; i < err->n_doing; i++)
+        log_warning("[additional info] While reading %s", err->doing[i]);
+    log_warning("'redoubt check-rdb %s' tells all that is wrong with it; with --salvage FILE it "
+                "saves every key that is whole.",
+                err->origin);
+}
+
 /* The last file that could not be loaded holds a value that no server writes. */
 static bool last_was_damage;
 
@@ -128,6 +138,8 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
     case RD_ERR_TRUNCATED:
         log_warning("Short read or OOM loading DB. Unrecoverable error, aborting now.");
         tell_internal(err, "Unexpected EOF reading RDB file");
+        tell_internal(err, line);
+        tell_more(err);
         return PERSIST_FAILED;
     case RD_ERR_CHECKSUM: {
         unsigned long long stored = 0, computed = 0;
@@ -135,6 +147,7 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
         log_warning("Wrong RDB checksum expected: (%llx) but got (%llx). Aborting now.", computed,
                     stored);
         tell_internal(err, "RDB CRC error");
+        tell_more(err);
         return PERSIST_FAILED;
     }
     case RD_ERR_UNSUPPORTED:
@@ -163,10 +176,12 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
     default:
         break;
     }
-    if (err->code == RD_ERR_CORRUPT && err->inner != RD_NO_OFFSET)
+    last_was_damage = err->code == RD_ERR_CORRUPT;
+    if (last_was_damage && err->inner != RD_NO_OFFSET)
         tell_internal(err, "Packed value integrity check failed.");
     tell_internal(err, line);
-    last_was_damage = err->code == RD_ERR_CORRUPT;
+    if (last_was_damage)
+        tell_more(err);
     return PERSIST_FAILED;
 }
 

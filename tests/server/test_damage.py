@@ -111,6 +111,17 @@ class AtStart(unittest.TestCase):
                         self.assertNotEqual(server.wait_end(), 0)
                         self.assertIn(words, server.log)
 
+    def test_the_log_says_which_key_it_is_and_what_can_be_done(self):
+        with Redoubt() as server:
+            server.kill()
+            with open(server.path("dump.rdb"), "wb") as f:
+                f.write(snapshot(b"\xfe\x00\x10\x03bad" + string(TOO_LONG)))
+            server.wait = False
+            server.start()
+            server.wait_end()
+            self.assertIn('hash "bad" in db 0', server.log)
+            self.assertIn("'redoubt check-rdb dump.rdb'", server.log)
+
 
 if __name__ == "__main__":
     unittest.main()
