@@ -44,7 +44,7 @@ static void print_part(const struct diff_part *part, enum rdb_kind kind)
         printf(" %s", quote(rd_buf_slice(&part->name), part->name_cut).s);
     if (a != b)
         printf(" only in %s", a ? "A" : "B");
-    bool texts = kind != RDB_KIND_SET && kind != RDB_KIND_MODULE && part->kind <= RDB_PART_ENTRY;
+    bool texts = kind != RDB_KIND_SET && kind != RDB_KIND_MODULE && part->kind != RDB_PART_IDMP;
     if (part->expiry_only) {
         printf(": expiry %s and %s", expiry(part->expire_ms[DIFF_A]).s,
                expiry(part->expire_ms[DIFF_B]).s);

@@ -4,6 +4,8 @@
  */
 #include "tools/diff_impl.h"
 
+#include <stdarg.h>
+
 #include "base/endian.h"
 #include "base/mem.h"
 
@@ -253,18 +255,90 @@ static bool name_part(struct diff_part *part, const struct rdb_event *ev, struct
            rd_err_nomem(err, DIFF_TEXT_MAX);
 }
 
+/* ---- what a stream and its groups hold beside entries ---- */
+
+static bool add_words(struct diff_part *part, enum diff_side side, struct rd_err *err,
+                      const char *fmt, ...) RD_PRINTF(4, 5);
+
+static bool add_words(struct diff_part *part, enum diff_side side, struct rd_err *err,
+                      const char *fmt, ...)
+{
+    char words[128];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    return add_cut(&part->text[side], rd_slice_str(words), &part->text_cut[side], err);
+}
+
+static bool add_id(struct diff_part *part, enum diff_side side, const char *what,
+                   struct rdb_stream_id id, struct rd_err *err)
+{
+    return add_words(part, side, err, "%s %llu-%llu", what, (unsigned long long)id.ms,
+                     (unsigned long long)id.seq);
+}
+
+static bool add_meta(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
+                     struct rd_err *err)
+{
+    if (!add_id(part, side, "last id", ev->stream.last_id, err))
+        return false;
+    return !ev->stream.has_offsets ||
+           (add_words(part, side, err, ", %llu added",
+                      (unsigned long long)ev->stream.entries_added) &&
+            add_id(part, side, ", deleted up to", ev->stream.max_deleted_id, err));
+}
+
+static bool add_group(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
+                      struct rd_err *err)
+{
+    if (!name_part(part, ev, err) || !add_id(part, side, "last id", ev->group.last_id, err))
+        return false;
+    if (ev->group.entries_read != RDB_UNKNOWN &&
+        !add_words(part, side, err, ", %llu read", (unsigned long long)ev->group.entries_read))
+        return false;
+    return add_words(part, side, err, ", %llu pending", (unsigned long long)ev->group.n_pending);
+}
+
+static bool add_consumer(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
+                         struct rd_err *err)
+{
+    return add_words(part, side, err, "; ") &&
+           add_cut(&part->text[side], ev->consumer.name, &part->text_cut[side], err) &&
+           add_words(part, side, err, " %llu", (unsigned long long)ev->consumer.n_owned);
+}
+
+/* Is there more to be told of a part with this event? */
+static bool tells(enum rdb_event_kind kind)
+{
+    return kind == RDB_ELEM || kind == RDB_ENTRY || kind == RDB_STREAM || kind == RDB_GROUP ||
+           kind == RDB_CONSUMER;
+}
+
 static bool read_event(struct diff_value *value, enum diff_side side, struct rdb_content *content,
                        const struct rdb_event *ev, struct rd_err *err)
 {
     if (!rdb_content_put(content, ev, err))
         return false;
-    if (ev->kind != RDB_ELEM && ev->kind != RDB_ENTRY && ev->kind != RDB_GROUP)
-        return true;
-    struct diff_part *part = find(value, side, rdb_content_parts(content) - 1);
+    struct diff_part *part = NULL;
+    if (tells(ev->kind))
+        part = find(value, side, rdb_content_parts(content) - 1);
     if (part == NULL)
         return true;
-    return ev->kind == RDB_ELEM ? add_elem(part, side, content->kind, ev, err)
-                                : name_part(part, ev, err);
+    switch (ev->kind) {
+    case RDB_ELEM:
+        return add_elem(part, side, content->kind, ev, err);
+    case RDB_ENTRY:
+        return name_part(part, ev, err);
+    case RDB_STREAM:
+        return add_meta(part, side, ev, err);
+    case RDB_GROUP:
+        return add_group(part, side, ev, err);
+    case RDB_CONSUMER:
+        return add_consumer(part, side, ev, err);
+    default:
+        return true;
+    }
 }
 
 static bool read_texts(struct diff *diff, const struct diff_found *found, enum diff_side side,

@@ -137,17 +137,51 @@ class Elements(Case):
         self.assertEqual(len(part["name"]), 200)
 
 
-class Expiries(Case):
-    """Fields of hashes that expire, which lines of JSON have."""
+class Lines(Case):
+    """Snapshots made of lines of JSON, for what those of this test cannot hold."""
+
+    def write_line(self, path, line):
+        run = redoubt("convert", "--to", "rdb", "-", "-o", path,
+                      stdin=json.dumps(line).encode() + b"\n")
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+
+class Streams(Lines):
+    def test_counters_and_groups_are_told_with_what_they_hold(self):
+        entry = {"id": "2-1", "fields": [["a", "2"]]}
+        pending = {"id": "2-1", "consumer": "alice", "delivery_ms": 5, "delivery_count": 1}
+        group = {"name": "g", "last_id": "1-1", "entries_read": 1, "pending": [], "consumers": []}
+        more = {"name": "g", "last_id": "2-1", "entries_read": 2, "pending": [pending],
+                "consumers": [{"name": "alice", "seen_ms": 5}, {"name": "b\nb", "seen_ms": 5}]}
+        for path, last, deleted, added, groups in (
+                (self.a, "2-1", "0-0", 2, [group]),
+                (self.b, "3-1", "1-1", 3, [more, {**group, "name": "h", "entries_read": None}])):
+            self.write_line(path, {
+                "db": 0, "key": "s", "type": "stream",
+                "value": {"entries": [entry], "length": 1, "last_id": last, "first_id": "2-1",
+                          "max_deleted_id": deleted, "entries_added": added, "groups": groups}})
+        lines = self.diff("--values").splitlines()
+        self.assertEqual(lines[1:-1], [
+            '    meta: "last id 2-1, 2 added, deleted up to 0-0" and '
+            '"last id 3-1, 3 added, deleted up to 1-1"',
+            '    group "g": "last id 1-1, 1 read, 0 pending" and '
+            '"last id 2-1, 2 read, 1 pending; alice 1; b\\nb 0"',
+            '    group "h" only in B: "last id 1-1, 0 pending"'])
+        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]["first"]
+        self.assertEqual(told[2], {"part": "group", "name": "h", "in": "b",
+                                   "b": {"text": "last id 1-1, 0 pending"}})
+
+
+class Expiries(Lines):
+    """Fields of hashes that expire."""
+
     def setUp(self):
         super().setUp()
         for path, value in ((self.a, {"f": 4102444800000, "g": None}),
                             (self.b, {"f": 4102444800001, "n": 4102444800000})):
-            line = {"db": 0, "key": "h", "type": "hash", "value": dict.fromkeys(value, "v"),
-                    "field_expire_ms": {f: at for f, at in value.items() if at}}
-            run = redoubt("convert", "--to", "rdb", "-", "-o", path,
-                          stdin=json.dumps(line).encode() + b"\n")
-            self.assertEqual(run.returncode, 0, run.stderr)
+            self.write_line(path, {"db": 0, "key": "h", "type": "hash",
+                                   "value": dict.fromkeys(value, "v"),
+                                   "field_expire_ms": {f: at for f, at in value.items() if at}})
 
     def test_fields_are_told_with_when_they_expire(self):
         lines = self.diff("--values").splitlines()
