@@ -138,7 +138,7 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
     case RD_ERR_TRUNCATED:
         log_warning("Short read or OOM loading DB. Unrecoverable error, aborting now.");
         tell_internal(err, "Unexpected EOF reading RDB file");
-        tell_internal(err, line);
+        log_warning("[additional info] %s", line);
         tell_more(err);
         return PERSIST_FAILED;
     case RD_ERR_CHECKSUM: {

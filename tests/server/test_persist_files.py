@@ -41,7 +41,8 @@ def copy_data(source, target):
 def words(log):
     """Of a log what both servers must say."""
     skip = ("RDB age", "RDB memory usage", "This is redoubt", "oO0OoO0O", "Redis version=",
-            "Configuration loaded", "monotonic clock", "Running mode", "WARNING", "Server init")
+            "Configuration loaded", "monotonic clock", "Running mode", "WARNING", "Server init",
+            "[additional info]", "'redoubt check-rdb")
     lines = []
     for line in log.splitlines():
         m = re.match(r"\d+:([MC]) \d+ \w+ \d+ [\d:.]+ (.*)", line)
