@@ -10,9 +10,7 @@
 enum {
     NODE_BYTES = 8192, /* of a list's node */
     HEAD_MAX = 8 + RDB_PUT_LEN_MAX,
-    ZIPMAP_BIG = 254, /* a length from here on takes five bytes, a count is not told */
-    NODE_PLAIN = 1,
-    NODE_PACKED = 2
+    ZIPMAP_BIG = 254 /* a length from here on takes five bytes, a count is not told */
 };
 
 enum shape {
@@ -301,7 +299,7 @@ static bool end_node(struct rdb_encoder *e)
     if (!e->node_open)
         return true;
     e->node_open = false;
-    return rdb_packer_end(&e->packer) && put_container(e, NODE_PACKED) &&
+    return rdb_packer_end(&e->packer) && put_container(e, RDB_NODE_PACKED) &&
            rdb_put_string(&e->put, e->body, rd_buf_slice(&e->blob));
 }
 
@@ -312,7 +310,7 @@ static bool put_long_node(struct rdb_encoder *e, const struct rdb_string *s, str
     bool plain = e->type->id == RDB_TYPE_LIST_QUICKLIST_2;
     struct rdb_packer_around *around = &e->around;
     struct rd_slice piece = rdb_string_bytes(s, tmp);
-    if (s->first && (!end_node(e) || !put_container(e, NODE_PLAIN)))
+    if (s->first && (!end_node(e) || !put_container(e, RDB_NODE_PLAIN)))
         return false;
     if (plain)
         return put_string(e, s);

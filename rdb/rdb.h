@@ -46,6 +46,9 @@ enum rdb_opcode {
     RDB_OP_EOF = 255
 };
 
+/* How the node of a quicklist 2 (type 18) is kept: one long element as it is, or a listpack. */
+enum { RDB_NODE_PLAIN = 1, RDB_NODE_PACKED = 2 };
+
 /* What a value is to a user of the server. The words are those of the TYPE command. */
 #define RDB_KINDS(X)                                                                               \
     X(STRING, "string")                                                                            \

@@ -283,8 +283,6 @@ static int ttl_op(struct rdb_reader *r, bool absolute, struct rdb_event *ev)
     return STEP_ON;
 }
 
-enum { NODE_PLAIN = 1, NODE_PACKED = 2 };
-
 /* A plain node is one long element: servers refuse one of no bytes. What is wrong with the string
  * itself is found where it is read. */
 static int look_at_plain(struct rdb_reader *r)
@@ -310,9 +308,9 @@ static int container_op(struct rdb_reader *r)
     if (st != RDB_EVENT)
         return st;
     uint8_t container = s.ptr[0];
-    if (container != NODE_PLAIN && container != NODE_PACKED)
+    if (container != RDB_NODE_PLAIN && container != RDB_NODE_PACKED)
         return rdb_read_corrupt(r, rdb_read_offset(r), "quicklist node of an unknown kind");
-    if (container == NODE_PLAIN && (st = look_at_plain(r)) != STEP_ON)
+    if (container == RDB_NODE_PLAIN && (st = look_at_plain(r)) != STEP_ON)
         return st;
     r->container = container;
     rdb_read_consume(r, 1);
@@ -463,7 +461,7 @@ static int run_one(struct rdb_reader *r, struct rdb_event *ev)
     case OP_CONTAINER:
         return container_op(r);
     case OP_NODE:
-        if (r->container == NODE_PLAIN)
+        if (r->container == RDB_NODE_PLAIN)
             return string_op(r, RDB_ROLE_ELEMENT, TAIL_NONE, ev);
         return pack_op(r, PACK_ARG(RDB_LISTPACK, LAYOUT_LIST), ev);
     case OP_ITEM:

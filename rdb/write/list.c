@@ -8,7 +8,7 @@
  *
  * Nodes are counted in front of the first, so all of them wait in the spool. */
 
-enum { SINCE_LISTPACK = 10, SINCE_PLAIN = 12, NODE_PLAIN = 1, NODE_PACKED = 2 };
+enum { SINCE_LISTPACK = 10, SINCE_PLAIN = 12 };
 
 /* Servers took these as what an element may cost beside its bytes when a node is full. */
 static size_t overhead(enum rdb_codec codec, size_t len)
@@ -45,7 +45,7 @@ static bool flush(struct rdb_writer *w)
     if (!l->open)
         return true;
     l->open = false;
-    return rdb_packer_end(&l->packer) && put_node(w, NODE_PACKED, rd_buf_slice(&l->node));
+    return rdb_packer_end(&l->packer) && put_node(w, RDB_NODE_PACKED, rd_buf_slice(&l->node));
 }
 
 static bool has_room(const struct rdb_list *l, size_t len)
@@ -59,7 +59,7 @@ bool rdb_list_add(struct rdb_writer *w, struct rd_slice text)
     if (l->open && !has_room(l, text.len) && !flush(w))
         return false;
     if (is_plain(w, text.len))
-        return flush(w) && put_node(w, NODE_PLAIN, text);
+        return flush(w) && put_node(w, RDB_NODE_PLAIN, text);
     if (!l->open) {
         rd_buf_reset(&l->node);
         if (!rdb_packer_begin(&l->packer, l->codec, &l->node))
@@ -80,10 +80,10 @@ static bool begin_long(struct rdb_writer *w)
     if (!flush(w))
         return false;
     if (is_plain(w, len))
-        return put_container(w, NODE_PLAIN) && rdb_put_len(w->body.sink, len);
+        return put_container(w, RDB_NODE_PLAIN) && rdb_put_len(w->body.sink, len);
     if (!rdb_packer_around(&l->around, l->codec, len))
         return rdb_write_unsupported(w, "list element of 4 GiB");
-    return put_container(w, NODE_PACKED) &&
+    return put_container(w, RDB_NODE_PACKED) &&
            rdb_put_len(w->body.sink, l->around.head_len + len + l->around.tail_len) &&
            rd_sink_write(w->body.sink, l->around.head, l->around.head_len);
 }
@@ -148,12 +148,12 @@ bool rdb_list_packed(struct rdb_writer *w, const struct rdb_event *ev)
     choose_type(w, ev);
     if (ev->packed.plain) {
         if (l->type == RDB_TYPE_LIST_QUICKLIST_2)
-            return flush(w) && put_node(w, NODE_PLAIN, ev->packed.blob);
+            return flush(w) && put_node(w, RDB_NODE_PLAIN, ev->packed.blob);
         return rdb_list_add(w, ev->packed.blob);
     }
     if (ev->packed.codec != l->codec)
         return rdb_write_unpack(w, ev);
-    return flush(w) && put_node(w, NODE_PACKED, ev->packed.blob);
+    return flush(w) && put_node(w, RDB_NODE_PACKED, ev->packed.blob);
 }
 
 bool rdb_list_end(struct rdb_writer *w)
