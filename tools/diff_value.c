@@ -4,8 +4,6 @@
  */
 #include "tools/diff_impl.h"
 
-#include <stdarg.h>
-
 #include "base/endian.h"
 #include "base/mem.h"
 
@@ -245,67 +243,68 @@ static bool add_elem(struct diff_part *part, enum diff_side side, enum rdb_kind 
     return kind != RDB_KIND_ZSET || s->more || add_number(part, side, ev->elem.score, err);
 }
 
+struct id_text {
+    char s[2 * RD_NUM_I64_MAX + 2];
+};
+
+static struct id_text id_text(struct rdb_stream_id id)
+{
+    struct id_text text;
+    snprintf(text.s, sizeof text.s, "%llu-%llu", (unsigned long long)id.ms,
+             (unsigned long long)id.seq);
+    return text;
+}
+
 static bool name_part(struct diff_part *part, const struct rdb_event *ev, struct rd_err *err)
 {
     rd_buf_reset(&part->name);
     if (ev->kind == RDB_GROUP)
         return add_cut(&part->name, ev->group.name, &part->name_cut, err);
-    return rd_buf_printf(&part->name, "%llu-%llu", (unsigned long long)ev->entry.id.ms,
-                         (unsigned long long)ev->entry.id.seq) ||
-           rd_err_nomem(err, DIFF_TEXT_MAX);
+    return add_cut(&part->name, rd_slice_str(id_text(ev->entry.id).s), &part->name_cut, err);
 }
 
 /* ---- what a stream and its groups hold beside entries ---- */
 
-static bool add_words(struct diff_part *part, enum diff_side side, struct rd_err *err,
-                      const char *fmt, ...) RD_PRINTF(4, 5);
+enum { WORDS_MAX = 160 };
 
-static bool add_words(struct diff_part *part, enum diff_side side, struct rd_err *err,
-                      const char *fmt, ...)
+static bool add_words(struct diff_part *part, enum diff_side side, const char *words,
+                      struct rd_err *err)
 {
-    char words[128];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(words, sizeof words, fmt, args);
-    va_end(args);
     return add_cut(&part->text[side], rd_slice_str(words), &part->text_cut[side], err);
-}
-
-static bool add_id(struct diff_part *part, enum diff_side side, const char *what,
-                   struct rdb_stream_id id, struct rd_err *err)
-{
-    return add_words(part, side, err, "%s %llu-%llu", what, (unsigned long long)id.ms,
-                     (unsigned long long)id.seq);
 }
 
 static bool add_meta(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
                      struct rd_err *err)
 {
-    if (!add_id(part, side, "last id", ev->stream.last_id, err))
-        return false;
-    return !ev->stream.has_offsets ||
-           (add_words(part, side, err, ", %llu added",
-                      (unsigned long long)ev->stream.entries_added) &&
-            add_id(part, side, ", deleted up to", ev->stream.max_deleted_id, err));
+    char words[WORDS_MAX];
+    if (ev->stream.has_offsets)
+        snprintf(words, sizeof words, "last id %s, %llu added, deleted up to %s",
+                 id_text(ev->stream.last_id).s, (unsigned long long)ev->stream.entries_added,
+                 id_text(ev->stream.max_deleted_id).s);
+    else
+        snprintf(words, sizeof words, "last id %s", id_text(ev->stream.last_id).s);
+    return add_words(part, side, words, err);
 }
 
 static bool add_group(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
                       struct rd_err *err)
 {
-    if (!name_part(part, ev, err) || !add_id(part, side, "last id", ev->group.last_id, err))
-        return false;
-    if (ev->group.entries_read != RDB_UNKNOWN &&
-        !add_words(part, side, err, ", %llu read", (unsigned long long)ev->group.entries_read))
-        return false;
-    return add_words(part, side, err, ", %llu pending", (unsigned long long)ev->group.n_pending);
+    char words[WORDS_MAX], read[32] = "";
+    if (ev->group.entries_read != RDB_UNKNOWN)
+        snprintf(read, sizeof read, ", %llu read", (unsigned long long)ev->group.entries_read);
+    snprintf(words, sizeof words, "last id %s%s, %llu pending", id_text(ev->group.last_id).s, read,
+             (unsigned long long)ev->group.n_pending);
+    return name_part(part, ev, err) && add_words(part, side, words, err);
 }
 
 static bool add_consumer(struct diff_part *part, enum diff_side side, const struct rdb_event *ev,
                          struct rd_err *err)
 {
-    return add_words(part, side, err, "; ") &&
+    char owned[32];
+    snprintf(owned, sizeof owned, " %llu", (unsigned long long)ev->consumer.n_owned);
+    return add_words(part, side, "; ", err) &&
            add_cut(&part->text[side], ev->consumer.name, &part->text_cut[side], err) &&
-           add_words(part, side, err, " %llu", (unsigned long long)ev->consumer.n_owned);
+           add_words(part, side, owned, err);
 }
 
 /* Is there more to be told of a part with this event? */
