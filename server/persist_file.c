@@ -68,15 +68,15 @@ static bool steady_close(void *impl, bool commit, struct rd_err *err)
     return ok;
 }
 
-static bool open_steady(struct rd_sink **ret, const char *path, bool steady, struct rd_err *err)
+bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {.write = steady_write, .close = steady_close};
-    const struct rd_sink_opts opts = {.buffer = BUFFER, .origin = path};
+    const struct rd_sink_opts opts = {.buffer = BUFFER, .origin = how->path};
     struct steady *file = rd_calloc(1, sizeof *file);
     if (file == NULL)
         return rd_err_nomem(err, sizeof *file);
-    file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    file->steady = steady;
+    file->fd = open(how->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file->steady = how->incremental_fsync;
     if (file->fd >= 0)
         return rd_sink_new(ret, &ops, file, &opts, err);
     rd_err_sys(err, errno, "cannot create");
@@ -244,11 +244,9 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
                          : engine_save(srv->engine, sink, &opts, err);
 }
 
-bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_err *err)
+bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
+                        struct rd_err *err)
 {
-    struct rd_sink *sink;
-    if (!open_steady(&sink, how->path, how->incremental_fsync, err))
-        return false;
     if (!save(srv, how, sink, err)) {
         rd_err_adopt(err, rd_sink_err(sink));
         rd_sink_abort(sink);

@@ -102,8 +102,12 @@ struct persist_file {
     struct child *child;    /* is told how far it got; NULL: nobody */
 };
 
-/* Writes the data set to a file and makes it durable; on failure nothing is left. */
-bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_err *err);
+bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, struct rd_err *err);
+
+/* Writes the data set to the file and makes it durable; on failure nothing is left. Takes the sink
+ * in any case. */
+bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
+                        struct rd_err *err);
 bool persist_sync_folder(const char *path);
 
 /* ---- persist_rdb.c ---- */

@@ -28,14 +28,15 @@ static bool write_snapshot(struct server *srv, struct child *child)
     const struct persist_file how = {.path = temp,
                                      .incremental_fsync = srv->settings.rdb_save_incremental_fsync,
                                      .child = child};
-    if (!persist_file_write(srv, &how, &err)) {
-        if (strstr(err.text, "cannot create") != NULL)
-            log_warning(
-                "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s", temp,
-                working_folder(folder, sizeof folder), strerror_of(&err));
-        else
-            log_warning("Write error saving DB on disk(%.*s): %s", (int)strcspn(err.text, ":"),
-                        err.text, strerror_of(&err));
+    struct rd_sink *sink;
+    if (!persist_file_open(&sink, &how, &err)) {
+        log_warning("Failed opening the temp RDB file %s (in server root dir %s) for saving: %s",
+                    temp, working_folder(folder, sizeof folder), strerror_of(&err));
+        return false;
+    }
+    if (!persist_file_write(srv, &how, sink, &err)) {
+        log_warning("Write error saving DB on disk(%.*s): %s", (int)strcspn(err.text, ":"),
+                    err.text, strerror_of(&err));
         return false;
     }
     if (rename(temp, final) != 0) {

@@ -30,7 +30,9 @@ static bool write_base(struct server *srv, const char *temp, struct child *child
         .incremental_fsync = srv->settings.aof_rewrite_incremental_fsync,
         .child = child,
     };
-    return persist_log_path(srv, temp, path, sizeof path) && persist_file_write(srv, &how, err);
+    struct rd_sink *sink;
+    return persist_log_path(srv, temp, path, sizeof path) && persist_file_open(&sink, &how, err) &&
+           persist_file_write(srv, &how, sink, err);
 }
 
 bool persist_first_base(struct server *srv, struct rd_err *err)
