@@ -23,6 +23,7 @@ static void set_text(struct rd_err *err, enum rd_err_code code, const char *fmt,
     err->sys = 0;
     err->offset = RD_NO_OFFSET;
     err->inner = RD_NO_OFFSET;
+    err->reason = (struct rd_err_reason){0};
     err->n_doing = 0;
     vsnprintf(err->text, sizeof err->text, fmt, args);
 }
@@ -36,6 +37,20 @@ bool rd_err_set(struct rd_err *err, enum rd_err_code code, uint64_t offset, cons
     set_text(err, code, fmt, args);
     va_end(args);
     err->offset = offset;
+    return false;
+}
+
+bool rd_err_set_reason(struct rd_err *err, enum rd_err_code code, uint64_t offset,
+                       struct rd_err_reason reason, const char *fmt, ...)
+{
+    if (err == NULL || err->code != RD_ERR_OK)
+        return false;
+    va_list args;
+    va_start(args, fmt);
+    set_text(err, code, fmt, args);
+    va_end(args);
+    err->offset = offset;
+    err->reason = reason;
     return false;
 }
 

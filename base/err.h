@@ -50,11 +50,20 @@ enum rd_err_code {
 
 enum { RD_ERR_DOING_MAX = 4, RD_ERR_TEXT_MAX = 200 };
 
+/* What exactly was wrong, for a program that answers one error unlike another of the same code; the
+ * text is for people. Every library numbers its own reasons from 1 on (rdb/rdb.h: RDB_REASON_…) and
+ * says what their arguments are; 0: none is named. */
+struct rd_err_reason {
+    unsigned id;
+    uint64_t args[2];
+};
+
 struct rd_err {
     enum rd_err_code code; /* RD_ERR_OK: nothing happened */
     int sys;               /* errno, or 0 */
     uint64_t offset;       /* first wrong byte, or RD_NO_OFFSET */
     uint64_t inner;        /* offset inside the decoded string at `offset`, or RD_NO_OFFSET */
+    struct rd_err_reason reason;
     unsigned n_doing;
     char text[RD_ERR_TEXT_MAX];
     char doing[RD_ERR_DOING_MAX][RD_ERR_TEXT_MAX]; /* innermost first */
@@ -65,6 +74,10 @@ struct rd_err {
  * well. offset may be RD_NO_OFFSET. */
 RD_API bool rd_err_set(struct rd_err *err, enum rd_err_code code, uint64_t offset, const char *fmt,
                        ...) RD_PRINTF(4, 5);
+
+/* The same with a reason. */
+RD_API bool rd_err_set_reason(struct rd_err *err, enum rd_err_code code, uint64_t offset,
+                              struct rd_err_reason reason, const char *fmt, ...) RD_PRINTF(5, 6);
 
 /* The same for damage inside a decoded (decompressed or packed) string that begins at `offset`. */
 RD_API bool rd_err_set_inner(struct rd_err *err, enum rd_err_code code, uint64_t offset,

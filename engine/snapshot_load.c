@@ -369,10 +369,12 @@ static bool take_value_event(struct engine_loader *l, const struct rdb_event *ev
 
 static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
-    if (ev->db >= l->engine->n_dbs)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset,
-                          "the file has a database %llu, this data set has %u databases",
-                          (unsigned long long)ev->db, l->engine->n_dbs);
+    if (ev->db >= l->engine->n_dbs) {
+        const struct rd_err_reason reason = {RDB_REASON_DB, {ev->db, l->engine->n_dbs}};
+        return rd_err_set_reason(err, RD_ERR_LIMIT, ev->offset, reason,
+                                 "the file has a database %llu, this data set has %u databases",
+                                 (unsigned long long)ev->db, l->engine->n_dbs);
+    }
     l->db = l->engine->dbs[ev->db];
     return true;
 }
@@ -437,8 +439,10 @@ static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
     if (!ev->trailer.present || !ev->trailer.summed || ev->trailer.stored == 0 ||
         ev->trailer.stored == ev->trailer.computed)
         return true;
-    return rd_err_set(
-        err, RD_ERR_CHECKSUM, ev->offset, "checksum is %016llx, the bytes give %016llx",
+    const struct rd_err_reason reason = {RDB_REASON_SUM,
+                                         {ev->trailer.stored, ev->trailer.computed}};
+    return rd_err_set_reason(
+        err, RD_ERR_CHECKSUM, ev->offset, reason, "checksum is %016llx, the bytes give %016llx",
         (unsigned long long)ev->trailer.stored, (unsigned long long)ev->trailer.computed);
 }
 

@@ -27,6 +27,16 @@ enum {
     RDB_VERSION_CHECKSUM = 5 /* first version that ends with a checksum */
 };
 
+/* Reasons of errors (rd_err_reason.id) of a snapshot, with their arguments. */
+enum rdb_reason {
+    RDB_REASON_VERSION = 1,   /* not known: the version */
+    RDB_REASON_TYPE,          /* not known: its number */
+    RDB_REASON_SUM,           /* does not hold: as stored, as computed */
+    RDB_REASON_DB,            /* more than the data set has: the database, how many there are */
+    RDB_REASON_PENDING_TWICE, /* one entry pending twice in a group */
+    RDB_REASON_CONSUMER_TWICE /* two consumers of a group with one name */
+};
+
 enum rdb_opcode {
     RDB_OP_HASH_TEMPLATE = 242, /* Redis 15: fields shared by hashes */
     RDB_OP_UPDATE = 242,        /* Valkey 81: a command inside a snapshot */

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "server/log.h"
 
@@ -47,17 +46,16 @@ static const char *inner_words(enum rdb_type_id id)
     }
 }
 
-static const char *known_words(const char *text)
+static const char *other_words(const struct rd_err *err)
 {
-    static const char *const words[][2] = {
-        {"consumer that the group has already", "Duplicate stream consumer detected"},
-        {"entry that is pending already",
-         "Duplicated global PEL entry loading stream consumer group"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i][0]) == 0)
-            return words[i][1];
-    return text;
+    switch (err->reason.id) {
+    case RDB_REASON_CONSUMER_TWICE:
+        return "Duplicate stream consumer detected";
+    case RDB_REASON_PENDING_TWICE:
+        return "Duplicated global PEL entry loading stream consumer group";
+    default:
+        return err->text;
+    }
 }
 
 void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err *err)
@@ -71,7 +69,7 @@ void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err
     if (what != NULL)
         snprintf(text, sizeof text, "%s integrity check failed.", what);
     else
-        snprintf(text, sizeof text, "%s", known_words(err->text));
+        snprintf(text, sizeof text, "%s", other_words(err));
     log_verbose("Internal error in RDB reading offset %" PRIu64 ", function at RESTORE -> %s",
                 err->offset == RD_NO_OFFSET ? 0 : err->offset, text);
 }

@@ -12,7 +12,7 @@
 #include "server/log.h"
 #include "server/persist_impl.h"
 
-enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_TOLD = 10, HEADER = 9 };
+enum { STEP_KEYS = 512, WINDOW = 1024 * 1024, AUX_MAX = 64, EMPTY_TOLD = 10 };
 
 /* ---- clients meanwhile ---- */
 
@@ -133,6 +133,7 @@ static bool last_was_damage;
 enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
 {
     char line[512];
+    const uint64_t *args = err->reason.args;
     rd_err_render(err, line, sizeof line);
     switch (err->code) {
     case RD_ERR_TRUNCATED:
@@ -141,38 +142,32 @@ enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
         log_warning("[additional info] %s", line);
         tell_more(err);
         return PERSIST_FAILED;
-    case RD_ERR_CHECKSUM: {
-        unsigned long long stored = 0, computed = 0;
-        sscanf(err->text, "checksum is %llx, the bytes give %llx", &stored, &computed);
-        log_warning("Wrong RDB checksum expected: (%llx) but got (%llx). Aborting now.", computed,
-                    stored);
+    case RD_ERR_CHECKSUM:
+        log_warning("Wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64
+                    "). Aborting now.",
+                    args[1], args[0]);
         tell_internal(err, "RDB CRC error");
         tell_more(err);
         return PERSIST_FAILED;
-    }
     case RD_ERR_UNSUPPORTED:
-        if (err->offset >= HEADER || strstr(err->text, "version") == NULL) {
-            unsigned type;
-            if (sscanf(err->text, "value type %u", &type) == 1)
-                snprintf(line, sizeof line, "Unknown RDB encoding type %u", type);
-            break;
+        if (err->reason.id == RDB_REASON_VERSION) {
+            log_warning("Can't handle RDB format version %d", (int)args[0]);
+            return PERSIST_REFUSED;
         }
-        log_warning("Can't handle RDB format version %d",
-                    (int)strtol(strstr(err->text, "version") + 7, NULL, 10));
-        return PERSIST_REFUSED;
+        if (err->reason.id == RDB_REASON_TYPE)
+            snprintf(line, sizeof line, "Unknown RDB encoding type %" PRIu64, args[0]);
+        break;
     case RD_ERR_CORRUPT:
         if (err->offset != 0)
             break;
         log_warning("Wrong signature trying to load DB from file");
         return PERSIST_REFUSED;
-    case RD_ERR_LIMIT: {
-        unsigned long long n_dbs;
-        if (sscanf(err->text, "the file has a database %*u, this data set has %llu", &n_dbs) == 1)
+    case RD_ERR_LIMIT:
+        if (err->reason.id == RDB_REASON_DB)
             log_warning("FATAL: Data file was created with a Redis server configured to handle "
-                        "more than %llu databases. Exiting",
-                        n_dbs);
+                        "more than %" PRIu64 " databases. Exiting",
+                        args[1]);
         break;
-    }
     default:
         break;
     }

@@ -41,6 +41,13 @@ static bool corrupt(const struct rdb_event *ev, struct rd_err *err, const char *
     return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "%s", what);
 }
 
+static bool corrupt_for(const struct rdb_event *ev, struct rd_err *err, enum rdb_reason id,
+                        const char *what)
+{
+    const struct rd_err_reason reason = {.id = id};
+    return rd_err_set_reason(err, RD_ERR_CORRUPT, ev->offset, reason, "%s", what);
+}
+
 /* ---- entries ---- */
 
 static bool load_node(struct engine_stream *stream, const struct rdb_event *ev, struct rd_err *err)
@@ -170,7 +177,8 @@ static bool load_pending(const struct engine_stream_loading *l, const struct rdb
         engine_stream_map_add(&l->group->pending, ev->pending.id, &is_new);
     pending->delivery_ms = ev->pending.delivery_ms;
     pending->delivery_count = ev->pending.delivery_count;
-    return is_new || corrupt(ev, err, "entry that is pending already");
+    return is_new ||
+           corrupt_for(ev, err, RDB_REASON_PENDING_TWICE, "entry that is pending already");
 }
 
 static bool load_consumer(struct engine_stream_loading *l, const struct rdb_event *ev,
@@ -178,7 +186,8 @@ static bool load_consumer(struct engine_stream_loading *l, const struct rdb_even
 {
     l->consumer = engine_stream_consumer_add(l->group, ev->consumer.name, ev->consumer.seen_ms);
     if (l->consumer == NULL)
-        return corrupt(ev, err, "consumer that the group has already");
+        return corrupt_for(ev, err, RDB_REASON_CONSUMER_TWICE,
+                           "consumer that the group has already");
     l->consumer->active_ms = ev->consumer.active_ms;
     return true;
 }

@@ -30,8 +30,10 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
         r->version = r->version * 10 + (s.ptr[i] - '0');
     }
     if (!rdb_version_known(r->dialect, r->version)) {
-        rd_err_set(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, "%s RDB version %d is not known",
-                   rdb_dialect_name(r->dialect), r->version);
+        const struct rd_err_reason reason = {RDB_REASON_VERSION, {(uint64_t)r->version}};
+        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason,
+                          "%s RDB version %d is not known", rdb_dialect_name(r->dialect),
+                          r->version);
         rd_err_origin(&r->err, r->src->origin);
         return RDB_FAIL;
     }

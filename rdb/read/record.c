@@ -152,9 +152,11 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
 {
     uint8_t number = c->p[0];
     uint64_t off = rdb_read_offset(r) + (uint64_t)(c->p - c->base);
-    rd_err_set(&r->err, RD_ERR_UNSUPPORTED, off, "%s %u is not known in %s RDB version %d",
-               number >= RDB_OP_HASH_TEMPLATE ? "opcode" : "value type", number,
-               rdb_dialect_name(r->dialect), r->version);
+    bool opcode = number >= RDB_OP_HASH_TEMPLATE;
+    const struct rd_err_reason reason = {opcode ? 0 : RDB_REASON_TYPE, {number}};
+    rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
+                      "%s %u is not known in %s RDB version %d", opcode ? "opcode" : "value type",
+                      number, rdb_dialect_name(r->dialect), r->version);
     rd_err_origin(&r->err, r->src->origin);
     return RDB_FAIL;
 }

@@ -12,17 +12,36 @@ static const char *render(const struct rd_err *err)
 
 Test(err, the_first_failure_wins)
 {
+    const struct rd_err_reason later = {.id = 3};
     struct rd_err err = {0};
     cr_assert_not(rd_err_set(&err, RD_ERR_CORRUPT, 17, "bad %s %d", "length", 5));
     cr_assert_not(rd_err_set(&err, RD_ERR_LIMIT, 18, "later"));
     cr_assert_not(rd_err_set_inner(&err, RD_ERR_LIMIT, 18, 3, "later"));
+    cr_assert_not(rd_err_set_reason(&err, RD_ERR_LIMIT, 18, later, "later"));
     cr_assert_not(rd_err_sys(&err, EIO, "later"));
     cr_assert_not(rd_err_nomem(&err, 5));
     cr_assert_eq(err.code, RD_ERR_CORRUPT);
     cr_assert_eq(err.offset, 17);
     cr_assert_eq(err.inner, RD_NO_OFFSET);
+    cr_assert_eq(err.reason.id, 0);
     cr_assert_eq(err.sys, 0);
     cr_assert_str_eq(err.text, "bad length 5");
+}
+
+Test(err, a_reason_is_kept_with_its_arguments_until_the_next_error)
+{
+    const struct rd_err_reason reason = {.id = 7, .args = {1, UINT64_MAX}};
+    struct rd_err err = {0}, copy = {0};
+    cr_assert_not(rd_err_set_reason(&err, RD_ERR_CORRUPT, 17, reason, "seven of %d", 9));
+    rd_err_adopt(&copy, &err);
+    cr_assert_eq(copy.reason.id, 7);
+    cr_assert_eq(copy.reason.args[0], 1);
+    cr_assert_eq(copy.reason.args[1], UINT64_MAX);
+    cr_assert_eq(copy.offset, 17);
+    cr_assert_str_eq(render(&copy), "corrupt at byte 17 (0x11): seven of 9");
+    rd_err_reset(&err);
+    rd_err_set(&err, RD_ERR_CORRUPT, 18, "x");
+    cr_assert_eq(err.reason.id, 0);
 }
 
 Test(err, everything_takes_null_for_not_interested)
@@ -30,6 +49,7 @@ Test(err, everything_takes_null_for_not_interested)
     struct rd_err set = {0};
     cr_assert_not(rd_err_set(NULL, RD_ERR_CORRUPT, 0, "x"));
     cr_assert_not(rd_err_set_inner(NULL, RD_ERR_CORRUPT, 0, 0, "x"));
+    cr_assert_not(rd_err_set_reason(NULL, RD_ERR_CORRUPT, 0, (struct rd_err_reason){.id = 1}, "x"));
     cr_assert_not(rd_err_sys(NULL, EIO, "x"));
     cr_assert_not(rd_err_nomem(NULL, 1));
     rd_err_doing(NULL, "x");

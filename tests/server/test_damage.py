@@ -95,6 +95,8 @@ class AtStart(unittest.TestCase):
         (snapshot(b"\xfe\x00\x63\x01a\x01b"), "-> Unknown RDB encoding type 99"),
         (snapshot(b"\xfe\x40\x99\x00\x01a\x01b"), "to handle more than 16 databases"),
         (snapshot(b"")[:-8] + b"\x01" * 8, "-> RDB CRC error"),
+        (snapshot(b"")[:-8] + b"\x01" * 8, "but got (101010101010101). Aborting now."),
+        (b"REDIS0077" + snapshot(b"")[9:], "Can't handle RDB format version 77"),
         (b"REDIS0010\xfa\x09redis", "-> Unexpected EOF reading RDB file"),
     ]
 
