@@ -313,6 +313,9 @@ void cli_begin(struct cli *cli, const char *tool);
 int cli_end(struct cli *cli, int status);
 /* With --json, opens the object on stdout unless it is open; false where stdout cannot be had. */
 bool cli_json_begin(struct cli *cli, int *ret_status);
+/* Ends the run where memory is used up in a place that cannot fail: with the error, and without the
+ * files that were under way. */
+_Noreturn void cli_out_of_memory(struct cli *cli, size_t size);
 /* Clears what cli_parse() keeps of the command line; cli_end() does it. */
 void cli_forget_arguments(struct cli *cli);
 void cli_print_version(void);

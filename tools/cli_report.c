@@ -469,3 +469,11 @@ int cli_end(struct cli *cli, int status)
     cli_forget_arguments(cli);
     return status;
 }
+
+_Noreturn void cli_out_of_memory(struct cli *cli, size_t size)
+{
+    struct rd_err err = {0};
+    rd_sink_unlink_all();
+    rd_err_nomem(&err, size);
+    _exit(cli_end(cli, cli_fail(cli, &err)));
+}

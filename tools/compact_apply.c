@@ -1,4 +1,5 @@
 #include "engine/command.h"
+#include "engine/mem.h"
 #include "tools/compact_impl.h"
 
 #include <inttypes.h>
@@ -87,8 +88,21 @@ bool compact_save(struct compact_run *run, struct rd_sink *out, struct rd_err *e
     return engine_save(run->engine, out, &opts, err);
 }
 
+/* ---- begin and end ---- */
+
+/* Whose engine it is: the engine has no error for memory that is used up. */
+static struct cli *owner;
+
+static void exhausted(size_t size)
+{
+    cli_hint(owner, "the data set of a log is held in memory as a whole");
+    cli_out_of_memory(owner, size);
+}
+
 void compact_begin(struct compact_run *run)
 {
+    owner = run->cli;
+    engine_mem_on_exhausted(exhausted);
     struct engine_config config;
     engine_config_init(&config);
     config.databases = COMPACT_DATABASES;

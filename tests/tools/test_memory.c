@@ -1,6 +1,11 @@
 /* Every tool with the n-th allocation failing: it says that memory is short, or does its work
  * without; either way nothing is left behind but what it promised. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/alloc_fault.h"
 #include "tests/tools/runs.h"
@@ -171,6 +176,55 @@ Test(memory, checks_and_sums_say_that_they_are_short)
         {"sum --json --crc64 a.rdb", 0},
     };
     FAIL_ALL(tasks);
+}
+
+/* The engine has no way back from an allocation that fails: the process ends, with the same error.
+ */
+static int run_alone(const char *line, size_t n)
+{
+    int status;
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        int fd = open("told", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        dup2(fd, STDERR_FILENO);
+        alloc_fault_begin(n);
+        status = runs_tool(line);
+        _exit(alloc_fault_end().failed ? status : RUNS);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status), "%s: allocation %zu: ends by signal %d", line, n,
+              WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+static bool was_told(const char *words)
+{
+    char told[4096];
+    FILE *file = fopen("told", "re");
+    cr_assert_not_null(file);
+    told[fread(told, 1, sizeof told - 1, file)] = '\0';
+    fclose(file);
+    return strstr(told, words) != NULL;
+}
+
+Test(memory, a_log_that_does_not_fit_into_memory_is_an_error)
+{
+    const char *line = "convert --to rdb log.aof -o out/x";
+    size_t n_engine = 0;
+    int status = 0;
+    for (size_t n = 1; (status = run_alone(line, n)) != RUNS; n++) {
+        bool made = unlink("out/x") == 0;
+        cr_assert(status == CLI_OK || status == CLI_LIMIT, "allocation %zu: %d", n, status);
+        cr_assert_eq(made, status == CLI_OK, "allocation %zu: %d", n, status);
+        cr_assert(made || was_told("out of memory"), "allocation %zu", n);
+        n_engine += was_told("held in memory as a whole");
+        unlink("told");
+        cr_assert_neq(rmdir("out"), -1, "allocation %zu leaves a file", n);
+        mkdir("out", 0700);
+    }
+    unlink("out/x");
+    cr_assert_gt(n_engine, 10);
 }
 
 /* A file of which a second thread makes some: which of the two is short is a matter of time. */
