@@ -9,6 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "engine/mem.h"
 #include "server/client.h"
 #include "server/info.h"
 #include "server/log.h"
@@ -66,6 +67,13 @@ static void tell_registers(const ucontext_t *context)
 }
 #endif
 
+/* What there was memory for. */
+static void tell_text(struct rd_buf *text)
+{
+    if (rd_buf_add_byte(text, '\0'))
+        log_raw((const char *)text->ptr);
+}
+
 /* Whose command it was, and what he said. */
 static void tell_current(void)
 {
@@ -84,8 +92,7 @@ static void tell_current(void)
         rd_buf_printf(&text, "argv[%zu]: %s\n", i,
                       secret ? REDACTED : rd_err_quote(quoted, sizeof quoted, *arg));
     }
-    rd_buf_add_byte(&text, '\0');
-    log_raw((const char *)text.ptr);
+    tell_text(&text);
 }
 
 /* Much of this is not meant for handlers; it comes last, where all that may be lost is itself. */
@@ -96,8 +103,7 @@ static void tell_server(void)
         return;
     log_raw("\n------ INFO OUTPUT ------\n");
     info_text(crashed, 0, NULL, &text);
-    rd_buf_add_byte(&text, '\0');
-    log_raw((const char *)text.ptr);
+    tell_text(&text);
     log_raw("\n------ CLIENT LIST OUTPUT ------\n");
     rd_buf_reset(&text);
     size_t n = 0;
@@ -106,8 +112,7 @@ static void tell_server(void)
         rd_buf_add_byte(&text, '\n');
         c = c->next;
     }
-    rd_buf_add_byte(&text, '\0');
-    log_raw((const char *)text.ptr);
+    tell_text(&text);
 }
 
 static void end_by(int signum)
@@ -196,6 +201,14 @@ void crash_end_patience(void)
     sigaction(SIGINT, &patient, NULL);
 }
 
+static void on_exhausted(size_t size)
+{
+    char why[80];
+    log_warning("Out Of Memory allocating %zu bytes!", size);
+    snprintf(why, sizeof why, "aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
+    crash_now(why);
+}
+
 void crash_watch(struct server *srv)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
@@ -208,6 +221,7 @@ void crash_watch(struct server *srv)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
+    engine_mem_on_exhausted(on_exhausted);
     action = (struct sigaction){.sa_sigaction = on_alarm, .sa_flags = SA_RESTART | SA_SIGINFO};
     sigaction(SIGALRM, &action, NULL);
 }

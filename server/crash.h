@@ -7,8 +7,8 @@
 
 #include "server/server.h"
 
-/* SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, as long as crash-log-enabled says yes. srv is
- * borrowed until the end. */
+/* SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, as long as crash-log-enabled says yes; and memory
+ * that is used up, which ends by SIGABRT. srv is borrowed until the end. */
 void crash_watch(struct server *srv);
 
 /* watchdog-period: called every turn of the cron; when the next call does not come within the

@@ -2,9 +2,11 @@
 
 import os
 import re
+import resource
 import signal
 import time
 import unittest
+from unittest import mock
 
 from server_under_test import Redis, Redoubt, ReplyError, ServerDied, redis_missing, wait_for
 
@@ -86,6 +88,27 @@ class Signals(unittest.TestCase):
             self.assertRegex(server.log, r"!!! Software Failure")
             self.assertIn("Guru Meditation: ", server.log)
             self.assertIn("=== REDIS BUG REPORT START", server.log)
+
+
+    def test_memory_that_is_used_up_is_told_as_such(self):
+        with mock.patch.dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1"):
+            for server in both():
+                c = server.client()
+                size = int(re.search(r"VmSize:\s+(\d+)", status_of(server.pid)).group(1)) * 1024
+                limit = size + 100 * 1024 * 1024
+                resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, limit))
+                with self.assertRaises(ServerDied):
+                    c.command("SETRANGE", "k", 500 * 1024 * 1024, "x")
+                self.assertNotEqual(server.wait_end(), 0)
+                self.assertRegex(server.log, r"Out Of Memory allocating \d{9} bytes!")
+                self.assertRegex(server.log,
+                                 r"Guru Meditation: .*OUT OF MEMORY. Allocating \d{9} bytes!")
+                self.assertIn("=== REDIS BUG REPORT START", server.log)
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return f.read()
 
 
 class Loading(unittest.TestCase):
