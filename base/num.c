@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -115,7 +114,7 @@ static void make_c_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-static locale_t get_c_locale(void)
+locale_t rd_num_locale(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_c_locale);
@@ -285,7 +284,7 @@ bool rd_num_get_f64(struct rd_slice text, double *ret)
     char *end;
     int saved = errno;
     errno = 0;
-    double v = strtod_l(copy, &end, get_c_locale());
+    double v = strtod_l(copy, &end, rd_num_locale());
     bool out_of_range = errno == ERANGE && (isinf(v) || fpclassify(v) == FP_ZERO);
     errno = saved;
     if (end != copy + text.len || out_of_range)

@@ -6,6 +6,8 @@
 #include "base/api.h"
 #include "base/slice.h"
 
+#include <locale.h>
+
 enum { RD_NUM_I64_MAX = 20, RD_NUM_F64_MAX = 32 };
 
 /* Writes v in decimal without a terminator; returns the length, at most RD_NUM_I64_MAX. */
@@ -26,6 +28,9 @@ RD_API size_t rd_num_put_f64(char *dst, double v);
  * or hexadecimal. Refuses more than 512 characters, and numbers too large for a double or so small
  * that they would become zero. */
 RD_API bool rd_num_get_f64(struct rd_slice text, double *ret);
+
+/* The C locale, for strtod_l() and its kin where rd_num_get_f64() is not what is meant. */
+RD_API locale_t rd_num_locale(void);
 
 /* A size as redis.conf means it: 64, 64b, 64k (1000), 64kb (1024), 1gb …, up to t and tb; also KiB,
  * MiB, GiB, TiB. Upper and lower case are one. */

@@ -1,26 +1,11 @@
 #include "engine/human.h"
 
+#include "base/num.h"
+
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static locale_t c_locale;
-
-/* newlocale() of "C" hands out a constant of glibc and cannot fail. */
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-static locale_t get_c_locale(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_c_locale);
-    return c_locale;
-}
 
 static size_t put_infinite(char *dst, bool negative)
 {
@@ -32,7 +17,7 @@ size_t engine_human_put(char *dst, long double v)
 {
     if (isinf(v))
         return put_infinite(dst, v < 0);
-    locale_t before = uselocale(get_c_locale());
+    locale_t before = uselocale(rd_num_locale());
     int n = snprintf(dst, ENGINE_HUMAN_MAX, "%.17Lf", v);
     uselocale(before);
     size_t len = (size_t)n;
@@ -58,7 +43,7 @@ bool engine_human_get(struct rd_slice text, long double *ret)
     copy[text.len] = '\0';
     int saved = errno;
     errno = 0;
-    long double v = strtold_l(copy, &end, get_c_locale());
+    long double v = strtold_l(copy, &end, rd_num_locale());
     bool out_of_range = errno == ERANGE && (isinf(v) || fpclassify(v) == FP_ZERO);
     errno = saved;
     if (end != copy + text.len || out_of_range || isnan(v))

@@ -1,27 +1,10 @@
 #include "engine/cmd/zset_args.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 /* ---- numbers ---- */
-
-static locale_t c_locale;
-
-/* newlocale() of "C" hands out a constant of glibc and cannot fail. */
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-static locale_t get_c_locale(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_c_locale);
-    return c_locale;
-}
 
 /* What strtod() makes of the text: the number, how many bytes it took, and whether that was too
  * large or too small. */
@@ -40,7 +23,7 @@ static struct parsed parse(struct rd_slice text)
     copy[text.len] = '\0';
     int saved = errno;
     errno = 0;
-    struct parsed parsed = {.value = strtod_l(copy, &end, get_c_locale())};
+    struct parsed parsed = {.value = strtod_l(copy, &end, rd_num_locale())};
     parsed.used = (size_t)(end - copy);
     parsed.out_of_range =
         errno == ERANGE && (isinf(parsed.value) || fpclassify(parsed.value) == FP_ZERO);
