@@ -16,12 +16,19 @@ static const int exit_statuses[RD_ERR_COUNT] = {
 #undef X
 };
 
-RD_PRINTF(3, 0)
-static void set_text(struct rd_err *err, enum rd_err_code code, const char *fmt, va_list args)
+static bool is_open(const struct rd_err *err)
+{
+    return err != NULL && err->code == RD_ERR_OK;
+}
+
+/* Of an error that is open. */
+RD_PRINTF(4, 0)
+static void set_text(struct rd_err *err, enum rd_err_code code, uint64_t offset, const char *fmt,
+                     va_list args)
 {
     err->code = code;
     err->sys = 0;
-    err->offset = RD_NO_OFFSET;
+    err->offset = offset;
     err->inner = RD_NO_OFFSET;
     err->reason = (struct rd_err_reason){0};
     err->n_doing = 0;
@@ -30,47 +37,43 @@ static void set_text(struct rd_err *err, enum rd_err_code code, const char *fmt,
 
 bool rd_err_set(struct rd_err *err, enum rd_err_code code, uint64_t offset, const char *fmt, ...)
 {
-    if (err == NULL || err->code != RD_ERR_OK)
-        return false;
     va_list args;
     va_start(args, fmt);
-    set_text(err, code, fmt, args);
+    if (is_open(err))
+        set_text(err, code, offset, fmt, args);
     va_end(args);
-    err->offset = offset;
     return false;
 }
 
 bool rd_err_set_reason(struct rd_err *err, enum rd_err_code code, uint64_t offset,
                        struct rd_err_reason reason, const char *fmt, ...)
 {
-    if (err == NULL || err->code != RD_ERR_OK)
-        return false;
     va_list args;
     va_start(args, fmt);
-    set_text(err, code, fmt, args);
+    if (is_open(err)) {
+        set_text(err, code, offset, fmt, args);
+        err->reason = reason;
+    }
     va_end(args);
-    err->offset = offset;
-    err->reason = reason;
     return false;
 }
 
 bool rd_err_set_inner(struct rd_err *err, enum rd_err_code code, uint64_t offset, uint64_t inner,
                       const char *fmt, ...)
 {
-    if (err == NULL || err->code != RD_ERR_OK)
-        return false;
     va_list args;
     va_start(args, fmt);
-    set_text(err, code, fmt, args);
+    if (is_open(err)) {
+        set_text(err, code, offset, fmt, args);
+        err->inner = inner;
+    }
     va_end(args);
-    err->offset = offset;
-    err->inner = inner;
     return false;
 }
 
 bool rd_err_sys(struct rd_err *err, int sys, const char *fmt, ...)
 {
-    if (err == NULL || err->code != RD_ERR_OK)
+    if (!is_open(err))
         return false;
     char what[RD_ERR_TEXT_MAX];
     va_list args;
