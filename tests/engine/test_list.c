@@ -5,8 +5,7 @@
 
 #include "engine/digest.h"
 #include "rdb/encode.h"
-#include "rdb/reader.h"
-#include "rdb/writer.h"
+#include "tests/engine/value_file.h"
 
 enum { MODEL_MAX = 4000, WORD_MAX = 24 };
 
@@ -366,25 +365,14 @@ static void encode(const struct rdb_type *type, struct rd_buf *ret)
     rd_buf_done(&body);
 }
 
-static struct engine_value load(struct rd_slice bytes, size_t window)
+static struct engine_value load(struct rd_slice payload, size_t window)
 {
     struct engine_config config;
     struct engine_value v = {.u.num = 0};
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
-    struct rd_src_opts src_opts = {.window = window};
-    struct rd_src *src;
-    struct rdb_reader *r;
-    struct rdb_event ev;
     struct rd_err err = {0};
-    enum rdb_status st;
     engine_config_init(&config);
-    cr_assert(rd_src_open_memory(&src, bytes, &src_opts, &err));
-    cr_assert(rdb_reader_new_value(&r, src, RDB_REDIS, 10, &opts, &err));
-    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
-        cr_assert(engine_list_ops.load(&v, &ev, &config, &err), "%s", err.text);
-    cr_assert_eq(st, RDB_END, "%s", rdb_reader_err(r)->text);
-    rdb_reader_free(r);
-    rd_src_close(src);
+    cr_assert(value_file_load_payload(&engine_list_ops, payload, window, &config, &v, &err), "%s",
+              err.text);
     return v;
 }
 
@@ -412,29 +400,6 @@ Test(list, comes_from_every_encoding_of_files)
     cr_assert_eq(engine_mem.bytes[ENGINE_MEM_LIST], 0);
 }
 
-/* A snapshot of this list alone, of version 10 without compression. */
-static void save(const struct engine_value *v, struct rd_buf *ret)
-{
-    struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = 10};
-    struct rdb_event header = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
-    struct rdb_event key = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
-    struct rd_sink *sink;
-    struct rdb_writer *w;
-    struct rd_err err = {0};
-    header.header.version = 10;
-    key.key.name = rd_slice_str("k");
-    key.key.type = rdb_type_get(RDB_TYPE_LIST_QUICKLIST_2);
-    key.key.expire_ms = RDB_NO_EXPIRE;
-    key.key.idle_s = RDB_UNKNOWN;
-    key.key.freq = RDB_UNKNOWN;
-    cr_assert(rd_sink_open_buf(&sink, ret, NULL, &err));
-    cr_assert(rdb_writer_new(&w, sink, &opts, &err));
-    cr_assert(rdb_writer_put(w, &header, &err) && rdb_writer_put(w, &key, &err));
-    cr_assert(engine_list_ops.save(v, w, &err), "%s", err.text);
-    cr_assert(rdb_writer_end(w, &err) && rd_sink_close(sink, &err));
-    rdb_writer_free(w);
-}
-
 Test(list, goes_to_a_file_node_by_node_and_comes_back_the_same)
 {
     uint64_t random = 4101842887655102017;
@@ -448,13 +413,8 @@ Test(list, goes_to_a_file_node_by_node_and_comes_back_the_same)
         char before[400];
         strcpy(before, shape(v.u.list));
         struct rd_buf file = {0};
-        save(&v, &file);
-        const uint8_t *name = memmem(file.ptr, file.len, "\x12\x01k", 3);
-        cr_assert_not_null(name);
-        size_t at = (size_t)(name - file.ptr);
-        file.ptr[at + 2] = file.ptr[at];
-        struct rd_slice value = rd_slice(file.ptr + at + 2, file.len - at - 2 - 9);
-        struct engine_value again = load(value, 0);
+        value_file_save(&engine_list_ops, &v, RDB_TYPE_LIST_QUICKLIST_2, 10, &file);
+        struct engine_value again = load(value_file_payload(&file, RDB_TYPE_LIST_QUICKLIST_2), 0);
         check_items(again.u.list);
         cr_assert_str_eq(shape(again.u.list), before);
         uint8_t one[ENGINE_DIGEST] = {0}, two[ENGINE_DIGEST] = {0};

@@ -2,8 +2,7 @@
 
 #include "base/buf.h"
 #include "engine/mem.h"
-#include "rdb/reader.h"
-#include "rdb/writer.h"
+#include "tests/engine/value_file.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -321,43 +320,13 @@ Test(set, packed_encodings_become_what_the_limits_say)
     engine_value_free(&v);
 }
 
-static void save(const struct engine_value *v, struct rd_buf *ret)
+static void load(struct engine_value *v, struct rd_slice file, const struct engine_config *config)
 {
-    struct rd_sink *sink;
-    struct rdb_writer *w;
-    struct rdb_writer_opts opts = {.version = 10};
-    struct rdb_event key = {.kind = RDB_KEY};
-    key.key.name = rd_slice_str("k");
-    key.key.type = rdb_type_get(RDB_TYPE_SET);
-    key.key.expire_ms = RDB_NO_EXPIRE;
-    key.key.idle_s = key.key.freq = RDB_UNKNOWN;
-    cr_assert(rd_sink_open_buf(&sink, ret, NULL, NULL));
-    cr_assert(rdb_writer_new(&w, sink, &opts, NULL));
-    cr_assert(rdb_writer_put(w, &key, NULL));
-    cr_assert(engine_set_ops.save(v, w, NULL));
-    cr_assert(rdb_writer_end(w, NULL));
-    rdb_writer_free(w);
-    cr_assert(rd_sink_close(sink, NULL));
-}
-
-static void load(struct engine_value *v, struct rd_slice bytes, const struct engine_config *config)
-{
-    struct rd_src *src;
-    struct rdb_reader *r;
-    struct rdb_event ev;
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
-    bool in_value = false;
+    struct rd_err err = {0};
+    enum engine_mem_kind kind = engine_mem_enter(ENGINE_MEM_SET);
     *v = (struct engine_value){0};
-    cr_assert(rd_src_open_memory(&src, bytes, NULL, NULL));
-    cr_assert(rdb_reader_new(&r, src, &opts, NULL));
-    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
-        in_value |= ev.kind == RDB_VALUE;
-        if (in_value)
-            cr_assert(take(v, &ev, config, NULL));
-        in_value &= ev.kind != RDB_VALUE_END;
-    }
-    rdb_reader_free(r);
-    rd_src_close(src);
+    cr_assert(value_file_load(&engine_set_ops, file, config, v, &err), "%s", err.text);
+    engine_mem_leave(kind);
 }
 
 Test(set, what_is_saved_is_loaded_again)
@@ -373,7 +342,7 @@ Test(set, what_is_saved_is_loaded_again)
                 size_t len = (size_t)snprintf(tmp, sizeof tmp, k == 0 ? "%u" : "member:%u", i);
                 engine_set_add(&v, rd_slice(tmp, len), &config);
             }
-            save(&v, &file);
+            value_file_save(&engine_set_ops, &v, RDB_TYPE_SET, 10, &file);
             load(&back, rd_buf_slice(&file), &config);
             cr_expect_eq(back.encoding, v.encoding, "%u", n);
             engine_value_digest(&v, one);

@@ -6,9 +6,8 @@
 #include "base/buf.h"
 #include "base/sink.h"
 #include "base/src.h"
-#include "rdb/reader.h"
-#include "rdb/writer.h"
 #include "tests/engine/ask.h"
+#include "tests/engine/value_file.h"
 
 enum { MODEL_MAX = 3000 };
 
@@ -350,48 +349,15 @@ Test(stream, counts_the_nodes_of_a_servers_tree)
 
 static void save(const struct engine_value *v, struct rd_buf *ret)
 {
-    const struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = 10, .compress = true};
-    struct rdb_event header = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
-    struct rdb_event key = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
-    struct rd_sink *sink;
-    struct rdb_writer *w;
-    struct rd_err err = {0};
-    header.header.version = 10;
-    key.key.name = rd_slice_str("k");
-    key.key.type = rdb_type_get(RDB_TYPE_STREAM_LISTPACKS_2);
-    key.key.expire_ms = RDB_NO_EXPIRE;
-    key.key.idle_s = key.key.freq = RDB_UNKNOWN;
-    cr_assert(rd_sink_open_buf(&sink, ret, NULL, NULL));
-    cr_assert(rdb_writer_new(&w, sink, &opts, NULL));
-    cr_assert(rdb_writer_put(w, &header, NULL) && rdb_writer_put(w, &key, NULL));
-    cr_assert(engine_stream_ops.save(v, w, &err), "%s", err.text);
-    cr_assert(rdb_writer_end(w, NULL));
-    rdb_writer_free(w);
-    cr_assert(rd_sink_close(sink, NULL));
+    value_file_save(&engine_stream_ops, v, RDB_TYPE_STREAM_LISTPACKS_2, 10, ret);
 }
 
-/* The value in a file, as far as the reader and the value take it. */
 static bool load(struct rd_slice file, struct engine_value *ret, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
     struct engine_config config;
-    struct rd_src *src;
-    struct rdb_reader *r;
-    struct rdb_event ev;
-    bool ok = true, in_value = false, done = false;
     engine_config_init(&config);
     *ret = (struct engine_value){.type = ENGINE_STREAM};
-    cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
-    cr_assert(rdb_reader_new(&r, src, &opts, NULL));
-    while (ok && !done && rdb_reader_next(r, &ev) == RDB_EVENT) {
-        in_value |= ev.kind == RDB_VALUE && ev.value.type->kind == RDB_KIND_STREAM;
-        if (in_value)
-            ok = engine_stream_ops.load(ret, &ev, &config, err);
-        done = ev.kind == RDB_VALUE_END;
-    }
-    rdb_reader_free(r);
-    rd_src_close(src);
-    return ok;
+    return value_file_load(&engine_stream_ops, file, &config, ret, err);
 }
 
 static void check_reload(const struct engine_value *v)

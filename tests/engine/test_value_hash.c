@@ -3,8 +3,7 @@
 #include "base/buf.h"
 #include "engine/mem.h"
 #include "engine/value/hash_impl.h"
-#include "rdb/reader.h"
-#include "rdb/writer.h"
+#include "tests/engine/value_file.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -436,44 +435,13 @@ Test(value_hash, loading_may_end_anywhere_and_refuses_a_field_that_comes_twice)
     cr_expect_eq(engine_mem_total(&engine_mem), before);
 }
 
-static void save(const struct engine_value *v, int version, struct rd_buf *ret)
+static void load(struct engine_value *v, struct rd_slice file, const struct engine_config *config)
 {
-    struct rd_sink *sink;
-    struct rdb_writer *w;
-    struct rdb_writer_opts opts = {.version = version};
-    struct rdb_event key = {.kind = RDB_KEY};
     struct rd_err err = {0};
-    key.key.name = rd_slice_str("k");
-    key.key.type = rdb_type_get(RDB_TYPE_HASH);
-    key.key.expire_ms = RDB_NO_EXPIRE;
-    key.key.idle_s = key.key.freq = RDB_UNKNOWN;
-    cr_assert(rd_sink_open_buf(&sink, ret, NULL, NULL));
-    cr_assert(rdb_writer_new(&w, sink, &opts, NULL));
-    cr_assert(rdb_writer_put(w, &key, NULL));
-    cr_assert(engine_hash_ops.save(v, w, &err), "%s", err.text);
-    cr_assert(rdb_writer_end(w, NULL));
-    rdb_writer_free(w);
-    cr_assert(rd_sink_close(sink, NULL));
-}
-
-static void load(struct engine_value *v, struct rd_slice bytes, const struct engine_config *config)
-{
-    struct rd_src *src;
-    struct rdb_reader *r;
-    struct rdb_event ev;
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
-    bool in_value = false;
+    enum engine_mem_kind kind = engine_mem_enter(ENGINE_MEM_HASH);
     *v = (struct engine_value){0};
-    cr_assert(rd_src_open_memory(&src, bytes, NULL, NULL));
-    cr_assert(rdb_reader_new(&r, src, &opts, NULL));
-    while (rdb_reader_next(r, &ev) == RDB_EVENT) {
-        in_value |= ev.kind == RDB_VALUE;
-        if (in_value)
-            cr_assert(take(v, &ev, config, NULL));
-        in_value &= ev.kind != RDB_VALUE_END;
-    }
-    rdb_reader_free(r);
-    rd_src_close(src);
+    cr_assert(value_file_load(&engine_hash_ops, file, config, v, &err), "%s", err.text);
+    engine_mem_leave(kind);
 }
 
 Test(value_hash, what_is_saved_is_loaded_again)
@@ -491,7 +459,7 @@ Test(value_hash, what_is_saved_is_loaded_again)
                 if (k % 2 == 1 && i % 3 == 0)
                     engine_hash_expire(&v, name, 1000000 - (int64_t)i);
             }
-            save(&v, k % 2 == 1 ? 12 : 10, &file);
+            value_file_save(&engine_hash_ops, &v, RDB_TYPE_HASH, k % 2 == 1 ? 12 : 10, &file);
             load(&back, rd_buf_slice(&file), &config);
             engine_value_digest(&v, one);
             engine_value_digest(&back, two);

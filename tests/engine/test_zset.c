@@ -6,8 +6,7 @@
 
 #include "engine/digest.h"
 #include "rdb/encode.h"
-#include "rdb/reader.h"
-#include "rdb/writer.h"
+#include "tests/engine/value_file.h"
 
 enum { MODEL_MAX = 600, NAME_MAX_LEN = 80 };
 
@@ -430,26 +429,12 @@ static void encode(const struct rdb_type *type, struct rd_buf *ret)
     rd_buf_done(&body);
 }
 
-static bool try_load(struct rd_slice bytes, size_t window, const struct engine_config *config,
+static bool try_load(struct rd_slice payload, size_t window, const struct engine_config *config,
                      struct engine_value *v)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
-    struct rd_src_opts src_opts = {.window = window};
-    struct rd_src *src;
-    struct rdb_reader *r;
-    struct rdb_event ev;
     struct rd_err err = {0};
-    enum rdb_status st;
-    bool ok = true;
     *v = (struct engine_value){.type = ENGINE_ZSET};
-    cr_assert(rd_src_open_memory(&src, bytes, &src_opts, &err));
-    cr_assert(rdb_reader_new_value(&r, src, RDB_REDIS, 10, &opts, &err));
-    while (ok && (st = rdb_reader_next(r, &ev)) == RDB_EVENT)
-        ok = engine_zset_ops.load(v, &ev, config, &err);
-    cr_assert(!ok || st == RDB_END, "%s", rdb_reader_err(r)->text);
-    rdb_reader_free(r);
-    rd_src_close(src);
-    return ok;
+    return value_file_load_payload(&engine_zset_ops, payload, window, config, v, &err);
 }
 
 Test(zset, comes_from_every_encoding_of_files)
@@ -523,33 +508,6 @@ Test(zset, refuses_a_file_with_a_member_twice_and_frees_what_it_had)
     cr_assert_eq(engine_mem.bytes[ENGINE_MEM_ZSET], 0);
 }
 
-/* A snapshot of this set alone, of version 10 without compression; *ret_at is where its type is. */
-static void save(const struct engine_value *v, enum rdb_type_id type, struct rd_buf *ret,
-                 size_t *ret_at)
-{
-    struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = 10};
-    struct rdb_event header = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
-    struct rdb_event key = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
-    struct rd_sink *sink;
-    struct rdb_writer *w;
-    struct rd_err err = {0};
-    header.header.version = 10;
-    key.key.name = rd_slice_str("key");
-    key.key.type = rdb_type_get(type);
-    key.key.expire_ms = RDB_NO_EXPIRE;
-    key.key.idle_s = RDB_UNKNOWN;
-    key.key.freq = RDB_UNKNOWN;
-    cr_assert(rd_sink_open_buf(&sink, ret, NULL, &err));
-    cr_assert(rdb_writer_new(&w, sink, &opts, &err));
-    cr_assert(rdb_writer_put(w, &header, &err) && rdb_writer_put(w, &key, &err));
-    cr_assert(engine_zset_ops.save(v, w, &err), "%s", err.text);
-    cr_assert(rdb_writer_end(w, &err) && rd_sink_close(sink, &err));
-    rdb_writer_free(w);
-    const uint8_t *name = memmem(ret->ptr, ret->len, "\x03key", 4);
-    cr_assert_not_null(name);
-    *ret_at = (size_t)(name - ret->ptr) - 1;
-}
-
 static void digest(const struct engine_value *v, uint8_t ret[ENGINE_DIGEST])
 {
     memset(ret, 0, ENGINE_DIGEST);
@@ -565,11 +523,10 @@ Test(zset, goes_to_a_file_and_comes_back_the_same)
         struct rd_buf file = {0};
         struct engine_value v, again;
         uint8_t one[ENGINE_DIGEST], two[ENGINE_DIGEST];
-        size_t at;
+        enum rdb_type_id type = n <= 128 ? RDB_TYPE_ZSET_LISTPACK : RDB_TYPE_ZSET_2;
         fill(&v, &config, n, &random);
-        save(&v, n <= 128 ? RDB_TYPE_ZSET_LISTPACK : RDB_TYPE_ZSET_2, &file, &at);
-        file.ptr[at + 4] = file.ptr[at];
-        cr_assert(try_load(rd_slice(file.ptr + at + 4, file.len - at - 4 - 9), 0, &config, &again));
+        value_file_save(&engine_zset_ops, &v, type, 10, &file);
+        cr_assert(try_load(value_file_payload(&file, type), 0, &config, &again));
         cr_assert_eq(again.encoding, v.encoding);
         check_equal(&again);
         digest(&v, one);
