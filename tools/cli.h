@@ -219,6 +219,9 @@ int cli_fail(struct cli *cli, const struct rd_err *err);
  * JSON itself, with cli_json_err(). */
 int cli_report(struct cli *cli, const struct rd_err *err);
 
+/* Writes out what was printed so far; false with err, which names standard output. */
+bool cli_flush(struct rd_err *err);
+
 /* Tells the operator what to do about the error that is reported next. */
 void cli_hint(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -454,16 +455,35 @@ static bool end_json(struct cli *cli, int status, struct rd_err *err)
     return rd_sink_close(sink, err);
 }
 
+/* A write that failed earlier leaves a mark, but not its reason. */
+static int reason_of_mark(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0 ? EPIPE : 0;
+}
+
+bool cli_flush(struct rd_err *err)
+{
+    errno = 0;
+    bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout))
+        return true;
+    int sys = flushed ? reason_of_mark() : errno;
+    if (sys != 0)
+        rd_err_sys(err, sys, "cannot write");
+    else
+        rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "some of it could not be written");
+    rd_err_origin(err, "standard output");
+    return false;
+}
+
 int cli_end(struct cli *cli, int status)
 {
     struct rd_err err = {0};
     cli_progress_end(cli);
     bool ok = end_json(cli, status, &err);
-    errno = 0;
-    if (ok && (ferror(stdout) || fflush(stdout) != 0)) {
-        ok = rd_err_sys(&err, errno != 0 ? errno : EIO, "write");
-        rd_err_origin(&err, "standard output");
-    }
+    if (ok)
+        ok = cli_flush(&err);
     if (!ok && (status == CLI_OK || status == CLI_FINDINGS))
         status = is_quiet(&err) ? CLI_IO : cli_report(cli, &err);
     cli_forget_arguments(cli);

@@ -2,7 +2,6 @@
 #include "base/mem.h"
 #include "tools/show_impl.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 static bool new_lines(struct rd_buf **ret, uint64_t n, struct rd_err *err)
@@ -90,12 +89,7 @@ bool show_put_caught_up(struct show *show, struct rd_err *err)
         rd_err_adopt(err, rd_sink_err(show->cli->out.out));
         return false;
     }
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return true;
-    rd_err_sys(err, errno != 0 ? errno : EIO, "write");
-    rd_err_origin(err, "standard output");
-    return false;
+    return cli_flush(err);
 }
 
 /* ---- commands ---- */

@@ -150,6 +150,14 @@ class Names(unittest.TestCase):
 
 
 class Streams(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.long = os.path.join(cls.folder, "long.aof")
+        with open(cls.long, "wb") as file:
+            file.write(b"*1\r\n$4\r\nPING\r\n" * 20000)
+
     def test_a_closed_stdout_is_an_io_error(self):
         done = in_bash('"$1" help >&-')
         self.assertEqual(done.returncode, 3)
@@ -159,6 +167,15 @@ class Streams(unittest.TestCase):
         done = in_bash('"$1" help >/dev/full')
         self.assertEqual(done.returncode, 3)
         self.assertIn("No space left", done.stderr)
+
+    def test_what_is_lost_before_the_end_is_an_io_error(self):
+        done = in_bash('"$1" show "$2" >/dev/full', self.long)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard output: some of it could not be written", done.stderr)
+
+    def test_nor_is_one_that_went_away_where_sigpipe_is_ignored(self):
+        done = in_bash('trap "" PIPE; set -o pipefail; "$1" show "$2" | head -1', self.long)
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
 
     def test_a_reader_that_went_away_is_not_worth_a_word(self):
         done = in_bash('set -o pipefail; { sleep 0.2; "$1" help; } | true')
