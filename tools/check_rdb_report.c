@@ -208,6 +208,10 @@ static void print_salvage(FILE *out, const struct check_file *file)
     const struct rdb_salvage_result *sv = &file->salvage;
     uint64_t n = 0;
     label(out, file->out != NULL ? "saved" : "can save");
+    if (sv->guessed_version && sv->keys == 0) {
+        fputs("nothing: it has neither a header nor a record that is sound\n", out);
+        return;
+    }
     fprintf(out, "%s key%s", cli_count(sv->keys).s, cli_plural(sv->keys));
     if (file->res.damaged && sv->keys > file->whole)
         fprintf(out, ", %s of them behind the damage", cli_count(sv->keys - file->whole).s);

@@ -198,6 +198,51 @@ class Streams(unittest.TestCase):
                 self.assertNotIn("\x1b", run(tool, "--color=never", "-~", env=env).stderr)
 
 
+class Foreign(unittest.TestCase):
+    """A file of another kind, where a snapshot was expected."""
+
+    KINDS = [
+        (b"\x28\xb5\x2f\xfd\x04\x00", "it is packed with zstd: unpack it first"),
+        (b"\xfd7zXZ\x00\x00\x04", "it is packed with xz"),
+        (b"BZh91AY&SY", "it is packed with bzip2"),
+        (b"PK\x03\x04" + bytes(30), "it is packed with zip"),
+        (b"*1\r\n$4\r\nPING\r\n", "append-only log: redoubt check-aof"),
+        (b"#TS:1700000000\r\n*1\r\n$4\r\nPING\r\n", "append-only log: redoubt check-aof"),
+        (b"file a.1.base.rdb seq 1 type b\n", "manifest of an append-only log"),
+        (b'{"db":0,"key":"a","type":"string","value":"b"}\n', "lines of JSON: redoubt convert"),
+    ]
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.path.join(self.folder, "file")
+
+    def test_the_hint_says_what_it_looks_like_and_who_reads_it(self):
+        for data, words in self.KINDS:
+            with open(self.path, "wb") as file:
+                file.write(data)
+            with self.subTest(words):
+                done = run("check-rdb", self.path)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, f"hint: .*{words}")
+                self.assertRegex(done.stdout, "can save +nothing")
+
+    def test_a_tool_does_not_point_to_itself(self):
+        with open(self.path, "wb") as file:
+            file.write(b"*1\r\nPING\r\n")
+        self.assertNotIn("looks like", run("check-aof", self.path).stderr)
+
+    def test_what_looks_like_nothing_has_no_hint(self):
+        with open(self.path, "wb") as file:
+            file.write(b"Dear diary, ")
+        self.assertNotIn("hint", run("check-rdb", self.path).stderr)
+
+    def test_a_pipe_is_not_read_again(self):
+        done = in_bash('"$1" check-rdb <(printf "*1\\r\\n$4\\r\\nPING\\r\\n"; sleep 1)')
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("looks like", done.stderr)
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
