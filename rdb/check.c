@@ -421,8 +421,12 @@ static bool trailing(struct check *c, struct rd_src *src)
             rd_src_consume(src, s.len);
             continue;
         case RD_SRC_FAIL:
-            rd_err_adopt(c->err, rd_src_err(src));
-            return false;
+            if (!structural(rd_src_err(src)->code)) {
+                rd_err_adopt(c->err, rd_src_err(src));
+                return false;
+            }
+            report(c, RDB_FINDING_CONTAINER, rd_src_offset(src), rd_src_err(src)->text);
+            break;
         case RD_SRC_MORE:
         case RD_SRC_END:
             break;

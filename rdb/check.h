@@ -24,7 +24,8 @@
     X(LIMIT, "limit", ERROR)             /* larger than an option allows */                        \
     X(CHECKSUM, "checksum-mismatch", ERROR)                                                        \
     X(CHECKSUM_OFF, "checksum-disabled", INFO)                                                     \
-    X(CHECKSUM_NONE, "no-checksum", INFO) /* versions before 5 */                                  \
+    X(CHECKSUM_NONE, "no-checksum", INFO)    /* versions before 5 */                               \
+    X(CONTAINER, "container-damaged", ERROR) /* compressed, which breaks behind the snapshot */    \
     X(TRAILING, "trailing-bytes", WARNING)                                                         \
     X(DUPLICATE_KEY, "duplicate-key", ERROR)                                                       \
     X(ZEROED, "zeroed-range", ERROR) /* runs of zeros that read as empty keys */                   \

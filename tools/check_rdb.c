@@ -307,6 +307,12 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     view->spooled =
         is_stdin(work->file->path) || !rd_src_can_seek(src) || src->size == RD_NO_OFFSET;
     bool ok = !view->spooled || spool_copy(&view->spool, src, on_piece, work, err);
+    if (!ok && view->spool.torn.code != RD_ERR_OK) {
+        /* What came until then is what there is to be saved. */
+        work->file->torn = view->spool.size;
+        rd_err_reset(err);
+        ok = true;
+    }
     cli_close_in(work->run->cli, src);
     if (!ok)
         rd_err_origin(err, work->file->name);
@@ -341,7 +347,7 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
         .ctx = work,
     };
     if (view->spooled && view->spool.size == 0) { /* nothing to look at */
-        file->size = 0;
+        file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;
         file->salvage.first_loss = RD_NO_OFFSET;
         file->searched = true;
         return true;
@@ -350,7 +356,7 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     if (ok && out != NULL)
         ok = view_open(work, view, &copy, err);
     if (ok) {
-        file->size = src->size;
+        file->size = file->torn == RD_NO_OFFSET ? src->size : RD_NO_OFFSET;
         cli_progress_begin(work->run->cli, file->path, src->size);
         ok = rdb_salvage(src, copy, out, &opts, &file->salvage, err);
         cli_progress_end(work->run->cli);
@@ -423,9 +429,10 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
     bool once = is_stdin(file->path) && work->run->out != NULL;
     if (once && !view_fill(work, view, err))
         return false;
-    if (once ? !view_open(work, view, &src, err) : !cli_open_in(cli, file->path, &src, err))
+    if (once ? !spool_source_torn(&view->spool, file->name, &src, err)
+             : !cli_open_in(cli, file->path, &src, err))
         return false;
-    if (rd_src_can_seek(src))
+    if (rd_src_can_seek(src) && file->torn == RD_NO_OFFSET)
         file->size = src->size;
     bool ok = check_source(work, src, err);
     if (ok && !file->res.damaged)
@@ -454,7 +461,7 @@ static bool work_on(struct work *work, struct rd_err *err)
 static void name_file(struct check_file *file, const char *path)
 {
     file->path = path;
-    file->size = file->damage = RD_NO_OFFSET;
+    file->size = file->damage = file->torn = RD_NO_OFFSET;
     rdb_clues_init(&file->clues);
     if (is_stdin(path)) {
         snprintf(file->name, sizeof file->name, "standard input");

@@ -46,6 +46,7 @@ struct check_file {
     enum check_verdict verdict;
     struct rd_err err; /* why it could not be read, or be searched, or OUT be written */
     uint64_t size;     /* of the snapshot, decompressed, with what trails; or RD_NO_OFFSET */
+    uint64_t torn;     /* where unpacking ended before the file did, or RD_NO_OFFSET */
     uint64_t damage;   /* the first byte that may be damaged, or RD_NO_OFFSET */
     struct rdb_clues clues;
     struct rdb_check_result res;

@@ -123,6 +123,7 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "keys_unwanted", sv->keys_unwanted);
     cli_json_put_uint(json, "n_ranges", sv->ranges);
     cli_json_put_uint(json, "bytes_lost", sv->bytes_lost);
+    cli_json_put_offset(json, "unpacked_until", file->torn);
     cli_json_put_bool(json, "found_end", sv->found_end);
     put_losses(json, "ranges", file, false);
     put_losses(json, "dropped", file, true);

@@ -218,8 +218,10 @@ static void print_salvage(FILE *out, const struct check_file *file)
     if (sv->ranges > 0)
         fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
                 cli_bytes(sv->bytes_lost).s);
-    else
+    else if (file->torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
+    if (file->torn != RD_NO_OFFSET)
+        fprintf(out, "; what stands behind byte %s cannot be unpacked", cli_place(file->torn).s);
     if (sv->keys_dropped > 0)
         fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
                 cli_plural(sv->keys_dropped));

@@ -40,7 +40,8 @@ static bool spool_open(struct spool *spool, struct rd_err *err)
         rd_err_origin(err, dir);
         return false;
     }
-    *spool = (struct spool){.fd = fd, .open = true};
+    spool->fd = fd;
+    spool->open = true;
     return true;
 }
 
@@ -124,6 +125,13 @@ bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t 
     return true;
 }
 
+static void tear(struct spool *spool, const struct rd_err *why, struct rd_err *err)
+{
+    if (why->code == RD_ERR_CORRUPT || why->code == RD_ERR_TRUNCATED)
+        spool->torn = *why;
+    rd_err_adopt(err, why);
+}
+
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err)
 {
@@ -137,7 +145,7 @@ bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx)
             tick(ctx);
     }
     if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
+        tear(spool, rd_src_err(src), err);
     return status == RD_SRC_END;
 }
 
@@ -146,6 +154,7 @@ bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx)
 struct reading {
     const struct spool *spool;
     uint64_t at;
+    bool torn; /* ends as the input did */
 };
 
 static enum rd_src_status reading_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -157,6 +166,10 @@ static enum rd_src_status reading_read(void *impl, uint8_t *buf, size_t cap, siz
         return RD_SRC_FAIL;
     reading->at += n;
     *ret_len = n;
+    if (n == 0 && reading->torn && reading->spool->torn.code != RD_ERR_OK) {
+        rd_err_adopt(err, &reading->spool->torn);
+        return RD_SRC_FAIL;
+    }
     return n > 0 ? RD_SRC_OK : RD_SRC_END;
 }
 
@@ -173,8 +186,8 @@ static void reading_close(void *impl)
     rd_free(impl);
 }
 
-bool spool_source(const struct spool *spool, const char *origin, struct rd_src **ret,
-                  struct rd_err *err)
+static bool open_reading(const struct spool *spool, const char *origin, bool torn,
+                         struct rd_src **ret, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {reading_read, reading_seek, reading_close};
     struct rd_src_opts opts = {.origin = origin, .size = spool->size};
@@ -182,7 +195,20 @@ bool spool_source(const struct spool *spool, const char *origin, struct rd_src *
     if (reading == NULL)
         return rd_err_nomem(err, sizeof *reading);
     reading->spool = spool;
+    reading->torn = torn;
     return rd_src_new(ret, &ops, reading, &opts, err);
+}
+
+bool spool_source(const struct spool *spool, const char *origin, struct rd_src **ret,
+                  struct rd_err *err)
+{
+    return open_reading(spool, origin, false, ret, err);
+}
+
+bool spool_source_torn(const struct spool *spool, const char *origin, struct rd_src **ret,
+                       struct rd_err *err)
+{
+    return open_reading(spool, origin, true, ret, err);
 }
 
 /* ---- for keys ---- */

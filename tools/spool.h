@@ -25,6 +25,7 @@ struct spool {
     int fd; /* valid when open */
     bool open;
     uint64_t size;
+    struct rd_err torn; /* what ended the input of spool_copy() early */
 };
 
 bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_err *err);
@@ -40,7 +41,9 @@ bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err);
 bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t len,
                 struct rd_err *err);
 
-/* Appends what is left of src. tick, which may be NULL, is called for every piece. */
+/* Appends what is left of src. tick, which may be NULL, is called for every piece. Where the bytes
+ * of src are at fault (what is compressed is cut, or damaged) the call fails as for any other
+ * error, but what came until then is there, and `torn` is set: who can make use of it goes on. */
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err);
 
@@ -48,6 +51,10 @@ bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx)
  * be open, each with a position of its own. The spool must outlive them. */
 bool spool_source(const struct spool *spool, const char *origin, struct rd_src **ret,
                   struct rd_err *err);
+
+/* The same, but where the input was torn the source fails, too. */
+bool spool_source_torn(const struct spool *spool, const char *origin, struct rd_src **ret,
+                       struct rd_err *err);
 
 /* The spool as the place for hashes of keys that rdb_check() asks for. */
 struct rdb_spool spool_for_keys(struct spool *spool);
