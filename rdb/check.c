@@ -414,9 +414,11 @@ static void damaged(struct check *c, const struct rd_err *err)
 static bool trailing(struct check *c, struct rd_src *src)
 {
     struct rd_slice s;
+    bool log = false;
     for (;;) {
         switch (rd_src_need(src, 1, &s)) {
         case RD_SRC_OK:
+            log = c->res->trailing == 0 ? s.ptr[0] == '*' : log;
             c->res->trailing += s.len;
             rd_src_consume(src, s.len);
             continue;
@@ -434,8 +436,9 @@ static bool trailing(struct check *c, struct rd_src *src)
         break;
     }
     if (c->res->trailing > 0) {
-        snprintf(c->text, sizeof c->text, "%llu bytes behind the end of the snapshot",
-                 (unsigned long long)c->res->trailing);
+        snprintf(c->text, sizeof c->text, "%llu bytes behind the end of the snapshot%s",
+                 (unsigned long long)c->res->trailing,
+                 log ? ", which look like the commands of an append-only log" : "");
         report(c, RDB_FINDING_TRAILING, c->res->end, c->text);
     }
     return true;

@@ -222,6 +222,13 @@ class Verdicts(CheckRdbTest):
             self.assertEqual(self.verdict(self.tiny() + tail), want)
             _, file = self.one("f.rdb")
             self.assertEqual((file["trailing"], file["verdict"]), (len(tail), "warnings"))
+            self.assertNotIn("commands", file["findings"][-1]["text"])
+
+    def test_commands_behind_the_end_are_known_as_such(self):
+        self.verdict(self.tiny() + b"*1\r\n$4\r\nPING\r\n")
+        self.assertIn("trailing-bytes at byte 272 (0x110): 14 bytes behind the end of the snapshot"
+                      ", which look like the commands of an append-only log",
+                      self.check("f.rdb")[1])
 
     def test_checksum(self):
         data = bytearray(self.tiny())
