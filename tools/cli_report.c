@@ -1,6 +1,6 @@
 /* cli_report.c - what a run tells: errors, notes, progress, colour; and its beginning and end. */
 #include "tools/cli.h"
-#include "tools/foreign.h"
+#include "tools/file_hint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -229,13 +229,6 @@ static void add_error(struct cli *cli, const struct rd_err *err)
     cli_json_err(&cli->out, err);
 }
 
-/* Then the file may be of another kind. */
-static bool is_beginning(const struct rd_err *err)
-{
-    enum { MAGIC = 9 };
-    return err->offset < MAGIC && (err->code == RD_ERR_CORRUPT || err->code == RD_ERR_TRUNCATED);
-}
-
 int cli_report(struct cli *cli, const struct rd_err *err)
 {
     char line[1024];
@@ -247,11 +240,9 @@ int cli_report(struct cli *cli, const struct rd_err *err)
         rd_err_render(err, line, sizeof line);
     fprintf(stderr, "%s%s%s\n", cli_color(cli, stderr, CLI_RED), line,
             cli_color(cli, stderr, CLI_PLAIN));
-    if (is_beginning(err)) {
-        const char *hint = foreign_hint(err->origin, cli->tool);
-        if (hint != NULL)
-            cli_hint(cli, "%s", hint);
-    }
+    const char *hint = cli->hint[0] == '\0' ? file_hint(err, cli->tool) : NULL;
+    if (hint != NULL)
+        cli_hint(cli, "%s", hint);
     for (unsigned i = 0; i < err->n_doing; i++)
         fprintf(stderr, "  while reading %s\n", err->doing[i]);
     print_hint(cli);

@@ -81,8 +81,6 @@ static bool work(struct job *job, struct rd_err *err)
     if (read_file(job, err))
         return report(job, err);
     rd_err_origin(err, job->src->origin);
-    if (rd_err_exit_status(err->code) == CLI_FINDINGS)
-        cli_hint(cli, "redoubt check-rdb says more, and can save what is whole");
     return false;
 }
 

@@ -232,6 +232,16 @@ class Foreign(unittest.TestCase):
             file.write(b"*1\r\nPING\r\n")
         self.assertNotIn("looks like", run("check-aof", self.path).stderr)
 
+    def test_a_damaged_snapshot_is_one_for_check_rdb(self):
+        with open(self.path, "wb") as file:
+            file.write(b"REDIS0011\xfe\x00\x00\x01k\xc3\x05\x05" + bytes(4))
+        for args in (["convert", "--to", "csv"], ["stat"], ["split", "--by", "db", "-o",
+                     os.path.join(self.folder, "out")], ["diff", self.path]):
+            with self.subTest(args[0]):
+                self.assertIn("hint: redoubt check-rdb says more", run(*args, self.path).stderr)
+        for args in (["check-rdb"], ["check-aof"]):
+            self.assertNotIn("check-rdb says more", run(*args, self.path).stderr)
+
     def test_what_looks_like_nothing_has_no_hint(self):
         with open(self.path, "wb") as file:
             file.write(b"Dear diary, ")
