@@ -101,6 +101,16 @@ static bool put_long_entry(struct commands_bench *out)
     return begin(out, NULL) && put_long(out, 5);
 }
 
+Test(commands_stream, entries_without_events_of_a_value_that_is_left_out_are_left_out)
+{
+    struct commands_bench out;
+    cr_assert(commands_begin(&out, &lossy) && commands_put_key(&out, RDB_TYPE_MODULE_2, 0));
+    cr_expect(put_long(&out, 5));
+    cr_assert(commands_put_end(&out));
+    commands_expect(&out, "");
+    commands_end(&out);
+}
+
 Test(commands_stream, entries_without_events_are_refused_alike)
 {
     struct commands_bench out;
