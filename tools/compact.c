@@ -69,6 +69,10 @@ bool compact_is_log(const char *path, bool *ret, struct rd_err *err)
     }
     if (!rd_src_open_file(&src, path, NULL, err))
         return false;
+    if (!rd_src_decompress(&src, err)) {
+        rd_src_close(src);
+        return false;
+    }
     if (rd_src_need(src, LOOK, &s) != RD_SRC_FAIL && s.len > 0)
         *ret = s.ptr[0] == '*' || s.ptr[0] == '#' ||
                (s.len >= LOOK && memcmp(s.ptr, "file ", LOOK) == 0) ||

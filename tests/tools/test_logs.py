@@ -84,6 +84,7 @@ class Convert(Case):
         with open(self.path("log.gz"), "wb") as f:
             f.write(gzip.compress(log))
         self.assertEqual(self.data("--from", "aof", self.path("log.gz")), EARLY)
+        self.assertEqual(self.data(self.path("log.gz")), EARLY)
         self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
         with open(self.out, "ab") as f:
             f.write(command("SET", "behind", "1"))
