@@ -418,7 +418,8 @@ static bool trailing(struct check *c, struct rd_src *src)
     for (;;) {
         switch (rd_src_need(src, 1, &s)) {
         case RD_SRC_OK:
-            log = c->res->trailing == 0 ? s.ptr[0] == '*' : log;
+            if (c->res->trailing == 0)
+                log = s.ptr[0] == '*';
             c->res->trailing += s.len;
             rd_src_consume(src, s.len);
             continue;

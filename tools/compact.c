@@ -181,7 +181,8 @@ static bool read_all(struct compact_run *run, struct rd_err *err)
     enum aof_status status;
     while (!run->stopped && (status = aof_reader_next(run->reader, &ev)) != AOF_END) {
         if (status != AOF_EVENT) {
-            cli_hint(run->cli, "check-aof --fix cuts a torn end; --until-offset ends before it");
+            cli_hint(run->cli, "check-aof --fix cuts a torn end, --salvage takes what is whole; "
+                               "--until-offset ends before it");
             rd_err_adopt(err, aof_reader_err(run->reader));
             return false;
         }

@@ -29,11 +29,11 @@ static const struct kind others[] = {
      " convert "},
 };
 
+#define DAMAGED "redoubt check-rdb says more, and can save what is whole"
+
 static const struct kind snapshots[] = {
-    {"REDIS", 5, "redoubt check-rdb says more, and can save what is whole",
-     " check-rdb check-aof "},
-    {"VALKEY", 6, "redoubt check-rdb says more, and can save what is whole",
-     " check-rdb check-aof "},
+    {"REDIS", 5, DAMAGED, " check-rdb check-aof "},
+    {"VALKEY", 6, DAMAGED, " check-rdb check-aof "},
 };
 
 #define N_OF(table) (sizeof(table) / sizeof *(table))
