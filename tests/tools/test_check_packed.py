@@ -25,10 +25,10 @@ class Snapshots(CheckRdbTest):
             self.mixed = f.read()
         self.write("mixed.rdb", self.mixed)
 
-    def saved(self, name, *args, data=b""):
+    def saved(self, name, statuses=(1,), data=b""):
         """What a file is said to be, and the keys that --salvage writes of it."""
-        status, file = self.one(name, "--salvage", "out.rdb", "--force", *args, data=data)
-        self.assertIn(status, (1, 4))
+        status, file = self.one(name, "--salvage", "out.rdb", "--force", data=data)
+        self.assertIn(status, statuses)
         out = file["salvage"]["out"]
         if out is None:
             return file, []
@@ -58,7 +58,8 @@ class Snapshots(CheckRdbTest):
     def test_a_damaged_gzip_file_is_read_as_far_as_it_can_be_unpacked(self):
         packed = bytearray(gzip.compress(self.mixed))
         packed[len(packed) // 2] ^= 0x55
-        file, got = self.saved(self.write("bad.gz", bytes(packed)))
+        # What a wrong bit makes of the rest may be of a type that is not known.
+        file, got = self.saved(self.write("bad.gz", bytes(packed)), statuses=(1, 4))
         self.assertGreater(len(got), 10)
         self.assertLess(file["damage_offset"], file["salvage"]["unpacked_until"])
 
