@@ -20,7 +20,6 @@ struct salvage {
     bool rebuilt; /* `in` could not be used; plan.manifest is */
     struct aof_salvage_result res;
     struct spool spool;
-    uint64_t torn;  /* where unpacking ended before the file did, or RD_NO_OFFSET */
     uint64_t shown; /* losses */
     bool verified;
 };
@@ -139,7 +138,8 @@ static void print_end(struct salvage *s, FILE *out)
     if (r->snapshots > 0)
         fprintf(out, " and %s key%s of a snapshot that was damaged", cli_count(r->keys).s,
                 r->keys == 1 ? "" : "s");
-    if (r->losses == 0 && s->torn == RD_NO_OFFSET)
+    uint64_t torn = spool_torn_at(&s->spool);
+    if (r->losses == 0 && torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
     else if (r->losses > 0)
         fprintf(out, "; lost: %s of %s", cli_bytes(r->bytes_lost).s,
@@ -147,8 +147,8 @@ static void print_end(struct salvage *s, FILE *out)
     if (r->selects_added > 0)
         fprintf(out, "; %s SELECT%s put in", cli_count(r->selects_added).s,
                 r->selects_added == 1 ? "" : "s");
-    if (s->torn != RD_NO_OFFSET)
-        fprintf(out, "; what stands behind byte %s cannot be unpacked", cli_place(s->torn).s);
+    if (torn != RD_NO_OFFSET)
+        fprintf(out, "; what stands behind byte %s cannot be unpacked", cli_place(torn).s);
     fprintf(out, "\n%s: %s\n", cli_quote(rd_slice_str(s->job->out)).s,
             s->verified ? "verified" : "NOT VERIFIED");
 }
@@ -165,7 +165,7 @@ static void json_end(struct salvage *s, struct cli_json *json)
     cli_json_put_uint(json, "snapshots_damaged", r->snapshots);
     cli_json_put_uint(json, "snapshot_keys", r->keys);
     cli_json_put_uint(json, "bytes_lost", r->bytes_lost);
-    cli_json_put_offset(json, "unpacked_until", s->torn);
+    cli_json_put_offset(json, "unpacked_until", spool_torn_at(&s->spool));
     cli_json_put_uint(json, "transactions_lost", r->transactions);
     cli_json_put_uint(json, "unknown_commands", r->doubts);
     cli_json_put_uint(json, "selects_added", r->selects_added);
@@ -297,10 +297,12 @@ static bool open_view(struct salvage *s, struct rd_src **ret, struct rd_err *err
 static bool accept_torn(struct salvage *s, struct rd_err *err)
 {
     const struct rd_err *torn = &s->spool.torn;
-    if (torn->code == RD_ERR_OK || s->spool.size == 0)
+    if (torn->code == RD_ERR_OK)
+        return true;
+    if (s->spool.size == 0) {
+        rd_err_adopt(err, torn);
         return false;
-    rd_err_reset(err);
-    s->torn = s->spool.size;
+    }
     cli_warn(s->job->cli, "%s: it is taken as far as it can be unpacked: %s", s->job->shown,
              torn->text);
     return true;
@@ -313,7 +315,7 @@ static bool prepare_view(struct salvage *s, struct rd_err *err)
     if (!cli_open_in(s->job->cli, s->job->path, &src, err))
         return false;
     bool ok = (rd_src_can_seek(src) && src->size != RD_NO_OFFSET) ||
-              spool_copy(&s->spool, src, NULL, NULL, err) || accept_torn(s, err);
+              (spool_copy_torn(&s->spool, src, NULL, NULL, err) && accept_torn(s, err));
     cli_close_in(s->job->cli, src);
     return ok;
 }
@@ -392,7 +394,7 @@ static bool work(struct salvage *s, struct rd_err *err)
 
 int aof_job_run_salvage(struct aof_job *job)
 {
-    struct salvage s = {.job = job, .torn = RD_NO_OFFSET};
+    struct salvage s = {.job = job};
     struct rd_err err = {0};
     if (job->is_stdin || strcmp(job->out, "-") == 0)
         return cli_usage_error(job->cli, "--salvage works on files: it reads them twice");
@@ -404,8 +406,8 @@ int aof_job_run_salvage(struct aof_job *job)
     int status = CLI_OK;
     if (!work(&s, &err))
         status = cli_fail(job->cli, &err);
-    else if (s.res.losses > 0 || s.torn != RD_NO_OFFSET || s.res.snapshots > 0 || s.rebuilt ||
-             !s.verified)
+    else if (s.res.losses > 0 || spool_torn_at(&s.spool) != RD_NO_OFFSET || s.res.snapshots > 0 ||
+             s.rebuilt || !s.verified)
         status = CLI_FINDINGS;
     aof_rebuild_done(&s.plan);
     aof_manifest_done(&s.out);

@@ -306,13 +306,8 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
         return false;
     view->spooled =
         is_stdin(work->file->path) || !rd_src_can_seek(src) || src->size == RD_NO_OFFSET;
-    bool ok = !view->spooled || spool_copy(&view->spool, src, on_piece, work, err);
-    if (!ok && view->spool.torn.code != RD_ERR_OK) {
-        /* What came until then is what there is to be saved. */
-        work->file->torn = view->spool.size;
-        rd_err_reset(err);
-        ok = true;
-    }
+    bool ok = !view->spooled || spool_copy_torn(&view->spool, src, on_piece, work, err);
+    work->file->torn = spool_torn_at(&view->spool);
     cli_close_in(work->run->cli, src);
     if (!ok)
         rd_err_origin(err, work->file->name);

@@ -125,13 +125,6 @@ bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t 
     return true;
 }
 
-static void tear(struct spool *spool, const struct rd_err *why, struct rd_err *err)
-{
-    if (why->code == RD_ERR_CORRUPT || why->code == RD_ERR_TRUNCATED)
-        spool->torn = *why;
-    rd_err_adopt(err, why);
-}
-
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err)
 {
@@ -145,8 +138,26 @@ bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx)
             tick(ctx);
     }
     if (status == RD_SRC_FAIL)
-        tear(spool, rd_src_err(src), err);
+        rd_err_adopt(err, rd_src_err(src));
     return status == RD_SRC_END;
+}
+
+bool spool_copy_torn(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
+                     struct rd_err *err)
+{
+    if (spool_copy(spool, src, tick, ctx, err))
+        return true;
+    const struct rd_err *why = rd_src_err(src);
+    if (why->code != RD_ERR_CORRUPT && why->code != RD_ERR_TRUNCATED)
+        return false;
+    spool->torn = *why;
+    rd_err_reset(err);
+    return true;
+}
+
+uint64_t spool_torn_at(const struct spool *spool)
+{
+    return spool->torn.code != RD_ERR_OK ? spool->size : RD_NO_OFFSET;
 }
 
 /* ---- as a source ---- */

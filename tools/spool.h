@@ -25,7 +25,7 @@ struct spool {
     int fd; /* valid when open */
     bool open;
     uint64_t size;
-    struct rd_err torn; /* what ended the input of spool_copy() early */
+    struct rd_err torn; /* what ended the input of spool_copy_torn() early */
 };
 
 bool spool_append(struct spool *spool, const void *bytes, size_t len, struct rd_err *err);
@@ -41,11 +41,17 @@ bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err);
 bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t len,
                 struct rd_err *err);
 
-/* Appends what is left of src. tick, which may be NULL, is called for every piece. Where the bytes
- * of src are at fault (what is compressed is cut, or damaged) the call fails as for any other
- * error, but what came until then is there, and `torn` is set: who can make use of it goes on. */
+/* Appends what is left of src. tick, which may be NULL, is called for every piece */
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err);
+
+/* The same for who can make use of a part: where the bytes of src are at fault (what is compressed
+ * is cut, or damaged), what came until then is enough, and `torn` says why there is no more. */
+bool spool_copy_torn(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
+                     struct rd_err *err);
+
+/* The offset at which the input was torn, or RD_NO_OFFSET. */
+uint64_t spool_torn_at(const struct spool *spool);
 
 /* A source over what the spool holds now, which can seek and knows its size; any number of them can
  * be open, each with a position of its own. The spool must outlive them. */
