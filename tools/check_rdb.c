@@ -3,8 +3,8 @@
  *
  * A file is checked in one pass. Where its structure breaks, rdb_salvage() looks for what stands
  * behind the damage; that needs a source that can seek, so what comes out of a pipe or a
- * decompressor is spooled first: standard input only when OUT is wanted, because it would have to
- * be kept from the first byte on.
+ * decompressor is spooled first: a pipe only when OUT is wanted, because it would have to be kept
+ * from the first byte on.
  */
 #include "rdb/check.h"
 
@@ -304,8 +304,7 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     struct rd_src *src;
     if (!cli_open_in(work->run->cli, work->file->path, &src, err))
         return false;
-    view->spooled =
-        is_stdin(work->file->path) || !rd_src_can_seek(src) || src->size == RD_NO_OFFSET;
+    view->spooled = work->file->once || !rd_src_can_seek(src) || src->size == RD_NO_OFFSET;
     bool ok = !view->spooled || spool_copy_torn(&view->spool, src, on_piece, work, err);
     work->file->torn = spool_torn_at(&view->spool);
     cli_close_in(work->run->cli, src);
@@ -421,7 +420,7 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
     struct cli *cli = work->run->cli;
     struct check_file *file = work->file;
     struct rd_src *src;
-    bool once = is_stdin(file->path) && work->run->out != NULL;
+    bool once = file->once && work->run->out != NULL;
     if (once && !view_fill(work, view, err))
         return false;
     if (once ? !spool_source_torn(&view->spool, file->name, &src, err)
@@ -442,8 +441,7 @@ static bool work_on(struct work *work, struct rd_err *err)
     struct check_file *file = work->file;
     struct view view = {0};
     bool ok = check(work, &view, err);
-    bool look =
-        work->run->sink != NULL || (rdb_clues_want_search(&file->res) && !is_stdin(file->path));
+    bool look = work->run->sink != NULL || (rdb_clues_want_search(&file->res) && !file->once);
     file->checked = ok;
     if (ok && look)
         ok = (view.spooled || view_fill(work, &view, err)) && salvage(work, &view, err);
@@ -453,9 +451,16 @@ static bool work_on(struct work *work, struct rd_err *err)
 
 /* ---- files ---- */
 
+static bool can_be_read_once(const char *path)
+{
+    struct stat st;
+    return is_stdin(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode));
+}
+
 static void name_file(struct check_file *file, const char *path)
 {
     file->path = path;
+    file->once = can_be_read_once(path);
     file->size = file->damage = file->torn = RD_NO_OFFSET;
     rdb_clues_init(&file->clues);
     if (is_stdin(path)) {

@@ -42,6 +42,7 @@ struct check_aux {
 struct check_file {
     const char *path;
     char name[RD_ERR_TEXT_MAX]; /* the path, escaped, for people */
+    bool once;                  /* it can be read only once: standard input, any pipe */
     bool checked;               /* res is set, and the verdict one of the first six */
     enum check_verdict verdict;
     struct rd_err err; /* why it could not be read, or be searched, or OUT be written */

@@ -295,7 +295,7 @@ static void hint(struct cli *cli, const struct check_file *file)
 {
     if (file->salvaged)
         return;
-    if (!file->searched && strcmp(file->path, "-") == 0)
+    if (!file->searched && file->once)
         cli_hint(cli, "what stands behind it was not searched: give a file, or --salvage OUT");
     else if (file->searched && file->salvage.keys > 0)
         cli_hint(cli, "--salvage OUT saves %s key%s of it", cli_count(file->salvage.keys).s,

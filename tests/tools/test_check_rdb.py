@@ -441,6 +441,17 @@ class Input(CheckRdbTest):
         _, _, err = self.check("-", data=self.bad_bytes)
         self.assertIn("was not searched", err)
 
+    def test_a_pipe_with_a_name_is_read_once(self):
+        os.mkfifo(self.path("pipe"))
+        for args, keys in ((["--salvage", "piped.rdb"], 20), ([], None)):
+            with subprocess.Popen(["cp", self.bad, self.path("pipe")]) as writer:
+                status, file = self.one("pipe", *args)
+                self.assertEqual((writer.wait(), status, file["breaks_at"]), (0, 1, 593))
+            found = file["salvage"]
+            self.assertEqual(found["out"]["keys"] if args else found, keys)
+        with subprocess.Popen(["cp", self.bad, self.path("pipe")]):
+            self.assertIn("not searched: give a file, or --salvage OUT", self.check("pipe")[2])
+
     def test_standard_input_can_be_salvaged(self):
         status, file = self.one("-", "--salvage", "out.rdb", data=self.bad_bytes)
         self.assertEqual((status, file["salvage"]["out"]),
