@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/mem.h"
+#include "server/daemon.h"
 #include "server/log.h"
 
 struct job {
@@ -23,6 +24,7 @@ static struct lane {
     struct queue todo, finished;
     size_t pending;
     bool running;
+    pthread_t thread;
 } lanes[BACKGROUND_LANES] = {
     {.mutex = PTHREAD_MUTEX_INITIALIZER,
      .wake = PTHREAD_COND_INITIALIZER,
@@ -61,9 +63,13 @@ static struct job *pop(struct queue *queue)
 
 /* ---- the threads ---- */
 
+static const char *cpus = ""; /* bio_cpulist, which does not change */
+
 static void *run_lane(void *arg)
 {
     struct lane *lane = arg;
+    daemon_cpus(cpus);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL); /* background_kill() */
     pthread_mutex_lock(&lane->mutex);
     for (;;) {
         struct job *job = pop(&lane->todo);
@@ -85,16 +91,25 @@ static void *run_lane(void *arg)
 /* Signals are the loop's. */
 static bool start_thread(struct lane *lane)
 {
-    pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&thread, NULL, run_lane, lane);
+    int result = pthread_create(&lane->thread, NULL, run_lane, lane);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0)
         return false;
-    pthread_detach(thread);
     return true;
+}
+
+void background_kill(void)
+{
+    for (size_t i = 0; i < BACKGROUND_LANES; i++) {
+        if (!lanes[i].running || pthread_equal(lanes[i].thread, pthread_self()) ||
+            pthread_cancel(lanes[i].thread) != 0)
+            continue;
+        pthread_join(lanes[i].thread, NULL);
+        log_warning("Bio thread for job type #%zu terminated", i);
+    }
 }
 
 /* ---- the loop ---- */
@@ -127,6 +142,7 @@ static void need_async(struct server *srv)
     uv_async_init(srv->loop, &finished, on_finished);
     uv_unref((uv_handle_t *)&finished);
     has_async = true;
+    cpus = srv->settings.bio_cpulist;
 }
 
 /* Where there is no memory or thread, it is done here and now: slower, but done. */

@@ -21,6 +21,9 @@ void background_run(struct server *srv, enum background_lane lane, background_fn
 /* Jobs that have not run yet. */
 size_t background_pending(enum background_lane lane);
 
+/* Ends the threads wherever they are. For a process that has crashed. */
+void background_kill(void);
+
 /* Waits until a lane is empty (its `done` were called). */
 void background_drain(struct server *srv, enum background_lane lane);
 

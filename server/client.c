@@ -208,7 +208,7 @@ static void look_at(struct client *c)
 void clients_cron(struct server *srv)
 {
     struct clients *all = srv->clients;
-    size_t n = all->n / (size_t)(srv->settings.hz > 0 ? srv->settings.hz : 10);
+    size_t n = all->n / (size_t)srv->hz;
     n = n < CRON_MIN ? CRON_MIN : n;
     n = n < all->n ? n : all->n;
     for (size_t i = 0; i < n; i++) {

@@ -11,6 +11,7 @@
 
 #include "engine/mem.h"
 #include "server/client.h"
+#include "server/crash_details.h"
 #include "server/info.h"
 #include "server/log.h"
 #include "server/redact.h"
@@ -141,8 +142,15 @@ static void on_crash(int signum, siginfo_t *info, void *opaque)
     tell_registers(context);
     tell_server();
     tell_current();
+    log_raw("\n------ MODULES INFO OUTPUT ------\n"); /* there are no modules */
+    crash_config(crashed);
+    if (crashed->settings.crash_memcheck_enabled)
+        crash_memory_test();
+    crash_code(instruction(context));
     log_raw("\n=== REDIS BUG REPORT END. Make sure to include from START to END. ===\n\n"
-            "       This is redoubt-server: send the report to its maintainers.\n\n");
+            "       This is redoubt-server: send the report to its maintainers.\n\n"
+            "  Suspect RAM error? Use redoubt-server --test-memory to verify it.\n\n"
+            "  Some other issues could be detected by redoubt-server --check-system\n");
     end_by(signum);
 }
 

@@ -10,7 +10,8 @@
 
 enum {
     EXPIRE_SHARE = 25, /* percent of the time that the cycle of expiry may take */
-    RESIZE_BUCKETS = 1000
+    RESIZE_BUCKETS = 1000,
+    CLIENTS_A_TURN = 200
 };
 
 uint64_t server_used_memory(const struct server *srv)
@@ -68,8 +69,7 @@ static void expire(struct server *srv)
     if (srv->active_expire_off || srv->clients->pause_until_ms != 0)
         return;
     int64_t from = srv->mono_us;
-    int64_t hz = srv->settings.hz > 0 ? srv->settings.hz : 10;
-    uint64_t budget_us = (uint64_t)(1000000 / hz * EXPIRE_SHARE / 100);
+    uint64_t budget_us = (uint64_t)(1000000 / srv->hz * EXPIRE_SHARE / 100);
     engine_expire_cycle(srv->engine, &env, false, budget_us, &srv->fx);
     server_propagate(srv, &srv->fx);
     engine_effects_reset(&srv->fx);
@@ -87,8 +87,18 @@ static void sample(struct server *srv)
     stats_sample(stats, STATS_NET_OUT, stats->net_out, srv->mono_us);
 }
 
+/* dynamic-hz: more turns with many clients, so that none has to look at too many of them. */
+static void set_hz(struct server *srv)
+{
+    srv->hz = srv->settings.hz;
+    while (srv->settings.dynamic_hz && srv->hz < SETTINGS_HZ_MAX &&
+           (int64_t)srv->clients->n / srv->hz > CLIENTS_A_TURN)
+        srv->hz = srv->hz * 2 < SETTINGS_HZ_MAX ? srv->hz * 2 : SETTINGS_HZ_MAX;
+}
+
 void server_cron(struct server *srv)
 {
+    set_hz(srv);
     crash_watchdog(srv);
     if (srv->state != SERVER_RUNNING)
         return;

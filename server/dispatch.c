@@ -126,7 +126,13 @@ static bool is_queued(const struct client *c, const struct engine_command *comma
     return c->session.in_multi;
 }
 
-/* Memory and disk: what keeps a write from being run. NULL: nothing does. */
+/* This server has no replicas: any number that it is told to wait for is too many. */
+static bool lacks_replicas(const struct settings *s)
+{
+    return s->min_replicas_to_write > 0 && s->min_replicas_max_lag > 0;
+}
+
+/* Memory, disk and replicas: what keeps a write from being run. NULL: nothing does. */
 static const char *no_room(struct client *c, const struct engine_command *command)
 {
     struct server *srv = c->srv;
@@ -136,9 +142,13 @@ static const char *no_room(struct client *c, const struct engine_command *comman
             return "OOM command not allowed when used memory > 'maxmemory'.";
     }
     const char *why = persist_refusal(srv);
-    if (RD_LIKELY(why == NULL))
+    bool lonely = lacks_replicas(&srv->settings);
+    if (RD_LIKELY(why == NULL && !lonely))
         return NULL;
-    return does(c, command, ENGINE_CMD_WRITE) || strcmp(command->name, "ping") == 0 ? why : NULL;
+    bool writes = does(c, command, ENGINE_CMD_WRITE);
+    if (why != NULL && (writes || strcmp(command->name, "ping") == 0))
+        return why;
+    return lonely && writes ? "NOREPLICAS Not enough good replicas to write." : NULL;
 }
 
 /* ---- running ---- */

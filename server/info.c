@@ -83,7 +83,7 @@ static void section_server(struct server *srv, struct rd_buf *out)
     info_num(out, "server_time_usec", srv->now_us);
     info_num(out, "uptime_in_seconds", up_s);
     info_num(out, "uptime_in_days", up_s / 86400);
-    info_num(out, "hz", s->hz);
+    info_num(out, "hz", srv->hz);
     info_num(out, "configured_hz", s->hz);
     info_num(out, "lru_clock", (srv->now_us / 1000000) & 0xffffff);
     info_str(out, "executable", srv->executable != NULL ? srv->executable : "");

@@ -12,6 +12,7 @@
 #include "server/daemon.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/settings_item.h"
 #include "server/settings_text.h"
 
 static const char usage_text[] =
@@ -100,47 +101,70 @@ static bool is_digest_of(const char *digits, const char *password)
     return strcasecmp(digits, hex) == 0;
 }
 
-static bool rule_holds(struct settings *s, const char *rule)
+/* What a user needs in order to be one that may do everything. */
+enum {
+    RIGHT_ON = 1,
+    RIGHT_LOGIN = 2,
+    RIGHT_KEYS = 4,
+    RIGHT_CHANNELS = 8,
+    RIGHT_COMMANDS = 16,
+    RIGHT_ALL = 31
+};
+
+/* False: a rule that takes something away, or is not known. */
+static bool add_right(struct settings *s, const char *rule, unsigned *rights)
 {
-    static const char *const known[] = {"on",
-                                        "nopass",
-                                        "~*",
-                                        "&*",
-                                        "+@all",
-                                        "allkeys",
-                                        "allchannels",
-                                        "allcommands",
-                                        "sanitize-payload",
-                                        "skip-sanitize-payload"};
+    static const struct {
+        const char *rule;
+        unsigned right;
+    } known[] = {
+        {"on", RIGHT_ON},          {"nopass", RIGHT_LOGIN},
+        {"~*", RIGHT_KEYS},        {"allkeys", RIGHT_KEYS},
+        {"&*", RIGHT_CHANNELS},    {"allchannels", RIGHT_CHANNELS},
+        {"+@all", RIGHT_COMMANDS}, {"allcommands", RIGHT_COMMANDS},
+        {"sanitize-payload", 0},   {"skip-sanitize-payload", 0},
+    };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcasecmp(rule, known[i]) == 0)
+        if (strcasecmp(rule, known[i].rule) == 0) {
+            *rights |= known[i].right;
             return true;
+        }
     }
-    if (rule[0] == '>' && s->requirepass[0] == '\0')
+    if (rule[0] == '>' && rule[1] != '\0' && s->requirepass[0] == '\0')
         settings_text_replace(&s->requirepass, rule + 1);
-    return (rule[0] == '>' && strcmp(rule + 1, s->requirepass) == 0) ||
-           (rule[0] == '#' && is_digest_of(rule + 1, s->requirepass));
+    bool same = (rule[0] == '>' && strcmp(rule + 1, s->requirepass) == 0) ||
+                (rule[0] == '#' && is_digest_of(rule + 1, s->requirepass));
+    *rights |= same ? RIGHT_LOGIN : 0;
+    return same;
 }
 
 /* Without access lists, a line about a user may say what holds anyway, as CONFIG REWRITE of a
- * redis-server leaves it. Another one would be a restriction that nobody keeps: rather no server.
- */
+ * redis-server leaves it. Any other line is a restriction that this server would not keep, so it
+ * does not start. */
+static bool user_holds(struct settings *s, size_t n, char **words)
+{
+    unsigned rights = s->acl_pubsub_default != 0 ? RIGHT_CHANNELS : 0;
+    bool sound = n > 0 && strcmp(words[0], "default") == 0;
+    for (size_t i = 1; i < n && sound; i++)
+        sound = add_right(s, words[i], &rights);
+    return sound && rights == RIGHT_ALL;
+}
+
 static bool users_hold(struct settings *s)
 {
     for (size_t i = 0; i < s->n_users; i++) {
         char **words;
         size_t n;
-        bool sound = settings_text_split(s->users[i], &words, &n) == NULL && n > 0 &&
-                     strcmp(words[0], "default") == 0;
-        for (size_t k = 1; k < n && sound; k++)
-            sound = rule_holds(s, words[k]);
-        settings_text_free(words, n);
-        if (!sound) {
-            log_warning("Fatal error: user '%s': access lists are not supported, and nobody would "
-                        "keep this restriction",
-                        s->users[i]);
+        if (settings_text_split(s->users[i], &words, &n) != NULL)
             return false;
-        }
+        bool holds = user_holds(s, n, words);
+        if (!holds)
+            log_warning("Fatal error: user '%s': access lists are not supported, and this server "
+                        "would not keep the restriction",
+                        n > 0 ? words[0] : "");
+        settings_text_free(words, n);
+        if (!holds)
+            return false;
     }
     return true;
 }
@@ -159,6 +183,12 @@ static bool can_be_served(struct settings *s)
     }
     if (s->cluster_enabled) {
         log_warning("Fatal error: cluster-enabled: this server cannot be part of a cluster");
+        return false;
+    }
+    if (s->replicaof_host != NULL) {
+        log_warning(
+            "Fatal error: replicaof: this server cannot be a replica, and would be a master "
+            "that takes writes");
         return false;
     }
     return users_hold(s);
@@ -210,8 +240,9 @@ int main(int argc, char **argv)
     log_start(argc, argv);
     if (!can_be_served(&srv.settings))
         return 1;
+    settings_warn_unused(&srv.settings, NULL);
 
-    log_role(srv.settings.replicaof_host != NULL ? 'S' : 'M');
+    log_role('M');
     crash_watch(&srv);
     if (!daemon_prepare(&srv))
         return 1;

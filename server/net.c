@@ -44,7 +44,13 @@ static struct listener *add(struct server *srv, struct listeners *all, int fd)
     return l;
 }
 
-static int open_one(const struct addrinfo *info, int backlog, int *ret_errno)
+static void set_mark(int fd, unsigned mark)
+{
+    if (mark != 0 && setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) != 0)
+        log_warning("Warning: socket-mark-id has no effect: %s", strerror(errno));
+}
+
+static int open_one(const struct addrinfo *info, const struct settings *s, int *ret_errno)
 {
     int one = 1;
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -55,7 +61,8 @@ static int open_one(const struct addrinfo *info, int backlog, int *ret_errno)
     if (info->ai_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, backlog) == 0)
+    set_mark(fd, (unsigned)s->socket_mark_id);
+    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, (int)s->tcp_backlog) == 0)
         return fd;
     *ret_errno = errno;
     close(fd);
@@ -85,7 +92,7 @@ static bool open_address(struct server *srv, struct listeners *all, const char *
     }
     snprintf(service, sizeof service, "%d", (int)port);
     int error = 0, status = getaddrinfo(host, service, &hints, &found);
-    int fd = status == 0 ? open_one(found, (int)srv->settings.tcp_backlog, &error) : -1;
+    int fd = status == 0 ? open_one(found, &srv->settings, &error) : -1;
     if (found != NULL)
         freeaddrinfo(found);
     if (fd >= 0) {

@@ -88,8 +88,7 @@ static void on_cron(uv_timer_t *timer)
     struct server *srv = timer->data;
     server_clock(srv);
     server_cron(srv);
-    uint64_t ms = (uint64_t)(1000 / (srv->settings.hz > 0 ? srv->settings.hz : 10));
-    uv_timer_start(timer, on_cron, ms, 0);
+    uv_timer_start(timer, on_cron, (uint64_t)(1000 / srv->hz), 0);
 }
 
 /* ---- signals ---- */
@@ -208,6 +207,7 @@ void server_init(struct server *srv)
     srv->loop = uv_default_loop();
     server_clock(srv);
     srv->started_us = srv->now_us;
+    srv->hz = srv->settings.hz;
     srv->state = SERVER_LOADING;
     make_run_id(srv->run_id);
     stats_init(&srv->stats);

@@ -76,6 +76,7 @@ struct server {
     char *executable;  /* absolute path */
     char *config_file; /* absolute path, or NULL */
     int64_t started_us;
+    int64_t hz; /* turns of the cron a second now: more than `hz` with many clients */
 
     /* DEBUG */
     bool active_expire_off; /* SET-ACTIVE-EXPIRE 0 */

@@ -1,5 +1,5 @@
-/* settings_item.h - one directive: how its value is read, told and checked. Private to settings*.c
- * and cmd_config.c.
+/* settings_item.h - one directive: how its value is read, told and checked. Private to settings*.c,
+ * main.c and cmd_config.c.
  *
  *     const struct settings_item *item = settings_item_find("maxmemory");
  *     struct settings_reading reading = {0};
@@ -72,6 +72,10 @@ bool settings_item_memory(const char *text, uint64_t *ret);
 /* What a text must be like for a directive that takes text. */
 bool settings_item_sound(const struct settings_item *item, const char *text,
                          struct settings_reading *reading);
+
+/* Logs a warning for each directive that differs from its default and has no effect in this server;
+ * `only` NULL: of all. settings_unused.c */
+void settings_warn_unused(const struct settings *s, const struct settings_item *only);
 
 /* settings_special.c */
 #define X(field, name, alias, value, flags) extern const struct settings_special settings_##field;

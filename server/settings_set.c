@@ -167,11 +167,14 @@ bool settings_set(struct server *srv, size_t n, const struct rd_slice *names,
     struct changes all = {.srv = srv, .n = n};
     all.list = settings_text_room(n, sizeof *all.list);
     bool ok = look_up(&all, names, values, why) && set_all(&all);
-    if (ok)
+    if (ok) {
         settings_apply_all(srv);
-    else if (why->len == 0)
+        for (size_t i = 0; i < n; i++)
+            settings_warn_unused(&srv->settings, all.list[i].item);
+    } else if (why->len == 0) {
         rd_buf_printf(why, "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
                       all.list[all.failed].name, all.reading.why);
+    }
     for (size_t i = 0; i < n; i++) {
         rd_free(all.list[i].name);
         rd_free(all.list[i].value);

@@ -1,6 +1,7 @@
 #include "server/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,20 @@ static bool set_ciphers(SSL_CTX *ctx, const struct settings *s, struct rd_err *e
     return true;
 }
 
+static bool set_dh_params(SSL_CTX *ctx, const struct settings *s, struct rd_err *err)
+{
+    if (s->tls_dh_params_file[0] == 0)
+        return true;
+    BIO *file = BIO_new_file(s->tls_dh_params_file, "r");
+    EVP_PKEY *params = file != NULL ? PEM_read_bio_Parameters(file, NULL) : NULL;
+    BIO_free(file);
+    if (params == NULL || SSL_CTX_set0_tmp_dh_pkey(ctx, params) <= 0) {
+        EVP_PKEY_free(params);
+        return fail(err, "Failed to load DH params file");
+    }
+    return true;
+}
+
 static void set_verification(SSL_CTX *ctx, const struct settings *s)
 {
     int mode = SSL_VERIFY_NONE;
@@ -134,7 +149,7 @@ bool tls_new(struct tls **ret, const struct settings *s, struct rd_err *err)
     set_sessions(ctx, s);
     set_verification(ctx, s);
     if (!set_protocols(ctx, s->tls_protocols, err) || !load_certificates(ctx, s, err) ||
-        !set_ciphers(ctx, s, err)) {
+        !set_ciphers(ctx, s, err) || !set_dh_params(ctx, s, err)) {
         SSL_CTX_free(ctx);
         rd_free(tls);
         return false;

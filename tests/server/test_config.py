@@ -449,6 +449,30 @@ class Process(unittest.TestCase):
         self.assertEqual(process.wait(60), -signal.SIGSEGV)
         self.assertNotIn("BUG REPORT", self.read("log"))
 
+    @unittest.skipIf(redis_missing(), redis_missing())
+    def test_a_report_has_the_sections_of_the_reference(self):
+        sections = []
+        with pair() as servers:
+            for server in servers:
+                with contextlib.suppress(Exception):
+                    server.client().command("DEBUG", "SEGFAULT")
+                server.process.wait(60)
+                found = re.findall(r"^------ ([A-Z ]+) ------$", server.log, re.M)
+                sections.append([name for name in found if name != "REGISTERS"])
+                self.assertIn("Fast memory test PASSED", server.log)
+                self.assertRegex(server.log, r"(?m)^list-compress-depth 0$")
+                self.assertRegex(server.log, r"dump of function \(hexdump of [1-9]\d* bytes\):\n"
+                                             r"[0-9a-f]{32}")
+        self.assertEqual(*sections)
+
+    def test_a_report_leaves_the_memory_alone_where_it_is_told_to(self):
+        with Redoubt({"crash-memcheck-enabled": "no"}) as server:
+            with contextlib.suppress(Exception):
+                server.client().command("DEBUG", "SEGFAULT")
+            server.process.wait(60)
+            self.assertNotIn("FAST MEMORY TEST", server.log)
+            self.assertIn("BUG REPORT END", server.log)
+
     def test_the_port_of_another_ends_the_start(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
