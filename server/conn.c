@@ -12,18 +12,22 @@
 #include "base/mem.h"
 #include "server/client.h"
 #include "server/log.h"
+#include "server/net.h"
 #include "server/tls.h"
 
 static void handshake(struct conn *conn)
 {
     ssize_t done = tls_handshake(conn);
     if (done == CONN_FAIL) {
-        log_verbose("Error accepting a client connection: %s", conn->error);
-        conn_free(conn);
+        log_warning("Error accepting a client connection: %s (conn: fd=%d)", conn->error, conn->fd);
+        client_free(conn->client);
     } else if (done == CONN_AGAIN) {
         conn_watch(conn, !conn->tls_wants_write, conn->tls_wants_write);
-    } else if (client_new(conn->srv, conn) != NULL && tls_pending(conn)) {
-        client_readable(conn->client);
+    } else {
+        conn->shakes_hands = false;
+        conn_watch(conn, true, false);
+        if (net_accepted(conn->client) && tls_pending(conn))
+            client_readable(conn->client);
     }
 }
 
@@ -33,7 +37,9 @@ static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct conn *conn = poll->data;
     struct client *c = conn->client;
-    if (c == NULL) {
+    if (c == NULL)
+        return;
+    if (conn->shakes_hands) {
         handshake(conn);
         return;
     }
@@ -65,7 +71,7 @@ struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls)
         conn_free(conn);
         return NULL;
     }
-    conn_watch(conn, true, false);
+    conn->shakes_hands = true;
     return conn;
 }
 
@@ -143,6 +149,14 @@ static void print_name(const struct sockaddr_storage *addr, char *dst, size_t si
     }
 }
 
+void conn_peer_name(int fd, char *dst, size_t size)
+{
+    struct sockaddr_storage addr = {0};
+    socklen_t len = sizeof addr;
+    if (getpeername(fd, (struct sockaddr *)&addr, &len) == 0)
+        print_name(&addr, dst, size);
+}
+
 void conn_names(struct conn *conn, char *peer, char *local, size_t size)
 {
     struct sockaddr_storage addr = {0};
@@ -152,9 +166,7 @@ void conn_names(struct conn *conn, char *peer, char *local, size_t size)
         snprintf(local, size, "%s", peer);
         return;
     }
-    if (getpeername(conn->fd, (struct sockaddr *)&addr, &len) == 0)
-        print_name(&addr, peer, size);
-    len = sizeof addr;
+    conn_peer_name(conn->fd, peer, size);
     if (getsockname(conn->fd, (struct sockaddr *)&addr, &len) == 0)
         print_name(&addr, local, size);
 }

@@ -19,22 +19,24 @@ struct client;
 struct server;
 struct tls; /* tls.h: a context made of the settings */
 
+enum { CONN_NAME = 80 }; /* bytes of a name that CLIENT LIST can hold */
 enum { CONN_AGAIN = 0, CONN_END = -1, CONN_FAIL = -2 };
 
 struct conn {
     struct server *srv;
-    struct client *client; /* who is told; NULL while TLS shakes hands */
+    struct client *client; /* who is told; NULL after conn_free() */
     int fd;
     uv_poll_t poll;
     int events; /* watched now */
     void *ssl;  /* NULL: plain */
     bool tls_wants_write, tls_wants_read;
+    bool shakes_hands; /* TLS: nothing can be read or written yet */
     bool is_unix;
     char error[128]; /* why it failed */
 };
 
-/* Takes fd. tls NULL: plain. A client is made when the connection stands: for TLS after the
- * handshake. */
+/* Takes fd. tls NULL: plain. The caller makes a client for it at once; with TLS, the client's input
+ * is read after the handshake. NULL: the library refused, and fd is closed. */
 struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls);
 
 /* Closes the socket; the struct is freed by the loop later. */
@@ -45,6 +47,9 @@ void conn_watch(struct conn *conn, bool read, bool write);
 
 ssize_t conn_read(struct conn *conn, void *dst, size_t size);
 ssize_t conn_write(struct conn *conn, const void *src, size_t len);
+
+/* "ip:port" of the other side of a socket; dst keeps what it holds where that is not known. */
+void conn_peer_name(int fd, char *dst, size_t size);
 
 /* "ip:port" of the peer and of our side. */
 void conn_names(struct conn *conn, char *peer, char *local, size_t size);

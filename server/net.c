@@ -203,11 +203,12 @@ bool net_listen(struct server *srv, struct rd_err *err)
 
 /* ---- accepting ---- */
 
-static void turn_away(struct server *srv, int fd, const char *text)
+/* With TLS nothing can be said before the handshake: the connection is closed without a word. */
+static void turn_away(const struct listener *l, int fd, const char *text)
 {
-    if (write(fd, text, strlen(text)) < 0)
+    if (!l->tls && write(fd, text, strlen(text)) < 0)
         log_verbose("a client that is turned away could not be told");
-    srv->stats.rejected_connections++;
+    l->srv->stats.rejected_connections++;
     close(fd);
 }
 
@@ -223,9 +224,13 @@ static bool is_loopback(const struct sockaddr_storage *addr)
 }
 
 /* Protected mode: without a password only this machine is served. */
-static bool is_protected(const struct server *srv, const struct sockaddr_storage *addr)
+static bool is_protected(const struct conn *conn)
 {
-    return srv->settings.protected_mode && srv->settings.requirepass[0] == 0 && !is_loopback(addr);
+    const struct settings *s = &conn->srv->settings;
+    struct sockaddr_storage addr = {0};
+    socklen_t len = sizeof addr;
+    return s->protected_mode && s->requirepass[0] == 0 && !conn->is_unix &&
+           getpeername(conn->fd, (struct sockaddr *)&addr, &len) == 0 && !is_loopback(&addr);
 }
 
 static const char protected_text[] =
@@ -247,26 +252,49 @@ static void set_options(struct server *srv, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-static void take(struct listener *l, int fd, const struct sockaddr_storage *addr)
+static void log_accepted(const struct listener *l, int fd)
+{
+    char peer[CONN_NAME] = "?:0";
+    if (l->is_unix) {
+        log_verbose("Accepted connection to %s", l->srv->settings.unixsocket);
+    } else {
+        conn_peer_name(fd, peer, sizeof peer);
+        log_verbose("Accepted %s", peer);
+    }
+}
+
+bool net_accepted(struct client *c)
+{
+    struct stats *stats = &c->srv->stats;
+    if (is_protected(c->conn)) {
+        if (conn_write(c->conn, protected_text, strlen(protected_text)) < 0)
+            log_verbose("a client that is turned away could not be told");
+        stats->rejected_connections++;
+        client_close_asap(c);
+        return false;
+    }
+    stats->connections++;
+    return true;
+}
+
+/* A client counts from here on, also while TLS shakes hands: it is one of maxclients, and `timeout`
+ * ends it. */
+static void take(struct listener *l, int fd)
 {
     struct server *srv = l->srv;
-    srv->stats.connections++;
+    log_accepted(l, fd);
     if ((int64_t)srv->clients->n >= srv->settings.maxclients) {
-        turn_away(srv, fd, "-ERR max number of clients reached\r\n");
+        turn_away(l, fd, "-ERR max number of clients reached\r\n");
         return;
     }
-    if (!l->is_unix) {
-        if (is_protected(srv, addr)) {
-            turn_away(srv, fd, protected_text);
-            return;
-        }
+    if (!l->is_unix)
         set_options(srv, fd);
-    }
     struct conn *conn = conn_new(srv, fd, l->is_unix, l->tls ? srv->tls : NULL);
-    if (conn != NULL && !l->tls) {
-        struct client *c = client_new(srv, conn);
-        log_verbose("Accepted %s", c->peer);
-    }
+    if (conn == NULL)
+        return;
+    struct client *c = client_new(srv, conn);
+    if (!l->tls)
+        net_accepted(c);
 }
 
 static void on_acceptable(uv_poll_t *poll, int status, int events)
@@ -276,11 +304,9 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     (void)events;
     server_awake(l->srv);
     for (int i = 0; i < ACCEPT_TURN; i++) {
-        struct sockaddr_storage addr = {0};
-        socklen_t len = sizeof addr;
-        int fd = accept4(l->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take(l, fd, &addr);
+            take(l, fd);
             continue;
         }
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
