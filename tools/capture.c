@@ -381,7 +381,6 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .flag = &c.force,
          .help = "a FILE that is there is replaced"},
         PEER_OPTIONS(&c.servers),
-        PEER_KEY_OPTION(&c.servers),
         {0},
     };
     return parse_and_start(&c, opts, argc, argv);

@@ -204,6 +204,15 @@ static const char *nearest_option(const struct parser *p, const char *word)
     return cli_nearest(word, names, n);
 }
 
+/* Elsewhere --key is the private key of TLS; who types it here may mean the filter. */
+static const char *filter_option(const struct parser *p, const char *word)
+{
+    const char *name = strcmp(word, "key") == 0         ? "match"
+                       : strcmp(word, "key-regex") == 0 ? "match-regex"
+                                                        : NULL;
+    return name != NULL && find_name(p->opts, rd_slice_str(name)) != NULL ? name : NULL;
+}
+
 static int unknown_long(struct parser *p, struct rd_slice name)
 {
     char word[MATCH_MAX];
@@ -211,7 +220,11 @@ static int unknown_long(struct parser *p, struct rd_slice name)
     char quoted[100];
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(word));
     quoted[strlen(quoted) - 1] = '\0'; /* the name is escaped, but stands without quotes */
-    const char *near = nearest_option(p, word);
+    const char *near = filter_option(p, word);
+    if (near != NULL)
+        return cli_usage_error(p->cli, "unknown option --%s: keys are chosen with --%s", word,
+                               near);
+    near = nearest_option(p, word);
     if (near != NULL)
         return cli_usage_error(p->cli, "unknown option --%s; did you mean --%s?", quoted + 1, near);
     return cli_usage_error(p->cli, "unknown option --%s", quoted + 1);

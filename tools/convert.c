@@ -288,8 +288,11 @@ static bool work(struct job *job, struct rd_err *err)
         return false;
     if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
         return false;
-    bool ok = job_begin_target(job, err) && run_input(job, err) &&
-              (ops->end == NULL || ops->end(job, err));
+    bool ok = job_begin_target(job, err) && run_input(job, err);
+    job->is_void = ok && job->keys == 0 && filter_active(&job->filter);
+    if (job->is_void)
+        return true;
+    ok = ok && (ops->end == NULL || ops->end(job, err));
     if (!ok) {
         rd_err_origin(err, job->src->origin);
         return false;
@@ -317,7 +320,9 @@ static int run(struct job *job)
     sized_end(&job->sized);
     rd_sink_abort(job->out);
     compact_close_in(job->cli, job->src, &job->spool);
-    return ok ? CLI_OK : cli_fail(job->cli, &err);
+    if (!ok)
+        return cli_fail(job->cli, &err);
+    return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
 }
 
 /* Options of another target would be ignored in silence. */

@@ -48,6 +48,12 @@ bool diff_work(struct diff *diff, struct rd_err *err)
     return out == NULL || rd_sink_close(out, err);
 }
 
+bool diff_is_void(const struct diff *diff)
+{
+    return filter_active(&diff->filter) &&
+           diff->counts.keys[DIFF_A] + diff->counts.keys[DIFF_B] == 0;
+}
+
 void diff_done(struct diff *diff)
 {
     rd_sink_abort(diff->out);
@@ -68,6 +74,8 @@ static int run(struct diff *diff)
     }
     bool ok = diff_work(diff, &err);
     int status = diff_differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
+    if (ok && status == CLI_OK && diff_is_void(diff))
+        status = filter_report_nothing(diff->cli, "compared");
     diff_done(diff);
     return ok ? status : cli_fail(diff->cli, &err);
 }
@@ -83,6 +91,10 @@ static int check_options(struct diff *diff)
         return cli_usage_error(cli, "-h, -p, -s and -u name a server in the place of B");
     if (cli->n_args == 2 && strcmp(cli->args[0], "-") == 0 && strcmp(cli->args[1], "-") == 0)
         return cli_usage_error(cli, "standard input can be read once");
+    if (diff->servers.key != NULL && !named && !peer_is_url(cli->args[0]) &&
+        !peer_is_url(cli->args[1]))
+        return cli_usage_error(cli, "--key is a private key for TLS, and no server is named; "
+                                    "--match chooses keys");
     if (diff->fast && diff->values)
         return cli_usage_error(cli, "--fast reads no values, --values does");
     if (cli->json && diff->lines)

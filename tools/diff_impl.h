@@ -120,6 +120,8 @@ struct diff {
  * filled in. */
 bool diff_work(struct diff *diff, struct rd_err *err);
 bool diff_differs(const struct diff *diff);
+/* Whether there is a filter and no key of either side matches it. */
+bool diff_is_void(const struct diff *diff);
 void diff_done(struct diff *diff);
 
 /* Opens both; what a server said is told by then. A server's errors have their hint. */

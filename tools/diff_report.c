@@ -280,6 +280,8 @@ static void print_summary(const struct diff *diff)
     if (diff->functions_differ)
         printf("functions differ: %s and %s libraries\n", cli_count(diff->n_functions[DIFF_A]).s,
                cli_count(diff->n_functions[DIFF_B]).s);
+    if (diff_is_void(diff))
+        return;
     printf("%s and %s keys: %s only in A, %s only in B, %s different", cli_count(n->keys[DIFF_A]).s,
            cli_count(n->keys[DIFF_B]).s, cli_count(n->only[DIFF_A]).s, cli_count(n->only[DIFF_B]).s,
            cli_count(n->different).s);

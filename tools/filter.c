@@ -44,6 +44,14 @@ bool filter_active(const struct filter *filter)
     return filter->n_rules > 0;
 }
 
+int filter_report_nothing(struct cli *cli, const char *done)
+{
+    cli_warn(cli, "no key matches the filter: nothing was %s", done);
+    if (cli->json)
+        cli_json_put_bool(&cli->out, "nothing_matched", true);
+    return CLI_FINDINGS;
+}
+
 bool filter_check(const struct filter *filter, struct rd_err *err)
 {
     return !filter->negate ||
@@ -81,12 +89,12 @@ bool filter_add_db(void *ctx, const char *value, struct rd_err *err)
     return add(ctx, (struct filter_rule){.kind = RULE_DB, .from = db}, err);
 }
 
-bool filter_add_key(void *ctx, const char *value, struct rd_err *err)
+bool filter_add_match(void *ctx, const char *value, struct rd_err *err)
 {
     return add(ctx, (struct filter_rule){.kind = RULE_GLOB, .text = rd_slice_str(value)}, err);
 }
 
-bool filter_add_key_regex(void *ctx, const char *value, struct rd_err *err)
+bool filter_add_match_regex(void *ctx, const char *value, struct rd_err *err)
 {
     struct filter_rule rule = {.kind = RULE_REGEX};
     if (regcomp(&rule.regex, value, REG_EXTENDED | REG_NOSUB) != 0)

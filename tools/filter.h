@@ -1,4 +1,4 @@
-/* filter.h - which keys a tool works on: --db, --key, --key-regex, --type, --prefix, --slot,
+/* filter.h - which keys a tool works on: --db, --match, --match-regex, --type, --prefix, --slot,
  * --expired, --no-expired, --min-size, and --not in front of any.
  *
  *     struct filter filter;
@@ -43,6 +43,11 @@ void filter_done(struct filter *filter);
 /* Whether the command line named any condition. */
 bool filter_active(const struct filter *filter);
 
+/* A filter let no key through: says that nothing was DONE ("compared", "written"), on stderr and,
+ * with --json, as "nothing_matched". Returns CLI_FINDINGS: the caller asked for keys that are not
+ * there, and exit status 0 would hide that. */
+int filter_report_nothing(struct cli *cli, const char *done);
+
 /* What the options cannot find themselves: a --not with nothing behind it. */
 bool filter_check(const struct filter *filter, struct rd_err *err);
 
@@ -64,8 +69,8 @@ bool filter_glob(struct rd_slice pattern, struct rd_slice text);
 
 /* For FILTER_OPTIONS: ctx is the filter; values are borrowed, argv outlives the filter. */
 bool filter_add_db(void *ctx, const char *value, struct rd_err *err);
-bool filter_add_key(void *ctx, const char *value, struct rd_err *err);
-bool filter_add_key_regex(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_match(void *ctx, const char *value, struct rd_err *err);
+bool filter_add_match_regex(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_type(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_prefix(void *ctx, const char *value, struct rd_err *err);
 bool filter_add_slot(void *ctx, const char *value, struct rd_err *err);
@@ -83,8 +88,8 @@ bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define FILTER_OPTIONS(f)                                                                          \
     FILTER_OPTION("db", "N", filter_add_db, f, "keys of database N"),                              \
-    FILTER_OPTION("key", "GLOB", filter_add_key, f, "keys that match, as KEYS has it"),            \
-    FILTER_OPTION("key-regex", "ERE", filter_add_key_regex, f, "keys that match"),                 \
+    FILTER_OPTION("match", "GLOB", filter_add_match, f, "keys that match, as KEYS has it"),            \
+    FILTER_OPTION("match-regex", "ERE", filter_add_match_regex, f, "keys that match"),                 \
     FILTER_OPTION("type", "T", filter_add_type, f, "string, list, set, zset, hash, stream, …"),    \
     FILTER_OPTION("prefix", "P", filter_add_prefix, f, "keys that begin with P"),                  \
     FILTER_OPTION("slot", "A[-B]", filter_add_slot, f, "keys of these cluster slots"),             \

@@ -121,6 +121,9 @@ static bool write_out(struct merge *merge, struct rd_err *err)
 {
     if (!merge_write(merge, err))
         return false;
+    merge->is_void = merge->total == 0 && filter_active(&merge->filter);
+    if (merge->is_void)
+        return true;
     uint64_t bytes = rd_sink_offset(merge->out);
     struct rd_sink *out = merge->out;
     merge->out = NULL;
@@ -149,7 +152,9 @@ static int run(struct merge *merge)
     sort_done(&merge->keys);
     sort_done(&merge->losers);
     rd_buf_done(&merge->libs);
-    return ok ? status : cli_fail(merge->cli, &err);
+    if (!ok)
+        return cli_fail(merge->cli, &err);
+    return merge->is_void ? filter_report_nothing(merge->cli, "written") : status;
 }
 
 static int check_options(struct merge *merge)

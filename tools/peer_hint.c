@@ -35,11 +35,11 @@ static const struct {
     {"IP address mismatch", "the certificate is for another name: --sni NAME says which"},
     {"certificate not accepted",
      "--cacert FILE names whom to believe, --insecure believes anybody"},
-    {"certificate required", "the server wants to know us: --cert FILE --tls-key FILE"},
-    {"handshake failure", "the server may want to know us: --cert FILE --tls-key FILE"},
+    {"certificate required", "the server wants to know us: --cert FILE --key FILE"},
+    {"handshake failure", "the server may want to know us: --cert FILE --key FILE"},
     {"wrong version number", "the port may be one without TLS: redis:// instead of rediss://"},
     {"packet length", "the port may be one without TLS: redis:// instead of rediss://"},
-    {"reset by peer", "the server may want to know us: --cert FILE --tls-key FILE"},
+    {"reset by peer", "the server may want to know us: --cert FILE --key FILE"},
     {"", "is the port one with TLS?"},
 };
 

@@ -237,6 +237,12 @@ bool peer_target_find(struct peer_target *ret, struct peer_opts *opts, const cha
     if (ok && target.tls && target.socket[0] != '\0' && opts->sni == NULL && !opts->insecure)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                         "a socket has no name that TLS could verify: --sni gives one");
+    if (ok && target.tls && opts->key != NULL && opts->cert == NULL)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "--key is a private key and needs --cert; --match chooses keys");
+    if (ok && !target.tls && opts->key != NULL)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "--key is a private key for TLS, and TLS is off; --match chooses keys");
     if (ok)
         *ret = target;
     else

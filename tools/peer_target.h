@@ -125,8 +125,8 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err);
         .name = opt_name, .kind = CLI_FLAG, .help = text, .brief = true, .flag = target            \
     }
 
-/* The options of a tool, for its table; o points to the struct peer_opts. The private key is
- * --tls-key: --key is a filter's. A tool without filters adds PEER_KEY_OPTION. */
+/* The options of a tool, for its table; o points to the struct peer_opts. --key is the private key,
+ * as with redis-cli, and --tls-key another name of it. */
 /* clang-format off */
 #define PEER_OPTIONS(o)                                                                            \
     PEER_STRING(NULL, 'h', "HOST", &(o)->host, "the server's name or address"),                    \
@@ -145,9 +145,9 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err);
     PEER_STRING("cacert", 0, "FILE", &(o)->cacert, "whom to believe"),                             \
     PEER_STRING("cacertdir", 0, "DIR", &(o)->cacertdir, "whom to believe"),                        \
     PEER_STRING("cert", 0, "FILE", &(o)->cert, "our certificate"),                                 \
-    PEER_STRING("tls-key", 0, "FILE", &(o)->key, "our private key"),                               \
+    PEER_STRING("key", 0, "FILE", &(o)->key, "our private key"),                                   \
+    {.name = "tls-key", .kind = CLI_STRING, .arg = "FILE", .string = &(o)->key},                   \
     PEER_FLAG("insecure", &(o)->insecure, "believe anybody")
 /* clang-format on */
-#define PEER_KEY_OPTION(o) PEER_STRING("key", 0, "FILE", &(o)->key, "our private key")
 
 #endif

@@ -147,8 +147,7 @@ static bool set_identity(struct peer_tls *tls, const struct peer_opts *opts, str
 {
     const char *key = opts->key != NULL ? opts->key : opts->cert;
     if (opts->cert == NULL)
-        return opts->key == NULL ||
-               rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a private key needs --cert");
+        return true;
     if (SSL_CTX_use_certificate_chain_file(tls->ctx, opts->cert) != 1)
         return refuse_file(err, "cannot read the certificate of --cert", opts->cert);
     if (SSL_CTX_use_PrivateKey_file(tls->ctx, key, SSL_FILETYPE_PEM) != 1)

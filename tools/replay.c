@@ -173,7 +173,6 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .flag = &replay.verify,
          .help = "compare the server with the capture at the end"},
         PEER_OPTIONS(&replay.servers),
-        PEER_KEY_OPTION(&replay.servers),
         {0},
     };
     const struct cli_usage usage = {

@@ -15,7 +15,12 @@ static int run(struct show *show)
     }
     bool ok = stream_in_is(show->path) ? show_capture(show, &err) : show_aof(show, &err);
     show_put_end(show);
-    return ok ? CLI_OK : cli_fail(show->cli, &err);
+    if (!ok)
+        return cli_fail(show->cli, &err);
+    if (show->n_seen > 0 || !show_pick_active(&show->pick))
+        return CLI_OK;
+    cli_note(show->cli, "no command matches");
+    return CLI_FINDINGS;
 }
 
 static void done(struct show *show)
@@ -52,8 +57,8 @@ static int check_options(struct show *show)
     {.name = "max-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->max_size,                \
      .help = "commands that take SIZE bytes or less", .brief = true},                              \
     FILTER_OPTION("db", "N", show_pick_add_db, p, "commands in database N"),                       \
-    FILTER_OPTION("key", "GLOB", show_pick_add_key, p, "commands with such a key"),                \
-    FILTER_OPTION("key-regex", "ERE", show_pick_add_key_regex, p, "commands with such a key"),     \
+    FILTER_OPTION("match", "GLOB", show_pick_add_match, p, "commands with such a key"),                \
+    FILTER_OPTION("match-regex", "ERE", show_pick_add_match_regex, p, "commands with such a key"),     \
     FILTER_OPTION("prefix", "P", show_pick_add_prefix, p, "commands with such a key"),             \
     FILTER_OPTION("slot", "A[-B]", show_pick_add_slot, p, "commands with a key of these slots"),   \
     FILTER_OPTION("not", NULL, show_pick_add_not, p, "the opposite of the option that follows")

@@ -82,8 +82,8 @@ bool show_pick_wants(struct show_pick *pick, const struct show_item *item);
 /* For the options. ctx is the struct show_pick. */
 bool show_pick_add_command(void *ctx, const char *value, struct rd_err *err);
 bool show_pick_add_db(void *ctx, const char *value, struct rd_err *err);
-bool show_pick_add_key(void *ctx, const char *value, struct rd_err *err);
-bool show_pick_add_key_regex(void *ctx, const char *value, struct rd_err *err);
+bool show_pick_add_match(void *ctx, const char *value, struct rd_err *err);
+bool show_pick_add_match_regex(void *ctx, const char *value, struct rd_err *err);
 bool show_pick_add_prefix(void *ctx, const char *value, struct rd_err *err);
 bool show_pick_add_slot(void *ctx, const char *value, struct rd_err *err);
 bool show_pick_add_not(void *ctx, const char *value, struct rd_err *err);

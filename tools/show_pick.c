@@ -126,16 +126,16 @@ bool show_pick_add_db(void *ctx, const char *value, struct rd_err *err)
     return add_rule(pick, &pick->dbs, filter_add_db, value, err);
 }
 
-bool show_pick_add_key(void *ctx, const char *value, struct rd_err *err)
+bool show_pick_add_match(void *ctx, const char *value, struct rd_err *err)
 {
     struct show_pick *pick = ctx;
-    return add_rule(pick, &pick->keys, filter_add_key, value, err);
+    return add_rule(pick, &pick->keys, filter_add_match, value, err);
 }
 
-bool show_pick_add_key_regex(void *ctx, const char *value, struct rd_err *err)
+bool show_pick_add_match_regex(void *ctx, const char *value, struct rd_err *err)
 {
     struct show_pick *pick = ctx;
-    return add_rule(pick, &pick->keys, filter_add_key_regex, value, err);
+    return add_rule(pick, &pick->keys, filter_add_match_regex, value, err);
 }
 
 bool show_pick_add_prefix(void *ctx, const char *value, struct rd_err *err)

@@ -233,6 +233,9 @@ static bool work(struct split *split, struct rd_sink **index, struct rd_err *err
         rd_err_origin(err, split->src->origin);
         return false;
     }
+    split->is_void = split->keys == 0 && filter_active(&split->filter);
+    if (split->is_void)
+        return true;
     write_index(split, *index);
     struct rd_sink *to = *index;
     if (!split_place(split, err))
@@ -263,15 +266,17 @@ static int run(struct split *split)
     bool ok = work(split, &index, &err);
     if (ok && split->src != NULL)
         cli_progress_end(split->cli);
-    if (ok)
+    if (ok && !split->is_void)
         report(split);
     rdb_reader_free(split->reader);
     sized_end(&split->sized);
     rd_sink_abort(index);
-    split_done(split, !ok);
+    split_done(split, !ok || split->is_void);
     rd_behind_free(split->behind);
     compact_close_in(split->cli, split->src, &split->spool);
-    return ok ? CLI_OK : cli_fail(split->cli, &err);
+    if (!ok)
+        return cli_fail(split->cli, &err);
+    return split->is_void ? filter_report_nothing(split->cli, "written") : CLI_OK;
 }
 
 /* Options of another way to split would be ignored in silence. */

@@ -66,6 +66,7 @@ struct split {
     const char *folder;
     bool force;
     bool made_folder;
+    bool is_void; /* no key matches the filter: nothing is written */
     struct filter filter;
 
     struct compact_opts log;

@@ -15,6 +15,7 @@ struct job {
     bool csv;
     bool exact;
     bool force;
+    bool is_void; /* no key matches the filter: there is no report */
     int64_t at_ms;
     struct filter filter;
 
@@ -78,8 +79,10 @@ static bool work(struct job *job, struct rd_err *err)
     if ((job->csv || job->html_path != NULL) &&
         !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
         return false;
-    if (read_file(job, err))
-        return report(job, err);
+    if (read_file(job, err)) {
+        job->is_void = job->read.sum.all.keys == 0 && filter_active(&job->filter);
+        return job->is_void || report(job, err);
+    }
     rd_err_origin(err, job->src->origin);
     return false;
 }
@@ -87,11 +90,13 @@ static bool work(struct job *job, struct rd_err *err)
 static int run(struct job *job)
 {
     struct rd_err err = {0};
-    bool ok = work(job, &err);
+    bool ok = work(job, &err), is_void = job->is_void;
     stat_read_done(&job->read);
     rd_sink_abort(job->out);
     compact_close_in(job->cli, job->src, &job->spool);
-    return ok ? CLI_OK : cli_fail(job->cli, &err);
+    if (!ok)
+        return cli_fail(job->cli, &err);
+    return is_void ? filter_report_nothing(job->cli, "counted") : CLI_OK;
 }
 
 static int check_options(struct job *job)

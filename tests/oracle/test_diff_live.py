@@ -121,7 +121,7 @@ class Same(Case):
         self.diff("--db", "3", self.file, self.url(place=f"127.0.0.1:{self.server.port}/3"))
 
     def test_filters(self):
-        for args in (["--key", "str:*"], ["--type", "stream"], ["--min-size", "10kb"],
+        for args in (["--match", "str:*"], ["--type", "stream"], ["--min-size", "10kb"],
                      ["--not", "--slot", "0-8000"]):
             told = json.loads(self.diff("--json", *args, self.file, self.url()))
             self.assertGreater(told["keys"][0], 0)
@@ -383,7 +383,7 @@ class Tls(Case):
         self.diff(self.file, self.tls, *ca, status=6)
         self.assertIn("TLS: ", self.err)
         self.assertIn("--cert", self.err)
-        self.diff(self.file, self.tls, *ca, "--cert", self.path("client.crt"), "--tls-key",
+        self.diff(self.file, self.tls, *ca, "--cert", self.path("client.crt"), "--key",
                   self.path("client.key"))
         with open(self.path("both.pem"), "w", encoding="ascii") as f:
             for name in ("client.crt", "client.key"):

@@ -557,7 +557,7 @@ class Salvage(CheckRdbTest):
             data = f.read()
         self.write("whole.rdb", data)
         for filters in (("--type=hash",), ("--not", "--type=string"),
-                        ("--key=*1*", "--db=0"), ("--type=list", "--type=set")):
+                        ("--match=*1*", "--db=0"), ("--type=list", "--type=set")):
             _, lines, _ = self.run_program([os.path.abspath(REDOUBT), "convert", "--to=ndjson",
                                             "whole.rdb", *filters])
             expect = lines.count("\n")

@@ -537,8 +537,8 @@ class Filters(unittest.TestCase):
         for options, want in (
             ((), everything),
             (("--db", "7"), ["list:1"]),
-            (("--key", "*:1"), ["user:1", "tmp:1", "list:1"]),
-            (("--key-regex", "^(tmp|list):"), ["tmp:1", "list:1"]),
+            (("--match", "*:1"), ["user:1", "tmp:1", "list:1"]),
+            (("--match-regex", "^(tmp|list):"), ["tmp:1", "list:1"]),
             (("--type", "string"), ["user:1", "user:2"]),
             (("--prefix", "user:"), ["user:1", "user:2"]),
             (("--slot", "0-16383"), everything),
@@ -546,15 +546,14 @@ class Filters(unittest.TestCase):
             (("--no-expired",), ["user:1", "tmp:1", "list:1"]),
             (("--not", "--db", "7"), ["user:1", "user:2", "tmp:1"]),
             (("--type", "string", "--type", "list"), ["user:1", "user:2", "list:1"]),
-            (("--type", "string", "--not", "--key", "*:2"), ["user:1"]),
-            (("--prefix", "none"), []),
+            (("--type", "string", "--not", "--match", "*:2"), ["user:1"]),
         ):
             with self.subTest(options):
                 self.assertEqual(self.keys(*options), want)
 
     def test_conditions_that_make_no_sense_are_refused(self):
         for options in (("--db", "x"), ("--type", "table"), ("--slot", "16384"), ("--not",),
-                        ("--key-regex", "(")):
+                        ("--match-regex", "(")):
             run = convert("--to", "ndjson", self.path, *options)
             self.assertEqual(run.returncode, 2, (options, run.stderr))
 

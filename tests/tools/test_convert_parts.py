@@ -23,7 +23,7 @@ TARGETS = (
     ("aof", "--rdb-version", "6", "--lossy"),
     ("resp", "--restore", "--rdb-version", "9", "--lossy"),
     ("ndjson", "--type", "hash", "--db", "3", "--db", "0"),
-    ("resp", "--not", "--key", "*1*"),
+    ("resp", "--not", "--match", "*1*"),
 )
 
 

@@ -37,6 +37,7 @@ class Case(unittest.TestCase):
     def diff(self, *args, status=1, stdin=None):
         run = redoubt("diff", *args, self.a, self.b, stdin=stdin)
         self.assertEqual(run.returncode, status, (run.stdout, run.stderr))
+        self.err = run.stderr.decode()
         return run.stdout.decode()
 
     def one(self, a, b, *args):
@@ -194,7 +195,8 @@ class Expiries(Lines):
 
     def test_a_tolerance_holds_for_fields_too(self):
         self.assertNotIn('field "f"', self.diff("--values", "--expire-tolerance", "1"))
-        self.diff("--ignore-expire", "--not", "--key", "h", status=0)
+        self.diff("--ignore-expire", "--not", "--match", "h", status=1)
+        self.assertIn("nothing was compared", self.err)
 
 
 class Keys(Case):
@@ -250,7 +252,7 @@ class Keys(Case):
 
     def test_filters_choose(self):
         self.two()
-        self.diff("--key", "same", status=0)
+        self.diff("--match", "same", status=0)
         self.assertIn("1 and 0 keys", self.diff("--db", "2"))
 
     def test_functions_are_data(self):

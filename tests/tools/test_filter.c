@@ -107,7 +107,7 @@ Test(filter, not_turns_the_condition_that_follows)
     cr_assert_eq(err.code, RD_ERR_USAGE);
     cr_assert(filter_add_prefix(&filter, "tmp:", NULL));
     cr_assert(filter_check(&filter, NULL));
-    cr_assert(filter_add_key(&filter, "*1", NULL));
+    cr_assert(filter_add_match(&filter, "*1", NULL));
     cr_assert(wants(&filter, key("user:1", RDB_TYPE_SET, 0)));
     cr_assert_not(wants(&filter, key("tmp:1", RDB_TYPE_SET, 0)));
     cr_assert_not(wants(&filter, key("user:2", RDB_TYPE_SET, 0)));
@@ -118,7 +118,7 @@ Test(filter, an_expression_sees_bytes_behind_a_nul)
 {
     struct filter filter;
     filter_init(&filter, 0);
-    cr_assert(filter_add_key_regex(&filter, "^a[^d]*(b|c)$", NULL));
+    cr_assert(filter_add_match_regex(&filter, "^a[^d]*(b|c)$", NULL));
     cr_assert(wants(&filter, key("axb", RDB_TYPE_SET, 0)));
     cr_assert_not(wants(&filter, key("axd", RDB_TYPE_SET, 0)));
     cr_assert_not(wants(&filter, key("", RDB_TYPE_SET, 0)));
@@ -164,7 +164,7 @@ Test(filter, what_makes_no_sense_is_refused)
     cr_assert_not(filter_add_slot(&filter, "16384", NULL));
     cr_assert_not(filter_add_slot(&filter, "9-8", NULL));
     cr_assert_not(filter_add_slot(&filter, "-8", NULL));
-    cr_assert_not(filter_add_key_regex(&filter, "(", NULL));
+    cr_assert_not(filter_add_match_regex(&filter, "(", NULL));
     cr_assert_not(filter_active(&filter));
     filter_done(&filter);
 }

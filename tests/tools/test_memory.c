@@ -170,7 +170,7 @@ Test(memory, checks_and_sums_say_that_they_are_short)
         {"check-aof --json cut.aof", 1},
         {"check-aof --salvage out/x cut.aof", 1},
         {"show log.aof", 0},
-        {"show --ndjson --tail 2 --key b log.aof", 0},
+        {"show --ndjson --tail 2 --match b log.aof", 0},
         {"show --stats --json log.aof", 0},
         {"sum a.rdb b.rdb", 0},
         {"sum --json --crc64 a.rdb", 0},

@@ -217,10 +217,10 @@ class Filters(StatTest):
         return [row["key"] for row in self.rows(*args, self.mixed())]
 
     def test_only_what_is_wanted_is_counted(self):
-        self.assertEqual(self.keys("--type", "hash", "--key", "h:1"), ["h:1"])
+        self.assertEqual(self.keys("--type", "hash", "--match", "h:1"), ["h:1"])
         self.assertEqual(len(self.keys("--db", "2")), 30)
         self.assertEqual(len(self.keys("--expired")), 5)
-        self.assertEqual(len(self.keys("--prefix", "user:", "--not", "--key", "*:age")), 40)
+        self.assertEqual(len(self.keys("--prefix", "user:", "--not", "--match", "*:age")), 40)
 
     def test_min_size_is_about_the_bytes_in_the_file(self):
         big = self.keys("--min-size", "350")
