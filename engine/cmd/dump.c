@@ -1,4 +1,6 @@
 /* DUMP and RESTORE: one value as bytes. */
+#include "base/crc64.h"
+#include "base/endian.h"
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/lru.h"
@@ -164,13 +166,22 @@ static bool load_events(struct rdb_reader *r, enum engine_type type,
     return status == RDB_END;
 }
 
-/* What a server would not have written is no error for a reader, but a note. */
-static bool check_events(struct rdb_reader *r, struct rd_err *err)
+/* What would come to light when a command makes another encoding of the value: its snapshot could
+ * not be loaded again. */
+static bool breaks_later(enum rdb_note_id id)
+{
+    return id == RDB_NOTE_DUPLICATE_MEMBER || id == RDB_NOTE_UNSORTED_SET ||
+           id == RDB_NOTE_BAD_SCORE || id == RDB_NOTE_NAN_SCORE || id == RDB_NOTE_FIELD_TTL_RANGE;
+}
+
+/* What a server would not have written is not an error for a reader, but a note. */
+static bool check_events(struct rdb_reader *r, bool sanitize, struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
     while ((status = rdb_reader_next(r, &ev)) == RDB_EVENT)
-        if (ev.kind == RDB_NOTE && rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR)
+        if (ev.kind == RDB_NOTE && (sanitize ? rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR
+                                             : breaks_later(ev.note.id)))
             return rd_err_set_inner(err, RD_ERR_CORRUPT, ev.offset, ev.inner, "%s", ev.note.text);
     rd_err_adopt(err, rdb_reader_err(r));
     return status == RDB_END;
@@ -189,14 +200,14 @@ static bool open_value(const struct rdb_dump *dump, const struct rdb_reader_opts
     return false;
 }
 
-static bool is_sane(const struct rdb_dump *dump, struct rd_err *err)
+static bool is_sane(const struct rdb_dump *dump, bool sanitize, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rd_src *src;
     struct rdb_reader *r;
     if (!open_value(dump, &opts, &r, &src, err))
         return false;
-    bool ok = check_events(r, err);
+    bool ok = check_events(r, sanitize, err);
     rdb_reader_free(r);
     rd_src_close(src);
     return ok;
@@ -233,31 +244,31 @@ static bool load_payload(const struct rdb_dump *dump, const struct engine_config
     return ok;
 }
 
-/* A checksum of 0 is that of a writer who has none: so is one that is not to be looked at. */
-static uint8_t *without_checksum(struct rd_slice *payload)
+/* The payload with the checksum that belongs to it, where it is not to be looked at: the log must
+ * hold what can be run again. NULL: it stays as it is. */
+static uint8_t *with_checksum(struct rd_slice *payload)
 {
     enum { SUM = 8 };
     if (payload->len < SUM)
         return NULL;
+    size_t len = payload->len - SUM;
     uint8_t *copy = engine_scratch_alloc(payload->len);
-    memcpy(copy, payload->ptr, payload->len - SUM);
-    memset(copy + payload->len - SUM, 0, SUM);
+    memcpy(copy, payload->ptr, len);
+    rd_put_le64(copy + len, rd_crc64(0, copy, len));
     payload->ptr = copy;
     return copy;
 }
 
-static bool open_payload(struct engine_call *call, struct engine_value *ret)
+static bool open_payload(struct engine_call *call, struct rd_slice payload,
+                         struct engine_value *ret)
 {
     struct rdb_dump dump;
-    struct rd_slice payload = call->argv[3];
-    uint8_t *copy = call->config->skip_dump_checksum ? without_checksum(&payload) : NULL;
     struct rd_err err = {0};
     const struct engine_hooks *hooks = &call->engine->hooks;
-    bool opened = rdb_dump_open(&dump, payload, true, &err);
+    bool opened = rdb_dump_open(&dump, payload, false, &err);
     bool framed = opened || (err.code == RD_ERR_UNSUPPORTED && err.offset == 0);
-    bool loaded = opened && (!call->config->sanitize_dump || is_sane(&dump, &err)) &&
+    bool loaded = opened && is_sane(&dump, call->config->sanitize_dump, &err) &&
                   load_payload(&dump, call->config, ret, &err);
-    engine_scratch_free(copy);
     if (!framed)
         engine_reply_error(call->reply, "ERR DUMP payload version or checksum are wrong");
     else if (!loaded)
@@ -277,17 +288,20 @@ static void set_access(struct engine_call *call, const struct restore_opts *opts
 }
 
 /* With a time that does not depend on when it is run. */
-static void restore_effect(struct engine_call *call, int64_t expire_ms)
+static void restore_effect(struct engine_call *call, const struct restore_opts *opts,
+                           struct rd_slice payload, int64_t expire_ms)
 {
-    enum { RESTORE_ARGS_MAX = 16 };
-    struct rd_slice argv[RESTORE_ARGS_MAX];
     char digits[RD_NUM_I64_MAX];
-    if (!engine_effects_wanted(call) || call->argc >= RESTORE_ARGS_MAX)
+    bool as_it_is = (expire_ms == 0 || opts->absolute) && payload.ptr == call->argv[3].ptr;
+    if (!engine_effects_wanted(call) || as_it_is)
         return;
+    struct rd_slice *argv = engine_scratch_alloc((call->argc + 1) * sizeof *argv);
     memcpy(argv, call->argv, call->argc * sizeof argv[0]);
     argv[2] = rd_slice(digits, rd_num_put_i64(digits, expire_ms));
+    argv[3] = payload;
     argv[call->argc] = rd_slice_str("ABSTTL");
     engine_effect(call, call->argc + 1, argv);
+    engine_scratch_free(argv);
 }
 
 /* The time is past: what was there is gone, and nothing comes. */
@@ -303,7 +317,7 @@ static void restore_dead(struct engine_call *call, bool was_there)
 }
 
 static void store(struct engine_call *call, const struct restore_opts *opts,
-                  struct engine_value *value)
+                  struct rd_slice payload, struct engine_value *value)
 {
     struct rd_slice key = call->argv[1];
     int64_t expire_ms = opts->ttl_ms;
@@ -320,11 +334,9 @@ static void store(struct engine_call *call, const struct restore_opts *opts,
         return;
     }
     struct engine_entry *entry = engine_call_add(call, key, value);
-    if (expire_ms != 0) {
+    if (expire_ms != 0)
         engine_call_expire(call, entry, expire_ms);
-        if (!opts->absolute)
-            restore_effect(call, expire_ms);
-    }
+    restore_effect(call, opts, payload, expire_ms);
     set_access(call, opts, entry);
     engine_changed(call, ENGINE_NOTIFY_GENERIC, "restore", key, 1);
     engine_reply_ok(call->reply);
@@ -346,8 +358,11 @@ void engine_cmd_restore(struct engine_call *call)
         engine_reply_error(call->reply, "ERR Invalid TTL value, must be >= 0");
         return;
     }
-    if (open_payload(call, &value))
-        store(call, &opts, &value);
+    struct rd_slice payload = call->argv[3];
+    uint8_t *copy = call->config->skip_dump_checksum ? with_checksum(&payload) : NULL;
+    if (open_payload(call, payload, &value))
+        store(call, &opts, payload, &value);
+    engine_scratch_free(copy);
 }
 
 void engine_cmd_restore_asking(struct engine_call *call)

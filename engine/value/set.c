@@ -293,6 +293,16 @@ static bool load_listpack(struct engine_value *v, const struct rdb_event *ev,
     return good || load_duplicate(ev, err);
 }
 
+/* Where integers are out of order, members that are there are not found, and added again. */
+static bool is_ascending(const uint8_t *is)
+{
+    size_t n = engine_intset_count(is);
+    for (size_t i = 1; i < n; i++)
+        if (engine_intset_get(is, i) <= engine_intset_get(is, i - 1))
+            return false;
+    return true;
+}
+
 static bool load_packed(struct engine_value *v, const struct rdb_event *ev,
                         const struct engine_config *config, struct rd_err *err)
 {
@@ -302,6 +312,8 @@ static bool load_packed(struct engine_value *v, const struct rdb_event *ev,
     }
     v->u.intset = engine_intset_from(ev->packed.blob);
     v->encoding = ENGINE_INTSET;
+    if (!is_ascending(v->u.intset))
+        return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "intset that is not in order");
     if (too_many(engine_intset_count(v->u.intset), config))
         become_table(v);
     return true;

@@ -73,15 +73,53 @@ class Restore(unittest.TestCase):
                         if words is not None:
                             wait_for(lambda w=words, b=before, s=server: w in s.log[b:])
 
-    def test_members_that_come_twice_are_looked_for_where_that_is_asked(self):
+    def test_members_that_come_twice_are_always_refused(self):
+        # redis-server looks for them where it is asked to.
         for kind in KINDS:
-            for value, taken in [("no", True), ("yes", False), ("clients", False)]:
+            for value, taken in [("no", kind is Redis), ("yes", False), ("clients", False)]:
                 with self.subTest(kind.name, sanitize=value):
                     with kind({"sanitize-dump-payload": value}) as server:
                         c = server.client()
                         c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
                         answer = c.ask("RESTORE", "k", 0, payload(16, string(TWICE)))
                         self.assertEqual(answer[0], "+" if taken else "-")
+
+
+    def test_a_checksum_of_zero_is_refused(self):
+        for kind in KINDS:
+            with self.subTest(kind.name), kind() as server:
+                c = server.client()
+                c.command("SET", "k", "v")
+                data = c.command("DUMP", "k")
+                for wrong in (data[:-8] + bytes(8), data[:-1] + bytes([data[-1] ^ 1])):
+                    self.assertEqual(c.ask("RESTORE", "l", 0, wrong),
+                                     ("-", b"ERR DUMP payload version or checksum are wrong"))
+                self.assertEqual(c.command("RESTORE", "l", 0, data), b"OK")
+
+    def test_what_was_taken_without_its_checksum_is_in_the_log_with_it(self):
+        with Redoubt({"appendonly": "yes"}) as server:
+            c = server.client()
+            c.command("SET", "k", "v")
+            data = c.command("DUMP", "k")
+            c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+            c.command("RESTORE", "zero", 0, data[:-8] + bytes(8))
+            c.command("RESTORE", "wrong", 5000000, data[:-8] + b"wrong..." )
+            server.kill()
+            server.start()
+            c = server.client()
+            self.assertEqual(c.command("MGET", "zero", "wrong"), [b"v", b"v"])
+            self.assertGreater(c.command("PTTL", "wrong"), 0)
+
+    def test_an_intset_that_is_not_in_order_is_always_refused(self):
+        for numbers in ((3, 0, 3), (1, 1), (2, 1)):
+            ints = b"".join(struct.pack("<h", n) for n in numbers)
+            value = string(struct.pack("<II", 2, len(numbers)) + ints)
+            for sanitize in ("no", "yes"):
+                with Redoubt({"sanitize-dump-payload": sanitize}) as server:
+                    c = server.client()
+                    c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+                    self.assertEqual(c.ask("RESTORE", "k", 0, payload(11, value)),
+                                     ("-", b"ERR Bad data format"))
 
 
 def snapshot(body):
