@@ -243,6 +243,30 @@ void engine_changed(struct engine_call *call, enum engine_notify class, const ch
 
 /* ---- effects ---- */
 
+/* The name in the table; of a subcommand, that of its container. */
+static struct rd_slice table_name(const struct engine_command *command)
+{
+    size_t len = command->own_name_at > 0 ? command->own_name_at - 1U : command->name_len;
+    return rd_slice(command->name, len);
+}
+
+bool engine_call_has_own_name(const struct engine_call *call)
+{
+    struct rd_slice name = table_name(call->command);
+    return call->argv[0].len == name.len &&
+           strncasecmp((const char *)call->argv[0].ptr, (const char *)name.ptr, name.len) == 0;
+}
+
+void engine_call_add_renamed(struct engine_call *call, unsigned db, size_t argc,
+                             const struct rd_slice *argv)
+{
+    struct rd_slice *renamed = engine_scratch_alloc(argc * sizeof *renamed);
+    memcpy(renamed, argv, argc * sizeof *renamed);
+    renamed[0] = table_name(call->command);
+    engine_effects_add(call->fx, db, argc, renamed);
+    engine_scratch_free(renamed);
+}
+
 void engine_effect(struct engine_call *call, size_t argc, const struct rd_slice *argv)
 {
     call->own_effect = false;
@@ -251,7 +275,11 @@ void engine_effect(struct engine_call *call, size_t argc, const struct rd_slice 
 
 void engine_effect_also(struct engine_call *call, size_t argc, const struct rd_slice *argv)
 {
-    if (call->want_effects)
+    if (!call->want_effects)
+        return;
+    if (argv[0].ptr == call->argv[0].ptr && !engine_call_has_own_name(call))
+        engine_call_add_renamed(call, call->db->id, argc, argv);
+    else
         engine_effects_add(call->fx, call->db->id, argc, argv);
 }
 

@@ -132,6 +132,14 @@ void engine_touch(struct engine_call *call, struct rd_slice key, uint64_t n);
 /* ---- effects ---- */
 
 /* Instead of the command itself. Called several times: all of them, in this order. */
+/* Whether argv[0] is the command's name in the table, in upper or lower case: rename-command may
+ * have given it another. Logs hold the names of the table, so that they can be read everywhere. */
+bool engine_call_has_own_name(const struct engine_call *call);
+
+/* An effect with the name of the table instead of argv[0]. */
+void engine_call_add_renamed(struct engine_call *call, unsigned db, size_t argc,
+                             const struct rd_slice *argv);
+
 void engine_effect(struct engine_call *call, size_t argc, const struct rd_slice *argv);
 
 /* Besides the command itself, which comes last, as servers have it. */

@@ -182,7 +182,9 @@ static void add_own_effect(struct engine_call *call, unsigned db)
 {
     if (!call->own_effect || call->dirty == 0 || !call->want_effects)
         return;
-    if (call->copy_effect)
+    if (RD_UNLIKELY(!engine_call_has_own_name(call)))
+        engine_call_add_renamed(call, db, call->argc, call->argv);
+    else if (call->copy_effect)
         engine_effects_add(call->fx, db, call->argc, call->argv);
     else
         engine_effects_borrow(call->fx, db, call->argc, call->argv);

@@ -39,7 +39,8 @@ static void function_flush(struct dispatch_call *call)
     if (!flush_mode_ok(call, "ERR FUNCTION FLUSH only supports SYNC|ASYNC option"))
         return;
     engine_drop_functions(call->srv->engine);
-    engine_effects_add(call->fx, call->c->session.db, call->argc, call->argv);
+    const struct rd_slice effect[] = {rd_slice_str("FUNCTION"), rd_slice_str("FLUSH")};
+    engine_effects_add(call->fx, call->c->session.db, 2, effect);
     engine_reply_ok(call->reply);
 }
 

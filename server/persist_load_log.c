@@ -174,14 +174,31 @@ static void tell_error(const struct engine_reply *reply, const struct engine_com
                 strncmp(text, "ERR ", 4) == 0 ? text + 4 : text, command->name);
 }
 
-/* Commands of the server itself: PUBLISH, FUNCTION. False: nobody here knows what it does, so that
- * the data would not be what they were. */
-static bool run_elsewhere(struct replay *replay, const struct engine_command *command,
+/* Scripts, functions and modules are not run here: without what they did, the data set would not be
+ * the one that was logged. Emptying what is always empty is the exception. */
+static bool can_run(const struct engine_command *command)
+{
+    return command->owner != ENGINE_OWNER_LATER || command->group == ENGINE_GROUP_PUBSUB ||
+           strcmp(command->name, "function|flush") == 0 ||
+           strcmp(command->name, "script|flush") == 0;
+}
+
+static bool refuse_to_run(const struct engine_command *command, const struct aof_event *ev)
+{
+    log_warning("Can't run the command '%s' of the append only file %s: %s are not supported yet",
+                command->name, ev->name,
+                command->group == ENGINE_GROUP_SCRIPTING ? "scripts and functions"
+                                                         : "modules and clusters");
+    return false;
+}
+
+/* Commands of the server itself: PUBLISH, FUNCTION. */
+static void run_elsewhere(struct replay *replay, const struct engine_command *command,
                           const struct resp_command *cmd)
 {
     dispatch_fn handler = dispatch_handler(command);
-    if (handler == NULL || command->owner == ENGINE_OWNER_LATER)
-        return command->group == ENGINE_GROUP_PUBSUB;
+    if (handler == NULL)
+        return;
     struct dispatch_call call = {.srv = replay->srv,
                                  .c = replay->c,
                                  .command = command,
@@ -191,25 +208,34 @@ static bool run_elsewhere(struct replay *replay, const struct engine_command *co
                                  .fx = &replay->fx,
                                  .in_exec = true};
     handler(&call);
-    return true;
+}
+
+/* Logs hold the names of the table. Those of other servers hold what rename-command made of them.
+ */
+static const struct engine_command *find_command(const struct resp_command *cmd)
+{
+    const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
+    return command != NULL ? command : dispatch_find(cmd->argv, cmd->argc);
 }
 
 static bool run_command(struct replay *replay, const struct aof_event *ev)
 {
     const struct resp_command *cmd = &ev->entry.command;
     struct server *srv = replay->srv;
-    const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
+    const struct engine_command *command = find_command(cmd);
     const struct engine_env env = server_env(srv);
     if (RD_UNLIKELY(command == NULL))
         return refuse_command(replay, ev);
+    if (RD_UNLIKELY(!can_run(command)))
+        return refuse_to_run(command, ev);
     if (ev->entry.ahead.argc > 1)
         engine_db_ahead(engine_db(srv->engine, replay->c->session.db), &replay->keys_ahead,
                         ev->entry.ahead.argv[1]);
     enum engine_status status =
         engine_apply_command(srv->engine, &replay->c->session, command, cmd->argc, cmd->argv, &env,
                              &replay->reply, &replay->fx);
-    if (RD_UNLIKELY(status == ENGINE_ELSEWHERE) && !run_elsewhere(replay, command, cmd))
-        return refuse_command(replay, ev);
+    if (RD_UNLIKELY(status == ENGINE_ELSEWHERE))
+        run_elsewhere(replay, command, cmd);
     if (RD_UNLIKELY(replay->reply.error)) {
         tell_error(&replay->reply, command);
         engine_reply_reset(&replay->reply);
