@@ -30,7 +30,11 @@ bool diff_work(struct diff *diff, struct rd_err *err)
 {
     struct cli *cli = diff->cli;
     bool silent = cli->quiet && !cli->json && !diff->lines && diff->tolerance_ms == 0;
-    if (!diff_open(diff, err) || !diff_scan(diff, err))
+    if (!diff_open(diff, err))
+        return false;
+    diff->due_ms[DIFF_B] = cli_now_ms();
+    diff->due_ms[DIFF_A] = diff->due_ms[DIFF_B] - diff->shift_ms;
+    if (!diff_scan(diff, err))
         return false;
     if (silent)
         return true;
@@ -72,6 +76,7 @@ static int run(struct diff *diff)
         diff->path[side] = diff->cli->args[side];
         diff->url[side] = cli_url(diff->cli, side);
     }
+    diff->judge_due = filter_drops_expired(&diff->filter);
     bool ok = diff_work(diff, &err);
     int status = diff_differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
     if (ok && status == CLI_OK && diff_is_void(diff))

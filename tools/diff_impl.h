@@ -108,6 +108,13 @@ struct diff {
     struct diff_counts counts;
     uint64_t n_functions[2];
     struct rd_hash128 functions[2];
+    /* With judge_due, a key or field that is on one side only, and whose expiry there is due_ms or
+     * before, is not a difference: at one moment it would be on neither. Set when both are open:
+     * due_ms[DIFF_B] is that moment, and A's clock is shift_ms behind B's. */
+    bool judge_due;
+    int64_t shift_ms;
+    int64_t due_ms[2];
+    uint64_t n_due;    /* keys that were passed over for this */
     bool no_functions; /* they are not compared */
     bool functions_differ;
     struct rd_buf name; /* of the key that is reported */
@@ -143,6 +150,9 @@ bool diff_each(struct diff *diff, diff_each_fn each, struct rd_err *err);
 /* Whether hashes of values that differ leave open whether the values do: with a tolerance for the
  * expiries of fields. */
 bool diff_must_look(const struct diff *diff, const struct diff_found *found);
+
+/* Whether what is on one side only, with this expiry, is due: see judge_due. */
+bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms);
 
 bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b);
 /* Of keys, which some servers tell roughly. */

@@ -244,6 +244,8 @@ static void put_summary(const struct diff *diff, struct cli_json *json)
         put_pair(json, "changing", diff->told[DIFF_A].changing, diff->told[DIFF_B].changing);
         put_pair(json, "not_compared", diff->told[DIFF_A].unknown, diff->told[DIFF_B].unknown);
     }
+    if (diff->judge_due)
+        cli_json_put_uint(json, "due", diff->n_due);
     cli_json_put_bool(json, "functions_differ", diff->functions_differ);
 }
 
@@ -280,6 +282,9 @@ static void print_summary(const struct diff *diff)
     if (diff->functions_differ)
         printf("functions differ: %s and %s libraries\n", cli_count(diff->n_functions[DIFF_A]).s,
                cli_count(diff->n_functions[DIFF_B]).s);
+    if (diff->n_due > 0)
+        printf("%s key%s on one side only expired meanwhile, and %s not compared\n",
+               cli_count(diff->n_due).s, cli_plural(diff->n_due), diff->n_due == 1 ? "is" : "are");
     if (diff_is_void(diff))
         return;
     printf("%s and %s keys: %s only in A, %s only in B, %s different", cli_count(n->keys[DIFF_A]).s,

@@ -35,9 +35,14 @@ bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b)
            is_near(a, b, diff->tolerance_ms > least ? diff->tolerance_ms : least);
 }
 
+bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms)
+{
+    return diff->judge_due && expire_ms != RDB_NO_EXPIRE && expire_ms <= diff->due_ms[side];
+}
+
 bool diff_must_look(const struct diff *diff, const struct diff_found *found)
 {
-    return diff->tolerance_ms > 0 && (found->flags & DIFF_VALUE) != 0 &&
+    return (diff->tolerance_ms > 0 || diff->judge_due) && (found->flags & DIFF_VALUE) != 0 &&
            found->key[DIFF_A].kind == RDB_KIND_HASH;
 }
 
@@ -197,6 +202,10 @@ static bool hold(struct diff *diff, struct diff_found *found, struct rd_err *err
             found->flags |= DIFF_EXPIRY;
         if (found->flags == 0)
             return true;
+    } else if (diff_is_due(diff, a->present ? DIFF_A : DIFF_B,
+                           a->present ? a->expire_ms : b->expire_ms)) {
+        diff->n_due++;
+        return true;
     }
     if (!diff_must_look(diff, found))
         count(diff, found);

@@ -165,7 +165,10 @@ static void hold(const struct diff *diff, struct diff_value *value, struct diff_
             return;
         value->changed++;
     } else {
-        value->only[part->present[DIFF_A] ? DIFF_A : DIFF_B]++;
+        enum diff_side side = part->present[DIFF_A] ? DIFF_A : DIFF_B;
+        if (diff_is_due(diff, side, part->expire_ms[side]))
+            return;
+        value->only[side]++;
     }
     keep(diff, value, part);
 }

@@ -44,6 +44,14 @@ bool filter_active(const struct filter *filter)
     return filter->n_rules > 0;
 }
 
+bool filter_drops_expired(const struct filter *filter)
+{
+    for (size_t i = 0; i < filter->n_rules; i++)
+        if (filter->rules[i].kind == RULE_EXPIRED && filter->rules[i].negate)
+            return true;
+    return false;
+}
+
 int filter_report_nothing(struct cli *cli, const char *done)
 {
     cli_warn(cli, "no key matches the filter: nothing was %s", done);

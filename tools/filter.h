@@ -43,6 +43,9 @@ void filter_done(struct filter *filter);
 /* Whether the command line named any condition. */
 bool filter_active(const struct filter *filter);
 
+/* Whether --no-expired is among the options. */
+bool filter_drops_expired(const struct filter *filter);
+
 /* A filter let no key through: says that nothing was DONE ("compared", "written"), on stderr and,
  * with --json, as "nothing_matched". Returns CLI_FINDINGS: the caller asked for keys that are not
  * there, and exit status 0 would hide that. */

@@ -104,6 +104,7 @@ int tool_replay(struct cli *cli, int argc, char **argv)
     struct replay replay = {.cli = cli,
                             .speed = "recorded",
                             .from_ms = INT64_MIN,
+                            .least_shift_ms = INT64_MAX,
                             .until_ms = INT64_MIN,
                             .window = REPLAY_WINDOW};
     const struct cli_opt opts[] = {
@@ -138,6 +139,10 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &replay.no_snapshot,
          .help = "the stream alone, onto what is there"},
+        {.name = "no-expired",
+         .kind = CLI_FLAG,
+         .flag = &replay.no_expired,
+         .help = "leave out keys of the snapshot whose expiry has passed"},
         {.name = "flush",
          .kind = CLI_FLAG,
          .flag = &replay.flush,

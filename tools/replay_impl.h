@@ -103,7 +103,7 @@ struct replay {
     double factor;     /* 0: as fast as it goes */
     int64_t from_ms, until_ms;
     const char *from_text, *until_text;
-    bool no_snapshot, flush, replace, commands, dry_run, verify;
+    bool no_snapshot, flush, replace, commands, dry_run, verify, no_expired;
     int expiry; /* enum replay_expiry */
     uint64_t window;
     struct peer_opts servers;
@@ -117,10 +117,11 @@ struct replay {
     struct replay_args args;
     struct replay_result result;
 
-    uint64_t db;       /* selected on the server; UINT64_MAX: not known */
-    bool in_multi;     /* on the server */
-    bool at_time;      /* the place where replaying begins was reached */
-    uint64_t start_ns; /* when the first command was due there */
+    uint64_t db;            /* selected on the server; UINT64_MAX: not known */
+    int64_t least_shift_ms; /* by which an expiry was moved; INT64_MAX: none was */
+    bool in_multi;          /* on the server */
+    bool at_time;           /* the place where replaying begins was reached */
+    uint64_t start_ns;      /* when the first command was due there */
 };
 
 enum replay_expiry { REPLAY_RELATIVE, REPLAY_RECORDED };

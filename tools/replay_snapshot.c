@@ -159,7 +159,8 @@ static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, s
     return ok && replay_drain(&replay->sender, err);
 }
 
-static bool count_keys(struct replay *replay, struct rd_src *src, struct rd_err *err)
+static bool count_keys(struct replay *replay, const struct filter *filter, struct rd_src *src,
+                       int64_t shift_ms, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
     struct rdb_reader *reader;
@@ -168,7 +169,9 @@ static bool count_keys(struct replay *replay, struct rd_src *src, struct rd_err 
     if (!rdb_reader_new(&reader, src, &opts, err))
         return false;
     while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
-        replay->result.keys += ev.kind == RDB_KEY;
+        if (ev.kind == RDB_KEY)
+            move(&ev.key.expire_ms, shift_ms);
+        replay->result.keys += ev.kind == RDB_KEY && filter_wants(filter, &ev);
         cli_tick(replay->cli);
     }
     if (status != RDB_END)
@@ -186,15 +189,20 @@ bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *s
                       .dialect = -1,
                       .replace = replay->replace,
                       .put = convert_put_commands};
-    int64_t shift_ms =
-        replay->expiry == REPLAY_RELATIVE ? cli_now_ms() - segment->start_us / 1000 : 0;
+    int64_t now_ms = cli_now_ms();
+    int64_t shift_ms = replay->expiry == REPLAY_RELATIVE ? now_ms - segment->start_us / 1000 : 0;
+    if (replay->expiry == REPLAY_RELATIVE && shift_ms < replay->least_shift_ms)
+        replay->least_shift_ms = shift_ms;
     if (!stream_in_open_snapshot(&replay->in, segment, &job.src, err))
         return false;
-    filter_init(&job.filter, 0);
+    filter_init(&job.filter, now_ms);
+    job.sized.filter = &job.filter;
     cli_progress_begin(replay->cli, job.src->origin, job.src->size);
     replay->cli->progress.src = job.src;
-    bool ok =
-        replay->dry_run ? count_keys(replay, job.src, err) : send_all(replay, &job, shift_ms, err);
+    bool ok = !replay->no_expired || filter_add_no_expired(&job.filter, NULL, err);
+    if (ok)
+        ok = replay->dry_run ? count_keys(replay, &job.filter, job.src, shift_ms, err)
+                             : send_all(replay, &job, shift_ms, err);
     if (!ok)
         rd_err_origin(err, job.src->origin);
     cli_progress_end(replay->cli);

@@ -195,10 +195,13 @@ static bool send(struct replay *replay, const struct repl_capture_event *ev, str
         return true;
     if (!selects && replay->db != ev->place.db && !send_select(replay, &sent, ev->place.db, err))
         return false;
-    if (replay->expiry == REPLAY_RELATIVE &&
-        !replay_move_expiry(&replay->args, &argv, ev->command.argc,
-                            cli_now_ms() - ev->time_us / 1000, err))
-        return false;
+    if (replay->expiry == REPLAY_RELATIVE) {
+        int64_t shift_ms = cli_now_ms() - ev->time_us / 1000;
+        if (shift_ms < replay->least_shift_ms)
+            replay->least_shift_ms = shift_ms;
+        if (!replay_move_expiry(&replay->args, &argv, ev->command.argc, shift_ms, err))
+            return false;
+    }
     return replay_send(&replay->sender, argv, ev->command.argc, &sent, err);
 }
 

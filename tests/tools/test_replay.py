@@ -99,6 +99,32 @@ class Whole(Real):
         self.assertFalse(told["verify"]["same"])
         self.assertEqual([d["key"] for d in told["verify"]["differences"]], ["a"])
 
+    def test_keys_that_are_due_are_no_differences(self):
+        due = (START - 5) * 1000
+        self.capture.begin(snapshot([Key(b"due", STRING, b"1", expire_ms=due),
+                                     Key(b"later", STRING, b"1", expire_ms=due + 10 ** 9)]),
+                           command("SET", "a", "1") +
+                           command("SET", "soon", "1", "PXAT", str(due)))
+        for more in ((), ("--no-expired",), ("--expiry", "recorded")):
+            told = self.replay("--verify", "--flush", *more)
+            self.assertTrue(told["verify"]["same"], (more, told))
+            self.assertGreater(told["verify"]["due"], 0)
+            self.assertEqual(told["keys"], 1 if more == ("--no-expired",) else 2)
+        told = self.replay("--no-expired", "--dry-run")
+        self.assertEqual(told["keys"], 1)
+        out = self.run_replay(self.server.port, "--speed", "max", "--flush", "--verify")
+        self.assertIn("expired meanwhile", out)
+
+    def test_a_key_that_is_not_due_is_a_difference_all_the_same(self):
+        self.capture.begin(snapshot([Key(b"later", STRING, b"1", expire_ms=(START + 9999) * 1000)]),
+                           command("SET", "a", "1"))
+        self.server.command("ACL", "SETUSER", "few", "on", ">pw", "~a", "+@all")
+        told = json.loads(subprocess.run(
+            [REDOUBT, "replay", "--json", "--speed", "max", "--flush", "--verify",
+             self.capture.path, f"redis://few:pw@127.0.0.1:{self.server.port}"],
+            capture_output=True, check=False).stdout)
+        self.assertEqual((told["exit_status"], told["errors"]), (1, 1), told)
+
     def digest(self):
         """The exclusive or of the SHA-1 of DB:KEY:DIGEST, as fixtures/README.md has it."""
         total = 0
