@@ -122,8 +122,11 @@ uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n);
 /* FUNCTION FLUSH: they are not saved any more. */
 void engine_drop_functions(struct engine *e);
 
-/* Dialect and version for whoever has no wish: those of the snapshot that was loaded, but Redis 10
- * at least, and Redis 12 where fields of hashes expire. Looks at all hashes. */
+/* The version of Redis RDB that holds every key: 10, or 12 where fields of hashes expire. */
+int engine_save_version(const struct engine *e);
+
+/* Dialect and version for a caller that names none: those of the snapshot that was loaded, but Redis
+ * 10 at least, and Redis 12 where fields of hashes expire. */
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version);
 
 #endif

@@ -288,18 +288,24 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
 
 /* ---- what it takes to hold everything ---- */
 
+/* db->parts holds these hashes, and may hold others. */
 static bool has_field_expiry(struct engine_db *db)
 {
     bool found = false;
     struct engine_table_iter it;
-    if (db->n_by_type[ENGINE_HASH] == 0)
-        return false;
-    engine_table_iter_begin(&it, &db->keys);
+    engine_table_iter_begin(&it, &db->parts);
     for (const struct engine_entry *e; !found && (e = engine_table_iter_next(&it)) != NULL;)
-        found = e->value.type == ENGINE_HASH &&
-                engine_hash_next_expire(&e->value) != ENGINE_HASH_NO_EXPIRE;
+        found = engine_value_next_expire(&e->value) != RDB_NO_EXPIRE;
     engine_table_iter_end(&it);
     return found;
+}
+
+int engine_save_version(const struct engine *e)
+{
+    for (unsigned i = 0; i < e->n_dbs; i++)
+        if (has_field_expiry(e->dbs[i]))
+            return VERSION_OF_FIELD_EXPIRY;
+    return VERSION_7_0;
 }
 
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
@@ -308,9 +314,7 @@ void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, 
     *ret_dialect = kept != NULL ? kept->dialect : RDB_REDIS;
     *ret_version = kept != NULL && kept->version > VERSION_7_0 ? kept->version : VERSION_7_0;
     bool old = *ret_dialect == RDB_VALKEY || *ret_version < VERSION_OF_FIELD_EXPIRY;
-    for (unsigned i = 0; old && i < e->n_dbs; i++) {
-        if (!has_field_expiry(e->dbs[i]))
-            continue;
+    if (old && engine_save_version(e) == VERSION_OF_FIELD_EXPIRY) {
         *ret_dialect = RDB_REDIS;
         *ret_version = VERSION_OF_FIELD_EXPIRY;
         return;

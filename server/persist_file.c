@@ -14,9 +14,16 @@
 #include "base/num.h"
 #include "rdb/commands.h"
 #include "server/info.h"
+#include "server/log.h"
 #include "server/persist_impl.h"
 
-enum { BUFFER = 256 * 1024, SYNC_EVERY = 4 * 1024 * 1024, FEED_WINDOW = 256 * 1024, N_AUX = 5 };
+enum {
+    BUFFER = 256 * 1024,
+    SYNC_EVERY = 4 * 1024 * 1024,
+    FEED_WINDOW = 256 * 1024,
+    N_AUX = 5,
+    RDB_VERSION_OF_7_0 = 10
+};
 
 /* ---- a file whose bytes go to the disk while it is written ---- */
 
@@ -141,7 +148,7 @@ static bool lost_nothing(const struct rdb_commands_loss *loss, struct rd_err *er
         return true;
     return rd_err_set(
         err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-        "something in the data set has no commands: aof-use-rdb-preamble yes keeps it");
+        "values of modules, or fields of hashes that expire");
 }
 
 static bool save_fed(struct server *srv, struct feed *feed, const struct engine_save_opts *opts,
@@ -177,6 +184,10 @@ static bool save_commands(struct server *srv, struct rd_sink *sink,
     struct feed feed = {0};
     struct engine_save_opts plain = *opts;
     const struct rdb_commands_opts how = {.lossy = true};
+    uint64_t n_functions;
+    engine_kept_functions(srv->engine, &n_functions);
+    if (n_functions > 0) /* FUNCTION LOAD is no command that this server runs from a log */
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "libraries of functions");
     plain.compress = false;
     plain.no_checksum = true;
     plain.n_aux = 0;
@@ -227,8 +238,15 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
         number("used-mem", &memory, info_used_memory(srv)),
         number("aof-base", &base, how->base),
     };
+    int version = engine_save_version(srv->engine);
+    if (version > RDB_VERSION_OF_7_0 && !how->commands)
+        log_notice(
+            "Fields of hashes expire: the snapshot is RDB version %d, which Redis 7.0 cannot "
+            "load, and Redis 7.4 can",
+            version);
     struct progress progress = {.child = how->child, .delay_us = srv->settings.rdb_key_save_delay};
     const struct engine_save_opts opts = {
+        .version = version,
         .compress = srv->settings.rdbcompression,
         .no_checksum = !srv->settings.rdbchecksum,
         .keep_expired = true, /* whoever loads it decides; a log behind it may speak of them */
@@ -244,12 +262,29 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
                          : engine_save(srv->engine, sink, &opts, err);
 }
 
+/* A base may be a snapshot whatever its name is. */
+static bool write_as_snapshot(struct server *srv, const struct persist_file *how,
+                              struct rd_err *err)
+{
+    struct persist_file snapshot = *how;
+    struct rd_sink *sink;
+    log_warning("No commands make a part of the data set (%s): the base of the log is written as a "
+                "snapshot, as with aof-use-rdb-preamble yes",
+                err->text);
+    rd_err_reset(err);
+    snapshot.commands = false;
+    return persist_file_open(&sink, &snapshot, err) &&
+           persist_file_write(srv, &snapshot, sink, err);
+}
+
 bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
                         struct rd_err *err)
 {
     if (!save(srv, how, sink, err)) {
         rd_err_adopt(err, rd_sink_err(sink));
         rd_sink_abort(sink);
+        if (how->commands && err->code == RD_ERR_UNSUPPORTED)
+            return write_as_snapshot(srv, how, err);
         unlink(how->path);
         return false;
     }

@@ -1,9 +1,11 @@
 """Files of the one server in the other, and the words about damaged ones."""
 
+import glob
 import os
 import re
 import shutil
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -261,6 +263,83 @@ class Damage(unittest.TestCase):
                 ours.start()
             self.assertIn("the truncated file is not the last file", ours.log)
             self.assertEqual(os.path.getsize(ours.path(self.INCR)), size)
+
+
+class WhatIsLoadedCanBeSaved(unittest.TestCase):
+    """What 7.0 has no form for comes from files of other versions. It must not keep the server from
+    saving, and a save that fails would refuse every write (MISCONF)."""
+
+    @staticmethod
+    def files():
+        folder = os.environ.get("REDOUBT_FIXTURES") or os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures")
+        kinds = re.compile(r"(redis-7|redis-unstable|valkey|hand)[^/]*/[^/]*"
+                           r"(expires|hash-ttl|module|functions|streams|lru|mixed)\.rdb$")
+        found = sorted(path for path in glob.glob(os.path.join(folder, "*", "*.rdb"))
+                       if kinds.search(path) and os.path.getsize(path) < 1 << 20)
+        return found
+
+    def loaded(self, path, config=None):
+        server = Redoubt({"aof-use-rdb-preamble": "no", **(config or {})})
+        server.dir = tempfile.mkdtemp(prefix="redoubt-test-")
+        shutil.copy(path, server.path("dump.rdb"))
+        return server
+
+    def check(self, path):
+        server = self.loaded(path)
+        try:
+            try:
+                server.start()
+            except ServerDied:
+                return False  # a file that is refused at the start, which says why
+            self.assertEqual(server.client().ask("SAVE"), ("+", b"OK"))
+            self.assertEqual(server.client().command("BGSAVE"), b"Background saving started")
+            wait_for(lambda: server.info("persistence")["rdb_bgsave_in_progress"] == "0")
+            self.assertEqual(server.info("persistence")["rdb_last_bgsave_status"], "ok")
+            before = digest(server)
+            server.restart()
+            wait_for(lambda: digest(server) == before)
+            server.client().command("CONFIG", "SET", "appendonly", "yes")
+            wait_for(lambda: "rewrite_in_progress:0" in
+                     server.client().command("INFO", "persistence").decode())
+            wait_for(lambda: os.path.isfile(server.path("appendonlydir", "appendonly.aof.1.base.aof")))
+            server.kill()
+            server.config["appendonly"] = "yes"
+            server.start()
+            wait_for(lambda: digest(server) == before)
+            return True
+        finally:
+            server.close()
+            server.complain()
+
+    def test_whatever_is_loaded_is_saved_and_rewritten(self):
+        files = self.files()
+        self.assertGreater(len(files), 10)
+        done = []
+        for path in files:
+            with self.subTest(os.path.join(*path.split(os.sep)[-2:])):
+                if self.check(path):
+                    done.append(path)
+        self.assertGreater(len(done), 10)
+        for kind in ("module", "functions", "hash-ttl"):
+            self.assertTrue(any(kind in path for path in done), kind)
+
+    def test_the_log_says_which_version_can_load_it(self):
+        path = next(p for p in self.files() if p.endswith("redis-7.4-rc1/hash-ttl.rdb"))
+        server = self.loaded(path)
+        try:
+            server.start()
+            self.assertEqual(server.client().ask("SAVE"), ("+", b"OK"))
+            self.assertIn("RDB version 12", server.log)
+            with open(server.path("dump.rdb"), "rb") as f:
+                self.assertEqual(f.read(9), b"REDIS0012")
+            server.client().command("FLUSHALL")
+            server.client().command("SAVE")
+            with open(server.path("dump.rdb"), "rb") as f:
+                self.assertEqual(f.read(9), b"REDIS0010")
+        finally:
+            server.close()
+            server.complain()
 
 
 if __name__ == "__main__":
