@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@ struct system_fault system_fchmod;
 struct system_fault system_fdopendir;
 int system_renameat2;
 long system_processors;
+atomic_size_t system_populated;
 
 static bool fails(struct system_fault *fault)
 {
@@ -49,6 +51,13 @@ DIR *fdopendir(int fd)
     void *found = dlsym(RTLD_NEXT, "fdopendir");
     memcpy(&real, &found, sizeof real);
     return fails(&system_fdopendir) ? NULL : real(fd);
+}
+
+int madvise(void *ptr, size_t len, int advice)
+{
+    if (advice == MADV_POPULATE_WRITE)
+        atomic_fetch_add(&system_populated, len);
+    return (int)syscall(SYS_madvise, ptr, len, advice);
 }
 
 /* The C library's own name for it: this is called before any other can be looked up. */

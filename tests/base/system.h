@@ -9,6 +9,9 @@
 #ifndef TESTS_BASE_SYSTEM_H
 #define TESTS_BASE_SYSTEM_H
 
+#include <stdatomic.h>
+#include <stddef.h>
+
 /* The call that counts `left` down to 0 fails with errno `sys`; 0: none. */
 struct system_fault {
     int left;
@@ -20,5 +23,8 @@ extern struct system_fault system_fchmod;
 extern struct system_fault system_fdopendir;
 extern int system_renameat2;   /* errno of each call with flags, which old file systems refuse */
 extern long system_processors; /* how many there are; 0: the truth */
+
+/* Counts the bytes that madvise(MADV_POPULATE_WRITE) was called for, successful or not. */
+extern atomic_size_t system_populated;
 
 #endif

@@ -2,65 +2,85 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "base/prefault.h"
 #include "tests/base/system.h"
 #include "tests/support/alloc_fault.h"
 
-/* How often each worker came. */
+static struct rd_team *new_team(void)
+{
+    system_processors = 2;
+    struct rd_team *team = rd_team_new();
+    cr_assert_not_null(team);
+    return team;
+}
+
+/* How often each worker ran, and the last thread in which it did. */
 struct visits {
     unsigned n[RD_TEAM_WORKERS];
+    pthread_t thread[RD_TEAM_WORKERS];
 };
 
 static void visit(void *arg, unsigned worker)
 {
     struct visits *visits = arg;
-    cr_assert_lt(worker, RD_TEAM_WORKERS);
     visits->n[worker]++;
+    visits->thread[worker] = pthread_self();
 }
 
-Test(team, every_worker_does_its_part_each_time)
+Test(team, every_worker_does_its_part_each_time_in_a_thread_of_its_own)
 {
-    struct rd_team *team = rd_team_new();
+    struct rd_team *team = new_team();
     struct visits visits = {0};
-    if (team == NULL)
-        cr_skip_test("one processor");
-    for (int round = 0; round < 1000; round++) {
+    for (unsigned round = 1; round <= 1000; round++) {
         rd_team_start(team, visit, &visits);
         rd_team_join(team);
+        for (unsigned i = 0; i < RD_TEAM_WORKERS; i++) {
+            cr_assert_eq(visits.n[i], round, "worker %u", i);
+            cr_assert_eq(pthread_equal(visits.thread[i], pthread_self()) != 0, i == 0);
+        }
     }
-    for (unsigned i = 0; i < RD_TEAM_WORKERS; i++)
-        cr_expect_eq(visits.n[i], 1000, "%u", i);
     rd_team_free(team);
 }
 
-/* Adds up to `ready` what it has not seen yet. */
+/* Work whose first run on the helper does not end before it is let go. */
 struct queue {
     atomic_uint ready;
+    atomic_uint runs; /* of the helper */
+    atomic_bool go;
     unsigned seen;
 };
 
 static void take(void *arg, unsigned worker)
 {
     struct queue *queue = arg;
-    if (worker == 1)
-        queue->seen = atomic_load(&queue->ready);
+    if (worker == 0)
+        return;
+    queue->seen = atomic_load(&queue->ready);
+    atomic_fetch_add(&queue->runs, 1);
+    while (!atomic_load(&queue->go))
+        sched_yield();
 }
 
 Test(team, what_comes_while_the_helper_is_at_work_is_seen)
 {
-    struct rd_team *team = rd_team_new();
-    if (team == NULL)
-        cr_skip_test("one processor");
-    for (int round = 0; round < 200; round++) {
-        struct queue queue = {0};
-        for (int i = 0; i < 100; i++) {
+    struct rd_team *team = new_team();
+    for (unsigned round = 0; round < 200; round++) {
+        struct queue queue = {.ready = 1};
+        rd_team_start(team, take, &queue);
+        while (atomic_load(&queue.runs) == 0)
+            sched_yield();
+        /* The helper has looked, and is still at it. */
+        for (unsigned i = 0; i < round % 3; i++) {
             atomic_fetch_add(&queue.ready, 1);
             rd_team_start(team, take, &queue);
         }
+        atomic_store(&queue.go, true);
         rd_team_join(team);
-        cr_assert_eq(queue.seen, 100, "round %d: %u", round, queue.seen);
+        cr_assert_eq(queue.seen, 1 + round % 3, "round %u: %u", round, queue.seen);
+        cr_assert_eq(queue.runs, round % 3 == 0 ? 1 : 2, "round %u", round);
     }
     rd_team_free(team);
 }
