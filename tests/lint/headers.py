@@ -2,9 +2,7 @@
 
 import os
 import re
-import shutil
 import subprocess
-import unittest
 
 import tree
 
@@ -47,11 +45,8 @@ class Headers(tree.Lint):
                     wrong.append(f"{path}: {guard}")
         self.none(wrong)
 
-    @unittest.skipUnless(shutil.which("nm"), "nm is not installed")
     def test_the_shared_library_exports_only_prefixed_names(self):
         library = os.path.join(tree.BUILD, "libredoubt.so")
-        if not os.path.exists(library):
-            self.skipTest("libredoubt.so is not built here")
         names = subprocess.run(
             ["nm", "-D", "--defined-only", "--format=posix", library],
             capture_output=True,

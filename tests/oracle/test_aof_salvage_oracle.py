@@ -18,10 +18,11 @@ REDOUBT = os.path.abspath(os.environ.get("REDOUBT", "redoubt"))
 FIXTURES = os.path.abspath(os.environ.get("REDOUBT_FIXTURES", "fixtures"))
 SOURCE = os.path.join(FIXTURES, "redis-7.0.15", "aof-multi.aof.d", "appendonlydir")
 ROUNDS = 12
-WHY_NOT = redis_server.missing("7.0.15")
 
 
-@unittest.skipIf(WHY_NOT, WHY_NOT)
+redis_server.need("7.0.15")
+
+
 class SalvagedLogs(unittest.TestCase):
     def damage(self, folder, rng):
         """One bit of the framing of some command, or a run of zeros."""

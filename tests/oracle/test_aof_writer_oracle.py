@@ -99,7 +99,9 @@ class Both:
         return digest
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class WriterAndServer(unittest.TestCase):
     def setUp(self):
         self.told = self.start({})

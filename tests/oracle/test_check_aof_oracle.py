@@ -24,8 +24,7 @@ NO_TIME = 1  # before every annotation
 SECONDS = 7
 
 
-def why_not():
-    return redis_server.missing(SERVER_VERSION)
+redis_server.need(SERVER_VERSION)
 
 
 def logs():
@@ -60,8 +59,6 @@ class Folder(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        if why_not():
-            self.skipTest(why_not())
         self.folder = tempfile.mkdtemp(prefix="redoubt-test-")
         self.addCleanup(shutil.rmtree, self.folder)
 
@@ -98,11 +95,6 @@ class Compatible(Folder):
         *wanted, left = self.run_in_copy(real, folder, name, args, answer)
         self.assertEqual(said, wanted, f"{args} {folder}/{name}")
         self.assertTrue(files == left, f"{args} {folder}/{name}: the files differ")
-
-    def setUp(self):
-        super().setUp()
-        if shutil.which("redis-check-aof") is None:
-            self.skipTest("redis-check-aof is not installed")
 
     def all(self, args, answer=b""):
         n = 0

@@ -208,7 +208,9 @@ def random_lines(commands):
             yield words + [rng.choice(WORDS) for _ in range(n - len(words))]
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class CommandTable(unittest.TestCase):
     maxDiff = 2000
 

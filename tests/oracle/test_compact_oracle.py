@@ -22,8 +22,7 @@ SEED = 20241121
 COMMANDS = 300  # a second
 
 
-def why_not():
-    return redis_server.missing(SERVER_VERSION)
+redis_server.need(SERVER_VERSION)
 
 
 def convert(log, out, *options):
@@ -59,8 +58,6 @@ def send(server, command):
 
 class Compact(unittest.TestCase):
     def setUp(self):
-        if why_not():
-            self.skipTest(why_not())
         folder = tempfile.TemporaryDirectory(prefix="redoubt-test-")
         self.addCleanup(folder.cleanup)
         self.out = os.path.join(folder.name, "out.rdb")

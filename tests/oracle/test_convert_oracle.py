@@ -90,8 +90,9 @@ def content(server):
     return out
 
 
-@unittest.skipIf(redis_server.missing(writer.SERVER_VERSION),
-                 redis_server.missing(writer.SERVER_VERSION))
+redis_server.need(writer.SERVER_VERSION)
+
+
 class Commands(writer.ServerCase):
     out_name = "out.resp"
 

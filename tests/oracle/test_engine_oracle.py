@@ -73,13 +73,9 @@ class Comparing(unittest.TestCase):
                               parse(b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\nb\r\n")[0], set(), set()))
 
 
-def why_not():
-    if engine_peers.find_shell() is None:
-        return "the engine's shell is not built"
-    return redis_server.missing(engine_world.SERVER_VERSION)
+redis_server.need(engine_world.SERVER_VERSION)
 
 
-@unittest.skipIf(why_not(), why_not())
 class Engine(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -35,13 +35,9 @@ def snapshots():
                     yield path, "valkey", int(magic[6:])
 
 
-def why_not():
-    if engine_peers.find_shell() is None:
-        return "the engine's shell is not built"
-    return redis_server.missing(SERVER_VERSION)
+redis_server.need(SERVER_VERSION)
 
 
-@unittest.skipIf(why_not(), why_not())
 class Snapshots(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -85,7 +85,9 @@ class Run:
         return rest
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class Psync(unittest.TestCase):
     def setUp(self):
         self.rng = random.Random(7)

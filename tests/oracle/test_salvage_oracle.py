@@ -88,7 +88,9 @@ def cut(rng, data):
 DAMAGES = (flip, noise, zeros, cut)
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class Salvage(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="redoubt-test-")

@@ -24,8 +24,9 @@ PROGRAM = os.environ.get("REDOUBT_SERVER") or os.path.join(
     os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
 
 
-@unittest.skipIf(redis_server.missing(engine_world.SERVER_VERSION),
-                 redis_server.missing(engine_world.SERVER_VERSION))
+redis_server.need(engine_world.SERVER_VERSION)
+
+
 class Server(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -69,7 +69,9 @@ def save(server, path):
     shutil.copyfile(server.rdb, path)
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class Server(unittest.TestCase):
     def setUp(self):
         server = redis_server.RedisServer()

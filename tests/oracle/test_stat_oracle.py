@@ -54,7 +54,9 @@ def snapshots():
                 yield path
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class Memory(unittest.TestCase):
     def setUp(self):
         server = redis_server.RedisServer({"databases": "17000"})

@@ -36,7 +36,9 @@ def wait_for(what):
         time.sleep(0.1)
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class Topology(unittest.TestCase):
     def start(self, config=None):
         server = redis_server.RedisServer(config).__enter__()

@@ -161,7 +161,9 @@ class ServerCase(unittest.TestCase):
             return False
 
 
-@unittest.skipIf(redis_server.missing(SERVER_VERSION), redis_server.missing(SERVER_VERSION))
+redis_server.need(SERVER_VERSION)
+
+
 class WrittenAnew(ServerCase):
     def assert_loads_the_same(self, want, what):
         try:

@@ -12,14 +12,15 @@
         ...
 
 A server has a folder of its own, listens on loopback on a free port, and is killed when the block
-ends, whatever ended it. What a sanitizer wrote to its output fails the test then. A test that needs
-redis-server asks redis_missing() first.
+ends, whatever ended it. What a sanitizer wrote to its output fails the test then. redis-server
+must be version 7.0.15.
 
 A reply is a tuple of type and content as in tests/oracle/engine_resp.py: ("*", [...]), ("%", [(key,
 value), ...]), ("$", None) for null of RESP2 and ("_", b"") for that of RESP3.
 """
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -51,16 +52,17 @@ def program():
     return os.path.join(os.environ["REDOUBT_BUILD"], "server", "redoubt-server")
 
 
-def redis_missing():
-    """Why a comparison cannot be made; None where it can."""
+@functools.lru_cache(maxsize=None)
+def redis_program():
+    """Debian's redis-server; AssertionError where it is another version."""
     path = shutil.which("redis-server")
-    if path is None:
-        return "redis-server is not installed"
-    text = subprocess.run([path, "--version"], stdout=subprocess.PIPE).stdout.decode()
-    have = re.search(r"v=(\S+)", text).group(1)
+    have = "not installed"
+    if path is not None:
+        text = subprocess.run([path, "--version"], stdout=subprocess.PIPE).stdout.decode()
+        have = re.search(r"v=(\S+)", text).group(1)
     if have != REFERENCE:
-        return f"redis-server is {have}, the test wants {REFERENCE}"
-    return None
+        raise AssertionError(f"redis-server is {have}, not {REFERENCE}")
+    return path
 
 
 def free_port():
@@ -374,7 +376,7 @@ class Redis(_Server):
     name = "redis-server"
 
     def program(self):
-        return shutil.which("redis-server")
+        return redis_program()
 
 
 @contextlib.contextmanager

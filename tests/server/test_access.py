@@ -6,10 +6,8 @@ Values are no small numbers: redis-server keeps one of each for all keys, times 
 import time
 import unittest
 
-import server_under_test
 from server_under_test import encode, pair
 
-WHY = server_under_test.redis_missing()
 
 KEYS = ["k", "list", "hash", "set", "zset"]
 FILL = """
@@ -118,7 +116,6 @@ def fill(clients):
     return {key: clients[1].command("DUMP", key) for key in KEYS}
 
 
-@unittest.skipIf(WHY, WHY)
 class Access(unittest.TestCase):
     def test_the_same_commands_end_the_time_in_which_nobody_looked(self):
         with pair() as servers:
@@ -208,7 +205,6 @@ class Access(unittest.TestCase):
                         both(self, clients, "OBJECT", *argv)
 
 
-@unittest.skipIf(WHY, WHY)
 class Chance(unittest.TestCase):
     KEYS = 64
     DRAWS = 64 * 300

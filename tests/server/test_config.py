@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redoubt, free_port, pair, program, redis_missing, wait_for)
+    Client, Redoubt, free_port, pair, program, wait_for)
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -61,7 +61,6 @@ SPECIAL = {
 }
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Beside(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -181,7 +180,6 @@ ARGUMENTS = (
 )
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Files(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="redoubt-config-")
@@ -279,7 +277,6 @@ class Files(unittest.TestCase):
                 self.assertEqual(self.run_one(program(), ["t.conf", "--port", "0"])[0], 1)
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Rewrite(unittest.TestCase):
     FILE = """# head
 timeout 30

@@ -8,7 +8,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server_under_test import Redoubt, encode, pair, redis_missing, wait_for  # noqa: E402
+from server_under_test import Redoubt, encode, pair, wait_for  # noqa: E402
 
 
 def bytes_after(client, data, end=b"", seconds=5):
@@ -27,7 +27,6 @@ def bytes_after(client, data, end=b"", seconds=5):
     return got
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Beside(unittest.TestCase):
     """Both servers are told the same; both must answer the same bytes."""
 

@@ -3,9 +3,9 @@
 import struct
 import unittest
 
-from server_under_test import Redis, Redoubt, ReplyError, redis_missing, wait_for
+from server_under_test import Redis, Redoubt, ReplyError, wait_for
 
-KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+KINDS = [Redoubt, Redis]
 
 
 def string(data):

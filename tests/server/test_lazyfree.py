@@ -2,9 +2,9 @@
 
 import unittest
 
-from server_under_test import Redis, Redoubt, redis_missing, wait_for
+from server_under_test import Redis, Redoubt, wait_for
 
-KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+KINDS = [Redoubt, Redis]
 
 
 class LazyFree(unittest.TestCase):

@@ -7,9 +7,9 @@ import contextlib
 import time
 import unittest
 
-from server_under_test import Redis, Redoubt, ServerDied, encode, redis_missing, wait_for
+from server_under_test import Redis, Redoubt, ServerDied, encode, wait_for
 
-KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+KINDS = [Redoubt, Redis]
 
 
 def both(config=None):

@@ -5,9 +5,9 @@ import os
 import signal
 import unittest
 
-from server_under_test import Redis, Redoubt, free_port, redis_missing, wait_for
+from server_under_test import Redis, Redoubt, free_port, wait_for
 
-KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+KINDS = [Redoubt, Redis]
 
 
 @contextlib.contextmanager
@@ -130,7 +130,6 @@ class Connections(unittest.TestCase):
             self.assertEqual(self.cached(s), "0")
             wait_for(lambda: t.client().command("EXISTS", "k") == 1)
 
-    @unittest.skipIf(redis_missing(), redis_missing())
     def test_arguments_are_refused_as_redis_refuses_them(self):
         with servers(Redoubt, Redis) as (ours, theirs):
             clients = ours.client(), theirs.client()

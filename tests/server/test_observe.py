@@ -10,7 +10,6 @@ import unittest
 import server_under_test
 from server_under_test import Redoubt, ReplyError, wait_for
 
-WHY = server_under_test.redis_missing()
 
 def same_commands(case, lines, proto, servers, mask=lambda reply: reply):
     """Each line as a command to both; the replies must be alike."""
@@ -232,7 +231,6 @@ MONITOR x
 """
 
 
-@unittest.skipIf(WHY, WHY)
 class Beside(unittest.TestCase):
     """Both servers, asked the same."""
 

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from persistence import AOF, fill  # noqa: E402
-from server_under_test import (Redis, Redoubt, ServerDied, redis_missing,  # noqa: E402
+from server_under_test import (Redis, Redoubt, ServerDied,  # noqa: E402
                                wait_for)
 
 
@@ -56,7 +56,6 @@ def words(log):
     return lines
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Files(unittest.TestCase):
     def there_and_back(self, config, act):
         """What ours wrote, redis-server loads; what it wrote of that, ours loads and writes."""
@@ -123,7 +122,6 @@ SET = b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"
 MULTI = b"*1\r\n$5\r\nMULTI\r\n"
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Damage(unittest.TestCase):
     """The same damaged folder is given to both; they say the same, and start or do not."""
 

@@ -8,9 +8,9 @@ import time
 import unittest
 from unittest import mock
 
-from server_under_test import Redis, Redoubt, ReplyError, ServerDied, redis_missing, wait_for
+from server_under_test import Redis, Redoubt, ReplyError, ServerDied, wait_for
 
-KINDS = [Redoubt] if redis_missing() else [Redoubt, Redis]
+KINDS = [Redoubt, Redis]
 
 
 def both(config=None):

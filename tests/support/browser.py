@@ -1,7 +1,5 @@
 """A headless Chromium, driven through the WebDriver protocol of its own chromedriver.
 
-    why = browser.missing()
-    ...
     with Browser(390, 844, dark=True) as b:
         b.open("file:///…/page.html")
         b.run("return document.title")
@@ -33,14 +31,6 @@ KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Backspace": "\ue003", "Tab": "\u
 
 class BrowserError(Exception):
     pass
-
-
-def missing():
-    """Why there is no browser; None where there is one."""
-    for program in ("chromium", "chromedriver"):
-        if shutil.which(program) is None:
-            return f"{program} is not installed"
-    return None
 
 
 class Browser:

@@ -173,9 +173,7 @@ class CaptureCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        why = redis_server.missing("7.0.15")
-        if why:
-            raise unittest.SkipTest(why)
+        redis_server.need("7.0.15")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="redoubt-capture-")

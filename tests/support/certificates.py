@@ -4,13 +4,7 @@
 """
 
 import os
-import shutil
 import subprocess
-
-
-def missing():
-    """Why there can be none; None where there can."""
-    return None if shutil.which("openssl") else "openssl is not installed"
 
 
 def openssl(*args, cwd):

@@ -1,6 +1,6 @@
 """A redis-server of the machine for one test: on a free port, in a folder that goes away with it.
 
-    why = redis_server.missing("7.0.15")
+    redis_server.need("7.0.15")
     ...
     with RedisServer({"databases": "17000"}) as server:
         server.command("SET", "k", "v")
@@ -39,14 +39,11 @@ def installed_version():
     return found.group(1) if found else None
 
 
-def missing(version):
-    """Why a test that wants this version cannot run; None where it can."""
+def need(version):
+    """Fails where redis-server is not this version."""
     have = installed_version()
-    if have is None:
-        return "redis-server is not installed"
     if have != version:
-        return f"redis-server is {have}, the test wants {version}"
-    return None
+        raise AssertionError(f"redis-server is {have or 'not installed'}, not {version}")
 
 
 def _free_port():

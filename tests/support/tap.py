@@ -1,12 +1,20 @@
 """Runs a unittest file and reports each case in the Test Anything Protocol.
 
-usage: tap.py FILE.py    (or in a file: `if __name__ == "__main__": tap.main()`)
+usage: tap.py FILE.py
+
+A skipped case is a failure, and so are a file without cases and one that cannot be loaded:
+`./run test` has installed all that the tests need.
 """
 
 import importlib.util
 import os
 import sys
+import traceback
 import unittest
+
+
+def name_of(test):
+    return test.id().split(".", 1)[-1]
 
 
 class TapResult(unittest.TestResult):
@@ -15,20 +23,22 @@ class TapResult(unittest.TestResult):
         self.n = 0
         self.bad = 0
 
-    def _line(self, test, word, note="", detail=""):
+    def line(self, name, word, detail=""):
         self.n += 1
-        name = test.id().split(".", 1)[-1].replace("#", "")
-        print(f"{word} {self.n} - {name}{note}", flush=True)
+        print(f"{word} {self.n} - {name.replace('#', '')}", flush=True)
         for line in detail.splitlines():
             line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line)
             print(f"# {line}", flush=True)
 
-    def _bad(self, test, err):
+    def bad_line(self, name, detail):
         self.bad += 1
-        self._line(test, "not ok", detail=self._exc_info_to_string(err, test))
+        self.line(name, "not ok", detail)
+
+    def _bad(self, test, err):
+        self.bad_line(name_of(test), self._exc_info_to_string(err, test))
 
     def addSuccess(self, test):
-        self._line(test, "ok")
+        self.line(name_of(test), "ok")
 
     def addFailure(self, test, err):
         self._bad(test, err)
@@ -37,17 +47,28 @@ class TapResult(unittest.TestResult):
         self._bad(test, err)
 
     def addSkip(self, test, reason):
-        self._line(test, "ok", note=f" # SKIP {reason}")
+        self.bad_line(name_of(test), f"skipped: {reason}")
+
+    def addExpectedFailure(self, test, err):
+        self._bad(test, err)
+
+    def addUnexpectedSuccess(self, test):
+        self.bad_line(name_of(test), "a failure was expected")
 
     def addSubTest(self, test, subtest, err):
         if err is not None:
             self._bad(subtest, err)
 
 
-def run(suite):
+def run(path):
     result = TapResult()
     print("TAP version 13")
-    suite.run(result)
+    try:
+        load(path).run(result)
+        if result.n == 0:
+            result.bad_line(path, "there is no test in this file")
+    except (Exception, SystemExit):
+        result.bad_line(path, traceback.format_exc())
     print(f"1..{result.n}", flush=True)
     return 1 if result.bad else 0
 
@@ -65,4 +86,4 @@ def load(path):
 
 
 if __name__ == "__main__":
-    sys.exit(run(load(sys.argv[1])))
+    sys.exit(run(sys.argv[1]))

@@ -82,7 +82,6 @@ class Stream(CaptureCase):
 
 
 class Tls(CaptureCase):
-    @unittest.skipIf(certificates.missing(), certificates.missing())
     def test_a_master_behind_tls_and_a_client_with_a_certificate(self):
         certificates.make(self.folder)
         port = _free_port()

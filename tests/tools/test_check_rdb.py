@@ -465,8 +465,6 @@ class Input(CheckRdbTest):
         self.assertEqual((status, file["size"], file["salvage"]["out"]["keys"]), (1, 4999, 20))
 
     def test_lz4_file_is_read_as_it_is(self):
-        if shutil.which("lz4") is None:
-            self.skipTest("lz4 is not installed")
         self.write("bad", self.bad_bytes)
         subprocess.run(["lz4", "-q", "-f", self.path("bad"), self.path("bad.lz4")], check=True)
         _, file = self.one("bad.lz4")
@@ -578,9 +576,7 @@ class Salvage(CheckRdbTest):
         self.assertEqual(self.check("--type=hash", "in.rdb")[0], 2)
 
     def test_output_loads(self):
-        why = redis_server.missing("7.0.15")
-        if why:
-            self.skipTest(why)
+        redis_server.need("7.0.15")
         names = (("redis-7.0.15", "mixed.rdb"), ("redis-6.2.16", "streams.rdb"))
         with redis_server.RedisServer({"databases": "17000"}) as server:
             for args in (), ("--partial",):
@@ -680,9 +676,11 @@ def readable_by_7_0(data):
     return data[:5] == b"REDIS" and data[5:9].isdigit() and int(data[5:9]) <= 10
 
 
-@unittest.skipIf(redis_server.missing("7.0.15") or not shutil.which("redis-check-rdb"),
-                 "redis-check-rdb 7.0.15 is not installed")
 class Compatible(CheckRdbTest):
+    @classmethod
+    def setUpClass(cls):
+        redis_server.need("7.0.15")
+
     def theirs(self, *args):
         return self.run_program(["redis-check-rdb", *args])
 

@@ -136,13 +136,11 @@ class Usage(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    @unittest.skipUnless("check-rdb" in tools(), "there is no check-rdb")
     def test_a_link_is_the_tool(self):
         for name in ("check-rdb", "/usr/bin/check-rdb", "./check-rdb"):
             done = run("--help", argv0=name)
             self.assertEqual((done.returncode, done.stdout), (0, run("check-rdb", "-h").stdout))
 
-    @unittest.skipUnless("check-rdb" in tools(), "there is no check-rdb")
     def test_a_servers_name_is_the_compatible_mode(self):
         for name in ("redis-check-rdb", "valkey-check-rdb"):
             done = run("no-such-file.rdb", argv0=name)
@@ -264,7 +262,6 @@ class Files(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.folder)
 
-    @unittest.skipUnless("convert" in tools(), "there is no convert")
     def test_an_existing_output_is_refused_without_force(self):
         out = os.path.join(self.folder, "out.rdb")
         with open(out, "w", encoding="ascii") as file:
@@ -279,7 +276,6 @@ class Files(unittest.TestCase):
         with open(out, "rb") as file:
             self.assertTrue(file.read().startswith(b"REDIS"))
 
-    @unittest.skipUnless("convert" in tools(), "there is no convert")
     def test_sigterm_leaves_no_temporary_file_and_130(self):
         out = os.path.join(self.folder, "out.rdb")
         with subprocess.Popen(

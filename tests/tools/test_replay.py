@@ -23,7 +23,7 @@ REDOUBT = os.environ["REDOUBT"]
 FIXTURES = os.environ["REDOUBT_FIXTURES"]
 BASE = 1000
 VERSION = "7.0.15"
-MISSING = redis_server.missing(VERSION)
+redis_server.need(VERSION)
 
 
 class ReplayTest(CaptureTest):
@@ -39,7 +39,6 @@ class ReplayTest(CaptureTest):
         return json.loads(self.run_replay(port, "--json", *args, status=status))
 
 
-@unittest.skipIf(MISSING, MISSING)
 class Real(ReplayTest):
     @classmethod
     def setUpClass(cls):

@@ -82,7 +82,6 @@ class Text(Page):
         self.assertNotIn("innerHTML", self.page)
 
 
-@unittest.skipIf(browser.missing(), browser.missing())
 class InBrowser(Page):
     size = (1280, 800)
     dark = False
