@@ -8,10 +8,12 @@
 import os
 import shutil
 import tempfile
+import threading
 
 from server_under_test import Redoubt
 
 AOF = "appendonlydir"
+ENVIRONMENT = threading.Lock()
 
 
 class Faulty(Redoubt):
@@ -26,15 +28,17 @@ class Faulty(Redoubt):
         shutil.rmtree(self.faults, ignore_errors=True)
 
     def spawn(self):
-        before = dict(os.environ)
-        os.environ["LD_PRELOAD"] = os.environ["REDOUBT_FAULTS_SO"]
-        os.environ["REDOUBT_FAULTS"] = self.faults
-        os.environ["ASAN_OPTIONS"] = before.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        try:
-            super().spawn()
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        with ENVIRONMENT:
+            before = dict(os.environ)
+            os.environ["LD_PRELOAD"] = os.environ["REDOUBT_FAULTS_SO"]
+            os.environ["REDOUBT_FAULTS"] = self.faults
+            os.environ["ASAN_OPTIONS"] = (before.get("ASAN_OPTIONS", "")
+                                          + ":verify_asan_link_order=0")
+            try:
+                super().spawn()
+            finally:
+                os.environ.clear()
+                os.environ.update(before)
 
     def fail(self, kind, number):
         path = os.path.join(self.faults, "fail")
