@@ -277,7 +277,8 @@ void engine_effect_also(struct engine_call *call, size_t argc, const struct rd_s
 {
     if (!call->want_effects)
         return;
-    if (argv[0].ptr == call->argv[0].ptr && !engine_call_has_own_name(call))
+    bool is_own = call->argv != NULL && argv[0].ptr == call->argv[0].ptr;
+    if (is_own && !engine_call_has_own_name(call))
         engine_call_add_renamed(call, call->db->id, argc, argv);
     else
         engine_effects_add(call->fx, call->db->id, argc, argv);
