@@ -38,6 +38,12 @@ enum engine_notify {
     ENGINE_NOTIFY_NEW = 1 << 14      /* n */
 };
 
+/* Values count their bytes in 32 bits, hashes those of a field in 31, and an integer of BITFIELD
+ * may begin at the last bit of a string and go on. A snapshot's names are read whole. */
+#define ENGINE_VALUE_MAX ((uint64_t)UINT32_MAX - 8)
+#define ENGINE_NAME_MAX  ((uint64_t)512 << 20)
+#define ENGINE_FIELD_MAX ((uint64_t)INT32_MAX)
+
 struct engine_config {
     unsigned databases;
 
@@ -53,6 +59,9 @@ struct engine_config {
     size_t hll_sparse_max_bytes;
 
     uint64_t proto_max_bulk_len; /* the longest string that commands may make */
+    uint64_t value_max;          /* what a value holds at most: longer arguments are refused */
+    uint64_t name_max;           /* the same for names of keys, and for what streams hold */
+    uint64_t field_max;          /* the same for what hashes hold */
     uint64_t maxmemory;          /* bytes of the whole data set; 0: no limit */
     enum engine_policy maxmemory_policy;
     int maxmemory_samples;

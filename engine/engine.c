@@ -302,6 +302,44 @@ static bool has_room(struct engine *e, const struct engine_session *s,
     return within || !takes_memory(s, command);
 }
 
+/* ---- arguments that no value can hold ---- */
+
+static bool is_longer(size_t argc, const struct rd_slice *argv, uint64_t max)
+{
+    for (size_t i = 1; i < argc; i++)
+        if (argv[i].len > max)
+            return true;
+    return false;
+}
+
+static bool has_long_key(const struct engine_command *command, size_t argc,
+                         const struct rd_slice *argv, uint64_t max)
+{
+    size_t n = 0;
+    struct engine_key *keys = engine_scratch_alloc(argc * sizeof *keys);
+    bool found = false;
+    if (engine_command_keys(command, argv, argc, keys, argc, &n) == ENGINE_KEYS_OK)
+        for (size_t i = 0; i < n && i < argc; i++)
+            found |= argv[keys[i].index].len > max;
+    engine_scratch_free(keys);
+    return found;
+}
+
+/* Nothing is looked at where the protocol lets nothing through that is too long. */
+static bool too_long(const struct engine *e, const struct engine_session *s,
+                     const struct engine_command *command, size_t argc, const struct rd_slice *argv)
+{
+    const struct engine_config *config = &e->config;
+    bool held_back = s->role == ENGINE_CLIENT && config->proto_max_bulk_len <= config->name_max;
+    if (RD_LIKELY(held_back) || !is_longer(argc, argv, config->name_max))
+        return false;
+    if (is_longer(argc, argv, config->value_max) || command->group == ENGINE_GROUP_STREAM)
+        return true;
+    if (command->group == ENGINE_GROUP_HASH && is_longer(argc, argv, config->field_max))
+        return true;
+    return has_long_key(command, argc, argv, config->name_max);
+}
+
 static bool acceptable(struct engine *e, struct engine_session *s,
                        const struct engine_command *command, size_t argc,
                        const struct rd_slice *argv, const struct engine_env *env,
@@ -319,6 +357,9 @@ static bool acceptable(struct engine *e, struct engine_session *s,
     }
     if (RD_UNLIKELY(s->in_multi && (command->flags & ENGINE_CMD_NO_MULTI) != 0))
         return refuse(s, command, reply, "ERR Command not allowed inside a transaction");
+    if (RD_UNLIKELY(too_long(e, s, command, argc, argv)))
+        return refuse(s, command, reply,
+                      "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     if (RD_UNLIKELY(!has_room(e, s, command, env, fx)))
         return refuse(s, command, reply, "OOM command not allowed when used memory > 'maxmemory'.");
     return true;

@@ -6,8 +6,7 @@
 
 enum {
     WAITING = 16,
-    PLAIN = 32, /* keys that are taken at a time */
-    NAME_MAX = 512 << 20,
+    PLAIN = 32,               /* keys that are taken at a time */
     RECORD_MIN = 4,           /* bytes of the shortest key with its value */
     RESERVE_UNKNOWN = 1 << 20 /* keys to make room for when the file's size is not known */
 };
@@ -90,7 +89,7 @@ bool engine_loader_new(struct engine_loader **ret, struct engine *e, struct rd_s
     if (l == NULL)
         return rd_err_nomem(err, sizeof *l);
     struct rdb_reader_opts how = {
-        .detail = RDB_DETAIL_PACKED, .no_sum = l->opts.no_sum, .max_name = NAME_MAX};
+        .detail = RDB_DETAIL_PACKED, .no_sum = l->opts.no_sum, .max_name = ENGINE_NAME_MAX};
     if (!rdb_reader_new(&l->reader, src, &how, err)) {
         rd_free(l);
         return false;

@@ -32,8 +32,10 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
     struct client_input *in = &c->in;
     size_t done = 0;
     while (done < len && may_run(c)) {
-        struct client_parse_limits limits = {.max_bulk = (uint64_t)srv->settings.proto_max_bulk_len,
-                                             .authenticated = c->authenticated};
+        uint64_t longest = (uint64_t)srv->settings.proto_max_bulk_len;
+        struct client_parse_limits limits = {
+            .max_bulk = longest < ENGINE_VALUE_MAX ? longest : ENGINE_VALUE_MAX,
+            .authenticated = c->authenticated};
         struct words words = {0};
         const char *error = NULL;
         size_t used = 0;
@@ -151,7 +153,7 @@ static ssize_t read_own(struct client *c)
 
 static void note_read(struct client *c, ssize_t n)
 {
-    c->active_ms = server_now_ms(c->srv);
+    c->active_ms = server_mono_ms(c->srv);
     c->srv->stats.net_in += (uint64_t)n;
     c->srv->stats.reads++;
 }

@@ -387,7 +387,8 @@ static bool replay_all(struct replay *replay)
     const struct aof_reader_opts opts = {
         .open = open_file,
         .ctx = replay,
-        .log = {.whole = true, .ahead = true, .max_memory = SIZE_MAX},
+        /* Whatever proto-max-bulk-len let in. */
+        .log = {.whole = true, .ahead = true, .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX},
         .rdb = {.detail = RDB_DETAIL_PACKED,
                 .no_sum = !replay->srv->settings.rdbchecksum || replay->srv->skip_checksum},
     };

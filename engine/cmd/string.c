@@ -23,12 +23,10 @@ bool engine_string_give(struct engine_call *call, struct rd_slice key, struct en
     return true;
 }
 
-/* What a log or a master asks for was allowed there. But a value counts its bytes in 32 bits, and
- * an integer of BITFIELD may begin at the last bit and go on. */
+/* What a log or a master asks for was allowed there. */
 uint64_t engine_string_limit(const struct engine_call *call)
 {
-    enum { BITFIELD_BYTES = 8 };
-    uint64_t limit = call->config->proto_max_bulk_len, most = UINT32_MAX - BITFIELD_BYTES;
+    uint64_t limit = call->config->proto_max_bulk_len, most = call->config->value_max;
     return call->session->role != ENGINE_CLIENT || limit > most ? most : limit;
 }
 

@@ -203,3 +203,69 @@ Test(string, a_common_sequence_is_in_both_and_as_long_as_can_be)
     }
     ask_done(&ask);
 }
+
+/* ---- what no value can hold ---- */
+
+#define TOO_LONG "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n"
+#define A7       "aaaaaaa"
+#define A9       "aaaaaaaaa"
+#define A11      "aaaaaaaaaaa"
+#define A13      "aaaaaaaaaaaaa"
+
+static void lower_limits(struct ask *ask, enum engine_role role)
+{
+    ask_init(ask, role);
+    struct engine_config *config = engine_config(ask->engine);
+    config->name_max = 8;
+    config->field_max = 10;
+    config->value_max = 12;
+}
+
+Test(string, what_no_value_can_hold_is_refused)
+{
+    static const struct step steps[] = {
+        {"SET k " A11, "+OK\r\n", NULL, "SET k " A11},
+        {"SET k " A13, TOO_LONG, NULL, ""},
+        {"APPEND k b", ":12\r\n", NULL, "APPEND k b"},
+        {"APPEND k b", TOO_LONG, NULL, ""},
+        {"APPEND new " A13, TOO_LONG, NULL, ""},
+        {"SETRANGE k 11 c", ":12\r\n", NULL, "SETRANGE k 11 c"},
+        {"SETRANGE k 12 c", TOO_LONG, NULL, ""},
+        {"SETRANGE k 4294967295 c", TOO_LONG, NULL, ""},
+        {"SET " A9 " v", TOO_LONG, NULL, ""},
+        {"MSET a b " A9 " v", TOO_LONG, NULL, ""},
+        {"RENAME k " A9, TOO_LONG, NULL, ""},
+        {"HSET h " A9 " " A9, ":1\r\n", NULL, "HSET h " A9 " " A9},
+        {"HSET h " A11 " v", TOO_LONG, NULL, ""},
+        {"HSET h f " A11, TOO_LONG, NULL, ""},
+        {"SADD s " A11, ":1\r\n", NULL, "SADD s " A11},
+        {"SADD s a " A13, TOO_LONG, NULL, ""},
+        {"ZADD z 1 " A13, TOO_LONG, NULL, ""},
+        {"RPUSH l " A13, TOO_LONG, NULL, ""},
+        {"XADD x * f " A9, TOO_LONG, NULL, ""},
+        {"MULTI", "+OK\r\n", NULL, ""},
+        {"SADD s " A13, TOO_LONG, NULL, ""},
+        {"EXEC", "-EXECABORT Transaction discarded because of previous errors.\r\n", NULL, ""},
+        {"SET " A7 " " A9, "+OK\r\n", NULL, "SET " A7 " " A9},
+    };
+    enum engine_role roles[] = {ENGINE_CLIENT, ENGINE_LOADING};
+    for (size_t r = 0; r < 2; r++) {
+        struct ask ask;
+        lower_limits(&ask, roles[r]);
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+            cr_expect_str_eq(ask_line(&ask, steps[i].line), steps[i].reply, "%s", steps[i].line);
+            cr_expect_str_eq(ask_effects(&ask), steps[i].effects, "%s", steps[i].line);
+        }
+        ask_done(&ask);
+    }
+}
+
+Test(string, a_protocol_that_lets_nothing_long_through_costs_no_look)
+{
+    struct ask ask;
+    lower_limits(&ask, ENGINE_CLIENT);
+    engine_config(ask.engine)->proto_max_bulk_len = 8;
+    cr_expect_str_eq(ask_line(&ask, "SET k " A13), "+OK\r\n");
+    cr_expect_str_eq(ask_line(&ask, "APPEND k b"), TOO_LONG);
+    ask_done(&ask);
+}

@@ -345,6 +345,28 @@ class Strangers(unittest.TestCase):
             self.assertEqual(server.log.count("Possible SECURITY ATTACK detected"), 1)
 
 
+class Longest(unittest.TestCase):
+    """What counts its bytes in 32 bits is refused, not cut, whatever the settings allow."""
+
+    def test_an_argument_of_4_gib_is_refused_before_it_comes(self):
+        config = {"proto-max-bulk-len": "8gb", "client-query-buffer-limit": "16gb"}
+        with Redoubt(config) as server:
+            for length in ((1 << 32) - 8, 1 << 32, (1 << 32) + 1, 6 << 30):
+                c = server.client()
+                c.send_raw(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % length)
+                self.assertEqual(c.read(), ("-", b"ERR Protocol error: invalid bulk length"))
+                self.assertTrue(c.closed())
+            c = server.client()
+            c.command("SET", "k", "abc")
+            too_long = ("-", b"ERR string exceeds maximum allowed size (proto-max-bulk-len)")
+            self.assertEqual(c.ask("SETRANGE", "k", (1 << 32) - 8, "x"), too_long)
+            self.assertEqual(c.ask("SETRANGE", "k", 1 << 32, "x"), too_long)
+            self.assertEqual(c.ask("SETRANGE", "new", 1 << 32, "x"), too_long)
+            self.assertEqual(c.ask("SETBIT", "k", 1 << 35, 1)[0], "-")
+            self.assertEqual(c.command("GET", "k"), b"abc")
+            self.assertEqual(c.command("EXISTS", "new"), 0)
+
+
 class NotThere(unittest.TestCase):
     LINES = ["EVALSHA abc 0", "FCALL f 0", "FCALL_RO f 0", "FUNCTION DELETE f", "READONLY",
              "READWRITE", "ASKING", "DEBUG SET-DISABLE-DENY-SCRIPTS 1", "DEBUG MALLCTL nosuch"]
