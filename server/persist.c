@@ -46,8 +46,7 @@ void persist_free(struct persist *persist)
     if (state->child.fd >= 0)
         child_reap(&state->child, 0);
     aof_writer_abort(state->writer);
-    if (state->has_fs)
-        rd_fs_close_posix(&state->fs);
+    persist_close_fs(state);
     rd_free(state);
     rd_free(persist);
 }

@@ -1,8 +1,10 @@
 /* The log while the server runs: what commands did goes out before their answers do. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "server/background.h"
@@ -61,6 +63,30 @@ static int rename_and_tell(void *ctx, const char *from, const char *to)
     return result;
 }
 
+/* Of two servers that write one log each destroys what the other has written. The lock goes with
+ * the process, however it ends; a child closes it. One that was just killed may still hold it. */
+static bool lock_folder(struct server *srv, const char *name, struct rd_err *err)
+{
+    enum { TRIES = 20, PAUSE_US = 100 * 1000 };
+    int tries = srv->state == SERVER_RUNNING ? 1 : TRIES;
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return rd_err_sys(err, errno, "opening the folder");
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    while (!locked && errno == EWOULDBLOCK && --tries > 0) {
+        usleep(PAUSE_US);
+        locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    }
+    if (!locked && errno == EWOULDBLOCK) {
+        close(fd);
+        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another server uses it");
+    }
+    if (!locked)
+        log_warning("Can't lock the append-only dir %s: %s", name, strerror(errno));
+    persist_state(srv)->lock_fd = fd;
+    return true;
+}
+
 bool persist_open_fs(struct server *srv, struct rd_err *err)
 {
     struct persist_state *state = persist_state(srv);
@@ -68,6 +94,10 @@ bool persist_open_fs(struct server *srv, struct rd_err *err)
         return true;
     if (!rd_fs_open_posix(&state->fs, ".", srv->settings.appenddirname, err))
         return false;
+    if (!lock_folder(srv, srv->settings.appenddirname, err)) {
+        rd_fs_close_posix(&state->fs);
+        return false;
+    }
     owner = state;
     state->unlink = state->fs.unlink;
     state->rename = state->fs.rename;
@@ -77,10 +107,12 @@ bool persist_open_fs(struct server *srv, struct rd_err *err)
     return true;
 }
 
-static void close_fs(struct persist_state *state)
+void persist_close_fs(struct persist_state *state)
 {
-    if (state->has_fs)
+    if (state->has_fs) {
+        close(state->lock_fd);
         rd_fs_close_posix(&state->fs);
+    }
     state->has_fs = false;
 }
 
@@ -169,14 +201,14 @@ void persist_close_log(struct server *srv)
         log_warning("Fail to fsync the AOF file: %s", err.text);
     state->writer = NULL;
     state->feeding = false;
-    close_fs(state);
+    persist_close_fs(state);
 }
 
 bool persist_open_beside(struct server *srv, bool commands, struct rd_err *err)
 {
     if (open_writer(srv, commands ? AOF_WRITER_FRESH : AOF_WRITER_BASE_ONLY, err))
         return true;
-    close_fs(persist_state(srv));
+    persist_close_fs(persist_state(srv));
     return false;
 }
 

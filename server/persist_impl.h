@@ -35,6 +35,7 @@ struct persist_state {
     int (*rename)(void *, const char *, const char *);
     bool quiet; /* the first base of a start is not told as that of a rewrite */
     bool has_fs;
+    int lock_fd; /* of the folder, while has_fs; nobody else may write to it */
     struct aof_writer *writer; /* NULL: none is open */
     bool feeding;              /* commands go to it */
     bool postponed;            /* a write waits for the fsync of before */
@@ -144,6 +145,7 @@ bool persist_empty(struct server *srv); /* removes all keys */
 
 bool persist_log_path(const struct server *srv, const char *name, char *dst, size_t size);
 bool persist_open_fs(struct server *srv, struct rd_err *err);
+void persist_close_fs(struct persist_state *state);
 /* At the start: takes the log over, or begins one; has_incr: it has a file of commands. */
 bool persist_open_log(struct server *srv, bool has_log, bool has_incr);
 /* A log that is in force when its first rewrite is: see AOF_WRITER_FRESH. */

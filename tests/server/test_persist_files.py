@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from persistence import AOF, fill  # noqa: E402
-from server_under_test import (Redis, Redoubt, ServerDied,  # noqa: E402
+from server_under_test import (Redis, Redoubt, ReplyError, ServerDied,  # noqa: E402
                                wait_for)
 
 
@@ -338,6 +338,52 @@ class WhatIsLoadedCanBeSaved(unittest.TestCase):
         finally:
             server.close()
             server.complain()
+
+
+class Locked(unittest.TestCase):
+    """One folder of a log is for one server."""
+
+    LOG = {"appendonly": "yes"}
+
+    def second(self, first, config):
+        """A server on the folder of the first; it has a folder of its own to write to."""
+        second = Redoubt(config, args=["--dir", first.dir], wait=False)
+        return second
+
+    def test_a_second_server_on_the_log_does_not_start(self):
+        with Redoubt(self.LOG) as first:
+            c = first.client()
+            c.command("SET", "k", "v")
+            before = sorted(os.listdir(first.path(AOF)))
+            with self.second(first, self.LOG) as second:
+                self.assertEqual(second.process.wait(60), 1)
+                self.assertIn("append-only dir appendonlydir: another server uses it", second.log)
+            self.assertEqual(sorted(os.listdir(first.path(AOF))), before)
+            c.command("BGREWRITEAOF")
+            wait_for(lambda: "rewrite finished successfully" in first.log)
+            first.kill()
+            first.start()
+            self.assertEqual(first.client().command("GET", "k"), b"v")
+
+    def test_a_log_that_is_turned_on_later_is_locked_as_well(self):
+        with Redoubt(self.LOG) as first:
+            with self.second(first, {"appendonly": "no"}) as second:
+                self.assertTrue(second._wait())
+                with self.assertRaisesRegex(ReplyError, "^ERR CONFIG SET failed"):
+                    second.client().command("CONFIG", "SET", "appendonly", "yes")
+                first.kill()
+                second.client().command("CONFIG", "SET", "appendonly", "yes")
+
+    def test_the_lock_goes_with_the_process_also_while_a_child_writes(self):
+        with Redoubt({**self.LOG, "rdb-key-save-delay": "200000"}) as server:
+            c = server.client()
+            c.command("DEBUG", "POPULATE", 1000)
+            c.command("BGREWRITEAOF")
+            wait_for(lambda: server.info("persistence")["aof_rewrite_in_progress"] == "1")
+            server.kill()
+            server.config["rdb-key-save-delay"] = "0"
+            server.start()
+            self.assertEqual(server.client().command("DBSIZE"), 0)
 
 
 if __name__ == "__main__":
