@@ -47,6 +47,8 @@ struct engine *engine_new(const struct engine_opts *opts)
     else
         engine_config_init(&e->config);
     e->seed = spread(&seed);
+    if (opts->table_seed != 0)
+        e->seed = opts->table_seed;
     for (int i = 0; i < 4; i++)
         e->random[i] = spread(&seed);
     make_dbs(e);

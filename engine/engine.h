@@ -33,6 +33,9 @@ struct engine_db;
 
 struct engine_opts {
     uint64_t seed;
+    /* Of the tables; 0: made of the other. That one can be found out from what RANDOMKEY and the
+     * like answer, so a server gives two that have nothing in common. */
+    uint64_t table_seed;
     const struct engine_config *config; /* copied; NULL: the defaults */
 };
 

@@ -2,14 +2,11 @@
  *
  *     uint64_t hash = engine_hash(name.ptr, name.len, seed);
  *
- * Words of eight bytes are masked with secrets that are made of the seed, multiplied in pairs to
- * 128 bits, and both halves of the product are folded into one word. Every factor holds a secret or
- * a product of secrets: who does not know the seed can neither bring a factor to zero nor choose
- * names that collide. It is no hash for signatures, and not for files: its values depend on the
- * byte order of the machine.
+ * SipHash-1-3 by Aumasson and Bernstein, with a key of 128 bits that is made of the seed: who does
+ * not know the seed cannot choose names that collide, nor learn it from the order in which SCAN
+ * gives keys. It is not a hash for signatures, and not for files.
  *
- * All 64 bits are good: take the low ones for a position and the high ones for a tag. Up to 16
- * bytes take two multiplications, up to 32 three; then 32 bytes a round.
+ * All 64 bits are good: take the low ones for a position and the high ones for a tag.
  */
 #ifndef ENGINE_HASH_H
 #define ENGINE_HASH_H
@@ -17,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/endian.h"
 
 struct engine_hash_product {
     uint64_t lo;
@@ -49,74 +48,70 @@ static inline uint64_t engine_hash_below(uint64_t random, uint64_t n)
     return engine_hash_multiply(random, n).hi;
 }
 
-static inline uint64_t engine_hash_load8(const uint8_t *p)
-{
-    uint64_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
-static inline uint64_t engine_hash_load4(const uint8_t *p)
-{
-    uint32_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
-/* The seed's multiples differ in ways that cannot be told without it, where seeds that differ by
- * constants would let names be chosen whose products cancel out. */
-struct engine_hash_secrets {
+struct engine_hash_state {
     uint64_t a, b, c, d;
 };
 
-static inline struct engine_hash_secrets engine_hash_secrets(uint64_t seed)
+static inline uint64_t engine_hash_turn(uint64_t x, unsigned n)
 {
-    uint64_t s = seed ^ 0x6a5d39eae116586d;
-    return (struct engine_hash_secrets){.a = s,
-                                        .b = s * 0xd1b54a32d192ed03,
-                                        .c = s * 0xabc98388fb8fac03,
-                                        .d = s * 0x8cb92ba72f3d8dd7};
+    return x << n | x >> (64 - n);
 }
 
-/* 17 bytes and more: everything but what the last 16 bytes, which may overlap, add. */
-static inline uint64_t engine_hash_blocks(const uint8_t *p, size_t len,
-                                          const struct engine_hash_secrets *s)
+static inline void engine_hash_round(struct engine_hash_state *s)
 {
-    if (len <= 32)
-        return engine_hash_fold(engine_hash_load8(p) ^ s->a, engine_hash_load8(p + 8) ^ s->b);
-    uint64_t one = s->c, two = s->d;
-    for (; len > 32; len -= 32, p += 32) {
-        one = engine_hash_fold(engine_hash_load8(p) ^ one, engine_hash_load8(p + 8) ^ s->a);
-        two = engine_hash_fold(engine_hash_load8(p + 16) ^ two, engine_hash_load8(p + 24) ^ s->b);
-    }
-    /* 1 to 32 bytes are left; those that end it are the last 32 of all. */
-    p = p + len - 32;
-    one = engine_hash_fold(engine_hash_load8(p) ^ one, engine_hash_load8(p + 8) ^ s->a);
-    return one ^ engine_hash_fold(two, s->c);
+    s->a += s->b;
+    s->c += s->d;
+    s->b = engine_hash_turn(s->b, 13) ^ s->a;
+    s->d = engine_hash_turn(s->d, 16) ^ s->c;
+    s->a = engine_hash_turn(s->a, 32) + s->d;
+    s->c += s->b;
+    s->b = engine_hash_turn(s->b, 17) ^ s->c;
+    s->d = engine_hash_turn(s->d, 21) ^ s->a;
+    s->c = engine_hash_turn(s->c, 32);
+}
+
+static inline void engine_hash_word(struct engine_hash_state *s, uint64_t word)
+{
+    s->d ^= word;
+    engine_hash_round(s);
+    s->a ^= word;
+}
+
+/* The last bytes, less than eight, below the length's low byte. They are loaded in two halves that
+ * may overlap. */
+static inline uint64_t engine_hash_tail(const uint8_t *p, size_t len)
+{
+    size_t n = len & 7;
+    uint64_t word = (uint64_t)len << 56;
+    if (n >= 4)
+        return word | rd_get_le32(p) | (uint64_t)rd_get_le32(p + n - 4) << (8 * n - 32);
+    if (n > 0)
+        word |=
+            (uint64_t)p[0] | (uint64_t)p[n / 2] << (n / 2 * 8) | (uint64_t)p[n - 1] << (8 * n - 8);
+    return word;
+}
+
+/* SipHash-1-3 with the key (k0, k1). */
+static inline uint64_t engine_siphash(const void *ptr, size_t len, uint64_t k0, uint64_t k1)
+{
+    const uint8_t *p = ptr;
+    struct engine_hash_state s = {.a = k0 ^ 0x736f6d6570736575,
+                                  .b = k1 ^ 0x646f72616e646f6d,
+                                  .c = k0 ^ 0x6c7967656e657261,
+                                  .d = k1 ^ 0x7465646279746573};
+    for (size_t left = len / 8; left > 0; left--, p += 8)
+        engine_hash_word(&s, rd_get_le64(p));
+    engine_hash_word(&s, engine_hash_tail(p, len));
+    s.c ^= 0xff;
+    engine_hash_round(&s);
+    engine_hash_round(&s);
+    engine_hash_round(&s);
+    return s.a ^ s.b ^ s.c ^ s.d;
 }
 
 static inline uint64_t engine_hash(const void *ptr, size_t len, uint64_t seed)
 {
-    const uint8_t *p = ptr;
-    struct engine_hash_secrets s = engine_hash_secrets(seed);
-    uint64_t one, two;
-    if (len > 16) {
-        uint64_t blocks = engine_hash_blocks(p, len, &s);
-        one = engine_hash_load8(p + len - 16) ^ blocks ^ s.c;
-        two = engine_hash_load8(p + len - 8) ^ s.d;
-    } else if (len >= 8) {
-        one = engine_hash_load8(p) ^ s.a;
-        two = engine_hash_load8(p + len - 8) ^ s.b;
-    } else if (len >= 4) {
-        one = engine_hash_load4(p) ^ s.a;
-        two = engine_hash_load4(p + len - 4) ^ s.b;
-    } else {
-        one = s.a;
-        if (len > 0)
-            one ^= (uint64_t)p[0] << 16 | (uint64_t)p[len / 2] << 8 | p[len - 1];
-        two = s.b;
-    }
-    return engine_hash_fold(engine_hash_fold(one, two) ^ s.c, s.d ^ len);
+    return engine_siphash(ptr, len, seed, seed * 0xd1b54a32d192ed03);
 }
 
 #endif

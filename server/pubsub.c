@@ -60,11 +60,10 @@ static const struct engine_table_type subscriptions_type = {.name = subscription
 
 struct pubsub *pubsub_new(struct server *srv)
 {
-    (void)srv;
     struct pubsub *pubsub = engine_scratch_alloc(sizeof *pubsub);
     *pubsub = (struct pubsub){0};
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
-        engine_table_init(&pubsub->kinds[i].by_name, &topics_type, (uint64_t)(uintptr_t)pubsub);
+        engine_table_init(&pubsub->kinds[i].by_name, &topics_type, srv->table_seed);
     return pubsub;
 }
 
@@ -130,8 +129,7 @@ static struct pubsub_client *client_get(struct client *c)
     c->pubsub = engine_scratch_alloc(sizeof *c->pubsub);
     *c->pubsub = (struct pubsub_client){0};
     for (unsigned i = 0; i < PUBSUB_KINDS; i++)
-        engine_table_init(&c->pubsub->kinds[i].by_name, &subscriptions_type,
-                          (uint64_t)(uintptr_t)c->pubsub);
+        engine_table_init(&c->pubsub->kinds[i].by_name, &subscriptions_type, c->srv->table_seed);
     c->flags |= CLIENT_PUBSUB;
     c->session.subscribed = true;
     c->srv->clients->n_pubsub++;

@@ -179,7 +179,8 @@ static void make_engine(struct server *srv)
     struct engine_config config;
     engine_config_init(&config);
     settings_to_engine(&srv->settings, &config);
-    srv->engine = engine_new(&(struct engine_opts){.seed = seed(), .config = &config});
+    srv->engine = engine_new(
+        &(struct engine_opts){.seed = seed(), .table_seed = srv->table_seed, .config = &config});
     struct engine_hooks hooks = {
         .notify = pubsub_keyspace_event, .trash = lazyfree_take, .refused = persist_refused};
     dispatch_hooks(srv, &hooks);
@@ -211,6 +212,7 @@ void server_init(struct server *srv)
     srv->state = SERVER_LOADING;
     make_run_id(srv->run_id);
     stats_init(&srv->stats);
+    srv->table_seed = seed() | 1;
     make_engine(srv);
     srv->clients = clients_new(srv);
     srv->pubsub = pubsub_new(srv);

@@ -48,6 +48,7 @@ struct server {
     uv_loop_t *loop;
     struct settings settings;
     struct engine *engine;
+    uint64_t table_seed; /* of all tables whose names clients choose */
     enum server_state state;
 
     /* Clocks, read once a command: unix time, and one that never goes back. */

@@ -90,6 +90,29 @@ Test(hash, numbered_names_spread_evenly)
     }
 }
 
+/* What the siphash13 of Python's sys.hash_info gives for the key 0. */
+Test(hash, is_siphash_1_3)
+{
+    static const struct {
+        const char *text;
+        uint64_t hash;
+    } cases[] = {{"a", 0x407448d2b89b1813},
+                 {"abcdefg", 0x6db12aae9070f506},
+                 {"abcdefgh", 0x3f7b849c0b8e35ea},
+                 {"abcdefghijklmno", 0x1fd27a29b0e9dc7a},
+                 {"ab", 0x555508cbc6add439},
+                 {"abc", 0xc03bc3a0042630f2},
+                 {"abcd", 0xe3d1d5fdd52aae89},
+                 {"abcde", 0x251f3c725bd784a2},
+                 {"abcdef", 0x62207e654289df28},
+                 {"abcdefghijkl", 0x83275255f37565c1},
+                 {"abcdefghijklmnop", 0x94f60d3d29e6a312},
+                 {"abcdefghijklmnopqrstuvwxyzabcdefg", 0x762839d1851035c8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_assert_eq(engine_siphash(cases[i].text, strlen(cases[i].text), 0, 0), cases[i].hash,
+                     "%s", cases[i].text);
+}
+
 Test(hash, products_are_exact)
 {
     static const struct {
