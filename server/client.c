@@ -71,7 +71,7 @@ struct client *client_new(struct server *srv, struct conn *conn)
     c->authenticated = srv->settings.requirepass[0] == 0;
     c->reply.proto = 2;
     c->wait_deadline_us = INT64_MAX;
-    c->created_ms = c->active_ms = server_now_ms(srv);
+    c->created_ms = c->active_ms = server_mono_ms(srv);
     c->output_peak_since_ms = c->created_ms;
     engine_session_init(&c->session, srv->engine, ENGINE_CLIENT);
     c->session.ctx = c;
@@ -175,7 +175,7 @@ static bool over_soft_limit(struct client *c)
 {
     const struct settings_limit *limit =
         &c->srv->settings.client_output_buffer_limit[client_type(c)];
-    int64_t now = server_now_ms(c->srv);
+    int64_t now = server_mono_ms(c->srv);
     if (limit->soft == 0 || client_output_memory(c) < limit->soft) {
         c->soft_limit_since_ms = 0;
         return false;
@@ -190,13 +190,13 @@ static bool idle(const struct client *c)
     int64_t timeout = c->srv->settings.timeout;
     uint32_t excused = CLIENT_BLOCKED | CLIENT_PUBSUB | CLIENT_MONITOR;
     return timeout > 0 && (c->flags & excused) == 0 &&
-           server_now_ms(c->srv) - c->active_ms > timeout * 1000;
+           server_mono_ms(c->srv) - c->active_ms > timeout * 1000;
 }
 
 static void look_at(struct client *c)
 {
     c->in.peak = c->in.buf.len;
-    if (server_now_ms(c->srv) - c->active_ms > CLIENT_IDLE_MS)
+    if (server_mono_ms(c->srv) - c->active_ms > CLIENT_IDLE_MS)
         client_input_trim(c);
     client_output_trim(c);
     client_count(c);

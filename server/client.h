@@ -74,7 +74,7 @@ struct client {
     uint64_t id;
     uint32_t flags; /* enum client_flag */
     enum client_wait waits;
-    int64_t wait_deadline_us; /* unix time; INT64_MAX: never */
+    int64_t wait_deadline_us; /* by server.mono_us; INT64_MAX: never */
 
     struct engine_session session; /* .ctx is this client */
     struct client_input in;
@@ -86,10 +86,10 @@ struct client {
     bool authenticated;
     const struct engine_command *last_command;
 
-    char peer[80];  /* "127.0.0.1:50512", "[::1]:50512", or its socket */
-    char local[80]; /* its own address of that connection */
-    int64_t created_ms;
-    int64_t active_ms; /* last time it sent or was sent something */
+    char peer[80];      /* "127.0.0.1:50512", "[::1]:50512", or its socket */
+    char local[80];     /* its own address of that connection */
+    int64_t created_ms; /* by server_mono_ms(), as are the next ones */
+    int64_t active_ms;  /* last time it sent or was sent something */
 
     int64_t soft_limit_since_ms; /* output over the soft limit; 0: not */
     size_t output_peak;          /* the most that reply.buf held since … */
@@ -120,7 +120,7 @@ struct clients {
     size_t n_blocked;
     size_t n_pubsub;
     /* CLIENT PAUSE */
-    int64_t pause_until_ms; /* 0: no pause */
+    int64_t pause_until_ms; /* by server_mono_ms(); 0: no pause */
     bool pause_writes_only;
     uint8_t *shared; /* where input is read that is run at once */
     uint64_t recent_max_input, recent_max_output;

@@ -72,7 +72,7 @@ static void set_room(struct client *c, size_t size)
 void client_output_trim(struct client *c)
 {
     const struct clients *all = c->srv->clients;
-    int64_t now_ms = server_now_ms(c->srv);
+    int64_t now_ms = server_mono_ms(c->srv);
     size_t cap = c->reply.buf.cap;
     if (c->reply.buf.len > 0 || c->srv->current == c || all->output_keeps_size)
         return;
@@ -127,7 +127,7 @@ static bool send_some(struct client *c)
         c->sent += (size_t)n;
         turn += (size_t)n;
         c->srv->stats.net_out += (uint64_t)n;
-        c->active_ms = server_now_ms(c->srv);
+        c->active_ms = server_mono_ms(c->srv);
     }
     if (client_pending_output(c) == 0)
         all_sent(c);

@@ -80,14 +80,14 @@ static void set_timer(struct server *srv)
         uv_timer_stop(&all->timer);
         return;
     }
-    int64_t left_ms = over_ms(all->waiting[0]) - server_now_ms(srv);
+    int64_t left_ms = over_ms(all->waiting[0]) - server_mono_ms(srv);
     uv_timer_start(&all->timer, on_deadline, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
 }
 
 void clients_end_waits(struct server *srv)
 {
     struct clients *all = srv->clients;
-    while (all->n_waiting > 0 && over_ms(all->waiting[0]) <= server_now_ms(srv))
+    while (all->n_waiting > 0 && over_ms(all->waiting[0]) <= server_mono_ms(srv))
         client_wait_end(all->waiting[0], ENGINE_TIMEOUT);
 }
 
@@ -103,9 +103,10 @@ void client_block(struct client *c, enum client_wait why, int64_t deadline_us)
     struct clients *all = c->srv->clients;
     c->flags |= CLIENT_BLOCKED;
     c->waits = why;
-    c->wait_deadline_us = deadline_us;
+    c->wait_deadline_us = INT64_MAX;
     all->n_blocked++;
-    if (deadline_us == INT64_MAX)
+    if (deadline_us == INT64_MAX ||
+        __builtin_add_overflow(deadline_us - c->srv->now_us, c->srv->mono_us, &c->wait_deadline_us))
         return;
     heap_add(all, c);
     if (all->waiting[0] == c)

@@ -197,7 +197,7 @@ static void sub_pause(struct dispatch_call *call)
         engine_reply_error(call->reply, "ERR timeout is negative");
         return;
     }
-    int64_t now_ms = server_now_ms(call->srv);
+    int64_t now_ms = server_mono_ms(call->srv);
     int64_t until_ms = ms < INT64_MAX - now_ms ? now_ms + ms : INT64_MAX;
     /* A pause that is under way is made longer and stricter, never less. */
     if (all->pause_until_ms == 0 || all->pause_writes_only)

@@ -108,7 +108,7 @@ void server_cron(struct server *srv)
         server_make_room(srv);
     clients_cron(srv);
     peers_cron(srv);
-    if (srv->clients->pause_until_ms != 0 && server_now_ms(srv) >= srv->clients->pause_until_ms)
+    if (srv->clients->pause_until_ms != 0 && server_mono_ms(srv) >= srv->clients->pause_until_ms)
         clients_unpause(srv);
     if (srv->cron_paused)
         return;

@@ -103,6 +103,12 @@ static inline void server_awake(struct server *srv)
         server_clock(srv);
 }
 
+/* For how long something takes or lasts: this clock is never set. */
+static inline int64_t server_mono_ms(const struct server *srv)
+{
+    return srv->mono_us / 1000;
+}
+
 static inline int64_t server_now_ms(const struct server *srv)
 {
     return srv->now_us / 1000;

@@ -46,6 +46,13 @@ class Faulty(Redoubt):
             f.write(f"{kind} {number}\n")
         os.rename(path + ".new", path)
 
+    def set_clock(self, seconds):
+        """Sets the wall clock of the server by so many seconds from the true time."""
+        path = os.path.join(self.faults, "clock")
+        with open(path + ".new", "w") as f:
+            f.write(f"{seconds}\n")
+        os.rename(path + ".new", path)
+
     def heal(self):
         os.unlink(os.path.join(self.faults, "fail"))
 
