@@ -29,8 +29,8 @@ struct rd_behind {
     size_t first, n_items;
     uint8_t *spare[RD_BEHIND_BLOCKS];
     size_t n_spare;
-    size_t n_made; /* blocks beside those that sinks have had from the beginning */
-    bool hurry;    /* somebody waits for what is queued */
+    size_t n_made;       /* blocks beside those that sinks have had from the beginning */
+    unsigned n_hurrying; /* callers that wait for what is queued */
     bool quit;
 };
 
@@ -49,8 +49,8 @@ static void write_first(struct rd_behind *behind)
     behind->spare[behind->n_spare++] = item.block;
     behind->first = (behind->first + 1) % RD_BEHIND_BLOCKS;
     behind->n_items--;
-    if (behind->hurry || behind->n_spare == WORTH)
-        pthread_cond_signal(&behind->done);
+    if (behind->n_hurrying > 0 || behind->n_spare == WORTH)
+        pthread_cond_broadcast(&behind->done);
 }
 
 static void *run(void *arg)
@@ -58,7 +58,7 @@ static void *run(void *arg)
     struct rd_behind *behind = arg;
     pthread_mutex_lock(&behind->lock);
     while (!behind->quit) {
-        if (behind->n_items < WORTH && (behind->n_items == 0 || !behind->hurry)) {
+        if (behind->n_items < WORTH && (behind->n_items == 0 || behind->n_hurrying == 0)) {
             pthread_cond_wait(&behind->queued, &behind->lock);
             continue;
         }
@@ -123,11 +123,11 @@ static bool hand_over(struct lane *lane, const uint8_t *ptr, size_t len)
 static bool drain(struct lane *lane, struct rd_err *err)
 {
     struct rd_behind *behind = lane->behind;
-    behind->hurry = true;
+    behind->n_hurrying++;
     pthread_cond_signal(&behind->queued);
     while (lane->n_queued > 0)
         pthread_cond_wait(&behind->done, &behind->lock);
-    behind->hurry = false;
+    behind->n_hurrying--;
     if (lane->failed)
         rd_err_adopt(err, rd_sink_err(lane->inner));
     return !lane->failed;

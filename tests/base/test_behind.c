@@ -216,3 +216,80 @@ Test(behind, there_is_none_without_a_thread)
     pthread_attr_destroy(&greedy);
     rd_behind_free(begin());
 }
+
+/* ---- a sink that is closed elsewhere ---- */
+
+/* Writes when the other sink is closed, or has been waited for long enough. */
+struct patient {
+    pthread_mutex_t lock;
+    pthread_cond_t closed;
+    bool is_closed;
+    bool writes; /* the thread has come here */
+    struct rd_sink *other;
+};
+
+static bool patient_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct patient *patient = impl;
+    (void)ptr, (void)len, (void)err;
+    pthread_mutex_lock(&patient->lock);
+    patient->writes = true;
+    pthread_cond_broadcast(&patient->closed);
+    while (!patient->is_closed)
+        pthread_cond_wait(&patient->closed, &patient->lock);
+    pthread_mutex_unlock(&patient->lock);
+    return true;
+}
+
+static bool patient_sync(void *impl, struct rd_err *err)
+{
+    (void)impl, (void)err;
+    return true;
+}
+
+static bool patient_close(void *impl, bool commit, struct rd_err *err)
+{
+    (void)impl, (void)commit, (void)err;
+    return true;
+}
+
+static void *close_other(void *arg)
+{
+    struct patient *patient = arg;
+    pthread_mutex_lock(&patient->lock);
+    while (!patient->writes)
+        pthread_cond_wait(&patient->closed, &patient->lock);
+    pthread_mutex_unlock(&patient->lock);
+    bool ok = rd_sink_close(patient->other, NULL);
+    pthread_mutex_lock(&patient->lock);
+    patient->is_closed = true;
+    pthread_cond_broadcast(&patient->closed);
+    pthread_mutex_unlock(&patient->lock);
+    return ok ? arg : NULL;
+}
+
+/* The one waited for ever: closing the other took back that somebody waits. */
+Test(behind, a_synced_sink_is_closed_while_another_is_synced, .timeout = 120)
+{
+    static const struct rd_sink_ops ops = {patient_write, patient_sync, patient_close};
+    struct rd_behind *behind = begin();
+    struct fragile fragile = {.left = SIZE_MAX};
+    struct patient patient = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                              .closed = PTHREAD_COND_INITIALIZER};
+    struct rd_sink *inner, *sink;
+    pthread_t thread;
+    void *closed = NULL;
+    cr_assert(open_before(&patient.other, behind, &fragile, NULL));
+    cr_assert(rd_sink_write(patient.other, "x", 1) && rd_sink_sync(patient.other));
+    cr_assert(rd_sink_new(&inner, &ops, &patient,
+                          &(struct rd_sink_opts){.buffer = 1, .origin = "patient"}, NULL));
+    cr_assert(rd_behind_open(&sink, behind, inner, NULL));
+    cr_assert_eq(pthread_create(&thread, NULL, close_other, &patient), 0);
+    cr_assert(rd_sink_write(sink, "y", 1));
+    cr_assert(rd_sink_sync(sink));
+    cr_assert(rd_sink_close(sink, NULL));
+    pthread_join(thread, &closed);
+    cr_assert_not_null(closed);
+    cr_assert_eq(fragile.committed, 1);
+    rd_behind_free(behind);
+}
