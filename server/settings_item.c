@@ -232,7 +232,8 @@ bool settings_item_memory(const char *text, uint64_t *ret)
     }
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcasecmp(text, units[i].unit) == 0) {
-            *ret = value * units[i].bytes;
+            if (__builtin_mul_overflow(value, units[i].bytes, ret))
+                *ret = UINT64_MAX;
             return true;
         }
     }
