@@ -35,7 +35,9 @@ static void look(void *ctx, void *item)
     round->n_seen++;
     round->cost += LOOK_COST;
     if (round->call->now_ms <= entry->expire_ms) {
-        round->ttl_sum += entry->expire_ms - round->call->now_ms;
+        if (__builtin_add_overflow(round->ttl_sum, entry->expire_ms - round->call->now_ms,
+                                   &round->ttl_sum))
+            round->ttl_sum = INT64_MAX;
         return;
     }
     round->n_due++;

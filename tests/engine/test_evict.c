@@ -131,6 +131,20 @@ Test(evict, lazy_eviction_is_told_as_unlink_and_comes_before_the_command)
     ask_done(&ask);
 }
 
+Test(evict, the_expire_cycle_sums_times_that_are_centuries_away)
+{
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    for (int i = 0; i < 8; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "SET k%d v PXAT 9223372036854775807", i);
+        cr_expect_str_eq(ask_line(&ask, line), "+OK\r\n");
+    }
+    cr_expect_eq(engine_expire_cycle(ask.engine, &ask.env, false, 1000, &ask.fx), 0);
+    cr_expect_str_eq(ask_line(&ask, "DBSIZE"), ":8\r\n");
+    ask_done(&ask);
+}
+
 Test(evict, the_expire_cycle_takes_what_is_due_and_no_more)
 {
     struct ask ask;
