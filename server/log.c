@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/time.h>
 #include <syslog.h>
 #include <time.h>
@@ -106,6 +107,55 @@ static void put(const char *bytes, size_t len)
     log_close(fd);
 }
 
+/* ---- what a terminal would obey ---- */
+
+/* The length of the UTF-8 character at p and its number; 0: none begins here. */
+static size_t character(const uint8_t *p, uint32_t *ret)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    uint32_t code = p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80) /* the end of the text is none either */
+            return 0;
+        code = code << 6 | (p[i] & 0x3f);
+    }
+    *ret = code;
+    return code < least[len] || code > 0x10ffff || (code & 0x1ff800) == 0xd800 ? 0 : len;
+}
+
+/* Control characters of the second block, marks of direction, ends of lines and paragraphs. */
+static bool is_control(uint32_t code)
+{
+    return code < 0xa0 || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+/* Names of keys, clients and files, and what clients sent, come from outside. Ends of lines are the
+ * server's own where the format has some. */
+static void escape(char *dst, size_t size, const char *text, bool may_break)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    size_t at = 0;
+    while (*p != '\0' && at + 5 <= size) {
+        uint32_t code;
+        size_t len = *p < 0x80 ? 1 : character(p, &code);
+        bool plain = *p < 0x80
+                         ? (*p >= ' ' && *p != 0x7f) || *p == '\t' || (*p == '\n' && may_break)
+                         : len > 0 && !is_control(code);
+        if (plain) {
+            memcpy(dst + at, p, len);
+            at += len;
+            p += len;
+        } else {
+            at += (size_t)snprintf(dst + at, size - at, "\\x%02x", *p++);
+        }
+    }
+    dst[at] = '\0';
+}
+
 /* One write(2) a line, so that lines of several processes do not mix. */
 static void line(int level, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
@@ -113,10 +163,11 @@ static void line(int level, const char *fmt, va_list args)
 {
     static const char marks[] = ".-*#";
     static const int priorities[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
-    char text[LOG_LINE_MAX], framed[LOG_LINE_MAX + 128], when[64];
+    char raw[LOG_LINE_MAX], text[4 * LOG_LINE_MAX], framed[4 * LOG_LINE_MAX + 128], when[64];
     if (level < state.level)
         return;
-    vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(raw, sizeof raw, fmt, args);
+    escape(text, sizeof text, raw, strchr(fmt, '\n') != NULL);
 
     struct timeval now;
     gettimeofday(&now, NULL);
