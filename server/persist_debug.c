@@ -7,6 +7,9 @@
 
 const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool merge)
 {
+    /* A snapshot in the background is older, and would take the place of the one that is loaded. */
+    if (save && persist_info(srv)->child == PERSIST_CHILD_RDB)
+        persist_kill_child(srv);
     if (save && !persist_save(srv))
         return "ERR";
     if (flush)

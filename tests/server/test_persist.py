@@ -143,6 +143,22 @@ class Snapshots(unittest.TestCase):
             return False
 
 
+    def test_a_reload_does_not_load_what_a_child_began_before(self):
+        with Redoubt({"rdb-key-save-delay": "1000"}) as server:
+            c = server.client()
+            c.command("DEBUG", "POPULATE", 300)
+            c.command("BGSAVE")
+            c.command("CONFIG", "SET", "rdb-key-save-delay", 0)
+            c.command("SET", "new", "v")
+            self.assertIsNotNone(child_of(server))
+            c.command("DEBUG", "RELOAD")
+            self.assertIsNone(child_of(server))
+            self.assertEqual(c.command("GET", "new"), b"v")
+            server.kill()
+            server.start()
+            self.assertEqual(server.client().command("GET", "new"), b"v")
+
+
 class Logs(unittest.TestCase):
     def test_a_rewrite_leaves_one_base_and_one_file_of_commands(self):
         with Redoubt({"appendonly": "yes"}) as server:
