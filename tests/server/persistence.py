@@ -5,19 +5,22 @@
         server.crash()                          # SIGKILL; then what was not fsynced is cut off
 """
 
+import contextlib
 import os
 import shutil
+import signal
 import tempfile
-import threading
 
-from server_under_test import Redoubt
+from server_under_test import Redoubt, wait_for
 
 AOF = "appendonlydir"
-ENVIRONMENT = threading.Lock()
 
 
 class Faulty(Redoubt):
-    """redoubt-server behind tests/server/faults.c."""
+    """redoubt-server with tests/server/faults.c in front of its C library, which notes what is made
+    durable. So a file system in memory will do, on which no fsync waits for a disk."""
+
+    parent = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
 
     def __enter__(self):
         self.faults = tempfile.mkdtemp(prefix="redoubt-faults-")
@@ -28,17 +31,15 @@ class Faulty(Redoubt):
         shutil.rmtree(self.faults, ignore_errors=True)
 
     def spawn(self):
-        with ENVIRONMENT:
-            before = dict(os.environ)
-            os.environ["LD_PRELOAD"] = os.environ["REDOUBT_FAULTS_SO"]
-            os.environ["REDOUBT_FAULTS"] = self.faults
-            os.environ["ASAN_OPTIONS"] = (before.get("ASAN_OPTIONS", "")
-                                          + ":verify_asan_link_order=0")
-            try:
-                super().spawn()
-            finally:
-                os.environ.clear()
-                os.environ.update(before)
+        before = dict(os.environ)
+        os.environ["LD_PRELOAD"] = os.environ["REDOUBT_FAULTS_SO"]
+        os.environ["REDOUBT_FAULTS"] = self.faults
+        os.environ["ASAN_OPTIONS"] = before.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        try:
+            super().spawn()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
     def fail(self, kind, number):
         path = os.path.join(self.faults, "fail")
@@ -56,9 +57,20 @@ class Faulty(Redoubt):
     def heal(self):
         os.unlink(os.path.join(self.faults, "fail"))
 
+    def kill_all(self):
+        """The server and its child, which would go on for a while."""
+        os.kill(self.pid, signal.SIGSTOP)
+        wait_for(lambda: state_of(self.pid) == "T")
+        child = child_of(self)
+        self.kill()
+        if child:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            wait_for(lambda: state_of(child) in (None, "Z", "X"))
+
     def crash(self):
         """As if the power had failed: of each file of data stays what was made durable."""
-        self.kill()
+        self.kill_all()
         synced = {}
         path = os.path.join(self.faults, "synced")
         if os.path.exists(path):
@@ -121,6 +133,15 @@ def incr(server):
     """Path of the last file of commands."""
     names = [n for n in files(server) if n.endswith(".incr.aof")]
     return server.path(AOF, max(names, key=lambda n: int(n.split(".")[-3])))
+
+
+def state_of(pid):
+    """The letter that /proc has for it; None where there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return None
 
 
 def child_of(server):

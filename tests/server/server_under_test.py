@@ -226,6 +226,8 @@ def _plain_inside(reply):
 class _Server:
     """What both servers have in common."""
 
+    parent = None  # of the folder; the usual one
+
     def __init__(self, config=None, args=(), wait=True):
         self.config = {
             "bind": "127.0.0.1",
@@ -242,7 +244,7 @@ class _Server:
         self.output = b""
 
     def __enter__(self):
-        self.dir = tempfile.mkdtemp(prefix="redoubt-test-")
+        self.dir = tempfile.mkdtemp(prefix="redoubt-test-", dir=self.parent)
         try:
             self.start()
         except BaseException:
