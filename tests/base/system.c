@@ -63,7 +63,8 @@ int madvise(void *ptr, size_t len, int advice)
 /* The C library's own name for it: this is called before any other can be looked up. */
 extern long __sysconf(int name);
 
-long sysconf(int name)
+/* ThreadSanitizer asks for the size of a page before it is ready for instrumented code. */
+__attribute__((no_sanitize_thread)) long sysconf(int name)
 {
     return system_processors != 0 && name == _SC_NPROCESSORS_ONLN ? system_processors
                                                                   : __sysconf(name);

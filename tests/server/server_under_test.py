@@ -33,7 +33,7 @@ import time
 START_SECONDS = 60
 REPLY_SECONDS = 60
 REFERENCE = "7.0.15"
-REPORTS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
+REPORTS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "runtime error:")
 
 
 class ReplyError(Exception):

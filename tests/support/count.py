@@ -6,6 +6,7 @@ usage: count.py FOLDER    (the meson-logs of a build; prints what failed and why
 A skipped case counts as failed: `./run test` has installed all that the tests need.
 """
 
+import glob
 import json
 import os
 import re
@@ -15,10 +16,15 @@ import xml.etree.ElementTree as ElementTree
 SKIPPED = re.compile(r"^ok\b.*# *skip", re.I)
 
 
+def log(folder, ending):
+    """The log of the last run, whose name has that of a wrapper in it."""
+    found = glob.glob(os.path.join(folder, "testlog*" + ending))
+    return max(found, key=os.path.getmtime)
+
+
 def cases(folder):
     """Yields (program, outcome), the outcome passed or failed."""
-    path = os.path.join(folder, "testlog.junit.xml")
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(log(folder, ".junit.xml"), encoding="utf-8", errors="replace") as file:
         # What a test printed is in the log as it was; XML has no place for control characters.
         text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "?", file.read())
     root = ElementTree.fromstring(text.encode("utf-8"))
@@ -31,8 +37,8 @@ def cases(folder):
 
 def runs(folder):
     """Yields (program, outcome, what it wrote to stdout)."""
-    with open(os.path.join(folder, "testlog.json"), encoding="utf-8", errors="replace") as log:
-        for line in log:
+    with open(log(folder, ".json"), encoding="utf-8", errors="replace") as file:
+        for line in file:
             run = json.loads(line)
             name = run["name"].split(" / ")[-1].split(":")[-1]
             yield name, run["result"], run.get("stdout", "")
