@@ -171,20 +171,6 @@ enum client_type client_type(const struct client *c)
 
 enum { CRON_MIN = 5 };
 
-static bool over_soft_limit(struct client *c)
-{
-    const struct settings_limit *limit =
-        &c->srv->settings.client_output_buffer_limit[client_type(c)];
-    int64_t now = server_mono_ms(c->srv);
-    if (limit->soft == 0 || client_output_memory(c) < limit->soft) {
-        c->soft_limit_since_ms = 0;
-        return false;
-    }
-    if (c->soft_limit_since_ms == 0)
-        c->soft_limit_since_ms = now;
-    return now - c->soft_limit_since_ms > limit->soft_seconds * 1000;
-}
-
 static bool idle(const struct client *c)
 {
     int64_t timeout = c->srv->settings.timeout;
@@ -200,7 +186,7 @@ static void look_at(struct client *c)
         client_input_trim(c);
     client_output_trim(c);
     client_count(c);
-    if (idle(c) || over_soft_limit(c))
+    if ((c->flags & CLIENT_CLOSE_ASAP) == 0 && (idle(c) || client_over_limit(c, true)))
         client_close_asap(c);
 }
 

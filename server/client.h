@@ -197,6 +197,10 @@ void client_queue_write(struct client *c);
 /* Before a command runs: its answer ends at the hard limit. */
 void client_output_limit(struct client *c);
 
+/* Is its output over the hard limit, or over the soft one without a moment below it for too long?
+ * Then it is logged and counted: the caller closes it. */
+bool client_over_limit(struct client *c, bool by_cron);
+
 /* Makes the first room for answers. */
 void client_output_begin(struct client *c);
 

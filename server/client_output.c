@@ -8,13 +8,11 @@
 
 enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before others have their turn */
 
-static bool over_hard_limit(struct client *c);
-
 void client_queue_write(struct client *c)
 {
     struct clients *all = c->srv->clients;
     if (c->conn != NULL && RD_UNLIKELY(client_pending_output(c) > CLIENT_OUTPUT_KEEP) &&
-        (c->flags & CLIENT_CLOSE_ASAP) == 0 && over_hard_limit(c))
+        (c->flags & CLIENT_CLOSE_ASAP) == 0 && client_over_limit(c, false))
         c->flags |= CLIENT_CLOSE_ASAP;
     if (c->conn == NULL || (c->flags & CLIENT_WRITE_QUEUED))
         return;
@@ -36,20 +34,34 @@ static const struct settings_limit *limit_of(const struct client *c)
     return &c->srv->settings.client_output_buffer_limit[client_type(c)];
 }
 
+/* Over the soft limit for longer than its seconds, without a moment below it. */
+static bool over_soft_limit(struct client *c, const struct settings_limit *limit, size_t size)
+{
+    int64_t now_ms = c->srv->mono_us / 1000;
+    if (limit->soft == 0 || size < limit->soft) {
+        c->soft_limit_since_ms = 0;
+        return false;
+    }
+    if (c->soft_limit_since_ms == 0)
+        c->soft_limit_since_ms = now_ms;
+    return now_ms - c->soft_limit_since_ms > limit->soft_seconds * 1000;
+}
+
 /* A client that does not read what it asked for must not take all memory. */
-static bool over_hard_limit(struct client *c)
+bool client_over_limit(struct client *c, bool by_cron)
 {
     const struct settings_limit *limit = limit_of(c);
     size_t size = client_output_memory(c);
     if (size > c->srv->clients->recent_max_output)
         c->srv->clients->recent_max_output = size;
-    if (limit->hard == 0 || (size < limit->hard && !c->reply.over))
+    bool hard = limit->hard != 0 && (size >= limit->hard || c->reply.over);
+    if (!over_soft_limit(c, limit, size) && !hard)
         return false;
     struct rd_buf line = {0};
     client_describe(c, &line);
     rd_buf_add_byte(&line, 0);
-    log_warning("Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
-                (const char *)line.ptr);
+    log_warning("Client %s %s for overcoming of output buffer limits.", (const char *)line.ptr,
+                by_cron ? "closed" : "scheduled to be closed ASAP");
     rd_buf_done(&line);
     c->srv->stats.output_buffer_limit_closed++;
     return true;
@@ -148,7 +160,7 @@ static void squeeze(struct client *c)
 /* May free c. */
 static void flush(struct client *c)
 {
-    bool cut = c->reply.over && over_hard_limit(c); /* the rest of the answer was not even made */
+    bool cut = c->reply.over && client_over_limit(c, false); /* the rest of the answer was not even made */
     if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
         if (c->srv->current == c) /* its command runs the loop */
             client_close_asap(c);
@@ -162,7 +174,7 @@ static void flush(struct client *c)
         return;
     }
     squeeze(c);
-    if (pending && over_hard_limit(c)) {
+    if ((pending || c->soft_limit_since_ms != 0) && client_over_limit(c, false)) {
         client_free(c);
         return;
     }

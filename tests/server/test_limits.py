@@ -96,6 +96,57 @@ class Output(unittest.TestCase):
                 self.assertEqual(len(c.read()[1]), 3)
 
 
+class SoftLimit(unittest.TestCase):
+    SECONDS = 3
+    LIMIT = {"client-output-buffer-limit": f"pubsub 0 100000 {SECONDS}"}
+    MESSAGES, SIZE = 1200, 20000  # more than a socket holds
+
+    def burst(self, asking):
+        asking.send_raw(encode("MULTI") + encode("PUBLISH", "c", "x" * self.SIZE) * self.MESSAGES +
+                        encode("EXEC"))
+        for _ in range(self.MESSAGES + 2):
+            asking.read()
+
+    def rounds(self, server):
+        """A subscriber that is over the limit most of the time, and below it now and then. None:
+        the machine was too slow for that."""
+        asking, c = server.client(), server.client()
+        c.command("SUBSCRIBE", "c")
+        end = time.monotonic() + 2.5 * self.SECONDS
+        while time.monotonic() < end:
+            began = time.monotonic()
+            self.burst(asking)
+            time.sleep(0.3 * self.SECONDS)
+            left = self.MESSAGES * len(encode("message", "c", "x" * self.SIZE))
+            while left > 0:  # fast: the moment below the limit is to be short
+                left -= len(c.socket.recv(min(left, 1 << 20)))
+            if time.monotonic() - began > 0.7 * self.SECONDS:
+                return None
+        return True
+
+    def test_a_client_that_gets_below_the_limit_in_between_stays(self):
+        for server in both(self.LIMIT):
+            done = None
+            others = [server.client() for _ in range(60)]  # each is looked at once a second
+            self.assertEqual(len(others), 60)
+            for _ in range(8):
+                with contextlib.suppress(ServerDied):
+                    done = self.rounds(server)
+                    if done is not None:
+                        break
+            self.assertTrue(done, server.name)
+            self.assertNotIn("overcoming of output buffer limits", server.log)
+
+    def test_a_client_that_stays_over_the_limit_is_closed_and_logged(self):
+        for server in both(self.LIMIT):
+            asking, c = server.client(), named(server, "slow")
+            c.command("SUBSCRIBE", "c")
+            self.burst(asking)
+            wait_for(lambda: "slow" not in clients(asking))
+            self.assertRegex(server.log, r"# Client id=\d+ .*name=slow .* (scheduled to be closed "
+                                         r"ASAP|closed) for overcoming of output buffer limits\.")
+
+
 class Eviction(unittest.TestCase):
     def limited(self, server, limit):
         c = named(server, "control")
