@@ -346,6 +346,7 @@ static bool snapshot(struct check *c, struct rd_src *src)
         .ctx = c,
         .spool = c->opts->spool,
         .single_thread = c->opts->single_thread,
+        .seed = {c->opts->seed[0], c->opts->seed[1]},
         .part = true,
     };
     f->has_snapshot = true;

@@ -138,6 +138,7 @@ struct aof_check_opts {
     bool quick;         /* of snapshots: framing and checksum only */
     bool single_thread;
     const struct rdb_spool *spool; /* see rdb/check.h */
+    uint64_t seed[2];              /* see rdb/check.h */
 };
 
 /* The log that a manifest lists. False when the check could not be done; *ret is set in any case

@@ -84,7 +84,8 @@ static void on_snapshot_loss(void *ctx, const struct rdb_loss *loss)
 
 static bool salvage_part(struct walk *w, struct rd_src *src, struct rd_src *copy)
 {
-    struct rdb_salvage_opts opts = {.loss = on_snapshot_loss, .ctx = w};
+    struct rdb_salvage_opts opts = {
+        .loss = on_snapshot_loss, .ctx = w, .seed = {w->opts->seed[0], w->opts->seed[1]}};
     struct rdb_salvage_result res;
     if (!rdb_salvage(src, copy, w->out, &opts, &res, w->err))
         return false;
@@ -109,7 +110,8 @@ static bool salvage_snapshot(struct walk *w, uint64_t size)
 /* Takes the snapshot; *ret_end: where it ends and commands may follow. */
 static bool take_snapshot(struct walk *w, uint64_t *ret_end)
 {
-    const struct rdb_check_opts opts = {.single_thread = true};
+    const struct rdb_check_opts opts = {.single_thread = true,
+                                        .seed = {w->opts->seed[0], w->opts->seed[1]}};
     struct rdb_check_result res;
     if (!rd_src_seek(w->in.src, 0, w->err) || !rdb_check(w->in.src, &opts, &res, w->err))
         return false;

@@ -70,6 +70,7 @@ struct aof_salvage_opts {
     bool (*known)(void *ctx, struct rd_slice name);
     void (*tick)(void *ctx, uint64_t offset); /* may be NULL */
     void *ctx;
+    uint64_t seed[2]; /* see rdb/check.h */
 };
 
 struct aof_salvage_result {

@@ -108,7 +108,8 @@ bool rd_src_keep(struct rd_src *src, unsigned n)
         return true;
     if (src->ops->read == push_read)
         return false;
-    assert(n <= RD_SRC_KEPT_MAX);
+    if (n > RD_SRC_KEPT_MAX)
+        return false;
     for (; src->n_kept < n; src->n_kept++)
         if ((src->kept[src->n_kept] = rd_alloc(src->cap)) == NULL)
             return false;

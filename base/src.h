@@ -123,7 +123,8 @@ RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 
 /* From now on the bytes of the last n windows (RD_SRC_KEPT_MAX at most) stay where they are, for
  * whoever works on them while the next is read: until the window has moved n + 1 times. Takes the
- * memory of n windows. False where that is short, or the source is one that is fed. */
+ * memory of n windows. False where that is short, n is greater, or the source is one that is fed.
+ */
 RD_API bool rd_src_keep(struct rd_src *src, unsigned n);
 
 /* NULL is allowed. */

@@ -4,7 +4,10 @@
 #include "base/mem.h"
 #include "base/team.h"
 #include "rdb/keylog.h"
+#include "rdb/library.h"
+#include "rdb/read/priv.h"
 #include "rdb/reader.h"
+#include "rdb/twins.h"
 
 #include <stdio.h>
 
@@ -24,8 +27,10 @@ struct check {
     struct rdb_check_result *res;
     struct rdb_reader *reader;
     struct rdb_keylog keys;
+    struct rd_buf twins; /* struct rdb_suspect: keys whose hash an earlier key has */
     struct rdb_suspect waiting[WAITING]; /* to be compared */
     uint64_t n_waiting, n_compared;
+    uint64_t begin; /* where the snapshot begins in its source */
     struct promise db;
     struct promise slot;
     uint64_t db_now;
@@ -156,30 +161,41 @@ static void settle_all(struct check *c)
     settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
 }
 
+/* n decimal numbers with commas between them, and nothing else. */
+static bool numbers(struct rd_slice text, uint64_t *ret, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const uint8_t *comma = text.len > 0 ? memchr(text.ptr, ',', text.len) : NULL;
+        size_t len = comma != NULL ? (size_t)(comma - text.ptr) : text.len;
+        if ((comma != NULL) != (i + 1 < n) || !rd_num_get_u64(rd_slice(text.ptr, len), &ret[i]))
+            return false;
+        if (comma != NULL)
+            text = rd_slice(comma + 1, text.len - len - 1);
+    }
+    return true;
+}
+
 /* Valkey 8 keeps slot sizes in aux fields: slot-info = slot,keys,expires. */
 static void slot_aux(struct check *c, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
-    char text[64];
-    unsigned long long slot;
-    unsigned long long keys;
-    unsigned long long expires;
+    uint64_t num[3]; /* slot, keys, expires */
     struct rd_slice value = rdb_string_bytes(&ev->aux.value, tmp);
-    if (!rd_slice_is(ev->aux.name, "slot-info") || value.len >= sizeof text)
+    if (!rd_slice_is(ev->aux.name, "slot-info") || !ev->aux.value.first)
         return;
-    memcpy(text, value.ptr, value.len);
-    text[value.len] = '\0';
-    if (sscanf(text, "%llu,%llu,%llu", &slot, &keys, &expires) != 3)
+    if (ev->aux.value.more || !numbers(value, num, 3) || num[0] >= RD_HASH_SLOTS) {
+        report(c, RDB_FINDING_SLOT_INFO, ev->offset,
+               "slot-info that is not a slot and two numbers; Valkey 8 refuses to load it");
         return;
+    }
     settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
-    promise(&c->slot, ev->offset, slot, keys, expires);
+    promise(&c->slot, ev->offset, num[0], num[1], num[2]);
 }
 
 /* -- keys -- */
 
-static void duplicate_key(void *ctx, const struct rdb_suspect *s)
+static void report_duplicate(struct check *c, const struct rdb_suspect *s, const char *text)
 {
-    struct check *c = ctx;
     struct rdb_finding f = {
         .id = findings[RDB_FINDING_DUPLICATE_KEY].word,
         .severity = findings[RDB_FINDING_DUPLICATE_KEY].severity,
@@ -192,8 +208,39 @@ static void duplicate_key(void *ctx, const struct rdb_suspect *s)
             rd_slice(s->name, s->name_len < sizeof s->name ? (size_t)s->name_len : sizeof s->name),
         .key_len = s->name_len,
         .type = s->type,
-        .text = "key that the database has already; servers refuse to load it"};
+        .text = text};
     count_and_tell(c, &f);
+}
+
+static void duplicate_key(void *ctx, const struct rdb_suspect *s)
+{
+    report_duplicate(ctx, s, "key that the database has already; servers refuse to load it");
+}
+
+static void same_hash(void *ctx, const struct rdb_suspect *s)
+{
+    struct check *c = ctx;
+    if (!rd_buf_add(&c->twins, s, sizeof *s))
+        rd_err_nomem(c->err, sizeof *s);
+}
+
+/* Reports the keys whose names are there twice, byte by byte. Where the input can be read only
+ * once, the hash decides, and the finding says so. */
+static bool compare_names(struct check *c, struct rd_src *src)
+{
+    const struct rdb_suspect *s = (const struct rdb_suspect *)(const void *)c->twins.ptr;
+    size_t n = c->twins.len / sizeof *s;
+    struct rdb_twins twins;
+    if (n == 0 || c->err->code != RD_ERR_OK)
+        return c->err->code == RD_ERR_OK;
+    rdb_twins_init(&twins, src, c->res->dialect, c->res->version);
+    enum rdb_twins_status st =
+        rdb_twins_find(&twins, &c->keys.key, c->begin, c->res->end, s, n, duplicate_key, c);
+    rdb_twins_done(&twins);
+    rd_err_adopt(c->err, &twins.err);
+    for (size_t i = 0; st == RDB_TWINS_UNKNOWN && i < n; i++)
+        report_duplicate(c, &s[i], rdb_twin_unproved);
+    return c->err->code == RD_ERR_OK;
 }
 
 /* Zeros read as empty strings under empty keys, three bytes each. True: this key is one more of
@@ -289,15 +336,16 @@ static void needs_module(struct check *c, uint64_t id, uint64_t offset)
 static void function(struct check *c, const struct rdb_event *ev)
 {
     const struct rdb_string *code = &ev->function.code;
+    char tmp[RD_NUM_I64_MAX];
+    const char *fault;
     if (!code->more)
         c->res->functions++;
     if (ev->function.pre_ga)
         report(c, RDB_FINDING_FUNCTION_OLD, ev->offset,
                "function in the form of a release candidate of 7.0; later servers refuse it");
-    else if (code->first && !code->more &&
-             (code->is_int || code->len < 2 || memcmp(code->ptr, "#!", 2) != 0))
-        report(c, RDB_FINDING_FUNCTION, ev->offset,
-               "function library that does not name its engine; servers refuse it");
+    else if (code->first && !(code->more && code->len == 0) &&
+             (fault = rdb_library_fault(rdb_string_bytes(code, tmp), !code->more)) != NULL)
+        report(c, RDB_FINDING_FUNCTION, ev->offset, fault);
 }
 
 static void select_db(struct check *c, const struct rdb_event *ev)
@@ -448,7 +496,8 @@ static bool trailing(struct check *c, struct rd_src *src)
 static bool finish(struct check *c, struct rd_src *src)
 {
     c->res->end = rd_src_offset(src);
-    if (!compare_rest(c) || !rdb_keylog_finish(&c->keys, duplicate_key, c, c->err))
+    if (!compare_rest(c) || !rdb_keylog_finish(&c->keys, same_hash, c, c->err) ||
+        !compare_names(c, src))
         return false;
     if (c->keys.lost > 0) {
         snprintf(c->text, sizeof c->text, "%llu keys were not looked at for duplicates",
@@ -494,6 +543,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
         .detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
         .notes = !opts->quick,
         .batch = true,
+        .seed = {opts->seed[0], opts->seed[1]},
         .team = opts->quick || opts->single_thread ? NULL : rd_team_new(),
     };
     struct rd_err own = {0};
@@ -507,13 +557,15 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     c->res = ret;
     c->err = err != NULL ? err : &own;
     c->empty_at = RD_NO_OFFSET;
-    bool ok = rdb_keylog_init(&c->keys, opts->spool, c->err) &&
+    c->begin = rd_src_offset(src);
+    bool ok = rdb_keylog_init(&c->keys, opts->spool, opts->seed, c->err) &&
               rdb_reader_new(&c->reader, src, &ropts, c->err);
     if (ok)
         ok = run(c, src);
     rdb_reader_free(c->reader);
     rd_team_free(ropts.team);
     rdb_keylog_done(&c->keys);
+    rd_buf_done(&c->twins);
     rd_free(c);
     return ok;
 }

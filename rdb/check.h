@@ -33,9 +33,10 @@
     X(DB_SIZE, "db-size", WARNING)                                                                 \
     X(SLOT_SIZE, "slot-size", WARNING)                                                             \
     X(SLOT_KEY, "key-in-wrong-slot", WARNING)                                                      \
+    X(SLOT_INFO, "bad-slot-info", ERROR)                                                           \
     X(HIGH_DB, "high-db", INFO)                                                                    \
     X(EXPIRED, "expired-keys", INFO)                                                               \
-    X(FUNCTION, "function-without-engine", WARNING)                                                \
+    X(FUNCTION, "function-without-engine", ERROR)                                                  \
     X(FUNCTION_OLD, "pre-release-function", WARNING)                                               \
     X(MODULE, "needs-module", INFO)
 
@@ -84,7 +85,9 @@ struct rdb_check_opts {
     void *ctx;
     const struct rdb_spool *spool; /* NULL: keys beyond the first 1.5 million are not
                                       compared */
-    bool single_thread;            /* do everything on the calling thread */
+    uint64_t seed[2]; /* key of the hashes that find duplicates: random, new for each run. Where the
+                         source can be read again, equal hashes are confirmed by the bytes. */
+    bool single_thread; /* do everything on the calling thread */
     bool part; /* what stands behind the trailer is somebody else's: it is left in the source */
 };
 

@@ -110,9 +110,11 @@ enum rdb_codec { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP, RDB_INTSET, RDB_CODEC_CO
     X(BAD_SCORE, "bad-score", ERROR)                                                               \
     X(EMPTY_COLLECTION, "empty-collection", WARNING)                                               \
     X(EMPTY_INTSET, "empty-intset", ERROR)                                                         \
+    X(EMPTY_ZIPMAP, "empty-zipmap", ERROR)                                                         \
     X(DANGLING, "attributes-without-key", WARNING)                                                 \
     X(ENTRY_ORDER, "stream-entry-order", WARNING)                                                  \
     X(ENTRY_COUNT, "stream-length", WARNING)                                                       \
+    X(DUPLICATE_NODE, "duplicate-node", ERROR)                                                     \
     X(DUPLICATE_PENDING, "duplicate-pending", ERROR)                                               \
     X(DUPLICATE_GROUP, "duplicate-group", ERROR)                                                   \
     X(DUPLICATE_CONSUMER, "duplicate-consumer", ERROR)                                             \

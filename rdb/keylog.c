@@ -11,9 +11,10 @@ enum {
     BATCH = 4096
 };
 
-bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, struct rd_err *err)
+bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, const uint64_t seed[2],
+                     struct rd_err *err)
 {
-    *log = (struct rdb_keylog){.spool = spool};
+    *log = (struct rdb_keylog){.spool = spool, .key = rdb_hash_key(seed)};
     log->filter = rd_calloc(FILTER_LINES, LINE_WORDS * sizeof *log->filter);
     return log->filter != NULL || rd_err_nomem(err, FILTER_LINES * LINE_WORDS * sizeof(uint64_t));
 }
@@ -25,7 +26,7 @@ static uint64_t *line_of(const struct rdb_keylog *log, uint64_t hash)
 
 uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_slice name)
 {
-    uint64_t hash = rdb_keyset_hash(db, name);
+    uint64_t hash = rdb_keyset_hash(&log->key, db, name);
     __builtin_prefetch(line_of(log, hash), 1);
     return hash;
 }

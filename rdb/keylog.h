@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "rdb/check.h"
+#include "rdb/read/hash.h"
 
 enum { RDB_KEYLOG_NAME_MAX = 64, RDB_KEYLOG_SUSPECTS_MAX = 1 << 16 };
 
@@ -25,6 +26,7 @@ struct rdb_suspect {
 };
 
 struct rdb_keylog {
+    struct rdb_hash_key key;
     uint64_t *filter;
     struct rd_buf log;      /* hashes in memory */
     struct rd_buf suspects; /* struct rdb_suspect */
@@ -33,7 +35,8 @@ struct rdb_keylog {
     const struct rdb_spool *spool;
 };
 
-bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, struct rd_err *err);
+bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, const uint64_t seed[2],
+                     struct rd_err *err);
 
 /* The hash of a key; its place in the filter is fetched meanwhile. */
 uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_slice name);

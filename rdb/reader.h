@@ -49,6 +49,9 @@ struct rdb_reader_opts {
     bool batch; /* RDB_DETAIL_CHECK: strings are verified a window at a time. Faster, but events may
                    run ahead of a failure by a window, and value_end.count is not kept. */
     struct rd_team *team; /* with batch: who helps; see base/team.h */
+    uint64_t seed[2];     /* key of the hashes that find equal members: random, new for each run */
+    const struct rd_src *again; /* the file behind the source, to read members a second time; NULL:
+                                   the source itself, where it can be opened again */
 };
 
 struct rdb_reader;

@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/mend/priv.h"
+#include "rdb/twins.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ struct salvage {
     struct rd_src *copy;
     struct rd_sink *out;
     struct rdb_keyset keys;
+    struct rdb_twins twins;
     uint64_t out_db; /* selected in the output */
     bool out_began;
     struct segment segs[SEGMENTS]; /* not written yet, oldest first */
@@ -204,12 +206,28 @@ static void lost_key(struct salvage *v, const struct record *rec, const char *wh
     tell(v, &loss, rec);
 }
 
-/* Was a key of this name kept before? If not, it is now. */
+/* Equal hashes are not enough to drop a key. */
+static bool is_same_name(struct salvage *v, const struct record *rec, uint64_t other)
+{
+    if (v->twins.of == NULL)
+        rdb_twins_init(&v->twins, v->scan.file, v->scan.dialect, v->scan.version);
+    return rdb_twins_compare(&v->twins, rec->start, other) != RDB_TWINS_DIFFERENT;
+}
+
+/* Was a key of this name kept before? If not, it is now. Another name of the same hash is kept in
+ * another place. */
 static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
 {
-    enum rdb_keyset_status st = rdb_keyset_add(&v->keys, rec->hash, v->err);
-    *ret = st == RDB_KEYSET_KNOWN;
-    return st != RDB_KEYSET_FAIL;
+    struct rdb_keyset_slot key = {rec->hash, rec->start};
+    struct rdb_keyset_slot other;
+    enum rdb_keyset_status st;
+    *ret = false;
+    while ((st = rdb_keyset_add(&v->keys, &key, &other, v->err)) == RDB_KEYSET_KNOWN && !*ret) {
+        *ret = is_same_name(v, rec, other.record);
+        key.hash = key.hash * 0x9e3779b97f4a7c15u | 1;
+    }
+    rd_err_adopt(v->err, &v->twins.err);
+    return st != RDB_KEYSET_FAIL && v->twins.err.code == RD_ERR_OK;
 }
 
 /* Writes what could be read of a collection that breaks. */
@@ -580,6 +598,7 @@ static bool pass(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     ret->unchecked = v->keys.lost;
     mend_scan_done(&v->scan);
     rdb_keyset_done(&v->keys);
+    rdb_twins_done(&v->twins);
     rd_free(v);
     return ok;
 }
@@ -590,8 +609,10 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
 {
     struct rd_err own = {0};
     struct rd_err *e = err != NULL ? err : &own;
-    const struct rdb_salvage_opts silent = {
-        .partial = opts->partial, .wants = opts->wants, .ctx = opts->ctx};
+    const struct rdb_salvage_opts silent = {.seed = {opts->seed[0], opts->seed[1]},
+                                            .partial = opts->partial,
+                                            .wants = opts->wants,
+                                            .ctx = opts->ctx};
     int needed = 0;
     bool known = true;
     *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};

@@ -49,6 +49,7 @@ struct rdb_salvage_opts {
      * key. */
     bool (*wants)(void *ctx, const struct rdb_event *ev);
     void *ctx;
+    uint64_t seed[2]; /* key of the hashes that find duplicates: random, new for each run */
 };
 
 struct rdb_salvage_result {

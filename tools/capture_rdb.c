@@ -184,8 +184,9 @@ static bool check(struct download *d, struct rd_err *err)
     const struct rd_src_opts src_opts = {.origin = d->target.name};
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    const struct rdb_check_opts opts = {.finding = on_finding, .ctx = d, .spool = &for_keys};
+    struct rdb_check_opts opts = {.finding = on_finding, .ctx = d, .spool = &for_keys};
     struct rd_src *src;
+    cli_seed(opts.seed);
     if (!rd_src_new(&src, &download_ops, d, &src_opts, err))
         return false;
     bool ok = rdb_check(src, &opts, &d->res, err) && judge(d, err);

@@ -101,7 +101,7 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
     struct check_ctx ctx = {job, ret};
     char prefix[NAME_MAX + 1];
     prefix_of(job, prefix, sizeof prefix);
-    const struct aof_check_opts opts = {
+    struct aof_check_opts opts = {
         .open = open_file,
         .finding = on_finding,
         .command = job->cli->verbose > 0 ? on_command : NULL,
@@ -113,6 +113,7 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
         .now_ms = cli_now_ms(),
         .spool = &for_keys,
     };
+    cli_seed(opts.seed);
     bool ok = (opts.command == NULL || aof_job_names_new(&ret->names, err)) &&
               (job->has_manifest ? check_folder(job, &opts, &ret->res, err)
                                  : check_one(job, &opts, &ret->res, err));

@@ -362,7 +362,7 @@ static bool work(struct salvage *s, struct rd_err *err)
 {
     struct aof_job *job = s->job;
     struct cli_json *json = &job->cli->out;
-    const struct aof_salvage_opts opts = {
+    struct aof_salvage_opts opts = {
         .open = open_file,
         .create = create_file,
         .loss = on_loss,
@@ -370,6 +370,7 @@ static bool work(struct salvage *s, struct rd_err *err)
         .tick = on_tick,
         .ctx = s,
     };
+    cli_seed(opts.seed);
     if (job->has_manifest && !find_files(s, err))
         return false;
     if (job->cli->json) {

@@ -274,7 +274,7 @@ static bool check_source(struct work *work, struct rd_src *src, struct rd_err *e
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    const struct rdb_check_opts opts = {
+    struct rdb_check_opts opts = {
         .quick = work->run->quick,
         .now_ms = cli_now_ms(),
         .finding = on_finding,
@@ -283,6 +283,7 @@ static bool check_source(struct work *work, struct rd_src *src, struct rd_err *e
         .ctx = work,
         .spool = &for_keys,
     };
+    cli_seed(opts.seed);
     bool ok = rdb_check(src, &opts, &work->file->res, err);
     spool_done(&keys);
     if (ok && work->file->findings.err.code != RD_ERR_OK) {
@@ -333,13 +334,14 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
 {
     struct check_file *file = work->file;
     struct rd_src *src = NULL, *copy = NULL;
-    const struct rdb_salvage_opts opts = {
+    struct rdb_salvage_opts opts = {
         .partial = work->run->partial,
         .loss = on_loss,
         .tick = on_offset,
         .wants = filter_active(&work->run->filter) ? wants_key : NULL,
         .ctx = work,
     };
+    cli_seed(opts.seed);
     if (view->spooled && view->spool.size == 0) { /* nothing to look at */
         file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;
         file->salvage.first_loss = RD_NO_OFFSET;
@@ -378,6 +380,7 @@ static bool verify(struct work *work, struct rd_err *err)
     struct rdb_check_result res;
     struct rdb_check_opts opts = {.tick = on_key, .ctx = work};
     struct rd_src *src;
+    cli_seed(opts.seed);
     if (!cli_open_in(work->run->cli, file->out, &src, err))
         return false;
     bool ok = rdb_check(src, &opts, &res, err);

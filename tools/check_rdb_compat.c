@@ -453,6 +453,7 @@ bool check_rdb_compat_file(const char *path, const char *name, uint64_t *ret_end
     struct compat c = {.path = path, .now_ms = cli_now_ms(), .doing = "start"};
     struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
     struct rd_err err = {0};
+    cli_seed(opts.seed);
     put_offset(0);
     fputs("Checking RDB file ", stdout);
     put_escaped(rd_slice_str(name));

@@ -309,6 +309,9 @@ bool cli_get_time(const char *text, int64_t now_ms, int64_t *ret_ms);
 /* The clock, in unix milliseconds. */
 int64_t cli_now_ms(void);
 
+/* Random bytes of the system: the key of hashes, new for each run. */
+void cli_seed(uint64_t seed[2]);
+
 /* ---- for main.c ---- */
 
 void cli_begin(struct cli *cli, const char *tool);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <time.h>
+#include <sys/random.h>
 
 enum { MS = 1000, MINUTE = 60, HOUR = 3600, DAY = 86400, WEEK = 7 * DAY };
 
@@ -131,6 +132,14 @@ struct cli_text cli_time(int64_t unix_ms)
     else
         snprintf(text.s + len, sizeof text.s - len, ".%03dZ", (int)part);
     return text;
+}
+
+void cli_seed(uint64_t seed[2])
+{
+    /* It does not fail on a system that has booted; a key of zeros would still do. */
+    seed[0] = seed[1] = 0;
+    if (getrandom(seed, 2 * sizeof *seed, 0) < 0)
+        seed[0] = seed[1] = 0;
 }
 
 int64_t cli_now_ms(void)

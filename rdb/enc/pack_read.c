@@ -68,6 +68,8 @@ enum rdb_pack_status rdb_pack_begin(struct rdb_pack *pack, const uint8_t *p, siz
         st = begin_ziplist(pack, p);
     else if (pack->codec == RDB_INTSET)
         st = begin_intset(pack, p);
+    else if (p[0] == END_BYTE)
+        st = bad(pack, 0, "zipmap whose count is the end mark");
     else if (p[0] < 254)
         pack->declared = p[0];
     if (st == RDB_PACK_ENTRY)

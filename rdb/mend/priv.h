@@ -65,6 +65,7 @@ struct scan {
     struct rd_src *src; /* over limit */
     struct rdb_reader *reader;
     const struct rdb_salvage_opts *opts;
+    struct rdb_hash_key key; /* of record.hash */
     uint64_t size;
     enum rdb_dialect dialect;
     int version;

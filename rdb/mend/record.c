@@ -1,6 +1,7 @@
 #include "rdb/mend/priv.h"
 
 #include "base/mem.h"
+#include "rdb/library.h"
 #include "rdb/read/priv.h"
 
 static enum rd_src_status limited_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -39,6 +40,7 @@ bool mend_scan_init(struct scan *s, struct rd_src *file, const struct rdb_salvag
     *s = (struct scan){.file = file,
                        .opts = opts,
                        .size = file->size,
+                       .key = rdb_hash_key(opts->seed),
                        .avoid = UINT64_MAX,
                        .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
@@ -59,7 +61,10 @@ void mend_scan_done(struct scan *s)
 
 bool mend_scan_version(struct scan *s, enum rdb_dialect dialect, int version)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK,
+                                   .notes = true,
+                                   .seed = {s->opts->seed[0], s->opts->seed[1]},
+                                   .again = s->file};
     rdb_reader_free(s->reader);
     s->reader = NULL;
     s->dialect = dialect;
@@ -106,7 +111,7 @@ static void set_name(struct record *rec, struct rd_slice name)
         memcpy(rec->key, name.ptr, name.len < sizeof rec->key ? name.len : sizeof rec->key);
 }
 
-static void set_key(struct record *rec, const struct rdb_event *ev)
+static void set_key(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
     rec->kind = RECORD_KEY;
@@ -114,25 +119,27 @@ static void set_key(struct record *rec, const struct rdb_event *ev)
     rec->type = ev->key.type;
     rec->db = ev->key.db;
     set_name(rec, name);
-    rec->hash = rdb_keyset_hash(ev->key.db, name);
+    rec->hash = rdb_keyset_hash(&s->key, ev->key.db, name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     rec->plausible_expiry = !rec->expires || mend_expiry_is_plausible(ev->key.expire_ms);
     need(rec, since_of(ev));
 }
 
-/* A library begins with #! and the name of its engine; servers refuse a file with any other. (A
- * long one begins with an empty piece, and is taken for a library.) */
+/* Servers refuse a file with a library whose first line is wrong. (A long one may begin with an
+ * empty piece, and is taken for a library.) */
 static bool names_engine(const struct rdb_string *code)
 {
-    return code->more || (!code->is_int && code->len > 2 && memcmp(code->ptr, "#!", 2) == 0);
+    char tmp[RD_NUM_I64_MAX];
+    return (code->more && code->len == 0) ||
+           rdb_library_fault(rdb_string_bytes(code, tmp), !code->more) == NULL;
 }
 
 /* What the event adds. True: the record is whole. */
-static bool take(struct record *rec, const struct rdb_event *ev)
+static bool take(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
     switch (ev->kind) {
     case RDB_KEY:
-        set_key(rec, ev);
+        set_key(s, rec, ev);
         return false;
     case RDB_VALUE_END:
         rec->hollow = rec->has_key && rec->key_len == 0 && rec->type->id == RDB_TYPE_STRING &&
@@ -150,6 +157,8 @@ static bool take(struct record *rec, const struct rdb_event *ev)
         need(rec, 7);
         if (ev->aux.value.is_int || ev->aux.value.first)
             set_name(rec, ev->aux.name);
+        if (rd_slice_is(ev->aux.name, "slot-info"))
+            rec->kind = RECORD_HINT; /* of Valkey 8 */
         return !ev->aux.value.more;
     case RDB_FUNCTION:
         need(rec, 10);
@@ -198,7 +207,7 @@ enum mend_status mend_record(struct scan *s, struct record *ret)
             ev.kind == RDB_VALUE_END && !ret->has_key && ev.raw.len > 0 && ret->since == 13;
         if (ev.kind == RDB_KEY_META_BEGIN)
             ret->since = 13;
-        if (take(ret, &ev) && !inner_end)
+        if (take(s, ret, &ev) && !inner_end)
             break;
         if (ev.kind == RDB_SLOT_RANGE && --ranges == 0)
             break;

@@ -107,8 +107,8 @@ static int start(struct rdb_reader *r)
         return rdb_packed_bad(r);
     f->p += w->pack.pos;
     w->started = true;
-    if (r->n_elems == 0 && w->layout != LAYOUT_LIST && r->unique.slots != NULL &&
-        !rdb_unique_begin(&r->unique, w->pack.declared))
+    if (r->n_elems == 0 && w->layout != LAYOUT_LIST && w->layout != LAYOUT_STREAM &&
+        r->unique.slots != NULL && !rdb_unique_begin(&r->unique, w->pack.declared))
         return rdb_read_nomem(r, 0);
     w->n_before = r->n_elems;
     w->num = INT64_MIN;
@@ -233,10 +233,11 @@ static void check_member(struct rdb_reader *r, const struct rdb_pack_entry *e)
     }
     if (!r->opts.notes || !rdb_read_checks(r))
         return;
-    uint64_t hash = e->is_int ? rdb_hash_int(e->num) : rdb_hash_member(e->str, (size_t)e->len);
-    if (!rdb_unique_add(&r->unique, hash))
-        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, r->feed.off, w->pack.pos, r->n_elems,
-                      "member that the collection has already");
+    uint64_t hash = e->is_int ? rdb_hash_int(&r->key, e->num)
+                              : rdb_hash_member(&r->key, e->str, (size_t)e->len);
+    const char *text = "member that the collection has already";
+    if (!rdb_unique_add(&r->unique, hash) && rdb_twin_packed(r, e, layouts[w->layout].n, &text))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, r->feed.off, w->pack.pos, r->n_elems, text);
 }
 
 /* -- giving out -- */
@@ -399,10 +400,11 @@ static int finish(struct rdb_reader *r)
         w->pack.why = "packed string that ends inside an element";
         return rdb_packed_bad(r);
     }
+    enum rdb_note_id empty = w->pack.codec == RDB_INTSET   ? RDB_NOTE_EMPTY_INTSET
+                             : w->pack.codec == RDB_ZIPMAP ? RDB_NOTE_EMPTY_ZIPMAP
+                                                           : RDB_NOTE_EMPTY_COLLECTION;
     if (w->pack.n == 0)
-        rdb_read_note(
-            r, w->pack.codec == RDB_INTSET ? RDB_NOTE_EMPTY_INTSET : RDB_NOTE_EMPTY_COLLECTION,
-            r->feed.off, RD_NO_OFFSET, 0, "packed string without elements");
+        rdb_read_note(r, empty, r->feed.off, RD_NO_OFFSET, 0, "packed string without elements");
     w->active = false;
     rdb_feed_end(r);
     return RDB_END;

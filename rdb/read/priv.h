@@ -11,7 +11,7 @@
  *     skim.c     the quick way over what is sound; quick.h: what is common
  *     text.c     the short strings of a value, many at a time
  *     module.c   module values
- *     unique.c   whether a member was seen before; hash.h: by its hash
+ *     unique.c   whether a member was seen before; hash.h: by its hash; twin.c: by its bytes
  *
  * A step either gives an event, or goes on (STEP_ON), or says why not. It keeps its place in the
  * reader, so that it can be called again when there is more input.
@@ -195,6 +195,8 @@ struct unique {
     size_t limit;      /* of members in it */
     uint64_t expected; /* members, as declared; or RDB_UNKNOWN */
     bool full;         /* more members than can be remembered */
+    bool proved;       /* a duplicate was found: the bytes are the same */
+    unsigned chances;  /* equal hashes of different bytes, in all values */
 };
 
 struct loop {
@@ -250,6 +252,7 @@ struct rdb_reader {
     struct node node;
     struct stream stream;
     struct unique unique;
+    struct rdb_hash_key key; /* of the hashes in it */
 
     bool module_aux;      /* the module opcodes are an aux record's */
     uint64_t ranges_left; /* slot ranges of an import */
@@ -387,9 +390,11 @@ int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_read_pass(struct rdb_reader *r, bool verify);
 int rdb_read_pass_rest(struct rdb_reader *r);
 
-/* Passes a string as rdb_read_pass() does, and gives the hash of its bytes, or says that it was too
- * long to look at (STEP_ON, *ret_known false). */
-int rdb_read_member(struct rdb_reader *r, uint64_t *ret_hash, bool *ret_known);
+/* Passes a string as rdb_read_pass() does, and gives its bytes, which live until the next call and
+ * are in tmp where it is an integer; or says that it was too long to look at (STEP_ON, *ret_known
+ * false). */
+int rdb_read_member(struct rdb_reader *r, char tmp[RD_NUM_I64_MAX], struct rd_slice *ret,
+                    bool *ret_known);
 
 /* Passes what follows a string. */
 int rdb_read_pass_tail(struct rdb_reader *r, enum tail tail);
@@ -513,6 +518,21 @@ static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
                                          : rdb_unique_add_slow(u, hash);
 }
 void rdb_unique_done(struct unique *u);
+
+/* -- twin.c: a hash was there before; are the bytes the same? -- */
+
+enum rdb_twin { RDB_TWIN_SAME, RDB_TWIN_OTHER, RDB_TWIN_UNKNOWN };
+
+/* What is said where the bytes could not be compared. */
+extern const char rdb_twin_unproved[];
+
+/* True: it is a duplicate, and to be reported. *ret_text is changed where that is not proved. Of
+ * the packed string that is walked, with so many entries an element; or of a member (RDB_ELEM),
+ * group or consumer whose event is at `off`. One proof a value is enough. */
+bool rdb_twin_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
+                     const char **ret_text);
+bool rdb_twin_named(struct rdb_reader *r, enum rdb_event_kind kind, struct rd_slice name,
+                    uint64_t off, const char **ret_text);
 
 /* Asks for the memory that the hash will be looked for in. */
 static inline void rdb_unique_fetch(const struct unique *u, uint64_t hash)

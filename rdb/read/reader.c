@@ -68,6 +68,7 @@ static struct rdb_reader *new_reader(struct rd_src *src, const struct rdb_reader
         r->opts = *opts;
     if (r->opts.max_name == 0)
         r->opts.max_name = NAME_MAX_DEFAULT;
+    r->key = rdb_hash_key(r->opts.seed);
     rdb_read_drop_attributes(r);
     r->piece = piece;
     r->out_cap = RDB_LZF_REACH + piece + 2 * RDB_LZF_TOKEN_OUT;

@@ -6,9 +6,9 @@
  */
 #include "rdb/read/quick.h"
 
-static inline uint64_t hash_of(const struct rdb_quick *q)
+static inline uint64_t hash_of(const struct rdb_hash_key *key, const struct rdb_quick *q)
 {
-    return q->is_int ? rdb_hash_int(q->num) : rdb_hash_member(q->str, q->len);
+    return q->is_int ? rdb_hash_int(key, q->num) : rdb_hash_member(key, q->str, q->len);
 }
 
 /* Are members compared with each other? */
@@ -32,10 +32,11 @@ static void skim_set(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
+    const struct rdb_hash_key key = r->key;
     struct rdb_quick q = {0};
     uint64_t n = 0;
     for (size_t size; (size = rdb_quick_entry(p, end, &q)) != 0; p += size) {
-        if (looks(r) && !rdb_unique_add(&r->unique, hash_of(&q)))
+        if (looks(r) && !rdb_unique_add(&r->unique, hash_of(&key, &q)))
             break;
         n++;
     }
@@ -46,13 +47,14 @@ static void skim_hash(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
+    const struct rdb_hash_key key = r->key;
     struct rdb_quick field = {0};
     struct rdb_quick value;
     uint64_t n = 0;
     for (;;) {
         size_t size = rdb_quick_entry(p, end, &field);
         size_t size2 = size == 0 ? 0 : rdb_quick_entry(p + size, end, &value);
-        if (size2 == 0 || (looks(r) && !rdb_unique_add(&r->unique, hash_of(&field))))
+        if (size2 == 0 || (looks(r) && !rdb_unique_add(&r->unique, hash_of(&key, &field))))
             break;
         p += size + size2;
         n++;
@@ -64,6 +66,7 @@ static void skim_zset(struct rdb_reader *r)
 {
     const uint8_t *p = r->feed.p;
     const uint8_t *end = r->feed.end;
+    const struct rdb_hash_key key = r->key;
     struct rdb_quick member = {0};
     struct rdb_quick number;
     double last = r->walk.score;
@@ -73,7 +76,7 @@ static void skim_zset(struct rdb_reader *r)
         size_t size = rdb_quick_entry(p, end, &member);
         size_t size2 = size == 0 ? 0 : rdb_quick_entry(p + size, end, &number);
         if (size2 == 0 || !rdb_quick_score(&number, &score) || !(score >= last) ||
-            (looks(r) && !rdb_unique_add(&r->unique, hash_of(&member))))
+            (looks(r) && !rdb_unique_add(&r->unique, hash_of(&key, &member))))
             break;
         last = score;
         p += size + size2;
@@ -302,13 +305,14 @@ static inline const uint8_t *table_members(struct rdb_reader *r, const uint8_t *
                                            const uint8_t *end, uint64_t *n, element_fn element)
 {
     struct ahead ahead[AHEAD];
+    const struct rdb_hash_key key = r->key;
     struct rdb_quick q = {0};
     bool compares = looks(r);
     for (size_t seen = AHEAD; seen == AHEAD;) {
         const uint8_t *at = p;
         size_t size;
         for (seen = 0; seen < AHEAD && seen < *n && (size = element(at, end, &q)) != 0; seen++) {
-            ahead[seen] = (struct ahead){at, compares ? hash_of(&q) : 0};
+            ahead[seen] = (struct ahead){at, compares ? hash_of(&key, &q) : 0};
             if (compares)
                 rdb_unique_fetch(&r->unique, ahead[seen].hash);
             at += size;

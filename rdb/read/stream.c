@@ -80,10 +80,11 @@ static int group_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     r->loop_count = ev->group.n_pending;
-    r->stream.group = rdb_hash_bytes(ev->group.name.ptr, ev->group.name.len);
-    if (tracks_names(r) && !rdb_unique_add(&r->unique, r->stream.group))
-        rdb_read_note(r, RDB_NOTE_DUPLICATE_GROUP, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN,
-                      "consumer group that the stream has already");
+    r->stream.group = rdb_hash_bytes(&r->key, ev->group.name.ptr, ev->group.name.len);
+    const char *text = "consumer group that the stream has already";
+    if (tracks_names(r) && !rdb_unique_add(&r->unique, r->stream.group) &&
+        rdb_twin_named(r, RDB_GROUP, ev->group.name, ev->offset, &text))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_GROUP, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
     r->stream.sum_pending = r->stream.sum_owned = 0;
     r->stream.n_pending = r->stream.n_owned = 0;
     return give(r, ev, RDB_GROUP, st);
@@ -101,12 +102,12 @@ static bool parse_pending(struct rdb_reader *r, struct cur *c, uint8_t gen, stru
     return true;
 }
 
-static uint64_t hash_id(struct rdb_stream_id id)
+static uint64_t hash_id(const struct rdb_reader *r, struct rdb_stream_id id)
 {
     uint8_t bytes[16];
     rd_put_le64(bytes, id.ms);
     rd_put_le64(bytes + 8, id.seq);
-    return rdb_hash_bytes(bytes, sizeof bytes);
+    return rdb_hash_bytes(&r->key, bytes, sizeof bytes);
 }
 
 static int pending_op(struct rdb_reader *r, struct rdb_event *ev)
@@ -121,7 +122,7 @@ static int pending_op(struct rdb_reader *r, struct rdb_event *ev)
                       RD_NO_OFFSET, s->n_pending,
                       "pending entry whose id is not greater than the one before");
     s->group_last = ev->pending.id;
-    s->sum_pending += hash_id(ev->pending.id);
+    s->sum_pending += hash_id(r, ev->pending.id);
     s->n_pending++;
     return give(r, ev, RDB_PENDING, st);
 }
@@ -151,10 +152,11 @@ static int consumer_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     if (st != STEP_ON)
         return st;
     r->loop_count = ev->consumer.n_owned;
-    uint64_t hash = rdb_hash_bytes(ev->consumer.name.ptr, ev->consumer.name.len);
-    if (tracks_names(r) && !rdb_unique_add(&r->unique, (hash ^ r->stream.group) * 31 + 1))
-        rdb_read_note(r, RDB_NOTE_DUPLICATE_CONSUMER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN,
-                      "consumer that the group has already");
+    uint64_t hash = rdb_hash_bytes(&r->key, ev->consumer.name.ptr, ev->consumer.name.len);
+    const char *text = "consumer that the group has already";
+    if (tracks_names(r) && !rdb_unique_add(&r->unique, (hash ^ r->stream.group) * 31 + 1) &&
+        rdb_twin_named(r, RDB_CONSUMER, ev->consumer.name, ev->offset, &text))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_CONSUMER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
     return give(r, ev, RDB_CONSUMER, st);
 }
 
@@ -170,7 +172,7 @@ static int owned_op(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_e
     int st = parse_all(r, parse_id, 0, ev);
     if (st != STEP_ON)
         return st;
-    r->stream.sum_owned += hash_id(ev->id);
+    r->stream.sum_owned += hash_id(r, ev->id);
     r->stream.n_owned++;
     return give(r, ev, kind, st);
 }
@@ -239,6 +241,20 @@ static bool parse_node_key(struct rdb_reader *r, struct cur *c, uint8_t gen, str
     return true;
 }
 
+/* Servers refuse a stream in which a node has the key of another. Their order does not matter. */
+static void check_node_key(struct rdb_reader *r, uint64_t off)
+{
+    uint8_t id[NODE_KEY_LEN];
+    const char *text = "stream node whose key an earlier node has; servers refuse to load it";
+    if (!tracks_names(r))
+        return;
+    rd_put_be64(id, r->node.base.ms);
+    rd_put_be64(id + 8, r->node.base.seq);
+    if (!rdb_unique_add(&r->unique, rdb_hash_bytes(&r->key, id, sizeof id)) &&
+        rdb_twin_named(r, RDB_PACKED, rd_slice(id, sizeof id), off, &text))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_NODE, off, RD_NO_OFFSET, r->n_elems, text);
+}
+
 static int node_frames(struct rdb_reader *r)
 {
     while (r->tail_due < 2) {
@@ -263,6 +279,7 @@ static int node_op(struct rdb_reader *r, struct rdb_event *ev)
             return st;
         r->pc--;
         r->tail_due = 1;
+        check_node_key(r, ev->offset);
     }
     if (!r->walk.active) {
         st = rdb_packed_begin(r, RDB_LISTPACK, LAYOUT_STREAM);

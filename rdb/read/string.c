@@ -328,7 +328,8 @@ int rdb_read_pass(struct rdb_reader *r, bool verify)
     return pass_slow(r, verify);
 }
 
-int rdb_read_member(struct rdb_reader *r, uint64_t *ret_hash, bool *ret_known)
+int rdb_read_member(struct rdb_reader *r, char tmp[RD_NUM_I64_MAX], struct rd_slice *ret,
+                    bool *ret_known)
 {
     struct rdb_str_head head;
     struct rd_slice s;
@@ -345,8 +346,7 @@ int rdb_read_member(struct rdb_reader *r, uint64_t *ret_hash, bool *ret_known)
     if (st != RDB_EVENT)
         return st;
     *ret_known = true;
-    *ret_hash = ev.elem.str.is_int ? rdb_hash_int(ev.elem.str.num)
-                                   : rdb_hash_member(ev.elem.str.ptr, ev.elem.str.len);
+    *ret = rdb_string_bytes(&ev.elem.str, tmp);
     return STEP_ON;
 }
 

@@ -1,8 +1,6 @@
 /* unique.c - a set of hashes, to find members that a collection has twice.
  *
- * Sixty-four bits are taken for the member itself: among a million members two share a hash with a
- * chance of one in thirty million.
- */
+ * Two members that have the same hash are compared by twin.c. */
 #include "rdb/read/priv.h"
 
 enum { SLOTS_MIN = 64, SLOTS_FIRST = 1 << 14, SLOTS_MAX = 1 << 19 };
@@ -32,6 +30,7 @@ bool rdb_unique_begin(struct unique *u, uint64_t n)
             cap *= 2;
     u->used = 0;
     u->full = false;
+    u->proved = false;
     u->expected = n;
     return resize(u, cap);
 }

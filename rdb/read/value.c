@@ -90,7 +90,9 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     r->module_aux = false;
     r->item_open = false;
     r->stream = (struct stream){0};
-    if (tracks_members(r) && !rdb_unique_begin(&r->unique, ev->value.count))
+    bool nodes = rdb_read_checks(r) && r->opts.notes && r->type->kind == RDB_KIND_STREAM;
+    if ((nodes || tracks_members(r)) &&
+        !rdb_unique_begin(&r->unique, nodes ? ev->value.nodes : ev->value.count))
         return rdb_read_nomem(r, 0);
     if (r->loop_count == 0 && r->type->kind != RDB_KIND_STREAM)
         rdb_read_note(r, RDB_NOTE_EMPTY_COLLECTION, ev->offset, RD_NO_OFFSET, 0,
@@ -203,11 +205,12 @@ static bool completes(uint8_t role)
     return role != RDB_ROLE_FIELD;
 }
 
-static void note_duplicate(struct rdb_reader *r, uint64_t off, uint64_t hash)
+static void note_duplicate(struct rdb_reader *r, uint64_t off, struct rd_slice member)
 {
-    if (!rdb_unique_add(&r->unique, hash))
-        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, off, RD_NO_OFFSET, r->n_elems,
-                      "member that the collection has already");
+    const char *text = "member that the collection has already";
+    if (!rdb_unique_add(&r->unique, rdb_hash_member(&r->key, member.ptr, member.len)) &&
+        rdb_twin_named(r, RDB_ELEM, member, off, &text))
+        rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, off, RD_NO_OFFSET, r->n_elems, text);
 }
 
 /* A string that is not given out. STEP_ON: passed, with its tail. */
@@ -216,16 +219,17 @@ static int pass_string(struct rdb_reader *r, uint8_t role, enum tail tail)
     int st;
     if (r->tail_due == TAIL_NONE) {
         bool known = false;
-        uint64_t hash = 0;
+        char tmp[RD_NUM_I64_MAX];
+        struct rd_slice member;
         uint64_t off = rdb_read_offset(r);
         if (is_unique_role(r, role))
-            st = rdb_read_member(r, &hash, &known);
+            st = rdb_read_member(r, tmp, &member, &known);
         else
             st = rdb_read_pass(r, rdb_read_checks(r));
         if (st != STEP_ON)
             return st;
         if (known)
-            note_duplicate(r, off, hash);
+            note_duplicate(r, off, member);
         r->tail_due = (uint8_t)tail;
     }
     if (r->tail_due != TAIL_NONE) {

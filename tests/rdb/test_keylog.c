@@ -28,6 +28,8 @@ static bool read_back(void *ctx, uint64_t offset, void *bytes, size_t len, struc
     return true;
 }
 
+static const uint64_t no_seed[2];
+
 static uint64_t hash_of(uint64_t n)
 {
     return (n + 1) * 0xbf58476d1ce4e5b9u;
@@ -63,7 +65,7 @@ Test(keylog, finds_what_came_twice_and_nothing_else)
 {
     struct rdb_keylog log;
     struct found found = {0};
-    cr_assert(rdb_keylog_init(&log, NULL, NULL));
+    cr_assert(rdb_keylog_init(&log, NULL, no_seed, NULL));
     add_all(&log, 200000, 1);
     add_all(&log, 200000, 1000);
     cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
@@ -78,7 +80,7 @@ Test(keylog, finds_it_also_where_the_log_is_spooled)
     struct rdb_spool ops = {.append = append, .read = read_back, .ctx = &spool};
     struct rdb_keylog log;
     struct found found = {0};
-    cr_assert(rdb_keylog_init(&log, &ops, NULL));
+    cr_assert(rdb_keylog_init(&log, &ops, no_seed, NULL));
     add_all(&log, 1600000, 1);
     add_all(&log, 1600000, 1000);
     cr_assert_gt(log.spooled, 0);
@@ -92,7 +94,7 @@ Test(keylog, without_a_spool_tells_only_what_is_certain)
 {
     struct rdb_keylog log;
     struct found found = {0};
-    cr_assert(rdb_keylog_init(&log, NULL, NULL));
+    cr_assert(rdb_keylog_init(&log, NULL, no_seed, NULL));
     add_all(&log, 1600000, 1);
     cr_assert_gt(log.lost, 0);
     cr_assert(rdb_keylog_finish(&log, count, &found, NULL));
@@ -106,7 +108,7 @@ Test(keylog, says_when_the_spool_takes_nothing)
     struct rdb_spool ops = {.append = append, .read = read_back, .ctx = &spool};
     struct rdb_keylog log;
     struct rd_err err = {0};
-    cr_assert(rdb_keylog_init(&log, &ops, NULL));
+    cr_assert(rdb_keylog_init(&log, &ops, no_seed, NULL));
     uint64_t n = 0;
     while (n < 2000000 && add(&log, n, &err))
         n++;
@@ -122,7 +124,7 @@ Test(keylog, says_when_the_spool_gives_nothing_back)
     struct rdb_keylog log;
     struct found found = {0};
     struct rd_err err = {0};
-    cr_assert(rdb_keylog_init(&log, &ops, NULL));
+    cr_assert(rdb_keylog_init(&log, &ops, no_seed, NULL));
     add_all(&log, 1600000, 1);
     cr_assert(add(&log, 0, NULL));
     cr_assert_not(rdb_keylog_finish(&log, count, &found, &err));
@@ -137,7 +139,7 @@ Test(keylog, counts_the_suspects_that_it_has_no_room_for)
     enum { MORE = 5000 };
     struct rdb_keylog log;
     struct found found = {0};
-    cr_assert(rdb_keylog_init(&log, NULL, NULL));
+    cr_assert(rdb_keylog_init(&log, NULL, no_seed, NULL));
     for (int twice = 0; twice < 2; twice++)
         add_all(&log, RDB_KEYLOG_SUSPECTS_MAX + MORE, 1);
     cr_expect_eq(log.lost, MORE);
@@ -150,7 +152,7 @@ static bool find_twenty(struct rd_err *err)
 {
     struct rdb_keylog log;
     struct found found = {0};
-    if (!rdb_keylog_init(&log, NULL, err))
+    if (!rdb_keylog_init(&log, NULL, no_seed, err))
         return false;
     bool ok = true;
     for (uint64_t n = 0; ok && n < 20000; n++)

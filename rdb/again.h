@@ -1,0 +1,22 @@
+/* again.h - private to rdb/: a second source over the bytes that a source gives.
+ *
+ *     struct rd_src *src2;
+ *     if (rdb_again(src, &src2, &err))
+ *         ... seek and read; rd_src_close(src2) ...
+ */
+#ifndef RDB_AGAIN_H
+#define RDB_AGAIN_H
+
+#include "base/src.h"
+
+/* It begins at offset 0 and has a position of its own. src must stay open as long. False with
+ * RD_ERR_USAGE where the input can be read only once: pipes, decompressors. */
+static inline bool rdb_again(const struct rd_src *src, struct rd_src **ret, struct rd_err *err)
+{
+    if (src->buf != NULL)
+        return rd_src_open_again(ret, src, err);
+    const struct rd_src_opts opts = {.origin = src->origin};
+    return rd_src_open_memory(ret, rd_slice(src->end - src->cap, src->cap), &opts, err);
+}
+
+#endif
