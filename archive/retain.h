@@ -1,0 +1,77 @@
+/* retain.h - which sets of a repository are kept.
+ *
+ *     struct archive_retention rules;
+ *     if (!archive_retention_parse(&rules, "hourly 48, daily 60", &err))
+ *         ...
+ *     archive_retain(&rules, sets, n_sets, now_ms);
+ *     ... sets[i].why == 0: may be removed ...
+ *
+ * Pure functions: no clock and no files. The rules, each of which keeps sets on its own:
+ *
+ *     count N     the N newest sets
+ *     hourly N    of the N latest hours that have a set: the newest set of each
+ *     daily N, weekly N, monthly N, yearly N
+ *                 the same with days, weeks (they begin on Monday), months and years
+ *     age D       sets that are at most D older than the newest one: 90m, 12h, 30d, 8w
+ *
+ * Hours and days are those of UTC. Hours without a set do not count: where backups stop, nothing is
+ * lost by waiting. For the same reason an age counts back from the newest set that is not in the
+ * future, and not from the present.
+ *
+ * Besides, these are kept: what is pinned, the newest good set, and everything where no set is good
+ * or no rule is given. A set that is known to be damaged is kept by a pin only.
+ */
+#ifndef ARCHIVE_RETAIN_H
+#define ARCHIVE_RETAIN_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+/* The reasons to keep a set, as bits of `why`. */
+#define ARCHIVE_RULES(X)                                                                           \
+    X(COUNT, "count")                                                                              \
+    X(HOURLY, "hourly")                                                                            \
+    X(DAILY, "daily")                                                                              \
+    X(WEEKLY, "weekly")                                                                            \
+    X(MONTHLY, "monthly")                                                                          \
+    X(YEARLY, "yearly")                                                                            \
+    X(AGE, "age")                                                                                  \
+    X(PIN, "pinned")                                                                               \
+    X(LAST_GOOD, "last good")                                                                      \
+    X(NO_RULE, "no rule")
+
+enum archive_rule {
+#define X(name, word) ARCHIVE_RULE_##name,
+    ARCHIVE_RULES(X)
+#undef X
+        ARCHIVE_RULE_COUNT_ALL
+};
+
+enum { ARCHIVE_RULES_GIVEN = ARCHIVE_RULE_AGE + 1 };
+
+struct archive_retention {
+    uint64_t n[ARCHIVE_RULES_GIVEN]; /* 0: the rule is not given; of AGE: milliseconds */
+};
+
+struct archive_retained {
+    int64_t time_ms; /* unix time */
+    bool pinned;
+    bool damaged;
+    unsigned why; /* out: bits of enum archive_rule; 0: it may be removed */
+};
+
+/* "hourly 48, daily 60". RD_ERR_USAGE. An empty text is no rule. */
+bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,
+                             struct rd_err *err);
+bool archive_retention_given(const struct archive_retention *rules);
+
+/* The sets, from old to new. */
+void archive_retain(const struct archive_retention *rules, struct archive_retained *sets, size_t n,
+                    int64_t now_ms);
+
+const char *archive_rule_word(enum archive_rule rule);
+
+/* 90s, 90m, 25h, 30d, 8w, in milliseconds; of no sign, and at most some centuries. */
+bool archive_get_duration(struct rd_slice text, uint64_t *ret_ms);
+
+#endif
