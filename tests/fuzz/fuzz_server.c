@@ -2,25 +2,36 @@
  *
  * The input is what is sent. A byte 0xff is for the target, with the one behind it, k: what follows
  * is sent by connection k & 3; with 0x40 that one is closed before and opened anew; with 0x80 the
- * loop has a turn first.
+ * loop has a turn first. Where k is 0xff as well, that byte is sent.
  *
  * The connections are pairs of sockets, so that everything runs as it does in the program: the
  * loop, input in pieces, waiting, messages to subscribers and monitors, output. In the end the loop
  * must come to rest, and when all have gone, nothing may be left of them: no client, no one who
- * waits, no channel.
+ * waits, no channel. Then an engine that was given only what the log is given, and one that loads a
+ * snapshot of the data set, must hold the same data.
+ *
+ * CONFIG, DEBUG, SAVE, BGSAVE and BGREWRITEAOF work on a folder of the target's own. What ends the
+ * process, what takes as long as it is told to, and what changes the data set without the log is
+ * refused. The linker puts the functions with __wrap_ in place of the server's (see meson.build).
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/digest.h"
+#include "engine/snapshot.h"
 #include "server/client.h"
-#include "server/dispatch.h"
+#include "server/commands.h"
 #include "server/log.h"
-#include "server/persist.h"
+#include "server/persist_impl.h"
 #include "server/pubsub.h"
+#include "server/settings_item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +39,18 @@ enum { CONNECTIONS = 4, PIECE = 4096, TURNS_MAX = 200, ANSWERS_MAX = 64 };
 
 static struct server srv;
 static int peers[CONNECTIONS];
+
+/* Runs what the log is given. */
+static struct {
+    struct engine *engine;
+    struct engine_session session;
+    struct engine_reply reply;
+    struct engine_effects fx;
+} copy;
+
+static char folder[] = "/tmp/fuzz-server-XXXXXX";
+static int home = -1, inside = -1;     /* folders: the caller's, and that of the files */
+static struct rd_buf *settings_before; /* the value of each item */
 
 static void check(bool ok, const char *what)
 {
@@ -41,20 +64,140 @@ static void on_prepare(uv_prepare_t *handle)
 {
     (void)handle;
     server_turn(&srv);
+    srv.fx.off = false; /* as if the log were on */
 }
 
-/* Commands that end the process, fork, write files, or take as long as they are told to. */
+/* ---- the log ---- */
+
+void __wrap_persist_append(struct server *server, const struct engine_effects *fx);
+
+void __wrap_persist_append(struct server *server, const struct engine_effects *fx)
+{
+    struct engine_env env = server_env(server);
+    for (size_t i = 0; i < fx->n; i++) {
+        copy.session.db = fx->list[i].db;
+        engine_reply_reset(&copy.reply);
+        engine_apply(copy.engine, &copy.session, fx->list[i].argc, fx->list[i].argv, &env,
+                     &copy.reply, &copy.fx);
+    }
+}
+
+/* ---- commands that may do less here ---- */
+
+void __wrap_server_cmd_debug(struct dispatch_call *call);
+void __real_server_cmd_debug(struct dispatch_call *call);
+void __wrap_server_cmd_config(struct dispatch_call *call);
+void __real_server_cmd_config(struct dispatch_call *call);
+
+void __wrap_server_cmd_debug(struct dispatch_call *call)
+{
+    static const char *const not_here[] = {
+        "sleep",    "aof-flush-sleep",   "leak",     "segfault",    "panic",           "assert",
+        "oom",      "restart",           "mallctl",  "mallctl-str", "stringmatch-len", "loadaof",
+        "populate", "crash-and-recover", "replicate"};
+    bool refused = call->argc > 2 && dispatch_arg_is(call->argv[1], "reload");
+    for (size_t i = 0; i < sizeof not_here / sizeof not_here[0]; i++)
+        refused |= dispatch_arg_is(call->argv[1], not_here[i]);
+    if (refused)
+        engine_reply_error(call->reply, "ERR not here");
+    else
+        __real_server_cmd_debug(call);
+}
+
+/* Sockets, files, limits of memory, and what makes the server wait. */
+static bool setting_is_fixed(struct rd_slice name)
+{
+    static const char *const parts[] = {"port",  "bind",     "dir",  "file",  "tls",  "append",
+                                        "limit", "bulk",     "maxc", "delay", "dog",  "oom",
+                                        "cpu",   "loglevel", "sys",  "proc",  "save", "password",
+                                        "pass",  "enable",   "hz"};
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)name.len, (const char *)name.ptr);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strcasestr(text, parts[i]) != NULL)
+            return true;
+    return false;
+}
+
+void __wrap_server_cmd_config(struct dispatch_call *call)
+{
+    bool refused = false;
+    for (size_t i = 2; dispatch_arg_is(call->argv[1], "set") && i < call->argc; i += 2)
+        refused |= setting_is_fixed(call->argv[i]);
+    if (refused)
+        engine_reply_error(call->reply, "ERR not here");
+    else
+        __real_server_cmd_config(call);
+}
+
+static void note_settings(void)
+{
+    settings_before = calloc(settings_n_items, sizeof *settings_before);
+    check(settings_before != NULL, "no memory");
+    for (size_t i = 0; i < settings_n_items; i++)
+        settings_item_get(&srv.settings, &settings_items[i], &settings_before[i]);
+}
+
+static void reset_settings(void)
+{
+    for (size_t i = 0; i < settings_n_items; i++) {
+        const struct settings_item *item = &settings_items[i];
+        struct rd_buf now = {0}, why = {0};
+        struct rd_slice name = rd_slice_str(item->name), value = rd_buf_slice(&settings_before[i]);
+        if (setting_is_fixed(name))
+            continue;
+        settings_item_get(&srv.settings, item, &now);
+        if (!rd_slice_eq(rd_buf_slice(&now), value))
+            check(settings_set(&srv, 1, &name, &value, &why), item->name);
+        rd_buf_done(&now);
+        rd_buf_done(&why);
+    }
+}
+
+/* ---- the server ---- */
+
+/* Commands that end the process or wait for another server. */
 static void forbid(void)
 {
-    static const char *const names[] = {"shutdown", "debug",        "save",   "bgsave",
-                                        "config",   "bgrewriteaof", "migrate"};
+    static const char *const names[] = {"shutdown", "migrate"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         check(dispatch_rename(rd_slice_str(names[i]), rd_slice("", 0)), "a command is missing");
 }
 
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+static void remove_folder(void)
+{
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void make_folder(void)
+{
+    home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    check(home >= 0 && mkdtemp(folder) != NULL, "no folder");
+    inside = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    check(inside >= 0, "no folder");
+    atexit(remove_folder);
+}
+
+static void make_copy(void)
+{
+    copy.engine = engine_new(&(struct engine_opts){.seed = 7});
+    engine_session_init(&copy.session, copy.engine, ENGINE_MASTER);
+    copy.reply = (struct engine_reply){.proto = 2, .off = true};
+    copy.fx.off = true;
+}
+
 static void start(void)
 {
+    make_folder();
+    make_copy();
     settings_init(&srv.settings);
+    srv.settings.enable_debug_command = SETTINGS_ALLOW_YES;
     srv.settings.loglevel = SETTINGS_LOG_NOTHING;
     srv.settings.proto_max_bulk_len = 64 * 1024;
     srv.settings.client_query_buffer_limit = 1024 * 1024;
@@ -65,8 +208,8 @@ static void start(void)
     log_setup(&srv.settings);
     server_init(&srv);
     srv.state = SERVER_RUNNING;
-    srv.fx.off = true;
     forbid();
+    note_settings();
     static uv_prepare_t prepare;
     uv_prepare_init(srv.loop, &prepare);
     uv_prepare_start(&prepare, on_prepare);
@@ -133,14 +276,78 @@ static void settle(void)
     check(rests(), "the loop never rests");
 }
 
-/* Nobody is there any more, and the data set is empty for the next input. */
-static void finish(void)
+static void end_child(void)
+{
+    enum { WAITS_MAX = 1000, WAIT_US = 1000 };
+    for (int n = 0; n < WAITS_MAX && persist_has_child(&srv); n++) {
+        usleep(WAIT_US);
+        turn();
+    }
+    persist_kill_child(&srv);
+}
+
+/* ---- what is left ---- */
+
+static void check_same(struct engine *e, const char *what)
+{
+    uint8_t x[ENGINE_DIGEST], y[ENGINE_DIGEST];
+    engine_digest(srv.engine, x);
+    engine_digest(e, y);
+    check(memcmp(x, y, sizeof x) == 0, what);
+}
+
+/* What is due is gone for every client, and may be there or not. */
+static void drop_due(struct engine *e)
+{
+    struct engine_env env = server_env(&srv);
+    struct engine_effects fx = {.off = true};
+    while (engine_expire_cycle(e, &env, false, 1000 * 1000, &fx) > 0)
+        engine_effects_reset(&fx);
+    engine_effects_done(&fx);
+}
+
+static void check_reload(void)
+{
+    struct engine_env env = server_env(&srv);
+    struct engine_save_opts opts = {
+        .compress = true, .keep_expired = true, .now_ms = env.now_us / 1000};
+    const struct engine_load_opts how = {.keep_expired = true};
+    struct engine *again = engine_new(&(struct engine_opts){.seed = 9});
+    struct rd_buf buf = {0};
+    struct rd_sink *sink;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    engine_save_fitting(srv.engine, &opts.dialect, &opts.version);
+    check(rd_sink_open_buf(&sink, &buf, NULL, NULL) && engine_save(srv.engine, sink, &opts, &err) &&
+              rd_sink_close(sink, NULL),
+          "it cannot be saved");
+    check(rd_src_open_memory(&src, rd_buf_slice(&buf), NULL, NULL) &&
+              engine_load(again, src, &how, &env, NULL, &err),
+          err.text);
+    check_same(again, "what was saved is something else");
+    rd_src_close(src);
+    rd_buf_done(&buf);
+    engine_delete(again);
+}
+
+static void empty(struct engine *e)
 {
     struct engine_session s;
     struct engine_reply reply = {.proto = 2};
     struct engine_effects fx = {.off = true};
     struct engine_env env = server_env(&srv);
     struct rd_slice flush = rd_slice_str("FLUSHALL");
+    engine_session_init(&s, e, ENGINE_CLIENT);
+    engine_apply(e, &s, 1, &flush, &env, &reply, &fx);
+    engine_session_done(&s);
+    engine_reply_done(&reply);
+    engine_effects_done(&fx);
+}
+
+/* Nobody is there any more, and the data set is empty for the next input. */
+static void finish(void)
+{
+    end_child();
     settle();
     for (int i = 0; i < CONNECTIONS; i++)
         close_peer(i);
@@ -151,11 +358,15 @@ static void finish(void)
     check(srv.clients->n_blocked == 0 && srv.clients->n_waiting == 0, "somebody waits");
     for (int kind = 0; kind < PUBSUB_KINDS; kind++)
         check(pubsub_total(&srv, (enum pubsub_kind)kind) == 0, "a channel has listeners");
-    engine_session_init(&s, srv.engine, ENGINE_CLIENT);
-    engine_apply(srv.engine, &s, 1, &flush, &env, &reply, &fx);
-    engine_session_done(&s);
-    engine_reply_done(&reply);
-    engine_effects_done(&fx);
+    srv.active_expire_off = srv.cron_paused = srv.skip_checksum = false;
+    engine_config(srv.engine)->skip_dump_checksum = false;
+    drop_due(srv.engine);
+    drop_due(copy.engine);
+    check_same(copy.engine, "the log leads elsewhere");
+    check_reload();
+    reset_settings();
+    empty(srv.engine);
+    empty(copy.engine);
     turn();
 }
 
@@ -165,6 +376,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int now = 0;
     if (srv.loop == NULL)
         start();
+    check(fchdir(inside) == 0, "the folder is gone");
     for (int i = 0; i < CONNECTIONS; i++)
         open_peer(i);
     while (data < end) {
@@ -173,6 +385,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         send_bytes(now, data, (size_t)(stop - data));
         if (end - stop < 2)
             break;
+        if (stop[1] == 0xff) {
+            send_bytes(now, stop, 1);
+            data = stop + 2;
+            continue;
+        }
         now = stop[1] & 3;
         if (stop[1] & 0x80)
             turn();
@@ -183,5 +400,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data = stop + 2;
     }
     finish();
+    check(fchdir(home) == 0, "the folder is gone");
     return 0;
 }
