@@ -35,7 +35,7 @@ struct persist_state {
     int (*rename)(void *, const char *, const char *);
     bool quiet; /* the first base of a start is not told as that of a rewrite */
     bool has_fs;
-    int lock_fd; /* of the folder, while has_fs; nobody else may write to it */
+    int lock_fd;               /* of the folder, while has_fs; nobody else may write to it */
     struct aof_writer *writer; /* NULL: none is open */
     bool feeding;              /* commands go to it */
     bool postponed;            /* a write waits for the fsync of before */
