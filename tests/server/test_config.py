@@ -446,7 +446,6 @@ class Process(unittest.TestCase):
         self.assertEqual(process.wait(60), -signal.SIGSEGV)
         self.assertNotIn("BUG REPORT", self.read("log"))
 
-    @unittest.skipIf(redis_missing(), redis_missing())
     def test_a_report_has_the_sections_of_the_reference(self):
         sections = []
         with pair() as servers:

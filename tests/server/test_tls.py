@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Client, Redis, Redoubt, ServerDied, free_port, redis_missing, wait_for)
+    Client, Redis, Redoubt, ServerDied, free_port, wait_for)
 
 FOLDER = None
 
@@ -60,14 +60,10 @@ def descriptors(server):
     return len(os.listdir(f"/proc/{server.pid}/fd"))
 
 
-def servers():
-    return [Redoubt] + ([] if redis_missing() else [Redis])
-
-
 def each(test):
     """Runs a test with both servers: what it asserts is what redis-server does."""
     def run(self):
-        for which in servers():
+        for which in (Redoubt, Redis):
             with self.subTest(which.name):
                 test(self, which)
     run.__name__ = test.__name__
@@ -155,7 +151,7 @@ class Handshakes(unittest.TestCase):
 
 class Parameters(unittest.TestCase):
     def test_a_file_of_parameters_that_is_none_ends_the_start(self):
-        for which in servers():
+        for which in (Redoubt, Redis):
             with self.subTest(which.name):
                 with self.assertRaises(ServerDied):
                     with which(config(tls_dh_params_file=path("cert"))):

@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Redoubt, ReplyError, pair, program, redis_missing, wait_for)
+    Redoubt, ReplyError, pair, program, wait_for)
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -181,7 +181,6 @@ class Fatal(unittest.TestCase):
                 self.assertIn("not listen anywhere", self.run_with(lines)[1])
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Replicas(unittest.TestCase):
     def test_writes_want_the_replicas_that_are_set(self):
         with pair({"min-replicas-to-write": "1"}) as servers:
