@@ -66,7 +66,8 @@ RD_API bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *fol
                              struct rd_err *err);
 
 /* One folder by its path, with nothing around it (outside and adopt are NULL). create: it is made,
- * and made durable, where it is missing; the folder around it must be there. */
+ * and made durable, where it is missing; the folder around it must be there. The new folder and the
+ * new files in it are for their owner alone. */
 RD_API bool rd_fs_open_folder(struct rd_fs *ret, const char *path, bool create, struct rd_err *err);
 
 /* Of either kind. */

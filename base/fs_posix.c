@@ -12,8 +12,9 @@
 #include "base/mem.h"
 
 struct posix {
-    int dir;    /* the folder around it */
-    int folder; /* the one that names are in */
+    int dir;     /* the folder around it */
+    int folder;  /* the one that names are in */
+    mode_t mode; /* of new files */
 };
 
 /* Repeats what a signal interrupted; a negative errno for -1. */
@@ -39,7 +40,7 @@ static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
         [RD_FS_APPEND] = O_WRONLY | O_APPEND,
         [RD_FS_CREATE] = O_WRONLY | O_APPEND | O_CREAT | O_TRUNC,
     };
-    return CALL(int, openat(p->folder, name, flags[mode] | O_CLOEXEC, 0644));
+    return CALL(int, openat(p->folder, name, flags[mode] | O_CLOEXEC, p->mode));
 }
 
 static int posix_close(void *ctx, int fd)
@@ -130,7 +131,7 @@ static int posix_list(void *ctx, void (*each)(void *arg, const char *name), void
 static int posix_lock(void *ctx, const char *name)
 {
     const struct posix *p = ctx;
-    int fd = CALL(int, openat(p->folder, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    int fd = CALL(int, openat(p->folder, name, O_RDWR | O_CREAT | O_CLOEXEC, p->mode));
     if (fd < 0)
         return fd;
     int result = CALL(int, flock(fd, LOCK_EX | LOCK_NB));
@@ -203,7 +204,7 @@ bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder, st
     struct posix *p = rd_alloc(sizeof *p);
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);
-    *p = (struct posix){.dir = -1, .folder = -1};
+    *p = (struct posix){.dir = -1, .folder = -1, .mode = 0644};
     if (!open_both(p, dir, folder, err)) {
         rd_err_origin(err, p->dir < 0 ? dir : folder);
         close_both(p);
@@ -217,7 +218,7 @@ bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder, st
 
 static bool open_path(struct posix *p, const char *path, bool create, struct rd_err *err)
 {
-    bool made = create && mkdir(path, 0755) == 0;
+    bool made = create && mkdir(path, 0700) == 0;
     if (create && !made && errno != EEXIST)
         return rd_err_sys(err, errno, "cannot create the folder");
     p->folder = open_folder(AT_FDCWD, path);
@@ -236,7 +237,7 @@ bool rd_fs_open_folder(struct rd_fs *ret, const char *path, bool create, struct 
     struct posix *p = rd_alloc(sizeof *p);
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);
-    *p = (struct posix){.dir = -1, .folder = -1};
+    *p = (struct posix){.dir = -1, .folder = -1, .mode = 0600};
     if (!open_path(p, path, create, err)) {
         rd_err_origin(err, path);
         close_both(p);

@@ -21,6 +21,8 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+#include <sys/types.h>
+
 struct rd_sink;
 
 struct rd_sink_ops {
@@ -44,7 +46,11 @@ struct rd_sink_opts {
     const char *origin; /* name in errors; copied */
     bool replace;       /* file: an existing file may be replaced */
     bool no_sync;       /* file: leave out fsync (tests, scratch files) */
-    unsigned mode;      /* file: permissions as they are; 0: 0644 less umask */
+    unsigned mode;      /* file: permissions as they are; 0: 0600, for the owner alone */
+    bool set_owner;     /* file: uid and gid hold, as far as the process may give the file away;
+                           without the group there are no permissions for it */
+    uid_t uid;
+    gid_t gid;
 };
 
 struct rd_sink {
@@ -70,7 +76,11 @@ RD_API bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, voi
 /* Path "-" is standard output. Without opts->replace an existing file is an error (RD_ERR_USAGE),
  * found before anything is written and again, without a race, when the name is given. With it a
  * symbolic link is followed and what it names is replaced. A device, pipe or terminal is written
- * directly. At most 256 files can be open in this way at a time (RD_ERR_LIMIT). */
+ * directly. At most 256 files can be open in this way at a time (RD_ERR_LIMIT).
+ *
+ * Where the file system allows it, the file has no name until it is whole. Else it has a random one
+ * in the same folder; what a process that was killed has left there is removed by the next one that
+ * writes the same file. */
 RD_API bool rd_sink_open_file(struct rd_sink **ret, const char *path,
                               const struct rd_sink_opts *opts, struct rd_err *err);
 

@@ -1,12 +1,16 @@
 #include "base/sink.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +20,9 @@
  * its state is SLOT_BUSY. */
 enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_USED };
 
-enum { N_SLOTS = 256, NAME_KEPT = 200 };
+enum { N_SLOTS = 256, NAME_KEPT = 200, RANDOM_DIGITS = 16 };
+
+static const char temp_end[] = ".tmp";
 
 struct slot {
     atomic_int state;
@@ -33,7 +39,9 @@ struct file {
     bool no_sync;
     /* Only of a file that appears under its name when it is closed: */
     bool replace;
+    bool unnamed; /* it has no name yet, also no temporary one */
     int dir;
+    int lock; /* says that the temporary file is in use: see remove_stale() */
     struct slot *slot;
     char name[NAME_MAX + 1];
 };
@@ -144,31 +152,145 @@ void rd_sink_unlink_all(void)
     errno = saved;
 }
 
-/* Creates the temporary file. Its name is in the table before the file exists, so that no signal
- * can fall between the two. */
+/* ".NAME.redoubt-", to which random digits and an end are added. */
+static size_t put_temp_begin(const struct file *file, char *dst, size_t size)
+{
+    return (size_t)snprintf(dst, size, ".%.*s.redoubt-", NAME_KEPT, file->name);
+}
+
+/* Gives the slot a name that nobody can guess. */
+static bool choose_temp_name(struct file *file, struct rd_err *err)
+{
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return rd_err_sys(err, errno, "cannot draw a random name");
+    atomic_store(&file->slot->state, SLOT_BUSY);
+    size_t len = put_temp_begin(file, file->slot->name, sizeof file->slot->name);
+    snprintf(file->slot->name + len, sizeof file->slot->name - len, "%016" PRIx64 "%s", number,
+             temp_end);
+    atomic_store(&file->slot->state, SLOT_USED);
+    return true;
+}
+
+static bool is_temp_name(const char *name, const char *begin, size_t len)
+{
+    return strncmp(name, begin, len) == 0 &&
+           strspn(name + len, "0123456789abcdef") == RANDOM_DIGITS &&
+           strcmp(name + len + RANDOM_DIGITS, temp_end) == 0;
+}
+
+/* A file that another process is writing is locked. */
+static void remove_unless_used(int dir, const char *name)
+{
+    struct stat st;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(dir, name, 0);
+    close(fd);
+}
+
+/* Removes what a process that was killed has left for this name. */
+static void remove_stale(const struct file *file)
+{
+    char begin[NAME_MAX + 1];
+    size_t len = put_temp_begin(file, begin, sizeof begin);
+    int fd = openat(file->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    if (dir == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(dir)) != NULL)
+        if (is_temp_name(entry->d_name, begin, len))
+            remove_unless_used(file->dir, entry->d_name);
+    closedir(dir);
+}
+
+struct proc_path {
+    char s[40];
+};
+
+static struct proc_path proc_path(int fd)
+{
+    struct proc_path path;
+    snprintf(path.s, sizeof path.s, "/proc/self/fd/%d", fd);
+    return path;
+}
+
+/* A file without a name: nobody can guess it, and nothing is left of it when the process is
+ * killed. False where the file system has none, or where it could get no name later. */
+static bool create_unnamed(struct file *file)
+{
+    struct stat st;
+    int fd = openat(file->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    if (stat(proc_path(fd).s, &st) != 0) {
+        close(fd);
+        return false;
+    }
+    file->fd = fd;
+    file->unnamed = true;
+    return true;
+}
+
+/* Locks the temporary file. False: somebody took it for one that was left, and removed it. */
+static bool lock_temp(struct file *file)
+{
+    struct stat st;
+    (void)flock(file->fd, LOCK_EX); /* where there are no locks, nobody else gets one */
+    if (fstat(file->fd, &st) != 0 || st.st_nlink > 0)
+        return true;
+    close(file->fd);
+    file->fd = -1;
+    return false;
+}
+
+/* The name is in the table before the file exists, so that no signal can fall between the two. */
+static bool create_named(struct file *file, struct rd_err *err)
+{
+    int sys;
+    remove_stale(file);
+    do {
+        if (!choose_temp_name(file, err))
+            return false;
+        file->fd =
+            openat(file->dir, file->slot->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        sys = errno;
+    } while (file->fd < 0 ? sys == EEXIST || sys == EINTR : !lock_temp(file));
+    if (file->fd < 0)
+        return rd_err_sys(err, sys, "cannot create");
+    return true;
+}
+
+/* Permissions are for the owner and the group that were asked for: a group that the file cannot
+ * be given to has none. */
+static bool set_access(struct file *file, const struct rd_sink_opts *opts, struct rd_err *err)
+{
+    unsigned mode = opts->mode != 0 ? opts->mode & 07777 : 0600;
+    if (opts->set_owner && fchown(file->fd, opts->uid, opts->gid) != 0 &&
+        fchown(file->fd, (uid_t)-1, opts->gid) != 0)
+        mode &= ~(unsigned)S_IRWXG;
+    if (opts->mode != 0 && fchmod(file->fd, mode) != 0)
+        return rd_err_sys(err, errno, "cannot set the permissions");
+    return true;
+}
+
 static bool create_temp(struct file *file, const struct rd_sink_opts *opts, struct rd_err *err)
 {
-    static atomic_uint counter;
-    int sys;
     file->slot = take_slot(file->dir);
     if (file->slot == NULL)
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d files to write at a time",
                           N_SLOTS);
-    do {
-        atomic_store(&file->slot->state, SLOT_BUSY);
-        snprintf(file->slot->name, sizeof file->slot->name, ".%.*s.redoubt-%ld-%u.tmp", NAME_KEPT,
-                 file->name, (long)getpid(), atomic_fetch_add(&counter, 1));
-        atomic_store(&file->slot->state, SLOT_USED);
-        file->fd = openat(file->dir, file->slot->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                          opts->mode != 0 ? opts->mode & 0777 : 0644);
-        sys = errno;
-    } while (file->fd < 0 && (sys == EEXIST || sys == EINTR));
-    if (file->fd < 0)
-        return rd_err_sys(err, sys, "cannot create");
+    if (!create_unnamed(file) && !create_named(file, err))
+        return false;
     file->own = true;
-    if (opts->mode != 0 && fchmod(file->fd, opts->mode & 07777) != 0)
-        return rd_err_sys(err, errno, "cannot set the permissions");
-    return true;
+    return set_access(file, opts, err);
 }
 
 static bool refuse_existing(struct rd_err *err)
@@ -199,9 +321,37 @@ static int rename_temp(const struct file *file, unsigned flags)
     return rc;
 }
 
+static int link_unnamed(const struct file *file, const char *name)
+{
+    return linkat(AT_FDCWD, proc_path(file->fd).s, file->dir, name, AT_SYMLINK_FOLLOW);
+}
+
+/* A link replaces nothing: to replace a file, it takes a temporary name for a moment. */
+static bool name_unnamed(struct file *file, struct rd_err *err)
+{
+    int rc;
+    if (!file->replace) {
+        if (link_unnamed(file, file->name) == 0)
+            return true;
+        return errno == EEXIST ? refuse_existing(err)
+                               : rd_err_sys(err, errno, "cannot give the file its name");
+    }
+    remove_stale(file);
+    (void)flock(file->fd, LOCK_EX);
+    do {
+        if (!choose_temp_name(file, err))
+            return false;
+        rc = link_unnamed(file, file->slot->name);
+    } while (rc != 0 && errno == EEXIST);
+    return (rc == 0 && rename_temp(file, 0) == 0) ||
+           rd_err_sys(err, errno, "cannot give the file its name");
+}
+
 static bool give_name(struct file *file, struct rd_err *err)
 {
     unsigned flags = file->replace ? 0 : RENAME_NOREPLACE;
+    if (file->unnamed)
+        return name_unnamed(file, err);
     if (rename_temp(file, flags) == 0)
         return true;
     if (flags != 0 && errno == EEXIST)
@@ -216,18 +366,30 @@ static void file_free(struct file *file, bool named)
 {
     if (file->own)
         close(file->fd);
-    if (file->slot != NULL && !named)
+    if (file->slot != NULL && !named && atomic_load(&file->slot->state) == SLOT_USED)
         unlinkat(file->dir, file->slot->name, 0);
     release_slot(file->slot);
+    if (file->lock >= 0)
+        close(file->lock);
     close(file->dir);
     rd_free(file);
 }
 
+/* Closes a file before it is renamed: some file systems tell then what could not be written. Its
+ * lock is held until it has its name. */
+static bool close_named(struct file *file, struct rd_err *err)
+{
+    file->lock = dup(file->fd);
+    return close_fd(file, err);
+}
+
+/* What has no name keeps its descriptor until it has one. */
 static bool file_close(void *impl, bool commit, struct rd_err *err)
 {
     struct file *file = impl;
-    bool named = commit && file_sync(file, err) && close_fd(file, err) && give_name(file, err);
-    bool ok = named && (file->no_sync || sync_fd(file->dir, "folder", err));
+    bool named = commit && file_sync(file, err) && (file->unnamed || close_named(file, err)) &&
+                 give_name(file, err);
+    bool ok = named && close_fd(file, err) && (file->no_sync || sync_fd(file->dir, "folder", err));
     file_free(file, named);
     return ok;
 }
@@ -260,7 +422,7 @@ static bool open_atomic(struct rd_sink **ret, const char *path, const struct rd_
     struct file *file = rd_calloc(1, sizeof *file);
     if (file == NULL)
         return rd_err_nomem(err, sizeof *file);
-    file->fd = -1;
+    file->fd = file->lock = -1;
     file->replace = opts->replace;
     file->no_sync = opts->no_sync;
     if (!open_folder(file, path, err)) {

@@ -33,8 +33,7 @@ int64_t capture_now_us(void)
 
 static void on_signal(int number)
 {
-    (void)number;
-    stopped = 1;
+    stopped = number;
 }
 
 /* They arrive in ppoll() alone, so that none is overlooked. */
@@ -154,7 +153,7 @@ static int run(struct capture *c)
     rd_free(c->links);
     capture_job_free(&c->syncer);
     if (ok)
-        return stopped != 0 ? CLI_INTERRUPTED : CLI_OK;
+        return stopped != 0 ? CLI_SIGNAL + stopped : CLI_OK;
     capture_hint(c, &err);
     return cli_fail(c->cli, &err);
 }

@@ -161,7 +161,7 @@ bool capture_topology_load(struct capture *c, struct rd_err *err)
     char path[PATH_SIZE];
     struct rd_src *src;
     struct rd_err why = {0};
-    if (mkdir(c->out, 0777) != 0 && errno != EEXIST) {
+    if (mkdir(c->out, 0700) != 0 && errno != EEXIST) {
         rd_err_sys(err, errno, "cannot create the folder");
         rd_err_origin(err, c->out);
         return false;

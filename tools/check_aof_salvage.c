@@ -187,10 +187,11 @@ static bool create_file(void *ctx, const struct aof_file *file, struct rd_sink *
 {
     struct salvage *s = ctx;
     char path[PATH_MAX];
-    const struct rd_sink_opts opts = {.replace = s->job->force};
+    struct rd_sink_opts opts = {.replace = s->job->force};
     int len = snprintf(path, sizeof path, "%s/%s", s->job->out, file->name);
     if (len < 0 || (size_t)len >= sizeof path)
         return rd_err_sys(err, ENAMETOOLONG, "%.100s", file->name);
+    cli_choose_access(s->job->cli, path, &opts);
     return rd_sink_open_file(ret, path, &opts, err);
 }
 
@@ -208,7 +209,7 @@ static bool is_empty_folder(const char *path)
 static bool make_folder(struct salvage *s, struct rd_err *err)
 {
     struct aof_job *job = s->job;
-    if (mkdir(job->out, 0755) == 0 || (errno == EEXIST && is_empty_folder(job->out)))
+    if (mkdir(job->out, 0700) == 0 || (errno == EEXIST && is_empty_folder(job->out)))
         return true;
     int sys = errno;
     if (sys != EEXIST)

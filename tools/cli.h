@@ -61,6 +61,7 @@ enum cli_status {
     CLI_PROTOCOL = 6,
     CLI_LOCKED = 7,
     CLI_PARTIAL = 8,
+    CLI_SIGNAL = 128, /* and the number of the signal: SIGHUP 129, SIGINT 130, SIGTERM 143 */
     CLI_INTERRUPTED = 130,
 };
 
@@ -245,6 +246,12 @@ void cli_close_in(struct cli *cli, struct rd_src *src);
 bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,
                   struct rd_err *err);
 
+/* Fills in mode and owner of the output `path`, which holds what the arguments of the command line
+ * hold: nobody may read it who may not read all of them, or whom umask shuts out; what comes from
+ * standard input, a pipe or a server is for the owner alone. A file that is replaced keeps its
+ * owner and, within these limits, its permissions. */
+void cli_choose_access(const struct cli *cli, const char *path, struct rd_sink_opts *opts);
+
 /* ---- progress ---- */
 
 /* For work that does not go through cli_open_in(). total may be RD_NO_OFFSET. */
@@ -325,7 +332,8 @@ _Noreturn void cli_out_of_memory(struct cli *cli, size_t size);
 /* Clears what cli_parse() keeps of the command line; cli_end() does it. */
 void cli_forget_arguments(struct cli *cli);
 void cli_print_version(void);
-/* Removes temporary files and exits 130 at SIGINT and SIGTERM; ends quietly at SIGPIPE. */
+/* Removes temporary files and exits with CLI_SIGNAL and the number at SIGINT, SIGTERM and SIGHUP;
+ * ends quietly at SIGPIPE. */
 void cli_catch_signals(void);
 /* The name nearest to a mistyped word, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, size_t n);

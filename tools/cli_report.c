@@ -365,6 +365,7 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
     if (path == NULL || strcmp(path, "-") == 0)
         return open_stdout(cli, binary, ret, err);
     struct rd_sink_opts opts = {.replace = force};
+    cli_choose_access(cli, path, &opts);
     if (rd_sink_open_file(ret, path, &opts, err))
         return true;
     if (err->code == RD_ERR_USAGE && !force)
@@ -376,12 +377,11 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
 
 static void remove_and_exit(int number)
 {
-    (void)number;
     int saved = errno;
     rd_sink_unlink_all();
     if (bar_drawn && write(STDERR_FILENO, clear_line, sizeof clear_line - 1) < 0)
         errno = saved;
-    _exit(CLI_INTERRUPTED);
+    _exit(CLI_SIGNAL + number);
 }
 
 /* The default action, which ends the process without a word, but leaves no file behind. */

@@ -1,5 +1,6 @@
 /* convert - a snapshot, or a log, into another format, version or dialect. */
 #include "tools/convert_impl.h"
+#include "tools/proof.h"
 #include "tools/tools.h"
 
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, that are put at a time */
@@ -110,12 +111,26 @@ void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int
 
 /* ---- a snapshot in ---- */
 
+/* Whether values go to the output as they are, under a checksum of its own. */
+static bool seals(const struct job *job)
+{
+    return (job->target == TO_RDB && !job->rewrite) || job->restore;
+}
+
+static bool check_end(struct job *job, const struct rdb_event *trailer, struct rd_err *err)
+{
+    const char *path = job->cli->args[0];
+    return compact_check_end(job->cli, job->src, &job->log, trailer, err) &&
+           (!seals(job) || proof_check(job->cli, path, &job->spool, job->src, trailer, err));
+}
+
 static bool from_snapshot(struct job *job, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK
                                                                          : RDB_DETAIL_ELEMENTS};
-    if (!sized_begin(&job->sized, &job->filter, job->cli, job->cli->args[0], &job->spool, &job->src,
-                     err) ||
+    const char *path = job->cli->args[0];
+    if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
+        !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||
         !rdb_reader_new(&job->reader, job->src, &opts, err))
         return false;
     struct rdb_event ev;
@@ -134,7 +149,7 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
             if (status != RDB_EVENT)
                 break;
         }
-        if (ev.kind == RDB_TRAILER && !compact_check_end(job->cli, job->src, &job->log, &ev, err))
+        if (ev.kind == RDB_TRAILER && !check_end(job, &ev, err))
             return false;
         if (!job_put_run(job, &ev, err))
             return false;

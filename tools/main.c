@@ -52,7 +52,7 @@ static void print_help(void)
     printf("\n"
            "Exit status: 0 clean, 1 damage or difference found, 2 usage, 3 input or output,\n"
            "4 not supported, 5 limit or memory, 6 network, 7 locked, 8 done in part,\n"
-           "130 interrupted.\n"
+           "130 interrupted (SIGINT), 143 SIGTERM, 129 SIGHUP.\n"
            "\n"
            "redoubt help TOOL shows the options of a tool.\n");
 }

@@ -4,6 +4,7 @@
  *     losers   key: input (4)  record (8)
  */
 #include "tools/merge_impl.h"
+#include "tools/proof.h"
 
 #include "base/endian.h"
 
@@ -136,7 +137,9 @@ static bool scan_event(struct merge *merge, size_t input, const struct rdb_event
                           "keys with module metadata cannot be merged");
     case RDB_TRAILER:
         merge->inputs[input].sum = ev->trailer.stored;
-        return again_check_end(&merge->inputs[input].in, ev, err);
+        return again_check_end(&merge->inputs[input].in, ev, err) &&
+               proof_check(merge->cli, merge->inputs[input].path, &merge->inputs[input].in.spool,
+                           merge->inputs[input].in.src, ev, err);
     default:
         return true;
     }

@@ -140,6 +140,7 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .flag = &replay.no_snapshot,
          .help = "the stream alone, onto what is there"},
         {.name = "no-expired",
+         .brief = true,
          .kind = CLI_FLAG,
          .flag = &replay.no_expired,
          .help = "leave out keys of the snapshot whose expiry has passed"},

@@ -1,5 +1,6 @@
 /* split - a snapshot into several, by database, slots, prefix or size. */
 #include "tools/compact.h"
+#include "tools/proof.h"
 #include "tools/split_impl.h"
 #include "tools/tools.h"
 
@@ -71,7 +72,8 @@ static bool take_trailer(struct split *split, const struct rdb_event *ev, struct
 {
     split->trailer = *ev;
     split->trailer.raw = (struct rd_slice){0};
-    return compact_check_end(split->cli, split->src, &split->log, ev, err);
+    return compact_check_end(split->cli, split->src, &split->log, ev, err) &&
+           proof_check(split->cli, split->cli->args[0], &split->spool, split->src, ev, err);
 }
 
 static bool take(struct split *split, const struct rdb_event *ev, struct rd_err *err)
@@ -165,8 +167,10 @@ static void put_fields(struct cli_json *json, const struct split *split)
 
 static bool open_index(struct split *split, struct rd_sink **ret, struct rd_err *err)
 {
-    const struct rd_sink_opts opts = {.buffer = 4096, .replace = split->force};
+    struct rd_sink_opts opts = {.buffer = 4096, .replace = split->force};
     char *path = split_path(split, "index.json");
+    if (path != NULL)
+        cli_choose_access(split->cli, path, &opts);
     bool ok = path != NULL ? rd_sink_open_file(ret, path, &opts, err) : rd_err_nomem(err, 1);
     rd_free(path);
     return ok;
@@ -188,7 +192,7 @@ static void write_index(const struct split *split, struct rd_sink *to)
 
 static bool make_folder(struct split *split, struct rd_err *err)
 {
-    if (mkdir(split->folder, 0777) == 0)
+    if (mkdir(split->folder, 0700) == 0)
         split->made_folder = true;
     else if (errno != EEXIST)
         return rd_err_sys(err, errno, "cannot make the folder %s", split->folder);
@@ -215,6 +219,7 @@ static bool make_parts(struct split *split, struct rd_err *err)
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
     split->behind = rd_behind_new();
     return refuse_other_input(split, err) &&
+           proof_keep(split->cli, split->cli->args[0], &split->spool, &split->src, err) &&
            sized_begin(&split->sized, &split->filter, split->cli, split->cli->args[0],
                        &split->spool, &split->src, err) &&
            stage_begin(&split->preamble, &split->to_preamble, err) &&

@@ -58,9 +58,10 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
 /* The buffer is that of the sink in front, where there is one. */
 static bool open_file(struct split *split, struct split_part *part, struct rd_err *err)
 {
-    const struct rd_sink_opts opts = {.buffer = split->behind != NULL ? 1 : BUFFER,
-                                      .replace = split->force};
+    struct rd_sink_opts opts = {.buffer = split->behind != NULL ? 1 : BUFFER,
+                                .replace = split->force};
     struct rd_sink *file;
+    cli_choose_access(split->cli, part->path, &opts);
     if (!rd_sink_open_file(&file, part->path, &opts, err))
         return false;
     if (split->behind != NULL)

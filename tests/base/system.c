@@ -3,7 +3,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,21 @@ static bool fails(struct system_fault *fault)
         return false;
     errno = fault->sys;
     return true;
+}
+
+bool system_no_tmpfile;
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (system_no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, dir, path, flags, mode);
 }
 
 int renameat2(int old_dir, const char *old, int new_dir, const char *new, unsigned flags)

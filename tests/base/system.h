@@ -10,6 +10,7 @@
 #define TESTS_BASE_SYSTEM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The call that counts `left` down to 0 fails with errno `sys`; 0: none. */
@@ -20,6 +21,7 @@ struct system_fault {
 
 extern struct system_fault system_fsync;
 extern struct system_fault system_fchmod;
+extern bool system_no_tmpfile; /* the file system has no files without a name */
 extern struct system_fault system_fdopendir;
 extern int system_renameat2;   /* errno of each call with flags, which old file systems refuse */
 extern long system_processors; /* how many there are; 0: the truth */

@@ -34,7 +34,7 @@ class Stream(CaptureCase):
                 self.wait_for(master)
                 self.assertEqual(master.command("WAIT", 1, 5000), 1)
                 status, out, err = running.end()
-                self.assertEqual(status, 130, err)
+                self.assertEqual(status, 143, err)
                 told = json.loads(out)
                 self.assertEqual([e["event"] for e in told["events"]], ["full", "snapshot"])
                 target = told["targets"][0]
@@ -104,7 +104,7 @@ class Tls(CaptureCase):
         time.sleep(0.5)
         load.stop()
         self.wait_for(master)
-        self.assertEqual(running.end()[0], 130)
+        self.assertEqual(running.end()[0], 143)
         self.check_same(master)
         path = os.path.join(self.folder, "x.rdb")
         out, _ = self.run_capture(url, "--rdb-only", path, *trust, *mine)
@@ -126,7 +126,7 @@ class Cuts(CaptureCase):
         load.stop()
         self.wait_for(master)
         status, out, err = running.end()
-        self.assertEqual(status, 130, err)
+        self.assertEqual(status, 143, err)
         target = json.loads(out)["targets"][0]
         self.assertEqual((target["full_syncs"], target["partial_syncs"]), (0, 1))
         self.assertEqual(target["chapter"], 1)
@@ -148,7 +148,7 @@ class Cuts(CaptureCase):
             load.stop()
             self.wait_for(master)
             status, out, err = running.end()
-        self.assertEqual(status, 130, err)
+        self.assertEqual(status, 143, err)
         target = json.loads(out)["targets"][0]
         self.assertEqual(target["full_syncs"], 1)
         self.assertGreaterEqual(target["partial_syncs"], 3)
@@ -210,7 +210,7 @@ class Cuts(CaptureCase):
             master.command("SET", "new", 2)
             self.wait_for(master)
             status, out, err = running.end()
-        self.assertEqual(status, 130, err)
+        self.assertEqual(status, 143, err)
         told = json.loads(out)
         self.assertIn("lost", [e["event"] for e in told["events"]])
         self.check_same(master)
@@ -423,7 +423,7 @@ class Snapshot(CaptureCase):
                     self.assertEqual(status, 6, err)
                     self.assertIn("closed the connection", err)
                 else:
-                    self.assertEqual(running.end(how)[0], 130)
+                    self.assertEqual(running.end(how)[0], 143)
                 self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_damaged_snapshot_gets_no_name(self):

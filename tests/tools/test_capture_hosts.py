@@ -64,7 +64,7 @@ class Sentinel(CaptureCase):
         eventually("it is there again", lambda: self.acked(replica) >= 0)
         self.wait_for(replica)
         status, out, err = running.end()
-        self.assertEqual(status, 130, err)
+        self.assertEqual(status, 143, err)
         told = json.loads(out)
         self.assertIn("moved", [e["event"] for e in told["events"]])
         target = told["targets"][0]
@@ -170,7 +170,7 @@ class Cluster(CaptureCase):
         for node in nodes:
             self.wait_for(node)
         status, out, err = running.end()
-        self.assertEqual(status, 130, err)
+        self.assertEqual(status, 143, err)
         told = json.loads(out)
         self.assertEqual(len(told["targets"]), 3, err)
         self.assertEqual([t["full_syncs"] for t in told["targets"]], [1, 1, 1], err)
@@ -233,7 +233,7 @@ class Cluster(CaptureCase):
         for node in (big, new):
             self.wait_for(node)
         status, out, err = running.end()
-        self.assertEqual(status, 130, err)
+        self.assertEqual(status, 143, err)
         told = json.loads(out)
         self.assertIn("gone", [e["event"] for e in told["events"]])
         for node in nodes:

@@ -101,7 +101,7 @@ class Old(MasterTest):
 
     def test_what_it_cannot_resume_begins_anew(self):
         again = b"$%d\r\n" % len(DATA) + DATA + b"select 2\r\n" + SET_B * 9
-        told = self.capture_until(self.master([BY_LENGTH + SET_A, None], again), 130)
+        told = self.capture_until(self.master([BY_LENGTH + SET_A, None], again), 143)
         self.assertEqual([e["event"] for e in told["events"]],
                          ["full", "snapshot", "lost", "full", "snapshot"])
         self.assertEqual(told["targets"][0]["chapter"], 2)
@@ -255,7 +255,7 @@ class Reading(MasterTest):
                 with FakeServer(master) as server:
                     running = self.start(server, "--ack", ack)
                     eventually("it is told", lambda: 100 + len(SET_A) in master.acks)
-                    self.assertEqual(running.end()[0], 130)
+                    self.assertEqual(running.end()[0], 143)
                 self.assertIn(100, master.acks)
 
 

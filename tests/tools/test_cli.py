@@ -4,7 +4,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 import tempfile
 import unittest
 
@@ -276,7 +278,7 @@ class Files(unittest.TestCase):
         with open(out, "rb") as file:
             self.assertTrue(file.read().startswith(b"REDIS"))
 
-    def test_sigterm_leaves_no_temporary_file_and_130(self):
+    def end_by_signal(self, number, status):
         out = os.path.join(self.folder, "out.rdb")
         with subprocess.Popen(
             [REDOUBT, "convert", "--to", "rdb", "-", "-o", out],
@@ -285,18 +287,31 @@ class Files(unittest.TestCase):
         ) as process:
             process.stdin.write(b"REDIS0011\xfe\x00")
             process.stdin.flush()
-            # The temporary file is there before the process waits for the rest of its input.
-            for _ in range(1000):
-                if len(os.listdir(self.folder)) > 1:
+            # The output is open before the process waits for the rest of its input.
+            for _ in range(3000):
+                if self.has_open_in_folder(process.pid):
                     break
-                try:
-                    process.wait(0.01)
-                except subprocess.TimeoutExpired:
-                    pass
-            self.assertEqual(len(os.listdir(self.folder)), 2)
-            process.terminate()
-            self.assertEqual(process.wait(10), 130)
+                time.sleep(0.02)
+            self.assertTrue(self.has_open_in_folder(process.pid))
+            self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
+            process.send_signal(number)
+            self.assertEqual(process.wait(60), status)
         self.assertEqual(os.listdir(self.folder), ["empty.rdb"])
+
+    def has_open_in_folder(self, pid):
+        """Whether the process has a file open there, also one without a name."""
+        folder = f"/proc/{pid}/fd"
+        try:
+            links = [os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder)]
+        except OSError:
+            return False
+        return any(os.path.dirname(link) == self.folder for link in links)
+
+    def test_each_signal_has_its_status_and_leaves_nothing(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129),
+                               (signal.SIGKILL, -9)):
+            with self.subTest(number):
+                self.end_by_signal(number, status)
 
     def test_progress_as_json_ends_at_the_size_of_the_file(self):
         done = run("sum", "--progress=json", self.empty)

@@ -1,0 +1,180 @@
+"""Outputs: who may read them, and what may be sealed with a checksum."""
+
+import os
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from rdb_text import STRING, Key, snapshot, string  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="redoubt-outputs-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.input = self.path("in.rdb")
+        self.out = self.path("out")
+        self.write(self.input, snapshot([Key(b"k", STRING, b"v")]))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, path, data, mode=0o644):
+        with open(path, "wb") as f:
+            f.write(data)
+        os.chmod(path, mode)
+
+    def run_tool(self, *args, status=0, umask=0o022, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        run = subprocess.run([REDOUBT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             timeout=120, check=False, umask=umask, **more)
+        self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
+        return run
+
+
+class Access(Case):
+    def test_a_new_file_is_read_by_no_more_people_than_the_input(self):
+        for mode, umask, want in ((0o600, 0o022, 0o600), (0o644, 0o022, 0o644),
+                                  (0o640, 0o022, 0o640), (0o644, 0o077, 0o600),
+                                  (0o666, 0o002, 0o664), (0o444, 0o022, 0o444),
+                                  (0o604, 0, 0o604), (0o777, 0, 0o666)):
+            os.chmod(self.input, mode)
+            for args in (["convert", "--to", "rdb"], ["convert", "--to", "ndjson"], ["merge"],
+                         ["stat", "--html", self.out]):
+                more = [] if args[0] == "stat" else ["-o", self.out]
+                with self.subTest(args=args, mode=oct(mode), umask=oct(umask)):
+                    self.run_tool(*args, self.input, *more, umask=umask)
+                    self.assertEqual(oct(mode_of(self.out)), oct(want))
+                os.remove(self.out)
+
+    def test_a_file_that_is_replaced_keeps_its_permissions_as_far_as_the_input_allows(self):
+        for mode, before, want in ((0o644, 0o600, 0o600), (0o600, 0o644, 0o600),
+                                   (0o644, 0o640, 0o640), (0o640, 0o604, 0o600)):
+            self.write(self.out, b"before", before)
+            os.chmod(self.input, mode)
+            self.run_tool("convert", "--to", "rdb", self.input, "-o", self.out, "--force", umask=0)
+            self.assertEqual(oct(mode_of(self.out)), oct(want), (oct(mode), oct(before)))
+
+    def test_what_comes_through_a_pipe_is_for_its_owner(self):
+        with open(self.input, "rb") as f:
+            data = f.read()
+        self.run_tool("convert", "--to", "rdb", "-", "-o", self.out, input=data, stdin=None)
+        self.assertEqual(mode_of(self.out), 0o600)
+
+    def test_the_narrowest_of_several_inputs_counts(self):
+        other = self.path("other.rdb")
+        self.write(other, snapshot([Key(b"l", STRING, b"v")]), 0o640)
+        self.run_tool("merge", self.input, other, "-o", self.out)
+        self.assertEqual(mode_of(self.out), 0o640)
+
+    def test_owner_and_group(self):
+        if os.geteuid() != 0:  # owners are root's to change: then the file is the user's
+            self.run_tool("convert", "--to", "rdb", self.input, "-o", self.out)
+            self.assertEqual(os.stat(self.out).st_uid, os.geteuid())
+            return
+        os.chown(self.input, 1234, 2345)
+        os.chmod(self.input, 0o640)
+        self.run_tool("convert", "--to", "rdb", self.input, "-o", self.out)
+        st = os.stat(self.out)  # the group of the input, for it may read it
+        self.assertEqual((st.st_gid, stat.S_IMODE(st.st_mode)), (2345, 0o640))
+        os.chown(self.out, 3456, 4567)
+        self.run_tool("convert", "--to", "rdb", self.input, "-o", self.out, "--force")
+        st = os.stat(self.out)  # another group may not read what it could not read before
+        self.assertEqual((st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)), (3456, 4567, 0o600))
+
+    def test_parts_of_a_split_and_their_folder(self):
+        os.chmod(self.input, 0o640)
+        self.run_tool("split", "--by", "db", self.input, "-o", self.out)
+        self.assertEqual(mode_of(self.out), 0o700)
+        for name in os.listdir(self.out):
+            self.assertEqual(mode_of(os.path.join(self.out, name)), 0o640, name)
+
+    def test_files_of_a_folder_that_shuts_others_out(self):
+        log = self.path("log")
+        os.mkdir(log)
+        os.chmod(log, 0o700)
+        self.write(os.path.join(log, "a.aof.manifest"), b"file a.aof.1.incr.aof seq 1 type i\n")
+        self.write(os.path.join(log, "a.aof.1.incr.aof"), b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n")
+        self.run_tool("convert", "--to", "rdb", log, "-o", self.out)
+        self.assertEqual(mode_of(self.out), 0o600)
+
+
+def intset(*members, width=2, count=None):
+    count = len(members) if count is None else count
+    return struct.pack("<II", width, count) + b"".join(struct.pack("<h", m) for m in members)
+
+
+def one_value(kind, packed, tail=b"\xff" + bytes(8), version=10):
+    return (b"REDIS%04d" % version + b"\xfe\x00" + bytes([kind]) + string(b"k") + string(packed) +
+            tail)
+
+
+LISTPACK = b"\x09\x00\x00\x00\x01\x00\x01\x01\xff"
+DAMAGED = {
+    "an intset out of order": one_value(11, intset(3, 1)),
+    "an intset with a wrong count": one_value(11, intset(1, 2, count=3)),
+    "a listpack set with a wrong length": one_value(20, b"\x0a" + LISTPACK[1:], version=11),
+    "a hash listpack with an odd number of elements": one_value(16, LISTPACK),
+    "no checksum in this version": one_value(11, intset(3, 1), tail=b"\xff", version=4),
+}
+
+
+class Sealed(Case):
+    def outputs(self):
+        return (["convert", "--to", "rdb", "-o", self.out], ["merge", "-o", self.out],
+                ["split", "--by", "db", "-o", self.out],
+                ["convert", "--to", "resp", "--restore", "-o", self.out])
+
+    def test_values_that_no_checksum_vouches_for_are_checked(self):
+        for what, data in DAMAGED.items():
+            self.write(self.input, data)
+            for args in self.outputs():
+                with self.subTest(what, args=args[0]):
+                    run = self.run_tool(*args, self.input, status=1)
+                    self.assertIn(b"checked", run.stderr)
+                    self.assertIn(b'"k"', run.stderr)
+                    self.assertFalse(os.path.exists(self.out))
+
+    def test_also_from_standard_input(self):
+        data = DAMAGED["an intset out of order"]
+        self.write(self.input, data)
+        for args in self.outputs():
+            with self.subTest(args[0]):
+                self.run_tool(*args, "-", status=1, input=data, stdin=None)
+                with open(self.input, "rb") as f:
+                    self.run_tool(*args, "-", status=1, stdin=f)
+                self.assertFalse(os.path.exists(self.out))
+
+    def test_sound_values_without_a_checksum_go_over(self):
+        data = one_value(11, intset(1, 3))
+        self.write(self.input, data)
+        for i, args in enumerate(self.outputs()):
+            args = [self.path(f"good{i}") if a == self.out else a for a in args]
+            self.run_tool(*args, self.input)
+            self.run_tool(*[a + "-pipe" if a == args[-1] else a for a in args], "-", input=data,
+                          stdin=None)
+        for name in ("good0", "good0-pipe", "good1", "good1-pipe"):
+            run = self.run_tool("convert", "--to", "ndjson", self.path(name))
+            self.assertIn(b'["1","3"]', run.stdout)
+
+    def test_what_the_checksum_proves_wrong_is_not_sealed(self):
+        self.write(self.input, one_value(11, intset(1, 3), tail=b"\xff" + b"\x01" * 8))
+        for args in self.outputs():
+            with self.subTest(args[0]):
+                self.run_tool(*args, self.input, status=1)
+                self.assertFalse(os.path.exists(self.out))
+
+
+if __name__ == "__main__":
+    unittest.main()
