@@ -1,0 +1,391 @@
+"""docs/exit-status.md: every cell of the table is provoked, and what it does not have has no case.
+
+REDOUBT names the program.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import redis_server  # noqa: E402
+from captures import CaptureTest, command  # noqa: E402
+from fake_server import FakeServer, array, bulk, dump  # noqa: E402
+from rdb_text import STRING, Key, snapshot, string  # noqa: E402
+
+REDOUBT = os.environ["REDOUBT"]
+SOURCE = os.environ["REDOUBT_SOURCE"]
+SIGNALS = {129: signal.SIGHUP, 130: signal.SIGINT, 143: signal.SIGTERM}
+
+
+def table():
+    """Tool -> status -> text of the cell, "-" where the tool never ends with it."""
+    with open(os.path.join(SOURCE, "docs", "exit-status.md"), encoding="utf-8") as f:
+        rows = [[cell.strip() for cell in line.strip().strip("|").split("|")]
+                for line in f if line.startswith("|")]
+    head = next(i for i, row in enumerate(rows) if row[0] == "tool")
+    statuses = [int(cell) for cell in rows[head][1:]]
+    return {row[0]: dict(zip(statuses, row[1:])) for row in rows[head + 2:]}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Silent:
+    """A server that takes connections and never says a word."""
+
+    def __enter__(self):
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.listen(8)
+        self.url = f"redis://127.0.0.1:{self.socket.getsockname()[1]}"
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+def server_with_a_new_type():
+    """What diff asks for, of a server with one key of a type that nobody knows."""
+    def answer(args):
+        name = args[0].upper()
+        if name == b"SCAN":
+            return array([bulk(b"0"), array([bulk(b"new")])])
+        if name == b"INFO":
+            return bulk(b"# Keyspace\r\ndb0:keys=1\r\n")
+        answers = {b"DUMP": bulk(dump(b"\x63abc")), b"PEXPIRETIME": b":-1\r\n"}
+        return answers.get(name, b"-ERR unknown command '%s'\r\n" % name)
+    return FakeServer(answer)
+
+
+def master_with(data):
+    """A master that sends these bytes as its snapshot."""
+    def answer(args):
+        if args[0].upper() == b"PSYNC":
+            return (b"+FULLRESYNC %s 100\r\n$%d\r\n" % (b"a" * 40, len(data))) + data
+        return {b"REPLCONF": b"+OK\r\n", b"PING": b"+PONG\r\n"}.get(
+            args[0].upper(), b"-ERR unknown command\r\n")
+    return FakeServer(answer)
+
+
+class Cells(CaptureTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = redis_server.RedisServer().__enter__()
+        cls.addClassCleanup(cls.server.close)
+        cls.url = f"redis://127.0.0.1:{cls.server.port}"
+        cls.nobody = f"redis://127.0.0.1:{free_port()}"
+
+    def setUp(self):
+        super().setUp()
+        self.server.command("FLUSHALL")
+        good = snapshot([Key(b"k", STRING, b"v")])
+        self.good = self.write("good.rdb", good)
+        self.other = self.write("other.rdb", snapshot([Key(b"k", STRING, b"w")]))
+        self.cut = self.write("cut.rdb", good[:-12])
+        self.new = self.write("new.rdb", b"REDIS0099" + good[9:])
+        self.long = self.write("long.rdb", b"REDIS0010\xfa" + string(b"n" * (4 << 20)) +
+                               string(b"v") + b"\xff" + bytes(8))
+        self.stream = self.write("stream.ndjson", b'{"db":0,"key":"s","type":"stream","value":'
+                                 b'{"entries":[{"id":"1-0","fields":[["f","v"]]}]}}\n')
+        self.log = self.write("good.aof", command("SET", "a", "1"))
+        self.torn = self.write("torn.aof", command("SET", "a", "1") + b"*3\r\n$3\r\nSE")
+        self.out = self.path("out")
+        self.missing = self.path("missing")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+        return self.path(name)
+
+    def ends(self, status, *args):
+        run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, capture_output=True,
+                             timeout=300, check=False)
+        self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
+        if status != 0:
+            self.assertTrue(run.stderr or run.stdout, "it must say why")
+
+    # ---- tools that read a snapshot or a log ----
+
+    def reads(self, tool):
+        return {
+            "convert": ["convert", "--to", "rdb", "-o", self.out],
+            "merge": ["merge", "-o", self.out],
+            "split": ["split", "--by", "db", "-o", self.out],
+            "stat": ["stat"],
+            "sum": ["sum"],
+            "show": ["show"],
+            "check-rdb": ["check-rdb"],
+            "check-aof": ["check-aof"],
+            "diff": ["diff", self.good],
+        }[tool]
+
+    def test_cells(self):
+        cells = table()
+        self.assertGreater(len(cells), 10)
+        for tool, row in cells.items():
+            self.assertEqual(sorted(row), [0, 1, 2, 3, 4, 5, 6, 7, 8, 129, 130, 143])
+            for status, text in row.items():
+                case = getattr(self, f"case_{tool.replace('-', '_')}_{status}", None)
+                if status in SIGNALS:
+                    case = lambda t=tool, s=status: self.by_signal(t, s)  # noqa: E731
+                if case is None and tool in ("convert", "merge", "split", "stat", "diff"):
+                    case = getattr(self, f"any_{status}", None)
+                    case = case and (lambda c=case, t=tool: c(t))
+                with self.subTest(tool=tool, status=status):
+                    if text == "-":
+                        own = f"case_{tool.replace('-', '_')}_{status}"
+                        self.assertFalse(hasattr(self, own), "the table has no such cell")
+                        continue
+                    self.assertTrue(len(text) > 3)
+                    self.assertIsNotNone(case, "a cell without a case")
+                    self.tearDown()
+                    self.doCleanups()
+                    self.setUp()
+                    case()
+
+    def test_every_tool_has_a_row(self):
+        told = subprocess.run([REDOUBT, "help"], capture_output=True, check=True).stdout.decode()
+        names = set(re.findall(r"^  ([a-z][a-z0-9-]+)  ", told, re.M)) - {"help"}
+        self.assertEqual(set(table()), names)
+
+    def test_no_case_is_beside_the_table(self):
+        cells = table()
+        for name in dir(self):
+            match = re.fullmatch(r"case_(\w+)_(\d+)", name)
+            if match:
+                self.assertNotEqual(cells[match[1].replace("_", "-")][int(match[2])], "-", name)
+
+    def by_signal(self, tool, status):
+        with Silent() as silent:
+            if tool == "capture":
+                args = ["capture", silent.url, "-o", self.out]
+            elif tool == "replay":
+                self.capture.begin(snapshot([]), command("SET", "a", "1"))
+                args = ["replay", self.capture.path, silent.url]
+            else:
+                args = [*self.reads(tool), "-"]
+            process = subprocess.Popen([REDOUBT, *args], stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                self.wait_until_it_waits(process)
+                process.send_signal(SIGNALS[status])
+                self.assertEqual(process.wait(60), status)
+            finally:
+                process.kill()
+                process.stdin.close()
+                process.wait()
+
+    def wait_until_it_waits(self, process):
+        """It sleeps in a read or poll, and did so a moment before."""
+        quiet = 0
+        for _ in range(3000):
+            with open(f"/proc/{process.pid}/stat", encoding="utf-8") as f:
+                state = f.read().rsplit(")", 1)[1].split()[0]
+            caught = self.catches(process)
+            quiet = quiet + 1 if state == "S" and caught else 0
+            if quiet > 10:
+                return
+            time.sleep(0.02)
+        self.fail("it does not wait")
+
+    def catches(self, process):
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as f:
+            mask = int(re.search(r"^SigCgt:\s*([0-9a-f]+)", f.read(), re.M)[1], 16)
+        return mask & (1 << (signal.SIGTERM - 1)) != 0
+
+    # ---- cells that several tools have in common ----
+
+    def any_0(self, tool):
+        self.ends(0, *self.reads(tool), self.good)
+
+    def any_1(self, tool):
+        self.ends(1, *self.reads(tool), self.cut)
+        self.assertFalse(os.path.exists(self.out))
+        if tool != "diff":
+            self.ends(1, *self.reads(tool), self.good, "--match", "nothing")
+        else:
+            self.ends(1, "diff", self.good, self.other)
+            self.ends(1, "diff", self.good, self.good, "--match", "nothing")
+
+    def any_2(self, tool):
+        self.ends(2, *self.reads(tool), self.good, "--nonsense")
+        self.ends(2, *self.reads(tool)[:1])
+        if self.out in self.reads(tool):
+            self.ends(0, *self.reads(tool), self.good)
+            self.ends(2, *self.reads(tool), self.good)
+
+    def any_3(self, tool):
+        self.ends(3, *self.reads(tool), self.missing)
+        if self.out in self.reads(tool):
+            nowhere = [os.path.join(self.good, "x") if a == self.out else a
+                       for a in self.reads(tool)]
+            self.ends(3, *nowhere, self.good)
+
+    def any_4(self, tool):
+        self.ends(4, *self.reads(tool), self.new)
+
+    def any_5(self, tool):
+        self.ends(5, *self.reads(tool), self.long)
+
+    def case_convert_4(self):
+        self.any_4("convert")
+        self.ends(4, "convert", "--to", "rdb", "--rdb-version", "6", self.stream, "-o", self.out)
+
+    def case_merge_1(self):
+        self.any_1("merge")
+        self.ends(1, "merge", self.good, self.other, "-o", self.out)
+
+    def case_split_5(self):
+        keys = [Key(b"%d:k" % i, STRING, b"v") for i in range(10)]
+        many = self.write("many.rdb", snapshot([k._replace(db=i) for i, k in enumerate(keys * 60)]))
+        self.ends(5, "split", "--by", "db", many, "-o", self.out)
+
+    def case_diff_6(self):
+        self.ends(6, "diff", self.good, self.nobody)
+
+    def case_diff_8(self):
+        with server_with_a_new_type() as fake:
+            self.ends(8, "diff", self.write("empty.rdb", snapshot([])),
+                      f"redis://127.0.0.1:{fake.port}")
+
+    # ---- checks ----
+
+    def case_check_rdb_0(self):
+        self.ends(0, "check-rdb", self.good, self.other)
+
+    def case_check_rdb_1(self):
+        self.ends(1, "check-rdb", self.good, self.cut)
+
+    def case_check_rdb_2(self):
+        self.ends(2, "check-rdb")
+        self.ends(2, "check-rdb", self.cut, "--salvage", self.good)
+
+    def case_check_rdb_3(self):
+        self.ends(3, "check-rdb", self.missing)
+
+    def case_check_rdb_4(self):
+        self.ends(4, "check-rdb", self.new)
+
+    def case_check_aof_0(self):
+        self.ends(0, "check-aof", self.log)
+
+    def case_check_aof_1(self):
+        self.ends(1, "check-aof", self.torn)
+
+    def case_check_aof_2(self):
+        self.ends(2, "check-aof", "--nonsense", self.log)
+
+    def case_check_aof_3(self):
+        self.ends(3, "check-aof", self.missing)
+
+    def case_check_aof_7(self):
+        with open(self.torn, "ab"):
+            self.ends(7, "check-aof", "--fix", "--yes", self.torn)
+
+    # ---- show, sum ----
+
+    def case_show_0(self):
+        self.ends(0, "show", self.log)
+
+    def case_show_1(self):
+        self.ends(1, "show", self.torn)
+        self.ends(1, "show", "--match", "nothing", self.log)
+
+    def case_show_2(self):
+        self.ends(2, "show", "--not", self.log)
+
+    def case_show_3(self):
+        self.ends(3, "show", self.missing)
+
+    def case_sum_0(self):
+        self.ends(0, "sum", self.good)
+
+    def case_sum_1(self):
+        self.ends(1, "sum", self.write("bad.rdb", snapshot([], tail=b"\xff" + b"\x01" * 8)))
+
+    def case_sum_2(self):
+        self.ends(2, "sum", "--nonsense", self.good)
+
+    def case_sum_3(self):
+        self.ends(3, "sum", self.missing)
+
+    # ---- capture ----
+
+    def case_capture_0(self):
+        self.ends(0, "capture", self.url, "--rdb-only", self.out)
+
+    def case_capture_1(self):
+        with master_with(b"REDIS0010\xfe\x00\x00\x01k\xff" + bytes(8)) as master:
+            self.ends(1, "capture", f"redis://127.0.0.1:{master.port}", "--rdb-only", self.out)
+        self.assertFalse(os.path.exists(self.out))
+
+    def case_capture_2(self):
+        self.ends(2, "capture", self.url)
+
+    def case_capture_3(self):
+        self.ends(3, "capture", self.url, "-o", os.path.join(self.good, "x"))
+
+    def case_capture_4(self):
+        with master_with(b"REDIS0099\xff" + bytes(8)) as master:
+            self.ends(4, "capture", f"redis://127.0.0.1:{master.port}", "--rdb-only", self.out)
+
+    def case_capture_6(self):
+        self.ends(6, "capture", self.nobody, "-o", self.out)
+
+    def case_capture_7(self):
+        with Silent() as silent:
+            args = ["capture", silent.url, "-o", self.out]
+            with subprocess.Popen([REDOUBT, *args], stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as first:
+                try:
+                    self.wait_until_it_waits(first)
+                    self.ends(7, *args)
+                finally:
+                    first.kill()
+
+    # ---- replay ----
+
+    def begin(self, *commands):
+        self.capture.begin(snapshot([Key(b"k", STRING, b"v")]), b"".join(commands))
+
+    def case_replay_0(self):
+        self.begin(command("SET", "a", "1"))
+        self.ends(0, "replay", "--speed", "max", "--verify", self.capture.path, self.url)
+
+    def case_replay_1(self):
+        self.begin(command("SET", "a", "1"))
+        self.server.command("ACL", "SETUSER", "few", "on", ">pw", "~*", "+@all", "-set")
+        url = self.url.replace("redis://", "redis://few:pw@")
+        self.ends(1, "replay", "--speed", "max", "--verify", self.capture.path, url)
+
+    def case_replay_2(self):
+        self.begin(command("SET", "a", "1"))
+        self.server.command("SET", "there", "1")
+        self.ends(2, "replay", self.capture.path, self.url)
+
+    def case_replay_3(self):
+        self.ends(3, "replay", self.missing, self.url)
+
+    def case_replay_6(self):
+        self.begin(command("SET", "a", "1"))
+        self.ends(6, "replay", self.capture.path, self.nobody)
+
+    def case_replay_8(self):
+        self.begin(command("LPUSH", "k", "1"))
+        self.ends(8, "replay", "--speed", "max", self.capture.path, self.url)
+
+
+if __name__ == "__main__":
+    unittest.main()
