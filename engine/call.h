@@ -74,7 +74,7 @@ struct engine_entry *engine_call_find_write(struct engine_call *call, struct rd_
 /* As find_read, but the time of access stays: EXISTS, TTL. */
 struct engine_entry *engine_call_look(struct engine_call *call, struct rd_slice key);
 
-/* Neither counts nor notes the access: OBJECT, DEBUG. */
+/* Neither counts nor notes the access: DEBUG. */
 struct engine_entry *engine_call_peek(struct engine_call *call, struct rd_slice key);
 
 /* The key's type is another one: answers WRONGTYPE and returns false. entry may be NULL. */

@@ -125,8 +125,8 @@ void engine_drop_functions(struct engine *e);
 /* The version of Redis RDB that holds every key: 10, or 12 where fields of hashes expire. */
 int engine_save_version(const struct engine *e);
 
-/* Dialect and version for a caller that names none: those of the snapshot that was loaded, but Redis
- * 10 at least, and Redis 12 where fields of hashes expire. */
+/* Dialect and version for a caller that names none: those of the snapshot that was loaded, but
+ * Redis 10 at least, and Redis 12 where fields of hashes expire. */
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version);
 
 #endif

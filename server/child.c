@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "server/daemon.h"
 #include "server/latency.h"
 #include "server/log.h"
 
@@ -59,34 +60,6 @@ static void close_others(int keep)
     if (keep > STDERR_FILENO + 1)
         close_range(STDERR_FILENO + 1, (unsigned)keep - 1, 0);
     close_range((unsigned)keep + 1, ~0u, 0);
-}
-
-static int read_number(const char *path)
-{
-    char text[32] = "";
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    if (fgets(text, sizeof text, file) == NULL)
-        text[0] = '\0';
-    fclose(file);
-    return (int)strtol(text, NULL, 10);
-}
-
-/* The child goes first when memory is short: by so much more as the settings say. */
-static void set_oom_score(const struct settings *s)
-{
-    const char *path = "/proc/self/oom_score_adj";
-    if (s->oom_score_adj == SETTINGS_OOM_NO)
-        return;
-    int score = s->oom_score_adj_values[2];
-    if (s->oom_score_adj == SETTINGS_OOM_RELATIVE)
-        score += read_number(path) - s->oom_score_adj_values[0];
-    FILE *file = fopen(path, "we");
-    if (file == NULL)
-        return;
-    fprintf(file, "%d", score > 1000 ? 1000 : score);
-    fclose(file);
 }
 
 /* "0,2,4-6", with a step: "0-10:2". What makes no sense is passed over. */
@@ -187,7 +160,7 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
     signal(SIGPIPE, SIG_IGN);
     reset_signals();
     log_role('C');
-    set_oom_score(&srv->settings);
+    daemon_oom_score(&srv->settings, DAEMON_CHILD); /* it goes first when memory is short */
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')
         set_cpus(cpulist);

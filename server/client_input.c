@@ -21,6 +21,8 @@ static void refuse(struct client *c, const char *why)
     log_verbose("Protocol error (%s) from client: %s", why, (const char *)line.ptr);
     rd_buf_done(&line);
     engine_reply_errorf(client_reply(c), "ERR %s", why);
+    stats_error(&c->srv->stats, client_reply(c)->text);
+    client_reply(c)->error = false;
     c->flags |= CLIENT_PROTOCOL_ERROR;
     client_close_soon(c);
 }

@@ -44,7 +44,8 @@ static bool over_soft_limit(struct client *c, const struct settings_limit *limit
     }
     if (c->soft_limit_since_ms == 0)
         c->soft_limit_since_ms = now_ms;
-    return now_ms - c->soft_limit_since_ms > limit->soft_seconds * 1000;
+    /* In whole seconds, as servers count them: never too early. */
+    return now_ms / 1000 - c->soft_limit_since_ms / 1000 > limit->soft_seconds;
 }
 
 /* A client that does not read what it asked for must not take all memory. */
@@ -160,7 +161,8 @@ static void squeeze(struct client *c)
 /* May free c. */
 static void flush(struct client *c)
 {
-    bool cut = c->reply.over && client_over_limit(c, false); /* the rest of the answer was not even made */
+    bool cut =
+        c->reply.over && client_over_limit(c, false); /* the rest of the answer was not even made */
     if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
         if (c->srv->current == c) /* its command runs the loop */
             client_close_asap(c);

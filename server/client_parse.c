@@ -179,7 +179,8 @@ static enum client_parse inline_command(struct client_input *in, size_t len, str
                                         size_t *ret_used, const char **ret_error)
 {
     const uint8_t *lf = memchr(in->base, '\n', len);
-    if (lf == NULL) {
+    /* As for servers, no line ends after a byte of value 0. */
+    if (lf == NULL || memchr(in->base, 0, (size_t)(lf - in->base)) != NULL) {
         *ret_error = "Protocol error: too big inline request";
         return len > CLIENT_PARSE_LINE ? CLIENT_PARSE_FAIL : CLIENT_PARSE_MORE;
     }

@@ -87,10 +87,14 @@ static void default_rule(const struct server *srv, char *dst, size_t size)
 static void genpass(struct dispatch_call *call)
 {
     int64_t bits = 256;
-    const char *error = "ERR ACL GENPASS argument must be the number of bits for the output "
-                        "password, a positive number up to 4096";
-    if (call->argc == 3 && !dispatch_arg_i64(call, call->argv[2], 1, 4096, &bits, error))
+    if (call->argc == 3 &&
+        !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &bits, NULL))
         return;
+    if (bits <= 0 || bits > 4096) {
+        engine_reply_error(call->reply, "ERR ACL GENPASS argument must be the number of bits for "
+                                        "the output password, a positive number up to 4096");
+        return;
+    }
     static const char digits[] = "0123456789abcdef";
     uint8_t bytes[512];
     char text[1025];
@@ -148,6 +152,17 @@ static void users(struct dispatch_call *call)
     engine_reply_str(call->reply, "default");
 }
 
+/* Nothing is ever refused for want of rights, so the log is empty. */
+static void show_log(struct dispatch_call *call)
+{
+    int64_t count;
+    if (call->argc == 3 && dispatch_arg_is(call->argv[2], "reset"))
+        engine_reply_ok(call->reply);
+    else if (call->argc == 2 ||
+             dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &count, NULL))
+        engine_reply_array(call->reply, 0);
+}
+
 static const char *const help[] = {
     "CAT [<category>]",
     "    List all commands that belong to <category>, or all command categories",
@@ -185,10 +200,8 @@ void server_cmd_acl(struct dispatch_call *call)
         categories(call);
     else if (strcmp(sub, "help") == 0)
         dispatch_help(call, help);
-    else if (strcmp(sub, "log") == 0 && call->argc == 3 && dispatch_arg_is(call->argv[2], "reset"))
-        engine_reply_ok(call->reply);
     else if (strcmp(sub, "log") == 0)
-        engine_reply_array(call->reply, 0);
+        show_log(call);
     else
         engine_reply_errorf(call->reply, "ERR ACL %s is not supported yet", sub);
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "engine/glob.h"
 #include "server/log.h"
+#include "server/persist.h"
 #include "server/settings_item.h"
 
 /* ---- GET ---- */
@@ -119,6 +120,7 @@ static void config_resetstat(struct dispatch_call *call)
 {
     stats_reset(&call->srv->stats);
     engine_stats_reset(call->srv->engine);
+    persist_reset_stats(call->srv);
     engine_reply_ok(call->reply);
 }
 

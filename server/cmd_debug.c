@@ -81,6 +81,7 @@ static void sub_error(struct dispatch_call *call)
 {
     engine_reply_errorf(call->reply, "%.*s", (int)call->argv[2].len,
                         (const char *)call->argv[2].ptr);
+    call->reply->error = false; /* it is not counted as one */
 }
 
 static void sub_structsize(struct dispatch_call *call)

@@ -1,5 +1,6 @@
 /* DEBUG that ends the process, in order or not. */
 #include "server/cmd_debug.h"
+#include "server/daemon.h"
 #include "server/log.h"
 #include "server/persist.h"
 
@@ -9,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGS_MAX = 1024, FDS_MAX = 4096 };
+enum { FDS_MAX = 4096 };
 
 /* A write to a page that may only be read. */
 static void sub_segfault(struct dispatch_call *call)
@@ -36,25 +37,6 @@ static void sub_oom(struct dispatch_call *call)
     server_panic(call->srv, "Out Of Memory allocating: called by DEBUG OOM");
 }
 
-/* The command line that this process was started with; bytes owns the words. */
-static size_t own_command_line(struct rd_buf *bytes, char **argv, size_t max)
-{
-    char piece[4096];
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    for (ssize_t n; (n = read(fd, piece, sizeof piece)) > 0;)
-        rd_buf_add(bytes, piece, (size_t)n);
-    close(fd);
-    size_t argc = 0;
-    for (size_t at = 0; at < bytes->len && argc < max - 1;) {
-        argv[argc++] = (char *)bytes->ptr + at;
-        at += strlen((char *)bytes->ptr + at) + 1;
-    }
-    argv[argc] = NULL;
-    return argc;
-}
-
 static void wait_ms(int64_t ms)
 {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -64,19 +46,17 @@ static void wait_ms(int64_t ms)
 /* Returns only when it could not. */
 static void start_anew(struct dispatch_call *call, int64_t delay_ms)
 {
-    static char *argv[ARGS_MAX];
-    struct rd_buf bytes = {0};
+    char *const *argv = daemon_argv();
     const char *program = call->srv->executable;
     if (program == NULL)
         program = "/proc/self/exe";
-    if (own_command_line(&bytes, argv, ARGS_MAX) > 0 && access(program, X_OK) == 0) {
+    if (argv != NULL && access(program, X_OK) == 0) {
         wait_ms(delay_ms);
         for (int fd = 3; fd < FDS_MAX; fd++)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
         execv(program, argv);
         log_warning("restart: the program cannot be run");
     }
-    rd_buf_done(&bytes);
 }
 
 static void restart(struct dispatch_call *call, bool in_order)

@@ -5,7 +5,6 @@
 #include "server/info.h"
 #include "server/subcommand.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -167,12 +166,8 @@ static void sub_purge(struct dispatch_call *call)
 
 static void sub_malloc_stats(struct dispatch_call *call)
 {
-    struct mallinfo2 heap = mallinfo2();
     struct rd_buf text = {0};
-    rd_buf_printf(&text,
-                  "allocator: libc\nin use: %zu\nfree: %zu\nmapped apart: %zu (%zu blocks)\n"
-                  "could be given back: %zu\n",
-                  heap.uordblks, heap.fordblks, heap.hblkhd, heap.hblks, heap.keepcost);
+    heap_report(&text);
     engine_reply_verbatim(call->reply, rd_buf_slice(&text), "txt");
     rd_buf_done(&text);
 }

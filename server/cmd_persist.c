@@ -6,9 +6,13 @@
 void server_cmd_save(struct dispatch_call *call)
 {
     struct server *srv = call->srv;
-    if (persist_info(srv)->child == PERSIST_CHILD_RDB)
+    struct persist_info *info = persist_info(srv);
+    if (info->child == PERSIST_CHILD_RDB) {
         engine_reply_error(call->reply, "ERR Background save already in progress");
-    else if (persist_save(srv))
+        return;
+    }
+    info->rdb_saves++;
+    if (persist_save(srv))
         engine_reply_ok(call->reply);
     else
         engine_reply_error(call->reply, "ERR");

@@ -69,7 +69,9 @@
     X("readwrite", cluster)                                                                        \
     X("asking", cluster)
 
-#define X(path, name) void server_cmd_##name(struct dispatch_call *call);
+/* Stack traces of crashes and of the watchdog show the names that programs look for: debugCommand.
+ */
+#define X(path, name) void server_cmd_##name(struct dispatch_call *call) __asm__(#name "Command");
 SERVER_COMMANDS(X)
 #undef X
 

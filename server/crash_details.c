@@ -181,8 +181,8 @@ void crash_code(const void *instruction)
              info.dli_fname != NULL ? info.dli_fname : "?", info.dli_fbase);
     log_raw(line);
     snprintf(line, sizeof line,
-             "$ xxd -r -p /tmp/dump.hex /tmp/dump.bin\n"
-             "$ objdump --adjust-vma=%p -D -b binary -m i386:x86-64 /tmp/dump.bin\n------\n",
+             "$ xxd -r -p dump.hex dump.bin\n"
+             "$ objdump --adjust-vma=%p -D -b binary -m i386:x86-64 dump.bin\n------\n",
              from);
     log_raw(line);
     size_t len = (size_t)((const char *)instruction - (const char *)from) + CODE_AFTER;

@@ -25,6 +25,7 @@ static struct {
     char *room; /* of argv and, where it follows at once, environ */
     size_t size;
     char *name; /* argv[0] */
+    char **argv;
 } title;
 
 /* The environment moves, so that its place can be written over. */
@@ -49,6 +50,12 @@ void daemon_begin(int argc, char **argv)
     environ = moved;
     for (int i = 0; i < argc; i++)
         argv[i] = settings_text_copy(argv[i], strlen(argv[i]));
+    title.argv = argv;
+}
+
+char *const *daemon_argv(void)
+{
+    return title.argv;
 }
 
 void daemon_title(struct server *srv, const char *what)
@@ -223,31 +230,41 @@ static bool prepare_open_files(struct settings *s)
     return true;
 }
 
-/* "relative" is added to what the process had when it started. */
-bool daemon_oom_score(const struct settings *s, enum daemon_class class)
+/* What the system had before the server changed it: "relative" is added to it, and it is put back
+ * when the server is told to leave it alone. */
+static struct {
+    bool changed;
+    int before;
+} oom;
+
+static int wanted_oom_score(const struct settings *s, enum daemon_class class)
 {
-    static const char path[] = "/proc/self/oom_score_adj";
-    static bool known, changed;
-    static int at_start;
-    char text[32] = "";
-    if (s->oom_score_adj == SETTINGS_OOM_NO && !changed)
-        return true;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0 && !known && read(fd, text, sizeof text - 1) > 0) {
-        at_start = atoi(text);
-        known = true;
-    }
-    int value = at_start;
+    int value = oom.before;
     if (s->oom_score_adj == SETTINGS_OOM_ABSOLUTE)
         value = s->oom_score_adj_values[class];
     else if (s->oom_score_adj == SETTINGS_OOM_RELATIVE)
         value += s->oom_score_adj_values[class];
-    value = value < -1000 ? -1000 : value > 1000 ? 1000 : value;
-    int len = snprintf(text, sizeof text, "%d\n", value);
-    bool ok = fd >= 0 && pwrite(fd, text, (size_t)len, 0) == len;
+    return value < -1000 ? -1000 : value > 1000 ? 1000 : value;
+}
+
+bool daemon_oom_score(const struct settings *s, enum daemon_class class)
+{
+    static const char path[] = "/proc/self/oom_score_adj";
+    char text[32] = "";
+    if (s->oom_score_adj == SETTINGS_OOM_NO && !oom.changed)
+        return true;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    bool ok = fd >= 0;
+    if (ok && !oom.changed && read(fd, text, sizeof text - 1) > 0)
+        oom.before = atoi(text);
+    if (ok) {
+        int len = snprintf(text, sizeof text, "%d\n", wanted_oom_score(s, class));
+        ok = pwrite(fd, text, (size_t)len, 0) == len;
+    }
     if (!ok)
         log_warning("Unable to write oom_score_adj: %s", strerror(errno));
-    changed |= ok;
+    else
+        oom.changed = s->oom_score_adj != SETTINGS_OOM_NO;
     if (fd >= 0)
         close(fd);
     return ok;

@@ -30,6 +30,10 @@ void daemon_enter(struct settings *settings);
  * maxclients smaller. Logs. False: there are too few descriptors to start at all. */
 bool daemon_prepare(struct server *srv);
 
+/* The words that the process was started with, ended by NULL; NULL before daemon_begin(). What the
+ * system shows of them is the title. */
+char *const *daemon_argv(void);
+
 /* The title of the process: that of proc-title-template for `what` in the place of {title}; NULL:
  * the program's own name. Nothing with set-proc-title no. */
 void daemon_title(struct server *srv, const char *what);

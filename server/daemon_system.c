@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/daemon.h"
@@ -55,6 +57,40 @@ static const char *clock_trouble(void)
     return xen ? "The clock source of this system is 'xen', and each look at the clock a system "
                  "call. Prefer 'tsc' where it is there."
                : NULL;
+}
+
+static int64_t us_of(const struct timeval *time)
+{
+    return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
+}
+
+/* Looks at the clock for a tenth of a second: where that is a call of the kernel, time goes there.
+ */
+static const char *slow_clock_trouble(void)
+{
+    enum { LOOK_NS = 100 * 1000 * 1000, SLOW_PERCENT = 10 };
+    static char text[256];
+    char source[64] = "unknown";
+    struct timespec now, end;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    int64_t end_ns = (int64_t)end.tv_sec * 1000000000 + end.tv_nsec + LOOK_NS;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec < end_ns);
+    getrusage(RUSAGE_SELF, &after);
+    int64_t system_us = us_of(&after.ru_stime) - us_of(&before.ru_stime);
+    int64_t user_us = us_of(&after.ru_utime) - us_of(&before.ru_utime);
+    if (system_us * 100 <= (system_us + user_us) * SLOW_PERCENT)
+        return NULL;
+    kernel_says("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+                sizeof source);
+    snprintf(text, sizeof text,
+             "Reading the clock takes %lld %% of its time in the kernel: the clock source '%s' is "
+             "slow. Prefer 'tsc' where it is there.",
+             (long long)(system_us * 100 / (system_us + user_us)), source);
+    return text;
 }
 
 static void warn_backlog(const struct settings *s)
@@ -122,6 +158,7 @@ int daemon_check_system(void)
         const char *name;
         const char *(*trouble)(void);
     } checks[] = {
+        {"slow-clocksource", slow_clock_trouble},
         {"xen-clocksource", clock_trouble},
         {"overcommit", overcommit_trouble},
         {"THP", huge_pages_trouble},

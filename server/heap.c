@@ -10,6 +10,9 @@
 extern int mallctl(const char *name, void *old, size_t *old_len, void *fresh, size_t fresh_len)
     __attribute__((weak));
 
+extern void malloc_stats_print(void (*write)(void *ctx, const char *text), void *ctx,
+                               const char *opts) __attribute__((weak));
+
 #define ALL_ARENAS "arena.4096"
 
 static bool ask_size(const char *name, uint64_t *ret)
@@ -41,6 +44,24 @@ const char *heap_name(void)
         return "libc";
     snprintf(name, sizeof name, "jemalloc-%.*s", (int)strcspn(version, "-"), version);
     return name;
+}
+
+static void add_text(void *ctx, const char *text)
+{
+    rd_buf_add(ctx, text, strlen(text));
+}
+
+void heap_report(struct rd_buf *out)
+{
+    if (malloc_stats_print != NULL) {
+        malloc_stats_print(add_text, out, NULL);
+        return;
+    }
+    struct mallinfo2 heap = mallinfo2();
+    rd_buf_printf(out,
+                  "allocator: libc\nin use: %zu\nfree: %zu\nmapped apart: %zu (%zu blocks)\n"
+                  "could be given back: %zu\n",
+                  heap.uordblks, heap.fordblks, heap.hblkhd, heap.hblks, heap.keepcost);
 }
 
 void heap_purge(void)

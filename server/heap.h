@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 struct heap {
     uint64_t allocated; /* bytes that the program has */
     uint64_t active;    /* of pages that have some of them */
@@ -22,6 +24,9 @@ bool heap_ask(struct heap *ret);
 
 /* "jemalloc-5.3.0" or "libc". */
 const char *heap_name(void);
+
+/* MEMORY MALLOC-STATS: the allocator's own report. */
+void heap_report(struct rd_buf *out);
 
 /* Gives back what is kept for later. */
 void heap_purge(void);

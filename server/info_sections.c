@@ -68,7 +68,7 @@ static void put_loading(struct server *srv, const struct persist_info *p, struct
                           (double)p->loading_read);
     info_num(out, "loading_start_time", p->loading_start_s);
     info_num(out, "loading_total_bytes", (int64_t)p->loading_total);
-    info_num(out, "loading_rdb_used_mem", 0);
+    info_num(out, "loading_rdb_used_mem", (int64_t)p->loading_used_mem);
     info_num(out, "loading_loaded_bytes", (int64_t)p->loading_read);
     info_real(out, "loading_loaded_perc", share * 100);
     info_num(out, "loading_eta_seconds", eta_s);

@@ -11,6 +11,7 @@
 #include "server/crash.h"
 #include "server/daemon.h"
 #include "server/log.h"
+#include "server/memory_test.h"
 #include "server/server.h"
 #include "server/settings_item.h"
 #include "server/settings_text.h"
@@ -20,6 +21,7 @@ static const char usage_text[] =
     "       redoubt-server - (read config from stdin)\n"
     "       redoubt-server -v or --version\n"
     "       redoubt-server -h or --help\n"
+    "       redoubt-server --test-memory <megabytes>\n"
     "       redoubt-server --check-system\n"
     "\n"
     "A server with the commands, files and settings of Redis 7.0.15. Options are the lines of\n"
@@ -68,11 +70,8 @@ static int run_alone(int argc, char **argv)
     }
     if (argc == 2 && strcmp(option, "--check-system") == 0)
         return daemon_check_system();
-    if (argc >= 2 && strcmp(option, "--test-memory") == 0) {
-        fputs("redoubt-server does not test memory: use memtester, or memtest86+ at boot.\n",
-              stderr);
-        return 1;
-    }
+    if (argc >= 2 && strcmp(option, "--test-memory") == 0)
+        return memory_test_main(argc, argv);
     bool sentinel = argc >= 1 && strstr(argv[0], "redis-sentinel") != NULL;
     for (int i = 1; i < argc && !sentinel; i++)
         sentinel = strcmp(argv[i], "--sentinel") == 0;
@@ -235,6 +234,8 @@ int main(int argc, char **argv)
     settings_init(&srv.settings);
     if (!load_settings(&srv, argc, argv))
         return 1;
+    if (srv.config_file != NULL)
+        argv[1] = srv.config_file; /* for DEBUG RESTART, which may be in another folder then */
     log_setup(&srv.settings);
     daemon_enter(&srv.settings);
     log_start(argc, argv);

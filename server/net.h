@@ -13,8 +13,8 @@ bool net_listen(struct server *srv, struct rd_err *err);
 /* Accepts from now on. */
 void net_start(struct server *srv);
 
-/* The connection of c stands (with TLS: after the handshake): counts it. False: protected mode turns
- * it away, and it is closed before the loop sleeps. */
+/* The connection of c stands (with TLS: after the handshake): counts it. False: protected mode
+ * turns it away, and it is closed before the loop sleeps. */
 bool net_accepted(struct client *c);
 
 /* CONFIG SET bind, port, tls-port, tls-*: opens what the settings say now, if it can before it

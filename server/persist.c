@@ -232,6 +232,12 @@ bool persist_shutdown(struct server *srv, bool save, bool nosave, bool force)
     return force;
 }
 
+void persist_reset_stats(struct server *srv)
+{
+    persist_info(srv)->rdb_saves = 0;
+    persist_info(srv)->rewrites = 0;
+}
+
 void persist_flushed_all(struct server *srv)
 {
     if (persist_info(srv)->child == PERSIST_CHILD_RDB)

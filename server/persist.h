@@ -27,13 +27,14 @@ struct persist_info {
     bool loading, async_loading;
     int64_t loading_start_s;
     uint64_t loading_total, loading_read; /* bytes */
+    uint64_t loading_used_mem;            /* of the server that wrote the snapshot; 0: not known */
     uint64_t loaded_keys, loaded_expired; /* of the last snapshot loaded */
 
     uint64_t dirty; /* changes since the last snapshot */
     int64_t last_save_s;
     bool last_bgsave_ok;
     int64_t last_bgsave_took_s, bgsave_began_s; /* -1: none */
-    uint64_t rdb_saves;
+    uint64_t rdb_saves;                         /* SAVE and snapshots in the background */
     uint64_t rdb_last_cow, aof_last_cow;
     uint64_t cow_now, cow_peak;
     int64_t cow_age_s;
@@ -91,6 +92,9 @@ void persist_settings_changed(struct server *srv);
 
 /* FLUSHALL: kills a snapshot under way and, with save points, writes an empty one. */
 void persist_flushed_all(struct server *srv);
+
+/* CONFIG RESETSTAT: how many snapshots and rewrites there were. */
+void persist_reset_stats(struct server *srv);
 
 /* DEBUG RELOAD [MERGE] [NOFLUSH] [NOSAVE]; DEBUG LOADAOF. The error to be answered, or NULL. */
 const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool merge);

@@ -146,9 +146,8 @@ static bool lost_nothing(const struct rdb_commands_loss *loss, struct rd_err *er
 {
     if (loss->keys + loss->field_expires + loss->functions + loss->module_aux + loss->other == 0)
         return true;
-    return rd_err_set(
-        err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-        "values of modules, or fields of hashes that expire");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                      "values of modules, or fields of hashes that expire");
 }
 
 static bool save_fed(struct server *srv, struct feed *feed, const struct engine_save_opts *opts,

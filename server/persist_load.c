@@ -30,6 +30,7 @@ void persist_loading_begin(struct server *srv, uint64_t bytes)
 void persist_loading_end(struct server *srv)
 {
     persist_info(srv)->loading = false;
+    persist_info(srv)->loading_used_mem = 0;
 }
 
 void persist_loading_at(struct server *srv, uint64_t read)
@@ -63,7 +64,7 @@ static void tell_field(const char *name, const char *value)
     }
 }
 
-static void tell_aux(const struct rdb_event *ev)
+static void tell_aux(struct server *srv, const struct rdb_event *ev)
 {
     char name[AUX_MAX], value[AUX_MAX];
     const struct rdb_string *s = &ev->aux.value;
@@ -76,6 +77,8 @@ static void tell_aux(const struct rdb_event *ev)
     else
         snprintf(value, sizeof value, "%.*s", (int)(s->len < AUX_MAX ? s->len : 0),
                  (const char *)s->ptr);
+    if (strcmp(name, "used-mem") == 0)
+        persist_info(srv)->loading_used_mem = strtoull(value, NULL, 10);
     tell_field(name, value);
 }
 
@@ -85,14 +88,13 @@ void persist_tell_aux(struct server *srv, const char *path)
     struct rdb_reader *reader;
     struct rdb_event ev;
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
-    (void)srv;
     if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.window = 4096}, NULL))
         return;
     if (rdb_reader_new(&reader, src, &opts, NULL)) {
         while (rdb_reader_next(reader, &ev) == RDB_EVENT &&
                (ev.kind == RDB_HEADER || ev.kind == RDB_AUX))
             if (ev.kind == RDB_AUX)
-                tell_aux(&ev);
+                tell_aux(srv, &ev);
         rdb_reader_free(reader);
     }
     rd_src_close(src);

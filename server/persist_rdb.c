@@ -57,7 +57,6 @@ static bool write_snapshot(struct server *srv, struct child *child)
 bool persist_save(struct server *srv)
 {
     struct persist_info *info = persist_info(srv);
-    info->rdb_saves++;
     if (!write_snapshot(srv, NULL))
         return false;
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);

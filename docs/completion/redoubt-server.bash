@@ -5,7 +5,7 @@ _redoubt_server() {
     local config=${REDOUBT_SERVER_CONF:-/usr/share/doc/redoubt/redoubt-server.conf}
     COMPREPLY=()
     [[ $current == -* ]] || return # what is no option is a file or a value
-    words="--version --help --check-system"
+    words="--version --help --check-system --test-memory"
     if [ -r "$config" ]; then
         words+=" $(sed -n 's/^#\{0,1\}\([a-z][a-z_-]*\) .*/--\1/p' "$config" | sort -u)"
     fi

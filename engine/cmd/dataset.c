@@ -62,7 +62,6 @@ void engine_cmd_flushall(struct engine_call *call)
         return;
     for (unsigned i = 0; i < call->engine->n_dbs; i++)
         flush(call, call->engine->dbs[i], lazy);
-    call->dirty++;
     call->engine->stats.flushes++;
     flushed(call);
 }

@@ -2,13 +2,17 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/lru.h"
+#include "engine/state.h"
 
 #include <limits.h>
 
-/* NULL: there is no such key, and that was answered. */
+/* NULL: there is no such key, and that was answered. It counts as a hit or a miss, and neither is
+ * an access nor an event. */
 static const struct engine_entry *find(struct engine_call *call)
 {
     const struct engine_entry *entry = engine_call_peek(call, call->argv[2]);
+    struct engine_stats *stats = &call->engine->stats;
+    *(entry != NULL ? &stats->hits : &stats->misses) += 1;
     if (entry == NULL)
         engine_reply_null(call->reply);
     return entry;

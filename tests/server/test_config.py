@@ -457,6 +457,7 @@ class Process(unittest.TestCase):
                 sections.append([name for name in found if name != "REGISTERS"])
                 self.assertIn("Fast memory test PASSED", server.log)
                 self.assertRegex(server.log, r"(?m)^list-compress-depth 0$")
+                self.assertIn("(debugCommand+", server.log)
                 self.assertRegex(server.log, r"dump of function \(hexdump of [1-9]\d* bytes\):\n"
                                              r"[0-9a-f]{32}")
         self.assertEqual(*sections)

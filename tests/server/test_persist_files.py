@@ -300,7 +300,8 @@ class WhatIsLoadedCanBeSaved(unittest.TestCase):
             server.client().command("CONFIG", "SET", "appendonly", "yes")
             wait_for(lambda: "rewrite_in_progress:0" in
                      server.client().command("INFO", "persistence").decode())
-            wait_for(lambda: os.path.isfile(server.path("appendonlydir", "appendonly.aof.1.base.aof")))
+            base = server.path("appendonlydir", "appendonly.aof.1.base.aof")
+            wait_for(lambda: os.path.isfile(base))
             server.kill()
             server.config["appendonly"] = "yes"
             server.start()

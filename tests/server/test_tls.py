@@ -34,8 +34,8 @@ def path(name):
 
 
 def config(**more):
-    return {"tls-port": str(free_port()), "tls-cert-file": path("cert"), "tls-key-file": path("key"),
-            "tls-auth-clients": "no", "loglevel": "verbose",
+    return {"tls-port": str(free_port()), "tls-cert-file": path("cert"),
+            "tls-key-file": path("key"), "tls-auth-clients": "no", "loglevel": "verbose",
             **{name.replace("_", "-"): value for name, value in more.items()}}
 
 
@@ -123,7 +123,8 @@ class Handshakes(unittest.TestCase):
             one = silent(server)
             one.send_raw(b"PING\r\n")
             self.assertTrue(one.closed())
-            self.assertRegex(server.log, r"# Error accepting a client connection: .*\(conn: fd=\d+\)")
+            self.assertRegex(server.log,
+                             r"# Error accepting a client connection: .*\(conn: fd=\d+\)")
 
     @each
     def test_a_client_in_its_handshake_can_be_listed_and_killed(self, which):

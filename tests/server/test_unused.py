@@ -24,7 +24,8 @@ NO_READERS = {"settings.c", "settings_item.c", "settings_unused.c", "settings_re
 ELSEWHERE = {
     "activedefrag": ("server/settings_item.c", "Active defragmentation cannot be enabled"),
     "dir": ("server/settings_special.c", "chdir(words[0])"),
-    "latency-tracking-info-percentiles": ("server/info.c", "->settings.latency_tracking_info_percentiles"),
+    "latency-tracking-info-percentiles": ("server/info.c",
+                                          "->settings.latency_tracking_info_percentiles"),
     "sanitize-dump-payload": ("engine/cmd/dump.c", "sanitize_dump"),
 }
 
@@ -174,8 +175,9 @@ class Fatal(unittest.TestCase):
         self.assertIn(b"replicaof", done.stdout)
 
     def test_a_user_who_may_do_everything_is_served(self):
-        for lines in ("user default on nopass ~* &* +@all", "user default on nopass sanitize-payload "
-                      "allkeys allchannels allcommands", "replicaof no one",
+        for lines in ("user default on nopass ~* &* +@all",
+                      "user default on nopass sanitize-payload allkeys allchannels allcommands",
+                      "replicaof no one",
                       "acl-pubsub-default allchannels\nuser default on nopass ~* +@all"):
             with self.subTest(lines):
                 self.assertIn("not listen anywhere", self.run_with(lines)[1])
