@@ -28,7 +28,8 @@ enum rd_fs_mode {
 struct rd_fs {
     void *ctx;
 
-    /* A descriptor, 0 or more. */
+    /* A descriptor, 0 or more. Only a regular file is opened: a symbolic link is -ELOOP, anything
+     * else -EINVAL. */
     int (*open)(void *ctx, const char *name, enum rd_fs_mode mode);
     int (*close)(void *ctx, int fd);
     /* Bytes read, 0 at the end. Bytes written, which may be fewer than asked for. */

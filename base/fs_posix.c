@@ -32,6 +32,16 @@ static int open_folder(int at, const char *path)
     return CALL(int, openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
+/* A FIFO would never end, and a link would lead out of the folder. */
+static int regular_only(int fd)
+{
+    struct stat st;
+    int sys = fd < 0 ? fd : fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+    if (fd >= 0 && sys != 0)
+        close(fd);
+    return sys != 0 ? sys : fd;
+}
+
 static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
 {
     const struct posix *p = ctx;
@@ -40,7 +50,9 @@ static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
         [RD_FS_APPEND] = O_WRONLY | O_APPEND,
         [RD_FS_CREATE] = O_WRONLY | O_APPEND | O_CREAT | O_TRUNC,
     };
-    return CALL(int, openat(p->folder, name, flags[mode] | O_CLOEXEC, p->mode));
+    return regular_only(
+        CALL(int, openat(p->folder, name,
+                         flags[mode] | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, p->mode)));
 }
 
 static int posix_close(void *ctx, int fd)
@@ -131,7 +143,7 @@ static int posix_list(void *ctx, void (*each)(void *arg, const char *name), void
 static int posix_lock(void *ctx, const char *name)
 {
     const struct posix *p = ctx;
-    int fd = CALL(int, openat(p->folder, name, O_RDWR | O_CREAT | O_CLOEXEC, p->mode));
+    int fd = CALL(int, openat(p->folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, p->mode));
     if (fd < 0)
         return fd;
     int result = CALL(int, flock(fd, LOCK_EX | LOCK_NB));

@@ -48,6 +48,8 @@ struct rd_src_opts {
                            rd_src_need() can be asked for: beyond it it fails with RD_ERR_LIMIT. */
     const char *origin; /* name in errors; copied */
     uint64_t size;      /* of the whole stream, for progress; RD_NO_OFFSET or 0: unknown */
+    bool regular;       /* rd_src_open_file(): only a regular file, and not through a symbolic link:
+                           for names that were found in a folder, or that a file contains */
 };
 
 struct rd_src {

@@ -159,15 +159,18 @@ bool rd_src_open_fd(struct rd_src **ret, int fd, bool own, const struct rd_src_o
 }
 
 /* Opens a path for reading. A folder can be opened but not read: that is told at once. */
-static bool open_path(int *ret, const char *path, struct rd_err *err)
+static bool open_path(int *ret, const char *path, bool regular, struct rd_err *err)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    int sys = fd < 0 ? errno : 0;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+    int more = regular ? O_NOFOLLOW | O_NONBLOCK : 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | more);
+    int sys = fd < 0 ? errno : fstat(fd, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+    bool other = sys == ELOOP || (sys == 0 && !S_ISREG(st.st_mode));
+    if (fd >= 0 && (sys != 0 || (regular && other)))
         close(fd);
-        sys = EISDIR;
-    }
+    if (regular && other)
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "%s; only regular files are opened here",
+                          sys == ELOOP ? "this is a symbolic link" : "this is not a regular file");
     if (sys != 0)
         return rd_err_sys(err, sys, "cannot open");
     *ret = fd;
@@ -182,7 +185,7 @@ static bool open_named(int *ret_fd, bool *ret_own, const char *path, struct rd_s
     int fd = STDIN_FILENO;
     if (opts->origin == NULL)
         opts->origin = is_stdin ? "standard input" : path;
-    if (!is_stdin && !open_path(&fd, path, err)) {
+    if (!is_stdin && !open_path(&fd, path, opts->regular, err)) {
         rd_err_origin(err, opts->origin);
         return false;
     }

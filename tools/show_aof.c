@@ -111,7 +111,7 @@ static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **re
         return aof_job_open(&show->job, file, ret, err);
     show->waiting.seq = file->seq;
     return aof_job_full_path(&show->job, file->name, path, sizeof path, err) &&
-           show_follow_open(&show->waiting, path, ret, err);
+           show_follow_open(&show->waiting, path, true, ret, err);
 }
 
 static bool read_manifest(struct show *show, struct rd_err *err)
@@ -160,7 +160,7 @@ static bool show_one(struct show *show, struct rd_err *err)
     const struct aof_reader_opts opts = {.log = {.whole = true}};
     struct rd_src *src;
     bool wait = show->follow && !show->job.is_stdin;
-    if (!(wait ? show_follow_open(&show->waiting, show->job.path, &src, err)
+    if (!(wait ? show_follow_open(&show->waiting, show->job.path, false, &src, err)
                : cli_open_in(show->cli, show->job.path, &src, err)))
         return false;
     bool ok = aof_reader_new_file(&show->reader, src, &opts, err) && read_all(show, err);

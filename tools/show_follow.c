@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,8 +74,23 @@ static void growing_close(void *impl)
 
 static const struct rd_src_ops growing_ops = {growing_read, NULL, growing_close};
 
-bool show_follow_open(struct show_follow *follow, const char *path, struct rd_src **ret,
-                      struct rd_err *err)
+/* A file that a manifest names is opened as rd_src_open_file() opens regular files. */
+static bool open_growing(int *ret, const char *path, bool listed, struct rd_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (listed ? O_NOFOLLOW | O_NONBLOCK : 0));
+    if (fd < 0)
+        return rd_err_sys(err, errno, "open");
+    if (listed && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "this is not a regular file");
+    }
+    *ret = fd;
+    return true;
+}
+
+bool show_follow_open(struct show_follow *follow, const char *path, bool listed,
+                      struct rd_src **ret, struct rd_err *err)
 {
     struct growing *g = rd_alloc(sizeof *g);
     const struct rd_src_opts opts = {.origin = path};
@@ -82,9 +98,7 @@ bool show_follow_open(struct show_follow *follow, const char *path, struct rd_sr
         return rd_err_nomem(err, sizeof *g);
     follow->later = false;
     *g = (struct growing){.follow = follow};
-    g->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (g->fd < 0) {
-        rd_err_sys(err, errno, "open");
+    if (!open_growing(&g->fd, path, listed, err)) {
         rd_free(g);
         return false;
     }

@@ -46,9 +46,9 @@ struct show_follow {
 };
 
 /* A source over a file that may grow: at its end it says RD_SRC_MORE until a later file is there.
- */
-bool show_follow_open(struct show_follow *follow, const char *path, struct rd_src **ret,
-                      struct rd_err *err);
+ * listed: a manifest names it, so it must be a regular file and not a link. */
+bool show_follow_open(struct show_follow *follow, const char *path, bool listed,
+                      struct rd_src **ret, struct rd_err *err);
 
 /* Waits a moment. */
 void show_follow_pause(void);

@@ -144,7 +144,7 @@ bool stream_in_open_snapshot(const struct stream_in *in, const struct repl_captu
     repl_capture_snapshot_name(segment, name);
     if ((size_t)snprintf(path, sizeof path, "%s/%s", in->path, name) >= sizeof path)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
-    return rd_src_open_file(ret, path, NULL, err);
+    return rd_src_open_file(ret, path, &(struct rd_src_opts){.regular = true}, err);
 }
 
 /* ---- events ---- */

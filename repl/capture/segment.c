@@ -2,6 +2,8 @@
 #include "base/mem.h"
 #include "repl/capture/write.h"
 
+#include <errno.h>
+
 bool capture_sys(struct repl_capture_writer *w, int result, const char *name, const char *what)
 {
     if (result >= 0)
@@ -16,8 +18,8 @@ bool capture_write_all(struct repl_capture_writer *w, int fd, const char *name,
 {
     while (len > 0) {
         ssize_t n = w->fs.write(w->fs.ctx, fd, bytes, len);
-        if (n < 0)
-            return capture_sys(w, (int)n, name, "cannot write");
+        if (n <= 0) /* a write that takes nothing would be repeated for ever */
+            return capture_sys(w, n == 0 ? -EIO : (int)n, name, "cannot write");
         bytes += n;
         len -= (size_t)n;
     }
