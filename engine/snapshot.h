@@ -45,6 +45,7 @@ struct engine_load_info {
     uint64_t expired; /* dropped, because they were due */
     uint64_t empty;   /* left out: collections without elements */
     uint64_t functions;
+    int64_t saved_s; /* when it was made, by its AUX field ctime; INT64_MIN: it does not say */
     uint64_t offset; /* bytes read of the file */
 };
 

@@ -70,6 +70,7 @@ static struct engine_loader *new_loader(struct engine *e, const struct engine_lo
     l->now_ms = env->now_us / 1000;
     l->lru_new = engine_lru_new(&e->config, l->now_ms);
     l->db = e->dbs[0];
+    l->info.saved_s = INT64_MIN;
     return l;
 }
 
@@ -445,6 +446,15 @@ static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
         (unsigned long long)ev->trailer.stored, (unsigned long long)ev->trailer.computed);
 }
 
+static void note_time(struct engine_loader *l, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    int64_t s;
+    if (rd_slice_is(ev->aux.name, "ctime") &&
+        rd_num_get_i64(rdb_string_bytes(&ev->aux.value, tmp), &s) && s >= 0)
+        l->info.saved_s = s;
+}
+
 static bool take_record(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     if (l->keeping != NULL)
@@ -463,6 +473,7 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         reserve(l, ev);
         return true;
     case RDB_AUX:
+        note_time(l, ev);
         return l->opts.no_aux || keep(l, ev, err);
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:

@@ -1,0 +1,353 @@
+#include "engine/library.h"
+
+#include "base/buf.h"
+#include "base/crc64.h"
+#include "base/endian.h"
+#include "engine/snapshot_kept.h"
+
+enum { FOOTER = 10 /* version and checksum of a payload */, FILE_VERSION = 10 };
+
+static const char no_header[] = "Missing library metadata";
+
+/* ---- the first line ---- */
+
+static bool is_name_byte(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static struct rd_slice next_word(struct rd_slice *line)
+{
+    const uint8_t *p = line->ptr, *end = p + line->len;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+        p++;
+    const uint8_t *from = p;
+    while (p < end && *p != ' ' && *p != '\t' && *p != '\r')
+        p++;
+    *line = rd_slice(p, (size_t)(end - p));
+    return rd_slice(from, (size_t)(p - from));
+}
+
+static bool take_name(struct rd_slice word, struct engine_library *lib, const char **ret_why)
+{
+    static const char key[] = "name=";
+    size_t n = sizeof key - 1;
+    if (word.len < n || memcmp(word.ptr, key, n) != 0) {
+        *ret_why = "Invalid metadata value given";
+        return false;
+    }
+    if (lib->name.len > 0) {
+        *ret_why = "Invalid metadata value, name argument was given multiple times";
+        return false;
+    }
+    lib->name = rd_slice(word.ptr + n, word.len - n);
+    for (size_t i = 0; i < lib->name.len; i++)
+        if (!is_name_byte(lib->name.ptr[i])) {
+            *ret_why = "Library names can only contain letters, numbers, or underscores(_) and "
+                       "must be at least one character long";
+            return false;
+        }
+    return true;
+}
+
+bool engine_library_parse(struct rd_slice code, struct engine_library *ret, const char **ret_why)
+{
+    struct engine_library lib = {.code = code};
+    *ret_why = no_header;
+    if (code.len < 2 || code.ptr[0] != '#' || code.ptr[1] != '!')
+        return false;
+    const uint8_t *lf = memchr(code.ptr, '\n', code.len);
+    if (lf == NULL) {
+        *ret_why = "Invalid library metadata";
+        return false;
+    }
+    struct rd_slice line = rd_slice(code.ptr + 2, (size_t)(lf - code.ptr) - 2), word;
+    lib.language = next_word(&line);
+    while ((word = next_word(&line)).len > 0)
+        if (!take_name(word, &lib, ret_why))
+            return false;
+    *ret_why = "Library name was not given";
+    if (lib.name.len == 0 || lib.language.len == 0)
+        return false;
+    *ret = lib;
+    return true;
+}
+
+/* ---- records ---- */
+
+struct walk {
+    struct rd_buf code; /* of the record that is read */
+    void *ctx;
+    bool (*fn)(void *ctx, const struct engine_library *lib, struct rd_slice raw);
+    const char *why;
+};
+
+static bool add_piece(struct walk *w, const struct rdb_string *s, struct rd_err *err)
+{
+    char tmp[RD_NUM_I64_MAX];
+    struct rd_slice bytes = rdb_string_bytes(s, tmp);
+    if (s->first)
+        rd_buf_reset(&w->code);
+    return rd_buf_add(&w->code, bytes.ptr, bytes.len) || rd_err_nomem(err, bytes.len);
+}
+
+static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    struct engine_library lib;
+    while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
+        if (ev.kind != RDB_FUNCTION)
+            continue;
+        if (!add_piece(w, &ev.function.code, err))
+            return false;
+        if (ev.function.code.more)
+            continue;
+        if (ev.function.pre_ga ||
+            !engine_library_parse(rd_slice(w->code.ptr, w->code.len), &lib, &w->why))
+            return rd_err_set(err, RD_ERR_CORRUPT, ev.offset, "a library without a name");
+        if (!w->fn(w->ctx, &lib, ev.raw))
+            return true;
+    }
+    if (status == RDB_END)
+        return true;
+    rd_err_adopt(err, rdb_reader_err(reader));
+    return false;
+}
+
+/* Reads records of functions, which get an end so that the reader finds one. */
+static bool walk_records(struct walk *w, struct rd_slice records, enum rdb_dialect dialect,
+                         int version, struct rd_err *err)
+{
+    static const uint8_t end[1 + RDB_TRAILER_LEN] = {RDB_OP_EOF};
+    const struct rdb_reader_opts how = {.no_sum = true};
+    struct rd_buf bytes = {0};
+    struct rd_src *src = NULL;
+    struct rdb_reader *reader;
+    bool ok = rd_buf_add(&bytes, records.ptr, records.len) && rd_buf_add(&bytes, end, sizeof end);
+    if (!ok)
+        rd_err_nomem(err, records.len);
+    ok = ok && rd_src_open_memory(&src, rd_slice(bytes.ptr, bytes.len), NULL, err);
+    if (ok && rdb_reader_new_records(&reader, src, dialect, version, &how, err)) {
+        ok = read_records(w, reader, err);
+        rdb_reader_free(reader);
+    } else {
+        ok = false;
+    }
+    rd_src_close(src);
+    rd_buf_done(&bytes);
+    rd_buf_done(&w->code);
+    return ok;
+}
+
+static struct engine_keepsake *keepsake(struct engine *e)
+{
+    if (e->keepsake == NULL) {
+        e->keepsake = engine_calloc(1, sizeof *e->keepsake);
+        e->keepsake->dialect = RDB_REDIS;
+        e->keepsake->version = FILE_VERSION;
+    }
+    return e->keepsake;
+}
+
+static bool walk_engine(struct engine *e, struct walk *w, struct rd_err *err)
+{
+    const struct engine_keepsake *kept = e->keepsake;
+    if (kept == NULL || kept->functions.len == 0)
+        return true;
+    int version = kept->version >= FILE_VERSION ? kept->version : FILE_VERSION;
+    return walk_records(w, rd_slice(kept->functions.ptr, kept->functions.len), kept->dialect,
+                        version, err);
+}
+
+/* ---- what is there ---- */
+
+struct each {
+    void *ctx;
+    bool (*fn)(void *ctx, const struct engine_library *lib);
+};
+
+static bool on_each(void *ctx, const struct engine_library *lib, struct rd_slice raw)
+{
+    const struct each *each = ctx;
+    (void)raw;
+    return each->fn(each->ctx, lib);
+}
+
+bool engine_library_each(struct engine *e, void *ctx,
+                         bool (*fn)(void *ctx, const struct engine_library *lib),
+                         struct rd_err *err)
+{
+    struct each each = {ctx, fn};
+    struct walk walk = {.ctx = &each, .fn = on_each};
+    return walk_engine(e, &walk, err);
+}
+
+/* ---- changes ---- */
+
+/* A library as a record, with the length of its code in the shortest form. */
+static void put_record(struct engine_kept_records *records, struct rd_slice code)
+{
+    uint8_t head[10] = {RDB_OP_FUNCTION2};
+    size_t n = 1;
+    if (code.len < 64) {
+        head[n++] = (uint8_t)code.len;
+    } else if (code.len < 16384) {
+        head[n++] = (uint8_t)(0x40 | code.len >> 8);
+        head[n++] = (uint8_t)code.len;
+    } else {
+        head[n++] = 0x80;
+        rd_put_be32(head + n, (uint32_t)code.len);
+        n += 4;
+    }
+    engine_keepsake_add(records, rd_slice(head, n));
+    engine_keepsake_add(records, code);
+}
+
+struct rewrite {
+    struct rd_slice without; /* the library of this name is left out */
+    bool found;
+    struct engine_kept_records records;
+    uint64_t n;
+};
+
+static bool on_rewrite(void *ctx, const struct engine_library *lib, struct rd_slice raw)
+{
+    struct rewrite *r = ctx;
+    (void)raw;
+    if (rd_slice_eq(lib->name, r->without)) {
+        r->found = true;
+        return true;
+    }
+    put_record(&r->records, lib->code);
+    r->n++;
+    return true;
+}
+
+/* All libraries but one. */
+static bool rewrite(struct engine *e, struct rd_slice without, struct rewrite *ret,
+                    const char **ret_why)
+{
+    struct rd_err err = {0};
+    struct walk walk = {.ctx = ret, .fn = on_rewrite};
+    *ret = (struct rewrite){.without = without};
+    if (walk_engine(e, &walk, &err))
+        return true;
+    engine_free(ret->records.ptr);
+    *ret_why = "a library that is there cannot be read";
+    return false;
+}
+
+static void adopt(struct engine *e, struct rewrite *r)
+{
+    struct engine_keepsake *kept = keepsake(e);
+    engine_free(kept->functions.ptr);
+    kept->functions = r->records;
+    kept->n_functions = r->n;
+}
+
+static bool load(struct engine *e, struct rd_slice code, bool replace, const char **ret_why)
+{
+    struct engine_library lib;
+    struct rewrite r;
+    if (code.len > UINT32_MAX || !engine_library_parse(code, &lib, ret_why) ||
+        !rewrite(e, lib.name, &r, ret_why))
+        return false;
+    if (r.found && !replace) {
+        engine_free(r.records.ptr);
+        *ret_why = "Library already exists";
+        return false;
+    }
+    put_record(&r.records, code);
+    r.n++;
+    adopt(e, &r);
+    return true;
+}
+
+bool engine_library_load(struct engine *e, struct rd_slice code, bool replace, const char **ret_why)
+{
+    struct engine_scope scope = engine_enter(e);
+    bool ok = load(e, code, replace, ret_why);
+    engine_leave(e, scope);
+    return ok;
+}
+
+bool engine_library_delete(struct engine *e, struct rd_slice name, const char **ret_why)
+{
+    struct rewrite r;
+    struct engine_scope scope = engine_enter(e);
+    bool ok = rewrite(e, name, &r, ret_why);
+    if (ok && r.found) {
+        adopt(e, &r);
+    } else if (ok) {
+        engine_free(r.records.ptr);
+        *ret_why = "Library not found";
+        ok = false;
+    }
+    engine_leave(e, scope);
+    return ok;
+}
+
+/* ---- RESTORE ---- */
+
+static bool payload_holds(struct rd_slice payload, int *ret_version)
+{
+    if (payload.len < FOOTER)
+        return false;
+    size_t body = payload.len - FOOTER;
+    *ret_version = payload.ptr[body] | payload.ptr[body + 1] << 8;
+    return rd_get_le64(payload.ptr + body + 2) == rd_crc64(0, payload.ptr, body + 2);
+}
+
+struct restore {
+    struct engine *e;
+    bool replace;
+    const char *why;
+};
+
+static bool on_restore(void *ctx, const struct engine_library *lib, struct rd_slice raw)
+{
+    struct restore *r = ctx;
+    (void)raw;
+    return load(r->e, lib->code, r->replace, &r->why);
+}
+
+static bool restore(struct engine *e, struct rd_slice records, int version,
+                    enum engine_library_policy policy, const char **ret_why)
+{
+    struct rd_err err = {0};
+    struct restore r = {.e = e, .replace = policy == ENGINE_LIBRARY_REPLACE};
+    struct walk walk = {.ctx = &r, .fn = on_restore};
+    struct engine_kept_records before = {0};
+    struct engine_keepsake *kept = keepsake(e);
+    uint64_t n = kept->n_functions;
+    engine_keepsake_add(&before, rd_slice(kept->functions.ptr, kept->functions.len));
+    if (policy == ENGINE_LIBRARY_FLUSH) {
+        kept->functions.len = 0;
+        kept->n_functions = 0;
+    }
+    bool ok = walk_records(&walk, records, version >= 80 ? RDB_VALKEY : RDB_REDIS, version, &err);
+    if (ok && r.why == NULL) {
+        engine_free(before.ptr);
+        return true;
+    }
+    engine_free(kept->functions.ptr);
+    kept->functions = before;
+    kept->n_functions = n;
+    *ret_why = r.why != NULL ? r.why : "failed loading functions";
+    return false;
+}
+
+bool engine_library_restore(struct engine *e, struct rd_slice payload,
+                            enum engine_library_policy policy, const char **ret_why)
+{
+    int version;
+    if (!payload_holds(payload, &version)) {
+        *ret_why = "payload version or checksum are wrong";
+        return false;
+    }
+    struct engine_scope scope = engine_enter(e);
+    bool ok = restore(e, rd_slice(payload.ptr, payload.len - FOOTER), version, policy, ret_why);
+    engine_leave(e, scope);
+    return ok;
+}
