@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "aof/check/behind.h"
+#include "aof/check/kind.h"
 #include "aof/check/names.h"
 #include "aof/log.h"
 #include "aof/manifest_names.h"
@@ -27,6 +28,9 @@ struct check {
     bool in_multi, expect_behind;
     uint64_t multi, multi_line, multi_number; /* the last MULTI */
     uint64_t failed_line;                     /* of file->err */
+    uint64_t known;                           /* commands of the file with a name that is known */
+    const struct aof_kind *kind;              /* of the file, by its first bytes; or NULL */
+    uint8_t first;                            /* its first byte */
     int64_t base_time;                        /* when the base was made, or AOF_NO_TIME */
     const char *base_clock;                   /* how that is known */
     struct aof_names names;
@@ -184,6 +188,7 @@ static void command(struct check *c, const struct aof_log_entry *e)
     struct aof_stranger *stranger = NULL;
     c->file->commands++;
     enum aof_name_kind kind = aof_names_look_up(&c->names, name, &stranger);
+    c->known += kind != AOF_NAME_STRANGER;
     if (RD_UNLIKELY(stranger != NULL)) {
         stranger->of = c->file;
         stranger->offset = e->offset;
@@ -232,6 +237,36 @@ static bool is_damage(enum rd_err_code code)
            code == RD_ERR_UNSUPPORTED;
 }
 
+/* No whole command is in it, before the place where it breaks or after it. */
+static bool is_not_log(const struct check *c, const struct rd_err *err)
+{
+    const struct aof_check_file *f = c->file;
+    if (f->has_snapshot || c->known > 0 || f->behind != RD_NO_OFFSET)
+        return false;
+    if (f->file != NULL && (err->code == RD_ERR_TRUNCATED || f->zeros == f->size))
+        return false; /* the manifest says that it is one: its first command was not finished */
+    return f->searched || (c->first != '*' && c->first != '#');
+}
+
+static bool is_written(const struct check *c)
+{
+    const struct aof_check_file *f = c->file;
+    return f->code == RD_ERR_TRUNCATED && f->last && f->searched && f->behind == RD_NO_OFFSET &&
+           c->opts->written != NULL && c->opts->written(c->opts->ctx, f->file, f->size);
+}
+
+static const char written_text[] =
+    "the last command is not complete yet, and the file is being written";
+
+static void not_a_log(struct check *c)
+{
+    struct aof_check_file *f = c->file;
+    f->verdict = AOF_VERDICT_NOT_LOG;
+    f->hint = c->kind != NULL ? c->kind->hint : NULL;
+    snprintf(c->text, sizeof c->text, "this is not a log: no whole command is in it%s%s",
+             c->kind != NULL ? "; " : "", c->kind != NULL ? c->kind->text : "");
+}
+
 static void report_break(struct check *c, const struct rd_err *err, uint64_t line)
 {
     struct aof_check_file *f = c->file;
@@ -239,14 +274,27 @@ static void report_break(struct check *c, const struct rd_err *err, uint64_t lin
                              : err->code == RD_ERR_LIMIT   ? AOF_FINDING_LIMIT
                                                            : AOF_FINDING_CORRUPT;
     snprintf(c->text, sizeof c->text, "%s", err->text);
-    if (f->zeros > 0 && err->code == RD_ERR_CORRUPT && err->offset >= f->size - f->zeros) {
+    if (f->text_mode != AOF_TEXT_NONE) {
+        id = AOF_FINDING_TEXT_MODE;
+        snprintf(c->text, sizeof c->text, "%s: a transfer in text mode or an editor does this",
+                 f->text_mode == AOF_TEXT_LF ? "every CR LF has become LF"
+                                             : "every LF has become CR LF");
+    } else if (is_not_log(c, err)) {
+        id = AOF_FINDING_NOT_LOG;
+        not_a_log(c);
+    } else if (is_written(c)) {
+        id = AOF_FINDING_WRITTEN;
+        f->verdict = AOF_VERDICT_WRITTEN;
+        snprintf(c->text, sizeof c->text, "%s", written_text);
+    } else if (f->zeros > 0 && err->code == RD_ERR_CORRUPT && err->offset >= f->size - f->zeros) {
         id = AOF_FINDING_ZERO_TAIL;
         snprintf(c->text, sizeof c->text,
                  "%" PRIu64
                  " zero byte%s up to the end of the file, as a power failure leaves them",
                  f->zeros, f->zeros == 1 ? "" : "s");
     }
-    report(c, id, err->offset, line, f->commands + 1, c->text);
+    bool about_file = id == AOF_FINDING_NOT_LOG || id == AOF_FINDING_TEXT_MODE;
+    report(c, id, err->offset, line, about_file ? 0 : f->commands + 1, c->text);
 }
 
 /* The framing broke; the log stands at the last whole entry. */
@@ -258,18 +306,25 @@ static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_e
           c->in_multi ? c->multi_line : line, err->text);
     if (!aof_behind_zeros(src, f->whole, f->size, &f->zeros, c->err))
         return false;
-    report_break(c, err, line);
     f->searched = f->behind != RD_NO_OFFSET;
-    return f->searched || aof_behind_search(src, f->whole + 1, &f->behind, &f->searched, c->err);
+    if (!f->searched && !aof_behind_search(src, f->whole + 1, &f->behind, &f->searched, c->err))
+        return false;
+    report_break(c, err, line);
+    return true;
 }
 
 static void ended_in_multi(struct check *c)
 {
     struct aof_check_file *f = c->file;
-    snprintf(c->text, sizeof c->text,
-             "the file ends before the EXEC of this MULTI: a server refuses to start");
-    report(c, AOF_FINDING_MULTI_OPEN, c->multi, c->multi_line, c->multi_number, c->text);
     broke(c, RD_ERR_TRUNCATED, f->whole, c->multi, c->multi_line, "the file ends in a transaction");
+    bool written = is_written(c);
+    if (written)
+        f->verdict = AOF_VERDICT_WRITTEN;
+    snprintf(c->text, sizeof c->text, "%s",
+             written ? written_text
+                     : "the file ends before the EXEC of this MULTI: a server refuses to start");
+    report(c, written ? AOF_FINDING_WRITTEN : AOF_FINDING_MULTI_OPEN, c->multi, c->multi_line,
+           c->multi_number, c->text);
 }
 
 static bool commands(struct check *c, struct rd_src *src)
@@ -378,10 +433,11 @@ static bool snapshot(struct check *c, struct rd_src *src)
 
 static void judge(struct aof_check_file *f)
 {
-    if (!f->damaged || f->verdict == AOF_VERDICT_UNSUPPORTED)
+    if (!f->damaged || f->verdict == AOF_VERDICT_UNSUPPORTED || f->verdict == AOF_VERDICT_NOT_LOG ||
+        f->verdict == AOF_VERDICT_WRITTEN)
         return;
-    bool cut_repairs =
-        f->last && f->searched && f->behind == RD_NO_OFFSET && f->verdict != AOF_VERDICT_DAMAGED;
+    bool cut_repairs = f->last && f->searched && f->behind == RD_NO_OFFSET &&
+                       f->text_mode == AOF_TEXT_NONE && f->verdict != AOF_VERDICT_DAMAGED;
     worse(&f->verdict, cut_repairs ? AOF_VERDICT_TORN : AOF_VERDICT_DAMAGED);
 }
 
@@ -403,11 +459,16 @@ static bool check_content(struct check *c, struct rd_src *src)
     struct aof_check_file *f = c->file;
     const struct aof_log_opts opts = {.names = true, .lines = true};
     struct rd_slice s;
-    if (rd_src_need(src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL) {
+    size_t look = src->buf != NULL && src->cap < AOF_KIND_LOOK ? src->cap : AOF_KIND_LOOK;
+    if (rd_src_need(src, look, &s) == RD_SRC_FAIL) {
         rd_err_adopt(c->err, rd_src_err(src));
         return false;
     }
     f->content = aof_content_of(s);
+    f->text_mode = aof_text_mode_of(s);
+    c->kind = aof_kind_of(s);
+    c->first = s.len > 0 ? s.ptr[0] : 0;
+    c->known = 0;
     if (f->content == AOF_EMPTY) {
         f->size = 0;
         report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it holds nothing");
@@ -505,7 +566,8 @@ static bool open_and_check(struct check *c)
         }
         c->file->verdict = AOF_VERDICT_MISSING;
         c->file->size = 0;
-        report(c, AOF_FINDING_MISSING, RD_NO_OFFSET, 0, 0, "the manifest names it");
+        report(c, AOF_FINDING_MISSING, RD_NO_OFFSET, 0, 0,
+               "the manifest names this file, and it is missing");
         return true;
     }
     bool ok = check_file(c, src);
@@ -523,7 +585,9 @@ static void verdict_of_log(struct aof_check_result *res, bool bad_manifest)
         worse(&res->verdict, AOF_VERDICT_BAD_MANIFEST);
     for (size_t i = 0; i < res->n_files; i++) {
         enum aof_verdict verdict = res->files[i].verdict;
-        worse(&res->verdict, verdict == AOF_VERDICT_MISSING ? AOF_VERDICT_BAD_MANIFEST : verdict);
+        if (verdict == AOF_VERDICT_NOT_LOG && res->files[i].file != NULL)
+            verdict = AOF_VERDICT_DAMAGED; /* of a log that has other files */
+        worse(&res->verdict, verdict);
     }
 }
 

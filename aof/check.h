@@ -19,6 +19,7 @@
 
 #include "aof/aof.h"
 #include "aof/manifest.h"
+#include "aof/text_mode.h"
 #include "rdb/check.h"
 
 /* Besides these there are the words of AOF_MANIFEST_PROBLEMS, and those of RDB_FINDINGS and
@@ -27,6 +28,9 @@
     X(CORRUPT, "corrupt", ERROR)               /* a byte that no server would have written */      \
     X(TRUNCATED, "truncated", ERROR)           /* the file ends inside a command */                \
     X(LIMIT, "limit", ERROR)                   /* larger than servers accept */                    \
+    X(NOT_LOG, "not-a-log", ERROR)             /* no whole command is in it */                     \
+    X(TEXT_MODE, "text-mode", ERROR)           /* its line ends were changed */                    \
+    X(WRITTEN, "being-written", WARNING)       /* the last command is not complete yet */          \
     X(ZERO_TAIL, "zero-tail", ERROR)           /* zeros up to the end of the file */               \
     X(MULTI_OPEN, "multi-without-exec", ERROR) /* at the end of the file */                        \
     X(MULTI_NESTED, "multi-in-multi", ERROR)   /* or an EXEC was lost */                           \
@@ -62,11 +66,13 @@ struct aof_finding {
 #define AOF_VERDICTS(X)                                                                            \
     X(SOUND, "ok")                                                                                 \
     X(WARNED, "warnings")                                                                          \
+    X(WRITTEN, "being-written")     /* whole but for its last command, which a server writes */    \
     X(TORN, "torn")                 /* the end of the last file: it can be cut off */              \
-    X(BAD_MANIFEST, "bad-manifest") /* of the log only: the list of files has to be made anew */   \
+    X(BAD_MANIFEST, "bad-manifest") /* of the log only: the list of files has to be made again */  \
     X(UNSUPPORTED, "unsupported")   /* the snapshot has a version or type that is not known */     \
-    X(MISSING, "missing")           /* of a file only */                                           \
-    X(DAMAGED, "damaged")           /* before the end: what stands behind it would be lost */
+    X(MISSING, "missing")           /* a file of the log */                                        \
+    X(DAMAGED, "damaged")           /* before the end: what stands behind it would be lost */      \
+    X(NOT_LOG, "not-a-log")         /* no whole command is in it: it is something else */
 
 enum aof_verdict {
 #define X(name, word) AOF_VERDICT_##name,
@@ -95,6 +101,8 @@ struct aof_check_file {
     uint64_t broken_at;    /* and where, or RD_NO_OFFSET */
     bool has_snapshot;     /* it begins with one */
     bool snapshot_bad;     /* findings in it are errors */
+    enum aof_text_mode text_mode;
+    const char *hint; /* what can be done with a file that is not a log, or NULL */
     uint64_t size;
     uint64_t ok_up_to; /* behind the last whole command that is not inside of a transaction */
     uint64_t ok_up_to_line;
@@ -124,6 +132,9 @@ struct aof_check_opts {
      * there is RD_ERR_IO with sys ENOENT. */
     bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
     void (*finding)(void *ctx, const struct aof_finding *finding); /* may be NULL */
+    /* Whether the last file is being written: a process has it open for writing, or it has another
+     * size than it had. NULL: not known. */
+    bool (*written)(void *ctx, const struct aof_file *file, uint64_t size);
     /* Called for each command up to the damage with its name (empty: it has more than 64 bytes and
      * its command came in pieces), which lives until the callback returns; may be NULL. */
     void (*command)(void *ctx, struct rd_slice name);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "aof/reader.h"
+#include "aof/timeline.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -143,14 +144,22 @@ bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result 
     const struct aof_check_file *last = &checked->files[checked->n_files - 1];
     for (size_t i = 0; i < checked->n_files; i++) {
         const struct aof_check_file *f = &checked->files[i];
-        const char *why = f->verdict == AOF_VERDICT_MISSING ? "the file is not there"
-                          : f->snapshot_bad                 ? "the snapshot in it is damaged"
-                          : f->damaged && f != last         ? "it is not the last file of the log"
-                                                            : NULL;
+        const char *why = f->verdict == AOF_VERDICT_MISSING   ? "the file is missing"
+                          : f->verdict == AOF_VERDICT_NOT_LOG ? "this is not a log"
+                          : f->text_mode != AOF_TEXT_NONE
+                              ? "its line ends were changed, and nothing in it is torn"
+                          : f->snapshot_bad         ? "the snapshot in it is damaged"
+                          : f->damaged && f != last ? "it is not the last file of the log"
+                                                    : NULL;
         if (why == NULL)
             continue;
         rd_err_set(err, RD_ERR_CORRUPT, f->broken_at, "cannot be repaired by cutting it: %s", why);
         rd_err_origin(err, f->name);
+        return false;
+    }
+    if (last->verdict == AOF_VERDICT_WRITTEN) {
+        rd_err_set(err, RD_ERR_LOCKED, last->ok_up_to, "the file is being written");
+        rd_err_origin(err, last->name);
         return false;
     }
     return !last->damaged || last->ok_up_to >= last->size ||
@@ -226,38 +235,27 @@ static void read_saved(struct aof_repair *plan, struct rdb_reader *r)
     }
 }
 
-static bool base_is_newer(struct search *s, int64_t time_s, const char *name, const char *clock)
-{
-    rd_err_set(s->err, RD_ERR_USAGE, RD_NO_OFFSET,
-               "the base is of %" PRId64 " (%s), later than %" PRId64
-               ": what it was before is not in this log",
-               s->plan->base_time, clock, time_s);
-    rd_err_origin(s->err, name);
-    return false;
-}
-
 /* True: go on. */
-static bool time_event(struct search *s, const struct aof_event *ev, int64_t time_s, bool *ret_cut)
+static bool time_event(struct search *s, const struct aof_event *ev, struct aof_timeline *line,
+                       bool *ret_cut)
 {
     struct aof_repair *plan = s->plan;
     const char *name = s->log->manifest != NULL ? ev->name : s->log->name;
+    bool in_base = ev->file != NULL && ev->file->type == AOF_BASE;
     int64_t t;
     if (ev->kind == AOF_RDB) {
         read_saved(plan, ev->snapshot);
-        if (plan->base_time != AOF_NO_TIME && plan->base_time > time_s)
-            return base_is_newer(s, time_s, name, "aux ctime of the snapshot");
-        return true;
+        return aof_timeline_snapshot(line, plan->base_time, name, s->err);
     }
+    if (ev->kind == AOF_COMMAND || ev->kind == AOF_LONG)
+        aof_timeline_command(line, in_base);
     if (ev->kind != AOF_ANNOTATION || !aof_annotation_time(ev->entry.bytes, &t))
         return true;
     plan->annotations++;
-    bool first_of_base = ev->file != NULL && ev->file->type == AOF_BASE && ev->offset == 0;
-    if (first_of_base)
-        plan->base_time = t;
-    if (t <= time_s)
-        return true;
-    if (first_of_base)
-        return base_is_newer(s, time_s, name, "first annotation");
+    enum aof_timeline_step step = aof_timeline_annotation(line, t, in_base, name, s->err);
+    plan->base_time = line->base_s;
+    if (step != AOF_TIMELINE_STOP)
+        return step == AOF_TIMELINE_GO_ON;
     plan->time_s = t;
     *ret_cut = true;
     return cut_at(plan, s->log, ev->index, ev->in_multi ? ev->multi : ev->offset, s->err);
@@ -265,23 +263,20 @@ static bool time_event(struct search *s, const struct aof_event *ev, int64_t tim
 
 static bool plan_time(struct search *s, int64_t time_s)
 {
+    struct aof_timeline line;
     struct aof_event ev;
     enum aof_status st;
     uint64_t count = 0;
     bool cut = false;
+    aof_timeline_init(&line, time_s);
     while ((st = aof_reader_next(s->reader, &ev)) == AOF_EVENT) {
-        if (!time_event(s, &ev, time_s, &cut))
+        if (!time_event(s, &ev, &line, &cut))
             return false;
         if (cut)
             return true;
         search_tick(s, &count);
     }
-    if (st != AOF_END)
-        return search_failed(s);
-    if (s->plan->annotations == 0)
-        return rd_err_set(s->err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the log tells no times (aof-timestamp-enabled was off)");
-    return true;
+    return st == AOF_END ? aof_timeline_end(&line, s->err) : search_failed(s);
 }
 
 bool aof_repair_plan_time(struct aof_repair *plan, const struct aof_repair_log *log, int64_t time_s,
@@ -389,7 +384,7 @@ bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_repair_log
 
 bool aof_file_is_written(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
         return false;
     bool refused = fcntl(fd, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN;
@@ -416,8 +411,12 @@ static bool is_as_planned(const struct aof_repair_step *step, const char *path, 
 {
     struct stat st;
     bool ok = true;
-    if (stat(path, &st) != 0)
+    if (lstat(path, &st) != 0)
         ok = rd_err_sys(err, errno, "stat");
+    else if (!S_ISREG(st.st_mode))
+        ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                        "%s: it is not changed; name the file that it leads to",
+                        S_ISLNK(st.st_mode) ? "this is a symbolic link" : "not a regular file");
     else if ((uint64_t)st.st_size != step->size)
         ok = rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "its size changed since it was read");
     else if (aof_file_is_written(path))
@@ -438,7 +437,7 @@ static bool copy_file(const char *from, const char *to, struct rd_err *err)
     enum rd_src_status status;
     if (stat(from, &st) != 0)
         return rd_err_sys(err, errno, "stat");
-    if (!rd_src_open_file(&src, from, NULL, err))
+    if (!rd_src_open_file(&src, from, &(struct rd_src_opts){.regular = true}, err))
         return false;
     const struct rd_sink_opts opts = {.mode = st.st_mode & 07777};
     if (!rd_sink_open_file(&sink, to, &opts, err)) {
@@ -494,13 +493,17 @@ static bool swap_manifest(const struct aof_repair *plan, const struct aof_repair
     return false;
 }
 
-static bool cut(const char *path, uint64_t to, struct rd_err *err)
+static bool cut(const char *path, const struct aof_repair_step *step, struct rd_err *err)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return rd_err_sys(err, errno, "open");
-    bool ok =
-        (ftruncate(fd, (off_t)to) == 0 && fsync(fd) == 0) || rd_err_sys(err, errno, "truncate");
+    bool ok = (fstat(fd, &st) == 0 || rd_err_sys(err, errno, "stat")) &&
+              ((S_ISREG(st.st_mode) && (uint64_t)st.st_size == step->size) ||
+               rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "it changed since it was read"));
+    ok = ok && ((ftruncate(fd, (off_t)step->to) == 0 && fsync(fd) == 0) ||
+                rd_err_sys(err, errno, "truncate"));
     if (close(fd) != 0 && ok)
         ok = rd_err_sys(err, errno, "close");
     return ok;
@@ -542,7 +545,7 @@ static bool carry_out(const struct aof_repair_step *step, const struct aof_repai
     if (!make_paths(&p, run, step->name, err))
         return false;
     bool is_cut = step->kind == AOF_REPAIR_CUT;
-    if (!(is_cut ? cut(p.from, step->to, err) : set_aside(p.from, p.saved, err))) {
+    if (!(is_cut ? cut(p.from, step, err) : set_aside(p.from, p.saved, err))) {
         rd_err_origin(err, step->name);
         return false;
     }

@@ -59,8 +59,9 @@ struct aof_repair_log {
 void aof_repair_init(struct aof_repair *plan);
 void aof_repair_done(struct aof_repair *plan);
 
-/* Cuts the last file behind the last whole command that is not in a transaction. RD_ERR_CORRUPT
- * where that does not help: damage in another file, in a snapshot or in the manifest. */
+/* Cuts the last file after the last whole command that is not in a transaction. RD_ERR_CORRUPT
+ * where that does not help: damage in another file, in a snapshot or in the manifest, a file that
+ * is not a log, changed line ends. RD_ERR_LOCKED: it is being written. */
 RD_API bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result *checked,
                                 struct rd_err *err);
 

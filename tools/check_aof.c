@@ -5,6 +5,9 @@
 #include "tools/spool.h"
 #include "tools/tools.h"
 
+#include <sys/stat.h>
+#include <time.h>
+
 /* ---- what the callbacks keep ---- */
 
 /* A check and the job it belongs to: what its callbacks get. */
@@ -56,6 +59,27 @@ static void on_tick(void *ctx, const struct rd_src *src)
     aof_job_tick(((struct check_ctx *)ctx)->job, src);
 }
 
+/* A server has the file open for writing; where that cannot be known, a file that changed a moment
+ * ago is looked at a second time. */
+static bool is_written(void *ctx, const struct aof_file *file, uint64_t size)
+{
+    enum { FRESH_S = 10, PAUSE_MS = 100 };
+    const struct aof_job *job = ((struct check_ctx *)ctx)->job;
+    char path[PATH_MAX];
+    struct stat st;
+    if (job->is_stdin ||
+        !aof_job_full_path(job, file != NULL ? file->name : job->name, path, sizeof path, NULL) ||
+        lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (aof_file_is_written(path) || (uint64_t)st.st_size != size)
+        return true;
+    if (st.st_mtim.tv_sec + FRESH_S < cli_now_ms() / 1000)
+        return false;
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    nanosleep(&pause, NULL);
+    return lstat(path, &st) == 0 && (uint64_t)st.st_size != size;
+}
+
 /* ---- the check ---- */
 
 /* "appendonly.aof.manifest" is of files whose names begin with "appendonly.aof". */
@@ -88,8 +112,11 @@ static bool check_one(struct aof_job *job, const struct aof_check_opts *opts,
     struct rd_src *src;
     if (!cli_open_in(job->cli, job->path, &src, err))
         return false;
+    struct aof_check_opts own = *opts;
+    if (!rd_src_can_seek(src)) /* a pipe, or a compressed file, whose size is another one */
+        own.written = NULL;
     job->passed = job->current = 0;
-    bool ok = aof_check_one(src, job->name, opts, ret, err);
+    bool ok = aof_check_one(src, job->name, &own, ret, err);
     cli_close_in(job->cli, src);
     return ok;
 }
@@ -104,6 +131,7 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
     struct aof_check_opts opts = {
         .open = open_file,
         .finding = on_finding,
+        .written = is_written,
         .command = job->cli->verbose > 0 ? on_command : NULL,
         .tick = on_tick,
         .ctx = &ctx,
@@ -229,7 +257,7 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
         {.name = "fix",
          .kind = CLI_FLAG,
          .flag = &choice.fix,
-         .help = "cut the last file behind its last whole command"},
+         .help = "cut the last file after its last whole command"},
         {.name = "truncate-to-timestamp",
          .kind = CLI_TIME,
          .arg = "T",
@@ -249,7 +277,11 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &choice.fix_manifest,
          .help = "write a manifest from the files that are there"},
-        {.name = "force", .kind = CLI_FLAG, .flag = &job.force, .brief = true},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &job.force,
+         .brief = true,
+         .help = "overwrite OUT; cut more than a torn end"},
         {.name = "dry-run", .kind = CLI_FLAG, .flag = &job.dry_run, .brief = true},
         {.name = "yes", .letter = 'y', .kind = CLI_FLAG, .flag = &job.yes, .brief = true},
         {.name = "no-copy", .kind = CLI_FLAG, .flag = &job.no_copy, .brief = true},

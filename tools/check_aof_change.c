@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "tools/check_aof_impl.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 struct change {
@@ -130,21 +131,60 @@ static bool plan_cut(struct change *c, struct rd_err *err)
     return ok;
 }
 
-/* Where commands stand behind the damage, what is cut off is more than what is damaged: without a
+/* What a cut takes away that could hold data: zero bytes at the end hold none, and neither does one
+ * command that is not complete, or a few bytes after the last one. */
+static uint64_t cut_counts(const struct aof_check_file *f)
+{
+    enum { ONE_COMMAND = 4096, FEW = 64 };
+    uint64_t cut = f->size - f->ok_up_to;
+    cut -= f->zeros < cut ? f->zeros : cut;
+    if (f->verdict != AOF_VERDICT_TORN)
+        return cut;
+    return cut <= (f->code == RD_ERR_TRUNCATED ? ONE_COMMAND : FEW) ? 0 : cut;
+}
+
+/* A tear is short. More than a thousandth of the file, or 1 MiB, is cut only when that is asked for
+ * a second time. */
+static bool is_short(struct change *c, const struct aof_check_file *last, struct rd_err *err)
+{
+    enum { SHARE = 1000, MOST = 1024 * 1024 };
+    uint64_t cut = cut_counts(last);
+    if (cut <= last->size / SHARE && cut <= MOST)
+        return true;
+    double percent = 100.0 * (double)cut / (double)last->size;
+    if (c->job->force || c->job->dry_run) {
+        cli_warn(c->job->cli, "%s: %.1f%% of the file is cut, %" PRIu64 " of %" PRIu64 " bytes%s",
+                 c->job->shown, percent, cut, last->size,
+                 c->job->force ? "" : "; this needs --yes --force");
+        return true;
+    }
+    cli_hint(c->job->cli, "--salvage OUT keeps what is whole; --yes --force cuts all the same");
+    rd_err_set(err, RD_ERR_USAGE, last->ok_up_to,
+               "the cut would take %.1f%% of the file, %" PRIu64 " of %" PRIu64
+               " bytes; a torn end is shorter",
+               percent, cut, last->size);
+    rd_err_origin(err, last->name);
+    return false;
+}
+
+/* Where commands stand after the damage, what is cut off is more than what is damaged: without a
  * copy they would be gone. */
 static bool may_cut(struct change *c, struct rd_err *err)
 {
     const struct aof_check_result *res = &c->job->found.res;
     const struct aof_check_file *last = &res->files[res->n_files - 1];
-    if (c->plan.n_steps == 0 || last->verdict == AOF_VERDICT_TORN)
+    if (c->plan.n_steps == 0)
         return true;
+    if (last->verdict == AOF_VERDICT_TORN)
+        return is_short(c, last, err);
     cli_hint(c->job->cli, "--salvage OUT keeps them");
-    if (!c->job->no_copy)
-        return true;
-    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-               "whole commands stand behind the damage: not cut without a copy");
-    rd_err_origin(err, last->name);
-    return false;
+    if (c->job->no_copy) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "whole commands stand after the damage: not cut without a copy");
+        rd_err_origin(err, last->name);
+        return false;
+    }
+    return is_short(c, last, err);
 }
 
 static bool plan_fix(struct change *c, struct rd_err *err)
@@ -155,8 +195,11 @@ static bool plan_fix(struct change *c, struct rd_err *err)
     if (!job->cli->json && !job->cli->quiet)
         aof_job_report(job->cli, job, &job->found);
     if (aof_repair_plan_fix(&c->plan, &job->found.res, err))
-        return may_cut(c, err);
-    cli_hint(job->cli, "--salvage OUT writes a log of every command that is whole");
+        return (job->dry_run || nobody_writes(c, err)) && may_cut(c, err);
+    if (err->code == RD_ERR_LOCKED)
+        cli_hint(job->cli, "stop the server first");
+    else if (aof_job_way_out(&job->found.res) != NULL)
+        cli_hint(job->cli, "%s", aof_job_way_out(&job->found.res));
     return false;
 }
 

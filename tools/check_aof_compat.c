@@ -33,6 +33,7 @@ struct compat {
     const char *path;     /* of the file that is checked */
     char shown[PATH_MAX]; /* the same for people */
     bool fix, last;
+    bool listed;    /* the manifest names the file: a link is not followed */
     int64_t time_s; /* 0: no */
     int64_t line;   /* counted through all files */
     uint64_t at;    /* where what is read now begins */
@@ -171,10 +172,13 @@ static bool command(struct compat *c)
     return true;
 }
 
-static bool cut(const char *path, uint64_t to)
+static bool cut(const struct compat *c, uint64_t to)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && ftruncate(fd, (off_t)to) == 0 && fsync(fd) == 0;
+    struct stat st;
+    int more = c->listed ? O_NOFOLLOW : 0;
+    int fd = open(c->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | more);
+    bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+              ftruncate(fd, (off_t)to) == 0 && fsync(fd) == 0;
     if (fd >= 0)
         close(fd);
     return ok;
@@ -198,7 +202,7 @@ static enum annotated cut_at_time(struct compat *c)
                "redis-check-aof.\n");
         return GIVE_UP;
     }
-    if (cut(c->path, c->at))
+    if (cut(c, c->at))
         return STOP_HERE;
     printf("Failed to truncate AOF %s to timestamp %lld\n", c->shown, (long long)c->time_s);
     return GIVE_UP;
@@ -245,7 +249,7 @@ static bool shrink(struct compat *c, const char *name, uint64_t size, uint64_t t
         printf("Aborting...\n");
         return false;
     }
-    if (cut(c->path, to))
+    if (cut(c, to))
         return true;
     printf("Failed to truncate AOF %s\n", name);
     return false;
@@ -335,9 +339,13 @@ static bool check_file(struct compat *c, const char *name, const char *path, boo
     escape(path, c->shown, sizeof c->shown);
     c->multi = 0;
     c->ended = false;
+    struct rd_err err = {0};
+    const struct rd_src_opts opts = {.regular = c->listed};
+    errno = 0;
     if (stat(path, &st) != 0 || access(path, c->fix || c->time_s != 0 ? R_OK | W_OK : R_OK) != 0 ||
-        !rd_src_open_file(&c->src, path, NULL, NULL)) {
-        printf("Cannot open file %s: %s, aborting...\n", c->shown, strerror(errno));
+        !rd_src_open_file(&c->src, path, &opts, &err)) {
+        printf("Cannot open file %s: %s, aborting...\n", c->shown,
+               err.code != RD_ERR_OK ? err.text : strerror(errno));
         return false;
     }
     *ret = FILE_EMPTY;
@@ -373,22 +381,23 @@ static bool say(const struct compat *c, enum outcome outcome, const char *name, 
 /* ---- what a file is ---- */
 
 /* False: it cannot be opened, and that was said. */
-static bool first_bytes(const char *path, struct rd_src **ret)
+static bool first_bytes(const char *path, bool listed, struct rd_src **ret)
 {
-    if (rd_src_open_file(ret, path, NULL, NULL))
+    struct rd_err err = {0};
+    const struct rd_src_opts opts = {.regular = listed};
+    if (rd_src_open_file(ret, path, &opts, &err))
         return true;
     char shown[PATH_MAX];
-    int sys = errno;
     escape(path, shown, sizeof shown);
-    printf("Cannot open file %s: %s\n", shown, strerror(sys));
+    printf("Cannot open file %s: %s\n", shown, err.sys != 0 ? strerror(err.sys) : err.text);
     return false;
 }
 
-static bool is_snapshot(const char *path, bool *ret)
+static bool is_snapshot(const char *path, bool listed, bool *ret)
 {
     struct rd_src *src;
     struct rd_slice s;
-    if (!first_bytes(path, &src))
+    if (!first_bytes(path, listed, &src))
         return false;
     *ret =
         rd_src_need(src, RDB_MAGIC_LEN - 1, &s) == RD_SRC_OK && aof_content_of(s) == AOF_SNAPSHOT;
@@ -401,7 +410,7 @@ static bool is_manifest(const char *path, bool *ret)
 {
     struct compat c = {.path = path};
     char buf[MANIFEST_LINE + 1];
-    if (!first_bytes(path, &c.src))
+    if (!first_bytes(path, false, &c.src))
         return false;
     *ret = false;
     while (get_line(&c, buf, sizeof buf))
@@ -434,7 +443,7 @@ static bool check_listed(struct compat *c, const char *folder, const struct aof_
     if (len < 0 || (size_t)len >= sizeof path)
         return false;
     if (base) {
-        if (!is_snapshot(path, &snapshot))
+        if (!is_snapshot(path, true, &snapshot))
             return false;
         printf("Start to check BASE AOF (%s format).\n", snapshot ? "RDB" : "RESP");
     }
@@ -458,6 +467,7 @@ static bool check_manifest(struct compat *c, const char *folder, const struct ao
             printf("Start to check INCR files.\n");
         incr = file->type == AOF_INCR;
         c->last = file == last;
+        c->listed = true;
         if (!check_listed(c, folder, file))
             return false;
     }
@@ -505,7 +515,7 @@ static int check(struct compat *c, const char *path)
         return CLI_FINDINGS;
     if (manifest)
         return check_multi(c, path) ? CLI_OK : CLI_FINDINGS;
-    if (!is_snapshot(path, &snapshot))
+    if (!is_snapshot(path, false, &snapshot))
         return CLI_FINDINGS;
     return check_one(c, path, snapshot) ? CLI_OK : CLI_FINDINGS;
 }

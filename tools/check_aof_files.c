@@ -158,7 +158,7 @@ static bool find_in_folder(struct aof_job *job, struct rd_err *err)
     if (!set_text(job->folder, sizeof job->folder, rd_slice(job->path, len), err) ||
         !list_folder(job, err) || !go_down(job, err))
         return false;
-    job->has_manifest = true;
+    job->has_manifest = job->in_folder = true;
     if (job->change == AOF_JOB_MANIFEST && !has_manifest(job))
         return true;
     return pick_manifest(job, err);
@@ -227,8 +227,9 @@ bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, s
 {
     struct aof_job *job = ctx;
     char path[PATH_MAX];
+    const struct rd_src_opts opts = {.regular = file != NULL};
     if (!aof_job_full_path(job, file != NULL ? file->name : job->name, path, sizeof path, err) ||
-        !rd_src_open_file(ret, path, NULL, err))
+        !rd_src_open_file(ret, path, &opts, err))
         return false;
     job->passed += job->current;
     job->current = (*ret)->size != RD_NO_OFFSET ? (*ret)->size : 0;
@@ -238,8 +239,9 @@ bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, s
 bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err)
 {
     char path[PATH_MAX];
+    const struct rd_src_opts opts = {.regular = job->in_folder};
     bool ok = aof_job_full_path(job, job->name, path, sizeof path, err) &&
-              rd_src_open_file(ret, path, NULL, err);
+              rd_src_open_file(ret, path, &opts, err);
     if (!ok)
         rd_err_origin(err, job->name);
     return ok;

@@ -44,7 +44,8 @@ struct aof_job {
     char folder[PATH_MAX];       /* where the files are */
     char name[NAME_MAX + 1];     /* of the manifest, or of the one file */
     bool is_stdin, has_manifest;
-    char **names; /* what is in the folder of a manifest */
+    bool in_folder; /* the manifest was found in the folder, not named */
+    char **names;   /* what is in the folder of a manifest */
     size_t n_names;
     uint64_t passed, current; /* bytes of files that were read, and of the one that is read */
 
@@ -111,6 +112,8 @@ bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct
 void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found);
 /* 2024-05-01T12:00:00Z, or "@" and the number where a log tells of no time that a calendar has. */
 struct cli_text aof_job_time(int64_t seconds);
+/* What can be done, in the words of the options; NULL: nothing need be. */
+const char *aof_job_way_out(const struct aof_check_result *res);
 /* "PATH: sound" and so on, alone. */
 void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
                             const struct aof_job_found *found);

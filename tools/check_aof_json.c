@@ -85,6 +85,8 @@ static void put_file(struct cli_json *json, const struct aof_check_file *f)
     put_time(json, "first_time", f->first_time);
     put_time(json, "last_time", f->last_time);
     put_snapshot(json, f);
+    static const char *const modes[] = {NULL, "lf", "crlf"};
+    cli_json_put_str(json, "text_mode", modes[f->text_mode]);
     put_damage(json, f);
     cli_json_put_offset(json, "behind", f->behind);
     cli_json_put_uint(json, "zeros", f->zeros);

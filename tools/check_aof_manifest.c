@@ -50,10 +50,10 @@ static bool look_at(struct aof_job *job, const char *name, struct aof_found *ret
         .name = name, .first_s = AOF_NO_TIME, .last_s = AOF_NO_TIME, .saved_s = AOF_NO_TIME};
     if (!aof_job_full_path(job, name, path, sizeof path, err))
         return false;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return true;
     ret->size = (uint64_t)st.st_size;
-    if (!rd_src_open_file(&src, path, NULL, err))
+    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.regular = true}, err))
         return false;
     bool ok = aof_check_one(src, name, &opts, &res, err);
     rd_src_close(src);
@@ -140,7 +140,7 @@ static bool copy_file(const char *from, const char *to, unsigned mode, struct rd
     struct rd_src *src;
     struct rd_sink *sink;
     struct rd_slice s;
-    if (!rd_src_open_file(&src, from, NULL, err))
+    if (!rd_src_open_file(&src, from, &(struct rd_src_opts){.regular = true}, err))
         return false;
     bool ok = rd_sink_open_file(&sink, to, &opts, err);
     while (ok && rd_src_need(src, 1, &s) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
@@ -235,6 +235,23 @@ static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, s
     return true;
 }
 
+/* A manifest without a base, or without an incremental file, makes a server start with less than
+ * there was, or with nothing. */
+static bool is_complete(struct aof_job *job, const struct aof_rebuild *plan, struct rd_err *err)
+{
+    bool base = aof_manifest_base(&plan->manifest) != NULL;
+    bool incr = aof_manifest_last_incr(&plan->manifest) != NULL;
+    if ((base && incr) || job->force)
+        return true;
+    cli_hint(job->cli, "put the missing file back; --force writes the manifest without it");
+    rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "there is no %s: the manifest is not written",
+               base   ? "incremental file"
+               : incr ? "base file"
+                      : "base file and no incremental file");
+    rd_err_origin(err, job->shown);
+    return false;
+}
+
 /* *ret_status is set where true. */
 static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebuild *plan,
                  int *ret_status, struct rd_err *err)
@@ -246,8 +263,8 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
         printf("%s\n", job->shown);
     show_plan(job, plan);
     fflush(stdout);
-    bool done =
-        !job->dry_run && nobody_writes(job, plan, err) && aof_job_ask(job, "Write this manifest?");
+    bool done = !job->dry_run && is_complete(job, plan, err) && nobody_writes(job, plan, err) &&
+                aof_job_ask(job, "Write this manifest?");
     if (err->code != RD_ERR_OK || (done && !write_manifest(job, plan, saved, sizeof saved, err)))
         return false;
     if (job->cli->json) {

@@ -39,11 +39,22 @@ static const struct aof_check_file *first_damaged(const struct aof_check_result 
     return NULL;
 }
 
+/* "the base file" */
+static const char *missing_role(const struct aof_check_result *res)
+{
+    const char *role = "a file";
+    for (size_t i = res->n_files; i > 0; i--)
+        if (res->files[i - 1].verdict == AOF_VERDICT_MISSING)
+            role =
+                res->files[i - 1].file->type == AOF_BASE ? "the base file" : "an incremental file";
+    return role;
+}
+
 static enum cli_color color_of(enum aof_verdict verdict)
 {
-    return verdict == AOF_VERDICT_SOUND    ? CLI_GREEN
-           : verdict == AOF_VERDICT_WARNED ? CLI_YELLOW
-                                           : CLI_RED;
+    return verdict == AOF_VERDICT_SOUND     ? CLI_GREEN
+           : verdict <= AOF_VERDICT_WRITTEN ? CLI_YELLOW
+                                            : CLI_RED;
 }
 
 static void print_place(FILE *out, const struct aof_job *job, const struct aof_check_file *f)
@@ -73,8 +84,16 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
         fputs("torn at its end", stdout);
         print_place(stdout, job, last_file(res));
         break;
-    case AOF_VERDICT_BAD_MANIFEST:
+    case AOF_VERDICT_WRITTEN:
+        fputs("being written, and whole but for its last command", stdout);
+        break;
+    case AOF_VERDICT_NOT_LOG:
+        fputs("not a log", stdout);
+        break;
     case AOF_VERDICT_MISSING:
+        fprintf(stdout, "incomplete: %s is missing", missing_role(res));
+        break;
+    case AOF_VERDICT_BAD_MANIFEST:
         fputs("the manifest does not describe the log", stdout);
         break;
     case AOF_VERDICT_UNSUPPORTED:
@@ -127,6 +146,10 @@ static const char *verdict_text(enum aof_verdict verdict)
         return "sound";
     case AOF_VERDICT_TORN:
         return "torn at its end";
+    case AOF_VERDICT_WRITTEN:
+        return "being written";
+    case AOF_VERDICT_NOT_LOG:
+        return "not a log";
     case AOF_VERDICT_BAD_MANIFEST:
     case AOF_VERDICT_MISSING:
         return "missing";
@@ -160,14 +183,14 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
     if (f->content == AOF_RESP || f->commands > 0)
         print_commands(out, f);
     fputc('\n', out);
-    if (!f->damaged)
+    if (!f->damaged || f->verdict == AOF_VERDICT_NOT_LOG || f->text_mode != AOF_TEXT_NONE)
         return;
     label(out, "");
     fprintf(out, "sound up to byte %s", cli_place(f->ok_up_to).s);
     if (f->ok_up_to_line > 0)
         fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
-        fprintf(out, "; %s bytes stand behind it", cli_count(f->size - f->ok_up_to).s);
+        fprintf(out, "; %s bytes follow", cli_count(f->size - f->ok_up_to).s);
     if (f->behind != RD_NO_OFFSET)
         fprintf(out, ", whole commands from byte %s on", cli_place(f->behind).s);
     fputc('\n', out);
@@ -175,17 +198,39 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
 
 /* ---- the whole ---- */
 
-/* What can be done, in the words of the options; NULL: nothing need be. */
-static const char *way_out(const struct aof_check_result *res)
+/* Of the first file that has one. */
+static const char *hint_of_file(const struct aof_check_result *res)
+{
+    for (size_t i = 0; i < res->n_files; i++)
+        if (res->files[i].hint != NULL)
+            return res->files[i].hint;
+    return NULL;
+}
+
+static bool has_text_mode(const struct aof_check_result *res)
+{
+    for (size_t i = 0; i < res->n_files; i++)
+        if (res->files[i].text_mode != AOF_TEXT_NONE)
+            return true;
+    return false;
+}
+
+const char *aof_job_way_out(const struct aof_check_result *res)
 {
     switch (res->verdict) {
     case AOF_VERDICT_TORN:
         return "--fix cuts the torn end off";
-    case AOF_VERDICT_BAD_MANIFEST:
     case AOF_VERDICT_MISSING:
-        return "--fix-manifest makes the list of files anew";
+        return "put the missing file back; --fix-manifest shows what can be done without it";
+    case AOF_VERDICT_BAD_MANIFEST:
+        return "--fix-manifest makes the list of files again";
     case AOF_VERDICT_DAMAGED:
-        return "--salvage OUT writes a log of every command that is whole";
+        return has_text_mode(res) ? "--salvage OUT writes a log with the line ends that it had"
+                                  : "--salvage OUT writes a log of every command that is whole";
+    case AOF_VERDICT_WRITTEN:
+        return "check it again when the server is stopped";
+    case AOF_VERDICT_NOT_LOG:
+        return hint_of_file(res);
     case AOF_VERDICT_SOUND:
     case AOF_VERDICT_WARNED:
     case AOF_VERDICT_UNSUPPORTED:
@@ -208,9 +253,9 @@ void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof
     if (found->names != NULL)
         aof_job_names_report(stdout, found->names);
     findings_print(cli, stdout, &found->findings);
-    if (way_out(res) != NULL) {
+    if (aof_job_way_out(res) != NULL) {
         label(stdout, "repair");
-        fprintf(stdout, "%s\n", way_out(res));
+        fprintf(stdout, "%s\n", aof_job_way_out(res));
     }
     fflush(stdout);
 }
@@ -228,9 +273,10 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
         struct rd_err err = {0};
         if (f->severity != RDB_SEVERITY_ERROR)
             continue;
-        enum rd_err_code code = strcmp(f->id, "truncated") == 0 ? RD_ERR_TRUNCATED
-                                : strcmp(f->id, "limit") == 0   ? RD_ERR_LIMIT
-                                                                : RD_ERR_CORRUPT;
+        enum rd_err_code code = strcmp(f->id, "truncated") == 0      ? RD_ERR_TRUNCATED
+                                : strcmp(f->id, "limit") == 0        ? RD_ERR_LIMIT
+                                : strcmp(f->id, "file-missing") == 0 ? RD_ERR_IO
+                                                                     : RD_ERR_CORRUPT;
         text = cli_sentence(findings_slice(&found->findings, f->text));
         if (f->inner != RD_NO_OFFSET)
             rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);
@@ -241,8 +287,8 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
         snprintf(name, sizeof name, "%.*s", (int)f->file.len,
                  (const char *)findings_slice(&found->findings, f->file).ptr);
         rd_err_origin(&err, f->has_file ? name : job->is_stdin ? job->shown : job->path);
-        if (!hinted && way_out(&found->res) != NULL)
-            cli_hint(cli, "%s", way_out(&found->res));
+        if (!hinted && aof_job_way_out(&found->res) != NULL)
+            cli_hint(cli, "%s", aof_job_way_out(&found->res));
         hinted = true;
         cli_report(cli, &err);
     }

@@ -5,6 +5,7 @@
  */
 #include "aof/salvage.h"
 
+#include "base/mem.h"
 #include "tools/check_aof_impl.h"
 #include "tools/spool.h"
 
@@ -13,8 +14,17 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+/* A file whose line ends were changed, with those that it had. */
+struct text_file {
+    struct text_file *next;
+    struct spool spool;
+    struct aof_text_result res;
+    char name[]; /* empty: the one file */
+};
+
 struct salvage {
     struct aof_job *job;
+    struct text_file *texts;
     struct aof_manifest in, out;
     struct aof_rebuild plan;
     bool rebuilt; /* `in` could not be used; plan.manifest is */
@@ -98,7 +108,7 @@ static void print_loss(FILE *out, const struct aof_loss *loss)
     if (loss->way_back != NULL)
         fprintf(out, "; then: %s", loss->way_back);
     if (loss->db_uncertain)
-        fprintf(out, "; db %" PRIu64 " is assumed behind it: a SELECT may be lost", loss->db_after);
+        fprintf(out, "; db %" PRIu64 " is assumed after it: a SELECT may be lost", loss->db_after);
     fputc('\n', out);
 }
 
@@ -128,6 +138,14 @@ static void on_tick(void *ctx, uint64_t offset)
     cli_progress_at(job->cli, job->passed + offset);
 }
 
+static uint64_t restored_bytes(const struct salvage *s)
+{
+    uint64_t n = 0;
+    for (const struct text_file *text = s->texts; text != NULL; text = text->next)
+        n += text->res.bytes;
+    return n;
+}
+
 static void print_end(struct salvage *s, FILE *out)
 {
     const struct aof_salvage_result *r = &s->res;
@@ -144,6 +162,8 @@ static void print_end(struct salvage *s, FILE *out)
     else if (r->losses > 0)
         fprintf(out, "; lost: %s of %s", cli_bytes(r->bytes_lost).s,
                 r->transactions > 0 ? "commands and whole transactions" : "commands");
+    if (s->texts != NULL)
+        fprintf(out, "; %s line ends restored", cli_count(restored_bytes(s)).s);
     if (r->selects_added > 0)
         fprintf(out, "; %s SELECT%s put in", cli_count(r->selects_added).s,
                 r->selects_added == 1 ? "" : "s");
@@ -170,16 +190,68 @@ static void json_end(struct salvage *s, struct cli_json *json)
     cli_json_put_uint(json, "unknown_commands", r->doubts);
     cli_json_put_uint(json, "selects_added", r->selects_added);
     cli_json_put_bool(json, "db_uncertain", r->db_uncertain);
+    cli_json_put_uint(json, "line_ends_restored", restored_bytes(s));
     cli_json_put_bool(json, "verified", s->verified);
     cli_json_end(json);
 }
 
 /* ---- files ---- */
 
+static bool restore_text(struct salvage *s, const char *name, enum aof_text_mode mode,
+                         struct rd_src *src, struct text_file **ret, struct rd_err *err)
+{
+    struct rd_sink *sink;
+    size_t len = strlen(name) + 1;
+    struct text_file *text = rd_calloc(1, sizeof *text + len);
+    if (text == NULL)
+        return rd_err_nomem(err, sizeof *text + len);
+    memcpy(text->name, name, len);
+    text->next = s->texts;
+    s->texts = text;
+    if (!spool_sink(&text->spool, &sink, err))
+        return false;
+    if (!aof_text_restore(src, mode, sink, &text->res, err)) {
+        rd_sink_abort(sink);
+        return false;
+    }
+    cli_warn(s->job->cli,
+             "%s%s%s: its line ends are restored first; offsets are those of the result",
+             s->job->shown, name[0] != '\0' ? ": " : "", cli_plain(rd_slice_str(name)).s);
+    *ret = text;
+    return rd_sink_close(sink, err);
+}
+
+/* A file whose line ends were changed is replaced by one that has them as they were. */
+static bool straighten(struct salvage *s, const char *name, struct rd_src **src, struct rd_err *err)
+{
+    struct rd_slice head;
+    struct text_file *text = s->texts;
+    (void)rd_src_need(*src, AOF_TEXT_LOOK, &head); /* a failure shows again */
+    enum aof_text_mode mode = aof_text_mode_of(head);
+    if (mode == AOF_TEXT_NONE)
+        return true;
+    while (text != NULL && strcmp(text->name, name) != 0)
+        text = text->next;
+    bool ok = text != NULL || restore_text(s, name, mode, *src, &text, err);
+    rd_src_close(*src);
+    *src = NULL;
+    return ok && spool_source(&text->spool, name[0] != '\0' ? name : s->job->shown, src, err);
+}
+
+static void forget_texts(struct salvage *s)
+{
+    for (struct text_file *text = s->texts, *next; text != NULL; text = next) {
+        next = text->next;
+        spool_done(&text->spool);
+        rd_free(text);
+    }
+}
+
 static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
                       struct rd_err *err)
 {
-    return aof_job_open(((struct salvage *)ctx)->job, file, ret, err);
+    struct salvage *s = ctx;
+    return aof_job_open(s->job, file, ret, err) && straighten(s, file->name, ret, err);
 }
 
 static bool create_file(void *ctx, const struct aof_file *file, struct rd_sink **ret,
@@ -289,9 +361,9 @@ static bool salvage_folder(struct salvage *s, const struct aof_salvage_opts *opt
 
 static bool open_view(struct salvage *s, struct rd_src **ret, struct rd_err *err)
 {
-    if (s->spool.open)
-        return spool_source(&s->spool, s->job->shown, ret, err);
-    return rd_src_open_file(ret, s->job->path, NULL, err);
+    bool ok = s->spool.open ? spool_source(&s->spool, s->job->shown, ret, err)
+                            : rd_src_open_file(ret, s->job->path, NULL, err);
+    return ok && straighten(s, "", ret, err);
 }
 
 /* What is compressed and cut, or damaged itself, is taken as far as it could be unpacked. */
@@ -321,6 +393,14 @@ static bool prepare_view(struct salvage *s, struct rd_err *err)
     return ok;
 }
 
+/* A sound snapshot in front is copied, and its keys are not counted. */
+static bool begins_snapshot(struct rd_src *src)
+{
+    struct rd_slice head;
+    return rd_src_seek(src, 0, NULL) && rd_src_need(src, RDB_MAGIC_LEN, &head) == RD_SRC_OK &&
+           aof_content_of(head) == AOF_SNAPSHOT;
+}
+
 static bool salvage_one(struct salvage *s, const struct aof_salvage_opts *opts, struct rd_err *err)
 {
     struct aof_job *job = s->job;
@@ -333,7 +413,7 @@ static bool salvage_one(struct salvage *s, const struct aof_salvage_opts *opts, 
         ok = aof_salvage_file(src, copy, sink, job->name, false, opts, &s->res, err);
         cli_progress_end(job->cli);
     }
-    if (ok && rd_sink_offset(sink) == 0 && src->size > 0)
+    if (ok && s->res.commands == 0 && s->res.keys == 0 && src->size > 0 && !begins_snapshot(copy))
         ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "nothing could be saved");
     if (ok)
         ok = rd_sink_close(sink, err);
@@ -414,6 +494,7 @@ int aof_job_run_salvage(struct aof_job *job)
     aof_rebuild_done(&s.plan);
     aof_manifest_done(&s.out);
     aof_manifest_done(&s.in);
+    forget_texts(&s);
     spool_done(&s.spool);
     return status;
 }

@@ -141,6 +141,8 @@ struct cli {
     char **args;
     size_t n_args;
 
+    bool partial; /* something was left out: what would end with status 0 ends with 8 */
+
     struct cli_json out; /* with --json: inside the top object; else unusable */
 
     /* Private to cli_*.c. */

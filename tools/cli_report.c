@@ -485,10 +485,12 @@ int cli_end(struct cli *cli, int status)
 {
     struct rd_err err = {0};
     cli_progress_end(cli);
+    if (cli->partial && status == CLI_OK)
+        status = CLI_PARTIAL;
     bool ok = end_json(cli, status, &err);
     if (ok)
         ok = cli_flush(&err);
-    if (!ok && (status == CLI_OK || status == CLI_FINDINGS))
+    if (!ok && (status == CLI_OK || status == CLI_FINDINGS || status == CLI_PARTIAL))
         status = is_quiet(&err) ? CLI_IO : cli_report(cli, &err);
     cli_forget_arguments(cli);
     return status;

@@ -103,9 +103,6 @@ static void begin_file(struct compact_run *run, const struct aof_event *ev)
 
 static bool is_behind(const struct compact_run *run, const struct aof_event *ev)
 {
-    if (run->opts->until_ms != INT64_MIN && ev->time_s != AOF_NO_TIME &&
-        ev->time_s > run->opts->until_ms / 1000)
-        return true;
     return run->has_until && log_place_compare(&run->until, ev->index, ev->offset) >= 0;
 }
 
@@ -156,21 +153,105 @@ static bool take_command(struct compact_run *run, const struct aof_event *ev, st
     return true;
 }
 
+static bool has_time(const struct compact_run *run)
+{
+    return run->opts->until_ms != INT64_MIN;
+}
+
+static bool is_base(const struct aof_event *ev)
+{
+    return ev->file != NULL && ev->file->type == AOF_BASE;
+}
+
+/* A place inside of a snapshot: what the data was before it was made is not in the log. */
+static bool ends_in_snapshot(const struct compact_run *run, const struct aof_event *ev,
+                             uint64_t end, struct rd_err *err)
+{
+    bool named = run->until.file[0] != '\0' && run->until.index == ev->index;
+    if (!run->has_until || run->until.number >= end || !(named || ev->file == NULL))
+        return false;
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "byte %" PRIu64 " is in the snapshot that ends at byte %" PRIu64
+               ": the log cannot end there",
+               run->until.number, end);
+    rd_err_origin(err, ev->name);
+    return true;
+}
+
+static bool take_snapshot(struct compact_run *run, const struct aof_event *ev, struct rd_err *err)
+{
+    int64_t saved_s = AOF_NO_TIME;
+    return compact_load(run, ev->snapshot, ev->name, &saved_s, err) &&
+           (!has_time(run) || aof_timeline_snapshot(&run->line, saved_s, ev->name, err));
+}
+
+static bool take_annotation(struct compact_run *run, const struct aof_event *ev, struct rd_err *err)
+{
+    int64_t t;
+    if (!has_time(run) || !aof_annotation_time(ev->entry.bytes, &t))
+        return true;
+    enum aof_timeline_step step =
+        aof_timeline_annotation(&run->line, t, is_base(ev), ev->name, err);
+    run->stopped = step == AOF_TIMELINE_STOP;
+    return step != AOF_TIMELINE_REFUSE;
+}
+
+/* A place after the end of the file that it names is a mistake. */
+static bool end_file(struct compact_run *run, const struct aof_event *ev, struct rd_err *err)
+{
+    bool named = run->has_until && run->until.file[0] != '\0' && run->until.index == ev->index;
+    run->end = ev->whole > run->end ? ev->whole : run->end;
+    if (!named || run->until.number <= ev->whole)
+        return true;
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+               "the file ends at byte %" PRIu64 ", before byte %" PRIu64, ev->whole,
+               run->until.number);
+    rd_err_origin(err, ev->name);
+    return false;
+}
+
 static bool take(struct compact_run *run, struct aof_event *ev, struct rd_err *err)
 {
     if (!run->job.has_manifest)
         ev->name = run->job.name;
+    bool behind = run->behind_snapshot;
+    run->behind_snapshot = ev->kind == AOF_RDB;
+    if (behind && ends_in_snapshot(run, ev, ev->kind == AOF_FILE_END ? ev->whole : ev->offset, err))
+        return false;
     switch (ev->kind) {
     case AOF_FILE_BEGIN:
         begin_file(run, ev);
         return true;
     case AOF_RDB:
-        return compact_load(run, ev->snapshot, ev->name, err);
+        return take_snapshot(run, ev, err);
     case AOF_COMMAND:
+        if (has_time(run))
+            aof_timeline_command(&run->line, is_base(ev));
         return take_command(run, ev, err);
+    case AOF_ANNOTATION:
+        return take_annotation(run, ev, err);
+    case AOF_FILE_END:
+        return end_file(run, ev, err);
     default:
         return true;
     }
+}
+
+/* The log ended before the place or the time that was asked for. */
+static bool check_reached(struct compact_run *run, struct rd_err *err)
+{
+    if (run->has_until && run->until.file[0] == '\0' && run->until.number > run->end)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "no file of the log is as long as %" PRIu64 " bytes; the longest has "
+                          "%" PRIu64,
+                          run->until.number, run->end);
+    if (!has_time(run))
+        return true;
+    if (!aof_timeline_end(&run->line, err))
+        return false;
+    cli_warn(run->cli, "nothing in the log is later than that: its last time annotation is of %s",
+             aof_job_time(run->line.last_s).s);
+    return true;
 }
 
 /* ---- reading ---- */
@@ -189,7 +270,7 @@ static bool read_all(struct compact_run *run, struct rd_err *err)
         if (!take(run, &ev, err))
             return false;
     }
-    return check_places(run, err);
+    return check_places(run, err) && (run->stopped || check_reached(run, err));
 }
 
 static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
@@ -258,6 +339,7 @@ bool compact_run(struct cli *cli, const char *path, const struct compact_opts *o
         .cli = cli, .opts = opts, .result = ret, .job = {.cli = cli, .path = path}};
     *ret = (struct compact_result){0};
     compact_begin(&run);
+    aof_timeline_init(&run.line, opts->until_ms == INT64_MIN ? INT64_MAX : opts->until_ms / 1000);
     bool ok = parse_places(&run, err) &&
               (stream_in_is(path) ? compact_read_capture(&run, path, err) : read_log(&run, err)) &&
               compact_save(&run, out, err);
@@ -271,9 +353,12 @@ bool compact_run(struct cli *cli, const char *path, const struct compact_opts *o
 static void tell(struct cli *cli, const struct compact_result *done)
 {
     cli_debug(cli, "%s commands, %s keys", cli_count(done->commands).s, cli_count(done->keys).s);
-    if (done->refused > 0)
-        cli_warn(cli, "%s commands were answered with an error, the first is %s",
-                 cli_count(done->refused).s, done->first_refused);
+    if (done->refused == 0)
+        return;
+    cli->partial = true; /* each of them succeeded once: the data set is not the one that was */
+    cli_warn(cli, "%s command%s failed, and what %s did is not in the result; the first is %s",
+             cli_count(done->refused).s, cli_plural(done->refused),
+             done->refused == 1 ? "it" : "they", done->first_refused);
 }
 
 static bool compact_into(struct cli *cli, const char *path, const struct compact_opts *opts,

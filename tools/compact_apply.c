@@ -1,8 +1,10 @@
 #include "engine/command.h"
+#include "engine/library.h"
 #include "engine/mem.h"
 #include "tools/compact_impl.h"
 
 #include <inttypes.h>
+#include <strings.h>
 
 static bool refuse(const struct compact_step *step, const char *what, struct rd_err *err)
 {
@@ -13,18 +15,92 @@ static bool refuse(const struct compact_step *step, const char *what, struct rd_
     return false;
 }
 
-/* A server that loads the log takes no notice of errors either. */
-static void note_refusal(struct compact_run *run, const struct compact_step *step)
+/* It succeeded when it was written to the log, so the data set is not what it was then. */
+static void note_refusal(struct compact_run *run, const struct compact_step *step, const char *text)
 {
     if (run->result->refused++ == 0)
         snprintf(run->result->first_refused, sizeof run->result->first_refused,
-                 "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, run->reply.text);
+                 "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, text);
 }
 
-/* What speaks of the connection and changes no data. */
+static bool is_one_of(const struct engine_command *command, const char *const *names)
+{
+    while (*names != NULL && strcmp(command->name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* What speaks of the connection or only keeps a script for later, and changes no data. */
 static bool is_idle(const struct engine_command *command)
 {
-    return command->group == ENGINE_GROUP_PUBSUB || strcmp(command->name, "replconf") == 0;
+    static const char *const names[] = {"replconf",
+                                        "script|load",
+                                        "script|flush",
+                                        "script|exists",
+                                        "script|debug",
+                                        "script|kill",
+                                        "script|help",
+                                        "function|list",
+                                        "function|dump",
+                                        "function|stats",
+                                        "function|kill",
+                                        "function|help",
+                                        NULL};
+    return command->group == ENGINE_GROUP_PUBSUB || is_one_of(command, names);
+}
+
+/* ---- FUNCTION ---- */
+
+static bool is_word(struct rd_slice arg, const char *word)
+{
+    return arg.len == strlen(word) && strncasecmp((const char *)arg.ptr, word, arg.len) == 0;
+}
+
+static bool function_load(struct engine *e, const struct resp_command *cmd, const char **ret_why)
+{
+    bool replace = cmd->argc == 4 && is_word(cmd->argv[2], "replace");
+    *ret_why = "syntax error";
+    return (cmd->argc == 3 || replace) &&
+           engine_library_load(e, cmd->argv[cmd->argc - 1], replace, ret_why);
+}
+
+static bool function_restore(struct engine *e, const struct resp_command *cmd, const char **ret_why)
+{
+    enum engine_library_policy policy = ENGINE_LIBRARY_APPEND;
+    *ret_why = "syntax error";
+    if (cmd->argc > 4)
+        return false;
+    if (cmd->argc == 4) {
+        if (is_word(cmd->argv[3], "flush"))
+            policy = ENGINE_LIBRARY_FLUSH;
+        else if (is_word(cmd->argv[3], "replace"))
+            policy = ENGINE_LIBRARY_REPLACE;
+        else if (!is_word(cmd->argv[3], "append"))
+            return false;
+    }
+    return engine_library_restore(e, cmd->argv[2], policy, ret_why);
+}
+
+/* Libraries are kept as data. False: it is not one of these commands. */
+static bool apply_function(struct compact_run *run, const struct compact_step *step,
+                           const struct engine_command *command)
+{
+    const struct resp_command *cmd = step->command;
+    const char *why = "";
+    bool ok = true;
+    if (strcmp(command->name, "function|load") == 0)
+        ok = function_load(run->engine, cmd, &why);
+    else if (strcmp(command->name, "function|restore") == 0)
+        ok = function_restore(run->engine, cmd, &why);
+    else if (strcmp(command->name, "function|delete") == 0)
+        ok = cmd->argc == 3 && engine_library_delete(run->engine, cmd->argv[2], &why);
+    else if (strcmp(command->name, "function|flush") == 0)
+        engine_drop_functions(run->engine);
+    else
+        return false;
+    if (!ok)
+        note_refusal(run, step, why);
+    return true;
 }
 
 bool compact_apply(struct compact_run *run, const struct compact_step *step, struct rd_err *err)
@@ -37,18 +113,19 @@ bool compact_apply(struct compact_run *run, const struct compact_step *step, str
     engine_reply_reset(&run->reply);
     enum engine_status status = engine_apply_command(run->engine, &run->session, command, cmd->argc,
                                                      cmd->argv, &env, &run->reply, &run->effects);
-    if (status == ENGINE_ELSEWHERE && !is_idle(command)) {
+    if (status == ENGINE_ELSEWHERE && !is_idle(command) && !apply_function(run, step, command)) {
         cli_hint(run->cli, "--until-offset ends in front of it, --skip-command leaves it out");
-        return refuse(step, "what it does is not in the log", err);
+        return refuse(step, "it runs a script or a function, and what that did is not in the log",
+                      err);
     }
     run->result->commands++;
     if (run->reply.error)
-        note_refusal(run, step);
+        note_refusal(run, step, run->reply.text);
     return true;
 }
 
 bool compact_load(struct compact_run *run, struct rdb_reader *snapshot, const char *name,
-                  struct rd_err *err)
+                  int64_t *ret_saved_s, struct rd_err *err)
 {
     const struct engine_load_opts opts = {.keep_expired = true};
     const struct engine_env env = {.now_us = run->now_us};
@@ -56,6 +133,8 @@ bool compact_load(struct compact_run *run, struct rdb_reader *snapshot, const ch
     if (!engine_loader_new_reader(&loader, run->engine, snapshot, &opts, &env, err))
         return false;
     bool ok = engine_loader_step(loader, UINT64_MAX, err) == RDB_END;
+    if (ret_saved_s != NULL)
+        *ret_saved_s = engine_loader_info(loader)->saved_s;
     engine_loader_free(loader);
     if (!ok)
         rd_err_origin(err, name);

@@ -38,7 +38,7 @@ static bool load_base(struct compact_run *run, const struct repl_capture_segment
     run->cli->progress.src = src;
     bool ok = rdb_reader_new(&reader, src, &opts, err);
     if (ok) {
-        ok = compact_load(run, reader, src->origin, err);
+        ok = compact_load(run, reader, src->origin, NULL, err);
         rdb_reader_free(reader);
     }
     cli_progress_end(run->cli);

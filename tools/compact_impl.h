@@ -8,6 +8,7 @@
 #define TOOLS_COMPACT_IMPL_H
 
 #include "aof/reader.h"
+#include "aof/timeline.h"
 #include "base/prefault.h"
 #include "engine/db.h"
 #include "engine/session.h"
@@ -36,6 +37,9 @@ struct compact_run {
     struct log_place until;
     struct log_place skips[COMPACT_SKIPS_MAX]; /* without a file: numbers of commands */
     bool stopped;
+    struct aof_timeline line; /* with until_ms, of a log */
+    bool behind_snapshot;     /* the last event was a snapshot */
+    uint64_t end;             /* of the longest file that was read */
 };
 
 /* One command, and where it stands. */
@@ -50,7 +54,7 @@ struct compact_step {
 void compact_begin(struct compact_run *run);
 void compact_end(struct compact_run *run);
 bool compact_load(struct compact_run *run, struct rdb_reader *snapshot, const char *name,
-                  struct rd_err *err);
+                  int64_t *ret_saved_s, struct rd_err *err);
 bool compact_apply(struct compact_run *run, const struct compact_step *step, struct rd_err *err);
 bool compact_save(struct compact_run *run, struct rd_sink *out, struct rd_err *err);
 

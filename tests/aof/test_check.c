@@ -77,7 +77,10 @@ static const struct row rows[] = {
     {MULTI SET "*0\r\n", "corrupt@43", AOF_VERDICT_TORN},
     {"#TS:2\r\n#TS:1\r\n", "time-goes-back@7", AOF_VERDICT_WARNED},
     {"*1\r\n$3\r\nFOO\r\n*1\r\n$3\r\nFOO\r\n", "unknown-command@0", AOF_VERDICT_WARNED},
-    {"#TS:1", "truncated@5", AOF_VERDICT_TORN},
+    {"#TS:1", "not-a-log@5", AOF_VERDICT_NOT_LOG},
+    {"*3\n$3\nSET\n$1\nk\n$1\nv\n", "text-mode@2", AOF_VERDICT_DAMAGED},
+    {"*3\r\r\n$3\r\r\nSET\r\r\n", "text-mode@3", AOF_VERDICT_DAMAGED},
+    {"# services\nftp 21/tcp\n", "not-a-log@11", AOF_VERDICT_NOT_LOG},
     {"", "empty-file@-1", AOF_VERDICT_SOUND},
 };
 
@@ -346,7 +349,7 @@ Test(check, a_folder_is_its_manifest_and_its_files)
 
     folder.incr = NULL;
     cr_assert(check_folder(&folder, two_files, &res, &err));
-    cr_assert_eq(res.verdict, AOF_VERDICT_BAD_MANIFEST);
+    cr_assert_eq(res.verdict, AOF_VERDICT_MISSING);
     cr_assert_eq(res.files[1].verdict, AOF_VERDICT_MISSING);
     aof_check_done(&res);
 

@@ -415,7 +415,7 @@ Test(repair, what_a_cut_does_not_help_is_told)
     static const struct {
         struct aof_check_file file;
         const char *why;
-    } cases[] = {{{.verdict = AOF_VERDICT_MISSING}, "not there"},
+    } cases[] = {{{.verdict = AOF_VERDICT_MISSING}, "missing"},
                  {{.verdict = AOF_VERDICT_DAMAGED, .snapshot_bad = true}, "snapshot"},
                  {{.verdict = AOF_VERDICT_DAMAGED, .damaged = true, .broken_at = 7}, "last file"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -456,9 +456,8 @@ static void count_tick(void *ctx, const struct rd_src *src)
 /* Its second is 67305985. */
 Test(repair, a_base_that_was_saved_later_than_the_time_is_told)
 {
-    static const char bytes[] =
-        "REDIS0009\xfa\5ctime\xc2\1\2\3\4\xfe\0\0\1k\1v\xff\0\0\0\0\0\0\0\0" SET
-        "#TS:67305990\r\n" SET;
+    static const char bytes[] = "REDIS0009\xfa\5ctime\xc2\1\2\3\4\xfe\0\0\1k\1v\xff\0\0\0\0\0\0\0\0"
+                                "#TS:67305990\r\n" SET;
     struct one_file one = {.bytes = rd_slice(bytes, sizeof bytes - 1)};
     const struct aof_repair_log log = {.name = "one", .open = open_one, .ctx = &one};
     for (int64_t late = 0; late < 2; late++) {

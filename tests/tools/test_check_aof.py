@@ -137,10 +137,10 @@ class Fixtures(CheckAofTest):
 
     DAMAGED = {
         "base-cut": ("damaged", "truncated"),
-        "base-missing": ("bad-manifest", "file-missing"),
+        "base-missing": ("missing", "file-missing"),
         "base-only": ("ok", None),
         "first-cut": ("damaged", "truncated"),
-        "last-missing": ("bad-manifest", "file-missing"),
+        "last-missing": ("missing", "file-missing"),
         "manifest-blank": ("bad-manifest", "manifest-line-blank"),
         "manifest-comments-only": ("warnings", "not-in-manifest"),
         "manifest-crlf": ("ok", None),
@@ -321,7 +321,8 @@ class Fix(CheckAofTest):
     def test_commands_behind_damage_are_not_thrown_away_without_a_copy(self):
         self.write("one.aof", SET + b"!" + SET)
         self.assertEqual(self.check("--fix", "--yes", "--no-copy", "one.aof")[0], 2)
-        self.assertEqual(self.check("--fix", "--yes", "one.aof")[0], 0)
+        self.assertEqual(self.check("--fix", "--yes", "one.aof")[0], 2)
+        self.assertEqual(self.check("--fix", "--yes", "--force", "one.aof")[0], 0)
         self.assertEqual((self.read("one.aof"), len(self.saved())), (SET, 1))
 
     def test_a_file_that_somebody_writes_is_locked(self):

@@ -1,0 +1,18 @@
+/* kind.h - what a file is that is not a log.
+ */
+#ifndef AOF_CHECK_KIND_H
+#define AOF_CHECK_KIND_H
+
+#include "base/slice.h"
+
+enum { AOF_KIND_LOOK = 512 };
+
+struct aof_kind {
+    const char *text; /* "it is compressed with gzip" */
+    const char *hint; /* what to do with it, or NULL */
+};
+
+/* Looks at the first AOF_KIND_LOOK bytes, or as many as there are. NULL: nothing that is known. */
+const struct aof_kind *aof_kind_of(struct rd_slice head);
+
+#endif

@@ -1,0 +1,48 @@
+/* timeline.h - what the time annotations of a log say about a moment, and what they do not say.
+ *
+ *     struct aof_timeline line;
+ *     aof_timeline_init(&line, limit_s);
+ *     for each event of the log, in order:
+ *         snapshot:    aof_timeline_snapshot(&line, saved_s, name, &err)    // false: refuse
+ *         command:     aof_timeline_command(&line, in_base)
+ *         annotation:  aof_timeline_annotation(&line, t, in_base, name, &err)
+ *                          AOF_TIMELINE_GO_ON; AOF_TIMELINE_STOP: what follows is later than the
+ *                          limit; AOF_TIMELINE_REFUSE
+ *     at the end, where nothing was later: aof_timeline_end(&line, &err)
+ *
+ * The data at a moment is known only where an annotation says when a command was written
+ * (aof-timestamp-enabled, which is off unless it is set), and where the base is not later.
+ * Everything else is RD_ERR_USAGE, with the reason.
+ */
+#ifndef AOF_TIMELINE_H
+#define AOF_TIMELINE_H
+
+#include "aof/aof.h"
+
+struct aof_timeline {
+    int64_t limit_s;
+    int64_t base_s; /* when the base was made, or AOF_NO_TIME */
+    bool has_base;  /* a snapshot, or commands of a base file */
+    uint64_t annotations;
+    int64_t first_s, last_s; /* annotations, or AOF_NO_TIME */
+    uint64_t untimed;        /* commands after the base and before the first annotation */
+};
+
+enum aof_timeline_step { AOF_TIMELINE_GO_ON, AOF_TIMELINE_STOP, AOF_TIMELINE_REFUSE };
+
+RD_API void aof_timeline_init(struct aof_timeline *line, int64_t limit_s);
+
+/* saved_s: the field ctime of the snapshot, or AOF_NO_TIME. */
+RD_API bool aof_timeline_snapshot(struct aof_timeline *line, int64_t saved_s, const char *name,
+                                  struct rd_err *err);
+
+RD_API void aof_timeline_command(struct aof_timeline *line, bool in_base);
+
+/* in_base: the file is the base; its first annotation says when it was made. */
+RD_API enum aof_timeline_step aof_timeline_annotation(struct aof_timeline *line, int64_t time_s,
+                                                      bool in_base, const char *name,
+                                                      struct rd_err *err);
+
+RD_API bool aof_timeline_end(const struct aof_timeline *line, struct rd_err *err);
+
+#endif

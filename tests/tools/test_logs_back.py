@@ -1,0 +1,205 @@
+"""Going back in time in a log: what is not known is refused, and nothing is passed over.
+
+REDOUBT names the program.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+
+
+def command(*args):
+    parts = [a.encode() if isinstance(a, str) else a for a in args]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
+
+
+def rdb(ctime=None):
+    aux = b""
+    if ctime is not None:
+        text = str(ctime).encode()
+        aux = b"\xfa\x05ctime" + bytes([len(text)]) + text
+    return b"REDIS0010" + aux + b"\xfe\x00\x00\x04base\x011\xff" + bytes(8)
+
+
+def at(second):
+    return b"#TS:%d\r\n" % second
+
+
+SELECT, SET, FLUSH = command("SELECT", "0"), command("SET", "k", "v"), command("FLUSHALL")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="redoubt-back-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.out = os.path.join(self.folder, "out")
+
+    def write(self, name, data):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as f:
+            f.write(data)
+        return path
+
+    def log(self, incr, base=None):
+        """A log with or without a base; its path."""
+        lines = b""
+        if base is not None:
+            kind = "rdb" if base[:5] == b"REDIS" else "aof"
+            self.write(f"a.1.base.{kind}", base)
+            lines = b"file a.1.base.%s seq 1 type b\n" % kind.encode()
+        self.write("a.1.incr.aof", incr)
+        return self.write("a.manifest", lines + b"file a.1.incr.aof seq 1 type i\n")
+
+    def run_tool(self, *args, status=0):
+        run = subprocess.run([REDOUBT, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual(run.returncode, status, (args, run.stdout, run.stderr))
+        return run
+
+    def keys(self, *args, status=0):
+        run = self.run_tool("convert", "--to", "ndjson", *args, status=status)
+        return sorted(json.loads(line)["key"] for line in run.stdout.splitlines())
+
+
+class UntilTime(Case):
+    def refused(self, log, time, word):
+        """By every tool, with nothing written."""
+        for args in (("convert", "--to", "rdb", "-o", self.out),
+                     ("convert", "--to", "ndjson"), ("check-aof", "--yes", "--truncate-to-timestamp")):
+            more = () if args[0] == "check-aof" else ("--until-time",)
+            run = self.run_tool(*args, *more, str(time), log, status=2)
+            self.assertIn(word, run.stderr, args)
+            self.assertFalse(os.path.exists(self.out))
+        left = [n for n in os.listdir(self.folder) if "redoubt-save" in n]
+        self.assertEqual(left, [])
+
+    def test_without_annotations_it_is_refused_and_the_setting_is_named(self):
+        self.refused(self.log(SELECT + SET + FLUSH), 100, b"aof-timestamp-enabled")
+        self.refused(self.log(SELECT + SET + FLUSH, rdb(10)), 100, b"aof-timestamp-enabled")
+        self.refused(self.write("one.aof", SELECT + SET + FLUSH), 100, b"aof-timestamp-enabled")
+
+    def test_a_base_that_is_later_is_refused(self):
+        self.refused(self.log(at(30) + SELECT + SET, rdb(20)), 15, b"the base is of 20")
+        self.refused(self.log(at(30) + SET, at(20) + SELECT + SET), 15, b"the base is of 20")
+        self.refused(self.write("one.aof", rdb(20) + at(30) + SELECT + SET), 15, b"the base is of")
+
+    def test_a_base_that_does_not_say_when_it_was_made(self):
+        log = self.log(at(30) + SELECT + SET, rdb())
+        self.refused(log, 15, b"does not say when")
+        self.assertEqual(self.keys("--until-time", "30", log), ["base", "k"])
+
+    def test_between_base_and_first_annotation_it_is_the_base(self):
+        log = self.log(at(30) + SELECT + SET, rdb(10))
+        self.assertEqual(self.keys("--until-time", "15", log), ["base"])
+
+    def test_annotations_that_begin_later_than_that(self):
+        log = self.log(SELECT + SET + at(30) + FLUSH, rdb(10))
+        self.refused(log, 15, b"without a time")
+        self.assertEqual(self.keys("--until-time", "29", self.log(at(20) + SELECT + SET + at(30) +
+                                                                  FLUSH, rdb(10))), ["base", "k"])
+
+    def test_a_log_that_begins_later(self):
+        self.refused(self.log(at(30) + SELECT + SET), 15, b"the log begins at 30")
+
+    def test_annotations_that_end_before_it(self):
+        log = self.log(at(20) + SELECT + SET, rdb(10))
+        run = self.run_tool("convert", "--to", "resp", "--until-time", "1000", log)
+        self.assertIn(b"nothing in the log is later", run.stderr)
+
+
+class UntilOffset(Case):
+    def test_a_place_after_the_end_is_a_mistake(self):
+        one = self.write("one.aof", SELECT + SET)
+        size = len(SELECT + SET)
+        self.assertEqual(self.keys("--until-offset", str(size), one), ["k"])
+        run = self.run_tool("convert", "--to", "resp", "--until-offset", str(size + 1), one,
+                            status=2)
+        self.assertIn(b"%d" % size, run.stderr)
+        log = self.log(SELECT + SET)
+        self.run_tool("convert", "--to", "resp", "--until-offset", f"a.1.incr.aof:{size + 1}", log, status=2)
+        self.run_tool("convert", "--to", "resp", "--until-offset", f"a.1.incr.aof:{size}", log)
+
+    def test_a_place_inside_of_the_snapshot_is_a_mistake(self):
+        log = self.log(SELECT + SET, rdb(10))
+        run = self.run_tool("convert", "--to", "resp", "--until-offset", "a.1.base.rdb:3", log, status=2)
+        self.assertIn(b"snapshot", run.stderr)
+        one = self.write("one.aof", rdb(10) + SELECT + SET)
+        self.run_tool("convert", "--to", "resp", "--until-offset", "3", one, status=2)
+        self.assertEqual(self.keys("--until-offset", str(len(rdb(10))), one), ["base"])
+
+
+class Errors(Case):
+    def test_a_command_that_fails_is_status_8_with_its_offset(self):
+        log = self.write("a.aof", SELECT + SET + command("LPUSH", "k", "x"))
+        place = b"a.aof at byte %d: WRONGTYPE" % len(SELECT + SET)
+        for args in (("convert", "--to", "rdb", "-o", self.out), ("stat",)):
+            self.assertIn(place, self.run_tool(*args, log, status=8).stderr)
+        self.assertTrue(os.path.exists(self.out))
+        run = self.run_tool("stat", "--json", log, status=8)
+        self.assertEqual(json.loads(run.stdout)["exit_status"], 8)
+
+
+CODE = "#!lua name=mylib\nredis.register_function('f', function() return 1 end)\n"
+OTHER = "#!lua name=other\nreturn 2\n"
+LONG = "#!lua name=long\n" + "-- a comment\n" * 3000
+
+
+class Functions(Case):
+    def libraries(self, log, status=0):
+        self.run_tool("convert", "--to", "rdb", "--force", "-o", self.out, log, status=status)
+        self.run_tool("check-rdb", self.out)
+        out = self.run_tool("convert", "--to", "resp", self.out).stdout
+        return out.count(b"\r\nFUNCTION\r\n"), out
+
+    def test_they_are_loaded_as_data_and_come_back(self):
+        load = command("FUNCTION", "LOAD", CODE) + command("FUNCTION", "LOAD", LONG)
+        log = self.write("a.aof", SELECT + load + SET)
+        n, out = self.libraries(log)
+        self.assertEqual(n, 2)
+        self.assertIn(CODE.encode(), out)
+        self.assertIn(LONG.encode(), out)
+        self.run_tool("stat", log)
+        self.run_tool("diff", log, self.out)
+        self.run_tool("split", "--by", "db", "-o", self.out + ".d", log)
+        self.run_tool("merge", "-o", self.out + ".m", log, self.write("b.aof", command("SET", "z", "1")))
+
+    def test_replace_delete_and_flush(self):
+        load = command("FUNCTION", "LOAD", CODE)
+        again = command("FUNCTION", "LOAD", "REPLACE", CODE + "-- new\n")
+        other = command("function", "load", OTHER)
+        for more, want in ((again, 1), (other, 2), (other + command("FUNCTION", "DELETE", "mylib"), 1),
+                           (command("FUNCTION", "FLUSH"), 0),
+                           (command("FUNCTION", "FLUSH", "ASYNC") + other, 1)):
+            n, out = self.libraries(self.write("a.aof", SELECT + load + more))
+            self.assertEqual(n, want, more)
+            self.assertEqual(b"-- new" in out, more == again)
+
+    def test_what_a_server_would_refuse_is_status_8(self):
+        load = command("FUNCTION", "LOAD", CODE)
+        for bad, word in ((load, b"already exists"), (command("FUNCTION", "DELETE", "x"), b"not found"),
+                          (command("FUNCTION", "LOAD", "no head"), b"metadata"),
+                          (command("FUNCTION", "RESTORE", "junk"), b"payload")):
+            log = self.write("a.aof", SELECT + load + bad)
+            run = self.run_tool("stat", log, status=8)
+            self.assertIn(b"at byte %d" % len(SELECT + load), run.stderr)
+            self.assertIn(word, run.stderr)
+
+    def test_scripts_that_are_only_loaded_change_nothing(self):
+        log = self.write("a.aof", SELECT + command("SCRIPT", "LOAD", "return 1") +
+                         command("SCRIPT", "FLUSH") + SET)
+        self.assertEqual(self.keys(log), ["k"])
+
+    def test_code_that_runs_is_refused_with_its_offset(self):
+        for words in (("FCALL", "f", "0"), ("EVAL", "return 1", "0"), ("EVALSHA", "0" * 40, "0")):
+            log = self.write("a.aof", SELECT + SET + command(*words))
+            run = self.run_tool("convert", "--to", "resp", log, status=4)
+            self.assertIn(b"at byte %d" % len(SELECT + SET), run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
