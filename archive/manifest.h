@@ -1,0 +1,130 @@
+/* manifest.h - what a set of a repository is: its files with sizes and digests, and where they come
+ * from.
+ *
+ * The manifest of a set is written last. A set without one does not exist. It is JSON, and
+ * docs/format/repository.md has its members. Its last two are digests of the text before them:
+ *
+ *     …,"sha256":"<of all bytes before this comma>","hmac":"<of all bytes before this comma>"}
+ *
+ * The SHA-256 finds what has been damaged without any key. A set that is sealed has the HMAC too,
+ * by the repository's key: it cannot be forged by who can write to the store.
+ *
+ *     struct archive_manifest m = {0};
+ *     if (!archive_manifest_parse(&m, rd_buf_slice(&text), &err))
+ *         ...
+ *     archive_manifest_done(&m);
+ */
+#ifndef ARCHIVE_MANIFEST_H
+#define ARCHIVE_MANIFEST_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/seal.h"
+
+enum {
+    ARCHIVE_FORMAT = 1,
+    ARCHIVE_ID_MAX = 40,
+    ARCHIVE_FILE_NAME_MAX = 160,
+    ARCHIVE_TEXT_MAX = 256,
+    ARCHIVE_SHA256 = 32,
+    ARCHIVE_FILES_MAX = 4096,
+    ARCHIVE_DBS_MAX = 20000,
+    ARCHIVE_MANIFEST_MAX = 16 * 1024 * 1024 /* bytes of its text */
+};
+
+/* What a file is to the server. */
+#define ARCHIVE_ROLES(X)                                                                           \
+    X(RDB, "rdb")                                                                                  \
+    X(AOF_MANIFEST, "aof-manifest")                                                                \
+    X(AOF_BASE, "aof-base")                                                                        \
+    X(AOF_INCR, "aof-incr")
+
+enum archive_role {
+#define X(name, word) ARCHIVE_ROLE_##name,
+    ARCHIVE_ROLES(X)
+#undef X
+        ARCHIVE_ROLE_COUNT
+};
+
+#define ARCHIVE_COMPRESSIONS(X)                                                                    \
+    X(NONE, "none", "")                                                                            \
+    X(LZ4, "lz4", ".lz4")                                                                          \
+    X(GZIP, "gzip", ".gz")
+
+enum archive_compression {
+#define X(name, word, suffix) ARCHIVE_COMPRESSION_##name,
+    ARCHIVE_COMPRESSIONS(X)
+#undef X
+        ARCHIVE_COMPRESSION_COUNT
+};
+
+/* Of the bytes at one end of the pipe. */
+struct archive_sums {
+    uint64_t bytes;
+    uint64_t crc64;
+    uint8_t sha256[ARCHIVE_SHA256];
+};
+
+struct archive_file {
+    char name[ARCHIVE_FILE_NAME_MAX];   /* of the server: "dump.rdb" */
+    char object[ARCHIVE_FILE_NAME_MAX]; /* in the folder of the set: "dump.rdb.lz4.sealed" */
+    enum archive_role role;
+    enum archive_compression compression;
+    bool sealed;
+    struct archive_sums plain, stored;
+};
+
+struct archive_db {
+    uint64_t db, keys, expires;
+};
+
+struct archive_manifest {
+    char id[ARCHIVE_ID_MAX];
+    char target[ARCHIVE_TEXT_MAX];
+    char source[ARCHIVE_TEXT_MAX]; /* without a password */
+    char host[ARCHIVE_TEXT_MAX];   /* where the backup ran */
+    char tool[ARCHIVE_TEXT_MAX];   /* "redoubt 0.1.0" */
+    char server[ARCHIVE_TEXT_MAX]; /* "redis 7.0.15", or "" */
+    int64_t begin_ms, end_ms;      /* unix time */
+    int64_t data_ms;               /* the moment that the data are of; 0: not known */
+    uint64_t rdb_version;
+    char replid[44]; /* "": not known */
+    uint64_t offset;
+    uint64_t keys, expires, functions;
+    char key_id[RD_SEAL_ID_HEX]; /* "": not sealed */
+    struct archive_file *files;
+    size_t n_files;
+    struct archive_db *dbs;
+    size_t n_dbs;
+
+    bool has_hmac;
+    uint8_t hmac[RD_SEAL_HMAC];
+    size_t signed_len; /* bytes of the text that the HMAC is of */
+};
+
+/* RD_ERR_MEMORY, RD_ERR_LIMIT. */
+bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_file *file,
+                               struct rd_err *err);
+/* The counts of a database, a zeroed one where it is new; dbs stay sorted by number where they come
+ * so. NULL where memory is short or there are too many. */
+struct archive_db *archive_manifest_db(struct archive_manifest *m, uint64_t db);
+
+/* Appends the text. key: the set is sealed with it; NULL: no HMAC. */
+bool archive_manifest_print(const struct archive_manifest *m, const struct rd_seal_key *key,
+                            struct rd_buf *ret, struct rd_err *err);
+
+/* RD_ERR_CORRUPT and RD_ERR_CHECKSUM where the text is damaged, RD_ERR_UNSUPPORTED for a later
+ * format. On failure *ret is as it was. */
+bool archive_manifest_parse(struct archive_manifest *ret, struct rd_slice text, struct rd_err *err);
+
+/* Whether the text that m was read from was made by who has this key: RD_ERR_CHECKSUM. */
+bool archive_manifest_authentic(const struct archive_manifest *m, struct rd_slice text,
+                                const struct rd_seal_key *key, struct rd_err *err);
+
+void archive_manifest_done(struct archive_manifest *m);
+
+const char *archive_role_word(enum archive_role role);
+const char *archive_compression_word(enum archive_compression compression);
+const char *archive_compression_suffix(enum archive_compression compression);
+
+#endif

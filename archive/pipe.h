@@ -1,0 +1,59 @@
+/* pipe.h - the way of a file's bytes into an object and back: digest, compress, seal, digest.
+ *
+ *     struct archive_file file = {.compression = ARCHIVE_COMPRESSION_LZ4};
+ *     struct archive_pipe pipe = {.key = &key, .name = "20261123T013445Z-1f2e3d4c/dump.rdb.lz4"};
+ *     if (!archive_pipe_open_sink(&sink, object, &pipe, &file, &err))
+ *         ...
+ *     ... rd_sink_write(sink, ...) ...
+ *     rd_sink_close(sink, &err);         // now file.plain and file.stored are known
+ *
+ * One pass and bounded memory. Sinks and sources own what they stand on once they are open; where
+ * opening fails, the inner one is closed too.
+ */
+#ifndef ARCHIVE_PIPE_H
+#define ARCHIVE_PIPE_H
+
+#include "archive/manifest.h"
+#include "base/sink.h"
+#include "base/src.h"
+
+struct archive_pipe {
+    int level;                     /* of the compression; 0: its default */
+    const struct rd_seal_key *key; /* NULL: not sealed */
+    const char *name;              /* bound into the seal */
+    uint8_t random[RD_SEAL_RANDOM];
+};
+
+/* file->compression says how to compress; file->plain, stored and sealed are set. */
+bool archive_pipe_open_sink(struct rd_sink **ret, struct rd_sink *inner,
+                            const struct archive_pipe *pipe, struct archive_file *file,
+                            struct rd_err *err);
+
+/* The plain bytes of an object. What does not have the sizes and digests of `file` fails at its
+ * end: RD_ERR_CHECKSUM, or RD_ERR_TRUNCATED where bytes are missing. */
+bool archive_pipe_open_src(struct rd_src **ret, struct rd_src *inner,
+                           const struct archive_file *file, const struct rd_seal_ring *ring,
+                           const char *name, struct rd_err *err);
+
+/* A source that passes bytes on and fails at the end unless they are those of `sums`. */
+bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
+                           const struct archive_sums *sums, struct rd_err *err);
+
+/* A sink that passes bytes on and sets *sums when it is closed. */
+bool archive_sums_open_sink(struct rd_sink **ret, struct rd_sink *inner, struct archive_sums *sums,
+                            struct rd_err *err);
+
+/* A sink that passes bytes on to several. One that fails is dropped, and its error kept; where the
+ * last one fails, the sink fails. Closing closes those that are left. */
+enum { ARCHIVE_TEE_MAX = 8 };
+
+struct archive_tee {
+    struct rd_sink *sinks[ARCHIVE_TEE_MAX]; /* NULL: dropped */
+    struct rd_err errs[ARCHIVE_TEE_MAX];
+    size_t n;
+};
+
+/* tee is borrowed, and tells how each went when the sink is closed. */
+bool archive_tee_open(struct rd_sink **ret, struct archive_tee *tee, struct rd_err *err);
+
+#endif

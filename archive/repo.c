@@ -1,0 +1,360 @@
+#include "archive/repo.h"
+
+#include "archive/pipe.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char *const mark_words[] = {"pinned", "damaged"};
+
+/* ---- names ---- */
+
+void archive_make_id(char ret[ARCHIVE_ID_MAX], int64_t time_ms, uint32_t chance)
+{
+    time_t seconds = (time_t)(time_ms / 1000);
+    struct tm tm = {0};
+    gmtime_r(&seconds, &tm);
+    snprintf(ret, ARCHIVE_ID_MAX, "%04d%02d%02dT%02d%02d%02dZ-%08" PRIx32, tm.tm_year + 1900,
+             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, chance);
+}
+
+bool archive_id_time(const char *id, int64_t *ret_ms)
+{
+    struct tm tm = {0};
+    int used = 0;
+    if (sscanf(id, "%4d%2d%2dT%2d%2d%2dZ-%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &used) != 6 ||
+        used != 17)
+        return false;
+    tm.tm_year -= 1900;
+    tm.tm_mon--;
+    *ret_ms = (int64_t)timegm(&tm) * 1000;
+    return true;
+}
+
+void archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *id, const char *object)
+{
+    snprintf(ret, ARCHIVE_NAME_MAX, "%s/%s", id, object);
+}
+
+static bool full_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo, const char *id,
+                      const char *object, struct rd_err *err)
+{
+    int len = snprintf(ret, ARCHIVE_NAME_MAX, "%s/sets/%s/%s", repo->target, id, object);
+    return (len > 0 && len < ARCHIVE_NAME_MAX) ||
+           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
+}
+
+static void mark_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo, const char *id,
+                      enum archive_mark mark)
+{
+    snprintf(ret, ARCHIVE_NAME_MAX, "%s/marks/%s.%s", repo->target, id, mark_words[mark]);
+}
+
+/* ---- listing ---- */
+
+struct listing {
+    struct archive_sets *sets;
+    size_t prefix; /* bytes of a name in front of the id */
+    struct rd_err *err;
+    bool failed;
+};
+
+static void *grow(void *ptr, size_t n, size_t size)
+{
+    /* Room doubles: at powers of two. */
+    return (n & (n - 1)) == 0 ? rd_realloc(ptr, (n == 0 ? 1 : 2 * n) * size) : ptr;
+}
+
+static struct archive_set *set_of(struct archive_sets *sets, const char *id, size_t len)
+{
+    for (size_t i = sets->n; i-- > 0;)
+        if (strncmp(sets->sets[i].id, id, len) == 0 && sets->sets[i].id[len] == '\0')
+            return &sets->sets[i];
+    struct archive_set *grown = grow(sets->sets, sets->n, sizeof *grown);
+    if (grown == NULL)
+        return NULL;
+    sets->sets = grown;
+    struct archive_set *set = &sets->sets[sets->n++];
+    *set = (struct archive_set){.incomplete = true};
+    memcpy(set->id, id, len);
+    return set;
+}
+
+static char *copy_text(const char *text)
+{
+    char *copy = rd_alloc(strlen(text) + 1);
+    return copy != NULL ? strcpy(copy, text) : NULL;
+}
+
+static bool add_object(struct archive_set *set, const char *object, uint64_t size)
+{
+    char **objects = grow(set->objects, set->n_objects, sizeof *objects);
+    set->objects = objects != NULL ? objects : set->objects;
+    uint64_t *sizes = grow(set->sizes, set->n_objects, sizeof *sizes);
+    set->sizes = sizes != NULL ? sizes : set->sizes;
+    char *copy = objects != NULL && sizes != NULL ? copy_text(object) : NULL;
+    if (copy == NULL)
+        return false;
+    set->objects[set->n_objects] = copy;
+    set->sizes[set->n_objects++] = size;
+    set->bytes += size;
+    set->incomplete = set->incomplete && strcmp(object, ARCHIVE_MANIFEST_NAME) != 0;
+    return true;
+}
+
+static void on_object(void *arg, const char *name, uint64_t size)
+{
+    struct listing *l = arg;
+    const char *id = name + l->prefix;
+    const char *slash = strchr(id, '/');
+    int64_t time_ms;
+    if (l->failed || slash == NULL || slash - id >= ARCHIVE_ID_MAX ||
+        !archive_id_time(id, &time_ms))
+        return;
+    struct archive_set *set = set_of(l->sets, id, (size_t)(slash - id));
+    if (set == NULL || !add_object(set, slash + 1, size)) {
+        l->failed = true;
+        rd_err_nomem(l->err, sizeof *set);
+        return;
+    }
+    set->time_ms = time_ms;
+}
+
+static void on_mark(void *arg, const char *name, uint64_t size)
+{
+    struct listing *l = arg;
+    const char *id = name + l->prefix;
+    const char *dot = strrchr(id, '.');
+    (void)size;
+    for (size_t i = 0; dot != NULL && i < l->sets->n; i++) {
+        struct archive_set *set = &l->sets->sets[i];
+        if (strlen(set->id) != (size_t)(dot - id) || strncmp(set->id, id, strlen(set->id)) != 0)
+            continue;
+        for (size_t mark = 0; mark < ARCHIVE_MARK_COUNT; mark++)
+            if (strcmp(dot + 1, mark_words[mark]) == 0)
+                set->marked[mark] = true;
+    }
+}
+
+/* What the files of the manifest should be, against what there is. */
+static void find_missing(struct archive_set *set)
+{
+    for (size_t i = 0; i < set->m.n_files; i++) {
+        const struct archive_file *file = &set->m.files[i];
+        bool found = false;
+        for (size_t j = 0; !found && j < set->n_objects; j++)
+            found =
+                strcmp(set->objects[j], file->object) == 0 && set->sizes[j] == file->stored.bytes;
+        set->missing += !found;
+    }
+}
+
+/* False where the repository cannot be read; what is wrong with the manifest is set->err. */
+static bool read_manifest(struct archive_repo *repo, struct archive_set *set, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    struct rd_err wrong = {0};
+    if (!full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err))
+        return false;
+    if (!archive_store_read(repo->store, name, ARCHIVE_MANIFEST_MAX, &set->text, &wrong)) {
+        rd_err_adopt(wrong.code == RD_ERR_LIMIT ? &set->err : err, &wrong);
+        return wrong.code == RD_ERR_LIMIT;
+    }
+    if (!archive_manifest_parse(&set->m, rd_buf_slice(&set->text), &set->err)) {
+        rd_err_origin(&set->err, name);
+        if (set->err.code != RD_ERR_MEMORY)
+            return true;
+        rd_err_adopt(err, &set->err);
+        return false;
+    }
+    if (strcmp(set->m.id, set->id) != 0) {
+        rd_err_set(&set->err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the manifest is that of %s",
+                   set->m.id);
+        rd_err_origin(&set->err, name);
+    }
+    find_missing(set);
+    return true;
+}
+
+static int compare_sets(const void *a, const void *b)
+{
+    const struct archive_set *x = a, *y = b;
+    return strcmp(x->id, y->id);
+}
+
+static bool list_all(struct archive_repo *repo, struct archive_sets *sets, struct rd_err *err)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    struct listing l = {.sets = sets, .err = err};
+    l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/sets", repo->target) + 1;
+    if (!repo->store->ops->list(repo->store, folder, on_object, &l, err) || l.failed)
+        return false;
+    l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/marks", repo->target) + 1;
+    if (!repo->store->ops->list(repo->store, folder, on_mark, &l, err))
+        return false;
+    if (sets->n > 0)
+        qsort(sets->sets, sets->n, sizeof *sets->sets, compare_sets);
+    for (size_t i = 0; i < sets->n; i++)
+        if (!sets->sets[i].incomplete && !read_manifest(repo, &sets->sets[i], err))
+            return false;
+    return true;
+}
+
+bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, struct rd_err *err)
+{
+    struct archive_sets sets = {0};
+    if (!list_all(repo, &sets, err)) {
+        archive_sets_done(&sets);
+        return false;
+    }
+    *ret = sets;
+    return true;
+}
+
+static void set_done(struct archive_set *set)
+{
+    for (size_t i = 0; i < set->n_objects; i++)
+        rd_free(set->objects[i]);
+    rd_free(set->objects);
+    rd_free(set->sizes);
+    rd_buf_done(&set->text);
+    archive_manifest_done(&set->m);
+}
+
+void archive_sets_done(struct archive_sets *sets)
+{
+    for (size_t i = 0; i < sets->n; i++)
+        set_done(&sets->sets[i]);
+    rd_free(sets->sets);
+    *sets = (struct archive_sets){0};
+}
+
+bool archive_set_good(const struct archive_set *set)
+{
+    return !set->incomplete && set->err.code == RD_ERR_OK && set->missing == 0 &&
+           !set->marked[ARCHIVE_MARK_DAMAGED];
+}
+
+struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id)
+{
+    struct archive_set *found = NULL;
+    bool latest = id == NULL || strcmp(id, "latest") == 0;
+    for (size_t i = sets->n; i-- > 0;) {
+        struct archive_set *set = &sets->sets[i];
+        if (latest && archive_set_good(set))
+            return set;
+        if (latest || set->incomplete || strncmp(set->id, id, strlen(id)) != 0)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = set;
+    }
+    return found;
+}
+
+/* ---- reading ---- */
+
+static bool open_object(struct archive_repo *repo, const struct archive_set *set,
+                        const struct archive_file *file, struct rd_src **ret, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return full_name(name, repo, set->id, file->object, err) &&
+           repo->store->ops->get(repo->store, name, ret, err);
+}
+
+bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
+                      const struct archive_file *file, const struct rd_seal_ring *ring,
+                      struct rd_src **ret, struct rd_err *err)
+{
+    struct rd_src *src;
+    struct rd_slice s;
+    char name[ARCHIVE_NAME_MAX];
+    archive_object_name(name, set->id, file->object);
+    if (!open_object(repo, set, file, &src, err) ||
+        !archive_pipe_open_src(&src, src, file, ring, name, err))
+        return false;
+    /* The name is borrowed until the header is read. */
+    if (rd_src_need(src, 1, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(src));
+        rd_src_close(src);
+        return false;
+    }
+    *ret = src;
+    return true;
+}
+
+bool archive_set_open_stored(struct archive_repo *repo, const struct archive_set *set,
+                             const struct archive_file *file, struct rd_src **ret,
+                             struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!open_object(repo, set, file, &src, err))
+        return false;
+    if (archive_sums_open_src(ret, src, &file->stored, err))
+        return true;
+    rd_src_close(src);
+    return false;
+}
+
+/* ---- changes ---- */
+
+bool archive_repo_lock(struct archive_repo *repo, const char *owner, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    snprintf(name, sizeof name, "%s/lock", repo->target);
+    return repo->store->ops->lock(repo->store, name, owner, err);
+}
+
+void archive_repo_unlock(struct archive_repo *repo)
+{
+    repo->store->ops->unlock(repo->store);
+}
+
+bool archive_repo_put(struct archive_repo *repo, const char *id, const char *object,
+                      struct rd_sink **ret, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return full_name(name, repo, id, object, err) &&
+           repo->store->ops->put(repo->store, name, ret, err);
+}
+
+bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,
+                         struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return full_name(name, repo, id, ARCHIVE_MANIFEST_NAME, err) &&
+           archive_store_write(repo->store, name, text, err);
+}
+
+bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
+                         struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    bool ok = set->incomplete || (full_name(name, repo, set->id, ARCHIVE_MANIFEST_NAME, err) &&
+                                  repo->store->ops->remove(repo->store, name, err));
+    for (size_t i = 0; ok && i < set->n_objects; i++)
+        ok = strcmp(set->objects[i], ARCHIVE_MANIFEST_NAME) == 0 ||
+             (full_name(name, repo, set->id, set->objects[i], err) &&
+              repo->store->ops->remove(repo->store, name, err));
+    for (int mark = 0; ok && mark < ARCHIVE_MARK_COUNT; mark++)
+        if (set->marked[mark])
+            ok = archive_repo_mark(repo, set->id, (enum archive_mark)mark, false, err);
+    return ok;
+}
+
+bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
+                       struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    struct archive_object there;
+    mark_name(name, repo, id, mark);
+    if (!on)
+        return repo->store->ops->remove(repo->store, name, err);
+    return repo->store->ops->stat(repo->store, name, &there, err) &&
+           (there.there ||
+            archive_store_write(repo->store, name, rd_slice_str(mark_words[mark]), err));
+}

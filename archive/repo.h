@@ -1,0 +1,99 @@
+/* repo.h - the sets of one target in a repository.
+ *
+ *     TARGET/lock
+ *     TARGET/sets/ID/OBJECT…
+ *     TARGET/sets/ID/manifest.json      written last
+ *     TARGET/marks/ID.pinned            the set is kept
+ *     TARGET/marks/ID.damaged           a check found that the set is damaged
+ *
+ *     struct archive_repo repo = {.store = store, .target = "nightly"};
+ *     struct archive_sets sets;
+ *     if (!archive_repo_list(&repo, &sets, &err))
+ *         ...
+ *     archive_sets_done(&sets);
+ *
+ * An id begins with the time (UTC), so that ids are in the order of time:
+ * 20261123T013445Z-1f2e3d4c. Who changes something holds the lock.
+ */
+#ifndef ARCHIVE_REPO_H
+#define ARCHIVE_REPO_H
+
+#include "archive/manifest.h"
+#include "archive/store.h"
+
+struct archive_repo {
+    struct archive_store *store; /* borrowed */
+    const char *target;          /* archive_name_ok() */
+};
+
+#define ARCHIVE_MANIFEST_NAME "manifest.json"
+
+enum archive_mark { ARCHIVE_MARK_PINNED, ARCHIVE_MARK_DAMAGED, ARCHIVE_MARK_COUNT };
+
+struct archive_set {
+    char id[ARCHIVE_ID_MAX];
+    int64_t time_ms; /* of the id */
+    bool marked[ARCHIVE_MARK_COUNT];
+    bool incomplete;           /* no manifest: it is no set, but what is left of one */
+    struct rd_err err;         /* set: the manifest could not be read */
+    struct archive_manifest m; /* else */
+    struct rd_buf text;        /* of the manifest */
+    uint64_t missing;          /* files of the manifest that are not there or have other sizes */
+    char **objects;            /* all objects there are in the set's folder, by their names */
+    uint64_t *sizes;
+    size_t n_objects;
+    uint64_t bytes; /* of them together */
+};
+
+struct archive_sets {
+    struct archive_set *sets; /* from old to new */
+    size_t n;
+};
+
+/* Reads all manifests. A manifest that is damaged is no error of this function. */
+bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, struct rd_err *err);
+void archive_sets_done(struct archive_sets *sets);
+
+/* Whether nothing is known against the set. */
+bool archive_set_good(const struct archive_set *set);
+
+/* The set with this id, or the newest one of good sets for "latest" and NULL; NULL: none. A part of
+ * an id is enough where no other begins with it. */
+struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id);
+
+/* Opens a file of a set for reading, plain (archive_pipe_open_src()) or as it is stored, then with
+ * its digest checked. ring and set are borrowed. */
+bool archive_set_open(struct archive_repo *repo, const struct archive_set *set,
+                      const struct archive_file *file, const struct rd_seal_ring *ring,
+                      struct rd_src **ret, struct rd_err *err);
+bool archive_set_open_stored(struct archive_repo *repo, const struct archive_set *set,
+                             const struct archive_file *file, struct rd_src **ret,
+                             struct rd_err *err);
+
+/* ---- changes, under the lock ---- */
+
+bool archive_repo_lock(struct archive_repo *repo, const char *owner, struct rd_err *err);
+void archive_repo_unlock(struct archive_repo *repo);
+
+/* A new id. */
+void archive_make_id(char ret[ARCHIVE_ID_MAX], int64_t time_ms, uint32_t chance);
+bool archive_id_time(const char *id, int64_t *ret_ms);
+
+/* A new object of a set that has no manifest yet. */
+bool archive_repo_put(struct archive_repo *repo, const char *id, const char *object,
+                      struct rd_sink **ret, struct rd_err *err);
+/* The manifest: from now on the set exists. */
+bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_slice text,
+                         struct rd_err *err);
+
+/* Removes a set or what is left of one: the manifest first. */
+bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
+                         struct rd_err *err);
+
+bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
+                       struct rd_err *err);
+
+/* What is bound into the seal of an object: "ID/OBJECT". */
+void archive_object_name(char ret[ARCHIVE_NAME_MAX], const char *id, const char *object);
+
+#endif

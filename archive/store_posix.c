@@ -1,0 +1,399 @@
+/* store_posix.c - a repository in a folder.
+ *
+ * An object is written into a file without a name, made durable, and given its name by a link,
+ * which fails where the name is taken. A process that is killed leaves nothing. Where the file
+ * system has no such files, the object is written as NAME.new beside its place; the next run
+ * removes what is left of it.
+ */
+#include "archive/store.h"
+
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FOLDER_MODE = 0700, FILE_MODE = 0600, DEPTH_MAX = 8 };
+
+struct posix {
+    struct archive_store store;
+    int root;
+    int lock; /* -1: not held */
+};
+
+static struct posix *posix_of(struct archive_store *store)
+{
+    return (struct posix *)store;
+}
+
+static bool failed(const char *name, int sys, const char *what, struct rd_err *err)
+{
+    rd_err_sys(err, sys, "%s", what);
+    rd_err_origin(err, name);
+    return false;
+}
+
+/* ---- folders ---- */
+
+/* The folder of a name, made where it is missing; a descriptor, or -1 with errno. */
+static int open_parent(const struct posix *p, const char *name, bool make)
+{
+    char part[ARCHIVE_NAME_MAX];
+    int fd = openat(p->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (const char *slash; fd >= 0 && (slash = strchr(name, '/')) != NULL; name = slash + 1) {
+        snprintf(part, sizeof part, "%.*s", (int)(slash - name), name);
+        bool made = make && mkdirat(fd, part, FOLDER_MODE) == 0;
+        int inner = made && fsync(fd) != 0
+                        ? -1
+                        : openat(fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        int sys = errno;
+        close(fd);
+        errno = sys;
+        fd = inner;
+    }
+    return fd;
+}
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+/* ---- put ---- */
+
+struct put {
+    int dir, fd;
+    bool named; /* it has the name `temp` */
+    char name[ARCHIVE_NAME_MAX];
+    char temp[ARCHIVE_NAME_MAX + 4];
+    char origin[ARCHIVE_NAME_MAX];
+};
+
+static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct put *put = impl;
+    while (len > 0) {
+        ssize_t n = write(put->fd, ptr, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return failed(put->origin, n < 0 ? errno : ENOSPC, "cannot write", err);
+        ptr += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static bool put_sync(void *impl, struct rd_err *err)
+{
+    struct put *put = impl;
+    return fdatasync(put->fd) == 0 || failed(put->origin, errno, "cannot make durable", err);
+}
+
+static bool give_name(struct put *put)
+{
+    char self[40];
+    if (put->named)
+        return linkat(put->dir, put->temp, put->dir, put->name, 0) == 0;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", put->fd);
+    return linkat(AT_FDCWD, self, put->dir, put->name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static bool commit(struct put *put, struct rd_err *err)
+{
+    if (fsync(put->fd) != 0)
+        return failed(put->origin, errno, "cannot make durable", err);
+    if (!give_name(put) && errno == EEXIST) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "is there already");
+        rd_err_origin(err, put->origin);
+        return false;
+    }
+    if (faccessat(put->dir, put->name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        return failed(put->origin, errno, "cannot give the object its name", err);
+    return true;
+}
+
+static bool put_close(void *impl, bool may, struct rd_err *err)
+{
+    struct put *put = impl;
+    bool ok = !may || commit(put, err);
+    if (put->named)
+        unlinkat(put->dir, put->temp, 0);
+    if (may && ok && fsync(put->dir) != 0)
+        ok = failed(put->origin, errno, "cannot make the folder durable", err);
+    close(put->fd);
+    close(put->dir);
+    rd_free(put);
+    return ok;
+}
+
+/* A file without a name, or NAME.new where the file system has none. */
+static bool open_new(struct put *put)
+{
+    put->fd = openat(put->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+    if (put->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return put->fd >= 0;
+    put->named = true;
+    put->fd = openat(put->dir, put->temp, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW,
+                     FILE_MODE);
+    return put->fd >= 0;
+}
+
+static bool posix_put(struct archive_store *store, const char *name, struct rd_sink **ret,
+                      struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {put_write, put_sync, put_close};
+    struct put *put = rd_calloc(1, sizeof *put);
+    if (put == NULL)
+        return rd_err_nomem(err, sizeof *put);
+    snprintf(put->origin, sizeof put->origin, "%s", name);
+    snprintf(put->name, sizeof put->name, "%s", last_part(name));
+    snprintf(put->temp, sizeof put->temp, "%s.new", put->name);
+    put->dir = open_parent(posix_of(store), name, true);
+    if (put->dir < 0 || !open_new(put)) {
+        failed(name, errno, "cannot create the object", err);
+        if (put->dir >= 0)
+            close(put->dir);
+        rd_free(put);
+        return false;
+    }
+    const struct rd_sink_opts opts = {.origin = name};
+    return rd_sink_new(ret, &ops, put, &opts, err);
+}
+
+/* ---- the rest ---- */
+
+static int open_object(const struct posix *p, const char *name)
+{
+    int dir = open_parent(p, name, false);
+    int fd = dir >= 0 ? openat(dir, last_part(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int sys = errno;
+    if (dir >= 0)
+        close(dir);
+    errno = sys;
+    return fd;
+}
+
+static bool posix_get(struct archive_store *store, const char *name, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    int fd = open_object(posix_of(store), name);
+    if (fd < 0)
+        return failed(name, errno, "cannot open the object", err);
+    const struct rd_src_opts opts = {.origin = name};
+    return rd_src_open_fd(ret, fd, true, &opts, err);
+}
+
+static bool posix_stat(struct archive_store *store, const char *name, struct archive_object *ret,
+                       struct rd_err *err)
+{
+    struct stat st;
+    int fd = open_object(posix_of(store), name);
+    *ret = (struct archive_object){0};
+    if (fd < 0)
+        return errno == ENOENT || failed(name, errno, "cannot open the object", err);
+    bool ok = fstat(fd, &st) == 0 || failed(name, errno, "cannot stat", err);
+    close(fd);
+    if (ok)
+        *ret = (struct archive_object){.there = true, .size = (uint64_t)st.st_size};
+    return ok;
+}
+
+struct walk {
+    void (*each)(void *arg, const char *name, uint64_t size);
+    void *arg;
+    struct rd_err *err;
+};
+
+static bool walk_folder(const struct walk *walk, int fd, const char *path, unsigned depth);
+
+static bool walk_entry(const struct walk *walk, int fd, const char *path, const char *name,
+                       unsigned depth)
+{
+    char full[ARCHIVE_NAME_MAX];
+    struct stat st;
+    int len = snprintf(full, sizeof full, "%s/%s", path, name);
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return true;
+    if (len < 0 || (size_t)len >= sizeof full)
+        return true; /* it is none of ours */
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT || failed(full, errno, "cannot stat", walk->err);
+    if (S_ISREG(st.st_mode))
+        walk->each(walk->arg, full, (uint64_t)st.st_size);
+    if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
+        return true;
+    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (inner < 0)
+        return errno == ENOENT || failed(full, errno, "cannot open the folder", walk->err);
+    return walk_folder(walk, inner, full, depth + 1);
+}
+
+/* Takes fd. */
+static bool walk_folder(const struct walk *walk, int fd, const char *path, unsigned depth)
+{
+    DIR *dir = fdopendir(fd);
+    const struct dirent *entry;
+    bool ok = true;
+    if (dir == NULL) {
+        close(fd);
+        return rd_err_nomem(walk->err, 0);
+    }
+    while ((void)(errno = 0), ok && (entry = readdir(dir)) != NULL)
+        ok = walk_entry(walk, fd, path, entry->d_name, depth);
+    if (ok && errno != 0)
+        ok = failed(path, errno, "cannot read the folder", walk->err);
+    closedir(dir);
+    return ok;
+}
+
+static bool posix_list(struct archive_store *store, const char *folder,
+                       void (*each)(void *arg, const char *name, uint64_t size), void *arg,
+                       struct rd_err *err)
+{
+    const struct walk walk = {each, arg, err};
+    char inside[ARCHIVE_NAME_MAX];
+    snprintf(inside, sizeof inside, "%s/.", folder);
+    int fd = open_parent(posix_of(store), inside, false);
+    if (fd < 0)
+        return errno == ENOENT || failed(folder, errno, "cannot open the folder", err);
+    return walk_folder(&walk, fd, folder, 0);
+}
+
+/* The folders of an object go with the last object in them. */
+static void remove_folder(const struct posix *p, const char *name)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    snprintf(folder, sizeof folder, "%s", name);
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        unlinkat(p->root, folder, AT_REMOVEDIR);
+    }
+}
+
+static bool posix_remove(struct archive_store *store, const char *name, struct rd_err *err)
+{
+    const struct posix *p = posix_of(store);
+    int dir = open_parent(p, name, false);
+    if (dir < 0)
+        return errno == ENOENT || failed(name, errno, "cannot open the folder", err);
+    bool ok = unlinkat(dir, last_part(name), 0) == 0 || errno == ENOENT;
+    if (!ok)
+        failed(name, errno, "cannot remove the object", err);
+    else if (fsync(dir) != 0)
+        ok = failed(name, errno, "cannot make the folder durable", err);
+    close(dir);
+    if (ok)
+        remove_folder(p, name);
+    return ok;
+}
+
+/* ---- the lock ---- */
+
+static bool locked(int fd, const char *name, struct rd_err *err)
+{
+    char owner[ARCHIVE_OWNER_MAX] = "";
+    char quoted[ARCHIVE_OWNER_MAX];
+    ssize_t len = pread(fd, owner, sizeof owner - 1, 0);
+    rd_err_quote(quoted, sizeof quoted, rd_slice(owner, len > 0 ? strcspn(owner, "\n") : 0));
+    rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "locked by %s",
+               owner[0] != '\0' ? quoted : "another process");
+    rd_err_origin(err, name);
+    return false;
+}
+
+static bool posix_lock(struct archive_store *store, const char *name, const char *owner,
+                       struct rd_err *err)
+{
+    struct posix *p = posix_of(store);
+    int dir = open_parent(p, name, true);
+    int fd = dir >= 0 ? openat(dir, last_part(name), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                               FILE_MODE)
+                      : -1;
+    if (fd < 0)
+        failed(name, errno, "cannot open the lock", err);
+    if (dir >= 0)
+        close(dir);
+    if (fd < 0)
+        return false;
+    bool ok = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (!ok && errno == EWOULDBLOCK)
+        locked(fd, name, err);
+    else if (!ok || ftruncate(fd, 0) != 0 ||
+             pwrite(fd, owner, strlen(owner), 0) != (ssize_t)strlen(owner))
+        ok = failed(name, errno, "cannot take the lock", err);
+    if (!ok) {
+        close(fd);
+        return false;
+    }
+    p->lock = fd;
+    return true;
+}
+
+static void posix_unlock(struct archive_store *store)
+{
+    struct posix *p = posix_of(store);
+    if (p->lock < 0)
+        return;
+    /* Who held it is of no interest any more; where that stays, the lock is free all the same. */
+    bool cleared = ftruncate(p->lock, 0) == 0;
+    (void)cleared;
+    close(p->lock);
+    p->lock = -1;
+}
+
+static void posix_close(struct archive_store *store)
+{
+    struct posix *p = posix_of(store);
+    posix_unlock(store);
+    close(p->root);
+    rd_free(p);
+}
+
+/* Of a folder that is created the parent is made durable too. */
+static int open_root(const char *path, bool create)
+{
+    bool made = create && mkdir(path, FOLDER_MODE) == 0;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int parent = made && fd >= 0 ? openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (parent >= 0) {
+        fsync(parent);
+        close(parent);
+    }
+    return fd;
+}
+
+bool archive_store_open_posix(struct archive_store **ret, const char *path, bool create,
+                              struct rd_err *err)
+{
+    static const struct archive_store_ops ops = {
+        .put = posix_put,
+        .get = posix_get,
+        .stat = posix_stat,
+        .list = posix_list,
+        .remove = posix_remove,
+        .lock = posix_lock,
+        .unlock = posix_unlock,
+        .close = posix_close,
+    };
+    struct posix *p = rd_calloc(1, sizeof *p);
+    if (p == NULL)
+        return rd_err_nomem(err, sizeof *p);
+    p->store.ops = &ops;
+    p->lock = -1;
+    snprintf(p->store.origin, sizeof p->store.origin, "%s", path);
+    p->root = open_root(path, create);
+    if (p->root < 0) {
+        failed(path, errno, "cannot open the repository", err);
+        rd_free(p);
+        return false;
+    }
+    *ret = &p->store;
+    return true;
+}

@@ -1,0 +1,234 @@
+#include "archive/store.h"
+
+#include "base/buf.h"
+#include "tests/archive/folder.h"
+#include "tests/support/alloc_fault.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <signal.h>
+#include <unistd.h>
+
+static char path[64];
+static struct archive_store *store;
+
+static void begin(void)
+{
+    store = folder_open(path);
+}
+
+static void end(void)
+{
+    folder_remove(store, path);
+}
+
+TestSuite(store, .init = begin, .fini = end);
+
+static void expect_text(const char *name, const char *want)
+{
+    char *text = folder_get(store, name);
+    cr_expect_str_eq(text, want);
+    free(text);
+}
+
+Test(store, an_object_appears_whole_and_is_private)
+{
+    struct rd_sink *sink;
+    struct stat st;
+    char full[200];
+    cr_assert(store->ops->put(store, "t/sets/1/a", &sink, NULL));
+    cr_assert(rd_sink_write(sink, "abc", 3) && rd_sink_sync(sink));
+    cr_expect_not(folder_has(path, "t/sets/1/a"));
+    cr_assert(rd_sink_close(sink, NULL));
+    expect_text("t/sets/1/a", "abc");
+    snprintf(full, sizeof full, "%s/t/sets/1/a", path);
+    cr_assert_eq(stat(full, &st), 0);
+    cr_expect_eq(st.st_mode & 07777, 0600);
+    snprintf(full, sizeof full, "%s/t/sets", path);
+    cr_assert_eq(stat(full, &st), 0);
+    cr_expect_eq(st.st_mode & 07777, 0700);
+}
+
+Test(store, an_aborted_object_leaves_nothing)
+{
+    struct rd_sink *sink;
+    cr_assert(store->ops->put(store, "t/a", &sink, NULL));
+    cr_assert(rd_sink_write(sink, "abc", 3));
+    rd_sink_abort(sink);
+    cr_expect_not(folder_has(path, "t/a"));
+}
+
+Test(store, an_object_is_never_replaced)
+{
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "one");
+    cr_expect_not(archive_store_write(store, "t/a", rd_slice_str("two"), &err));
+    cr_expect_eq(err.code, RD_ERR_USAGE, "%s", err.text);
+    expect_text("t/a", "one");
+}
+
+Test(store, what_is_missing_is_told)
+{
+    struct archive_object object;
+    struct rd_src *src;
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "four");
+    cr_assert(store->ops->stat(store, "t/a", &object, NULL));
+    cr_expect(object.there && object.size == 4);
+    cr_assert(store->ops->stat(store, "t/b", &object, NULL));
+    cr_expect_not(object.there);
+    cr_assert(store->ops->stat(store, "u/b/c", &object, NULL));
+    cr_expect_not(object.there);
+    cr_expect_not(store->ops->get(store, "t/b", &src, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_str_eq(err.origin, "t/b");
+}
+
+Test(store, a_large_object_is_refused_where_a_small_one_is_read)
+{
+    struct rd_buf buf = {0};
+    struct rd_err err = {0};
+    folder_put(store, "a", "12345");
+    cr_expect_not(archive_store_read(store, "a", 4, &buf, &err));
+    cr_expect_eq(err.code, RD_ERR_LIMIT);
+    rd_buf_done(&buf);
+}
+
+struct names {
+    char text[400];
+    uint64_t bytes;
+};
+
+static void add_name(void *arg, const char *name, uint64_t size)
+{
+    struct names *names = arg;
+    size_t len = strlen(names->text);
+    snprintf(names->text + len, sizeof names->text - len, "%s ", name);
+    names->bytes += size;
+}
+
+Test(store, objects_are_listed_and_removed)
+{
+    struct names names = {0};
+    folder_put(store, "t/sets/1/a", "12");
+    folder_put(store, "t/sets/1/b", "345");
+    folder_put(store, "u/sets/1/a", "6");
+    cr_assert(store->ops->list(store, "t/sets", add_name, &names, NULL));
+    cr_expect_eq(names.bytes, 5);
+    cr_expect_eq(strlen(names.text), strlen("t/sets/1/a t/sets/1/b "), "%s", names.text);
+    cr_assert(store->ops->list(store, "nothing", add_name, &names, NULL));
+    cr_expect_eq(names.bytes, 5);
+    cr_assert(store->ops->remove(store, "t/sets/1/a", NULL));
+    cr_expect_not(folder_has(path, "t/sets/1/a"));
+    cr_assert(store->ops->remove(store, "t/sets/1/a", NULL), "again");
+    cr_assert(store->ops->remove(store, "x/y/z", NULL), "of a folder that is missing");
+    cr_assert(store->ops->remove(store, "t/sets/1/b", NULL));
+    cr_expect_not(folder_has(path, "t/sets/1"), "with its last object the folder goes");
+}
+
+Test(store, links_are_not_followed)
+{
+    char full[200];
+    struct rd_src *src;
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "x");
+    snprintf(full, sizeof full, "%s/t/link", path);
+    cr_assert_eq(symlink("/etc/passwd", full), 0);
+    cr_expect_not(store->ops->get(store, "t/link", &src, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+}
+
+Test(store, a_lock_is_held_once_and_names_its_owner)
+{
+    struct archive_store *other;
+    struct rd_err err = {0};
+    cr_assert(archive_store_open_posix(&other, path, true, NULL));
+    cr_assert(store->ops->lock(store, "t/lock", "backup on host, process 17", NULL));
+    cr_expect_not(other->ops->lock(other, "t/lock", "me", &err));
+    cr_expect_eq(err.code, RD_ERR_LOCKED);
+    cr_expect_not_null(strstr(err.text, "process 17"), "%s", err.text);
+    store->ops->unlock(store);
+    store->ops->unlock(store);
+    cr_expect(other->ops->lock(other, "t/lock", "me", NULL));
+    archive_store_close(other);
+    cr_expect(store->ops->lock(store, "t/lock", "me", NULL), "closing gives it back");
+}
+
+Test(store, a_full_disk_leaves_nothing)
+{
+    struct rd_err err = {0};
+    struct rlimit limit = {.rlim_cur = 1000, .rlim_max = RLIM_INFINITY};
+    char text[2001];
+    memset(text, 'x', 2000);
+    text[2000] = '\0';
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    cr_expect_not(archive_store_write(store, "t/a", rd_slice_str(text), &err));
+    limit.rlim_cur = RLIM_INFINITY;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    cr_expect_eq(err.code, RD_ERR_IO, "%s", err.text);
+    cr_expect_eq(err.sys, EFBIG);
+    cr_expect_not(folder_has(path, "t/a"));
+}
+
+Test(store, a_repository_that_is_missing_is_made_only_for_writing)
+{
+    char full[200], deep[220];
+    struct archive_store *made;
+    struct rd_err err = {0};
+    snprintf(full, sizeof full, "%s/new", path);
+    cr_expect_not(archive_store_open_posix(&made, full, false, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    snprintf(deep, sizeof deep, "%s/deep", full);
+    cr_expect_not(archive_store_open_posix(&made, deep, true, &err));
+    cr_assert(archive_store_open_posix(&made, full, true, NULL));
+    archive_store_close(made);
+    archive_store_close(NULL);
+}
+
+Test(store, names_are_checked)
+{
+    char max[102];
+    memset(max, 'a', 101);
+    max[101] = '\0';
+    static const char *const good[] = {"a", "dump.rdb", "A-1_b"};
+    static const char *const bad[] = {"", ".a", "..", "a/b", "a b", "\xc3\xa4", "a\n"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        cr_expect(archive_name_ok(good[i]), "%s", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect_not(archive_name_ok(bad[i]), "%s", bad[i]);
+    cr_expect_not(archive_name_ok(max));
+    cr_expect(archive_name_ok(max + 1));
+}
+
+static bool put_and_get(void)
+{
+    struct archive_store *own;
+    struct rd_buf buf = {0};
+    if (!archive_store_open_posix(&own, path, false, NULL))
+        return false;
+    bool ok = own->ops->remove(own, "t/a", NULL) &&
+              archive_store_write(own, "t/a", rd_slice_str("abc"), NULL) &&
+              archive_store_read(own, "t/a", 100, &buf, NULL);
+    ok = ok && rd_slice_is(rd_buf_slice(&buf), "abc");
+    rd_buf_done(&buf);
+    archive_store_close(own);
+    return ok;
+}
+
+Test(store, every_failing_allocation_is_survived)
+{
+    for (size_t n = 1;; n++) {
+        alloc_fault_begin(n);
+        bool ok = put_and_get();
+        struct alloc_fault_result result = alloc_fault_end();
+        cr_assert_eq(result.live, 0, "allocation %zu", n);
+        cr_assert_eq(ok, !result.failed, "allocation %zu", n);
+        if (ok)
+            break;
+    }
+}
