@@ -84,10 +84,10 @@ void __wrap_persist_append(struct server *server, const struct engine_effects *f
 
 /* ---- commands that may do less here ---- */
 
-void __wrap_server_cmd_debug(struct dispatch_call *call);
-void __real_server_cmd_debug(struct dispatch_call *call);
-void __wrap_server_cmd_config(struct dispatch_call *call);
-void __real_server_cmd_config(struct dispatch_call *call);
+void __wrap_server_cmd_debug(struct dispatch_call *call) __asm__("__wrap_debugCommand");
+void __real_server_cmd_debug(struct dispatch_call *call) __asm__("__real_debugCommand");
+void __wrap_server_cmd_config(struct dispatch_call *call) __asm__("__wrap_configCommand");
+void __real_server_cmd_config(struct dispatch_call *call) __asm__("__real_configCommand");
 
 void __wrap_server_cmd_debug(struct dispatch_call *call)
 {
