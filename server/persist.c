@@ -24,6 +24,7 @@ struct persist *persist_new(struct server *srv)
     }
     state->srv = srv;
     state->child.fd = -1;
+    state->saved_at_s = persist_mono_s(srv);
     persist->state = state;
     persist->info = (struct persist_info){
         .last_save_s = srv->now_us / 1000000,
@@ -118,7 +119,7 @@ const char *persist_refusal(const struct server *srv)
 static bool may_try_again(const struct server *srv)
 {
     return persist_info(srv)->last_bgsave_ok ||
-           persist_now_s(srv) - persist_state(srv)->last_try_s > PERSIST_BGSAVE_RETRY_S;
+           persist_mono_s(srv) - persist_state(srv)->last_try_s > PERSIST_BGSAVE_RETRY_S;
 }
 
 static void look_at_save_points(struct server *srv)
@@ -127,7 +128,8 @@ static void look_at_save_points(struct server *srv)
     for (size_t i = 0; i < srv->settings.n_save; i++) {
         const struct settings_save *point = &srv->settings.save[i];
         if (info->dirty < (uint64_t)point->changes || info->dirty == 0 ||
-            persist_now_s(srv) - info->last_save_s <= point->seconds || !may_try_again(srv))
+            persist_mono_s(srv) - persist_state(srv)->saved_at_s <= point->seconds ||
+            !may_try_again(srv))
             continue;
         log_notice("%lld changes in %lld seconds. Saving...", (long long)point->changes,
                    (long long)point->seconds);

@@ -26,7 +26,8 @@ struct persist_state {
     /* What is not in the last snapshot. */
     uint64_t dirty_base;    /* changes that the engine had counted then */
     uint64_t dirty_at_fork; /* … when the snapshot under way began */
-    int64_t last_try_s;     /* the last BGSAVE */
+    int64_t last_try_s;     /* the last BGSAVE, by persist_mono_s() */
+    int64_t saved_at_s;     /* the last snapshot, by persist_mono_s() */
     uint64_t seen_flushes;  /* FLUSHALLs that the snapshot knows of */
 
     /* The log. */
@@ -74,6 +75,12 @@ static inline struct persist_info *persist_info(const struct server *srv)
 static inline int64_t persist_now_s(const struct server *srv)
 {
     return srv->now_us / 1000000;
+}
+
+/* By a clock that is never set. */
+static inline int64_t persist_mono_s(const struct server *srv)
+{
+    return srv->mono_us / 1000000;
 }
 
 static inline bool persist_has_child(const struct server *srv)

@@ -324,5 +324,6 @@ bool persist_load(struct server *srv)
     state->seen_flushes = engine_stats(srv->engine)->flushes;
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
     persist_info(srv)->last_save_s = persist_now_s(srv);
+    persist_state(srv)->saved_at_s = persist_mono_s(srv);
     return ok;
 }

@@ -61,6 +61,7 @@ bool persist_save(struct server *srv)
         return false;
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
     info->last_save_s = persist_now_s(srv);
+    persist_state(srv)->saved_at_s = persist_mono_s(srv);
     info->last_bgsave_ok = true;
     return true;
 }
@@ -73,7 +74,7 @@ bool persist_bgsave(struct server *srv)
         return false;
     info->rdb_saves++;
     state->dirty_at_fork = engine_stats(srv->engine)->dirty;
-    state->last_try_s = persist_now_s(srv);
+    state->last_try_s = persist_mono_s(srv);
     int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist);
     if (pid == 0)
         child_exit(&state->child, write_snapshot(srv, &state->child) ? 0 : 1);
@@ -100,6 +101,7 @@ void persist_bgsave_ended(struct server *srv, int status, int by_signal)
         log_notice("Background saving terminated with success");
         persist_reset_dirty(srv, state->dirty_at_fork);
         info->last_save_s = persist_now_s(srv);
+        persist_state(srv)->saved_at_s = persist_mono_s(srv);
         info->last_bgsave_ok = true;
     } else if (by_signal == 0) {
         log_warning("Background saving error");

@@ -50,6 +50,19 @@ class Clock(unittest.TestCase):
             self.set_by(server, -10 * HOUR)
             self.assertTrue(c.closed())
 
+    def test_a_save_point_comes_although_the_clock_goes_back(self):
+        with Faulty({"save": "1 1"}) as server:
+            self.set_by(server, -10 * HOUR)
+            server.client().command("SET", "k", "v")
+            wait_for(lambda: "Background saving terminated with success" in server.log)
+
+    def test_a_save_point_does_not_come_when_the_clock_goes_forward(self):
+        with Faulty({"save": "3600 1"}) as server:
+            server.client().command("SET", "k", "v")
+            self.set_by(server, 10 * HOUR)
+            time.sleep(1)
+            self.assertNotIn("Saving...", server.log)
+
     def test_a_pause_ends_although_the_clock_goes_back(self):
         with Faulty() as server:
             c = server.client()
