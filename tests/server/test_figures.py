@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_under_test import (  # noqa: E402
-    Redis, Redoubt, ReplyError, pair, program, redis_missing, wait_for)
+    Redis, Redoubt, ReplyError, pair, program, wait_for)
 
 
 def figures(client, *names):
@@ -17,7 +17,6 @@ def figures(client, *names):
             for name in names}
 
 
-@unittest.skipIf(redis_missing(), redis_missing())
 class Beside(unittest.TestCase):
     CONFIG = {"save": "10000 10000"}
 
@@ -122,8 +121,7 @@ class Process(unittest.TestCase):
             return int(f.read())
 
     def test_the_score_for_the_end_of_memory(self):
-        kinds = [Redoubt] if redis_missing() else [Redoubt, Redis]
-        for kind in kinds:
+        for kind in (Redoubt, Redis):
             with self.subTest(kind.name), kind() as server:
                 c, pid = server.client(), server.pid
                 base = self.score(pid)
@@ -146,8 +144,7 @@ class Process(unittest.TestCase):
                 self.assertEqual(self.score(pid), base + 2)
 
     def test_a_restart_has_the_command_line_of_the_start(self):
-        kinds = [Redoubt] if redis_missing() else [Redoubt, Redis]
-        for kind in kinds:
+        for kind in (Redoubt, Redis):
             for how in ("RESTART", "CRASH-AND-RECOVER"):
                 with self.subTest(f"{kind.name} {how}"):
                     config = {"maxmemory": "123mb", "proc-title-template": "short"}
@@ -176,8 +173,7 @@ class Process(unittest.TestCase):
             return re.findall(r"(?m)^\[(.+?)\]\.\.\.", done.stdout.decode())
         ours = names(program())
         self.assertIn("slow-clocksource", ours)
-        if not redis_missing():
-            self.assertEqual([name for name in names("redis-server") if name in ours], ours)
+        self.assertEqual([name for name in names("redis-server") if name in ours], ours)
 
     def test_memory_is_tested(self):
         done = subprocess.run([program(), "--test-memory", "1"], stdout=subprocess.PIPE,
