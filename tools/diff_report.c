@@ -60,6 +60,18 @@ static void print_part(const struct diff_part *part, enum rdb_kind kind)
     printf("\n");
 }
 
+/* Both strings, or what is around the first byte that differs. */
+static void print_string(const struct diff_value *value)
+{
+    const struct diff_part *part = &value->parts[0];
+    for (int side = DIFF_A; side <= DIFF_B; side++) {
+        printf("    %c: ", side == DIFF_A ? 'A' : 'B');
+        if (part->index[side] > 0)
+            printf("from byte %llu ", (unsigned long long)part->index[side]);
+        printf("%s\n", quote(rd_buf_slice(&part->text[side]), part->text_cut[side]).s);
+    }
+}
+
 static void print_value(const struct diff *diff, const struct diff_found *found,
                         const struct diff_value *value)
 {
@@ -77,6 +89,10 @@ static void print_value(const struct diff *diff, const struct diff_found *found,
     printf("\n");
     if (value == NULL || !diff->values)
         return;
+    if (found->key[DIFF_A].kind == RDB_KIND_STRING) {
+        print_string(value);
+        return;
+    }
     for (size_t i = 0; i < value->n_kept; i++)
         print_part(&value->parts[i], found->key[DIFF_A].kind);
     uint64_t all = value->changed + value->only[DIFF_A] + value->only[DIFF_B];
@@ -165,6 +181,21 @@ static void put_pair(struct cli_json *json, const char *key, uint64_t a, uint64_
     cli_json_end(json);
 }
 
+static void put_strings(struct cli_json *json, const struct diff_part *part)
+{
+    static const char *const sides[] = {"a", "b"};
+    for (int side = DIFF_A; side <= DIFF_B; side++) {
+        cli_json_key(json, sides[side]);
+        cli_json_obj(json);
+        cli_json_put_uint(json, "from", part->index[side]);
+        cli_json_key(json, "text");
+        cli_json_bytes(json, rd_buf_slice(&part->text[side]));
+        if (part->text_cut[side])
+            cli_json_put_bool(json, "cut", true);
+        cli_json_end(json);
+    }
+}
+
 static void put_value(const struct diff *diff, struct cli_json *json, enum rdb_kind kind,
                       const struct diff_value *value)
 {
@@ -178,7 +209,9 @@ static void put_value(const struct diff *diff, struct cli_json *json, enum rdb_k
         cli_json_put_uint(json, "differ", value->changed);
         put_pair(json, "only", value->only[DIFF_A], value->only[DIFF_B]);
     }
-    if (diff->values && kind != RDB_KIND_STRING) {
+    if (diff->values && kind == RDB_KIND_STRING) {
+        put_strings(json, &value->parts[0]);
+    } else if (diff->values) {
         cli_json_key(json, "first");
         cli_json_array(json);
         for (size_t i = 0; i < value->n_kept; i++)

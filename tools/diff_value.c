@@ -7,6 +7,9 @@
 #include "base/endian.h"
 #include "base/mem.h"
 
+/* Of a string: bytes before the first that differs that are shown. */
+enum { STRING_BEFORE = 20 };
+
 enum { PART_KEY = 17, PART_VALUE = 33, PARTS_MEMORY = DIFF_MEMORY / 4 };
 
 /* Brings a side to the value of the key. */
@@ -358,6 +361,30 @@ static bool read_texts(struct diff *diff, const struct diff_found *found, enum d
     return true;
 }
 
+/* The bytes of a string around the first that differs. */
+static bool read_string(struct diff *diff, const struct diff_found *found, enum diff_side side,
+                        struct diff_value *value, struct rd_err *err)
+{
+    struct stream_of s = {.side = side};
+    struct diff_part *part = &value->parts[0];
+    uint64_t skip = value->first_byte < DIFF_TEXT_MAX / 2 ? 0 : value->first_byte - STRING_BEFORE;
+    part->present[side] = true;
+    part->index[side] = skip;
+    if (!go_to(diff, found, side, err))
+        return false;
+    while (fill(diff, &s, err)) {
+        if (s.left.len == 0 || part->text_cut[side])
+            return true;
+        size_t n = skip < s.left.len ? (size_t)skip : s.left.len;
+        skip -= n;
+        advance(&s, n);
+        if (!add_cut(&part->text[side], s.left, &part->text_cut[side], err))
+            return false;
+        advance(&s, s.left.len);
+    }
+    return false;
+}
+
 /* ---- values ---- */
 
 static bool compare_parts(struct diff *diff, const struct diff_found *found,
@@ -375,11 +402,17 @@ bool diff_value_compare(struct diff *diff, const struct diff_found *found, struc
                         struct rd_err *err)
 {
     *ret = (struct diff_value){0};
-    if (found->key[DIFF_A].kind == RDB_KIND_STRING)
+    bool string = found->key[DIFF_A].kind == RDB_KIND_STRING;
+    if (string && !diff->values)
         return compare_strings(diff, found, ret, err);
     ret->parts = rd_calloc((size_t)diff->max_elements + 1, sizeof *ret->parts);
     if (ret->parts == NULL)
         return rd_err_nomem(err, (size_t)diff->max_elements * sizeof *ret->parts);
+    ret->n_kept = string;
+    if (string)
+        return compare_strings(diff, found, ret, err) &&
+               read_string(diff, found, DIFF_A, ret, err) &&
+               read_string(diff, found, DIFF_B, ret, err);
     bool ok = compare_parts(diff, found, ret, err);
     sort_done(&diff->parts);
     return ok;

@@ -91,7 +91,9 @@ class Same(Case):
 class Elements(Case):
     def test_a_string(self):
         found = self.one((STRING, b"hello world"), (STRING, b"hello there!"))
-        self.assertEqual(found["value"], {"bytes": [11, 12], "first_byte": 6})
+        self.assertEqual(found["value"], {"bytes": [11, 12], "first_byte": 6,
+                                          "a": {"from": 0, "text": "hello world"},
+                                          "b": {"from": 0, "text": "hello there!"}})
         big = bytes(range(256)) * 2000
         found = self.one((STRING, big), (STRING, big[:400000] + b"!" + big[400001:]))
         self.assertEqual(found["value"]["first_byte"], 400000)
@@ -245,6 +247,22 @@ class Keys(Case):
         self.write([Key(b"e", STRING, b"v", 0, LATER)], [Key(b"e", STRING, b"v")])
         self.diff("--expire-tolerance", "1000")
         self.diff("--ignore-expire", status=0)
+
+    def test_values_shows_both_strings(self):
+        self.write([Key(b"k", STRING, b"one\n")], [Key(b"k", STRING, b"other")])
+        lines = self.diff("--values").splitlines()
+        self.assertEqual(lines[1:3], ['    A: "one\\n"', '    B: "other"'])
+        self.write([Key(b"k", STRING, b"x" * 5000 + b"a")],
+                   [Key(b"k", STRING, b"x" * 5000 + b"b" * 5000)])
+        lines = self.diff("--values").splitlines()
+        self.assertEqual(lines[1], '    A: from byte 4980 "' + "x" * 20 + 'a"')
+        self.assertEqual(lines[2], '    B: from byte 4980 "' + "x" * 20 + "b" * 180 + '"...')
+        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]
+        self.assertEqual(told["a"], {"from": 4980, "text": "x" * 20 + "a"})
+        self.assertEqual(told["b"], {"from": 4980, "text": "x" * 20 + "b" * 180, "cut": True})
+        self.write([Key(b"k", STRING, b"")], [Key(b"k", STRING, b"12")])
+        told = json.loads(self.diff("--values", "--json"))["differences"][0]["value"]
+        self.assertEqual((told["a"]["text"], told["b"]["text"]), ("", "12"))
 
     def test_quiet_says_it_by_its_status(self):
         self.two()
