@@ -1,5 +1,6 @@
 /* cli_json.c - the streaming JSON writer. */
 #include "tools/cli.h"
+#include "tools/json_text.h"
 
 #include "base/num.h"
 
@@ -111,12 +112,18 @@ static bool is_plain(uint8_t c)
 static size_t put_other(struct cli_json *json, const uint8_t *p, size_t left)
 {
     size_t n = utf8_len(p, left);
+    uint32_t point = p[0] & (0x7fU >> n);
+    for (size_t i = 1; i < n; i++)
+        point = point << 6 | (p[i] & 0x3fU);
     if (n == 0)
         escape(json, 0xdc00u + p[0]);
     else if (n == 1)
         put_special(json, p[0]);
-    else if (p[0] == 0xc2 && p[1] < 0xa0) /* C1 controls: some terminals obey them */
-        escape(json, p[1]);
+    else if (json_text_is_control(point) && point >= 0x10000) {
+        escape(json, 0xd800 + ((point - 0x10000) >> 10));
+        escape(json, 0xdc00 + ((point - 0x10000) & 0x3ff));
+    } else if (json_text_is_control(point))
+        escape(json, point);
     else
         rd_sink_write(json->out, p, n);
     return n == 0 ? 1 : n;

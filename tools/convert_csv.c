@@ -6,7 +6,8 @@
  * elements are pairs of a hash or sorted set and entries of a stream; bytes are those of the value
  * as the file has it; expire_ms is empty where the key does not expire. A key is written as in JSON
  * (control characters and what is not UTF-8 are escaped), and quoted where a comma or a quote asks
- * for it. */
+ * for it. Programs that calculate take a cell that begins with = + - or @ for a formula: such a key
+ * begins with \u003d, \u002b, \u002d or \u0040, as JSON allows. */
 #include "base/mem.h"
 #include "tools/convert_impl.h"
 
@@ -44,12 +45,18 @@ static bool needs_quotes(struct rd_slice text)
            memchr(text.ptr, '"', text.len) != NULL;
 }
 
-static bool add_quoted(struct rd_buf *to, struct rd_slice text)
+/* What follows an opening quote, and the closing one. */
+static bool add_rest(struct rd_buf *to, struct rd_slice text)
 {
-    bool ok = rd_buf_add_byte(to, '"');
+    bool ok = true;
     for (size_t i = 0; ok && i < text.len; i++)
         ok = (text.ptr[i] != '"' || rd_buf_add_byte(to, '"')) && rd_buf_add_byte(to, text.ptr[i]);
     return ok && rd_buf_add_byte(to, '"');
+}
+
+static bool add_quoted(struct rd_buf *to, struct rd_slice text)
+{
+    return rd_buf_add_byte(to, '"') && add_rest(to, text);
 }
 
 static bool add_name(struct csv *csv, struct rd_slice name)
@@ -60,6 +67,14 @@ static bool add_name(struct csv *csv, struct rd_slice name)
     uint8_t *end = json_text_put(&csv->text, csv->name.ptr, name, false);
     csv->name.len = (size_t)(end - csv->name.ptr);
     struct rd_slice text = rd_buf_slice(&csv->name);
+    if (csv->text.form == JSON_UTF8 && text.len > 0 && strchr("=+-@", text.ptr[0]) != NULL) {
+        if (!rd_buf_printf(&csv->line, needs_quotes(text) ? "\"\\u00%02x" : "\\u00%02x",
+                           text.ptr[0]))
+            return false;
+        bool quoted = needs_quotes(text);
+        text = rd_slice(text.ptr + 1, text.len - 1);
+        return quoted ? add_rest(&csv->line, text) : rd_buf_add(&csv->line, text.ptr, text.len);
+    }
     return needs_quotes(text) ? add_quoted(&csv->line, text)
                               : rd_buf_add(&csv->line, text.ptr, text.len);
 }

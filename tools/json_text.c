@@ -95,6 +95,36 @@ static int measure(const uint8_t *p, size_t avail)
     return (int)len;
 }
 
+bool json_text_is_control(uint32_t point)
+{
+    return (point >= 0x80 && point < 0xa0) || point == 0xad || point == 0x61c || point == 0x180e ||
+           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
+           (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe007f);
+}
+
+static uint8_t *put_unit(uint8_t *dst, uint32_t unit)
+{
+    dst = put_bytes(dst, "\\u", 2);
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *dst++ = (uint8_t)hex_digits[unit >> shift & 15];
+    return dst;
+}
+
+/* A character of several bytes: as it is, or escaped where a terminal would obey it. */
+static uint8_t *put_character(uint8_t *dst, const uint8_t *p, size_t len)
+{
+    uint32_t point = p[0] & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++)
+        point = point << 6 | (p[i] & 0x3fU);
+    if (!json_text_is_control(point))
+        return put_bytes(dst, p, len);
+    if (point < 0x10000)
+        return put_unit(dst, point);
+    dst = put_unit(dst, 0xd800 + ((point - 0x10000) >> 10));
+    return put_unit(dst, 0xdc00 + ((point - 0x10000) & 0x3ff));
+}
+
 static inline uint64_t load(const uint8_t *p, size_t n)
 {
     uint64_t v = 0;
@@ -198,7 +228,7 @@ static uint8_t *put_held(struct json_text *t, uint8_t *dst, const uint8_t **src,
             (*src)++;
             t->n_held = len > 0 ? 0 : t->n_held + 1;
             if (len > 0)
-                dst = put_bytes(dst, c, (size_t)len);
+                dst = put_character(dst, c, (size_t)len);
         }
     }
     memcpy(t->held, c, t->n_held);
@@ -220,7 +250,7 @@ static uint8_t *put_utf8(struct json_text *t, uint8_t *dst, struct rd_slice piec
         }
         int len = measure(p, (size_t)(end - p));
         if (len > 0) {
-            dst = put_bytes(dst, p, (size_t)len);
+            dst = put_character(dst, p, (size_t)len);
             p += len;
         } else if (len < 0 && more) {
             t->n_held = (unsigned)(end - p);

@@ -35,6 +35,10 @@ static inline size_t json_text_room(size_t len)
  * string. O(n), no allocation. */
 uint8_t *json_text_put(struct json_text *text, uint8_t *dst, struct rd_slice piece, bool more);
 
+/* Whether a character beyond ASCII is a control or format character, which a terminal obeys or
+ * which changes the order of what it shows (C1, U+202E and the like). JSON has it as \uXXXX. */
+bool json_text_is_control(uint32_t point);
+
 /* A whole short string as it is, into as many bytes: whether none of it must be escaped, and all of
  * it is ASCII. If not, what was written means nothing. */
 bool json_text_put_plain(uint8_t *dst, struct rd_slice s);

@@ -30,23 +30,32 @@ static bool is_plain(uint8_t c)
     return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
 }
 
-static void put_special(struct rd_sink *out, uint8_t c)
+static void put_escaped(struct rd_sink *out, uint8_t c)
 {
     static const char hex[] = "0123456789abcdef";
+    const char text[] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
+    rd_sink_write(out, text, sizeof text);
+}
+
+static void put_special(struct rd_sink *out, uint8_t c)
+{
     if (c == '"') {
         put_text(out, "\"\"");
     } else if (c == '\\') {
         put_text(out, "\\\\");
     } else {
-        char text[] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
-        rd_sink_write(out, text, sizeof text);
+        put_escaped(out, c);
     }
 }
 
+/* Programs that calculate take a cell that begins with = + - or @ for a formula, also in quotes. */
 static void put_name(struct rd_sink *out, struct rd_slice name)
 {
+    bool formula = name.len > 0 && name.ptr[0] != 0 && strchr("=+-@", name.ptr[0]) != NULL;
     rd_sink_byte(out, '"');
-    for (size_t i = 0; i < name.len;) {
+    if (formula)
+        put_escaped(out, name.ptr[0]);
+    for (size_t i = formula; i < name.len;) {
         size_t from = i;
         while (i < name.len && is_plain(name.ptr[i]))
             i++;
