@@ -2,6 +2,8 @@
  *
  *     1f 8b        a gzip member
  *     04 22 4d 18  an LZ4 frame (its magic number, little-endian)
+ *     28 b5 2f fd  a Zstandard frame
+ *     5? 2a 4d 18  a skippable frame; in front of a file, pzstd writes it
  *
  * No snapshot, log or list of digests begins so. What comes out of the filter is not looked at
  * again: a file that was compressed twice gives the inner compressed file. A stream of fewer than
@@ -13,10 +15,32 @@
 #include "base/endian.h"
 #include "base/lz4.h"
 #include "base/zlib.h"
+#include "base/zstd.h"
 
 enum { LOOK = 4 };
 
-#define LZ4_MAGIC UINT32_C(0x184d2204)
+#define LZ4_MAGIC       UINT32_C(0x184d2204)
+#define ZSTD_MAGIC      UINT32_C(0xfd2fb528)
+#define SKIPPABLE_MAGIC UINT32_C(0x184d2a50) /* and the 15 after it */
+
+enum packing { PLAIN, GZIP, LZ4, ZSTD };
+
+static enum packing packing_of(struct rd_slice head)
+{
+    if (head.len < LOOK)
+        return PLAIN;
+    uint32_t magic = rd_get_le32(head.ptr);
+    if (head.ptr[0] == 0x1f && head.ptr[1] == 0x8b)
+        return GZIP;
+    if (magic == LZ4_MAGIC)
+        return LZ4;
+    return magic == ZSTD_MAGIC || (magic & ~UINT32_C(15)) == SKIPPABLE_MAGIC ? ZSTD : PLAIN;
+}
+
+bool rd_src_is_packed(struct rd_slice head)
+{
+    return packing_of(head) != PLAIN;
+}
 
 bool rd_src_decompress(struct rd_src **src, struct rd_err *err)
 {
@@ -33,10 +57,19 @@ bool rd_src_decompress(struct rd_src **src, struct rd_err *err)
     }
     struct rd_src *plain = *src;
     bool ok = true;
-    if (s.ptr[0] == 0x1f && s.ptr[1] == 0x8b)
+    switch (packing_of(s)) {
+    case PLAIN:
+        break;
+    case GZIP:
         ok = rd_zlib_open_src(&plain, *src, err);
-    else if (rd_get_le32(s.ptr) == LZ4_MAGIC)
+        break;
+    case LZ4:
         ok = rd_lz4_open_src(&plain, *src, err);
+        break;
+    case ZSTD:
+        ok = rd_zstd_open_src(&plain, *src, err);
+        break;
+    }
     if (ok)
         *src = plain;
     return ok;

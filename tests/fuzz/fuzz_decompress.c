@@ -1,12 +1,13 @@
-/* fuzz_decompress.c - the gzip and lz4 filters take any bytes, in any pieces.
+/* fuzz_decompress.c - the gzip, lz4 and zstd filters take any bytes, in any pieces.
  *
- * The first byte chooses: bits 0 and 1 the filter (by the first bytes, gzip, lz4), the others the
+ * The first byte chooses: bits 0 and 1 the filter (by the first bytes, gzip, lz4, zstd), the others the
  * size of the pieces. The rest is unpacked from memory and again from pieces; both must give the
  * same bytes and end in the same way. Output beyond OUT_MAX is not looked at.
  */
 #include "base/crc64.h"
 #include "base/lz4.h"
 #include "base/zlib.h"
+#include "base/zstd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,9 @@ static void open_filter(struct rd_src **src, uint8_t choice)
         break;
     case 2:
         ok = rd_lz4_open_src(&plain, *src, NULL);
+        break;
+    case 3:
+        ok = rd_zstd_open_src(&plain, *src, NULL);
         break;
     default:
         ok = rd_src_decompress(&plain, NULL);
@@ -85,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
           "out of memory");
     struct outcome a = unpack(whole, data[0]), b = unpack(pieces, data[0]);
     check(a.status == b.status && a.code == b.code, "other end in pieces");
-    /* At damage, lz4 may have handed out more of the block before it in smaller pieces. */
+    /* At damage, lz4 and zstd may have handed out more of the block before it in smaller pieces. */
     if (a.status != RD_SRC_FAIL)
         check(a.len == b.len && a.crc == b.crc, "other bytes in pieces");
     return 0;

@@ -8,6 +8,7 @@ import tree
 DOORS = {
     re.compile(r"<zlib\.h>"): {"base/zlib.c"},
     re.compile(r"<lz4\w*\.h>"): {"base/lz4.c"},
+    re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
     re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "tools/peer_tls.c",
                                "server/tls.c"},
 }
