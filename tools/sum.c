@@ -3,7 +3,11 @@
  * A file is read once for all digests. Of an RDB (the magic REDIS with four digits, or VALKEY with
  * three) the last eight bytes are the CRC-64 of everything before them, little-endian, since
  * version 5; zeros mean that the server was told not to compute it. The bytes are summed with the
- * last eight held back in the window, so that both checksums fall out of one pass.
+ * last eight held back in the window, so that both checksums fall out of one pass. Of a compressed
+ * file the digests are those of the file, and the checksum is that of the RDB in it.
+ *
+ * The CRC-64 of an RDB together with a stored CRC-64 that holds is 0 for every RDB. So the value
+ * that is stored stands for such a file.
  */
 #include "base/crc64.h"
 #include "base/endian.h"
@@ -14,7 +18,7 @@
 
 enum { TAIL = 8, MAGIC = 9, CHECKSUM_SINCE = 5 };
 
-enum stored { NOT_RDB, NO_CHECKSUM, TOO_SHORT, DISABLED, HOLDS, HOLDS_NOT };
+enum stored { NOT_RDB, NO_CHECKSUM, TOO_SHORT, DISABLED, HOLDS, HOLDS_NOT, UNPACKED_NOT };
 
 /* What one pass over a file finds. */
 struct sums {
@@ -25,6 +29,8 @@ struct sums {
     uint64_t version;
     uint64_t stored_crc;
     uint64_t computed_crc;
+    bool packed;       /* the RDB is in a compressed file */
+    struct rd_err err; /* UNPACKED_NOT: why */
 };
 
 struct pass {
@@ -40,6 +46,7 @@ struct run {
     bool wanted[SUM_KINDS];
     int status;
     uint64_t n_matched, n_differing, n_unreadable, n_malformed;
+    struct rd_err err; /* of the first list that could not be read */
 };
 
 /* The version in an RDB's header. */
@@ -113,8 +120,10 @@ static bool feed_all(struct pass *pass, struct sums *sums, struct rd_err *err)
 
 static bool end_digests(struct pass *pass, struct sums *sums, struct rd_err *err)
 {
-    for (size_t i = 0; i < sizeof pass->crc; i++)
-        sums->digest[SUM_CRC64][i] = (uint8_t)(pass->crc >> (56 - 8 * i));
+    bool holds = sums->stored == HOLDS && !sums->packed;
+    uint64_t crc = holds ? sums->stored_crc : pass->crc;
+    for (size_t i = 0; i < sizeof crc; i++)
+        sums->digest[SUM_CRC64][i] = (uint8_t)(crc >> (56 - 8 * i));
     for (int kind = 0; kind < SUM_KINDS; kind++)
         if (pass->digests[kind] != NULL &&
             !rd_digest_end(pass->digests[kind], sums->digest[kind], err))
@@ -131,6 +140,76 @@ static bool begin_digests(struct pass *pass, const struct sums *sums, struct rd_
     return true;
 }
 
+/* A source of what the pass reads, which feeds it on the way. */
+static enum rd_src_status tee_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                   struct rd_err *err)
+{
+    struct pass *pass = impl;
+    struct rd_slice s = {0};
+    enum rd_src_status status = rd_src_need(pass->src, 1, &s);
+    *ret_len = 0;
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(pass->src));
+    if (status != RD_SRC_OK)
+        return status;
+    size_t n = s.len < cap ? s.len : cap;
+    memcpy(buf, s.ptr, n);
+    if (!feed(pass, rd_slice(s.ptr, n), err))
+        return RD_SRC_FAIL;
+    *ret_len = n;
+    return RD_SRC_OK;
+}
+
+/* The checksum of the RDB that src gives, if it is one. */
+static void judge_unpacked(struct rd_src *src, struct sums *sums)
+{
+    struct rd_slice s = {0};
+    uint64_t crc = 0;
+    enum rd_src_status status = rd_src_need(src, MAGIC, &s);
+    if (status != RD_SRC_OK || !is_rdb(s, &sums->version))
+        return;
+    for (; status == RD_SRC_OK; status = rd_src_need(src, TAIL + 1, &s)) {
+        crc = rd_crc64(crc, s.ptr, s.len - TAIL);
+        rd_src_consume(src, s.len - TAIL);
+    }
+    sums->size = rd_src_offset(src) + s.len;
+    sums->packed = true;
+    judge(sums, crc, s);
+    if (status != RD_SRC_FAIL)
+        return;
+    sums->stored = UNPACKED_NOT;
+    sums->err = *rd_src_err(src);
+}
+
+static bool feed_packed(struct pass *pass, struct sums *sums, struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = tee_read};
+    struct rd_src_opts opts = {.origin = pass->src->origin};
+    struct rd_src *src;
+    struct rd_slice s;
+    pass->crc_wanted = sums->wanted[SUM_CRC64];
+    if (!rd_src_new(&src, &ops, pass, &opts, err))
+        return false;
+    bool ok = rd_src_decompress(&src, err);
+    if (ok)
+        judge_unpacked(src, sums);
+    rd_src_close(src);
+    /* What the unpacking did not get to. */
+    enum rd_src_status status = RD_SRC_OK;
+    while (ok && (status = rd_src_need(pass->src, 1, &s)) == RD_SRC_OK)
+        ok = feed(pass, s, err);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(pass->src));
+    sums->size = rd_src_offset(pass->src);
+    return ok && status != RD_SRC_FAIL;
+}
+
+static bool is_packed(struct pass *pass)
+{
+    struct rd_slice s = {0};
+    return rd_src_need(pass->src, 4, &s) == RD_SRC_OK && rd_src_is_packed(s);
+}
+
 /* sums->wanted says what to compute. */
 static bool sum_file(struct cli *cli, const char *path, struct sums *sums, struct rd_err *err)
 {
@@ -139,7 +218,8 @@ static bool sum_file(struct cli *cli, const char *path, struct sums *sums, struc
         return false;
     cli_progress_begin(cli, path, pass.src->size);
     cli->progress.src = pass.src;
-    bool ok = begin_digests(&pass, sums, err) && feed_all(&pass, sums, err) &&
+    bool ok = begin_digests(&pass, sums, err) &&
+              (is_packed(&pass) ? feed_packed(&pass, sums, err) : feed_all(&pass, sums, err)) &&
               end_digests(&pass, sums, err);
     cli_progress_end(cli);
     for (int kind = 0; kind < SUM_KINDS; kind++)
@@ -203,12 +283,15 @@ static void print_stored(struct cli *cli, const char *path, const struct sums *s
         cli_note(cli, "%.*s: checksum disabled", (int)len, p);
         break;
     case HOLDS:
-        cli_note(cli, "%.*s: stored CRC64 holds", (int)len, p);
+        cli_note(cli, "%.*s: stored CRC64 holds: %016" PRIx64, (int)len, p, sums->stored_crc);
         break;
     case HOLDS_NOT:
         cli_note(cli,
                  "%.*s: stored CRC64 does not hold: stored %016" PRIx64 ", computed %016" PRIx64,
                  (int)len, p, sums->stored_crc, sums->computed_crc);
+        break;
+    case UNPACKED_NOT:
+        cli_note(cli, "%.*s: stored CRC64 is not known: %s", (int)len, p, sums->err.text);
         break;
     }
 }
@@ -224,14 +307,19 @@ static void put_stored(struct cli_json *json, const struct sums *sums)
 {
     static const char *const words[] = {
         [NO_CHECKSUM] = "none", [TOO_SHORT] = "missing", [DISABLED] = "disabled",
-        [HOLDS] = "holds",      [HOLDS_NOT] = "wrong",
+        [HOLDS] = "holds",      [HOLDS_NOT] = "wrong",   [UNPACKED_NOT] = "unreadable",
     };
     if (sums->stored == NOT_RDB)
         return;
     cli_json_key(json, "rdb");
     cli_json_obj(json);
     cli_json_put_uint(json, "version", sums->version);
+    cli_json_put_bool(json, "compressed", sums->packed);
     cli_json_put_str(json, "checksum", words[sums->stored]);
+    if (sums->stored == UNPACKED_NOT) {
+        cli_json_key(json, "error");
+        cli_json_err(json, &sums->err);
+    }
     if (sums->stored == DISABLED || sums->stored == HOLDS || sums->stored == HOLDS_NOT) {
         put_crc(json, "stored_crc64", sums->stored_crc);
         put_crc(json, "computed_crc64", sums->computed_crc);
@@ -278,7 +366,7 @@ static void sum_one(struct run *run, const char *path)
     if (!ok)
         return;
     print_stored(cli, path, &sums);
-    if (sums.stored == HOLDS_NOT || sums.stored == TOO_SHORT)
+    if (sums.stored == HOLDS_NOT || sums.stored == TOO_SHORT || sums.stored == UNPACKED_NOT)
         raise_status(run, run->status == CLI_OK ? CLI_FINDINGS : run->status);
 }
 
@@ -302,6 +390,14 @@ static void tell(struct run *run, const struct sum_line *line, enum verdict verd
     }
 }
 
+/* Lists of before had 0 for every RDB whose checksum holds. */
+static bool is_old_line(const struct sum_line *line, const struct sums *sums)
+{
+    static const uint8_t zeros[TAIL];
+    return line->kind == SUM_CRC64 && sums->stored == HOLDS && !sums->packed &&
+           memcmp(line->digest, zeros, TAIL) == 0;
+}
+
 static void check_line(struct run *run, const struct sum_line *line)
 {
     struct sums sums = {0};
@@ -311,7 +407,8 @@ static void check_line(struct run *run, const struct sum_line *line)
         cli_report(run->cli, &err);
         run->n_unreadable++;
         tell(run, line, UNREADABLE);
-    } else if (memcmp(sums.digest[line->kind], line->digest, sum_kind_size(line->kind)) == 0) {
+    } else if (memcmp(sums.digest[line->kind], line->digest, sum_kind_size(line->kind)) == 0 ||
+               is_old_line(line, &sums)) {
         run->n_matched++;
         tell(run, line, MATCHES);
     } else {
@@ -372,10 +469,13 @@ static void check_list(struct run *run, const char *path)
     struct rd_err err = {0};
     if (!rd_src_open_file(&list, path, NULL, &err)) {
         report(run, &err);
+        rd_err_adopt(&run->err, &err);
         return;
     }
-    if (!check_lines(run, list, &err))
+    if (!check_lines(run, list, &err)) {
         report(run, &err);
+        rd_err_adopt(&run->err, &err);
+    }
     rd_src_close(list);
 }
 
@@ -396,6 +496,10 @@ static void conclude(struct run *run)
         cli_json_put_uint(&cli->out, "differing", run->n_differing);
         cli_json_put_uint(&cli->out, "unreadable", run->n_unreadable);
         cli_json_put_uint(&cli->out, "malformed_lines", run->n_malformed);
+        if (run->err.code != RD_ERR_OK) {
+            cli_json_key(&cli->out, "error");
+            cli_json_err(&cli->out, &run->err);
+        }
     }
 }
 

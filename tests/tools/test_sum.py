@@ -130,7 +130,8 @@ class StoredChecksum(SumTest):
     def check(self, data, status, text, checksum):
         self.write("dump.rdb", data)
         got, out, err = self.sum("--crc64", "dump.rdb")
-        self.assertEqual((got, out), (status, b"%016x  dump.rdb\n" % crc64(data)))
+        crc = crc64(data[:-8]) if checksum == "holds" else crc64(data)
+        self.assertEqual((got, out), (status, b"%016x  dump.rdb\n" % crc))
         self.assertEqual(err, text)
         got, out, _ = self.sum("--json", "dump.rdb")
         self.assertEqual(got, status)
@@ -138,7 +139,8 @@ class StoredChecksum(SumTest):
 
     def test_right_one_holds(self):
         for magic in b"REDIS0011", b"REDIS0005", b"VALKEY080":
-            self.check(rdb(magic), 0, "dump.rdb: stored CRC64 holds\n", "holds")
+            self.check(rdb(magic), 0, "dump.rdb: stored CRC64 holds: %016x\n"
+                       % crc64(magic + b"\xff"), "holds")
 
     def test_wrong_one_is_a_finding(self):
         computed = crc64(b"REDIS0011\xff")
@@ -161,8 +163,39 @@ class StoredChecksum(SumTest):
 
     def test_long_snapshot_is_judged_in_one_pass(self):
         body = b"REDIS0012" + bytes(300 * 1024) + b"\xff"
-        self.check(body + struct.pack("<Q", crc64(body)), 0, "dump.rdb: stored CRC64 holds\n",
-                   "holds")
+        self.check(body + struct.pack("<Q", crc64(body)), 0,
+                   "dump.rdb: stored CRC64 holds: %016x\n" % crc64(body), "holds")
+
+    def packed(self, name, data, checksum, status):
+        self.write(name, data)
+        got, out, err = self.sum("--json", name)
+        file = json.loads(out)["files"][0]
+        self.assertEqual((got, file["size"]), (status, len(data)))
+        self.assertEqual(file["sha256"], hashlib.sha256(data).hexdigest())
+        self.assertEqual(file["rdb"]["checksum"], checksum)
+        self.assertEqual(file["rdb"]["compressed"], True)
+        return file["rdb"]
+
+    def test_the_one_in_a_compressed_file_is_judged(self):
+        body = b"REDIS0012" + bytes(300 * 1024) + b"\xff"
+        good = body + struct.pack("<Q", crc64(body))
+        self.packed("good.gz", gzip.compress(good) + gzip.compress(b""), "holds", 0)
+        self.packed("bad.gz", gzip.compress(rdb(crc=1)), "wrong", 1)
+        cut = self.packed("cut.gz", gzip.compress(good)[:-9], "unreadable", 1)
+        self.assertEqual(cut["error"]["code"], "truncated")
+        zstd = subprocess.run(["zstd", "-q", "-c"], input=good, capture_output=True, check=True)
+        self.packed("good.zst", zstd.stdout, "holds", 0)
+
+    def test_a_list_holds_for_a_snapshot_until_it_changes(self):
+        self.write("dump.rdb", rdb())
+        lines = self.sum("--crc64", "dump.rdb")[1]
+        old = b"0" * 16 + b"  dump.rdb\n"
+        for text in lines, old:
+            self.assertEqual(self.sum("-c", "-", data=text)[0], 0)
+        for changed in rdb(crc=0), rdb(crc=1), rdb(b"REDIS0010"):
+            self.write("dump.rdb", changed)
+            for text in (lines, old) if changed[:9] == b"REDIS0011" else (lines,):
+                self.assertEqual(self.sum("-c", "-", data=text)[0], 1)
 
 
 class Check(SumTest):
@@ -222,6 +255,9 @@ class Check(SumTest):
 
     def test_missing_list_is_an_error(self):
         self.assertEqual(self.sum("-c", "missing")[0], 3)
+        status, out, _ = self.sum("--json", "-c", "missing")
+        self.assertEqual(status, 3)
+        self.assertEqual(json.loads(out)["error"]["code"], "io")
 
     def test_quiet_tells_failures_only(self):
         self.write("f", b"abc")
