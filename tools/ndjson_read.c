@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "tools/ndjson_read_impl.h"
 
-enum { SINCE_BINARY_SCORE = 8, SINCE_SLOT = 12, DEFAULT_VERSION = 12, SLOT_INFO_MAX = 64 };
+enum { SINCE_BINARY_SCORE = 8, DEFAULT_VERSION = 12, SLOT_INFO_MAX = 64 };
 
 /* Values are written for this version and later ones only. */
 enum { OLDEST_VERSION = 6 };
@@ -21,7 +21,7 @@ bool ndjson_reader_new(struct ndjson_reader **ret, struct rd_src *src,
     if (opts != NULL)
         r->opts = *opts;
     r->in = (struct json_read){.src = src, .err = &r->err};
-    r->db = r->slot = RDB_UNKNOWN;
+    r->db = RDB_UNKNOWN;
     *ret = r;
     return true;
 }
@@ -331,24 +331,15 @@ static bool give_header(struct ndjson_reader *r, struct rdb_event *ret)
     return r->err.code == RD_ERR_OK;
 }
 
-/* The slot in which this key and the next ones are, as the target tells it. */
+/* The sizes of a slot, as a line of a snapshot by Valkey 8 has them. The slot that a key's line has
+ * says nothing of how many keys follow, and servers act on these numbers: nothing is made of it. */
 static bool give_slot(struct ndjson_reader *r, struct rdb_event *ret)
 {
-    bool opcode = r->dialect == RDB_REDIS && r->version >= SINCE_SLOT;
-    bool held = r->slot_info.len > 0;
     r->slot_given = true;
-    if (!held && (r->key_slot == RDB_UNKNOWN || r->key_slot == r->slot))
+    if (r->slot_info.len == 0)
         return false;
-    r->slot = r->key_slot;
-    if (opcode && !held) {
-        *ret = (struct rdb_event){.kind = RDB_SLOT};
-        ret->slot.slot = r->key_slot;
-        return true;
-    }
     rd_buf_reset(&r->text);
-    bool ok = held ? rd_buf_add(&r->text, r->slot_info.ptr, r->slot_info.len)
-                   : rd_buf_printf(&r->text, "%llu,0,0", (unsigned long long)r->key_slot);
-    if (!ok)
+    if (!rd_buf_add(&r->text, r->slot_info.ptr, r->slot_info.len))
         return rd_err_nomem(&r->err, SLOT_INFO_MAX);
     rd_buf_reset(&r->slot_info);
     *ret = (struct rdb_event){.kind = RDB_AUX};
@@ -362,7 +353,6 @@ static bool give_key(struct ndjson_reader *r, struct rdb_event *ret)
 {
     if (r->key_db != r->db) {
         r->db = r->key_db;
-        r->slot = RDB_UNKNOWN;
         *ret = (struct rdb_event){.kind = RDB_DB, .db = r->db};
         return true;
     }

@@ -35,8 +35,7 @@ struct ndjson_reader {
     bool got_line; /* one was read in front of the header */
     struct rdb_encoder *encoder;
     /* where the target is */
-    uint64_t db;   /* RDB_UNKNOWN: nowhere */
-    uint64_t slot; /* RDB_UNKNOWN: none */
+    uint64_t db; /* RDB_UNKNOWN: nowhere */
     /* what the present line has still to give */
     struct rdb_event event; /* of a line about the file */
     bool has_event;
