@@ -229,6 +229,19 @@ static void add_error(struct cli *cli, const struct rd_err *err)
     cli_json_err(&cli->out, err);
 }
 
+/* The argument that the error names. The name in an error is for people: it is escaped and may be
+ * cut, and is not opened. */
+static const char *path_of(const struct cli *cli, const struct rd_err *err)
+{
+    for (size_t i = 0; i < cli->n_args; i++) {
+        struct rd_err named = {.code = err->code};
+        rd_err_origin(&named, cli->args[i]);
+        if (strcmp(named.origin, err->origin) == 0)
+            return cli->args[i];
+    }
+    return NULL;
+}
+
 int cli_report(struct cli *cli, const struct rd_err *err)
 {
     char line[1024];
@@ -240,7 +253,7 @@ int cli_report(struct cli *cli, const struct rd_err *err)
         rd_err_render(err, line, sizeof line);
     fprintf(stderr, "%s%s%s\n", cli_color(cli, stderr, CLI_RED), line,
             cli_color(cli, stderr, CLI_PLAIN));
-    const char *hint = cli->hint[0] == '\0' ? file_hint(err, cli->tool) : NULL;
+    const char *hint = cli->hint[0] == '\0' ? file_hint(err, cli->tool, path_of(cli, err)) : NULL;
     if (hint != NULL)
         cli_hint(cli, "%s", hint);
     for (unsigned i = 0; i < err->n_doing; i++)

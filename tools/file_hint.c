@@ -14,11 +14,10 @@ struct kind {
 };
 
 #define PACKED(name)                                                                               \
-    "it is packed with " name ": unpack it first (gzip and lz4 are read as they are)"
+    "it is packed with " name ": unpack it first (gzip, lz4 and zstd are read as they are)"
 #define LOG " check-aof show replay "
 
 static const struct kind others[] = {
-    {"\x28\xb5\x2f\xfd", 4, PACKED("zstd"), NULL},
     {"\xfd\x37zXZ\0", 6, PACKED("xz"), NULL},
     {"BZh", 3, PACKED("bzip2"), NULL},
     {"PK\x03\x04", 4, PACKED("zip"), NULL},
@@ -65,13 +64,13 @@ static size_t read_head(const char *path, char head[HEAD])
     return len;
 }
 
-const char *file_hint(const struct rd_err *err, const char *tool)
+const char *file_hint(const struct rd_err *err, const char *tool, const char *path)
 {
     char head[HEAD];
     if (err->code != RD_ERR_CORRUPT && err->code != RD_ERR_TRUNCATED &&
         err->code != RD_ERR_CHECKSUM)
         return NULL;
-    size_t len = read_head(err->origin, head);
+    size_t len = path != NULL ? read_head(path, head) : 0;
     const char *hint = err->offset < MAGIC ? find(others, N_OF(others), head, len, tool) : NULL;
     return hint != NULL ? hint : find(snapshots, N_OF(snapshots), head, len, tool);
 }

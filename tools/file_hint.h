@@ -6,8 +6,8 @@
 #include "base/err.h"
 
 /* A hint for an error that `tool` is about to report; NULL where there is none to give. The file
- * that the error names is looked at: it may be of another kind than the tool reads, which shows at
+ * at path (NULL: none) is looked at: it may be of another kind than the tool reads, which shows at
  * its beginning, or a snapshot that is damaged. */
-const char *file_hint(const struct rd_err *err, const char *tool);
+const char *file_hint(const struct rd_err *err, const char *tool, const char *path);
 
 #endif

@@ -202,7 +202,6 @@ class Foreign(unittest.TestCase):
     """A file of another kind, where a snapshot was expected."""
 
     KINDS = [
-        (b"\x28\xb5\x2f\xfd\x04\x00", "it is packed with zstd: unpack it first"),
         (b"\xfd7zXZ\x00\x00\x04", "it is packed with xz"),
         (b"BZh91AY&SY", "it is packed with bzip2"),
         (b"PK\x03\x04" + bytes(30), "it is packed with zip"),
