@@ -28,8 +28,8 @@ enum rd_src_status { RD_SRC_OK, RD_SRC_MORE, RD_SRC_END, RD_SRC_FAIL };
 
 struct rd_src;
 
-/* What a kind of source must be able to do. A filter (gzip, lz4, zstd, a decipher) is a source whose
- * read() pulls from another source. */
+/* What a kind of source must be able to do. A filter (gzip, lz4, zstd, a decipher) is a source
+ * whose read() pulls from another source. */
 struct rd_src_ops {
     /* Reads up to cap bytes into buf. OK: *ret_len > 0. Anything else: *ret_len is 0; FAIL sets
      * err. */
@@ -118,9 +118,10 @@ RD_API void rd_src_push_end(struct rd_src *src);
 RD_API bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
                                 const struct rd_src_opts *opts, struct rd_err *err);
 
-/* Looks at the first bytes: what begins as a gzip member, an lz4 frame or a zstd frame is replaced by a source of
- * its decompressed bytes (which then owns the old one); anything else stays as it is, and so does
- * what has fewer than four bytes now. On failure *src is what it was, and still the caller's. */
+/* Looks at the first bytes: what begins as a gzip member, an lz4 frame or a zstd frame is replaced
+ * by a source of its decompressed bytes (which then owns the old one); anything else stays as it
+ * is, and so does what has fewer than four bytes now. On failure *src is what it was, and still the
+ * caller's. */
 RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 
 /* Whether bytes begin as something that rd_src_decompress() unpacks; false for fewer than four. */

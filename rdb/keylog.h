@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "rdb/check.h"
-#include "rdb/read/hash.h"
+#include "rdb/hash.h"
 
 enum { RDB_KEYLOG_NAME_MAX = 64, RDB_KEYLOG_SUSPECTS_MAX = 1 << 16 };
 

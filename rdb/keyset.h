@@ -8,7 +8,7 @@
 
 #include "base/api.h"
 #include "base/err.h"
-#include "rdb/read/hash.h"
+#include "rdb/hash.h"
 
 enum { RDB_KEYSET_MAX = 1 << 20 };
 

@@ -238,8 +238,8 @@ void cli_debug(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 
 /* ---- input and output ---- */
 
-/* Opens FILE (or "-") read-only, decompresses what is gzip, lz4 or zstd by its first bytes, and begins
- * the progress display. Close with cli_close_in(), which also ends the display. */
+/* Opens FILE (or "-") read-only, decompresses what is gzip, lz4 or zstd by its first bytes, and
+ * begins the progress display. Close with cli_close_in(), which also ends the display. */
 bool cli_open_in(struct cli *cli, const char *path, struct rd_src **ret, struct rd_err *err);
 void cli_close_in(struct cli *cli, struct rd_src *src);
 

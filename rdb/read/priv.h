@@ -11,7 +11,7 @@
  *     skim.c     the quick way over what is sound; quick.h: what is common
  *     text.c     the short strings of a value, many at a time
  *     module.c   module values
- *     unique.c   whether a member was seen before; hash.h: by its hash; twin.c: by its bytes
+ *     unique.c   whether a member was seen before; rdb/hash.h: by its hash; twin.c: by its bytes
  *
  * A step either gives an event, or goes on (STEP_ON), or says why not. It keeps its place in the
  * reader, so that it can be called again when there is more input.
@@ -24,7 +24,7 @@
 #include "rdb/enc/len.h"
 #include "rdb/enc/lzf.h"
 #include "rdb/enc/pack_read.h"
-#include "rdb/read/hash.h"
+#include "rdb/hash.h"
 #include "rdb/reader.h"
 
 enum { STEP_ON = -1 }; /* beside enum rdb_status: go on without an event */

@@ -1,8 +1,8 @@
 /* fuzz_decompress.c - the gzip, lz4 and zstd filters take any bytes, in any pieces.
  *
- * The first byte chooses: bits 0 and 1 the filter (by the first bytes, gzip, lz4, zstd), the others the
- * size of the pieces. The rest is unpacked from memory and again from pieces; both must give the
- * same bytes and end in the same way. Output beyond OUT_MAX is not looked at.
+ * The first byte chooses: bits 0 and 1 the filter (by the first bytes, gzip, lz4, zstd), the others
+ * the size of the pieces. The rest is unpacked from memory and again from pieces; both must give
+ * the same bytes and end in the same way. Output beyond OUT_MAX is not looked at.
  */
 #include "base/crc64.h"
 #include "base/lz4.h"

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/endian.h"
-#include "rdb/read/hash.h"
+#include "rdb/hash.h"
 
 enum { NAME = 20 };
 

@@ -1,12 +1,12 @@
-/* hash.h - keyed 64-bit hashes of names and members, to find duplicates.
+/* hash.h - private to rdb/: keyed 64-bit hashes of names and members, to find duplicates.
  *
  * The key comes from a seed that the tools draw at random for each run, so that nobody can prepare
  * names that collide. Equal hashes are a suspicion only: the bytes are compared before anything is
  * called a duplicate (rdb/twins.h, rdb/read/twin.c). The functions are inline so that the hashes of
  * several members are computed side by side.
  */
-#ifndef RDB_READ_HASH_H
-#define RDB_READ_HASH_H
+#ifndef RDB_HASH_H
+#define RDB_HASH_H
 
 #include "base/endian.h"
 #include "base/num.h"
