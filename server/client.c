@@ -68,7 +68,7 @@ struct client *client_new(struct server *srv, struct conn *conn)
     c->srv = srv;
     c->conn = conn;
     c->user = user;
-    c->authenticated = srv->settings.requirepass[0] == 0;
+    c->authenticated = srv->settings.requirepass_len == 0;
     c->reply.proto = 2;
     c->wait_deadline_us = INT64_MAX;
     c->created_ms = c->active_ms = server_mono_ms(srv);

@@ -9,23 +9,22 @@
 
 bool acl_default_has_password(const struct server *srv)
 {
-    return srv->settings.requirepass[0] != 0;
+    return srv->settings.requirepass_len != 0;
 }
 
 /* Looks at every byte of what was given, whatever it finds. */
-static bool same(const char *want, struct rd_slice given)
+static bool same(struct rd_slice want, struct rd_slice given)
 {
-    size_t len = strlen(want);
-    unsigned differs = len != given.len;
-    for (size_t i = 0; i < given.len; i++)
-        differs |= (unsigned)(given.ptr[i] ^ (uint8_t)want[len == 0 ? 0 : i % len]);
+    unsigned differs = want.len != given.len;
+    for (size_t i = 0; i < given.len && want.len > 0; i++)
+        differs |= (unsigned)(given.ptr[i] ^ want.ptr[i % want.len]);
     return differs == 0;
 }
 
 bool acl_authenticate(struct client *c, struct rd_slice user, struct rd_slice password)
 {
-    const char *want = c->srv->settings.requirepass;
-    if (!rd_slice_is(user, "default") || (want[0] != 0 && !same(want, password)))
+    struct rd_slice want = settings_password(&c->srv->settings);
+    if (!rd_slice_is(user, "default") || (want.len != 0 && !same(want, password)))
         return false;
     c->authenticated = true;
     return true;
@@ -79,7 +78,7 @@ static void default_rule(const struct server *srv, char *dst, size_t size)
     }
     uint8_t sum[RD_DIGEST_MAX];
     char hex[RD_DIGEST_HEX] = "";
-    if (rd_digest_of(RD_DIGEST_SHA256, rd_slice_str(srv->settings.requirepass), sum, NULL))
+    if (rd_digest_of(RD_DIGEST_SHA256, settings_password(&srv->settings), sum, NULL))
         rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
     snprintf(dst, size, "user default on #%s ~* &* +@all", hex);
 }

@@ -53,6 +53,11 @@ void daemon_begin(int argc, char **argv)
     title.argv = argv;
 }
 
+void daemon_config_file(const char *path)
+{
+    settings_text_replace(&title.argv[1], path);
+}
+
 char *const *daemon_argv(void)
 {
     return title.argv;

@@ -34,6 +34,9 @@ bool daemon_prepare(struct server *srv);
  * system shows of them is the title. */
 char *const *daemon_argv(void);
 
+/* A copy of this absolute path replaces the first argument: a restart may be in another folder. */
+void daemon_config_file(const char *path);
+
 /* The title of the process: that of proc-title-template for `what` in the place of {title}; NULL:
  * the program's own name. Nothing with set-proc-title no. */
 void daemon_title(struct server *srv, const char *what);

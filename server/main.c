@@ -90,11 +90,11 @@ static char *own_path(const char *name)
 }
 
 /* "#..." is the digest of a password: is it that of requirepass? */
-static bool is_digest_of(const char *digits, const char *password)
+static bool is_digest_of(const char *digits, struct rd_slice password)
 {
     uint8_t sum[RD_DIGEST_MAX];
     char hex[RD_DIGEST_HEX];
-    if (password[0] == '\0' || !rd_digest_of(RD_DIGEST_SHA256, rd_slice_str(password), sum, NULL))
+    if (password.len == 0 || !rd_digest_of(RD_DIGEST_SHA256, password, sum, NULL))
         return false;
     rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
     return strcasecmp(digits, hex) == 0;
@@ -129,10 +129,10 @@ static bool add_right(struct settings *s, const char *rule, unsigned *rights)
             return true;
         }
     }
-    if (rule[0] == '>' && rule[1] != '\0' && s->requirepass[0] == '\0')
-        settings_text_replace(&s->requirepass, rule + 1);
-    bool same = (rule[0] == '>' && strcmp(rule + 1, s->requirepass) == 0) ||
-                (rule[0] == '#' && is_digest_of(rule + 1, s->requirepass));
+    if (rule[0] == '>' && rule[1] != '\0' && s->requirepass_len == 0)
+        settings_set_password(s, rd_slice_str(rule + 1));
+    bool same = (rule[0] == '>' && rd_slice_is(settings_password(s), rule + 1)) ||
+                (rule[0] == '#' && is_digest_of(rule + 1, settings_password(s)));
     *rights |= same ? RIGHT_LOGIN : 0;
     return same;
 }
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     if (!load_settings(&srv, argc, argv))
         return 1;
     if (srv.config_file != NULL)
-        argv[1] = srv.config_file; /* for DEBUG RESTART, which may be in another folder then */
+        daemon_config_file(srv.config_file);
     log_setup(&srv.settings);
     daemon_enter(&srv.settings);
     log_start(argc, argv);

@@ -229,7 +229,7 @@ static bool is_protected(const struct conn *conn)
     const struct settings *s = &conn->srv->settings;
     struct sockaddr_storage addr = {0};
     socklen_t len = sizeof addr;
-    return s->protected_mode && s->requirepass[0] == 0 && !conn->is_unix &&
+    return s->protected_mode && s->requirepass_len == 0 && !conn->is_unix &&
            getpeername(conn->fd, (struct sockaddr *)&addr, &len) == 0 && !is_loopback(&addr);
 }
 

@@ -77,6 +77,7 @@ struct settings {
 #define X(field, name, alias, value, flags) int field;
     SETTINGS_ENUM(X)
 #undef X
+    size_t requirepass_len; /* it may hold bytes of value 0 */
     struct settings_save *save;
     size_t n_save;
     char **bind;
@@ -105,6 +106,13 @@ struct settings {
 
 /* maxmemory-clients in bytes, also where it is a share of maxmemory; 0: no limit. */
 uint64_t settings_maxmemory_clients(const struct settings *s);
+
+/* requirepass, whatever bytes it has; of no bytes: there is none. */
+static inline struct rd_slice settings_password(const struct settings *s)
+{
+    return rd_slice(s->requirepass, s->requirepass_len);
+}
+void settings_set_password(struct settings *s, struct rd_slice password);
 
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);

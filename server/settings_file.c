@@ -13,6 +13,7 @@
 #include "server/log.h"
 #include "server/settings_item.h"
 #include "server/settings_text.h"
+#include "server/words.h"
 
 enum {
     FILE_MAX = 64 << 20, /* bytes of one file */
@@ -162,11 +163,26 @@ static bool value_line(struct reading *r, const struct settings_item *item, size
     return ok;
 }
 
+/* requirepass, with all of its bytes: as text it could not hold one of value 0. False: the line is
+ * another one, or none. */
+static bool password_line(struct reading *r, const char *line)
+{
+    struct words words = {0};
+    bool found = words_split(&words, rd_slice_str(line)) && words.argc == 2 &&
+                 dispatch_arg_is(words.argv[0], "requirepass");
+    if (found)
+        settings_set_password(r->s, words.argv[1]);
+    words_done(&words);
+    return found;
+}
+
 static bool one_line(struct reading *r, char *line)
 {
     char **words;
     size_t n;
     if (*line == '#' || *line == '\0')
+        return true;
+    if (password_line(r, line))
         return true;
     const char *why = settings_text_split(line, &words, &n);
     if (why != NULL)

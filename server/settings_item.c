@@ -154,6 +154,12 @@ const struct settings_item *settings_item_find(const char *name)
     return NULL;
 }
 
+bool settings_item_is_password(const struct settings_item *item)
+{
+    return item->kind == SETTINGS_KIND_STR &&
+           item->offset == offsetof(struct settings, requirepass);
+}
+
 /* ---- reading ---- */
 
 static bool refuse(struct settings_reading *reading, const char *fmt, ...) RD_PRINTF(2, 3);
@@ -333,7 +339,10 @@ bool settings_item_set(struct settings *s, const struct settings_item *item, siz
     }
     if (!settings_item_sound(item, words[0], reading))
         return false;
-    settings_text_replace(field(s, item), words[0]);
+    if (settings_item_is_password(item))
+        settings_set_password(s, rd_slice_str(words[0]));
+    else
+        settings_text_replace(field(s, item), words[0]);
     return true;
 }
 
@@ -379,7 +388,10 @@ void settings_item_get(const struct settings *s, const struct settings_item *ite
         get_size(*(const uint64_t *)at, item, ret);
         break;
     case SETTINGS_KIND_STR:
-        rd_buf_printf(ret, "%s", *(char *const *)at);
+        if (settings_item_is_password(item))
+            rd_buf_add(ret, s->requirepass, s->requirepass_len);
+        else
+            rd_buf_printf(ret, "%s", *(char *const *)at);
         break;
     case SETTINGS_KIND_ENUM:
         get_enum(*(const int *)at, item, ret);

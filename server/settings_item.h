@@ -59,6 +59,9 @@ extern const size_t settings_n_items;
 /* By name or alias, without case; NULL: there is none. O(items) */
 const struct settings_item *settings_item_find(const char *name);
 
+/* Is it requirepass, whose value is bytes rather than text? */
+bool settings_item_is_password(const struct settings_item *item);
+
 /* All or nothing. */
 bool settings_item_set(struct settings *s, const struct settings_item *item, size_t n,
                        char *const *words, struct settings_reading *reading);

@@ -193,7 +193,7 @@ static void put_one(struct rewrite *r, const struct settings_item *item)
     if (memory)
         put_memory(*(const uint64_t *)((const char *)r->now + item->offset), &value);
     else if (is_quoted(item) || now.len == 1)
-        settings_text_quote((const char *)now.ptr, &value);
+        settings_text_quote_bytes(rd_slice(now.ptr, now.len - 1), &value);
     else
         rd_buf_printf(&value, "%s", (const char *)now.ptr);
     rd_buf_add_byte(&value, '\0');

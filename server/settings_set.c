@@ -13,6 +13,7 @@ struct change {
     char *name;  /* as it was asked for */
     char *value; /* the new one */
     char *old;
+    size_t value_len, old_len;
     bool set;
 };
 
@@ -57,10 +58,15 @@ static bool may_be_set(struct changes *all, size_t index)
     return true;
 }
 
-static bool set_text(struct changes *all, const struct settings_item *item, const char *text)
+static bool set_text(struct changes *all, const struct settings_item *item, const char *text,
+                     size_t len)
 {
     char **words = NULL;
     size_t n = 0;
+    if (settings_item_is_password(item)) {
+        settings_set_password(&all->srv->settings, rd_slice(text, len));
+        return true;
+    }
     if ((item->flags & S_MULTI) != 0)
         settings_text_split_blanks(text, &words, &n);
     else
@@ -76,8 +82,9 @@ static bool set_one(struct changes *all, size_t index)
     struct rd_buf old = {0};
     settings_item_get(&all->srv->settings, change->item, &old);
     change->old = settings_text_copy((const char *)old.ptr, old.len);
+    change->old_len = old.len;
     rd_buf_done(&old);
-    if (!set_text(all, change->item, change->value))
+    if (!set_text(all, change->item, change->value, change->value_len))
         return blame(all, index, NULL);
     change->set = true;
     return true;
@@ -104,7 +111,7 @@ static void take_back(struct changes *all)
     struct settings_reading why = all->reading;
     for (size_t i = 0; i < all->n; i++) {
         struct change *change = &all->list[i];
-        if (change->set && !set_text(all, change->item, change->old))
+        if (change->set && !set_text(all, change->item, change->old, change->old_len))
             log_warning("Failed restoring failed CONFIG SET command. Error setting %s to '%s': %s",
                         change->item->name,
                         (change->item->flags & S_SECRET) != 0 ? "(secret)" : change->old,
@@ -143,6 +150,7 @@ static bool look_up(struct changes *all, const struct rd_slice *names,
         struct change *change = &all->list[i];
         change->name = settings_text_copy((const char *)names[i].ptr, names[i].len);
         change->value = settings_text_copy((const char *)values[i].ptr, values[i].len);
+        change->value_len = values[i].len;
         change->item = settings_item_find(change->name);
         if (change->item == NULL) {
             rd_buf_printf(why, "ERR Unknown option or number of arguments for CONFIG SET - '%s'",
@@ -155,7 +163,8 @@ static bool look_up(struct changes *all, const struct rd_slice *names,
         }
         if (!may_be_set(all, i))
             return false;
-        if (memchr(values[i].ptr, 0, values[i].len) != NULL)
+        if (!settings_item_is_password(change->item) &&
+            memchr(values[i].ptr, 0, values[i].len) != NULL)
             return blame(all, i, "a byte of value 0 cannot stand in it");
     }
     return true;

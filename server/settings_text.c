@@ -94,16 +94,21 @@ void settings_text_split_blanks(const char *text, char ***ret_words, size_t *ret
 
 void settings_text_quote(const char *text, struct rd_buf *ret)
 {
+    settings_text_quote_bytes(rd_slice_str(text), ret);
+}
+
+void settings_text_quote_bytes(struct rd_slice text, struct rd_buf *ret)
+{
     static const char letters[] = "nrtba", bytes[] = "\n\r\t\b\a";
     put(ret, '"');
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        const char *escaped = strchr(bytes, *text);
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = text.ptr[i];
+        const char *escaped = byte != 0 ? strchr(bytes, byte) : NULL;
         if (byte == '"' || byte == '\\' || escaped != NULL) {
             put(ret, '\\');
-            put(ret, escaped != NULL ? letters[escaped - bytes] : *text);
+            put(ret, escaped != NULL ? letters[escaped - bytes] : (char)byte);
         } else if (byte >= 0x20 && byte < 0x7f) {
-            put(ret, *text);
+            put(ret, (char)byte);
         } else {
             rd_buf_printf(ret, "\\x%02x", byte);
         }

@@ -31,6 +31,7 @@ void settings_text_append(char ***words, size_t *n, const char *word);
 
 /* The text in double quotation marks, so that settings_text_split() reads it again. */
 void settings_text_quote(const char *text, struct rd_buf *ret);
+void settings_text_quote_bytes(struct rd_slice text, struct rd_buf *ret);
 
 char *settings_text_copy(const char *text, size_t len);
 

@@ -3,10 +3,12 @@
 Values are no small numbers: redis-server keeps one of each for all keys, times of access included.
 """
 
+import os
+import tempfile
 import time
 import unittest
 
-from server_under_test import encode, pair
+from server_under_test import Redoubt, encode, pair
 
 
 KEYS = ["k", "list", "hash", "set", "zset"]
@@ -229,6 +231,40 @@ class Chance(unittest.TestCase):
         print(f"# chi-square of RANDOMKEY: {ours:.0f}, redis-server {theirs:.0f}")
         self.assertLess(ours, 150)
         self.assertGreater(ours, 15)  # no chance at all would be as wrong
+
+
+
+class BinaryPassword(unittest.TestCase):
+    PASSWORD = b"p\0w\x01\xff d"
+
+    def test_a_password_may_hold_bytes_of_value_0(self):
+        for password in (self.PASSWORD, b"\0", b"\0abc", b"abc\0"):
+            with self.subTest(password), pair() as servers:
+                seen = []
+                for server in servers:
+                    c, other = server.client(), server.client()
+                    replies = [c.ask("CONFIG", "SET", "requirepass", password),
+                               c.ask("CONFIG", "GET", "requirepass")]
+                    late = server.client()
+                    for wrong in (b"", password[:1], password.split(b"\0")[0], password + b"x",
+                                  password[:-1]):
+                        replies.append(late.ask("AUTH", wrong))
+                    replies += [late.ask("PING"), late.ask("AUTH", password), late.ask("PING"),
+                                other.ask("ACL", "LIST"), other.ask("PING")]
+                    seen.append(replies)
+                self.assertEqual(*seen)
+                self.assertEqual(seen[0][-4], ("+", b"OK"))
+
+    def test_it_is_kept_by_a_rewrite_and_read_from_a_file(self):
+        with tempfile.TemporaryDirectory(prefix="redoubt-password-") as folder:
+            path = os.path.join(folder, "r.conf")
+            with open(path, "w", encoding="ascii") as f:
+                f.write('requirepass "\\x00abc"\n')
+            with Redoubt(args=["--include", path]) as server:
+                c = server.client()
+                self.assertEqual(c.ask("PING")[0], "-")
+                self.assertEqual(c.ask("AUTH", "")[0], "-")
+                self.assertEqual(c.ask("AUTH", b"\0abc"), ("+", b"OK"))
 
 
 if __name__ == "__main__":

@@ -455,12 +455,15 @@ class Process(unittest.TestCase):
                 server.process.wait(60)
                 found = re.findall(r"^------ ([A-Z ]+) ------$", server.log, re.M)
                 sections.append([name for name in found if name != "REGISTERS"])
-                self.assertIn("Fast memory test PASSED", server.log)
-                self.assertRegex(server.log, r"(?m)^list-compress-depth 0$")
-                self.assertIn("(debugCommand+", server.log)
-                self.assertRegex(server.log, r"dump of function \(hexdump of [1-9]\d* bytes\):\n"
-                                             r"[0-9a-f]{32}")
-        self.assertEqual(*sections)
+            log = servers[0].log
+        # The reference itself may crash once more while it tests its memory.
+        upto = sections[1].index("FAST MEMORY TEST") + 1
+        self.assertEqual(sections[0][:upto], sections[1][:upto])
+        self.assertEqual(sections[0][upto:], ["DUMPING CODE AROUND EIP"])
+        self.assertIn("Fast memory test PASSED", log)
+        self.assertRegex(log, r"(?m)^list-compress-depth 0$")
+        self.assertIn("(debugCommand+", log)
+        self.assertRegex(log, r"dump of function \(hexdump of [1-9]\d* bytes\):\n[0-9a-f]{32}")
 
     def test_a_report_leaves_the_memory_alone_where_it_is_told_to(self):
         with Redoubt({"crash-memcheck-enabled": "no"}) as server:
