@@ -99,7 +99,8 @@ class Beside(unittest.TestCase):
             server.config.update({"key-load-delay": "2000", "loading-process-events-interval-bytes":
                                   "1024"})
             server.wait = False
-            server.restart()
+            server.kill()
+            server.start()
             def loading():
                 try:
                     return figures(server.client(), "loading_rdb_used_mem")
