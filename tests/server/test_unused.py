@@ -81,7 +81,7 @@ class Table(unittest.TestCase):
         self.assertGreater(len(table), 170)
         self.assertEqual(rows - set(table), set())
         for name, field in table.items():
-            read = re.search(r"(?:settings(?:\.|->)|\bs->)%s(?:_host)?\b" % field, server) \
+            read = re.search(r"(?:settings(?:\.|->)|\bs->)%s(?:_host|_len)?\b" % field, server) \
                 or re.search(r"(?:\.|->)%s\b" % field, engine) or self.elsewhere(name)
             if bool(read) == (name in rows):
                 wrong[name] = "row and reader" if read else "no row and no reader"
