@@ -211,9 +211,13 @@ class Alone(unittest.TestCase):
     def test_a_password_is_never_cut_at_a_byte_of_value_0(self):
         with Redoubt() as server:
             c = server.client()
-            answer = c.ask("CONFIG", "SET", "requirepass", b"abc\0def")[1]
-            self.assertIn(b"'requirepass') - a byte of value 0 cannot stand in it", answer)
-            self.assertEqual(server.client().ask("PING"), ("+", b"PONG"))
+            answer = c.ask("CONFIG", "SET", "masterauth", b"abc\0def")[1]
+            self.assertIn(b"'masterauth') - a byte of value 0 cannot stand in it", answer)
+            self.assertEqual(c.ask("CONFIG", "SET", "requirepass", b"abc\0def"), ("+", b"OK"))
+            late = server.client()
+            self.assertEqual(late.ask("PING")[0], "-")
+            self.assertEqual(late.ask("AUTH", b"abc")[0], "-")
+            self.assertEqual(late.ask("AUTH", b"abc\0def"), ("+", b"OK"))
 
     def test_more_clients_than_allowed_are_turned_away(self):
         with Redoubt({"maxclients": "3"}) as server:
