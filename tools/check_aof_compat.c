@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -486,10 +487,105 @@ static void folder_of(const char *path, char *dst, size_t size)
         snprintf(dst, size, "%.*s", len, path);
 }
 
+/* ---- a manifest that servers refuse ---- */
+
+struct refusal {
+    bool found;
+    enum aof_manifest_problem problem;
+    unsigned line;
+    bool other_type; /* a type is there, and it is none that is known */
+};
+
+static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset, unsigned line,
+                       const char *text)
+{
+    struct refusal *r = ctx;
+    (void)offset;
+    if (r->found || !aof_manifest_problem_fatal(problem))
+        return;
+    *r = (struct refusal){.found = true,
+                          .problem = problem,
+                          .line = line,
+                          .other_type = strstr(text, "not b") != NULL};
+}
+
+/* What servers say; *ret_shows: they show the line, too. */
+static const char *refusal_text(const struct refusal *r, bool *ret_shows)
+{
+    *ret_shows = true;
+    switch (r->problem) {
+    case AOF_MANIFEST_EMPTY:
+        *ret_shows = false;
+        return "Found an empty AOF manifest";
+    case AOF_MANIFEST_LINE_LONG:
+    case AOF_MANIFEST_LINE_CUT:
+        *ret_shows = false;
+        return "The AOF manifest file contains too long line";
+    case AOF_MANIFEST_BAD_NAME:
+        return "File can't be a path, just a filename";
+    case AOF_MANIFEST_TWO_BASES:
+        return "Found duplicate base file information";
+    case AOF_MANIFEST_SEQ_ORDER:
+        return "Found a non-monotonic sequence number";
+    case AOF_MANIFEST_BAD_TYPE:
+        return r->other_type ? "Unknown AOF file type" : "Invalid AOF manifest file format";
+    default:
+        return "Invalid AOF manifest file format";
+    }
+}
+
+/* A line as servers log it: who, when, and an empty line after it. */
+static void log_line(const char *fmt, ...) RD_PRINTF(1, 2);
+
+static void log_line(const char *fmt, ...)
+{
+    int64_t now_ms = cli_now_ms();
+    time_t now = (time_t)(now_ms / 1000);
+    struct tm tm;
+    char when[64];
+    va_list args;
+    localtime_r(&now, &tm);
+    strftime(when, sizeof when, "%d %b %Y %H:%M:%S", &tm);
+    printf("%ld:C %s.%03d # ", (long)getpid(), when, (int)(now_ms % 1000));
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+    printf("\n\n");
+}
+
+/* The line of that number without blanks around it, for people. */
+static void read_line(struct rd_src *src, unsigned number, char *dst, size_t size)
+{
+    struct compat c = {.src = src};
+    char buf[MANIFEST_LINE + 1] = "";
+    bool ok = rd_src_seek(src, 0, NULL);
+    for (unsigned i = 0; ok && i < number; i++)
+        ok = get_line(&c, buf, sizeof buf);
+    char *from = buf + strspn(buf, " \t\r\n"), *end = from + strlen(from);
+    while (end > from && strchr(" \t\r\n", end[-1]) != NULL)
+        *--end = '\0';
+    escape(from, dst, size);
+}
+
+static void say_refusal(struct rd_src *src, const struct refusal *r)
+{
+    char line[4 * MANIFEST_LINE + 8];
+    bool shows;
+    const char *text = refusal_text(r, &shows);
+    log_line("\n*** FATAL AOF MANIFEST FILE ERROR ***");
+    if (shows) {
+        read_line(src, r->line, line, sizeof line);
+        log_line("Reading the manifest file, at line %u", r->line);
+        log_line(">>> '%s'", line);
+    }
+    log_line("%s", text);
+}
+
 static bool check_multi(struct compat *c, const char *path)
 {
     char folder[PATH_MAX];
     struct aof_manifest m;
+    struct refusal refusal = {0};
     struct rd_src *src;
     struct rd_err err = {0};
     printf("Start checking Multi Part AOF\n");
@@ -497,12 +593,12 @@ static bool check_multi(struct compat *c, const char *path)
         return false;
     folder_of(path, folder, sizeof folder);
     aof_manifest_init(&m);
-    bool ok = aof_manifest_read(&m, src, NULL, NULL, &err);
-    if (!ok) {
-        fprintf(stderr, "\n*** FATAL AOF MANIFEST FILE ERROR ***\n%s\n", err.text);
-    } else {
-        ok = check_manifest(c, folder, &m);
-    }
+    bool ok = aof_manifest_read(&m, src, on_problem, &refusal, &err);
+    if (!ok)
+        log_line("%s", err.text);
+    else if (refusal.found)
+        say_refusal(src, &refusal);
+    ok = ok && !refusal.found && check_manifest(c, folder, &m);
     aof_manifest_done(&m);
     rd_src_close(src);
     return ok;

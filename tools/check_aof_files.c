@@ -1,6 +1,7 @@
 /* check_aof_files.c - where a log is: one file, a manifest with its folder, or the folder alone. */
 #include "base/mem.h"
 #include "tools/check_aof_impl.h"
+#include "tools/stream_in.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,6 +104,35 @@ bool aof_job_look_again(struct aof_job *job, struct rd_err *err)
     return !job->has_manifest || list_folder(job, err);
 }
 
+static bool holds(const struct aof_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->n_names; i++)
+        if (strcmp(job->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* A log of before Redis 7.0 is one file, beside the snapshot. */
+static bool no_manifest(struct aof_job *job, struct rd_err *err)
+{
+    struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
+    if (job->n_names == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "this folder is empty");
+    if (stream_in_is(job->folder)) {
+        cli_hint(job->cli, "redoubt show, convert and replay read captures");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "this is the folder of a capture, not of a log");
+    }
+    if (holds(job, "appendonly.aof"))
+        cli_hint(job->cli, "a log from before Redis 7.0 is one file: name %.80s/appendonly.aof",
+                 folder.s);
+    else if (holds(job, "dump.rdb"))
+        cli_hint(job->cli, "there is a snapshot, and no log: name %.80s/dump.rdb", folder.s);
+    else
+        cli_hint(job->cli, "check-aof --fix-manifest writes one from the files that are there");
+    return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
+}
+
 /* The manifest in the folder. A server writes its next one under a name that begins with "temp". */
 static bool pick_manifest(struct aof_job *job, struct rd_err *err)
 {
@@ -121,10 +151,8 @@ static bool pick_manifest(struct aof_job *job, struct rd_err *err)
     }
     if (n > 1)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "several manifests: %s; name one", all);
-    if (n == 0) {
-        cli_hint(job->cli, "--fix-manifest writes one from the files that are there");
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
-    }
+    if (n == 0)
+        return no_manifest(job, err);
     return set_text(job->name, sizeof job->name, rd_slice_str(found), err);
 }
 

@@ -30,6 +30,31 @@ Test(capture_writer, everything_reads_back_for_all_sizes_of_chunks_blocks_and_se
             }
 }
 
+static ssize_t takes_nothing(void *ctx, int fd, const void *src, size_t size)
+{
+    (void)ctx, (void)fd, (void)src, (void)size;
+    return 0;
+}
+
+Test(capture_writer, a_write_that_takes_nothing_is_an_error)
+{
+    struct sim_fs *sim = sim_fs_new();
+    struct rd_fs fs = sim_fs_calls(sim);
+    struct rd_err err = {0};
+    fs.write = takes_nothing;
+    struct repl_capture_writer *w = NULL;
+    bool ok = repl_capture_writer_open(&w, &fs, &(struct repl_capture_writer_opts){0}, &err);
+    if (ok) {
+        struct repl_replid id = {.hex = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+        ok = repl_capture_writer_begin(w, &id, 1, 1, &err);
+        repl_capture_writer_abort(w);
+    }
+    cr_assert_not(ok);
+    cr_assert_eq(err.code, RD_ERR_IO);
+    cr_assert_eq(err.sys, EIO);
+    sim_fs_free(sim);
+}
+
 Test(capture_writer, a_second_writer_is_locked_out_until_the_first_is_gone)
 {
     struct world world = {0};

@@ -279,5 +279,69 @@ class Missing(Case):
         self.assertFalse(os.path.exists(self.path("a.aof.manifest")))
 
 
+class ServersName(Case):
+    """What the servers' tool says of a manifest that servers refuse, with the line."""
+
+    REFUSED = (
+        (b"file a seq 1 type i\nfile b seq 1 type i\n", b"Found a non-monotonic sequence number", 2),
+        (b"file a seq 1 type i\n\n", b"Invalid AOF manifest file format", 2),
+        (b"file a seq 1 ty\n", b"Invalid AOF manifest file format", 1),
+        (b'file "a seq 1 type i\n', b"Invalid AOF manifest file format", 1),
+        (b"file a seq 1 type x\n", b"Unknown AOF file type", 1),
+        (b"file a/b seq 1 type i\n", b"File can't be a path, just a filename", 1),
+        (b"file a seq 1 type b\nfile b seq 2 type b\n",
+         b"Found duplicate base file information", 2),
+        (b"file a seq 1 type i", b"The AOF manifest file contains too long line", None),
+        (b"file a" + b"a" * 1100 + b" seq 1 type i\n",
+         b"The AOF manifest file contains too long line", None),
+    )
+
+    def test_manifests_that_servers_refuse(self):
+        os.symlink(REDOUBT, self.path("redis-check-aof"))
+        for data, words, line in self.REFUSED:
+            with self.subTest(data):
+                self.write("m", data)
+                run = subprocess.run([self.path("redis-check-aof"), "m"], cwd=self.folder,
+                                     capture_output=True, timeout=60)
+                self.assertEqual(run.returncode, 1)
+                self.assertIn(b"\n*** FATAL AOF MANIFEST FILE ERROR ***\n", run.stdout)
+                self.assertIn(b"# " + words + b"\n", run.stdout)
+                told = b"Reading the manifest file, at line %d\n" % (line or 0)
+                self.assertEqual(told in run.stdout, line is not None)
+
+
+class Folders(Case):
+    """A folder that is not the folder of a log gets the hint that helps."""
+
+    def fails(self, word):
+        for args in (("check-aof", "f"), ("convert", "--to", "resp", "f"), ("stat", "f"),
+                     ("show", "f"), ("diff", "f", "f")):
+            run = subprocess.run([REDOUBT, *args], cwd=self.folder, capture_output=True,
+                                 stdin=subprocess.DEVNULL, timeout=60)
+            self.assertNotEqual(run.returncode, 0, args)
+            self.assertIn(word, run.stderr, args)
+
+    def test_an_empty_folder(self):
+        os.mkdir(self.path("f"))
+        self.fails(b"empty")
+
+    def test_a_folder_from_before_redis_7(self):
+        os.mkdir(self.path("f"))
+        self.write("f/appendonly.aof", LOG)
+        self.write("f/dump.rdb", b"REDIS0009\xff" + bytes(8))
+        self.fails(b"f/appendonly.aof")
+
+    def test_a_folder_with_a_snapshot_alone(self):
+        os.mkdir(self.path("f"))
+        self.write("f/dump.rdb", b"REDIS0009\xff" + bytes(8))
+        self.fails(b"f/dump.rdb")
+
+    def test_a_capture_is_not_checked_as_a_log(self):
+        os.mkdir(self.path("f"))
+        self.write("f/00000001-1500.seg", b"RDCAPT\r\n")
+        run = self.run_tool("f", status=2)
+        self.assertIn(b"redoubt show", run.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
