@@ -100,6 +100,11 @@ static bool check_end(const struct compact_run *run, uint64_t end, struct rd_err
     return compact_check_skips(run, err);
 }
 
+static uint64_t last_number(const struct compact_run *run)
+{
+    return run->capture.list.segments[run->capture.list.n - 1].number;
+}
+
 static bool read_stream(struct compact_run *run, const struct repl_capture_segment *base,
                         const struct repl_capture_segment *last, struct rd_err *err)
 {
@@ -130,7 +135,12 @@ static bool read_stream(struct compact_run *run, const struct repl_capture_segme
     }
     if (status == REPL_CAPTURE_END)
         end = repl_capture_reader_offset(in->reader);
-    return status != REPL_CAPTURE_FAIL && check_end(run, end, err);
+    if (status == REPL_CAPTURE_FAIL || !check_end(run, end, err))
+        return false;
+    if (run->opts->until_ms != INT64_MIN && !run->stopped && last->number == last_number(run))
+        cli_warn(run->cli,
+                 "nothing in the capture is later than that: the data is that of its end");
+    return true;
 }
 
 bool compact_read_capture(struct compact_run *run, const char *path, struct rd_err *err)

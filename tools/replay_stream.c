@@ -292,6 +292,24 @@ static bool take(struct replay *replay, const struct repl_capture_event *ev, str
     return true;
 }
 
+/* The capture ended: the places that were asked for must have come. */
+static bool check_reached(const struct replay *replay, struct rd_err *err)
+{
+    const struct replay_result *r = &replay->result;
+    if (replay->until_text != NULL &&
+        (r->to_chapter < replay->until.index || r->to < replay->until.number))
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "the capture ends at offset %" PRIu64 ", before %s; all of it was replayed",
+                   r->to, replay->until_text);
+    else if (replay->from_ms != INT64_MIN && r->commands == r->caught_up)
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "the capture ends before the time where the replay should begin");
+    else
+        return true;
+    rd_err_origin(err, replay->path);
+    return false;
+}
+
 bool replay_stream(struct replay *replay, struct rd_err *err)
 {
     struct repl_capture_event ev;
@@ -309,6 +327,7 @@ bool replay_stream(struct replay *replay, struct rd_err *err)
     }
     ok = ok && (stopped || status == REPL_CAPTURE_END) && leave_transaction(replay, err) &&
          (replay->dry_run || replay_drain(&replay->sender, err));
+    ok = ok && (stopped || check_reached(replay, err));
     if (replay->result.chapter == 0) { /* there was no command */
         replay->result.chapter = replay->result.to_chapter;
         replay->result.from = replay->result.to;

@@ -56,6 +56,7 @@ static bool take_command(struct show *show, const struct aof_event *ev, struct r
         .time_us = microseconds(ev->time_s),
     };
     show->number = item.number;
+    *(item.time_us == SHOW_NO_TIME ? &show->n_untimed : &show->n_timed) += 1;
     return show_put_item(show, &item, err);
 }
 
@@ -77,6 +78,22 @@ static bool take(struct show *show, struct aof_event *ev, struct rd_err *err)
     }
 }
 
+/* Commands without a time were chosen or left out without knowing when they were written. */
+static bool check_times(struct show *show, struct rd_err *err)
+{
+    const struct show_pick *pick = &show->pick;
+    if (show->n_untimed == 0 || (pick->from_ms == INT64_MIN && pick->until_ms == INT64_MIN))
+        return true;
+    if (show->n_timed == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the log tells no times: it has no time annotation (the server writes "
+                          "them with aof-timestamp-enabled yes, which is off unless it is set)");
+    cli_warn(show->cli, "%s command%s no time annotation before %s: %s taken to be the earliest",
+             cli_count(show->n_untimed).s, show->n_untimed == 1 ? " has" : "s have",
+             show->n_untimed == 1 ? "it" : "them", show->n_untimed == 1 ? "it is" : "they are");
+    return true;
+}
+
 static bool read_all(struct show *show, struct rd_err *err)
 {
     struct aof_event ev;
@@ -92,7 +109,7 @@ static bool read_all(struct show *show, struct rd_err *err)
             show_follow_wait(&show->waiting);
             break;
         case AOF_END:
-            return true;
+            return check_times(show, err);
         default:
             rd_err_adopt(err, aof_reader_err(show->reader));
             cli_hint(show->cli, "check-aof tells what is damaged and what can be done");

@@ -187,8 +187,9 @@ struct show {
     struct aof_manifest manifest;
     struct aof_reader *reader;
     struct show_follow waiting;
-    uint64_t n_passed; /* commands of files that an earlier reader read */
-    uint64_t number;   /* of the last command in the whole log */
+    uint64_t n_passed;           /* commands of files that an earlier reader read */
+    uint64_t number;             /* of the last command in the whole log */
+    uint64_t n_timed, n_untimed; /* commands of a log with and without a time annotation before */
     struct stream_in capture;
 
     /* what is told */

@@ -38,21 +38,19 @@ static ssize_t takes_nothing(void *ctx, int fd, const void *src, size_t size)
 
 Test(capture_writer, a_write_that_takes_nothing_is_an_error)
 {
-    struct sim_fs *sim = sim_fs_new();
-    struct rd_fs fs = sim_fs_calls(sim);
-    struct rd_err err = {0};
+    struct world world = {0};
+    struct repl_capture_writer *w;
+    world_init(&world);
+    struct rd_fs fs = sim_fs_calls(world.sim);
     fs.write = takes_nothing;
-    struct repl_capture_writer *w = NULL;
-    bool ok = repl_capture_writer_open(&w, &fs, &(struct repl_capture_writer_opts){0}, &err);
-    if (ok) {
-        struct repl_replid id = {.hex = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
-        ok = repl_capture_writer_begin(w, &id, 1, 1, &err);
-        repl_capture_writer_abort(w);
-    }
+    cr_assert(repl_capture_writer_open(&w, &fs, &world.opts, &world.err));
+    bool ok = world_begin(&world, w, 0) && repl_capture_writer_close(w, &world.err);
     cr_assert_not(ok);
-    cr_assert_eq(err.code, RD_ERR_IO);
-    cr_assert_eq(err.sys, EIO);
-    sim_fs_free(sim);
+    cr_assert_eq(world.err.code, RD_ERR_IO, "%s", world.err.text);
+    cr_assert_eq(world.err.sys, EIO);
+    repl_capture_writer_abort(w);
+    rd_err_reset(&world.err);
+    world_done(&world);
 }
 
 Test(capture_writer, a_second_writer_is_locked_out_until_the_first_is_gone)

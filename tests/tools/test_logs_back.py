@@ -112,6 +112,16 @@ class UntilTime(Case):
         self.assertIn(b"nothing in the log is later", run.stderr)
 
 
+class Show(Case):
+    def test_times_that_a_log_does_not_have(self):
+        log = self.log(SELECT + SET + FLUSH)
+        for option in ("--from", "--until"):
+            run = self.run_tool("show", option, "100", log, status=2)
+            self.assertIn(b"aof-timestamp-enabled", run.stderr)
+        run = self.run_tool("show", "--until", "100", self.log(SELECT + at(30) + SET))
+        self.assertIn(b"1 command has no time", run.stderr)
+
+
 class UntilOffset(Case):
     def test_a_place_after_the_end_is_a_mistake(self):
         one = self.write("one.aof", SELECT + SET)

@@ -383,10 +383,12 @@ class Dry(ReplayTest):
             self.assertIn("nothing was sent", self.run_replay(server.port, "--dry-run"))
             self.assertEqual(server.seen, [])
 
-    def test_of_nothing_no_places_are_told(self):
+    def test_places_after_the_end_are_mistakes(self):
         self.capture.begin(snapshot([]), command("SET", "a", "1"))
-        out = self.run_replay(None, "--dry-run", "--no-snapshot", "--from", str(START + 99))
-        self.assertIn("stream    0 commands, 0 bytes\n", out)
+        for args in (("--no-snapshot", "--from", str(START + 99)), ("--from", str(START + 99)),
+                     ("--until-offset", "1:99999999")):
+            self.run_replay(None, "--dry-run", *args, status=2)
+            self.assertIn("the capture ends", self.err)
 
     def test_what_makes_no_sense(self):
         self.capture.begin(None, command("SET", "a", "1"))
