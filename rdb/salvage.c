@@ -1,6 +1,7 @@
 #include "rdb/salvage.h"
 
 #include "base/buf.h"
+#include "base/crc64.h"
 #include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/mend/priv.h"
@@ -8,64 +9,120 @@
 
 #include <stdio.h>
 
-enum {
-    PROBED_MAX = 64,
-    SEGMENTS = 2 * RING,
-    VERSION_ALL = 12, /* has all types that releases up to 2025 write */
-    VERSION_LEAST = 6 /* that is written when the version is not known */
-};
+const char *rdb_grade_word(enum rdb_grade grade)
+{
+    static const char *const words[] = {"none", "one", "both"};
+    return words[grade];
+}
 
-/* Records that follow each other in the input and are kept. They are written late, because a record
- * may turn out to be damaged some records behind it. */
-struct segment {
-    uint64_t from, to;
-    uint64_t db;
-    bool keys; /* they are keys, which belong to a database */
+const char *rdb_doubt_word(enum rdb_doubt doubt)
+{
+    switch (doubt) {
+    case RDB_DOUBT_ANCHOR:
+        return "no-anchor";
+    case RDB_DOUBT_FIELD:
+        return "may-be-field";
+    case RDB_DOUBT_EXPIRY:
+        return "expiry-unknown";
+    case RDB_DOUBT_DB:
+        return "database-unknown";
+    case RDB_DOUBT_BESIDE:
+        return "beside-damage";
+    }
+    return "";
+}
+
+/* One snapshot that is written. Records that follow each other in the input are written at once. */
+struct output {
+    struct rd_sink *sink; /* NULL: nothing is written */
+    bool began;
+    bool seal;
+    uint64_t db;       /* selected in it */
+    uint64_t from, to; /* of the input, not written yet */
+    struct rdb_keyset keys;
 };
 
 struct salvage {
     struct scan scan;
+    struct plan plan;
     const struct rdb_salvage_opts *opts;
     struct rdb_salvage_result *res;
     struct rd_src *copy;
-    struct rd_sink *out;
-    struct rdb_keyset keys;
     struct rdb_twins twins;
-    uint64_t out_db; /* selected in the output */
-    bool out_began;
-    struct segment segs[SEGMENTS]; /* not written yet, oldest first */
-    size_t n_segs;
-    int told;           /* version to write when the file does not tell; 0: not known yet */
-    int needed;         /* the first version that has all of what was kept */
-    uint64_t hollow_at; /* where the hollow key before this record begins, or RD_NO_OFFSET */
+    struct output out, doubtful;
+    struct rdb_salvage_run run; /* not reported yet; from == to: none */
+    struct record rec;
     struct rd_err *err;
+};
+
+/* The part of the walk that is in one span. */
+struct place {
+    const struct span *span;
+    uint64_t damaged_from; /* records from here on are beside damage */
+    uint64_t n;            /* records before */
+    uint64_t n_keys;       /* keys before */
+    uint64_t db;           /* in which keys are written */
+    uint64_t first_key;    /* its start, where the run begins with it; else RD_NO_OFFSET */
+    bool selected, descends;
+    uint64_t selector; /* the last one */
+    bool after_damage; /* of a record, or of the header */
+    bool db_doubt;
 };
 
 /* -- output -- */
 
-static bool sink_failed(struct salvage *v)
+static bool sink_failed(struct salvage *v, struct output *out)
 {
-    rd_err_adopt(v->err, rd_sink_err(v->out));
+    rd_err_adopt(v->err, rd_sink_err(out->sink));
     return false;
 }
 
-static bool begin_output(struct salvage *v)
+static bool begin_output(struct salvage *v, struct output *out)
 {
     char magic[16];
+    if (out->began)
+        return true;
     snprintf(magic, sizeof magic, v->res->dialect == RDB_VALKEY ? "VALKEY%03d" : "REDIS%04d",
              v->res->version);
-    rd_sink_sum_begin(v->out, 0);
-    v->out_began = true;
-    return rd_sink_write(v->out, magic, RDB_MAGIC_LEN) || sink_failed(v);
+    rd_sink_sum_begin(out->sink, 0);
+    out->began = true;
+    return rd_sink_write(out->sink, magic, RDB_MAGIC_LEN) || sink_failed(v, out);
 }
 
-static bool select_db(struct salvage *v, uint64_t db)
+static bool copy_range(struct salvage *v, struct output *out, uint64_t from, uint64_t to)
+{
+    if (from < to && !rd_src_seek(v->copy, from, v->err))
+        return false;
+    while (from < to) {
+        struct rd_slice s;
+        if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK) {
+            rd_err_adopt(v->err, rd_src_err(v->copy));
+            return rd_err_set(v->err, RD_ERR_IO, from,
+                              "the input became shorter while it was read");
+        }
+        size_t n = s.len < to - from ? s.len : (size_t)(to - from);
+        if (!rd_sink_write(out->sink, s.ptr, n))
+            return sink_failed(v, out);
+        rd_src_consume(v->copy, n);
+        from += n;
+    }
+    return true;
+}
+
+static bool flush(struct salvage *v, struct output *out)
+{
+    uint64_t from = out->from;
+    out->from = out->to;
+    return copy_range(v, out, from, out->to);
+}
+
+static bool select_db(struct salvage *v, struct output *out, uint64_t db)
 {
     uint8_t op[1 + 9] = {RDB_OP_SELECTDB};
     size_t n = 2;
-    if (v->out_db == db)
+    if (out->db == db)
         return true;
-    v->out_db = db;
+    out->db = db;
     if (db < 64) {
         op[1] = (uint8_t)db;
     } else if (db < 16384) {
@@ -77,133 +134,38 @@ static bool select_db(struct salvage *v, uint64_t db)
         rd_put_be64(op + 2, db);
         n = 10;
     }
-    return rd_sink_write(v->out, op, n) || sink_failed(v);
+    return rd_sink_write(out->sink, op, n) || sink_failed(v, out);
 }
 
-static bool copy_range(struct salvage *v, uint64_t from, uint64_t to)
+/* Appends a record; `db` is that of a key, RDB_UNKNOWN for what belongs to none. */
+static bool keep(struct salvage *v, struct output *out, const struct record *rec, uint64_t db)
 {
-    if (!rd_src_seek(v->copy, from, v->err))
-        return false;
-    while (from < to) {
-        struct rd_slice s;
-        if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK) {
-            rd_err_adopt(v->err, rd_src_err(v->copy));
-            return rd_err_set(v->err, RD_ERR_IO, from,
-                              "the input became shorter while it was read");
-        }
-        size_t n = s.len < to - from ? s.len : (size_t)(to - from);
-        if (!rd_sink_write(v->out, s.ptr, n))
-            return sink_failed(v);
-        rd_src_consume(v->copy, n);
-        from += n;
-    }
-    return true;
-}
-
-static bool write_segment(struct salvage *v, const struct segment *seg)
-{
-    if (v->out == NULL || seg->from == seg->to)
+    if (out->sink == NULL)
         return true;
-    if (!v->out_began && !begin_output(v))
-        return false;
-    return (!seg->keys || select_db(v, seg->db)) && copy_range(v, seg->from, seg->to);
-}
-
-static bool flush(struct salvage *v)
-{
-    for (size_t i = 0; i < v->n_segs; i++)
-        if (!write_segment(v, &v->segs[i]))
+    bool follows = out->to == rec->start && (db == RDB_UNKNOWN || db == out->db);
+    if (!follows) {
+        if (!flush(v, out) || !begin_output(v, out) ||
+            (db != RDB_UNKNOWN && !select_db(v, out, db)))
             return false;
-    v->n_segs = 0;
+        out->from = rec->start;
+    }
+    out->to = rec->end;
     return true;
 }
 
-static bool keep(struct salvage *v, const struct record *rec)
+static bool end_output(struct salvage *v, struct output *out)
 {
-    bool keys = rec->kind == RECORD_KEY;
-    struct segment *last = v->n_segs > 0 ? &v->segs[v->n_segs - 1] : NULL;
-    if (last != NULL && last->to == rec->start && last->keys == keys &&
-        (!keys || last->db == rec->db)) {
-        last->to = rec->end;
+    if (out->sink == NULL)
         return true;
-    }
-    if (v->n_segs == SEGMENTS) {
-        if (!write_segment(v, &v->segs[0]))
-            return false;
-        memmove(v->segs, v->segs + 1, --v->n_segs * sizeof v->segs[0]);
-    }
-    v->segs[v->n_segs++] =
-        (struct segment){.from = rec->start, .to = rec->end, .db = rec->db, .keys = keys};
-    return true;
-}
-
-/* What was kept from `at` on comes out again, as far as it was not written. */
-static void take_back(struct salvage *v, uint64_t at)
-{
-    struct scan *s = &v->scan;
-    while (v->n_segs > 0 && v->segs[v->n_segs - 1].from >= at)
-        v->n_segs--;
-    if (v->n_segs > 0 && v->segs[v->n_segs - 1].to > at)
-        v->segs[v->n_segs - 1].to = at;
-    while (s->n_ring > 0 && s->ring[(s->n_ring - 1) % RING].start >= at) {
-        v->res->keys -= s->ring[(s->n_ring - 1) % RING].kept;
-        s->n_ring--;
-    }
-}
-
-static bool end_output(struct salvage *v)
-{
-    if (!flush(v))
-        return false;
-    if (v->out == NULL)
-        return true;
-    if (!v->out_began && !begin_output(v))
+    if (!flush(v, out) || !begin_output(v, out))
         return false;
     uint8_t end[1 + RDB_TRAILER_LEN] = {RDB_OP_EOF};
-    if (!rd_sink_write(v->out, end, 1))
-        return sink_failed(v);
-    rd_put_le64(end + 1, rd_sink_sum(v->out));
+    if (!rd_sink_write(out->sink, end, 1))
+        return sink_failed(v, out);
+    if (out->seal)
+        rd_put_le64(end + 1, rd_sink_sum(out->sink));
     return v->res->version < RDB_VERSION_CHECKSUM ||
-           rd_sink_write(v->out, end + 1, RDB_TRAILER_LEN) || sink_failed(v);
-}
-
-/* -- report -- */
-
-static void tell(struct salvage *v, struct rdb_loss *loss, const struct record *rec)
-{
-    if (v->res->first_loss == RD_NO_OFFSET)
-        v->res->first_loss = loss->from;
-    if (loss->from < v->res->damage)
-        v->res->damage = loss->from;
-    if (rec != NULL && rec->has_key) {
-        loss->has_key = true;
-        loss->key_len = rec->key_len;
-        loss->key = rd_slice(rec->key, rec->key_len < sizeof rec->key ? (size_t)rec->key_len
-                                                                      : sizeof rec->key);
-        loss->type = rec->type;
-    }
-    if (v->opts->loss != NULL)
-        v->opts->loss(v->opts->ctx, loss);
-}
-
-/* The first record that could not be read, or should not be there. */
-static void suspect(struct salvage *v, const struct record *rec)
-{
-    if (v->res->damage == RD_NO_OFFSET)
-        v->res->damage = v->res->guessed_version ? 0 : mend_place(&v->scan, rec);
-}
-
-static void lost_key(struct salvage *v, const struct record *rec, const char *why)
-{
-    suspect(v, rec);
-    struct rdb_loss loss = {.kind = RDB_LOSS_KEY,
-                            .from = rec->start,
-                            .to = rec->end,
-                            .at = RD_NO_OFFSET,
-                            .why = why,
-                            .db = rec->db};
-    v->res->keys_dropped++;
-    tell(v, &loss, rec);
+           rd_sink_write(out->sink, end + 1, RDB_TRAILER_LEN) || sink_failed(v, out);
 }
 
 /* Equal hashes are not enough to drop a key. */
@@ -216,13 +178,13 @@ static bool is_same_name(struct salvage *v, const struct record *rec, uint64_t o
 
 /* Was a key of this name kept before? If not, it is now. Another name of the same hash is kept in
  * another place. */
-static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
+static bool is_known(struct salvage *v, struct output *out, const struct record *rec, bool *ret)
 {
     struct rdb_keyset_slot key = {rec->hash, rec->start};
     struct rdb_keyset_slot other;
     enum rdb_keyset_status st;
     *ret = false;
-    while ((st = rdb_keyset_add(&v->keys, &key, &other, v->err)) == RDB_KEYSET_KNOWN && !*ret) {
+    while ((st = rdb_keyset_add(&out->keys, &key, &other, v->err)) == RDB_KEYSET_KNOWN && !*ret) {
         *ret = is_same_name(v, rec, other.record);
         key.hash = key.hash * 0x9e3779b97f4a7c15u | 1;
     }
@@ -230,101 +192,306 @@ static bool is_known(struct salvage *v, const struct record *rec, bool *ret)
     return st != RDB_KEYSET_FAIL && v->twins.err.code == RD_ERR_OK;
 }
 
-/* Writes what could be read of a collection that breaks. */
-static bool keep_part(struct salvage *v, const struct record *rec, uint64_t *ret_kept)
+/* -- report -- */
+
+static struct rd_slice name_of(const struct record *rec)
 {
+    return rd_slice(rec->key,
+                    rec->key_len < sizeof rec->key ? (size_t)rec->key_len : sizeof rec->key);
+}
+
+static void tell_loss(struct salvage *v, struct rdb_loss *loss, const struct record *rec)
+{
+    if (v->res->first_loss == RD_NO_OFFSET)
+        v->res->first_loss = loss->from;
+    if (loss->from < v->res->damage)
+        v->res->damage = loss->from;
+    if (rec != NULL && rec->has_key) {
+        loss->has_key = true;
+        loss->key_len = rec->key_len;
+        loss->key = name_of(rec);
+        loss->type = rec->type;
+    }
+    if (v->opts->loss != NULL)
+        v->opts->loss(v->opts->ctx, loss);
+}
+
+static void end_run(struct salvage *v)
+{
+    if (v->run.from < v->run.to && v->opts->run != NULL)
+        v->opts->run(v->opts->ctx, &v->run);
+    v->run.from = v->run.to = RD_NO_OFFSET;
+}
+
+/* The record belongs to the run, or begins one. */
+static void add_to_run(struct salvage *v, const struct place *p, unsigned doubts, bool left_out,
+                       bool key)
+{
+    struct rdb_salvage_run *run = &v->run;
+    bool same = run->to == v->rec.start && run->grade == p->span->grade && run->doubts == doubts &&
+                run->left_out == left_out && run->db == p->db;
+    if (!same) {
+        end_run(v);
+        *run = (struct rdb_salvage_run){.from = v->rec.start,
+                                        .db = p->db,
+                                        .grade = p->span->grade,
+                                        .doubts = doubts,
+                                        .left_out = left_out};
+    }
+    run->to = v->rec.end;
+    run->keys += key;
+}
+
+static void lost_key(struct salvage *v, const struct record *rec, const char *why)
+{
+    struct rdb_loss loss = {.kind = RDB_LOSS_KEY,
+                            .from = rec->start,
+                            .to = rec->end,
+                            .at = RD_NO_OFFSET,
+                            .why = why,
+                            .db = rec->db};
+    v->res->keys_dropped++;
+    tell_loss(v, &loss, rec);
+}
+
+/* -- what is kept -- */
+
+static unsigned doubts_of(const struct place *p, const struct record *rec)
+{
+    const struct span *span = p->span;
+    unsigned doubts = 0;
+    if (span->grade == RDB_GRADE_NONE || p->n_keys < span->trim)
+        doubts |= RDB_DOUBT_ANCHOR;
+    else if (p->n_keys < span->trim + span->mark)
+        doubts |= RDB_DOUBT_FIELD;
+    if (span->expiry_doubt && !rec->expires &&
+        (rec->start == p->first_key || (span->trim > 0 && p->n_keys == span->trim)))
+        doubts |= RDB_DOUBT_EXPIRY;
+    if (p->db_doubt)
+        doubts |= RDB_DOUBT_DB;
+    bool first = p->after_damage && rec->start == p->first_key;
+    if (first || rec->start >= p->damaged_from)
+        doubts |= RDB_DOUBT_BESIDE;
+    return doubts;
+}
+
+static void tell_doubt(struct salvage *v, const struct place *p, unsigned doubts, bool left_out)
+{
+    const struct rdb_salvage_doubt doubt = {.offset = v->rec.start,
+                                            .db = p->db,
+                                            .key = name_of(&v->rec),
+                                            .key_len = v->rec.key_len,
+                                            .type = v->rec.type,
+                                            .doubts = doubts,
+                                            .left_out = left_out};
+    if (v->opts->doubt != NULL)
+        v->opts->doubt(v->opts->ctx, &doubt);
+}
+
+/* A key that was kept before: of the two, the other may be the one that was not there. */
+static void twin(struct salvage *v)
+{
+    lost_key(v, &v->rec, "duplicate-key");
+    if (v->scan.db_at < v->res->damage)
+        v->res->damage = v->scan.db_at;
+}
+
+static bool take_key(struct salvage *v, const struct place *p)
+{
+    struct record *rec = &v->rec;
+    bool known;
+    unsigned doubts = doubts_of(p, rec);
+    bool left_out = (doubts & RDB_DOUBT_ANCHOR) != 0 || (v->opts->strict && doubts != 0);
+    struct output *out = left_out ? &v->doubtful : &v->out;
+    if (rec->refused != NULL) {
+        if (!left_out)
+            lost_key(v, rec, rec->refused);
+        return true;
+    }
+    if (!is_known(v, out, rec, &known))
+        return false;
+    if (known) {
+        if (!left_out)
+            twin(v);
+        return true;
+    }
+    if (rec->unwanted) {
+        v->res->keys_unwanted += !left_out;
+        return true;
+    }
+    add_to_run(v, p, doubts, left_out, true);
+    if (doubts != 0)
+        tell_doubt(v, p, doubts, left_out);
+    v->res->keys += !left_out;
+    v->res->keys_left_out += left_out;
+    v->res->keys_doubted += !left_out && doubts != 0;
+    return keep(v, out, rec, p->db);
+}
+
+/* A field, a function, what a module keeps beside the keys. */
+static bool take_other(struct salvage *v, const struct place *p)
+{
+    const struct record *rec = &v->rec;
+    struct rdb_loss loss = {.kind = RDB_LOSS_RANGE,
+                            .from = rec->start,
+                            .to = rec->end,
+                            .at = RD_NO_OFFSET,
+                            .why = rec->refused,
+                            .way_back = "the next record",
+                            .db = rec->db};
+    if (p->span->grade == RDB_GRADE_NONE)
+        return true;
+    unsigned doubts = rec->start >= p->damaged_from ? RDB_DOUBT_BESIDE : 0;
+    bool left_out = v->opts->strict && doubts != 0;
+    if (rec->refused == NULL) {
+        add_to_run(v, p, doubts, left_out, false);
+        v->res->others += !left_out && !rec->has_name;
+        return left_out || keep(v, &v->out, rec, RDB_UNKNOWN);
+    }
+    v->res->ranges++;
+    v->res->bytes_lost += rec->end - rec->start;
+    tell_loss(v, &loss, NULL);
+    return true;
+}
+
+/* A selector that only damage makes name a database that servers do not have unless told so. */
+static bool is_wild(const struct salvage *v, const struct place *p, const struct span *next)
+{
+    enum { NEAR = 64 };
+    const struct record *rec = &v->rec;
+    if (rec->db < MEND_DBS_DEFAULT || v->res->proved || v->plan.high > 1)
+        return false;
+    bool after = p->span->lost_from < p->span->from && p->n < 2;
+    bool before =
+        next != NULL && (rec->start >= next->place || next->lost_from - rec->start < NEAR);
+    return v->plan.n == 1 || after || before;
+}
+
+static void take_db(struct salvage *v, struct place *p, const struct span *next)
+{
+    bool wild = is_wild(v, p, next);
+    /* Databases stand in order: another order is that of a snapshot inside of a value. */
+    p->descends |= p->selected && v->rec.db <= p->selector && !v->res->proved;
+    p->selected = true;
+    p->selector = v->rec.db;
+    p->db_doubt = wild || p->descends || v->rec.start >= p->damaged_from;
+    p->db = wild ? mend_spare_db(&v->plan, p->db) : v->rec.db;
+    if (p->span->grade == RDB_GRADE_NONE && p->db >= MEND_DBS_DEFAULT)
+        p->db = 0;
+    v->scan.db_at = v->rec.start;
+}
+
+static bool fail(struct salvage *v)
+{
+    rd_err_adopt(v->err, &v->scan.err);
+    return false;
+}
+
+static bool take_span(struct salvage *v, const struct span *span, const struct span *next)
+{
+    struct place p = {.span = span,
+                      .db = span->grade == RDB_GRADE_NONE ? span->db : span->start_db,
+                      .damaged_from = next != NULL ? next->place : RD_NO_OFFSET,
+                      .first_key = span->from,
+                      .after_damage = span->lost_from < span->from ||
+                                      (v->plan.guessed && span->from == RDB_MAGIC_LEN),
+                      .descends = span->magic,
+                      .db_doubt = span->db_doubt || span->magic};
+    if (p.db >= MEND_DBS_DEFAULT && span->grade == RDB_GRADE_NONE)
+        p.db = 0;
+    if (span->from < span->to && !mend_scan_at(&v->scan, span->from, span->db, UINT64_MAX))
+        return fail(v);
+    struct record *rec = &v->rec;
+    rec->db = span->db;
+    for (uint64_t at = span->from; at < span->to; at = rec->end, p.n++) {
+        v->scan.keys_db = p.db;
+        enum mend_status st = mend_record(&v->scan, rec);
+        if (st == MEND_FAIL)
+            return fail(v);
+        if (st == MEND_BROKEN || rec->end > span->to)
+            return rd_err_set(v->err, RD_ERR_IO, at, "the input changed while it was read");
+        if (rec->kind == RECORD_DB)
+            take_db(v, &p, next);
+        if ((rec->kind == RECORD_KEY && !take_key(v, &p)) ||
+            (rec->kind == RECORD_OTHER && !take_other(v, &p)))
+            return false;
+        p.n_keys += rec->kind == RECORD_KEY;
+    }
+    end_run(v);
+    return true;
+}
+
+/* -- what is lost -- */
+
+/* Writes what could be read of a collection that breaks. */
+static bool keep_part(struct salvage *v, uint64_t *ret_kept)
+{
+    const struct record *rec = &v->rec;
     struct mend_part part = {
         .dialect = v->res->dialect, .version = v->scan.version, .out_version = v->res->version};
     bool known = false;
     bool ok = mend_part_read(&part, v->copy, rec, v->err);
     if (ok && part.kept > 0)
-        ok = is_known(v, rec, &known);
+        ok = is_known(v, &v->out, rec, &known);
     if (known)
         part.kept = 0;
     if (ok && part.kept > 0)
-        ok = (v->out_began || begin_output(v)) && select_db(v, rec->db) &&
-             (rd_sink_write(v->out, part.record.ptr, part.record.len) || sink_failed(v));
+        ok = flush(v, &v->out) && begin_output(v, &v->out) && select_db(v, &v->out, rec->db) &&
+             (rd_sink_write(v->out.sink, part.record.ptr, part.record.len) ||
+              sink_failed(v, &v->out));
     *ret_kept = part.kept;
     rd_buf_done(&part.record);
     return ok;
 }
 
-/* -- the walk -- */
-
-struct place {
-    uint64_t at;
-    uint64_t db;
-    bool done;
-};
-
-/* A key that was kept before: of the two, the other may be the one that was not there. */
-static void twin(struct salvage *v, const struct record *rec)
+/* Reads the record once more that broke. *ret_text: why. */
+static bool read_broken(struct salvage *v, const struct span *span, uint64_t db, const char **why,
+                        uint64_t *at)
 {
-    lost_key(v, rec, "duplicate-key");
-    if (v->scan.db_at < v->res->damage)
-        v->res->damage = v->scan.db_at;
-}
-
-static bool is_refused(struct salvage *v, const struct record *rec, bool *ret)
-{
-    *ret = true;
-    if (rec->refused != NULL) {
-        lost_key(v, rec, rec->refused);
+    static const char *const words[] = {
+        [MEND_WHY_ZEROS] = "a range of zeros",
+        [MEND_WHY_EARLY_END] = "end mark with records behind it",
+        [MEND_WHY_SELECTOR] = "selector of a database without its size",
+        [MEND_WHY_SIZE] = "size of a database without its selector"};
+    *at = span->broken;
+    if (span->why != MEND_WHY_ERROR && span->why != MEND_WHY_REFUSED) {
+        *why = words[span->why];
+        v->rec.has_key = false;
         return true;
     }
-    if (!is_known(v, rec, ret))
-        return false;
-    if (*ret)
-        twin(v, rec);
+    v->rec.db = db;
+    v->scan.keys_db = db;
+    if (!mend_scan_at(&v->scan, span->broken, db, UINT64_MAX) ||
+        mend_record(&v->scan, &v->rec) == MEND_FAIL)
+        return fail(v);
+    const struct rd_err *err = rdb_reader_err(v->scan.reader);
+    *why = v->rec.refused != NULL ? v->rec.refused : err->text;
+    *at = v->rec.refused != NULL ? span->broken : err->offset;
     return true;
 }
 
-static void remember(struct salvage *v, const struct record *rec, bool kept)
-{
-    struct scan *s = &v->scan;
-    s->ring[s->n_ring % RING].start = rec->start;
-    s->ring[s->n_ring % RING].db = rec->db;
-    s->ring[s->n_ring % RING].kept = kept;
-    s->ring[s->n_ring % RING].packed = mend_is_packed(rec);
-    s->ring[s->n_ring % RING].proof = mend_proof(s, rec);
-    s->n_ring++;
-}
-
-static bool take_key(struct salvage *v, const struct record *rec)
-{
-    bool refused;
-    if (!is_refused(v, rec, &refused))
-        return false;
-    remember(v, rec, !refused && !rec->unwanted);
-    if (refused)
-        return true;
-    mend_habits_add(&v->scan.habits, rec);
-    mend_shape_add(&v->scan, rec);
-    v->needed = rec->since > v->needed ? rec->since : v->needed;
-    if (v->opts->tick != NULL)
-        v->opts->tick(v->opts->ctx, rec->start);
-    if (rec->unwanted) {
-        v->res->keys_unwanted++;
-        return true;
-    }
-    v->res->keys++;
-    return keep(v, rec);
-}
-
-static bool lost_range(struct salvage *v, const struct record *rec, const char *why, uint64_t at,
-                       uint64_t from, const struct way_back *way)
+static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
 {
     struct rdb_loss loss = {.kind = RDB_LOSS_RANGE,
-                            .from = from,
-                            .to = way->found ? way->at : v->scan.size,
-                            .why = why,
-                            .at = at,
-                            .way_back = way->found ? way->how : "no sound record behind it",
-                            .db = rec->db};
-    bool head = from == rec->start && rec->has_key;
-    if (head && v->opts->partial && v->out != NULL && rec->refused == NULL && !rec->unwanted &&
+                            .from = span->lost_from,
+                            .to = span->from,
+                            .way_back = span->way_back != NULL ? span->way_back
+                                                               : "no sound record behind it",
+                            .db = db};
+    char text[RD_ERR_TEXT_MAX];
+    if (!read_broken(v, span, db, &loss.why, &loss.at))
+        return false;
+    snprintf(text, sizeof text, "%s", loss.why);
+    loss.why = text;
+    const struct record *rec = &v->rec;
+    if (span->why == MEND_WHY_REFUSED && span->framed && rec->refused != NULL) {
+        lost_key(v, rec, rec->refused);
+        return true;
+    }
+    bool head = span->lost_from == span->broken && rec->has_key;
+    if (head && v->opts->partial && v->out.sink != NULL && rec->refused == NULL && !rec->unwanted &&
         mend_part_possible(v->res->version, rec->type)) {
-        if (!keep_part(v, rec, &loss.kept))
+        if (!keep_part(v, &loss.kept))
             return false;
         if (loss.kept > 0) {
             loss.kind = RDB_LOSS_PARTIAL;
@@ -334,273 +501,78 @@ static bool lost_range(struct salvage *v, const struct record *rec, const char *
     }
     v->res->ranges++;
     v->res->bytes_lost += loss.to - loss.from;
-    tell(v, &loss, head ? rec : NULL);
+    tell_loss(v, &loss, head ? rec : NULL);
     return true;
 }
 
-/* A field, a function, what a module keeps beside the keys. */
-static bool take_other(struct salvage *v, const struct record *rec)
-{
-    struct rdb_loss loss = {.kind = RDB_LOSS_RANGE,
-                            .from = rec->start,
-                            .to = rec->end,
-                            .at = RD_NO_OFFSET,
-                            .why = rec->refused,
-                            .way_back = "the next record",
-                            .db = rec->db};
-    if (rec->refused == NULL) {
-        v->needed = rec->since > v->needed ? rec->since : v->needed;
-        return keep(v, rec);
-    }
-    suspect(v, rec);
-    v->res->ranges++;
-    v->res->bytes_lost += rec->end - rec->start;
-    tell(v, &loss, NULL);
-    return true;
-}
+/* -- the second walk -- */
 
-/* The record at rec->start broke: the way back is looked for, and what lies between is lost. */
-static bool broken(struct salvage *v, struct record *rec, const char *why, uint64_t at,
-                   struct place *place)
+/* Does the checksum before `end` prove the bytes of the file? */
+static bool prove(struct salvage *v, struct rd_src *src, uint64_t end, bool *ret)
 {
-    struct scan *s = &v->scan;
-    struct way_back way;
-    char text[RD_ERR_TEXT_MAX];
-    snprintf(text, sizeof text, "%s", why);
-    uint64_t left = mend_fields_left(s, rec);
-    suspect(v, rec);
-    if (mend_resync(s, rec->start, place->db, left, &way) == MEND_FAIL) {
-        rd_err_adopt(v->err, &s->err);
-        return false;
-    }
-    uint64_t from = rec->start;
-    if (way.found && way.at < rec->start) {
-        uint64_t i = s->n_ring;
-        while (i > 0 && s->ring[(i - 1) % RING].start > way.at)
-            i--;
-        from = s->ring[(i - 1) % RING].start;
-        take_back(v, from);
-    }
-    if (!lost_range(v, rec, text, at, from, &way))
-        return false;
-    place->done = !way.found;
-    place->at = way.at;
-    place->db = way.db;
-    v->hollow_at = RD_NO_OFFSET;
-    s->n_ring = 0; /* what lies before the lost range is settled */
-    return !way.found || mend_scan_at(s, place->at, place->db, UINT64_MAX) ||
-           (rd_err_adopt(v->err, &s->err), false);
-}
-
-/* An end mark that is not at the end of the file may be a damaged byte: it is, where records
- * follow. */
-static bool early_end(struct salvage *v, struct record *rec, struct place *place)
-{
-    struct scan *s = &v->scan;
-    struct way_back way;
-    if (mend_resync(s, rec->start, place->db, 0, &way) == MEND_FAIL) {
-        rd_err_adopt(v->err, &s->err);
-        return false;
-    }
-    if (!way.found) {
-        v->res->found_end = true;
-        place->done = true;
+    uint64_t crc = 0;
+    struct rd_slice s;
+    *ret = false;
+    if (end == RD_NO_OFFSET || end <= RDB_MAGIC_LEN + RDB_TRAILER_LEN || !rd_src_can_seek(src))
         return true;
-    }
-    return broken(v, rec, "end mark with records behind it", rec->start, place);
-}
-
-static bool one_record(struct salvage *v, struct record *rec, struct place *place)
-{
-    struct scan *s = &v->scan;
-    enum mend_status st = mend_record(s, rec);
-    if (st == MEND_FAIL) {
-        rd_err_adopt(v->err, &s->err);
+    if (!rd_src_seek(src, 0, v->err))
         return false;
+    uint64_t left = end - RDB_TRAILER_LEN;
+    while (left > 0 && rd_src_need(src, 1, &s) == RD_SRC_OK) {
+        size_t n = s.len < left ? s.len : (size_t)left;
+        crc = rd_crc64(crc, s.ptr, n);
+        rd_src_consume(src, n);
+        left -= n;
     }
-    if (st == MEND_BROKEN) {
-        const struct rd_err *err = rdb_reader_err(s->reader);
-        return broken(v, rec, err->text, err->offset, place);
+    if (left > 0 || rd_src_need(src, RDB_TRAILER_LEN, &s) != RD_SRC_OK) {
+        rd_err_adopt(v->err, rd_src_err(src));
+        return rd_err_set(v->err, RD_ERR_IO, RD_NO_OFFSET,
+                          "the input became shorter while it was read");
     }
-    if (rec->hollow && v->hollow_at != RD_NO_OFFSET) {
-        rec->start = v->hollow_at;
-        rec->has_key = false;
-        take_back(v, v->hollow_at);
-        return broken(v, rec, "a range of zeros", rec->start, place);
-    }
-    v->hollow_at = rec->hollow ? rec->start : RD_NO_OFFSET;
-    place->at = rec->end;
-    switch (rec->kind) {
-    case RECORD_KEY:
-        return take_key(v, rec);
-    case RECORD_DB:
-        place->db = rec->db;
-        s->db_at = rec->start;
-        break;
-    case RECORD_HINT:
-        break;
-    case RECORD_OTHER:
-        if (!take_other(v, rec))
-            return false;
-        break;
-    case RECORD_END:
-        if (rec->end != s->size)
-            return early_end(v, rec, place);
-        v->res->found_end = true;
-        place->done = true;
-        return true;
-    }
-    remember(v, rec, false);
+    uint64_t stored = rd_get_le64(s.ptr);
+    *ret = stored != 0 && stored == crc;
     return true;
 }
 
-/* -- the header -- */
-
-struct release {
-    const char *prefix;
-    int version;
-};
-
-/* What a server of that release writes. */
-static int version_of_release(struct rd_slice name, struct rd_slice value,
-                              enum rdb_dialect *dialect)
+static void set_result(struct salvage *v)
 {
-    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},
-                                           {"6.0.", 9},  {"6.2.", 9},  {"7.0.", 10},
-                                           {"7.2.", 11}, {"7.4.", 12}, {"8.", 12}};
-    static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.", 80}};
-    bool is_valkey = rd_slice_is(name, "valkey-ver");
-    if (!is_valkey && !rd_slice_is(name, "redis-ver"))
-        return 0;
-    const struct release *table = is_valkey ? valkey : redis;
-    size_t n = is_valkey ? sizeof valkey / sizeof *valkey : sizeof redis / sizeof *redis;
-    for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(table[i].prefix);
-        if (value.len >= len && memcmp(value.ptr, table[i].prefix, len) == 0) {
-            *dialect = table[i].version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
-            return table[i].version;
-        }
-    }
-    return 0;
-}
-
-/* Reads the fields in front of the keys: which release wrote the file? 0: they do not say. */
-static int probe_release(struct scan *s, enum rdb_dialect *dialect)
-{
-    if (!mend_scan_at(s, RDB_MAGIC_LEN, 0, UINT64_MAX))
-        return 0;
-    for (int i = 0; i < PROBED_MAX; i++) {
-        struct rdb_event ev;
-        char tmp[RD_NUM_I64_MAX];
-        if (rdb_reader_next(s->reader, &ev) != RDB_EVENT || ev.kind != RDB_AUX)
-            return 0;
-        int version =
-            version_of_release(ev.aux.name, rdb_string_bytes(&ev.aux.value, tmp), dialect);
-        if (version != 0)
-            return version;
-    }
-    return 0;
-}
-
-/* Dialect and version of the file; from its header where it can be read and nothing speaks against
- * it. */
-static bool find_version(struct salvage *v)
-{
-    struct scan *s = &v->scan;
     struct rdb_salvage_result *res = v->res;
-    struct rdb_reader *r;
-    struct rdb_event ev;
-    bool known = false;
-    if (!mend_scan_version(s, RDB_REDIS, 12) || !rd_src_seek(s->src, 0, &s->err) ||
-        !rdb_reader_new(&r, s->src, NULL, &s->err))
-        return false;
-    if (rdb_reader_next(r, &ev) == RDB_EVENT) {
-        known = true;
-        res->dialect = ev.header.dialect;
-        res->version = ev.header.version;
-    }
-    rdb_reader_free(r);
-    rd_src_sum_stop(s->src);
-    enum rdb_dialect dialect = RDB_REDIS;
-    if (known && !mend_scan_version(s, res->dialect, res->version))
-        return false;
-    int version = probe_release(s, &dialect);
-    rd_err_reset(&s->err);
-    if (version != 0 && (!known || version != res->version)) {
-        res->dialect = dialect;
-        res->version = version;
-        res->guessed_version = true;
-    } else if (!known) {
-        /* Nothing tells: it is read as a version that has all types, and written as the first
-         * version that has those which were found. */
-        res->dialect = RDB_REDIS;
-        res->version = v->told > 0 ? v->told : VERSION_ALL;
-        res->guessed_version = true;
-        return mend_scan_version(s, RDB_REDIS, VERSION_ALL);
-    }
-    return mend_scan_version(s, res->dialect, res->version);
+    const struct plan *plan = &v->plan;
+    res->dialect = plan->dialect;
+    res->version = !plan->guessed                                   ? plan->version
+                   : plan->told != 0 || plan->dialect == RDB_VALKEY ? plan->version
+                                                                    : plan->needed;
+    res->guessed_version = plan->guessed;
+    res->found_end = plan->found_end;
+    res->damage = plan->damage;
 }
 
-static bool walk(struct salvage *v)
+static bool run(struct salvage *v, struct rd_src *src)
 {
-    struct place place = {.at = RDB_MAGIC_LEN};
-    bool ok = find_version(v);
-    if (ok && v->scan.size <= RDB_MAGIC_LEN)
-        return true;
-    if (!ok || !mend_scan_at(&v->scan, RDB_MAGIC_LEN, 0, UINT64_MAX)) {
-        rd_err_adopt(v->err, &v->scan.err);
+    bool sealed;
+    if (!prove(v, src, src->size, &sealed) ||
+        !mend_plan(&v->scan, src, sealed, v->opts, &v->plan, v->err))
         return false;
-    }
-    struct record *rec = rd_calloc(1, sizeof *rec);
-    if (rec == NULL)
-        return rd_err_nomem(v->err, sizeof *rec);
-    while (ok && !place.done) {
-        rec->db = place.db;
-        ok = one_record(v, rec, &place);
-    }
-    rd_free(rec);
-    return ok;
-}
-
-/* Can the header be read? The source stands at its beginning again. */
-static bool header_is_known(struct rd_src *src, bool *ret, struct rd_err *err)
-{
-    struct rdb_reader *r;
-    struct rdb_event ev;
-    if (!rd_src_seek(src, 0, err) || !rdb_reader_new(&r, src, NULL, err))
+    bool trails = v->plan.found_end && v->plan.end != src->size;
+    if (trails && !prove(v, src, v->plan.end, &sealed))
         return false;
-    *ret = rdb_reader_next(r, &ev) == RDB_EVENT;
-    rdb_reader_free(r);
-    rd_src_sum_stop(src);
-    return rd_src_seek(src, 0, err);
-}
-
-/* One walk over the file. *needed: as told, and then what it should have been. */
-static bool pass(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
-                 const struct rdb_salvage_opts *opts, int *needed, struct rdb_salvage_result *ret,
-                 struct rd_err *err)
-{
-    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};
-    struct salvage *v = rd_calloc(1, sizeof *v);
-    if (v == NULL)
-        return rd_err_nomem(err, sizeof *v);
-    v->opts = opts;
-    v->res = ret;
-    v->copy = copy;
-    v->out = out;
-    v->out_db = UINT64_MAX;
-    v->hollow_at = RD_NO_OFFSET;
-    v->told = *needed;
-    v->needed = VERSION_LEAST;
-    v->err = err;
-    bool ok = mend_scan_init(&v->scan, src, opts, err) && walk(v) && end_output(v);
-    *needed = v->needed;
-    ret->unchecked = v->keys.lost;
-    mend_scan_done(&v->scan);
-    rdb_keyset_done(&v->keys);
-    rdb_twins_done(&v->twins);
-    rd_free(v);
-    return ok;
+    v->res->proved =
+        sealed && v->plan.found_end && !v->plan.guessed && v->plan.version >= RDB_VERSION_CHECKSUM;
+    set_result(v);
+    v->out.seal = v->res->sealed =
+        (v->res->proved || v->opts->reseal) && v->res->version >= RDB_VERSION_CHECKSUM;
+    uint64_t db = 0;
+    for (size_t i = 0; i < v->plan.n; i++) {
+        const struct span *span = &v->plan.spans[i];
+        const struct span *next = i + 1 < v->plan.n ? span + 1 : NULL;
+        if (i > 0 && !lost_range(v, span, db))
+            return false;
+        if (!take_span(v, span, next))
+            return false;
+        if (span->grade != RDB_GRADE_NONE)
+            db = span->counts.selectors > 0 ? span->counts.last.db : span->start_db;
+    }
+    return end_output(v, &v->out) && end_output(v, &v->doubtful);
 }
 
 bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
@@ -609,16 +581,24 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
 {
     struct rd_err own = {0};
     struct rd_err *e = err != NULL ? err : &own;
-    const struct rdb_salvage_opts silent = {.seed = {opts->seed[0], opts->seed[1]},
-                                            .partial = opts->partial,
-                                            .wants = opts->wants,
-                                            .ctx = opts->ctx};
-    int needed = 0;
-    bool known = true;
     *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};
-    if (out != NULL && rd_src_can_seek(src) && !header_is_known(src, &known, e))
-        return false;
-    if (!known && !pass(src, copy, NULL, &silent, &needed, ret, e))
-        return false;
-    return pass(src, copy, out, opts, &needed, ret, e);
+    struct salvage *v = rd_calloc(1, sizeof *v);
+    if (v == NULL)
+        return rd_err_nomem(e, sizeof *v);
+    v->opts = opts;
+    v->res = ret;
+    v->copy = copy;
+    v->out = (struct output){.sink = out, .db = UINT64_MAX};
+    v->doubtful = (struct output){.sink = opts->doubtful, .db = UINT64_MAX};
+    v->run.from = v->run.to = RD_NO_OFFSET;
+    v->err = e;
+    bool ok = run(v, src);
+    ret->unchecked = v->out.keys.lost;
+    rdb_twins_done(&v->twins);
+    mend_plan_done(&v->plan);
+    mend_scan_done(&v->scan);
+    rdb_keyset_done(&v->out.keys);
+    rdb_keyset_done(&v->doubtful.keys);
+    rd_free(v);
+    return ok;
 }

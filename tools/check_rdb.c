@@ -2,7 +2,7 @@
  * ones.
  *
  * A file is checked in one pass. Where its structure breaks, rdb_salvage() looks for what stands
- * behind the damage; that needs a source that can seek, so what comes out of a pipe or a
+ * after the damage; that needs a source that can seek, so what comes out of a pipe or a
  * decompressor is spooled first: a pipe only when OUT is wanted, because it would have to be kept
  * from the first byte on.
  */
@@ -19,10 +19,12 @@
 
 struct run {
     struct cli *cli;
-    bool quick, partial, force;
-    const char *out;      /* --salvage */
-    struct filter filter; /* which keys go there */
-    struct rd_sink *sink; /* OUT, while it is open */
+    bool quick, partial, force, strict, reseal;
+    const char *out;        /* --salvage */
+    const char *doubtful;   /* what it takes of what has no proof */
+    struct filter filter;   /* which keys go there */
+    struct rd_sink *sink;   /* OUT, while it is open */
+    struct rd_sink *doubts; /* and DOUBTFUL */
     FILE *report;
     bool had[CLI_INTERRUPTED + 1]; /* which statuses files have had */
 };
@@ -98,19 +100,57 @@ static void on_finding(void *ctx, const struct rdb_finding *f)
     findings_add(found, &kept);
 }
 
+/* Room for one more element of an array; false where there is no memory. */
+static bool more(struct check_file *file, void **array, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return true;
+    size_t bigger = *cap == 0 ? 16 : 2 * *cap;
+    void *grown = rd_realloc(*array, bigger * size);
+    if (grown == NULL) {
+        rd_err_nomem(&file->findings.err, bigger * size);
+        return false;
+    }
+    *array = grown;
+    *cap = bigger;
+    return true;
+}
+
 static struct check_loss *new_loss(struct check_file *file)
 {
-    if (file->n_losses == file->cap_losses) {
-        size_t cap = file->cap_losses == 0 ? 16 : 2 * file->cap_losses;
-        void *bigger = rd_realloc(file->losses, cap * sizeof *file->losses);
-        if (bigger == NULL) {
-            rd_err_nomem(&file->findings.err, cap * sizeof *file->losses);
-            return NULL;
-        }
-        file->losses = bigger;
-        file->cap_losses = cap;
-    }
+    void *array = file->losses;
+    if (!more(file, &array, file->n_losses, &file->cap_losses, sizeof *file->losses))
+        return NULL;
+    file->losses = array;
     return &file->losses[file->n_losses++];
+}
+
+static void on_run(void *ctx, const struct rdb_salvage_run *run)
+{
+    struct check_file *file = ((struct work *)ctx)->file;
+    void *array = file->runs;
+    if (file->all_runs++ >= CHECK_RUNS ||
+        !more(file, &array, file->n_runs, &file->cap_runs, sizeof *file->runs))
+        return;
+    file->runs = array;
+    file->runs[file->n_runs++] = *run;
+}
+
+static void on_doubt(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    struct check_file *file = ((struct work *)ctx)->file;
+    void *array = file->doubts;
+    if (file->all_doubts++ >= CHECK_RUNS ||
+        !more(file, &array, file->n_doubts, &file->cap_doubts, sizeof *file->doubts))
+        return;
+    file->doubts = array;
+    file->doubts[file->n_doubts++] =
+        (struct check_doubt){.offset = doubt->offset,
+                             .db = doubt->db,
+                             .doubts = doubt->doubts,
+                             .left_out = doubt->left_out,
+                             .key = findings_keep(&file->findings, doubt->key),
+                             .type = doubt->type};
 }
 
 static void on_loss(void *ctx, const struct rdb_loss *loss)
@@ -240,8 +280,26 @@ static void judge(struct check_file *file)
     }
 }
 
+/* Whether the input is sound and all of it was kept. */
+static bool kept_all(const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    return (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS) && sv->ranges == 0 &&
+           sv->keys_dropped == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0 &&
+           file->torn == RD_NO_OFFSET;
+}
+
+static int status_of_salvage(const struct check_file *file)
+{
+    if (file->out == NULL)
+        return CLI_FINDINGS;
+    return kept_all(file) ? CLI_OK : CLI_PARTIAL;
+}
+
 static int status_of(const struct check_file *file)
 {
+    if (file->salvaged)
+        return status_of_salvage(file);
     switch (file->verdict) {
     case CHECK_OK:
         return CLI_OK;
@@ -252,11 +310,12 @@ static int status_of(const struct check_file *file)
     }
 }
 
-/* A file that could not be looked at weighs more than one that is damaged, and that more than one
- * that is not known. */
+/* A file that could not be read weighs more than one that is damaged, and that more than one that
+ * is not known. */
 static int worst(const struct run *run)
 {
-    static const int order[] = {CLI_IO, CLI_LIMIT, CLI_USAGE, CLI_FINDINGS, CLI_UNSUPPORTED};
+    static const int order[] = {CLI_IO,       CLI_LIMIT,   CLI_USAGE,
+                                CLI_FINDINGS, CLI_PARTIAL, CLI_UNSUPPORTED};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (run->had[order[i]])
             return order[i];
@@ -336,7 +395,12 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     struct rd_src *src = NULL, *copy = NULL;
     struct rdb_salvage_opts opts = {
         .partial = work->run->partial,
+        .strict = work->run->strict,
+        .reseal = work->run->reseal,
+        .doubtful = out != NULL ? work->run->doubts : NULL,
         .loss = on_loss,
+        .run = on_run,
+        .doubt = on_doubt,
         .tick = on_offset,
         .wants = filter_active(&work->run->filter) ? wants_key : NULL,
         .ctx = work,
@@ -367,10 +431,12 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     return ok;
 }
 
-/* Header, end mark and checksum: an output of this size holds nothing. */
-static bool holds_nothing(struct rd_sink *out)
+/* Whether OUT would hold no more than fields of the header, though the input held more. */
+static bool holds_nothing(const struct check_file *file)
 {
-    return rd_sink_offset(out) <= RDB_MAGIC_LEN + 1 + RDB_TRAILER_LEN;
+    const struct rdb_salvage_result *sv = &file->salvage;
+    bool lost = sv->ranges > 0 || sv->keys_dropped > 0 || sv->keys_left_out > 0;
+    return sv->keys == 0 && sv->others == 0 && (file->res.damaged || lost);
 }
 
 /* Reads OUT again. */
@@ -385,16 +451,31 @@ static bool verify(struct work *work, struct rd_err *err)
         return false;
     bool ok = rdb_check(src, &opts, &res, err);
     cli_close_in(work->run->cli, src);
-    file->verified = ok && !res.damaged && res.errors == 0;
+    file->well_formed = ok && !res.damaged && res.errors == 0;
     file->out_keys = res.keys;
     return ok;
+}
+
+/* Ends DOUBTFUL: there is none where nothing is doubtful. */
+static bool end_doubtful(struct work *work, struct rd_err *err)
+{
+    struct rd_sink *sink = work->run->doubts;
+    work->run->doubts = NULL;
+    if (sink == NULL || work->file->salvage.keys_left_out == 0) {
+        rd_sink_abort(sink);
+        return true;
+    }
+    if (!rd_sink_close(sink, err))
+        return false;
+    work->file->doubtful = work->run->doubtful;
+    return true;
 }
 
 /* Ends the output: given up where nothing could be saved. */
 static bool end_output(struct work *work, struct rd_sink *out, struct rd_err *err)
 {
     struct check_file *file = work->file;
-    if (file->res.damaged && holds_nothing(out)) {
+    if (holds_nothing(file)) {
         rd_sink_abort(out);
         return true;
     }
@@ -414,7 +495,8 @@ static bool salvage(struct work *work, const struct view *view, struct rd_err *e
         return false;
     work->run->sink = NULL;
     work->file->salvaged = true;
-    return end_output(work, out, err);
+    bool ok = end_doubtful(work, err);
+    return end_output(work, out, err) && ok;
 }
 
 /* The first pass. view is filled before it where the input can be read only once. */
@@ -501,10 +583,12 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     run->had[file->checked ? status_of(file) : CLI_OK] = true;
     if (!ok)
         run->had[rd_err_exit_status(file->err.code)] = true;
-    if (file->out != NULL && !is_stdin(file->out) && !file->verified)
+    if (file->out != NULL && !is_stdin(file->out) && !file->well_formed)
         run->had[CLI_FINDINGS] = true;
     findings_done(&file->findings);
     rd_free(file->losses);
+    rd_free(file->runs);
+    rd_free(file->doubts);
     rd_free(file);
     return true;
 }
@@ -517,6 +601,27 @@ static bool is_same_file(const char *a, const char *b)
            sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
+/* What goes with --salvage for doubtful keys. */
+static int check_doubtful(struct run *run)
+{
+    struct cli *cli = run->cli;
+    if (run->out == NULL && run->strict)
+        return cli_usage_error(cli, "--strict goes with --salvage");
+    if (run->out == NULL && run->reseal)
+        return cli_usage_error(cli, "--reseal goes with --salvage");
+    if (run->doubtful == NULL)
+        return CLI_OK;
+    if (run->out == NULL)
+        return cli_usage_error(cli, "--doubtful goes with --salvage");
+    if (is_stdin(run->doubtful))
+        return cli_usage_error(cli, "--doubtful needs a file of its own");
+    if (strcmp(run->doubtful, run->out) == 0 || is_same_file(run->doubtful, run->out))
+        return cli_usage_error(cli, "OUT and DOUBTFUL are the same file");
+    if (is_same_file(run->doubtful, cli->args[0]))
+        return cli_usage_error(cli, "DOUBTFUL and FILE are the same file");
+    return CLI_OK;
+}
+
 static int check_all(struct run *run)
 {
     struct cli *cli = run->cli;
@@ -527,6 +632,9 @@ static int check_all(struct run *run)
         return cli_usage_error(cli, "OUT and FILE are the same file");
     if (run->partial && run->out == NULL)
         return cli_usage_error(cli, "--partial goes with --salvage");
+    int status = check_doubtful(run);
+    if (status != CLI_OK)
+        return status;
     if (filter_active(&run->filter) && run->out == NULL)
         return cli_usage_error(cli, "what chooses keys goes with --salvage");
     struct rd_err err = {0};
@@ -534,6 +642,11 @@ static int check_all(struct run *run)
         return cli_fail(cli, &err);
     if (run->out != NULL && !cli_open_out(cli, run->out, run->force, true, &run->sink, &err))
         return cli_fail(cli, &err);
+    if (run->doubtful != NULL &&
+        !cli_open_out(cli, run->doubtful, run->force, true, &run->doubts, &err)) {
+        rd_sink_abort(run->sink);
+        return cli_fail(cli, &err);
+    }
     if (cli->json) {
         cli_json_key(&cli->out, "files");
         cli_json_array(&cli->out);
@@ -542,6 +655,7 @@ static int check_all(struct run *run)
         if (!check_one(run, cli->args[i], &err))
             break;
     rd_sink_abort(run->sink);
+    rd_sink_abort(run->doubts);
     if (err.code != RD_ERR_OK)
         return cli_fail(cli, &err);
     if (cli->json)
@@ -561,7 +675,20 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &run.out,
-         .help = "write what is whole, also behind damage, to OUT"},
+         .help = "write what is whole, also after damage, to OUT"},
+        {.name = "doubtful",
+         .kind = CLI_STRING,
+         .arg = "FILE",
+         .string = &run.doubtful,
+         .help = "with --salvage: write what OUT leaves out for lack of proof"},
+        {.name = "strict",
+         .kind = CLI_FLAG,
+         .flag = &run.strict,
+         .help = "with --salvage: leave doubtful keys out of OUT"},
+        {.name = "reseal",
+         .kind = CLI_FLAG,
+         .flag = &run.reseal,
+         .help = "with --salvage: write a checksum also where values are not proved"},
         {.name = "partial",
          .kind = CLI_FLAG,
          .flag = &run.partial,
@@ -574,9 +701,11 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[--quick] FILE…\n--salvage OUT [--partial] [--force] [FILTER…] FILE",
-        .about = "Verifies snapshots to the last byte, and tells what stands behind damage.\n"
-                 "\"-\" is standard input. Exit status 1: something was found.",
+        .synopsis = "[--quick] FILE…\n--salvage OUT [--doubtful FILE] [--strict] [--partial] "
+                    "[--reseal] [--force] [FILTER…] FILE",
+        .about = "Verifies snapshots to the last byte, and reports what can be read after damage.\n"
+                 "\"-\" is standard input. Exit status 1: something was found; with --salvage 8:\n"
+                 "something was saved, but not all of it or not without doubt.",
         .opts = opts,
         .min_args = 1,
         .max_args = CLI_MANY,

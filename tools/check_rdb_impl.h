@@ -13,8 +13,9 @@
 #include "tools/findings.h"
 
 enum {
-    CHECK_AUX = 64,     /* auxiliary fields */
-    CHECK_AUX_MAX = 256 /* bytes of a field's value */
+    CHECK_AUX = 64,      /* auxiliary fields */
+    CHECK_AUX_MAX = 256, /* bytes of a field's value */
+    CHECK_RUNS = 10000,  /* runs of records, and doubtful keys, that are named */
 };
 
 enum check_verdict {
@@ -32,6 +33,15 @@ struct check_loss {
     uint64_t from, to, at, db, kept;
     bool has_key;
     struct finding_text key, why, way_back;
+    const struct rdb_type *type;
+};
+
+/* A key of which something may be wrong. */
+struct check_doubt {
+    uint64_t offset, db;
+    unsigned doubts; /* enum rdb_doubt */
+    bool left_out;
+    struct finding_text key;
     const struct rdb_type *type;
 };
 
@@ -63,9 +73,15 @@ struct check_file {
     struct check_loss *losses;
     size_t n_losses, cap_losses;
     uint64_t n_loss[RDB_LOSS_PARTIAL + 1]; /* by kind, those not kept included */
-    bool salvaged;   /* --salvage was carried out: out is set, or nothing could be saved */
-    const char *out; /* what was written, or NULL */
-    bool verified;
+    struct rdb_salvage_run *runs;
+    size_t n_runs, cap_runs;
+    struct check_doubt *doubts;
+    size_t n_doubts, cap_doubts;
+    uint64_t all_runs, all_doubts; /* those not kept included */
+    const char *doubtful;          /* --doubtful: what was written, or NULL */
+    bool salvaged;    /* --salvage was carried out: out is set, or nothing could be saved */
+    const char *out;  /* what was written, or NULL */
+    bool well_formed; /* OUT was read again, and nothing is wrong with it */
     uint64_t out_keys;
 };
 
@@ -77,6 +93,12 @@ static inline struct rd_slice check_slice(const struct check_file *file, struct 
 const char *check_verdict_word(enum check_verdict verdict);
 const char *check_sum_word(enum rdb_sum_state state);
 const char *check_loss_word(enum rdb_loss_kind kind);
+
+/* Whether OUT holds what the input held when it was saved: its checksum proves it. */
+static inline bool check_is_verified(const struct check_file *file)
+{
+    return file->well_formed && file->salvage.proved;
+}
 
 /* Whether a finding is the one that ends the check: the structure breaks there. */
 bool check_is_structural(const struct finding *f);

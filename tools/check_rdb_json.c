@@ -1,4 +1,4 @@
-/* check_rdb_json.c - what check-rdb tells programs; docs/format/check-rdb-json.md describes it. */
+/* check_rdb_json.c - the JSON of check-rdb; docs/format/check-rdb-json.md describes it. */
 #include "tools/check_rdb_impl.h"
 
 #include <inttypes.h>
@@ -105,6 +105,73 @@ static void put_losses(struct cli_json *json, const char *name, const struct che
     cli_json_end(json);
 }
 
+static void put_doubts(struct cli_json *json, unsigned doubts)
+{
+    cli_json_key(json, "doubts");
+    cli_json_array(json);
+    for (unsigned i = 0; i < RDB_DOUBTS; i++)
+        if ((doubts >> i & 1) != 0)
+            cli_json_bytes(json, rd_slice_str(rdb_doubt_word((enum rdb_doubt)(1u << i))));
+    cli_json_end(json);
+}
+
+static void put_runs(struct cli_json *json, const struct check_file *file)
+{
+    cli_json_put_uint(json, "n_runs", file->all_runs);
+    cli_json_key(json, "runs");
+    cli_json_array(json);
+    for (size_t i = 0; i < file->n_runs; i++) {
+        const struct rdb_salvage_run *run = &file->runs[i];
+        cli_json_obj(json);
+        cli_json_put_uint(json, "from", run->from);
+        cli_json_put_uint(json, "to", run->to);
+        cli_json_put_uint(json, "db", run->db);
+        cli_json_put_uint(json, "keys", run->keys);
+        cli_json_put_str(json, "anchors", rdb_grade_word(run->grade));
+        put_doubts(json, run->doubts);
+        cli_json_put_bool(json, "left_out", run->left_out);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+    cli_json_put_uint(json, "n_doubtful", file->all_doubts);
+    cli_json_key(json, "doubtful");
+    cli_json_array(json);
+    for (size_t i = 0; i < file->n_doubts; i++) {
+        const struct check_doubt *doubt = &file->doubts[i];
+        cli_json_obj(json);
+        cli_json_put_uint(json, "offset", doubt->offset);
+        cli_json_put_uint(json, "db", doubt->db);
+        put_text(json, "key", file, doubt->key);
+        put_kind(json, doubt->type);
+        put_doubts(json, doubt->doubts);
+        cli_json_put_bool(json, "left_out", doubt->left_out);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void put_out(struct cli_json *json, const struct check_file *file)
+{
+    cli_json_key(json, "out");
+    if (file->out == NULL) {
+        cli_json_null(json);
+    } else {
+        cli_json_obj(json);
+        cli_json_key(json, "file");
+        cli_json_bytes(json, rd_slice_str(file->out));
+        cli_json_put_uint(json, "keys", file->out_keys);
+        cli_json_put_bool(json, "well_formed", file->well_formed);
+        cli_json_put_bool(json, "verified", check_is_verified(file));
+        cli_json_put_bool(json, "sealed", file->salvage.sealed);
+        cli_json_end(json);
+    }
+    cli_json_key(json, "doubtful_out");
+    if (file->doubtful == NULL)
+        cli_json_null(json);
+    else
+        cli_json_bytes(json, rd_slice_str(file->doubtful));
+}
+
 static void put_salvage(struct cli_json *json, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
@@ -121,23 +188,17 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "keys_dropped", sv->keys_dropped);
     cli_json_put_uint(json, "keys_partial", sv->keys_partial);
     cli_json_put_uint(json, "keys_unwanted", sv->keys_unwanted);
+    cli_json_put_bool(json, "proved", sv->proved);
+    cli_json_put_uint(json, "keys_doubtful", sv->keys_doubted);
+    cli_json_put_uint(json, "keys_left_out", sv->keys_left_out);
     cli_json_put_uint(json, "n_ranges", sv->ranges);
     cli_json_put_uint(json, "bytes_lost", sv->bytes_lost);
     cli_json_put_offset(json, "unpacked_until", file->torn);
     cli_json_put_bool(json, "found_end", sv->found_end);
     put_losses(json, "ranges", file, false);
     put_losses(json, "dropped", file, true);
-    cli_json_key(json, "out");
-    if (file->out == NULL) {
-        cli_json_null(json);
-    } else {
-        cli_json_obj(json);
-        cli_json_key(json, "file");
-        cli_json_bytes(json, rd_slice_str(file->out));
-        cli_json_put_uint(json, "keys", file->out_keys);
-        cli_json_put_bool(json, "verified", file->verified);
-        cli_json_end(json);
-    }
+    put_runs(json, file);
+    put_out(json, file);
     cli_json_end(json);
 }
 

@@ -53,7 +53,7 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
         fprintf(out, "sound, but %s", tally(0, res->warnings).s);
         break;
     case CHECK_CHECKSUM:
-        fputs("checksum does not hold, structure is sound", out);
+        fputs("checksum does not hold, structure is sound; names and values are not proved", out);
         if (file->damage > 0)
             fprintf(out, "; the damage begins at or behind byte %s", cli_place(file->damage).s);
         break;
@@ -180,7 +180,7 @@ static void print_sum(FILE *out, const struct rdb_check_result *res)
     }
 }
 
-/* ---- behind the damage ---- */
+/* ---- after the damage ---- */
 
 static void print_loss(FILE *out, const struct check_file *file, const struct check_loss *loss)
 {
@@ -203,37 +203,68 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
     fputc('\n', out);
 }
 
-static void print_salvage(FILE *out, const struct check_file *file)
+/* What may be wrong with a key, in words. */
+static void print_doubts(FILE *out, unsigned doubts)
+{
+    static const char *const words[RDB_DOUBTS] = {
+        "it may be the inside of a value", "it may be a field of a damaged hash",
+        "its expiry may be lost", "its database is not certain",
+        "it lies beside damage, its name or value may be damaged"};
+    const char *link = "";
+    for (unsigned i = 0; i < RDB_DOUBTS; i++) {
+        if ((doubts >> i & 1) == 0)
+            continue;
+        fprintf(out, "%s%s", link, words[i]);
+        link = "; ";
+    }
+}
+
+static void print_run(FILE *out, const struct rdb_salvage_run *run)
+{
+    static const char *const sides[] = {"no anchor", "anchored on one side",
+                                        "anchored on both sides"};
+    label(out, "run");
+    fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s key%s in db %" PRIu64 ", %s", run->from, run->to,
+            cli_count(run->keys).s, cli_plural(run->keys), run->db, sides[run->grade]);
+    if (run->doubts != 0) {
+        fputs(run->left_out ? "; left out: " : "; doubtful: ", out);
+        print_doubts(out, run->doubts);
+    }
+    fputc('\n', out);
+}
+
+static void print_runs(FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
-    uint64_t n = 0;
-    label(out, file->out != NULL ? "saved" : "can save");
-    if (sv->guessed_version && sv->keys == 0) {
-        fputs("nothing: it has neither a header nor a record that is sound\n", out);
+    size_t shown = 0;
+    if (sv->ranges == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0)
         return;
+    for (; shown < file->n_runs && shown < FINDINGS_KEPT; shown++)
+        print_run(out, &file->runs[shown]);
+    if (file->all_runs > shown)
+        fprintf(out, "  … and %s more\n", cli_count(file->all_runs - shown).s);
+    for (shown = 0; shown < file->n_doubts && shown < FINDINGS_KEPT; shown++) {
+        const struct check_doubt *doubt = &file->doubts[shown];
+        label(out, doubt->left_out ? "left out" : "doubtful");
+        findings_print_key(out, check_slice(file, doubt->key), doubt->type, doubt->db);
+        fputs(": ", out);
+        print_doubts(out, doubt->doubts);
+        fputc('\n', out);
     }
-    fprintf(out, "%s key%s", cli_count(sv->keys).s, cli_plural(sv->keys));
-    if (file->res.damaged && sv->keys > file->whole)
-        fprintf(out, ", %s of them behind the damage", cli_count(sv->keys - file->whole).s);
-    if (sv->ranges > 0)
-        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
-                cli_bytes(sv->bytes_lost).s);
-    else if (file->torn == RD_NO_OFFSET)
-        fputs("; no bytes are lost", out);
-    if (file->torn != RD_NO_OFFSET)
-        fprintf(out, "; what stands behind byte %s cannot be unpacked", cli_place(file->torn).s);
-    if (sv->keys_dropped > 0)
-        fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
-                cli_plural(sv->keys_dropped));
-    if (sv->keys_unwanted > 0)
-        fprintf(out, "; %s key%s not asked for", cli_count(sv->keys_unwanted).s,
-                cli_plural(sv->keys_unwanted));
-    fputc('\n', out);
-    if (sv->guessed_version && sv->keys > 0) {
-        label(out, "version");
-        fprintf(out, "the header is damaged; the records look like %s RDB %d\n",
-                sv->dialect == RDB_VALKEY ? "Valkey" : "Redis", sv->version);
-    }
+    if (file->all_doubts > shown)
+        fprintf(out, "  … and %s more\n", cli_count(file->all_doubts - shown).s);
+}
+
+/* Whether the input says nothing that proves its bytes, though it should. */
+static bool is_unproved(const struct check_file *file)
+{
+    return file->searched && !file->salvage.proved &&
+           (file->res.damaged || file->res.sum == RDB_SUM_BAD);
+}
+
+static void print_losses(FILE *out, const struct check_file *file)
+{
+    uint64_t n = 0;
     for (size_t i = 0; i < file->n_losses; i++)
         print_loss(out, file, &file->losses[i]);
     for (size_t i = 0; i <= RDB_LOSS_PARTIAL; i++)
@@ -242,21 +273,85 @@ static void print_salvage(FILE *out, const struct check_file *file)
         fprintf(out, "  … and %s more\n", cli_count(n - file->n_losses).s);
 }
 
+static void print_saved(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    fprintf(out, "%s key%s", cli_count(sv->keys).s, cli_plural(sv->keys));
+    if (file->res.damaged && sv->keys > file->whole)
+        fprintf(out, ", %s of them after the damage", cli_count(sv->keys - file->whole).s);
+    if (sv->keys_doubted > 0)
+        fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
+    if (sv->ranges > 0)
+        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
+                cli_bytes(sv->bytes_lost).s);
+    else if (file->torn == RD_NO_OFFSET)
+        fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
+    if (file->torn != RD_NO_OFFSET)
+        fprintf(out, "; what follows byte %s cannot be unpacked", cli_place(file->torn).s);
+    if (sv->keys_dropped > 0)
+        fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
+                cli_plural(sv->keys_dropped));
+    if (sv->keys_left_out > 0)
+        fprintf(out, "; %s left out for lack of proof", cli_count(sv->keys_left_out).s);
+    if (sv->keys_unwanted > 0)
+        fprintf(out, "; %s key%s not asked for", cli_count(sv->keys_unwanted).s,
+                cli_plural(sv->keys_unwanted));
+    fputc('\n', out);
+}
+
+static void print_salvage(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    label(out, file->out != NULL ? "saved" : "can save");
+    if (sv->guessed_version && sv->keys == 0) {
+        fputs("nothing: it has neither a header nor a record that is sound\n", out);
+    } else {
+        print_saved(out, file);
+        if (is_unproved(file)) {
+            label(out, "unproved");
+            fputs("no checksum proves the names, values, expiries and databases of what is "
+                  "saved\n",
+                  out);
+        }
+    }
+    if (sv->guessed_version && sv->keys > 0) {
+        label(out, "version");
+        fprintf(out, "the header is damaged; the records look like %s RDB %d\n",
+                sv->dialect == RDB_VALKEY ? "Valkey" : "Redis", sv->version);
+    }
+    print_losses(out, file);
+    print_runs(out, file);
+}
+
 /* What became of OUT. */
 static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
 {
+    const struct rdb_salvage_result *sv = &file->salvage;
+    if (file->doubtful != NULL)
+        fprintf(out, "%s: %s doubtful key%s\n", cli_plain(rd_slice_str(file->doubtful)).s,
+                cli_count(sv->keys_left_out).s, cli_plural(sv->keys_left_out));
     if (file->out == NULL) {
         fprintf(out, "%s%s: nothing could be saved%s\n", cli_color(cli, out, CLI_RED), file->name,
                 cli_color(cli, out, CLI_PLAIN));
         return;
     }
     bool is_stdout = strcmp(file->out, "-") == 0;
-    fprintf(out, "%s: %s key%s, %s\n",
+    fprintf(out, "%s: %s key%s",
             is_stdout ? "standard output" : cli_plain(rd_slice_str(file->out)).s,
-            cli_count(file->out_keys).s, cli_plural(file->out_keys),
-            file->verified ? "verified"
-            : is_stdout    ? "not read again"
-                           : "NOT VERIFIED");
+            cli_count(file->out_keys).s, cli_plural(file->out_keys));
+    if (sv->keys_doubted > 0)
+        fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
+    if (is_stdout)
+        fputs(", not read again", out);
+    else if (!file->well_formed)
+        fputs(", NOT WELL FORMED", out);
+    else
+        fputs(check_is_verified(file) ? ", verified" : ", well formed", out);
+    if (is_unproved(file))
+        fputs("; names and values are not proved", out);
+    else if (!sv->proved)
+        fputs("; the input has no checksum", out);
+    fputc('\n', out);
 }
 
 void check_report_print(struct cli *cli, FILE *out, const struct check_file *file)

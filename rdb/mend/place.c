@@ -37,6 +37,14 @@ static bool shape_is_known(const struct scan *s, const struct record *rec)
     return s->n_shapes < SHAPES / 4 && (s->shapes[shape / 64] >> shape % 64 & 1) != 0;
 }
 
+bool mend_is_alien(const struct scan *s, const struct record *rec)
+{
+    if (rec->kind != RECORD_KEY || rec->type->id != RDB_TYPE_STRING || rec->expires)
+        return false;
+    unsigned shape = shape_of(rec);
+    return (s->settled[shape / 64] >> shape % 64 & 1) == 0;
+}
+
 void mend_shape_add(struct scan *s, const struct record *rec)
 {
     unsigned shape = shape_of(rec);
@@ -87,6 +95,18 @@ uint8_t mend_proof(const struct scan *s, const struct record *rec)
         break;
     }
     return 0;
+}
+
+bool mend_has_head(const struct scan *s, const struct record *rec)
+{
+    struct record head = *rec;
+    head.refused = NULL;
+    return head.has_key && mend_proof(s, &head) > 0;
+}
+
+bool mend_is_proved(const struct scan *s, const struct record *rec)
+{
+    return rec->has_key && mend_proof(s, rec) >= PROVED;
 }
 
 /* A packed value says its length once more, and ends where it says. */

@@ -42,11 +42,14 @@ bool mend_scan_init(struct scan *s, struct rd_src *file, const struct rdb_salvag
                        .size = file->size,
                        .key = rdb_hash_key(opts->seed),
                        .avoid = UINT64_MAX,
+                       .keys_db = RDB_UNKNOWN,
                        .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
     if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "only a file that can be searched can be salvaged");
+    if (!rd_src_seek(file, 0, err))
+        return false;
     struct rd_src_opts limited = {.origin = file->origin, .size = file->size};
     return rd_src_new(&s->src, &ops, &s->limit, &limited, err);
 }
@@ -119,7 +122,7 @@ static void set_key(const struct scan *s, struct record *rec, const struct rdb_e
     rec->type = ev->key.type;
     rec->db = ev->key.db;
     set_name(rec, name);
-    rec->hash = rdb_keyset_hash(&s->key, ev->key.db, name);
+    rec->hash = rdb_keyset_hash(&s->key, s->keys_db != RDB_UNKNOWN ? s->keys_db : ev->key.db, name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     rec->plausible_expiry = !rec->expires || mend_expiry_is_plausible(ev->key.expire_ms);
     need(rec, since_of(ev));
@@ -150,6 +153,11 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         rec->db = ev->db;
         return true;
     case RDB_DB_SIZE:
+        rec->sizes = true;
+        rec->n_keys = ev->db_size.keys;
+        rec->n_expires = ev->db_size.expires;
+        rec->kind = RECORD_HINT;
+        return true;
     case RDB_SLOT:
         rec->kind = RECORD_HINT;
         return true;
@@ -157,8 +165,9 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         need(rec, 7);
         if (ev->aux.value.is_int || ev->aux.value.first)
             set_name(rec, ev->aux.name);
+        /* What Valkey says of the size of a slot is not true any more, and may be malformed. */
         if (rd_slice_is(ev->aux.name, "slot-info"))
-            rec->kind = RECORD_HINT; /* of Valkey 8 */
+            rec->kind = RECORD_HINT;
         return !ev->aux.value.more;
     case RDB_FUNCTION:
         need(rec, 10);
@@ -174,8 +183,9 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         rec->kind = RECORD_END;
         return true;
     case RDB_NOTE:
+        /* Kept, an expiry without a key would become that of the next key. */
         if (ev->note.id == RDB_NOTE_DANGLING)
-            need(rec, 9); /* idle times and frequencies, if that is what they are */
+            rec->refused = rdb_note_word(ev->note.id);
         if (rec->refused == NULL && (rdb_note_severity(ev->note.id) == RDB_SEVERITY_ERROR ||
                                      ev->note.id == RDB_NOTE_EMPTY_COLLECTION))
             rec->refused = rdb_note_word(ev->note.id);
@@ -194,6 +204,7 @@ enum mend_status mend_record(struct scan *s, struct record *ret)
     ret->refused = NULL;
     ret->type = NULL;
     ret->has_key = ret->has_name = ret->hollow = ret->expires = ret->unwanted = false;
+    ret->sizes = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;
@@ -250,8 +261,16 @@ void mend_habits_add(struct habits *h, const struct record *rec)
 {
     if (h->n == 0 || rec->key_len < h->shortest)
         h->shortest = rec->key_len;
+    if (h->n == 0 || rec->end - rec->start < h->least)
+        h->least = rec->end - rec->start;
     h->n++;
     h->n_printable += mend_is_printable(rec);
+}
+
+bool mend_looks_like_field(const struct scan *s, const struct record *rec)
+{
+    return s->dialect == RDB_REDIS && s->version >= MEND_VERSION_ALL && rec->kind == RECORD_KEY &&
+           rec->type->id == RDB_TYPE_STRING && !rec->expires;
 }
 
 uint64_t mend_fields_left(const struct scan *s, const struct record *rec)

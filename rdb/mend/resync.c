@@ -24,6 +24,7 @@ struct chain {
     struct record first;
     unsigned before; /* records that begin before `join` */
     bool joined;     /* a record begins exactly at `join` */
+    bool over_join;  /* `join` lies inside a record */
 };
 
 /* Can a record begin with this byte? */
@@ -53,24 +54,13 @@ static bool repeated(const uint64_t *hashes, unsigned n, uint64_t hash)
     return false;
 }
 
-/* A hash field without expiry stands in the file as 0, name, value: just like a string key. */
-static bool looks_like_field(const struct record *rec)
-{
-    return rec->kind == RECORD_KEY && rec->type->id == RDB_TYPE_STRING && !rec->expires;
-}
-
-static bool may_be_field(const struct scan *s, const struct record *rec)
-{
-    return s->dialect == RDB_REDIS && s->version >= 12 && looks_like_field(rec);
-}
-
 static unsigned weight_of(const struct scan *s, const struct record *rec)
 {
     if (rec->kind == RECORD_OTHER)
         return WEIGHT_KEY;
     if (rec->kind != RECORD_KEY)
         return WEIGHT_ANCHOR;
-    return may_be_field(s, rec) ? WEIGHT_FIELD : WEIGHT_KEY;
+    return mend_looks_like_field(s, rec) ? WEIGHT_FIELD : WEIGHT_KEY;
 }
 
 static bool end_is_real(const struct scan *s, const struct record *rec)
@@ -125,7 +115,7 @@ static enum mend_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_
         if (is_strange(s, &rec)) {
             ret->strange = true;
         } else {
-            ret->keys += rec.kind == RECORD_KEY && !may_be_field(s, &rec);
+            ret->keys += rec.kind == RECORD_KEY && !mend_looks_like_field(s, &rec);
             ret->weight += weight_of(s, &rec);
         }
         ret->end = rec.end;
@@ -137,6 +127,7 @@ static enum mend_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_
         }
         if (rec.end >= join) {
             ret->joined = rec.end == join;
+            ret->over_join = !ret->joined;
             break;
         }
     }
@@ -236,8 +227,6 @@ struct later {
 struct search {
     struct scan *s;
     uint64_t db;
-    uint64_t
-        fields_left; /* so many strings may be fields of the broken hash, and are not believed */
     struct later later;
     struct chain chain; /* of the place that was found */
 };
@@ -267,18 +256,45 @@ static enum mend_status search(struct search *f, uint64_t from, uint64_t to, boo
         if (st != MEND_OK)
             return st;
         if (believed(s, &f->chain)) {
-            if (f->fields_left == 0 || !looks_like_field(&f->chain.first)) {
-                *ret = at;
-                return MEND_OK;
-            }
-            f->fields_left--;
-            at = f->chain.first.end;
-            continue;
+            *ret = at;
+            return MEND_OK;
         }
         if (f->chain.over && put_off && f->later.n < LATER_MAX)
             f->later.at[f->later.n++] = at;
         at++;
     }
+    return MEND_OK;
+}
+
+/* The record at a place may be one that damage made, with good ones in it: whether records lead
+ * from its inside past its end. Then the place is the first of these. */
+static enum mend_status look_inside(struct search *f, uint64_t *at)
+{
+    enum { LONG = 1024, RECORDS_SURE = 4 };
+    const struct chain outer = f->chain;
+    uint64_t end = outer.first.end;
+    if (outer.first.kind != RECORD_KEY || end - *at < LONG || mend_is_proved(f->s, &outer.first))
+        return MEND_OK;
+    uint64_t from = *at + 1;
+    for (;;) {
+        uint64_t inner;
+        struct chain chain;
+        enum mend_status st = search(f, from, end, false, &inner);
+        if (st != MEND_OK)
+            return st;
+        if (inner == UINT64_MAX || inner - *at > CHAIN_BYTES)
+            break;
+        st = follow(f->s, inner, f->db, inner + CHAIN_BYTES, end, &chain);
+        if (st != MEND_OK)
+            return st;
+        if (chain.over_join && chain.before >= RECORDS_SURE && !chain.strange) {
+            f->chain = chain;
+            *at = inner;
+            return MEND_OK;
+        }
+        from = chain.end > inner ? chain.end : inner + 1;
+    }
+    f->chain = outer;
     return MEND_OK;
 }
 
@@ -337,6 +353,9 @@ static bool is_record_start(const struct scan *s, uint64_t at)
  * ends its records where that one does, has a record more, or the expiry of the first. */
 static bool is_better(const struct scan *s, const struct chain *c, const struct chain *ahead)
 {
+    enum { RECORDS_SURE = 4 };
+    if (c->over_join && c->before >= RECORDS_SURE && !c->strange && mend_is_proved(s, &c->first))
+        return true; /* what was found is the inside of a record */
     if (c->first.kind == RECORD_END || (!c->joined && !c->to_end))
         return false;
     if (ahead->n > 0 && c->first.end == ahead->first.end)
@@ -378,8 +397,8 @@ static enum mend_status look_back(struct search *f, uint64_t broken, const struc
     }
 }
 
-/* The database that a selector in the lost range names; the last one that looks like it. */
-static enum mend_status lost_db(struct scan *s, uint64_t from, uint64_t to, uint64_t *db)
+/* The last selector in the lost range that has a size behind it. */
+static enum mend_status named_db(struct scan *s, uint64_t from, uint64_t to, struct named_db *ret)
 {
     uint64_t at = from;
     while (at < to) {
@@ -397,22 +416,89 @@ static enum mend_status lost_db(struct scan *s, uint64_t from, uint64_t to, uint
         struct record select;
         struct record size;
         if (at < to && mend_scan_at(s, at, 0, UINT64_MAX) && mend_record(s, &select) == MEND_OK &&
-            select.kind == RECORD_DB && mend_record(s, &size) == MEND_OK &&
-            size.kind == RECORD_HINT && size.end <= to)
-            *db = select.db;
+            select.kind == RECORD_DB && mend_record(s, &size) == MEND_OK && size.sizes &&
+            size.end <= to)
+            *ret = (struct named_db){.found = true,
+                                     .has_db = true,
+                                     .db = select.db,
+                                     .size = size.n_keys,
+                                     .expires = size.n_expires};
         at++;
     }
     return MEND_OK;
 }
 
-enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint64_t fields_left,
-                             struct way_back *ret)
+static bool is_digits(const uint8_t *p, size_t n)
 {
-    struct search f = {.s = s, .db = db, .fields_left = fields_left};
+    for (size_t i = 0; i < n; i++)
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+    return true;
+}
+
+static bool is_magic(const uint8_t *p)
+{
+    return (memcmp(p, "REDIS", 5) == 0 && is_digits(p + 5, 4)) ||
+           (memcmp(p, "VALKEY", 6) == 0 && is_digits(p + 6, 3));
+}
+
+/* Does a snapshot begin in the lost range? What is found after it may be its inside. */
+static enum mend_status holds_magic(struct scan *s, uint64_t from, uint64_t to, bool *ret)
+{
+    for (uint64_t at = from; at < to && !*ret;) {
+        struct rd_slice w;
+        if (!mend_scan_at(s, at, 0, UINT64_MAX))
+            return MEND_FAIL;
+        if (rd_src_need(s->src, RDB_MAGIC_LEN, &w) != RD_SRC_OK)
+            return MEND_OK;
+        size_t n = w.len - RDB_MAGIC_LEN + 1;
+        for (size_t i = 0; i < n && at + i < to && !*ret; i++)
+            *ret = (w.ptr[i] == 'R' || w.ptr[i] == 'V') && is_magic(w.ptr + i);
+        at += n;
+    }
+    return MEND_OK;
+}
+
+/* A size that ends where records can be read again, and the number of its database if the byte in
+ * front of it is one. */
+static enum mend_status trace_db(struct scan *s, uint64_t from, uint64_t to, struct named_db *ret)
+{
+    enum { SIZE_LEAST = 3, SIZE_MOST = 1 + 2 * 9 };
+    for (uint64_t n = SIZE_LEAST; n <= SIZE_MOST && n <= to - from; n++) {
+        uint64_t at = to - n - (to - from > n);
+        struct rd_slice w;
+        struct record size;
+        if (!mend_scan_at(s, at, 0, UINT64_MAX))
+            return MEND_FAIL;
+        if (rd_src_need(s->src, 2, &w) != RD_SRC_OK)
+            return MEND_OK;
+        uint8_t before = to - from > n ? w.ptr[0] : UINT8_MAX;
+        if (w.ptr[to - n - at] != RDB_OP_RESIZEDB)
+            continue;
+        if (!mend_scan_at(s, to - n, 0, UINT64_MAX))
+            return MEND_FAIL;
+        if (mend_record(s, &size) == MEND_OK && size.sizes && size.end == to &&
+            size.n_expires <= size.n_keys) {
+            *ret = (struct named_db){.found = true,
+                                     .has_db = before < MEND_DBS_DEFAULT,
+                                     .db = before,
+                                     .size = size.n_keys,
+                                     .expires = size.n_expires};
+            return MEND_OK;
+        }
+    }
+    return MEND_OK;
+}
+
+enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, struct way_back *ret)
+{
+    struct search f = {.s = s, .db = db};
     *ret = (struct way_back){.db = db};
     uint64_t ahead;
     uint64_t other;
     enum mend_status st = search(&f, broken + 1, s->size, true, &ahead);
+    if (st == MEND_OK && ahead != UINT64_MAX)
+        st = look_inside(&f, &ahead);
     if (st != MEND_OK)
         return st;
     struct chain found = ahead != UINT64_MAX ? f.chain : (struct chain){0};
@@ -423,7 +509,6 @@ enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint6
         ahead = other;
         found = f.chain;
     }
-    f.fields_left = 0;
     s->avoid = broken;
     st = look_back(&f, broken, &found, &other);
     s->avoid = UINT64_MAX;
@@ -444,5 +529,55 @@ enum mend_status mend_resync(struct scan *s, uint64_t broken, uint64_t db, uint6
         from = s->ring[(s->n_ring - around) % RING].start;
         ret->db = s->ring[(s->n_ring - around) % RING].db;
     }
-    return lost_db(s, from, ahead, &ret->db);
+    st = holds_magic(s, from, ahead, &ret->magic);
+    if (st == MEND_OK)
+        st = named_db(s, from, ahead, &ret->named);
+    return st == MEND_OK ? trace_db(s, from, ahead, &ret->trace) : st;
+}
+
+/* Where the value ends that its own lengths announce; UINT64_MAX: they lead nowhere. */
+static enum mend_status framed_end(struct scan *s, const struct record *broken, uint64_t *ret)
+{
+    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    struct rdb_reader *r = NULL;
+    struct rdb_event ev;
+    enum rdb_status st;
+    *ret = UINT64_MAX;
+    if (!mend_scan_at(s, broken->start, broken->db, UINT64_MAX) ||
+        !rdb_reader_new_records(&r, s->src, s->dialect, s->version, &opts, &s->err))
+        return MEND_FAIL;
+    while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT && ev.kind != RDB_VALUE_END)
+        ;
+    if (st == RDB_EVENT)
+        *ret = rd_src_offset(s->src);
+    const struct rd_err *err = rdb_reader_err(r);
+    bool failed = st == RDB_FAIL && (err->code == RD_ERR_IO || err->code == RD_ERR_MEMORY);
+    if (failed)
+        rd_err_adopt(&s->err, err);
+    rdb_reader_free(r);
+    return failed ? MEND_FAIL : MEND_OK;
+}
+
+enum mend_status mend_framed(struct scan *s, const struct record *broken, uint64_t broke_at,
+                             struct way_back *ret)
+{
+    struct chain chain;
+    uint64_t end;
+    *ret = (struct way_back){.db = broken->db};
+    if (!mend_has_head(s, broken))
+        return MEND_OK;
+    enum mend_status st = framed_end(s, broken, &end);
+    if (st != MEND_OK || end == UINT64_MAX || end < broke_at || end >= s->size)
+        return st;
+    st = follow(s, end, broken->db, end + CHAIN_BYTES, UINT64_MAX, &chain);
+    if (st != MEND_OK)
+        return st;
+    bool whole = chain.n > 0 && !chain.strange && familiar(s, &chain.first);
+    if (believed(s, &chain) || (whole && chain.first.end - end >= CHAIN_STRONG) ||
+        (whole && chain.first.kind == RECORD_END)) {
+        ret->found = true;
+        ret->at = end;
+        ret->how = "the end that its own lengths announce";
+    }
+    return MEND_OK;
 }

@@ -216,20 +216,29 @@ static void see_first_way(void *ctx, const struct rdb_loss *loss)
         *way = loss->way_back;
 }
 
-Test(salvage_rules, records_up_to_where_the_file_is_cut_are_a_way_back)
+/* Nothing but themselves proves them: they are left out, and found in the file of doubtful keys. */
+Test(salvage_rules, records_between_damage_and_the_place_where_the_file_is_cut_are_doubtful)
 {
     const char *way = NULL;
     struct rdb_salvage_opts opts = {.loss = see_first_way, .ctx = &way};
     struct rdb_salvage_result res;
-    struct rd_buf file, out = {0};
+    struct rd_buf file, out = {0}, doubtful = {0};
+    cr_assert(rd_sink_open_buf(&opts.doubtful, &doubtful, NULL, NULL));
     begin(&file);
     made_keys(&file, "key", 3);
     made_add(&file, "\xc9\xc9", 2);
     made_keys(&file, "key:b", 4);
     file.len -= 3; /* in the middle of the last */
     cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
-    cr_expect_eq(res.keys, 6);
+    cr_assert(rd_sink_close(opts.doubtful, NULL));
+    cr_expect_eq(res.keys, 3);
+    cr_expect_eq(res.keys_left_out, 3);
     cr_expect_str_eq(way, "sound records up to where the file is cut");
+    struct rd_buf names = names_of(&doubtful);
+    cr_expect(has_name(&names, "0/key:b:0 ") && has_name(&names, "0/key:b:2 "), "%s",
+              (const char *)names.ptr);
+    rd_buf_done(&names);
+    rd_buf_done(&doubtful);
     rd_buf_done(&file);
     rd_buf_done(&out);
 }

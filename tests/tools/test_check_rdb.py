@@ -98,7 +98,7 @@ class CheckRdbTest(unittest.TestCase):
         report = json.loads(out)
         self.assertEqual((report["redoubt"], report["tool"]), (1, "check-rdb"))
         self.assertEqual(report["exit_status"], status)
-        self.assertIn(status, (0, 1, 2, 3, 4), err)
+        self.assertIn(status, (0, 1, 2, 3, 4, 8), err)
         return status, report
 
     def one(self, *args, data=b""):
@@ -234,7 +234,8 @@ class Verdicts(CheckRdbTest):
         data = bytearray(self.tiny())
         data[-1] ^= 1
         self.assertEqual(self.verdict(bytes(data)),
-                         (1, "f.rdb: checksum does not hold, structure is sound"))
+                         (1, "f.rdb: checksum does not hold, structure is sound; names and "
+                             "values are not proved"))
         self.assertIn("stored, the bytes give", self.check("f.rdb")[1])
         self.assertIn("f.rdb: checksum at byte 263 (0x107):", self.check("-q", "f.rdb")[2])
 
@@ -306,13 +307,15 @@ class Verdicts(CheckRdbTest):
         self.assertLess(file["damage_offset"], start)
         self.assertIsNone(file["breaks_at"])
         self.assertIsNone(file["broken_record"])
-        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; the damage "
-                               "begins at or behind byte 11 (0xb)")
+        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; names and "
+                               "values are not proved; the damage begins at or behind byte 11 "
+                               "(0xb)")
 
     def test_where_only_the_checksum_tells_the_damage_may_be_anywhere(self):
         _, file, line = self.damaged_pairs(self.longer(34), sizes=b"")
         self.assertEqual((file["verdict"], file["damage_offset"]), ("checksum", 0))
-        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound")
+        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; names and "
+                               "values are not proved")
 
     def test_size_that_does_not_hold_places_damage_also_without_a_checksum(self):
         _, file, _ = self.damaged_pairs(self.longer(34), summed=lambda data: data)
@@ -446,7 +449,8 @@ class Input(CheckRdbTest):
         for args, keys in ((["--salvage", "piped.rdb"], 20), ([], None)):
             with subprocess.Popen(["cp", self.bad, self.path("pipe")]) as writer:
                 status, file = self.one("pipe", *args)
-                self.assertEqual((writer.wait(), status, file["breaks_at"]), (0, 1, 593))
+                self.assertEqual((writer.wait(), status, file["breaks_at"]),
+                                 (0, 8 if args else 1, 593))
             found = file["salvage"]
             self.assertEqual(found["out"]["keys"] if args else found, keys)
         with subprocess.Popen(["cp", self.bad, self.path("pipe")]):
@@ -455,14 +459,15 @@ class Input(CheckRdbTest):
     def test_standard_input_can_be_salvaged(self):
         status, file = self.one("-", "--salvage", "out.rdb", data=self.bad_bytes)
         self.assertEqual((status, file["salvage"]["out"]),
-                         (1, {"file": "out.rdb", "keys": 20, "verified": True}))
+                         (8, {"file": "out.rdb", "keys": 20, "well_formed": True,
+                              "verified": False, "sealed": False}))
 
     def test_compressed_file_is_read_as_it_is(self):
         self.write("good.gz", gzip.compress(self.good_bytes))
         self.write("bad.gz", gzip.compress(self.bad_bytes))
         self.assertEqual(self.one("good.gz")[1]["verdict"], "ok")
         status, file = self.one("bad.gz", "--salvage", "out.rdb")
-        self.assertEqual((status, file["size"], file["salvage"]["out"]["keys"]), (1, 4999, 20))
+        self.assertEqual((status, file["size"], file["salvage"]["out"]["keys"]), (8, 4999, 20))
 
     def test_lz4_file_is_read_as_it_is(self):
         self.write("bad", self.bad_bytes)
@@ -531,12 +536,12 @@ class Salvage(CheckRdbTest):
             _, file = self.salvage(bad, *args)
             out = file["salvage"]["out"]
             if out is not None:
-                yield what, out["verified"], out["keys"]
+                yield what, out["well_formed"], out["keys"]
 
     def expect_sound(self, names, n, *args):
         saved = 0
-        for what, verified, keys in self.each_output(names, n, *args):
-            self.assertTrue(verified, what)
+        for what, well_formed, keys in self.each_output(names, n, *args):
+            self.assertTrue(well_formed, what)
             status, again = self.one("out.rdb")
             self.assertEqual((status, again["verdict"], again["keys"]), (0, "ok", keys), what)
             saved += keys
@@ -603,7 +608,7 @@ class Salvage(CheckRdbTest):
     def test_damaged_header_is_replaced(self):
         with open(fixture("damaged", "magic.rdb"), "rb") as f:
             status, file = self.salvage(f.read())
-        self.assertEqual((status, file["format"], file["salvage"]["out"]["keys"]), (1, None, 9))
+        self.assertEqual((status, file["format"], file["salvage"]["out"]["keys"]), (8, None, 9))
         self.assertTrue(file["salvage"]["guessed_version"])
 
     def test_what_is_no_snapshot_leaves_no_output(self):
@@ -615,9 +620,54 @@ class Salvage(CheckRdbTest):
 
     def test_refused_keys_are_left_out(self):
         status, file = self.salvage(rdb(b"\xfe\x00", pair(b"a"), pair(b"k"), pair(b"k")))
-        self.assertEqual((status, file["salvage"]["keys_dropped"]), (1, 1))
+        self.assertEqual((status, file["salvage"]["keys_dropped"]), (8, 1))
         self.assertEqual(file["salvage"]["dropped"][0]["key"], "k")
         self.assertEqual(self.one("out.rdb")[1]["keys"], 2)
+
+    def test_a_wrong_checksum_is_not_laundered(self):
+        data = bytearray(rdb(b"\xfe\x00", pair(b"a"), pair(b"k")))
+        data[-1] ^= 1
+        status, file = self.salvage(bytes(data))
+        self.assertEqual(status, 8)
+        self.assertFalse(file["salvage"]["proved"])
+        self.assertFalse(file["salvage"]["out"]["verified"])
+        self.assertTrue(file["salvage"]["out"]["well_formed"])
+        with open(self.path("out.rdb"), "rb") as f:
+            self.assertEqual(f.read()[-8:], bytes(8))
+        status, out, _ = self.check("--force", "--reseal", "--salvage", "out.rdb", "in.rdb")
+        self.assertEqual(status, 8)
+        self.assertTrue(out.endswith("out.rdb: 2 keys, well formed; names and values are not "
+                                     "proved\n"), out)
+        self.assertEqual(self.one("out.rdb")[1]["checksum"]["state"], "ok")
+
+    def test_a_sound_file_is_saved_with_status_0_and_a_checksum(self):
+        with open(fixture("redis-7.0.15", "tiny.rdb"), "rb") as f:
+            status, file = self.salvage(f.read())
+        self.assertEqual((status, file["salvage"]["proved"]), (0, True))
+        self.assertTrue(file["salvage"]["out"]["verified"])
+        self.assertEqual(self.one("out.rdb")[1]["checksum"]["state"], "ok")
+
+    def test_a_key_whose_expiry_is_lost_is_marked_and_left_out_by_strict(self):
+        keys = [pair(b"key:%d" % i) for i in range(40)]
+        time = b"\xfc" + (1893456000000).to_bytes(8, "little")
+        data = bytearray(rdb(b"\xfe\x00", *keys[:20], time, *keys[20:]))
+        data[data.index(time)] = 0x7c
+        status, file = self.salvage(bytes(data))
+        self.assertEqual((status, file["salvage"]["keys"]), (8, 40))
+        marks = {key["key"]: key["doubts"] for key in file["salvage"]["doubtful"]}
+        self.assertIn("expiry-unknown", marks["key:20"])
+        status, out, _ = self.check("--force", "--strict", "--salvage", "out.rdb", "--doubtful",
+                                    "doubtful.rdb", "in.rdb")
+        self.assertEqual(status, 8)
+        kept = self.one("out.rdb")[1]["keys"]
+        self.assertLess(kept, 40)
+        self.assertEqual(kept + self.one("doubtful.rdb")[1]["keys"], 40)
+
+    def test_a_malformed_size_of_a_slot_is_left_out(self):
+        data = rdb(b"\xfe\x00", b"\xfa\x09slot-info\x03abc", pair(b"k"))
+        status, _ = self.salvage(data)
+        with open(self.path("out.rdb"), "rb") as f:
+            self.assertNotIn(b"slot-info", f.read())
 
     def test_existing_output_is_refused_without_force(self):
         self.write("out.rdb", b"precious")
@@ -648,7 +698,7 @@ class Salvage(CheckRdbTest):
         path = os.path.abspath(fixture("damaged", "flip-00.rdb"))
         done = subprocess.run([REDOUBT, "check-rdb", "--salvage", "-", path], capture_output=True,
                               check=False)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 8)
         self.assertIn(b"standard output: 20 keys", done.stderr)
         self.write("out.rdb", done.stdout)
         self.assertEqual(self.one("out.rdb")[1]["keys"], 20)
@@ -656,7 +706,9 @@ class Salvage(CheckRdbTest):
     def test_options_that_do_not_fit_are_usage_errors(self):
         self.write("a", rdb())
         for args in (("--salvage", "o", "a", "a"), ("--partial", "a"), (), ("--salvage",),
-                     ("--json", "--salvage", "-", "a")):
+                     ("--json", "--salvage", "-", "a"), ("--strict", "a"), ("--reseal", "a"),
+                     ("--doubtful", "d", "a"), ("--salvage", "o", "--doubtful", "o", "a"),
+                     ("--salvage", "o", "--doubtful", "-", "a")):
             self.assertEqual(self.check(*args)[0], 2, args)
         self.assertEqual(os.listdir(self.folder), ["a"])
 
@@ -664,10 +716,12 @@ class Salvage(CheckRdbTest):
         with open(fixture("damaged", "flip-00.rdb"), "rb") as f:
             name = self.write("in.rdb", f.read())
         _, out, _ = self.check("--salvage", "out.rdb", name)
-        self.assertIn("  saved      20 keys, 18 of them behind the damage; lost: 1 range of", out)
+        self.assertIn("  saved      20 keys, 18 of them after the damage, 3 of them doubtful; lost: 1 range of",
+                      out)
         self.assertRegex(out, r'  lost +\[557, 1675\) 1\.1 KiB, stream "stream:india:2" in db 0: '
                          r".* at byte 593 \(0x251\); then: ")
-        self.assertIn("\nout.rdb: 20 keys, verified\n", out)
+        self.assertIn("\nout.rdb: 20 keys, 3 of them doubtful, well formed; names and values are "
+                      "not proved\n", out)
         _, out, _ = self.check("--salvage", "out.rdb", "--force", "--type=list", name)
         self.assertRegex(out, r"; \d+ keys not asked for\n")
 

@@ -1,0 +1,296 @@
+/* Random damage to files of every server version and to files whose values look like records. What
+ * salvage writes without a mark must be true: no key that was not there, no expiry lost, no
+ * database changed. Nearly all keys that the damage did not touch must be saved.
+ *
+ * REDOUBT_DAMAGES: how many damages (20000 takes some minutes). REDOUBT_SEED repeats a run.
+ */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/rdb/key_list.h"
+#include "tests/rdb/made_file.h"
+#include "tests/rdb/snapshots.h"
+#include "tests/rdb/tricky.h"
+
+enum { FILE_MAX = 150 * 1024, FILES_MAX = 1024, DAMAGES = 1500, TRICKY_EACH = 12 };
+
+enum damage { FLIP, NOISE, ZEROS, CUT, DELETE, INSERT, DAMAGE_KINDS };
+
+static const char *const damage_names[] = {"one bit", "16 random bytes", "4 KiB of zeros",
+                                           "a cut",   "bytes deleted",   "bytes inserted"};
+
+struct file {
+    char name[SNAPSHOT_PATH_MAX];
+    struct rd_buf bytes;
+    struct keys keys;
+};
+
+struct bar {
+    struct file files[FILES_MAX];
+    unsigned n_files;
+    uint64_t random, seed;
+    uint64_t damages, marked_files, untouched, saved, marked, unmarked, left_out;
+    uint64_t invented, moved, immortal, values, refused, strict;
+};
+
+/* Marks of one run: hashes of the names of doubtful keys in the output. */
+struct marks {
+    uint64_t *names;
+    size_t n, cap;
+};
+
+static void on_doubt(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    struct marks *marks = ctx;
+    if (doubt->left_out)
+        return;
+    if (marks->n == marks->cap) {
+        marks->cap = marks->cap == 0 ? 64 : 2 * marks->cap;
+        marks->names = realloc(marks->names, marks->cap * sizeof *marks->names);
+        cr_assert_not_null(marks->names);
+    }
+    marks->names[marks->n++] = key_list_name(doubt->key);
+}
+
+static bool is_marked(const struct marks *marks, uint64_t name)
+{
+    for (size_t i = 0; i < marks->n; i++)
+        if (marks->names[i] == name)
+            return true;
+    return false;
+}
+
+static void add_file(struct bar *bar, const char *name, struct rd_slice bytes)
+{
+    struct file *file = &bar->files[bar->n_files];
+    cr_assert_lt(bar->n_files, FILES_MAX);
+    snprintf(file->name, sizeof file->name, "%s", name);
+    made_add(&file->bytes, bytes.ptr, bytes.len);
+    file->keys = keys_of(bytes);
+    bar->n_files += file->keys.n > 0 && file->keys.sound;
+    if (file->keys.n == 0 || !file->keys.sound) {
+        rd_buf_done(&file->bytes);
+        free(file->keys.at);
+    }
+}
+
+static void add_fixture(void *ctx, const struct snapshot *s)
+{
+    add_file(ctx, s->path, s->bytes);
+}
+
+static void add_files(struct bar *bar)
+{
+    snapshots_each_sound(FILE_MAX, add_fixture, bar);
+    for (unsigned kind = 0; kind < TRICKY_KINDS; kind++)
+        for (unsigned i = 0; i < TRICKY_EACH; i++) {
+            char name[SNAPSHOT_PATH_MAX];
+            struct rd_buf bytes = {0};
+            tricky_make(kind, 1000 * kind + i, &bytes);
+            snprintf(name, sizeof name, "%s %u", tricky_name(kind), i);
+            unsigned before = bar->n_files;
+            add_file(bar, name, rd_buf_slice(&bytes));
+            cr_assert_eq(bar->n_files, before + 1, "%s cannot be read", name);
+            rd_buf_done(&bytes);
+        }
+}
+
+/* The damaged bytes; [*from, *to) of the original is not what it was. */
+static struct rd_buf damage(struct bar *bar, const struct rd_buf *file, enum damage kind,
+                            uint64_t *from, uint64_t *to)
+{
+    struct rd_buf bytes = {0};
+    uint64_t *random = &bar->random;
+    size_t at = (size_t)(next_random(random) % file->len);
+    size_t n = kind == FLIP    ? 1
+               : kind == NOISE ? 16
+               : kind == ZEROS ? 4096
+                               : 1 + (size_t)(next_random(random) % 40);
+    size_t end = at + n < file->len && kind != CUT ? at + n : file->len;
+    *from = at;
+    *to = kind == INSERT ? at : end;
+    made_add(&bytes, file->ptr, at);
+    for (size_t i = at; i < end && (kind == FLIP || kind == NOISE || kind == ZEROS); i++) {
+        uint8_t byte = 0;
+        if (kind == FLIP)
+            byte = (uint8_t)(file->ptr[i] ^ 1u << next_random(random) % 8);
+        else if (kind == NOISE)
+            byte = (uint8_t)next_random(random);
+        made_add(&bytes, &byte, 1);
+    }
+    for (size_t i = 0; i < n && kind == INSERT; i++) {
+        uint8_t byte = (uint8_t)next_random(random);
+        made_add(&bytes, &byte, 1);
+    }
+    if (kind == INSERT)
+        made_add(&bytes, file->ptr + at, file->len - at);
+    else if (kind != CUT)
+        made_add(&bytes, file->ptr + end, file->len - end);
+    return bytes;
+}
+
+static const struct key *find(const struct keys *keys, uint64_t name, uint64_t db, bool any_db)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (keys->at[i].name == name && (any_db || keys->at[i].db == db))
+            return &keys->at[i];
+    return NULL;
+}
+
+static void blame(const char *what, const char *which, const struct key *key)
+{
+    printf("# %s: %s, key at %" PRIu64 " of the output, db %" PRIu64 "\n", what, which, key->from,
+           key->db);
+}
+
+static void judge_key(struct bar *bar, const struct keys *before, const struct key *key,
+                      const char *what)
+{
+    const struct key *was = find(before, key->name, key->db, false);
+    bar->unmarked++;
+    if (was == NULL) {
+        bool moved = find(before, key->name, key->db, true) != NULL;
+        bar->moved += moved;
+        bar->invented += !moved;
+        blame(what, moved ? "moved" : "invented", key);
+    } else if (was->expire_ms != key->expire_ms) {
+        bar->immortal++;
+        blame(what, "another expiry", key);
+    } else {
+        bar->values += was->value != key->value;
+    }
+}
+
+static void check_loads(struct bar *bar, struct rd_slice out, const char *what)
+{
+    struct rdb_check_opts opts = {.single_thread = true};
+    struct rdb_check_result res;
+    struct rd_src *src;
+    cr_assert(rd_src_open_memory(&src, out, NULL, NULL));
+    cr_assert(rdb_check(src, &opts, &res, NULL));
+    rd_src_close(src);
+    if (res.damaged || res.errors > 0 || res.sum == RDB_SUM_BAD) {
+        bar->refused++;
+        printf("# %s: the output is refused: %s\n", what, res.err.text);
+    }
+}
+
+/* With `strict` the output holds the keys without a mark, and no other. */
+static void check_strict(struct bar *bar, struct rd_slice bytes, const struct keys *after,
+                         const struct marks *marks, const char *what)
+{
+    struct rdb_salvage_opts opts = {.strict = true};
+    struct rdb_salvage_result res;
+    struct rd_buf out = {0};
+    cr_assert(made_salvage(bytes, &opts, &out, &res, NULL), "%s", what);
+    struct keys strict = keys_of(rd_buf_slice(&out));
+    size_t n = 0;
+    for (size_t i = 0; i < after->n; i++)
+        n += !is_marked(marks, after->at[i].name);
+    for (size_t i = 0; i < strict.n; i++)
+        if (is_marked(marks, strict.at[i].name) &&
+            find(after, strict.at[i].name, strict.at[i].db, false) == NULL)
+            bar->strict++;
+    bar->strict += strict.n < n;
+    check_loads(bar, rd_buf_slice(&out), what);
+    free(strict.at);
+    rd_buf_done(&out);
+}
+
+static void one_damage(struct bar *bar)
+{
+    const struct file *file = &bar->files[next_random(&bar->random) % bar->n_files];
+    enum damage kind = (enum damage)(bar->damages % DAMAGE_KINDS);
+    char what[SNAPSHOT_PATH_MAX + 128];
+    uint64_t from, to;
+    struct rd_buf bytes = damage(bar, &file->bytes, kind, &from, &to);
+    struct marks marks = {0};
+    struct rdb_salvage_opts opts = {.doubt = on_doubt, .ctx = &marks};
+    struct rdb_salvage_result res;
+    struct rd_buf out = {0};
+    struct rd_err err = {0};
+    snprintf(what, sizeof what,
+             "seed %" PRIu64 ", damage %" PRIu64 ", %s, %s at [%" PRIu64 ", %" PRIu64 ")",
+             bar->seed, bar->damages, file->name, damage_names[kind], from, to);
+    const char *folder = getenv("REDOUBT_DAMAGED");
+    if (folder != NULL && getenv("REDOUBT_ONLY") != NULL &&
+        strtoull(getenv("REDOUBT_ONLY"), NULL, 10) == bar->damages) {
+        FILE *f = fopen(folder, "wb");
+        cr_assert_not_null(f);
+        fwrite(bytes.ptr, 1, bytes.len, f);
+        fclose(f);
+    }
+    bar->damages++;
+    if (bytes.len > 0) {
+        cr_assert(made_salvage(rd_buf_slice(&bytes), &opts, &out, &res, &err), "%s: %s", what,
+                  err.text);
+        struct keys after = keys_of(rd_buf_slice(&out));
+        /* Where no record is lost, the whole file is marked. */
+        bool whole = !res.proved && res.ranges == 0;
+        bar->marked_files += whole;
+        bar->left_out += res.keys_left_out;
+        for (size_t i = 0; i < after.n; i++) {
+            if (whole || is_marked(&marks, after.at[i].name))
+                bar->marked++;
+            else
+                judge_key(bar, &file->keys, &after.at[i], what);
+        }
+        uint64_t lost = 0;
+        for (size_t i = 0; i < file->keys.n; i++) {
+            const struct key *key = &file->keys.at[i];
+            if ((key->from < to && key->to > from) ||
+                (from == to && key->from < from && key->to > from))
+                continue;
+            bar->untouched++;
+            lost += find(&after, key->name, key->db, true) == NULL;
+            bar->saved += find(&after, key->name, key->db, true) != NULL;
+        }
+        if (lost > 5)
+            printf("# lost %" PRIu64 " of %zu: %s\n", lost, file->keys.n, what);
+        check_loads(bar, rd_buf_slice(&out), what);
+        if (bar->damages % 8 == 0)
+            check_strict(bar, rd_buf_slice(&bytes), &after, &marks, what);
+        free(after.at);
+    }
+    free(marks.names);
+    rd_buf_done(&out);
+    rd_buf_done(&bytes);
+}
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+Test(salvage_bar, what_is_not_marked_is_true)
+{
+    struct bar *bar = calloc(1, sizeof *bar);
+    cr_assert_not_null(bar);
+    add_files(bar);
+    bar->seed = bar->random = number("REDOUBT_SEED", 20240501);
+    for (uint64_t n = number("REDOUBT_DAMAGES", DAMAGES); bar->damages < n;)
+        one_damage(bar);
+    printf("# seed %" PRIu64 ": %" PRIu64 " damages of %u files; of %" PRIu64
+           " untouched keys %" PRIu64 " saved; %" PRIu64 " keys unmarked, %" PRIu64
+           " marked, %" PRIu64 " left out; %" PRIu64 " files marked as a whole\n",
+           bar->seed, bar->damages, bar->n_files, bar->untouched, bar->saved, bar->unmarked,
+           bar->marked, bar->left_out, bar->marked_files);
+    printf("# unmarked: %" PRIu64 " invented, %" PRIu64 " moved, %" PRIu64
+           " with another expiry, %" PRIu64 " with another value; %" PRIu64 " refused, %" PRIu64
+           " strict\n",
+           bar->invented, bar->moved, bar->immortal, bar->values, bar->refused, bar->strict);
+    cr_expect_eq(bar->invented, 0);
+    cr_expect_eq(bar->moved, 0);
+    cr_expect_eq(bar->immortal, 0);
+    cr_expect_eq(bar->refused, 0);
+    cr_expect_eq(bar->strict, 0);
+    cr_expect_geq(bar->saved * 100, bar->untouched * 99);
+    for (unsigned i = 0; i < bar->n_files; i++) {
+        rd_buf_done(&bar->files[i].bytes);
+        free(bar->files[i].keys.at);
+    }
+    free(bar);
+}
