@@ -117,7 +117,7 @@ static bool no_manifest(struct aof_job *job, struct rd_err *err)
 {
     struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
     if (job->n_names == 0)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "this folder is empty");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "this folder is empty");
     if (stream_in_is(job->folder)) {
         cli_hint(job->cli, "redoubt show, convert and replay read captures");
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,

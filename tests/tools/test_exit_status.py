@@ -260,6 +260,12 @@ class Cells(CaptureTest):
             self.ends(8, "diff", self.write("empty.rdb", snapshot([])),
                       f"redis://127.0.0.1:{fake.port}")
 
+    def any_8(self, tool):
+        """A command that succeeded once fails when the log is replayed."""
+        log = self.write("fails.aof", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
+                         b"*3\r\n$5\r\nLPUSH\r\n$1\r\nk\r\n$1\r\nx\r\n")
+        self.ends(8, *self.reads(tool), log)
+
     # ---- checks ----
 
     def case_check_rdb_0(self):
