@@ -192,12 +192,8 @@ int tool_replay(struct cli *cli, int argc, char **argv)
     };
     int status;
     peer_opts_init(&replay.servers);
-    if (cli_parse(cli, &usage, argc, argv, &status)) {
-        replay.path = cli->args[0];
-        status = check_options(&replay);
-        if (status == CLI_OK)
-            status = run(&replay);
-    }
+    if (cli_parse(cli, &usage, argc, argv, &status) && (status = check_options(&replay)) == CLI_OK)
+        status = run(&replay);
     peer_opts_done(&replay.servers);
     return status;
 }

@@ -57,8 +57,8 @@ static int check_options(struct show *show)
     {.name = "max-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->max_size,                \
      .help = "commands that take SIZE bytes or less", .brief = true},                              \
     FILTER_OPTION("db", "N", show_pick_add_db, p, "commands in database N"),                       \
-    FILTER_OPTION("match", "GLOB", show_pick_add_match, p, "commands with such a key"),                \
-    FILTER_OPTION("match-regex", "ERE", show_pick_add_match_regex, p, "commands with such a key"),     \
+    FILTER_OPTION("match", "GLOB", show_pick_add_match, p, "commands with such a key"),            \
+    FILTER_OPTION("match-regex", "ERE", show_pick_add_match_regex, p, "commands with such a key"), \
     FILTER_OPTION("prefix", "P", show_pick_add_prefix, p, "commands with such a key"),             \
     FILTER_OPTION("slot", "A[-B]", show_pick_add_slot, p, "commands with a key of these slots"),   \
     FILTER_OPTION("not", NULL, show_pick_add_not, p, "the opposite of the option that follows")

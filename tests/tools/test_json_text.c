@@ -44,7 +44,7 @@ Test(json_text, control_characters_have_their_short_form_where_there_is_one)
 
 Test(json_text, valid_utf8_stays_as_it_is_however_it_is_cut)
 {
-    const char *text = "a\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"
+    const char *text = "a\xc2\xa1\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"
                        "\xf0\x90\x80\x80\xf4\x8f\xbf\xbfz";
     expect(JSON_UTF8, rd_slice_str(text), text);
 }

@@ -283,7 +283,8 @@ class ServersName(Case):
     """What the servers' tool says of a manifest that servers refuse, with the line."""
 
     REFUSED = (
-        (b"file a seq 1 type i\nfile b seq 1 type i\n", b"Found a non-monotonic sequence number", 2),
+        (b"file a seq 1 type i\nfile b seq 1 type i\n",
+         b"Found a non-monotonic sequence number", 2),
         (b"file a seq 1 type i\n\n", b"Invalid AOF manifest file format", 2),
         (b"file a seq 1 ty\n", b"Invalid AOF manifest file format", 1),
         (b'file "a seq 1 type i\n', b"Invalid AOF manifest file format", 1),

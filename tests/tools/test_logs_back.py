@@ -70,7 +70,8 @@ class UntilTime(Case):
     def refused(self, log, time, word):
         """By every tool, with nothing written."""
         for args in (("convert", "--to", "rdb", "-o", self.out),
-                     ("convert", "--to", "ndjson"), ("check-aof", "--yes", "--truncate-to-timestamp")):
+                     ("convert", "--to", "ndjson"),
+                     ("check-aof", "--yes", "--truncate-to-timestamp")):
             more = () if args[0] == "check-aof" else ("--until-time",)
             run = self.run_tool(*args, *more, str(time), log, status=2)
             self.assertIn(word, run.stderr, args)
@@ -131,12 +132,14 @@ class UntilOffset(Case):
                             status=2)
         self.assertIn(b"%d" % size, run.stderr)
         log = self.log(SELECT + SET)
-        self.run_tool("convert", "--to", "resp", "--until-offset", f"a.1.incr.aof:{size + 1}", log, status=2)
+        self.run_tool("convert", "--to", "resp", "--until-offset", f"a.1.incr.aof:{size + 1}",
+                      log, status=2)
         self.run_tool("convert", "--to", "resp", "--until-offset", f"a.1.incr.aof:{size}", log)
 
     def test_a_place_inside_of_the_snapshot_is_a_mistake(self):
         log = self.log(SELECT + SET, rdb(10))
-        run = self.run_tool("convert", "--to", "resp", "--until-offset", "a.1.base.rdb:3", log, status=2)
+        run = self.run_tool("convert", "--to", "resp", "--until-offset", "a.1.base.rdb:3", log,
+                            status=2)
         self.assertIn(b"snapshot", run.stderr)
         one = self.write("one.aof", rdb(10) + SELECT + SET)
         self.run_tool("convert", "--to", "resp", "--until-offset", "3", one, status=2)
@@ -176,13 +179,15 @@ class Functions(Case):
         self.run_tool("stat", log)
         self.run_tool("diff", log, self.out)
         self.run_tool("split", "--by", "db", "-o", self.out + ".d", log)
-        self.run_tool("merge", "-o", self.out + ".m", log, self.write("b.aof", command("SET", "z", "1")))
+        self.run_tool("merge", "-o", self.out + ".m", log,
+                      self.write("b.aof", command("SET", "z", "1")))
 
     def test_replace_delete_and_flush(self):
         load = command("FUNCTION", "LOAD", CODE)
         again = command("FUNCTION", "LOAD", "REPLACE", CODE + "-- new\n")
         other = command("function", "load", OTHER)
-        for more, want in ((again, 1), (other, 2), (other + command("FUNCTION", "DELETE", "mylib"), 1),
+        for more, want in ((again, 1), (other, 2),
+                           (other + command("FUNCTION", "DELETE", "mylib"), 1),
                            (command("FUNCTION", "FLUSH"), 0),
                            (command("FUNCTION", "FLUSH", "ASYNC") + other, 1)):
             n, out = self.libraries(self.write("a.aof", SELECT + load + more))
@@ -191,7 +196,8 @@ class Functions(Case):
 
     def test_what_a_server_would_refuse_is_status_8(self):
         load = command("FUNCTION", "LOAD", CODE)
-        for bad, word in ((load, b"already exists"), (command("FUNCTION", "DELETE", "x"), b"not found"),
+        for bad, word in ((load, b"already exists"),
+                          (command("FUNCTION", "DELETE", "x"), b"not found"),
                           (command("FUNCTION", "LOAD", "no head"), b"metadata"),
                           (command("FUNCTION", "RESTORE", "junk"), b"payload")):
             log = self.write("a.aof", SELECT + load + bad)

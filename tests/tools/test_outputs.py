@@ -105,7 +105,8 @@ class Access(Case):
         os.mkdir(log)
         os.chmod(log, 0o700)
         self.write(os.path.join(log, "a.aof.manifest"), b"file a.aof.1.incr.aof seq 1 type i\n")
-        self.write(os.path.join(log, "a.aof.1.incr.aof"), b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n")
+        self.write(os.path.join(log, "a.aof.1.incr.aof"),
+                   b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n")
         self.run_tool("convert", "--to", "rdb", log, "-o", self.out)
         self.assertEqual(mode_of(self.out), 0o600)
 

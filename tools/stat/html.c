@@ -7,11 +7,12 @@
 
 #include "tools/stat_page.h"
 
-#include <errno.h>
-#include <sys/random.h>
+#include "base/digest.h"
+#include "tools/json_text.h"
 
 static const char data_mark[] = "%DATA%";
-static const char nonce_mark[] = "%NONCE%";
+static const char script_mark[] = "%SCRIPT%";
+static const char style_mark[] = "%STYLE%";
 
 static void put_escaped(struct rd_sink *out, struct rd_slice json)
 {
@@ -42,51 +43,76 @@ static bool make_data(struct rd_buf *buf, const struct stat_read *read, const ch
     return rd_sink_close(sink, err);
 }
 
-/* A number that only this page knows: what a browser is to run or to apply carries it. */
-static bool draw_nonce(char nonce[33], struct rd_err *err)
+/* The text of the page's only element of this name without attributes. */
+static struct rd_slice element_text(const char *open_tag, const char *close_tag)
 {
-    uint8_t bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return rd_err_sys(err, errno, "cannot draw random bytes");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+    const char *end = (const char *)stat_page + sizeof stat_page;
+    const char *from = memmem(stat_page, sizeof stat_page, open_tag, strlen(open_tag));
+    from += strlen(open_tag);
+    const char *to = memmem(from, (size_t)(end - from), close_tag, strlen(close_tag));
+    return rd_slice(from, (size_t)(to - from));
+}
+
+/* The digest by which the policy of the page allows an element, in base64. */
+static bool put_digest(struct rd_sink *out, struct rd_slice text, struct rd_err *err)
+{
+    uint8_t digest[32], encoded[128];
+    struct json_text form = {.form = JSON_BASE64};
+    if (!rd_digest_of(RD_DIGEST_SHA256, text, digest, err))
+        return false;
+    const uint8_t *end = json_text_put(&form, encoded, rd_slice(digest, sizeof digest), false);
+    return rd_sink_write(out, encoded, (size_t)(end - encoded));
+}
+
+static bool put_mark(struct rd_sink *out, const char *mark, struct rd_slice data,
+                     struct rd_err *err)
+{
+    if (mark == script_mark)
+        return put_digest(out, element_text("<script>", "</script>"), err);
+    if (mark == style_mark)
+        return put_digest(out, element_text("<style>", "</style>"), err);
+    put_escaped(out, data);
     return true;
 }
 
-/* The template, with data and nonce in their places. */
-static void put_page(struct rd_sink *out, struct rd_slice data, const char *nonce)
+/* Which mark begins at a percent sign; NULL: none. */
+static const char *mark_at(const char *at, size_t left)
+{
+    static const char *const marks[] = {data_mark, script_mark, style_mark};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (left >= strlen(marks[i]) && memcmp(at, marks[i], strlen(marks[i])) == 0)
+            return marks[i];
+    return NULL;
+}
+
+/* The template, with the data and the digests in their places. */
+static bool put_page(struct rd_sink *out, struct rd_slice data, struct rd_err *err)
 {
     const char *p = (const char *)stat_page, *end = p + sizeof stat_page;
     const char *at;
     while ((at = memchr(p, '%', (size_t)(end - p))) != NULL) {
-        size_t left = (size_t)(end - at);
-        bool is_data =
-            left >= sizeof data_mark - 1 && memcmp(at, data_mark, sizeof data_mark - 1) == 0;
-        bool is_nonce =
-            left >= sizeof nonce_mark - 1 && memcmp(at, nonce_mark, sizeof nonce_mark - 1) == 0;
+        const char *mark = mark_at(at, (size_t)(end - at));
+        size_t len = mark == NULL ? 1 : strlen(mark);
         rd_sink_write(out, p, (size_t)(at - p));
-        if (is_data)
-            put_escaped(out, data);
-        else if (is_nonce)
-            rd_sink_write(out, nonce, strlen(nonce));
-        else
+        if (mark == NULL)
             rd_sink_byte(out, '%');
-        p = at + (is_data ? sizeof data_mark - 1 : is_nonce ? sizeof nonce_mark - 1 : 1);
+        else if (!put_mark(out, mark, data, err))
+            return false;
+        p = at + len;
     }
     rd_sink_write(out, p, (size_t)(end - p));
+    return true;
 }
 
 bool stat_html_write(struct rd_sink *out, const struct stat_read *read, const char *path,
                      struct rd_err *err)
 {
     struct rd_buf data = {0};
-    char nonce[33];
-    bool ok = draw_nonce(nonce, err) && make_data(&data, read, path, err);
-    if (ok) {
-        put_page(out, rd_buf_slice(&data), nonce);
-        ok = !out->failed;
-        if (!ok)
-            rd_err_adopt(err, rd_sink_err(out));
+    bool ok = make_data(&data, read, path, err);
+    ok = ok && put_page(out, rd_buf_slice(&data), err);
+    if (ok && out->failed) {
+        rd_err_adopt(err, rd_sink_err(out));
+        ok = false;
     }
     rd_buf_done(&data);
     return ok;
