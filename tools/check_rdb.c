@@ -680,15 +680,15 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &run.doubtful,
-         .help = "with --salvage: write what OUT leaves out for lack of proof"},
+         .help = "with --salvage: what OUT leaves out, to FILE"},
         {.name = "strict",
          .kind = CLI_FLAG,
          .flag = &run.strict,
-         .help = "with --salvage: leave doubtful keys out of OUT"},
+         .help = "with --salvage: leave out doubtful keys"},
         {.name = "reseal",
          .kind = CLI_FLAG,
          .flag = &run.reseal,
-         .help = "with --salvage: write a checksum also where values are not proved"},
+         .help = "with --salvage: always write a checksum"},
         {.name = "partial",
          .kind = CLI_FLAG,
          .flag = &run.partial,
@@ -701,8 +701,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
         {0},
     };
     const struct cli_usage usage = {
-        .synopsis = "[--quick] FILE…\n--salvage OUT [--doubtful FILE] [--strict] [--partial] "
-                    "[--reseal] [--force] [FILTER…] FILE",
+        .synopsis = "[--quick] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
         .about = "Verifies snapshots to the last byte, and reports what can be read after damage.\n"
                  "\"-\" is standard input. Exit status 1: something was found; with --salvage 8:\n"
                  "something was saved, but not all of it or not without doubt.",

@@ -81,6 +81,7 @@ static int check_options(struct replay *replay)
 {
     struct cli *cli = replay->cli;
     bool named = peer_opts_names_one(&replay->servers);
+    replay->path = cli->args[0];
     if (cli->n_args == 1 && !named && !replay->dry_run)
         return cli_usage_error(cli, "missing argument: replay [OPTION…] DIR URL");
     if (cli->n_args == 2 && named)
