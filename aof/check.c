@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "aof/check/behind.h"
+#include "aof/check/tail.h"
 #include "aof/check/kind.h"
 #include "aof/check/names.h"
 #include "aof/log.h"
@@ -127,8 +127,8 @@ static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint6
 static void tell_strangers(struct check *c)
 {
     char quoted[AOF_STRANGER_MAX * 2];
-    for (size_t i = 0; i < c->names.n_strangers; i++) {
-        const struct aof_stranger *s = &c->names.strangers[i];
+    for (size_t i = 0; i < c->names.n_unknown; i++) {
+        const struct aof_unknown_name *s = &c->names.strangers[i];
         rd_err_quote(quoted, sizeof quoted, rd_slice(s->name, s->len));
         snprintf(c->text, sizeof c->text, "%s is no command that is known; %" PRIu64 " time%s",
                  quoted, s->n, s->n == 1 ? "" : "s");
@@ -185,7 +185,7 @@ static void multi_ends(struct check *c, const struct aof_log_entry *e)
 static void command(struct check *c, const struct aof_log_entry *e)
 {
     struct rd_slice name = e->command.argv != NULL ? e->command.argv[0] : rd_slice(NULL, 0);
-    struct aof_stranger *stranger = NULL;
+    struct aof_unknown_name *stranger = NULL;
     c->file->commands++;
     enum aof_name_kind kind = aof_names_look_up(&c->names, name, &stranger);
     c->known += kind != AOF_NAME_STRANGER;
@@ -304,10 +304,10 @@ static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_e
     uint64_t line = aof_log_line(c->log);
     broke(c, err->code, err->offset, c->in_multi ? c->multi : f->whole,
           c->in_multi ? c->multi_line : line, err->text);
-    if (!aof_behind_zeros(src, f->whole, f->size, &f->zeros, c->err))
+    if (!aof_tail_zeros(src, f->whole, f->size, &f->zeros, c->err))
         return false;
     f->searched = f->behind != RD_NO_OFFSET;
-    if (!f->searched && !aof_behind_search(src, f->whole + 1, &f->behind, &f->searched, c->err))
+    if (!f->searched && !aof_tail_search(src, f->whole + 1, &f->behind, &f->searched, c->err))
         return false;
     report_break(c, err, line);
     return true;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "aof/mend/resync.h"
-#include "aof/mend/walk.h"
+#include "aof/recover/resync.h"
+#include "aof/recover/walk.h"
 #include "base/mem.h"
 
 /* -- the first bytes of a file as a source of its own -- */
@@ -117,19 +117,19 @@ static bool take_snapshot(struct walk *w, uint64_t *ret_end)
         return false;
     w->in.win = rd_slice(NULL, 0);
     *ret_end = res.end;
-    if (res.damaged && !mend_find_tail(&w->in, &w->probe, 0, ret_end))
+    if (res.damaged && !aof_recover_find_tail(&w->in, &w->probe, 0, ret_end))
         return false;
     if (res.damaged || res.errors > 0)
         return salvage_snapshot(w, *ret_end);
-    return mend_copy(w, 0, res.end);
+    return aof_recover_copy(w, 0, res.end);
 }
 
 /* Does it begin with the magic, or with what one or two wrong bytes have left of it? */
-static bool is_snapshot(struct mend_in *in, bool expected)
+static bool is_snapshot(struct aof_recover_in *in, bool expected)
 {
     static const char *const magics[] = {"REDIS00", "VALKEY0"};
     const uint8_t *p;
-    size_t len = mend_look(in, 0, 9, &p);
+    size_t len = aof_recover_look(in, 0, 9, &p);
     if (len == 0 || (len < 9 && !expected))
         return false;
     if (expected)
@@ -151,7 +151,7 @@ static bool salvage_file(struct walk *w, bool snapshot)
     uint64_t at = 0;
     if (is_snapshot(&w->in, snapshot) && !take_snapshot(w, &at))
         return false;
-    return !w->in.failed && mend_walk(w, at);
+    return !w->in.failed && aof_recover_walk(w, at);
 }
 
 bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
@@ -173,8 +173,8 @@ bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *o
     w->out = out;
     w->err = err != NULL ? err : &own;
     w->time_s = AOF_NO_TIME;
-    mend_in_init(&w->in, src, w->err);
-    mend_in_init(&w->probe, copy, w->err);
+    aof_recover_in_init(&w->in, src, w->err);
+    aof_recover_in_init(&w->probe, copy, w->err);
     bool ok = salvage_file(w, snapshot);
     rd_free(w);
     ret->files += ok;

@@ -69,7 +69,7 @@ void engine_delete(struct engine *e)
     engine_free(e->dbs);
     engine_block_state_free(e->block);
     engine_victims_done(&e->victims);
-    engine_keepsake_free(e->keepsake);
+    engine_extra_free(e->extra);
     engine_free(e);
 }
 

@@ -140,19 +140,19 @@ static bool walk_records(struct walk *w, struct rd_slice records, enum rdb_diale
     return ok;
 }
 
-static struct engine_keepsake *keepsake(struct engine *e)
+static struct engine_extra *extra(struct engine *e)
 {
-    if (e->keepsake == NULL) {
-        e->keepsake = engine_calloc(1, sizeof *e->keepsake);
-        e->keepsake->dialect = RDB_REDIS;
-        e->keepsake->version = FILE_VERSION;
+    if (e->extra == NULL) {
+        e->extra = engine_calloc(1, sizeof *e->extra);
+        e->extra->dialect = RDB_REDIS;
+        e->extra->version = FILE_VERSION;
     }
-    return e->keepsake;
+    return e->extra;
 }
 
 static bool walk_engine(struct engine *e, struct walk *w, struct rd_err *err)
 {
-    const struct engine_keepsake *kept = e->keepsake;
+    const struct engine_extra *kept = e->extra;
     if (kept == NULL || kept->functions.len == 0)
         return true;
     int version = kept->version >= FILE_VERSION ? kept->version : FILE_VERSION;
@@ -200,8 +200,8 @@ static void put_record(struct engine_kept_records *records, struct rd_slice code
         rd_put_be32(head + n, (uint32_t)code.len);
         n += 4;
     }
-    engine_keepsake_add(records, rd_slice(head, n));
-    engine_keepsake_add(records, code);
+    engine_extra_add(records, rd_slice(head, n));
+    engine_extra_add(records, code);
 }
 
 struct rewrite {
@@ -240,7 +240,7 @@ static bool rewrite(struct engine *e, struct rd_slice without, struct rewrite *r
 
 static void adopt(struct engine *e, struct rewrite *r)
 {
-    struct engine_keepsake *kept = keepsake(e);
+    struct engine_extra *kept = extra(e);
     engine_free(kept->functions.ptr);
     kept->functions = r->records;
     kept->n_functions = r->n;
@@ -319,9 +319,9 @@ static bool restore(struct engine *e, struct rd_slice records, int version,
     struct restore r = {.e = e, .replace = policy == ENGINE_LIBRARY_REPLACE};
     struct walk walk = {.ctx = &r, .fn = on_restore};
     struct engine_kept_records before = {0};
-    struct engine_keepsake *kept = keepsake(e);
+    struct engine_extra *kept = extra(e);
     uint64_t n = kept->n_functions;
-    engine_keepsake_add(&before, rd_slice(kept->functions.ptr, kept->functions.len));
+    engine_extra_add(&before, rd_slice(kept->functions.ptr, kept->functions.len));
     if (policy == ENGINE_LIBRARY_FLUSH) {
         kept->functions.len = 0;
         kept->n_functions = 0;

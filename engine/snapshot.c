@@ -2,7 +2,7 @@
 
 #include "base/endian.h"
 
-void engine_keepsake_free(struct engine_keepsake *kept)
+void engine_extra_free(struct engine_extra *kept)
 {
     if (kept == NULL)
         return;
@@ -12,7 +12,7 @@ void engine_keepsake_free(struct engine_keepsake *kept)
     engine_free(kept);
 }
 
-void engine_keepsake_add(struct engine_kept_records *records, struct rd_slice bytes)
+void engine_extra_add(struct engine_kept_records *records, struct rd_slice bytes)
 {
     if (bytes.len > records->cap - records->len) {
         records->cap = records->len + bytes.len + records->len / 2;
@@ -25,7 +25,7 @@ void engine_keepsake_add(struct engine_kept_records *records, struct rd_slice by
 
 uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n)
 {
-    const struct engine_keepsake *kept = e->keepsake;
+    const struct engine_extra *kept = e->extra;
     if (ret_n != NULL)
         *ret_n = kept != NULL ? kept->n_functions : 0;
     return kept != NULL ? kept->functions.len : 0;
@@ -33,12 +33,12 @@ uint64_t engine_kept_functions(const struct engine *e, uint64_t *ret_n)
 
 void engine_drop_functions(struct engine *e)
 {
-    if (e->keepsake == NULL)
+    if (e->extra == NULL)
         return;
     struct engine_scope scope = engine_enter(e);
-    engine_free(e->keepsake->functions.ptr);
-    e->keepsake->functions = (struct engine_kept_records){0};
-    e->keepsake->n_functions = 0;
+    engine_free(e->extra->functions.ptr);
+    e->extra->functions = (struct engine_kept_records){0};
+    e->extra->n_functions = 0;
     engine_leave(e, scope);
 }
 
@@ -59,11 +59,10 @@ static bool take_name(struct rd_slice *raw, struct rd_slice *ret)
 
 static void add_text(struct engine_kept_records *records, const char *text)
 {
-    engine_keepsake_add(records, rd_slice_str(text));
+    engine_extra_add(records, rd_slice_str(text));
 }
 
-bool engine_keepsake_add_old_function(struct engine_kept_records *records,
-                                      const struct rdb_event *ev)
+bool engine_extra_add_old_function(struct engine_kept_records *records, const struct rdb_event *ev)
 {
     struct rd_slice raw = rd_slice(ev->raw.ptr + 1, ev->raw.len - 1), name, language;
     const struct rdb_string *code = &ev->function.code;
@@ -74,12 +73,12 @@ bool engine_keepsake_add_old_function(struct engine_kept_records *records,
         return false;
     uint8_t head[6] = {RDB_OP_FUNCTION2, 0x80};
     rd_put_be32(head + 2, (uint32_t)len);
-    engine_keepsake_add(records, rd_slice(head, sizeof head));
+    engine_extra_add(records, rd_slice(head, sizeof head));
     add_text(records, "#!");
-    engine_keepsake_add(records, language);
+    engine_extra_add(records, language);
     add_text(records, " name=");
-    engine_keepsake_add(records, name);
+    engine_extra_add(records, name);
     add_text(records, "\n");
-    engine_keepsake_add(records, rd_slice(code->ptr, code->len));
+    engine_extra_add(records, rd_slice(code->ptr, code->len));
     return true;
 }

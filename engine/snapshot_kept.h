@@ -15,7 +15,7 @@ struct engine_kept_records {
     size_t cap;
 };
 
-struct engine_keepsake {
+struct engine_extra {
     enum rdb_dialect dialect;
     int version;
     struct engine_kept_records before; /* the keys */
@@ -25,12 +25,11 @@ struct engine_keepsake {
 };
 
 /* Appends. */
-void engine_keepsake_add(struct engine_kept_records *records, struct rd_slice bytes);
+void engine_extra_add(struct engine_kept_records *records, struct rd_slice bytes);
 
 /* Appends a function of a release candidate of 7.0 as the release makes it on loading: with a first
  * line of the language and the library's name. False: its names are stored in a way that nobody
  * writes. */
-bool engine_keepsake_add_old_function(struct engine_kept_records *records,
-                                      const struct rdb_event *ev);
+bool engine_extra_add_old_function(struct engine_kept_records *records, const struct rdb_event *ev);
 
 #endif

@@ -77,8 +77,8 @@ static struct engine_loader *new_loader(struct engine *e, const struct engine_lo
 static void forget_former(struct engine *e)
 {
     struct engine_scope scope = engine_enter(e);
-    engine_keepsake_free(e->keepsake);
-    e->keepsake = engine_calloc(1, sizeof *e->keepsake);
+    engine_extra_free(e->extra);
+    e->extra = engine_calloc(1, sizeof *e->extra);
     engine_leave(e, scope);
 }
 
@@ -399,8 +399,8 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
                               struct rd_err *err)
 {
     l->info.functions++;
-    l->engine->keepsake->n_functions++;
-    return engine_keepsake_add_old_function(&l->engine->keepsake->functions, ev) ||
+    l->engine->extra->n_functions++;
+    return engine_extra_add_old_function(&l->engine->extra->functions, ev) ||
            rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                       "a function of before the release of 7.0, strangely stored");
 }
@@ -408,7 +408,7 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
 /* The bytes of a record that is kept, event by event. */
 static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
-    struct engine_keepsake *kept = l->engine->keepsake;
+    struct engine_extra *kept = l->engine->extra;
     bool more = ev->kind != RDB_VALUE_END;
     if (ev->kind == RDB_FUNCTION && ev->function.pre_ga)
         return keep_old_function(l, ev, err);
@@ -422,7 +422,7 @@ static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_
         more = s->more;
         l->keeping = is_function ? &kept->functions : &kept->before;
     }
-    engine_keepsake_add(l->keeping, ev->raw);
+    engine_extra_add(l->keeping, ev->raw);
     if (!more)
         l->keeping = NULL;
     return true;
@@ -430,8 +430,8 @@ static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_
 
 static void take_header(struct engine_loader *l, const struct rdb_event *ev)
 {
-    l->info.dialect = l->engine->keepsake->dialect = ev->header.dialect;
-    l->info.version = l->engine->keepsake->version = ev->header.version;
+    l->info.dialect = l->engine->extra->dialect = ev->header.dialect;
+    l->info.version = l->engine->extra->version = ev->header.version;
 }
 
 static bool check_sum(const struct rdb_event *ev, struct rd_err *err)

@@ -66,10 +66,10 @@ static bool put_events(const struct saver *s, struct rdb_reader *reader, struct 
 /* The records get an end, so that the reader finds one. */
 static bool put_kept(const struct saver *s, struct engine_kept_records *records, struct rd_err *err)
 {
-    const struct engine_keepsake *kept = s->engine->keepsake;
+    const struct engine_extra *kept = s->engine->extra;
     static const uint8_t end[1 + RDB_TRAILER_LEN] = {RDB_OP_EOF};
     size_t len = records->len;
-    engine_keepsake_add(records, rd_slice(end, sizeof end));
+    engine_extra_add(records, rd_slice(end, sizeof end));
     records->len = len;
     struct rd_src *src;
     struct rdb_reader *reader;
@@ -240,7 +240,7 @@ static bool put_db(struct saver *s, struct engine_db *db, struct rd_err *err)
 
 static bool put_all(struct saver *s, struct rd_err *err)
 {
-    struct engine_keepsake *kept = s->engine->keepsake;
+    struct engine_extra *kept = s->engine->extra;
     if (!put_aux(s, err) ||
         (kept != NULL && (!put_kept(s, &kept->before, err) || !put_kept(s, &kept->functions, err))))
         return false;
@@ -310,7 +310,7 @@ int engine_save_version(const struct engine *e)
 
 void engine_save_fitting(const struct engine *e, enum rdb_dialect *ret_dialect, int *ret_version)
 {
-    const struct engine_keepsake *kept = e->keepsake;
+    const struct engine_extra *kept = e->extra;
     *ret_dialect = kept != NULL ? kept->dialect : RDB_REDIS;
     *ret_version = kept != NULL && kept->version > VERSION_7_0 ? kept->version : VERSION_7_0;
     bool old = *ret_dialect == RDB_VALKEY || *ret_version < VERSION_OF_FIELD_EXPIRY;

@@ -7,9 +7,9 @@
 #include "engine/evict.h"
 
 struct engine_block_state;
-struct engine_keepsake; /* what a snapshot held that is no key; snapshot.c */
+struct engine_extra; /* what a snapshot held that is no key; snapshot.c */
 
-void engine_keepsake_free(struct engine_keepsake *keepsake); /* NULL is allowed */
+void engine_extra_free(struct engine_extra *extra); /* NULL is allowed */
 
 struct engine {
     struct engine_config config;
@@ -21,7 +21,7 @@ struct engine {
     struct engine_hooks hooks;
     struct engine_mem mem; /* what the data set takes */
     struct engine_block_state *block;
-    struct engine_keepsake *keepsake;
+    struct engine_extra *extra;
     unsigned next_expire_db; /* where the expire cycle goes on */
     unsigned next_evict_db;
     struct engine_victims victims;

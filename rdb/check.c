@@ -2,7 +2,7 @@
 
 #include "base/crc16.h"
 #include "base/mem.h"
-#include "base/team.h"
+#include "base/worker.h"
 #include "rdb/keylog.h"
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
@@ -552,13 +552,13 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
         .notes = !opts->quick,
         .batch = true,
         .seed = {opts->seed[0], opts->seed[1]},
-        .team = opts->quick || opts->single_thread ? NULL : rd_team_new(),
+        .team = opts->quick || opts->single_thread ? NULL : rd_worker_new(),
     };
     struct rd_err own = {0};
     struct check *c = rd_calloc(1, sizeof *c);
     *ret = (struct rdb_check_result){0};
     if (c == NULL) {
-        rd_team_free(ropts.team);
+        rd_worker_free(ropts.team);
         return rd_err_nomem(err, sizeof *c);
     }
     c->opts = opts;
@@ -571,7 +571,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     if (ok)
         ok = run(c, src);
     rdb_reader_free(c->reader);
-    rd_team_free(ropts.team);
+    rd_worker_free(ropts.team);
     rdb_keylog_done(&c->keys);
     rd_buf_done(&c->twins);
     rd_free(c);

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "rdb/cmd/cmd.h"
+#include "rdb/commands/cmd.h"
 
 enum { SINCE_FUNCTION = 10, SINCE_STREAM = 9 };
 

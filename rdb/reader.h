@@ -39,7 +39,7 @@ enum rdb_detail {
     RDB_DETAIL_FRAMES  /* framing only: VALUE, then VALUE_END */
 };
 
-struct rd_team;
+struct rd_worker;
 
 struct rdb_reader_opts {
     enum rdb_detail detail;
@@ -48,8 +48,8 @@ struct rdb_reader_opts {
     size_t max_name; /* bytes of a key's name; 0: 16 MiB */
     bool batch; /* RDB_DETAIL_CHECK: strings are verified a window at a time. Faster, but events may
                    run ahead of a failure by a window, and value_end.count is not kept. */
-    struct rd_team *team; /* with batch: who helps; see base/team.h */
-    uint64_t seed[2];     /* key of the hashes that find equal members: random, new for each run */
+    struct rd_worker *team; /* with batch: who helps; see base/worker.h */
+    uint64_t seed[2]; /* key of the hashes that find equal members: random, new for each run */
     const struct rd_src *again; /* the file behind the source, to read members a second time; NULL:
                                    the source itself, where it can be opened again */
 };

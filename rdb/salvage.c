@@ -4,7 +4,7 @@
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "base/mem.h"
-#include "rdb/mend/priv.h"
+#include "rdb/recover/priv.h"
 #include "rdb/twins.h"
 
 #include <stdio.h>
@@ -359,7 +359,7 @@ static bool is_wild(const struct salvage *v, const struct place *p, const struct
 {
     enum { NEAR = 64 };
     const struct record *rec = &v->rec;
-    if (rec->db < MEND_DBS_DEFAULT || v->res->proved || v->plan.high > 1)
+    if (rec->db < RDB_RECOVER_DBS_DEFAULT || v->res->proved || v->plan.high > 1)
         return false;
     bool after = p->span->lost_from < p->span->from && p->n < 2;
     bool before =
@@ -375,8 +375,8 @@ static void take_db(struct salvage *v, struct place *p, const struct span *next)
     p->selected = true;
     p->selector = v->rec.db;
     p->db_doubt = wild || p->descends || v->rec.start >= p->damaged_from;
-    p->db = wild ? mend_spare_db(&v->plan, p->db) : v->rec.db;
-    if (p->span->grade == RDB_GRADE_NONE && p->db >= MEND_DBS_DEFAULT)
+    p->db = wild ? rdb_recover_spare_db(&v->plan, p->db) : v->rec.db;
+    if (p->span->grade == RDB_GRADE_NONE && p->db >= RDB_RECOVER_DBS_DEFAULT)
         p->db = 0;
     v->scan.db_at = v->rec.start;
 }
@@ -397,18 +397,18 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
                                       (v->plan.guessed && span->from == RDB_MAGIC_LEN),
                       .descends = span->magic,
                       .db_doubt = span->db_doubt || span->magic};
-    if (p.db >= MEND_DBS_DEFAULT && span->grade == RDB_GRADE_NONE)
+    if (p.db >= RDB_RECOVER_DBS_DEFAULT && span->grade == RDB_GRADE_NONE)
         p.db = 0;
-    if (span->from < span->to && !mend_scan_at(&v->scan, span->from, span->db, UINT64_MAX))
+    if (span->from < span->to && !rdb_recover_scan_at(&v->scan, span->from, span->db, UINT64_MAX))
         return fail(v);
     struct record *rec = &v->rec;
     rec->db = span->db;
     for (uint64_t at = span->from; at < span->to; at = rec->end, p.n++) {
         v->scan.keys_db = p.db;
-        enum mend_status st = mend_record(&v->scan, rec);
-        if (st == MEND_FAIL)
+        enum rdb_recover_status st = rdb_recover_record(&v->scan, rec);
+        if (st == RDB_RECOVER_FAIL)
             return fail(v);
-        if (st == MEND_BROKEN || rec->end > span->to)
+        if (st == RDB_RECOVER_BROKEN || rec->end > span->to)
             return rd_err_set(v->err, RD_ERR_IO, at, "the input changed while it was read");
         if (rec->kind == RECORD_DB)
             take_db(v, &p, next);
@@ -427,10 +427,10 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
 static bool keep_part(struct salvage *v, uint64_t *ret_kept)
 {
     const struct record *rec = &v->rec;
-    struct mend_part part = {
+    struct rdb_recover_part part = {
         .dialect = v->res->dialect, .version = v->scan.version, .out_version = v->res->version};
     bool known = false;
-    bool ok = mend_part_read(&part, v->copy, rec, v->err);
+    bool ok = rdb_recover_part_read(&part, v->copy, rec, v->err);
     if (ok && part.kept > 0)
         ok = is_known(v, &v->out, rec, &known);
     if (known)
@@ -449,20 +449,20 @@ static bool read_broken(struct salvage *v, const struct span *span, uint64_t db,
                         uint64_t *at)
 {
     static const char *const words[] = {
-        [MEND_WHY_ZEROS] = "a range of zeros",
-        [MEND_WHY_EARLY_END] = "end mark with records behind it",
-        [MEND_WHY_SELECTOR] = "selector of a database without its size",
-        [MEND_WHY_SIZE] = "size of a database without its selector"};
+        [RDB_RECOVER_WHY_ZEROS] = "a range of zeros",
+        [RDB_RECOVER_WHY_EARLY_END] = "end mark with records behind it",
+        [RDB_RECOVER_WHY_SELECTOR] = "selector of a database without its size",
+        [RDB_RECOVER_WHY_SIZE] = "size of a database without its selector"};
     *at = span->broken;
-    if (span->why != MEND_WHY_ERROR && span->why != MEND_WHY_REFUSED) {
+    if (span->why != RDB_RECOVER_WHY_ERROR && span->why != RDB_RECOVER_WHY_REFUSED) {
         *why = words[span->why];
         v->rec.has_key = false;
         return true;
     }
     v->rec.db = db;
     v->scan.keys_db = db;
-    if (!mend_scan_at(&v->scan, span->broken, db, UINT64_MAX) ||
-        mend_record(&v->scan, &v->rec) == MEND_FAIL)
+    if (!rdb_recover_scan_at(&v->scan, span->broken, db, UINT64_MAX) ||
+        rdb_recover_record(&v->scan, &v->rec) == RDB_RECOVER_FAIL)
         return fail(v);
     const struct rd_err *err = rdb_reader_err(v->scan.reader);
     *why = v->rec.refused != NULL ? v->rec.refused : err->text;
@@ -484,13 +484,13 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
     snprintf(text, sizeof text, "%s", loss.why);
     loss.why = text;
     const struct record *rec = &v->rec;
-    if (span->why == MEND_WHY_REFUSED && span->framed && rec->refused != NULL) {
+    if (span->why == RDB_RECOVER_WHY_REFUSED && span->framed && rec->refused != NULL) {
         lost_key(v, rec, rec->refused);
         return true;
     }
     bool head = span->lost_from == span->broken && rec->has_key;
     if (head && v->opts->partial && v->out.sink != NULL && rec->refused == NULL && !rec->unwanted &&
-        mend_part_possible(v->res->version, rec->type)) {
+        rdb_recover_part_possible(v->res->version, rec->type)) {
         if (!keep_part(v, &loss.kept))
             return false;
         if (loss.kept > 0) {
@@ -551,7 +551,7 @@ static bool run(struct salvage *v, struct rd_src *src)
 {
     bool sealed;
     if (!prove(v, src, src->size, &sealed) ||
-        !mend_plan(&v->scan, src, sealed, v->opts, &v->plan, v->err))
+        !rdb_recover_plan(&v->scan, src, sealed, v->opts, &v->plan, v->err))
         return false;
     bool trails = v->plan.found_end && v->plan.end != src->size;
     if (trails && !prove(v, src, v->plan.end, &sealed))
@@ -595,8 +595,8 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     bool ok = run(v, src);
     ret->unchecked = v->out.keys.lost;
     rdb_twins_done(&v->twins);
-    mend_plan_done(&v->plan);
-    mend_scan_done(&v->scan);
+    rdb_recover_plan_done(&v->plan);
+    rdb_recover_scan_done(&v->scan);
     rdb_keyset_done(&v->out.keys);
     rdb_keyset_done(&v->doubtful.keys);
     rd_free(v);

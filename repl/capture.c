@@ -20,7 +20,7 @@ static void collect_name(void *arg, const char *name)
 {
     struct collect *c = arg;
     struct capture_name found;
-    if (!capture_name_get(name, c->ending, &found.number, &found.start))
+    if (!repl_capture_name_get(name, c->ending, &found.number, &found.start))
         return;
     c->failed |= !rd_buf_add(&c->folder->names, &found, sizeof found);
 }
@@ -33,8 +33,8 @@ static int by_number(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-bool capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs, const char *ending,
-                         struct rd_err *err)
+bool repl_capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs,
+                              const char *ending, struct rd_err *err)
 {
     struct capture_folder folder = {0};
     struct collect c = {.folder = &folder, .ending = ending};
@@ -52,7 +52,7 @@ bool capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs, con
     return true;
 }
 
-void capture_folder_done(struct capture_folder *folder)
+void repl_capture_folder_done(struct capture_folder *folder)
 {
     rd_buf_done(&folder->names);
 }
@@ -64,11 +64,11 @@ static bool add_segment(struct repl_capture_list *list, const struct rd_fs *fs,
 {
     struct capture_file f;
     char text[REPL_CAPTURE_NAME];
-    capture_name_put(text, name->number, name->start, ".seg");
-    switch (capture_file_open(&f, fs, text, err)) {
+    repl_capture_name_put(text, name->number, name->start, ".seg");
+    switch (repl_capture_file_open(&f, fs, text, err)) {
     case CAPTURE_OPEN_OK:
         list->segments[list->n++] = f.seg;
-        capture_file_close(&f);
+        repl_capture_file_close(&f);
         return true;
     case CAPTURE_OPEN_GONE: /* deleted since the folder was listed */
         return true;
@@ -87,7 +87,7 @@ bool repl_capture_list(struct repl_capture_list *ret, const struct rd_fs *fs, st
 {
     struct capture_folder folder;
     struct repl_capture_list list = {0};
-    if (!capture_folder_list(&folder, fs, ".seg", err))
+    if (!repl_capture_folder_list(&folder, fs, ".seg", err))
         return false;
     bool ok = true;
     if (folder.n > 0) {
@@ -96,7 +96,7 @@ bool repl_capture_list(struct repl_capture_list *ret, const struct rd_fs *fs, st
     }
     for (size_t i = 0; ok && i < folder.n; i++)
         ok = add_segment(&list, fs, &folder.name[i], i + 1 == folder.n, err);
-    capture_folder_done(&folder);
+    repl_capture_folder_done(&folder);
     if (ok)
         *ret = list;
     else
@@ -166,7 +166,7 @@ bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t e
 void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
                                 char ret[REPL_CAPTURE_NAME])
 {
-    capture_name_put(ret, segment->number, segment->start, ".rdb");
+    repl_capture_name_put(ret, segment->number, segment->start, ".rdb");
 }
 
 bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret)

@@ -50,7 +50,7 @@ static enum repl_capture_status fail(struct repl_capture_reader *r, enum rd_err_
 static void close_file(struct repl_capture_reader *r)
 {
     if (r->is_open)
-        capture_file_close(&r->file);
+        repl_capture_file_close(&r->file);
     r->is_open = false;
     r->piece = (struct capture_piece){.head.len = 0};
     r->pos = 0;
@@ -60,9 +60,9 @@ static void close_file(struct repl_capture_reader *r)
 static bool list(struct repl_capture_reader *r)
 {
     struct capture_folder folder;
-    if (!capture_folder_list(&folder, &r->fs, ".seg", &r->err))
+    if (!repl_capture_folder_list(&folder, &r->fs, ".seg", &r->err))
         return false;
-    capture_folder_done(&r->folder);
+    repl_capture_folder_done(&r->folder);
     r->folder = folder;
     return true;
 }
@@ -90,8 +90,8 @@ static void enter(struct repl_capture_reader *r, struct capture_file *f, bool te
     r->fresh = true;
     r->torn = 0;
     r->given = 0;
-    capture_cursor_init(&r->cursor, &r->file);
-    capture_walk_init(&r->walk, f->seg.start, f->seg.db, f->seg.in_multi);
+    repl_capture_cursor_init(&r->cursor, &r->file);
+    repl_capture_walk_init(&r->walk, f->seg.start, f->seg.db, f->seg.in_multi);
 }
 
 static enum repl_capture_status at_end(const struct repl_capture_reader *r)
@@ -113,8 +113,8 @@ static enum repl_capture_status open_next(struct repl_capture_reader *r,
 {
     char text[REPL_CAPTURE_NAME];
     bool last = name == &r->folder.name[r->folder.n - 1];
-    capture_name_put(text, name->number, name->start, ".seg");
-    switch (capture_file_open(f, &r->fs, text, &r->err)) {
+    repl_capture_name_put(text, name->number, name->start, ".seg");
+    switch (repl_capture_file_open(f, &r->fs, text, &r->err)) {
     case CAPTURE_OPEN_OK:
         return REPL_CAPTURE_EVENT;
     case CAPTURE_OPEN_GONE:
@@ -144,7 +144,7 @@ static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_
     if (st != REPL_CAPTURE_EVENT)
         return st;
     if (r->is_open && !repl_capture_follows(&r->file.seg, r->cursor.offset, &f.seg, &r->err)) {
-        capture_file_close(&f);
+        repl_capture_file_close(&f);
         return REPL_CAPTURE_FAIL;
     }
     enter(r, &f, !r->is_open || f.seg.begins);
@@ -166,7 +166,7 @@ static enum repl_capture_status live_end(struct repl_capture_reader *r)
     if (name_after(r, r->file.seg.number) == NULL)
         return at_end(r);
     /* It may have been closed in between: writers do so before they begin another one. */
-    if (!capture_file_refresh(&r->file, &r->err))
+    if (!repl_capture_file_refresh(&r->file, &r->err))
         return REPL_CAPTURE_FAIL;
     if (r->file.seg.closed)
         return REPL_CAPTURE_EVENT;
@@ -188,13 +188,14 @@ static enum repl_capture_status take_block(struct repl_capture_reader *r)
     const struct capture_block *head = &r->piece.head;
     r->pos = 0;
     r->torn = 0;
-    capture_times_init(&r->times, head, r->piece.times);
+    repl_capture_times_init(&r->times, head, r->piece.times);
     if ((head->flags & CAPTURE_BEGINS_INSIDE) != 0)
         return REPL_CAPTURE_EVENT;
     r->long_at = r->piece.at;
     r->long_offset = head->offset;
     if (r->fresh)
-        capture_walk_init(&r->walk, head->offset, head->db, (head->flags & CAPTURE_IN_MULTI) != 0);
+        repl_capture_walk_init(&r->walk, head->offset, head->db,
+                               (head->flags & CAPTURE_IN_MULTI) != 0);
     r->fresh = false;
     if (!agrees(r))
         return fail(r, RD_ERR_CORRUPT, "the block stands in another database or transaction");
@@ -208,7 +209,7 @@ static enum repl_capture_status next_block(struct repl_capture_reader *r)
         return next_file(r, 0);
     r->piece.head.len = 0;
     r->pos = 0;
-    switch (capture_cursor_next(&r->cursor, &r->piece, &r->err)) {
+    switch (repl_capture_cursor_next(&r->cursor, &r->piece, &r->err)) {
     case CAPTURE_NEXT_BLOCK:
         return take_block(r);
     case CAPTURE_NEXT_END:
@@ -226,14 +227,14 @@ static enum repl_capture_status next_block(struct repl_capture_reader *r)
 
 static bool set_time(struct repl_capture_reader *r, struct repl_capture_event *ev)
 {
-    return capture_times_at(&r->times, r->pos - 1, &ev->time_us);
+    return repl_capture_times_at(&r->times, r->pos - 1, &ev->time_us);
 }
 
 static enum repl_capture_status give_args(struct repl_capture_reader *r,
                                           struct repl_capture_event *ev)
 {
     size_t argc = 0;
-    if (!capture_walk_args(ev->bytes, &r->argv, &argc)) {
+    if (!repl_capture_walk_args(ev->bytes, &r->argv, &argc)) {
         rd_err_nomem(&r->err, r->argv.len);
         return REPL_CAPTURE_FAIL;
     }
@@ -280,7 +281,7 @@ static enum repl_capture_status give_command(struct repl_capture_reader *r,
     size_t taken;
     ev->offset = r->walk.stream.offset;
     enum capture_walk_status st =
-        capture_walk_step(&r->walk, ptr, r->piece.head.len - r->pos, &taken, NULL);
+        repl_capture_walk_step(&r->walk, ptr, r->piece.head.len - r->pos, &taken, NULL);
     if (st == CAPTURE_WALK_FAIL || st == CAPTURE_WALK_MORE)
         return fail(r, RD_ERR_CORRUPT, "the block is sound, but not of whole commands");
     r->pos += taken;
@@ -309,7 +310,7 @@ static bool skips_long(struct repl_capture_reader *r)
     struct capture_block block = r->piece.head;
     if (r->skip_offset == 0 && r->skip_us == REPL_CAPTURE_NO_TIME)
         return false;
-    while ((block.flags & CAPTURE_ENDS_INSIDE) != 0 && capture_cursor_hop(&c, &block, &r->err))
+    while ((block.flags & CAPTURE_ENDS_INSIDE) != 0 && repl_capture_cursor_hop(&c, &block, &r->err))
         ;
     if ((block.flags & CAPTURE_ENDS_INSIDE) == 0 && is_skipped(r, c.offset, block.latest_us)) {
         r->cursor = c;
@@ -322,8 +323,8 @@ static bool skips_long(struct repl_capture_reader *r)
     back.offset = r->piece.head.offset;
     back.inside = false;
     if (r->err.code == RD_ERR_OK &&
-        capture_cursor_next(&back, &r->piece, &r->err) == CAPTURE_NEXT_BLOCK)
-        capture_times_init(&r->times, &r->piece.head, r->piece.times);
+        repl_capture_cursor_next(&back, &r->piece, &r->err) == CAPTURE_NEXT_BLOCK)
+        repl_capture_times_init(&r->times, &r->piece.head, r->piece.times);
     else
         fail(r, RD_ERR_CORRUPT, "the block has changed");
     return false;
@@ -336,7 +337,7 @@ static enum repl_capture_status give_gathered(struct repl_capture_reader *r,
     ev->offset = r->walk.stream.offset;
     ev->bytes = rd_buf_slice(&r->gathered);
     enum capture_walk_status st =
-        capture_walk_step(&r->walk, ev->bytes.ptr, ev->bytes.len, &taken, NULL);
+        repl_capture_walk_step(&r->walk, ev->bytes.ptr, ev->bytes.len, &taken, NULL);
     if (st != CAPTURE_WALK_WHOLE || taken != ev->bytes.len)
         return fail(r, RD_ERR_CORRUPT, "the blocks are sound, but not a command");
     return give_args(r, ev);
@@ -455,11 +456,11 @@ static bool go_to(struct repl_capture_reader *r, const struct repl_capture_segme
                   uint64_t offset, int64_t time_us, struct rd_err *err)
 {
     struct capture_file f;
-    enum capture_open open = capture_file_open(&f, &r->fs, seg->name, err);
+    enum capture_open open = repl_capture_file_open(&f, &r->fs, seg->name, err);
     if (open != CAPTURE_OPEN_OK)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the segment %s is gone", seg->name);
     enter(r, &f, true);
-    if (!capture_cursor_seek(&r->cursor, offset, time_us, err)) {
+    if (!repl_capture_cursor_seek(&r->cursor, offset, time_us, err)) {
         close_file(r);
         return false;
     }
@@ -548,7 +549,7 @@ void repl_capture_reader_close(struct repl_capture_reader *r)
     if (r == NULL)
         return;
     close_file(r);
-    capture_folder_done(&r->folder);
+    repl_capture_folder_done(&r->folder);
     rd_buf_done(&r->gathered);
     rd_buf_done(&r->argv);
     rd_free(r);

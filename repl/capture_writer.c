@@ -9,13 +9,13 @@ static uint8_t *data(const struct repl_capture_writer *w)
 
 /* ---- failing ---- */
 
-bool capture_alive(const struct repl_capture_writer *w, struct rd_err *err)
+bool repl_capture_alive(const struct repl_capture_writer *w, struct rd_err *err)
 {
     rd_err_adopt(err, &w->err);
     return w->err.code == RD_ERR_OK;
 }
 
-bool capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err)
+bool repl_capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err)
 {
     if (ok)
         return true;
@@ -28,15 +28,15 @@ bool capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err)
 
 /* ---- blocks ---- */
 
-void capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, uint64_t db,
-                          bool in_multi)
+void repl_capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, uint64_t db,
+                               bool in_multi)
 {
     w->len = w->walked = w->border = w->n_marks = 0;
     w->offset = offset;
     w->inside = false;
     w->db = db;
     w->in_multi = in_multi;
-    capture_walk_init(&w->walk, offset, db, in_multi);
+    repl_capture_walk_init(&w->walk, offset, db, in_multi);
 }
 
 /* Times of the first n bytes, behind them. Returns the last one. */
@@ -48,7 +48,7 @@ static int64_t put_times(const struct repl_capture_writer *w, size_t n, struct c
     block->first_us = block->latest_us = last_us;
     for (size_t i = 1; i < w->n_marks && m[i].at < n; i++) {
         uint64_t step = (uint64_t)m[i].time_us - (uint64_t)m[i - 1].time_us;
-        dst += capture_time_put(dst, m[i].at - m[i - 1].at, (int64_t)step);
+        dst += repl_capture_time_put(dst, m[i].at - m[i - 1].at, (int64_t)step);
         last_us = m[i].time_us;
         if (last_us > block->latest_us)
             block->latest_us = last_us;
@@ -78,7 +78,7 @@ static void shift_marks(struct repl_capture_writer *w, size_t n)
 /* Whether the segment ends before a block of `size` bytes. */
 static bool is_full(const struct repl_capture_writer *w, uint64_t size)
 {
-    uint64_t after = w->at + size + capture_index_size(w);
+    uint64_t after = w->at + size + repl_capture_index_size(w);
     if (w->inside || w->syncing || w->n_blocks == 0 || after <= w->opts.segment_size)
         return false;
     return !w->in_multi || w->at / 2 >= w->opts.segment_size;
@@ -86,12 +86,12 @@ static bool is_full(const struct repl_capture_writer *w, uint64_t size)
 
 static bool make_room(struct repl_capture_writer *w, uint64_t size)
 {
-    if (w->fd >= 0 && is_full(w, size) && !capture_segment_close(w))
+    if (w->fd >= 0 && is_full(w, size) && !repl_capture_segment_close(w))
         return false;
     if (w->fd >= 0)
         return true;
-    capture_segment_next(w, w->marks[0].time_us, &w->seg);
-    return capture_segment_create(w) && capture_keep_within(w);
+    repl_capture_segment_next(w, w->marks[0].time_us, &w->seg);
+    return repl_capture_segment_create(w) && repl_capture_keep_within(w);
 }
 
 static bool write_block(struct repl_capture_writer *w, struct capture_block *block)
@@ -100,9 +100,9 @@ static bool write_block(struct repl_capture_writer *w, struct capture_block *blo
     if (!make_room(w, CAPTURE_BLOCK + body))
         return false;
     block->crc = rd_crc64(w->seed, data(w), body);
-    capture_block_put(w->buf, block, w->seed);
-    capture_segment_index(w, block);
-    return capture_segment_write(w, w->buf, CAPTURE_BLOCK + body);
+    repl_capture_block_put(w->buf, block, w->seed);
+    repl_capture_segment_index(w, block);
+    return repl_capture_segment_write(w, w->buf, CAPTURE_BLOCK + body);
 }
 
 /* Writes the first n bytes: up to the border, or a piece of a command. */
@@ -172,8 +172,8 @@ static bool walk(struct repl_capture_writer *w)
 {
     while (w->walked < w->len) {
         size_t taken;
-        enum capture_walk_status st = capture_walk_step(&w->walk, data(w) + w->walked,
-                                                        w->len - w->walked, &taken, &w->walk_err);
+        enum capture_walk_status st = repl_capture_walk_step(
+            &w->walk, data(w) + w->walked, w->len - w->walked, &taken, &w->walk_err);
         if (st == CAPTURE_WALK_FAIL) {
             if (emit_whole(w))
                 rd_err_adopt(&w->err, &w->walk_err);
@@ -212,7 +212,7 @@ static bool take(struct repl_capture_writer *w, struct rd_slice bytes, int64_t n
 
 static bool expects_stream(const struct repl_capture_writer *w, struct rd_err *err)
 {
-    if (!capture_alive(w, err))
+    if (!repl_capture_alive(w, err))
         return false;
     if (!w->has_segment || w->snap.fd >= 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no chapter of the capture has begun");
@@ -222,27 +222,27 @@ static bool expects_stream(const struct repl_capture_writer *w, struct rd_err *e
 bool repl_capture_writer_append(struct repl_capture_writer *w, struct rd_slice bytes,
                                 int64_t now_us, struct rd_err *err)
 {
-    return expects_stream(w, err) && capture_done(w, take(w, bytes, now_us), err);
+    return expects_stream(w, err) && repl_capture_done(w, take(w, bytes, now_us), err);
 }
 
 bool repl_capture_writer_flush(struct repl_capture_writer *w, struct rd_err *err)
 {
-    return capture_alive(w, err) && capture_done(w, emit_whole(w), err);
+    return repl_capture_alive(w, err) && repl_capture_done(w, emit_whole(w), err);
 }
 
 /* ---- segments and chapters ---- */
 
-bool capture_drop_part(struct repl_capture_writer *w)
+bool repl_capture_drop_part(struct repl_capture_writer *w)
 {
-    if (!emit_whole(w) || (w->inside && w->fd >= 0 && !capture_segment_cut(w)))
+    if (!emit_whole(w) || (w->inside && w->fd >= 0 && !repl_capture_segment_cut(w)))
         return false;
-    capture_stream_begin(w, w->written, w->db, w->in_multi);
+    repl_capture_stream_begin(w, w->written, w->db, w->in_multi);
     return true;
 }
 
-bool capture_end_segment(struct repl_capture_writer *w)
+bool repl_capture_end_segment(struct repl_capture_writer *w)
 {
-    return capture_drop_part(w) && (w->fd < 0 || capture_segment_close(w));
+    return repl_capture_drop_part(w) && (w->fd < 0 || repl_capture_segment_close(w));
 }
 
 bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err)
@@ -251,16 +251,16 @@ bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err)
         return false;
     bool ok = emit_whole(w);
     if (ok && w->fd >= 0 && !w->inside && w->n_blocks > 0)
-        ok = capture_segment_close(w);
-    return capture_done(w, ok, err);
+        ok = repl_capture_segment_close(w);
+    return repl_capture_done(w, ok, err);
 }
 
 static bool change_id(struct repl_capture_writer *w, const struct repl_replid *id, int64_t now_us)
 {
     struct repl_capture_segment next;
-    if (!capture_drop_part(w) || (w->fd >= 0 && !capture_segment_close(w)))
+    if (!repl_capture_drop_part(w) || (w->fd >= 0 && !repl_capture_segment_close(w)))
         return false;
-    capture_segment_next(w, now_us, &next);
+    repl_capture_segment_next(w, now_us, &next);
     next.replid2 = next.replid;
     next.offset2 = next.start;
     next.replid = *id;
@@ -268,26 +268,26 @@ static bool change_id(struct repl_capture_writer *w, const struct repl_replid *i
     next.chapter_start = next.start;
     next.begins = true;
     w->seg = next;
-    return capture_segment_create(w) && capture_keep_within(w);
+    return repl_capture_segment_create(w) && repl_capture_keep_within(w);
 }
 
 bool repl_capture_writer_continue(struct repl_capture_writer *w, const struct repl_replid *id,
                                   int64_t now_us, struct rd_err *err)
 {
-    if (!capture_alive(w, err))
+    if (!repl_capture_alive(w, err))
         return false;
-    capture_snapshot_drop(w);
+    repl_capture_snapshot_drop(w);
     if (!expects_stream(w, err))
         return false;
     if (id == NULL || repl_replid_eq(id, &w->seg.replid))
-        return capture_done(w, capture_drop_part(w), err);
-    return capture_done(w, change_id(w, id, now_us), err);
+        return repl_capture_done(w, repl_capture_drop_part(w), err);
+    return repl_capture_done(w, change_id(w, id, now_us), err);
 }
 
 static bool begin_bare(struct repl_capture_writer *w, const struct repl_capture_point *at,
                        int64_t now_us)
 {
-    if (!capture_end_segment(w))
+    if (!repl_capture_end_segment(w))
         return false;
     w->seg = (struct repl_capture_segment){.number = w->seg.number + 1,
                                            .start = at->offset,
@@ -301,16 +301,16 @@ static bool begin_bare(struct repl_capture_writer *w, const struct repl_capture_
                                            .chapter = w->seg.chapter + 1,
                                            .chapter_start = at->offset,
                                            .begins = true};
-    capture_stream_begin(w, at->offset, at->db, at->in_multi);
+    repl_capture_stream_begin(w, at->offset, at->db, at->in_multi);
     w->written = w->synced = at->offset;
-    return capture_segment_create(w) && capture_keep_within(w);
+    return repl_capture_segment_create(w) && repl_capture_keep_within(w);
 }
 
 bool repl_capture_writer_bare(struct repl_capture_writer *w, const struct repl_capture_point *at,
                               int64_t now_us, struct rd_err *err)
 {
-    if (!capture_alive(w, err))
+    if (!repl_capture_alive(w, err))
         return false;
-    capture_snapshot_drop(w);
-    return capture_done(w, begin_bare(w, at, now_us), err);
+    repl_capture_snapshot_drop(w);
+    return repl_capture_done(w, begin_bare(w, at, now_us), err);
 }

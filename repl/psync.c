@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "repl/psync_impl.h"
+#include "repl/psync/priv.h"
 
 /* A caller that does not send does not make the output grow for ever. */
 enum { OUTPUT_ENOUGH = 4096 };

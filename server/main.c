@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "server/crash.h"
-#include "server/daemon.h"
-#include "server/log.h"
-#include "server/memory_test.h"
-#include "server/server.h"
-#include "server/settings_item.h"
-#include "server/settings_text.h"
+#include "server/observe/crash.h"
+#include "server/core/daemon.h"
+#include "server/core/log.h"
+#include "server/core/memory_test.h"
+#include "server/core/server.h"
+#include "server/settings/item.h"
+#include "server/settings/text.h"
 
 static const char usage_text[] =
     "Usage: redoubt-server [/path/to/redis.conf] [options] [-]\n"

@@ -14,8 +14,8 @@
 
 #include "base/sink.h"
 #include "rdb/event.h"
-#include "tools/cli.h"
-#include "tools/spool.h"
+#include "tools/cli/cli.h"
+#include "tools/input/spool.h"
 
 enum { COMPACT_SKIPS_MAX = 64, COMPACT_DATABASES = 1024 };
 

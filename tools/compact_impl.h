@@ -13,10 +13,10 @@
 #include "engine/db.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
-#include "tools/check_aof_impl.h"
+#include "tools/check_aof/priv.h"
 #include "tools/compact.h"
-#include "tools/log_place.h"
-#include "tools/stream_in.h"
+#include "tools/cli/log_place.h"
+#include "tools/input/stream_in.h"
 
 struct compact_run {
     struct cli *cli;

@@ -21,9 +21,9 @@
 #ifndef TOOLS_LIVE_H
 #define TOOLS_LIVE_H
 
-#include "tools/filter.h"
+#include "tools/cli/filter.h"
 #include "tools/peer.h"
-#include "tools/spool.h"
+#include "tools/input/spool.h"
 
 struct live_opts {
     const struct peer_target *target; /* one database where it names one, else all */

@@ -32,7 +32,7 @@
 #ifndef TOOLS_PEER_TARGET_H
 #define TOOLS_PEER_TARGET_H
 
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 enum {
     PEER_PORT = 6379,

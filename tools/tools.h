@@ -3,7 +3,7 @@
 #ifndef TOOLS_TOOLS_H
 #define TOOLS_TOOLS_H
 
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 /* Each takes argv[0] as the tool's name and returns an exit status (enum cli_status). */
 int tool_capture(struct cli *cli, int argc, char **argv);

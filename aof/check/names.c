@@ -22,22 +22,22 @@ static enum aof_name_kind kind_of(struct rd_slice name)
     return aof_command_known(name) ? AOF_NAME_PLAIN : AOF_NAME_STRANGER;
 }
 
-static void count(struct aof_names *names, struct rd_slice name, struct aof_stranger **ret_new)
+static void count(struct aof_names *names, struct rd_slice name, struct aof_unknown_name **ret_new)
 {
     size_t keep = name.len < AOF_STRANGER_MAX ? name.len : AOF_STRANGER_MAX;
-    for (size_t i = 0; i < names->n_strangers; i++) {
-        struct aof_stranger *s = &names->strangers[i];
+    for (size_t i = 0; i < names->n_unknown; i++) {
+        struct aof_unknown_name *s = &names->strangers[i];
         if (rd_slice_eq(rd_slice(s->name, s->len), rd_slice(name.ptr, keep))) {
             s->n++;
             return;
         }
     }
-    if (names->n_strangers == AOF_STRANGERS) {
+    if (names->n_unknown == AOF_UNKNOWN_NAMES) {
         names->n_more++;
         return;
     }
-    struct aof_stranger *s = &names->strangers[names->n_strangers++];
-    *s = (struct aof_stranger){.len = keep, .n = 1};
+    struct aof_unknown_name *s = &names->strangers[names->n_unknown++];
+    *s = (struct aof_unknown_name){.len = keep, .n = 1};
     if (keep > 0)
         memcpy(s->name, name.ptr, keep);
     *ret_new = s;
@@ -45,7 +45,7 @@ static void count(struct aof_names *names, struct rd_slice name, struct aof_stra
 
 enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_name_slot *slot,
                                           const uint64_t *words, struct rd_slice name,
-                                          struct aof_stranger **ret_new)
+                                          struct aof_unknown_name **ret_new)
 {
     enum aof_name_kind kind = kind_of(name);
     if (slot != NULL) {

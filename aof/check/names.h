@@ -13,7 +13,7 @@
 enum {
     AOF_NAME_WORDS = 3, /* a name of up to 24 bytes is compared as so many words */
     AOF_NAME_SLOTS = 64,
-    AOF_STRANGERS = 32, /* names that are not known; more are counted together */
+    AOF_UNKNOWN_NAMES = 32, /* names that are not known; more are counted together */
     AOF_STRANGER_MAX = 64
 };
 
@@ -24,7 +24,7 @@ enum aof_name_kind {
     AOF_NAME_STRANGER
 };
 
-struct aof_stranger {
+struct aof_unknown_name {
     char name[AOF_STRANGER_MAX]; /* its first bytes */
     size_t len;
     uint64_t n;
@@ -44,15 +44,15 @@ struct aof_name_slot {
 /* A zeroed struct is ready. */
 struct aof_names {
     struct aof_name_slot slots[AOF_NAME_SLOTS];
-    struct aof_stranger strangers[AOF_STRANGERS];
-    size_t n_strangers;
+    struct aof_unknown_name strangers[AOF_UNKNOWN_NAMES];
+    size_t n_unknown;
     uint64_t n_more; /* commands whose names there was no room for */
 };
 
 /* Fills in a slot, or (NULL) looks up a name that does not fit one. */
 enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_name_slot *slot,
                                           const uint64_t *words, struct rd_slice name,
-                                          struct aof_stranger **ret_new);
+                                          struct aof_unknown_name **ret_new);
 
 /* A name of 1 to 24 bytes as words; with its length they tell it from every other. Loads that
  * overlap, straight to registers: bytes that were just stored piecemeal cannot be loaded as a word
@@ -76,7 +76,7 @@ static inline void aof_name_words(struct rd_slice name, uint64_t words[AOF_NAME_
 
 /* *ret_new is set when the name is a stranger that is seen for the first time. */
 static inline enum aof_name_kind aof_names_look_up(struct aof_names *names, struct rd_slice name,
-                                                   struct aof_stranger **ret_new)
+                                                   struct aof_unknown_name **ret_new)
 {
     uint64_t words[AOF_NAME_WORDS] = {0};
     if (RD_UNLIKELY(name.len == 0 || name.len > sizeof words))

@@ -12,7 +12,7 @@
  */
 #include "rdb/read/priv.h"
 
-#include "base/team.h"
+#include "base/worker.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -105,12 +105,12 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     return true;
 }
 
-void rdb_batch_free(struct rdb_batch *b, struct rd_team *team)
+void rdb_batch_free(struct rdb_batch *b, struct rd_worker *team)
 {
     if (b == NULL)
         return;
     if (b->has_helper)
-        rd_team_join(team);
+        rd_worker_join(team);
     for (unsigned i = 0; b->sets != NULL && i < b->n_sets; i++)
         for (int k = 0; k < WORKERS; k++)
             rd_buf_done(&b->sets[i].outcomes[k].notes);
@@ -379,7 +379,7 @@ static void begin(struct rdb_reader *r)
     if (r->opts.team == NULL || units == 0)
         return;
     b->has_helper = true;
-    rd_team_start(r->opts.team, work, b);
+    rd_worker_start(r->opts.team, work, b);
 }
 
 static bool is_idle(struct rdb_batch *b)

@@ -131,7 +131,7 @@ void rdb_read_note(struct rdb_reader *r, enum rdb_note_id id, uint64_t off, uint
     r->note.note.record = r->record;
 }
 
-bool cur_len(struct cur *c, uint64_t *ret)
+bool rdb_cur_len(struct cur *c, uint64_t *ret)
 {
     size_t size;
     switch (rdb_len_parse(c->p, (size_t)(c->end - c->p), ret, &size)) {
@@ -149,7 +149,7 @@ bool cur_len(struct cur *c, uint64_t *ret)
     return false;
 }
 
-bool cur_u64le(struct cur *c, uint64_t *ret)
+bool rdb_cur_u64le(struct cur *c, uint64_t *ret)
 {
     const uint8_t *p;
     if (!cur_take(c, 8, &p))
@@ -158,7 +158,7 @@ bool cur_u64le(struct cur *c, uint64_t *ret)
     return true;
 }
 
-bool cur_id(struct cur *c, struct rdb_stream_id *ret)
+bool rdb_cur_id(struct cur *c, struct rdb_stream_id *ret)
 {
     const uint8_t *p;
     if (!cur_take(c, 16, &p))
@@ -167,9 +167,9 @@ bool cur_id(struct cur *c, struct rdb_stream_id *ret)
     return true;
 }
 
-bool cur_len_id(struct cur *c, struct rdb_stream_id *ret)
+bool rdb_cur_len_id(struct cur *c, struct rdb_stream_id *ret)
 {
-    return cur_len(c, &ret->ms) && cur_len(c, &ret->seq);
+    return rdb_cur_len(c, &ret->ms) && rdb_cur_len(c, &ret->seq);
 }
 
 /* What is wrong, where it is not the bytes. */
@@ -197,7 +197,7 @@ static bool decode_name(struct rdb_reader *r, struct cur *c, const struct rdb_st
     return rdb_lzf_decode(stored, (size_t)head->stored, buf->ptr, buf->len);
 }
 
-bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret)
+bool rdb_cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret)
 {
     struct rdb_str_head head;
     enum rdb_parse rc = rdb_str_head_parse(c->p, (size_t)(c->end - c->p), &head);

@@ -27,7 +27,7 @@ static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     (void)arg;
     const uint8_t *p;
     uint64_t opcode;
-    if (!cur_len(c, &opcode))
+    if (!rdb_cur_len(c, &opcode))
         return false;
     ev->item.opcode = opcode;
     switch (opcode) {
@@ -36,7 +36,7 @@ static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
         return true;
     case RDB_MODULE_SINT:
     case RDB_MODULE_UINT:
-        return cur_len(c, &ev->item.uint);
+        return rdb_cur_len(c, &ev->item.uint);
     case RDB_MODULE_FLOAT:
         if (!cur_take(c, 4, &p))
             return false;

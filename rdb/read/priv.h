@@ -345,13 +345,13 @@ static inline bool cur_take(struct cur *c, uint64_t n, const uint8_t **ret)
     return true;
 }
 
-bool cur_len(struct cur *c, uint64_t *ret);
-bool cur_u64le(struct cur *c, uint64_t *ret);
-bool cur_id(struct cur *c, struct rdb_stream_id *ret);     /* 16 bytes big-endian */
-bool cur_len_id(struct cur *c, struct rdb_stream_id *ret); /* two lengths */
+bool rdb_cur_len(struct cur *c, uint64_t *ret);
+bool rdb_cur_u64le(struct cur *c, uint64_t *ret);
+bool rdb_cur_id(struct cur *c, struct rdb_stream_id *ret);     /* 16 bytes big-endian */
+bool rdb_cur_len_id(struct cur *c, struct rdb_stream_id *ret); /* two lengths */
 
 /* A whole string. RAW is borrowed, others are rendered into buf. *ret lives until the next call. */
-bool cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret);
+bool rdb_cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret);
 
 /* What a step does when a parse failed: brings more input (STEP_ON: parse again), or fails. */
 int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s);
@@ -474,7 +474,7 @@ void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
 /* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err);
-void rdb_batch_free(struct rdb_batch *b, struct rd_team *team);
+void rdb_batch_free(struct rdb_batch *b, struct rd_worker *team);
 
 /* The string stands at the source's position, whole in the window; it is consumed. */
 int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,

@@ -83,7 +83,7 @@ static bool parse_attribute(struct cur *c, uint8_t op, struct attributes *a)
     uint64_t num;
     switch (op) {
     case RDB_OP_EXPIRETIME_MS:
-        if (!cur_u64le(c, &num))
+        if (!rdb_cur_u64le(c, &num))
             return false;
         a->expire_ms = (int64_t)num;
         a->expire_in_s = false;
@@ -95,7 +95,7 @@ static bool parse_attribute(struct cur *c, uint8_t op, struct attributes *a)
         a->expire_in_s = true;
         return true;
     case RDB_OP_IDLE:
-        return cur_len(c, &a->idle_s);
+        return rdb_cur_len(c, &a->idle_s);
     default:
         if (!cur_take(c, 1, &p))
             return false;
@@ -145,7 +145,7 @@ static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
     ev->key.type = rdb_type_find(r->dialect, r->version, op);
     if (ev->key.type == NULL)
         return refuse(c, c->p - 1, op >= RDB_OP_HASH_TEMPLATE ? apart : unknown);
-    return cur_str(r, c, &r->text, &ev->key.name);
+    return rdb_cur_str(r, c, &r->text, &ev->key.name);
 }
 
 static int unknown_type(struct rdb_reader *r, const struct cur *c)
@@ -240,7 +240,7 @@ static bool parse_numbers(struct rdb_reader *r, struct cur *c, uint8_t n, struct
     if (!cur_take(c, 1, &op))
         return false;
     for (int i = 0; i < n; i++)
-        if (!cur_len(c, &num[i]))
+        if (!rdb_cur_len(c, &num[i]))
             return false;
     if (n == DB_NUMBERS) {
         ev->db = num[0];
@@ -272,7 +272,7 @@ static bool parse_aux_name(struct rdb_reader *r, struct cur *c, uint8_t arg, str
 {
     const uint8_t *op;
     (void)arg;
-    return cur_take(c, 1, &op) && cur_str(r, c, &r->text2, &ev->aux.name);
+    return cur_take(c, 1, &op) && rdb_cur_str(r, c, &r->text2, &ev->aux.name);
 }
 
 /* AUX: a name and a value. The name is kept in r->text for all pieces of the value. */
@@ -299,9 +299,10 @@ static bool parse_old_function(struct rdb_reader *r, struct cur *c, uint8_t arg,
     struct rd_slice str;
     uint64_t described;
     (void)arg;
-    if (!cur_take(c, 1, &op) || !cur_str(r, c, &r->text, &str) || !cur_str(r, c, &r->text, &str) ||
-        !cur_len(c, &described) || (described != 0 && !cur_str(r, c, &r->text, &str)) ||
-        !cur_str(r, c, &r->text, &str))
+    if (!cur_take(c, 1, &op) || !rdb_cur_str(r, c, &r->text, &str) ||
+        !rdb_cur_str(r, c, &r->text, &str) || !rdb_cur_len(c, &described) ||
+        (described != 0 && !rdb_cur_str(r, c, &r->text, &str)) ||
+        !rdb_cur_str(r, c, &r->text, &str))
         return false;
     ev->function.pre_ga = true;
     ev->function.code = (struct rdb_string){
@@ -327,14 +328,14 @@ static bool parse_module_aux(struct rdb_reader *r, struct cur *c, uint8_t arg, s
     uint64_t opcode;
     (void)r;
     (void)arg;
-    if (!cur_take(c, 1, &op) || !cur_len(c, &ev->module.id))
+    if (!cur_take(c, 1, &op) || !rdb_cur_len(c, &ev->module.id))
         return false;
     const uint8_t *at = c->p;
-    if (!cur_len(c, &opcode))
+    if (!rdb_cur_len(c, &opcode))
         return false;
     if (opcode != RDB_MODULE_UINT)
         return refuse(c, at, "module aux field that does not begin with when it was written");
-    return cur_len(c, &ev->module.when);
+    return rdb_cur_len(c, &ev->module.when);
 }
 
 static int module_aux_step(struct rdb_reader *r, struct rdb_event *ev)
@@ -379,8 +380,8 @@ static bool parse_slot_import(struct rdb_reader *r, struct cur *c, uint8_t arg,
 {
     const uint8_t *op;
     (void)arg;
-    return cur_take(c, 1, &op) && cur_str(r, c, &r->text, &ev->slot_import.job) &&
-           cur_len(c, &ev->slot_import.n_ranges);
+    return cur_take(c, 1, &op) && rdb_cur_str(r, c, &r->text, &ev->slot_import.job) &&
+           rdb_cur_len(c, &ev->slot_import.n_ranges);
 }
 
 static int slot_import_step(struct rdb_reader *r, struct rdb_event *ev)
@@ -402,7 +403,7 @@ static bool parse_key_meta(struct rdb_reader *r, struct cur *c, uint8_t arg, str
     if (!parse_attributes(r, c, &r->meta_held, &op))
         return false;
     const uint8_t *at = c->p;
-    if (!cur_len(c, &ev->key_meta.n_classes))
+    if (!rdb_cur_len(c, &ev->key_meta.n_classes))
         return false;
     return ev->key_meta.n_classes <= KEY_META_CLASSES ||
            refuse(c, at, "more metadata classes than a key can have");
@@ -426,7 +427,7 @@ static bool parse_slot_range(struct rdb_reader *r, struct cur *c, uint8_t arg, s
 {
     (void)r;
     (void)arg;
-    return cur_len(c, &ev->slot_range.first) && cur_len(c, &ev->slot_range.last);
+    return rdb_cur_len(c, &ev->slot_range.first) && rdb_cur_len(c, &ev->slot_range.last);
 }
 
 static int slot_range_step(struct rdb_reader *r, struct rdb_event *ev)

@@ -39,13 +39,13 @@ static bool parse_tail(struct rdb_reader *r, struct cur *c, uint8_t gen, struct 
     ev->stream.has_offsets = gen >= GEN_OFFSETS;
     ev->stream.first_id = ev->stream.max_deleted_id = (struct rdb_stream_id){0, 0};
     ev->stream.entries_added = RDB_UNKNOWN;
-    if (!cur_len(c, &ev->stream.length) || !cur_len_id(c, &ev->stream.last_id))
+    if (!rdb_cur_len(c, &ev->stream.length) || !rdb_cur_len_id(c, &ev->stream.last_id))
         return false;
-    if (gen >= GEN_OFFSETS &&
-        (!cur_len_id(c, &ev->stream.first_id) || !cur_len_id(c, &ev->stream.max_deleted_id) ||
-         !cur_len(c, &ev->stream.entries_added)))
+    if (gen >= GEN_OFFSETS && (!rdb_cur_len_id(c, &ev->stream.first_id) ||
+                               !rdb_cur_len_id(c, &ev->stream.max_deleted_id) ||
+                               !rdb_cur_len(c, &ev->stream.entries_added)))
         return false;
-    return cur_len(c, &ev->stream.n_groups);
+    return rdb_cur_len(c, &ev->stream.n_groups);
 }
 
 static int tail_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
@@ -69,9 +69,9 @@ static int tail_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
 static bool parse_group(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
 {
     ev->group.entries_read = RDB_UNKNOWN;
-    return cur_str(r, c, &r->text, &ev->group.name) && cur_len_id(c, &ev->group.last_id) &&
-           (gen < GEN_OFFSETS || cur_len(c, &ev->group.entries_read)) &&
-           cur_len(c, &ev->group.n_pending);
+    return rdb_cur_str(r, c, &r->text, &ev->group.name) && rdb_cur_len_id(c, &ev->group.last_id) &&
+           (gen < GEN_OFFSETS || rdb_cur_len(c, &ev->group.entries_read)) &&
+           rdb_cur_len(c, &ev->group.n_pending);
 }
 
 static int group_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
@@ -95,8 +95,8 @@ static bool parse_pending(struct rdb_reader *r, struct cur *c, uint8_t gen, stru
     (void)r;
     (void)gen;
     uint64_t ms;
-    if (!cur_id(c, &ev->pending.id) || !cur_u64le(c, &ms) ||
-        !cur_len(c, &ev->pending.delivery_count))
+    if (!rdb_cur_id(c, &ev->pending.id) || !rdb_cur_u64le(c, &ms) ||
+        !rdb_cur_len(c, &ev->pending.delivery_count))
         return false;
     ev->pending.delivery_ms = (int64_t)ms;
     return true;
@@ -131,15 +131,15 @@ static bool parse_count(struct rdb_reader *r, struct cur *c, uint8_t gen, struct
 {
     (void)gen;
     (void)ev;
-    return cur_len(c, &r->loop_count);
+    return rdb_cur_len(c, &r->loop_count);
 }
 
 static bool parse_consumer(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
 {
     uint64_t seen;
     uint64_t active = (uint64_t)RDB_NO_EXPIRE;
-    if (!cur_str(r, c, &r->text, &ev->consumer.name) || !cur_u64le(c, &seen) ||
-        (gen >= GEN_ACTIVE && !cur_u64le(c, &active)) || !cur_len(c, &ev->consumer.n_owned))
+    if (!rdb_cur_str(r, c, &r->text, &ev->consumer.name) || !rdb_cur_u64le(c, &seen) ||
+        (gen >= GEN_ACTIVE && !rdb_cur_u64le(c, &active)) || !rdb_cur_len(c, &ev->consumer.n_owned))
         return false;
     ev->consumer.seen_ms = (int64_t)seen;
     ev->consumer.active_ms = (int64_t)active;
@@ -164,7 +164,7 @@ static bool parse_id(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rd
 {
     (void)r;
     (void)gen;
-    return cur_id(c, &ev->id);
+    return rdb_cur_id(c, &ev->id);
 }
 
 static int owned_op(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_event *ev)
@@ -196,8 +196,8 @@ static int group_end(struct rdb_reader *r)
 static bool parse_idmp(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
 {
     (void)gen;
-    if (!cur_len(c, &ev->idmp.duration) || !cur_len(c, &ev->idmp.max_size) ||
-        !cur_len(c, &ev->idmp.n_producers))
+    if (!rdb_cur_len(c, &ev->idmp.duration) || !rdb_cur_len(c, &ev->idmp.max_size) ||
+        !rdb_cur_len(c, &ev->idmp.n_producers))
         return false;
     r->loop_count = ev->idmp.n_producers;
     return true;
@@ -207,19 +207,19 @@ static bool parse_idmp_end(struct rdb_reader *r, struct cur *c, uint8_t gen, str
 {
     (void)r;
     (void)gen;
-    return cur_len(c, &ev->idmp_end.added) && cur_len(c, &ev->idmp_end.duplicates);
+    return rdb_cur_len(c, &ev->idmp_end.added) && rdb_cur_len(c, &ev->idmp_end.duplicates);
 }
 
 static bool parse_producer(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
 {
     (void)gen;
-    return cur_str(r, c, &r->text, &ev->producer.name) && cur_len(c, &ev->producer.n_ids);
+    return rdb_cur_str(r, c, &r->text, &ev->producer.name) && rdb_cur_len(c, &ev->producer.n_ids);
 }
 
 static bool parse_produced(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
 {
     (void)gen;
-    return cur_str(r, c, &r->text, &ev->produced.name) && cur_len_id(c, &ev->produced.id);
+    return rdb_cur_str(r, c, &r->text, &ev->produced.name) && rdb_cur_len_id(c, &ev->produced.id);
 }
 
 /* -- nodes -- */
@@ -229,7 +229,7 @@ static bool parse_node_key(struct rdb_reader *r, struct cur *c, uint8_t gen, str
     (void)gen;
     (void)ev;
     struct rd_slice key;
-    if (!cur_str(r, c, &r->text, &key))
+    if (!rdb_cur_str(r, c, &r->text, &key))
         return false;
     if (key.len != NODE_KEY_LEN) {
         c->p = c->base;

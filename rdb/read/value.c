@@ -20,14 +20,14 @@ static bool parse_array_head(struct cur *c, uint64_t *count)
 {
     uint64_t flag;
     uint64_t insert;
-    if (!cur_len(c, count) || !cur_len(c, &flag))
+    if (!rdb_cur_len(c, count) || !rdb_cur_len(c, &flag))
         return false;
     if (flag > 1) {
         c->want = 0;
         c->why = "array flag that is neither 0 nor 1";
         return false;
     }
-    return flag == 0 || cur_len(c, &insert);
+    return flag == 0 || rdb_cur_len(c, &insert);
 }
 
 static bool parse_prelude(struct rdb_reader *r, struct cur *c, uint8_t prelude,
@@ -42,19 +42,19 @@ static bool parse_prelude(struct rdb_reader *r, struct cur *c, uint8_t prelude,
     case PRELUDE_NONE:
         return true;
     case PRELUDE_COUNT:
-        return cur_len(c, &ev->value.count);
+        return rdb_cur_len(c, &ev->value.count);
     case PRELUDE_NODES:
-        return cur_len(c, &ev->value.nodes);
+        return rdb_cur_len(c, &ev->value.nodes);
     case PRELUDE_MODULE:
-        return cur_len(c, &ev->value.module_id);
+        return rdb_cur_len(c, &ev->value.module_id);
     case PRELUDE_ARRAY:
         return parse_array_head(c, &ev->value.count);
     case PRELUDE_TTL:
     case PRELUDE_TTL_COUNT:
-        if (!cur_u64le(c, &min))
+        if (!rdb_cur_u64le(c, &min))
             return false;
         ev->value.min_expire_ms = (int64_t)min;
-        return prelude == PRELUDE_TTL || cur_len(c, &ev->value.count);
+        return prelude == PRELUDE_TTL || rdb_cur_len(c, &ev->value.count);
     }
     return true;
 }
@@ -265,7 +265,7 @@ static bool parse_ttl(struct rdb_reader *r, struct cur *c, uint8_t arg, struct r
 {
     (void)arg;
     (void)ev;
-    return cur_len(c, &r->ttl);
+    return rdb_cur_len(c, &r->ttl);
 }
 
 static int ttl_op(struct rdb_reader *r, bool absolute, struct rdb_event *ev)
@@ -385,7 +385,7 @@ static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     const uint8_t *num;
     (void)arg;
     (void)ev;
-    return cur_len(c, &r->index) && cur_len(c, &r->tag) &&
+    return rdb_cur_len(c, &r->index) && rdb_cur_len(c, &r->tag) &&
            ((r->tag != TAG_INT && r->tag != TAG_DOUBLE) || cur_take(c, 8, &num));
 }
 
@@ -413,7 +413,7 @@ static bool parse_path(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     struct rd_slice path;
     (void)arg;
     (void)ev;
-    return cur_str(r, c, &r->text, &path) && cur_len(c, &r->loop_count);
+    return rdb_cur_str(r, c, &r->text, &path) && rdb_cur_len(c, &r->loop_count);
 }
 
 /* Valkey path hash: a path, then its fields. The path comes as a field of its own with an empty

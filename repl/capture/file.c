@@ -48,8 +48,8 @@ static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *e
     return true;
 }
 
-bool capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
-                       size_t *ret_len, struct rd_err *err)
+bool repl_capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
+                            size_t *ret_len, struct rd_err *err)
 {
     if (at < f->at || at - f->at > f->len || f->len - (at - f->at) < n) {
         if (!reserve(f, n, err) || !fill(f, at, n, err)) {
@@ -74,10 +74,10 @@ static bool load_trailer(struct capture_file *f, struct rd_err *err)
     if (seg->size < CAPTURE_HEADER + CAPTURE_TRAILER)
         return true;
     f->len = 0; /* what was read before may have been half written */
-    if (!capture_file_read(f, seg->size - CAPTURE_TRAILER, CAPTURE_TRAILER, &bytes, &len, err))
+    if (!repl_capture_file_read(f, seg->size - CAPTURE_TRAILER, CAPTURE_TRAILER, &bytes, &len, err))
         return false;
     f->len = 0;
-    if (len < CAPTURE_TRAILER || !capture_trailer_get(bytes, f->seed, seg->size, &f->trailer))
+    if (len < CAPTURE_TRAILER || !repl_capture_trailer_get(bytes, f->seed, seg->size, &f->trailer))
         return true;
     seg->closed = true;
     seg->end = f->trailer.end;
@@ -94,7 +94,7 @@ static int get_size(struct capture_file *f)
     return f->fs.size(f->fs.ctx, f->seg.name, &f->seg.size);
 }
 
-bool capture_file_refresh(struct capture_file *f, struct rd_err *err)
+bool repl_capture_file_refresh(struct capture_file *f, struct rd_err *err)
 {
     int result = get_size(f);
     if (result < 0) {
@@ -113,16 +113,16 @@ static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
     struct repl_capture_segment seg;
     size_t len;
     uint64_t number, start, size = f->seg.size;
-    if (!capture_file_read(f, 0, CAPTURE_HEADER, &bytes, &len, err))
+    if (!repl_capture_file_read(f, 0, CAPTURE_HEADER, &bytes, &len, err))
         return CAPTURE_OPEN_FAIL;
     if (len < CAPTURE_HEADER)
         return CAPTURE_OPEN_TORN;
-    if (!capture_header_get(bytes, &seg, &f->seed, &why)) {
+    if (!repl_capture_header_get(bytes, &seg, &f->seed, &why)) {
         rd_err_adopt(err, &why);
         return size == CAPTURE_HEADER && why.code != RD_ERR_UNSUPPORTED ? CAPTURE_OPEN_TORN
                                                                         : CAPTURE_OPEN_FAIL;
     }
-    if (!capture_name_get(f->seg.name, ".seg", &number, &start) || number != seg.number ||
+    if (!repl_capture_name_get(f->seg.name, ".seg", &number, &start) || number != seg.number ||
         start != seg.start) {
         rd_err_set(err, RD_ERR_CORRUPT, 16,
                    "the header is that of segment %" PRIu64 " from %" PRIu64, seg.number,
@@ -135,8 +135,8 @@ static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
     return load_trailer(f, err) ? CAPTURE_OPEN_OK : CAPTURE_OPEN_FAIL;
 }
 
-enum capture_open capture_file_open(struct capture_file *f, const struct rd_fs *fs,
-                                    const char *name, struct rd_err *err)
+enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd_fs *fs,
+                                         const char *name, struct rd_err *err)
 {
     struct rd_err why = {0};
     enum capture_open result = CAPTURE_OPEN_FAIL;
@@ -155,11 +155,11 @@ enum capture_open capture_file_open(struct capture_file *f, const struct rd_fs *
     rd_err_origin(&why, name);
     if (result == CAPTURE_OPEN_FAIL)
         rd_err_adopt(err, &why);
-    capture_file_close(f);
+    repl_capture_file_close(f);
     return result;
 }
 
-void capture_file_close(struct capture_file *f)
+void repl_capture_file_close(struct capture_file *f)
 {
     if (f->fd >= 0)
         f->fs.close(f->fs.ctx, f->fd);
@@ -177,9 +177,9 @@ static enum found find_head(struct capture_file *f, uint64_t at, struct capture_
 {
     const uint8_t *bytes;
     size_t len;
-    if (!capture_file_read(f, at, CAPTURE_BLOCK, &bytes, &len, err))
+    if (!repl_capture_file_read(f, at, CAPTURE_BLOCK, &bytes, &len, err))
         return FAILED;
-    return len == CAPTURE_BLOCK && capture_block_get(bytes, f->seed, ret) ? FOUND : NOT_FOUND;
+    return len == CAPTURE_BLOCK && repl_capture_block_get(bytes, f->seed, ret) ? FOUND : NOT_FOUND;
 }
 
 static enum found find_block(struct capture_file *f, uint64_t at, struct capture_piece *ret,
@@ -191,7 +191,7 @@ static enum found find_block(struct capture_file *f, uint64_t at, struct capture
     if (found != FOUND)
         return found;
     body = (size_t)ret->head.len + ret->head.times_len;
-    if (!capture_file_read(f, at + CAPTURE_BLOCK, body, &bytes, &len, err))
+    if (!repl_capture_file_read(f, at + CAPTURE_BLOCK, body, &bytes, &len, err))
         return FAILED;
     if (len < body || rd_crc64(f->seed, bytes, body) != ret->head.crc)
         return NOT_FOUND;
@@ -209,13 +209,13 @@ static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offse
     const uint8_t *bytes, *p;
     struct capture_block block;
     size_t len;
-    while (capture_file_read(f, at, f->cap, &bytes, &len, err)) {
+    while (repl_capture_file_read(f, at, f->cap, &bytes, &len, err)) {
         if (len < CAPTURE_BLOCK)
             return NOT_FOUND;
         size_t n = len - CAPTURE_BLOCK + 1;
         for (size_t i = 0; i < n && (p = memchr(bytes + i, 0xf1, n - i)) != NULL; i++) {
             i = (size_t)(p - bytes);
-            if (capture_block_get(p, f->seed, &block) && block.synced > offset)
+            if (repl_capture_block_get(p, f->seed, &block) && block.synced > offset)
                 return FOUND;
         }
         at += n;
@@ -238,7 +238,7 @@ static enum capture_next wrong(const struct capture_file *f, uint64_t at, struct
     return CAPTURE_NEXT_FAIL;
 }
 
-void capture_cursor_init(struct capture_cursor *c, struct capture_file *f)
+void repl_capture_cursor_init(struct capture_cursor *c, struct capture_file *f)
 {
     *c = (struct capture_cursor){
         .f = f, .at = CAPTURE_HEADER, .offset = f->seg.start, .latest_us = REPL_CAPTURE_NO_TIME};
@@ -264,10 +264,10 @@ static enum capture_next at_end(const struct capture_cursor *c, struct rd_err *e
 static enum capture_next at_live_end(struct capture_cursor *c, struct capture_piece *ret,
                                      struct rd_err *err)
 {
-    if (!capture_file_refresh(c->f, err))
+    if (!repl_capture_file_refresh(c->f, err))
         return CAPTURE_NEXT_FAIL;
     if (c->f->seg.closed)
-        return capture_cursor_next(c, ret, err);
+        return repl_capture_cursor_next(c, ret, err);
     switch (find_later(c->f, c->at, c->offset, err)) {
     case FOUND:
         return damaged(c->f, c->at, err);
@@ -279,8 +279,8 @@ static enum capture_next at_live_end(struct capture_cursor *c, struct capture_pi
     }
 }
 
-enum capture_next capture_cursor_next(struct capture_cursor *c, struct capture_piece *ret,
-                                      struct rd_err *err)
+enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capture_piece *ret,
+                                           struct rd_err *err)
 {
     struct capture_file *f = c->f;
     if (f->seg.closed && c->at == f->trailer.index_at)
@@ -304,10 +304,10 @@ enum capture_next capture_cursor_next(struct capture_cursor *c, struct capture_p
 
 /* ---- seeking ---- */
 
-bool capture_file_index(struct capture_file *f, const uint8_t **ret, struct rd_err *err)
+bool repl_capture_file_index(struct capture_file *f, const uint8_t **ret, struct rd_err *err)
 {
     size_t len, size = (size_t)f->trailer.n_entries * CAPTURE_ENTRY;
-    if (!capture_file_read(f, f->trailer.index_at, size, ret, &len, err))
+    if (!repl_capture_file_read(f, f->trailer.index_at, size, ret, &len, err))
         return false;
     if (len < size || rd_crc64(f->seed, *ret, size) != f->trailer.index_crc) {
         rd_err_set(err, RD_ERR_CHECKSUM, f->trailer.index_at, "the index is not what was written");
@@ -335,13 +335,13 @@ static bool by_index(struct capture_cursor *c, uint64_t offset, int64_t time_us,
 {
     const uint8_t *entries;
     size_t low = 0, high = c->f->trailer.n_entries;
-    if (!capture_file_index(c->f, &entries, err))
+    if (!repl_capture_file_index(c->f, &entries, err))
         return false;
     while (low < high) {
         struct capture_entry entry;
         struct capture_cursor there = *c;
         size_t mid = low + (high - low) / 2;
-        capture_entry_get(entries + mid * CAPTURE_ENTRY, &entry);
+        repl_capture_entry_get(entries + mid * CAPTURE_ENTRY, &entry);
         move_to(&there, &entry);
         if (is_before(&there, offset, time_us)) {
             *c = there;
@@ -353,7 +353,8 @@ static bool by_index(struct capture_cursor *c, uint64_t offset, int64_t time_us,
     return true;
 }
 
-bool capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret, struct rd_err *err)
+bool repl_capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret,
+                             struct rd_err *err)
 {
     struct capture_block block;
     if (c->f->seg.closed && c->at >= c->f->trailer.index_at)
@@ -365,20 +366,20 @@ bool capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret, str
     return true;
 }
 
-bool capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t time_us,
-                         struct rd_err *err)
+bool repl_capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t time_us,
+                              struct rd_err *err)
 {
     struct rd_err why = {0};
     struct capture_block block;
     struct capture_cursor next;
-    capture_cursor_init(c, c->f);
+    repl_capture_cursor_init(c, c->f);
     if (c->f->seg.closed && !by_index(c, offset, time_us, err))
         return false;
     next = *c;
     do {
         if (!next.inside)
             *c = next;
-    } while (capture_cursor_hop(&next, &block, &why) && is_before(&next, offset, time_us));
+    } while (repl_capture_cursor_hop(&next, &block, &why) && is_before(&next, offset, time_us));
     /* Where no header is, reading will tell what is wrong there. */
     rd_err_adopt(err, &why);
     return why.code == RD_ERR_OK;

@@ -1,13 +1,13 @@
 /* file.h - a segment that is read: its header, its blocks one by one, its end.
  *
  *     struct capture_file f;
- *     if (capture_file_open(&f, fs, name, &err) != CAPTURE_OPEN_OK)
+ *     if (repl_capture_file_open(&f, fs, name, &err) != CAPTURE_OPEN_OK)
  *         ...
  *     struct capture_cursor c;
- *     capture_cursor_init(&c, &f);
- *     while ((st = capture_cursor_next(&c, &block, &err)) == CAPTURE_NEXT_BLOCK)
+ *     repl_capture_cursor_init(&c, &f);
+ *     while ((st = repl_capture_cursor_next(&c, &block, &err)) == CAPTURE_NEXT_BLOCK)
  *         ... block.head.len bytes at block.data ...
- *     capture_file_close(&f);
+ *     repl_capture_file_close(&f);
  */
 #ifndef REPL_CAPTURE_FILE_H
 #define REPL_CAPTURE_FILE_H
@@ -34,19 +34,19 @@ enum capture_open {
 };
 
 /* Closed already unless OK. Errors have the name as their origin. */
-enum capture_open capture_file_open(struct capture_file *f, const struct rd_fs *fs,
-                                    const char *name, struct rd_err *err);
-void capture_file_close(struct capture_file *f);
+enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd_fs *fs,
+                                         const char *name, struct rd_err *err);
+void repl_capture_file_close(struct capture_file *f);
 
 /* Looks again how long the file is and whether it has been closed. */
-bool capture_file_refresh(struct capture_file *f, struct rd_err *err);
+bool repl_capture_file_refresh(struct capture_file *f, struct rd_err *err);
 
 /* Up to n bytes at a place of the file, borrowed until the next call; *ret_len < n: it ends. */
-bool capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
-                       size_t *ret_len, struct rd_err *err);
+bool repl_capture_file_read(struct capture_file *f, uint64_t at, size_t n, const uint8_t **ret,
+                            size_t *ret_len, struct rd_err *err);
 
 /* The index of a closed segment; entries lie in *ret until the next read. */
-bool capture_file_index(struct capture_file *f, const uint8_t **ret, struct rd_err *err);
+bool repl_capture_file_index(struct capture_file *f, const uint8_t **ret, struct rd_err *err);
 
 struct capture_piece {
     struct capture_block head;
@@ -71,17 +71,18 @@ enum capture_next {
     CAPTURE_NEXT_FAIL
 };
 
-void capture_cursor_init(struct capture_cursor *c, struct capture_file *f);
-enum capture_next capture_cursor_next(struct capture_cursor *c, struct capture_piece *ret,
-                                      struct rd_err *err);
+void repl_capture_cursor_init(struct capture_cursor *c, struct capture_file *f);
+enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capture_piece *ret,
+                                           struct rd_err *err);
 
 /* Goes over the next block by its header. False: there is none, or (err set) it cannot be read. */
-bool capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret, struct rd_err *err);
+bool repl_capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret,
+                             struct rd_err *err);
 
 /* Moves to the last place at or before `offset` (NO_TIME), or the last one before which nothing
  * came at or after `time_us` (time_us not NO_TIME), that begins between two commands. Goes by the
  * index, then from header to header. */
-bool capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t time_us,
-                         struct rd_err *err);
+bool repl_capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t time_us,
+                              struct rd_err *err);
 
 #endif

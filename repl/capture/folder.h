@@ -15,8 +15,8 @@ struct capture_folder {
 };
 
 /* Files with the ending; other names are passed over. */
-bool capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs, const char *ending,
-                         struct rd_err *err);
-void capture_folder_done(struct capture_folder *folder);
+bool repl_capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs,
+                              const char *ending, struct rd_err *err);
+void repl_capture_folder_done(struct capture_folder *folder);
 
 #endif

@@ -17,14 +17,14 @@ enum header_flag { IN_MULTI = 1, BEGINS = 2, CONTINUES = 4, SNAPSHOT = 8, HEADER
 
 /* ---- names ---- */
 
-void capture_name_put(char ret[REPL_CAPTURE_NAME], uint64_t number, uint64_t start,
-                      const char *ending)
+void repl_capture_name_put(char ret[REPL_CAPTURE_NAME], uint64_t number, uint64_t start,
+                           const char *ending)
 {
     snprintf(ret, REPL_CAPTURE_NAME, "%08" PRIu64 "-%" PRIu64 "%s", number, start, ending);
 }
 
-bool capture_name_get(const char *name, const char *ending, uint64_t *ret_number,
-                      uint64_t *ret_start)
+bool repl_capture_name_get(const char *name, const char *ending, uint64_t *ret_number,
+                           uint64_t *ret_start)
 {
     char again[REPL_CAPTURE_NAME];
     uint64_t start;
@@ -41,7 +41,7 @@ bool capture_name_get(const char *name, const char *ending, uint64_t *ret_number
         !rd_num_get_u64(rd_slice(digits, (size_t)(minus - digits)), &number) ||
         !rd_num_get_u64(text, &start))
         return false;
-    capture_name_put(again, number, start, ending);
+    repl_capture_name_put(again, number, start, ending);
     if (strcmp(again, name) != 0)
         return false;
     *ret_number = number;
@@ -51,8 +51,8 @@ bool capture_name_get(const char *name, const char *ending, uint64_t *ret_number
 
 /* ---- header ---- */
 
-void capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
-                        uint64_t *ret_seed)
+void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
+                             uint64_t *ret_seed)
 {
     memset(dst, 0, CAPTURE_HEADER);
     memcpy(dst, header_magic, 8);
@@ -92,8 +92,8 @@ static bool get_ids(const uint8_t *src, struct repl_capture_segment *seg)
            get_id(src + 192, true, &seg->replid2);
 }
 
-bool capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_segment *ret,
-                        uint64_t *ret_seed, struct rd_err *err)
+bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_segment *ret,
+                             uint64_t *ret_seed, struct rd_err *err)
 {
     struct repl_capture_segment seg = {.last_us = REPL_CAPTURE_NO_TIME};
     if (memcmp(src, header_magic, 8) != 0)
@@ -129,7 +129,8 @@ bool capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_s
 
 /* ---- block ---- */
 
-void capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *block, uint64_t seed)
+void repl_capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *block,
+                            uint64_t seed)
 {
     memcpy(dst, block_magic, 4);
     rd_put_le32(dst + 4, block->flags);
@@ -144,7 +145,8 @@ void capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *b
     rd_put_le64(dst + 64, rd_crc64(seed, dst, CAPTURE_BLOCK - 8));
 }
 
-bool capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed, struct capture_block *ret)
+bool repl_capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed,
+                            struct capture_block *ret)
 {
     if (memcmp(src, block_magic, 4) != 0 ||
         rd_crc64(seed, src, CAPTURE_BLOCK - 8) != rd_get_le64(src + 64))
@@ -165,14 +167,14 @@ bool capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed, struct c
 
 /* ---- index and trailer ---- */
 
-void capture_entry_put(uint8_t dst[CAPTURE_ENTRY], const struct capture_entry *entry)
+void repl_capture_entry_put(uint8_t dst[CAPTURE_ENTRY], const struct capture_entry *entry)
 {
     rd_put_le64(dst, entry->at);
     rd_put_le64(dst + 8, entry->offset);
     rd_put_le64(dst + 16, (uint64_t)entry->latest_us);
 }
 
-void capture_entry_get(const uint8_t src[CAPTURE_ENTRY], struct capture_entry *ret)
+void repl_capture_entry_get(const uint8_t src[CAPTURE_ENTRY], struct capture_entry *ret)
 {
     ret->at = rd_get_le64(src);
     ret->offset = rd_get_le64(src + 8);
@@ -181,8 +183,8 @@ void capture_entry_get(const uint8_t src[CAPTURE_ENTRY], struct capture_entry *r
 
 enum { TRAILER_CRC = CAPTURE_TRAILER - REPL_CAPTURE_SHA - 8 };
 
-void capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture_trailer *trailer,
-                         uint64_t seed)
+void repl_capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture_trailer *trailer,
+                              uint64_t seed)
 {
     memset(dst, 0, CAPTURE_TRAILER);
     memcpy(dst, trailer_magic, 4);
@@ -197,8 +199,8 @@ void capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture_trai
     rd_put_le64(dst + TRAILER_CRC, rd_crc64(seed, dst, TRAILER_CRC));
 }
 
-bool capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed, uint64_t file_size,
-                         struct capture_trailer *ret)
+bool repl_capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed, uint64_t file_size,
+                              struct capture_trailer *ret)
 {
     if (memcmp(src, trailer_magic, 4) != 0 ||
         rd_crc64(seed, src, TRAILER_CRC) != rd_get_le64(src + TRAILER_CRC))
@@ -242,7 +244,7 @@ static bool get_varint(struct capture_times *t, uint64_t *ret)
     return false;
 }
 
-size_t capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us)
+size_t repl_capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us)
 {
     /* Small steps, back or forth, are short: the sign is the lowest bit. */
     uint64_t zigzag = (uint64_t)delta_us << 1 ^ (delta_us < 0 ? UINT64_MAX : 0);
@@ -266,8 +268,8 @@ static bool next_run(struct capture_times *t)
     return true;
 }
 
-void capture_times_init(struct capture_times *t, const struct capture_block *block,
-                        const uint8_t *times)
+void repl_capture_times_init(struct capture_times *t, const struct capture_block *block,
+                             const uint8_t *times)
 {
     *t = (struct capture_times){.cur = times,
                                 .end = times + block->times_len,
@@ -275,7 +277,7 @@ void capture_times_init(struct capture_times *t, const struct capture_block *blo
                                 .len = block->len};
 }
 
-bool capture_times_at(struct capture_times *t, uint64_t at, int64_t *ret_us)
+bool repl_capture_times_at(struct capture_times *t, uint64_t at, int64_t *ret_us)
 {
     while (at >= t->upto)
         if (at >= t->len || !next_run(t))

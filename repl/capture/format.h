@@ -57,38 +57,39 @@ struct capture_trailer {
 };
 
 /* "00000001-1500.seg"; ending ".seg" or ".rdb". */
-void capture_name_put(char ret[REPL_CAPTURE_NAME], uint64_t number, uint64_t start,
-                      const char *ending);
-bool capture_name_get(const char *name, const char *ending, uint64_t *ret_number,
-                      uint64_t *ret_start);
+void repl_capture_name_put(char ret[REPL_CAPTURE_NAME], uint64_t number, uint64_t start,
+                           const char *ending);
+bool repl_capture_name_get(const char *name, const char *ending, uint64_t *ret_number,
+                           uint64_t *ret_start);
 
 /* What is in the header, of *seg. *ret_seed: its own checksum, with which all the checksums of the
  * segment begin, so that no block of another segment is taken for one of its own. */
-void capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
-                        uint64_t *ret_seed);
-bool capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_segment *ret,
-                        uint64_t *ret_seed, struct rd_err *err);
+void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
+                             uint64_t *ret_seed);
+bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_segment *ret,
+                             uint64_t *ret_seed, struct rd_err *err);
 
-void capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *block,
-                       uint64_t seed);
+void repl_capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *block,
+                            uint64_t seed);
 /* False: it is not the header of a block of this segment, or says what no writer would. */
-bool capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed, struct capture_block *ret);
+bool repl_capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed,
+                            struct capture_block *ret);
 
-void capture_entry_put(uint8_t dst[CAPTURE_ENTRY], const struct capture_entry *entry);
-void capture_entry_get(const uint8_t src[CAPTURE_ENTRY], struct capture_entry *ret);
+void repl_capture_entry_put(uint8_t dst[CAPTURE_ENTRY], const struct capture_entry *entry);
+void repl_capture_entry_get(const uint8_t src[CAPTURE_ENTRY], struct capture_entry *ret);
 
 /* Without the SHA-256 (the last 32 bytes), which covers the rest. */
-void capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture_trailer *trailer,
-                         uint64_t seed);
-bool capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed, uint64_t file_size,
-                         struct capture_trailer *ret);
+void repl_capture_trailer_put(uint8_t dst[CAPTURE_TRAILER], const struct capture_trailer *trailer,
+                              uint64_t seed);
+bool repl_capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed, uint64_t file_size,
+                              struct capture_trailer *ret);
 
 /* ---- times of a block ----
  *
  * A run of bytes and how much later (or earlier) than it the next one came, again and again. */
 
 /* At most 20 bytes; returns how many. */
-size_t capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us);
+size_t repl_capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us);
 
 struct capture_times {
     const uint8_t *cur, *end;
@@ -98,10 +99,10 @@ struct capture_times {
     uint64_t step_us; /* added at `upto` */
 };
 
-void capture_times_init(struct capture_times *t, const struct capture_block *block,
-                        const uint8_t *times);
+void repl_capture_times_init(struct capture_times *t, const struct capture_block *block,
+                             const uint8_t *times);
 /* Goes on to the byte `at` of the data, which is not before the last one asked for. False: the
  * bytes are not what a writer would have written. */
-bool capture_times_at(struct capture_times *t, uint64_t at, int64_t *ret_us);
+bool repl_capture_times_at(struct capture_times *t, uint64_t at, int64_t *ret_us);
 
 #endif

@@ -16,7 +16,7 @@ static bool walk_block(struct repl_capture_writer *w, const struct capture_piece
     const uint8_t *ptr = piece->data;
     size_t taken, len = piece->head.len;
     while (len > 0) {
-        if (capture_walk_step(&w->walk, ptr, len, &taken, &why) == CAPTURE_WALK_FAIL)
+        if (repl_capture_walk_step(&w->walk, ptr, len, &taken, &why) == CAPTURE_WALK_FAIL)
             return bad(w, piece, "the block is sound, but not of commands");
         ptr += taken;
         len -= taken;
@@ -31,9 +31,9 @@ static bool take_block(struct repl_capture_writer *w, const struct capture_curso
 {
     struct capture_times times;
     w->at = piece->at;
-    capture_segment_index(w, &piece->head);
-    capture_times_init(&times, &piece->head, piece->times);
-    if (!capture_times_at(&times, piece->head.len - 1, &w->last_us))
+    repl_capture_segment_index(w, &piece->head);
+    repl_capture_times_init(&times, &piece->head, piece->times);
+    if (!repl_capture_times_at(&times, piece->head.len - 1, &w->last_us))
         return bad(w, piece, "times that no writer would write");
     if (!walk_block(w, piece))
         return false;
@@ -51,9 +51,9 @@ static bool scan(struct repl_capture_writer *w, struct capture_file *f)
 {
     struct capture_cursor c;
     struct capture_piece piece;
-    capture_cursor_init(&c, f);
+    repl_capture_cursor_init(&c, f);
     for (;;)
-        switch (capture_cursor_next(&c, &piece, &w->err)) {
+        switch (repl_capture_cursor_next(&c, &piece, &w->err)) {
         case CAPTURE_NEXT_BLOCK:
             if (!take_block(w, &c, &piece))
                 return false;
@@ -75,12 +75,12 @@ static bool take_open(struct repl_capture_writer *w, struct capture_file *f)
     w->whole = (struct capture_whole){CAPTURE_HEADER, REPL_CAPTURE_NO_TIME, REPL_CAPTURE_NO_TIME};
     w->last_us = w->latest_us = REPL_CAPTURE_NO_TIME;
     w->stride = CAPTURE_STRIDE;
-    capture_walk_init(&w->walk, w->written, w->db, w->in_multi);
+    repl_capture_walk_init(&w->walk, w->written, w->db, w->in_multi);
     if (!scan(w, f))
         return false;
     w->cut += f->seg.size - w->whole.at;
     w->fd = fs->open(fs->ctx, w->seg.name, RD_FS_APPEND);
-    return capture_sys(w, w->fd, w->seg.name, "cannot open") && capture_segment_cut(w);
+    return repl_capture_sys(w, w->fd, w->seg.name, "cannot open") && repl_capture_segment_cut(w);
 }
 
 static void take_closed(struct repl_capture_writer *w)
@@ -102,7 +102,7 @@ static bool take_last(struct repl_capture_writer *w, struct capture_file *f)
     else
         ok = take_open(w, f);
     w->synced = w->written;
-    capture_stream_begin(w, w->written, w->db, w->in_multi);
+    repl_capture_stream_begin(w, w->written, w->db, w->in_multi);
     return ok;
 }
 
@@ -113,7 +113,7 @@ static uint64_t size_of(struct repl_capture_writer *w, const struct capture_name
 {
     char text[REPL_CAPTURE_NAME];
     uint64_t size;
-    capture_name_put(text, name->number, name->start, ending);
+    repl_capture_name_put(text, name->number, name->start, ending);
     return w->fs.size(w->fs.ctx, text, &size) == 0 ? size : 0;
 }
 
@@ -130,7 +130,7 @@ static bool keep_all(struct repl_capture_writer *w, const struct capture_folder 
     if (n > 0)
         w->snapshot_size = size_of(w, &segs->name[n - 1], ".rdb");
     /* The last one is kept, too, when it will not be written any more. */
-    return n == 0 || w->fd >= 0 || capture_keep(w);
+    return n == 0 || w->fd >= 0 || repl_capture_keep(w);
 }
 
 /* Snapshots that were not completed, or whose segment never began or was deleted. */
@@ -138,14 +138,14 @@ static bool clean(struct repl_capture_writer *w, const char *ending, uint64_t fi
 {
     struct capture_folder folder = {0};
     char text[REPL_CAPTURE_NAME];
-    bool ok = capture_folder_list(&folder, &w->fs, ending, &w->err);
+    bool ok = repl_capture_folder_list(&folder, &w->fs, ending, &w->err);
     for (size_t i = 0; ok && i < folder.n; i++) {
         if (folder.name[i].number >= first && folder.name[i].number <= last)
             continue;
-        capture_name_put(text, folder.name[i].number, folder.name[i].start, ending);
-        ok = capture_unlink(w, text);
+        repl_capture_name_put(text, folder.name[i].number, folder.name[i].start, ending);
+        ok = repl_capture_unlink(w, text);
     }
-    capture_folder_done(&folder);
+    repl_capture_folder_done(&folder);
     return ok;
 }
 
@@ -154,11 +154,11 @@ static bool open_last(struct repl_capture_writer *w, const struct capture_folder
     struct capture_file f;
     char text[REPL_CAPTURE_NAME];
     for (size_t i = *n; i-- > 0; *n = i) {
-        capture_name_put(text, segs->name[i].number, segs->name[i].start, ".seg");
-        enum capture_open open = capture_file_open(&f, &w->fs, text, &w->err);
+        repl_capture_name_put(text, segs->name[i].number, segs->name[i].start, ".seg");
+        enum capture_open open = repl_capture_file_open(&f, &w->fs, text, &w->err);
         if (open == CAPTURE_OPEN_OK) {
             bool ok = take_last(w, &f);
-            capture_file_close(&f);
+            repl_capture_file_close(&f);
             return ok;
         }
         if (open != CAPTURE_OPEN_TORN || i + 1 < segs->n) {
@@ -166,16 +166,16 @@ static bool open_last(struct repl_capture_writer *w, const struct capture_folder
             rd_err_origin(&w->err, text);
             return false;
         }
-        if (!capture_unlink(w, text))
+        if (!repl_capture_unlink(w, text))
             return false;
     }
     return true;
 }
 
-bool capture_resume(struct repl_capture_writer *w)
+bool repl_capture_resume(struct repl_capture_writer *w)
 {
     struct capture_folder segs;
-    if (!capture_folder_list(&segs, &w->fs, ".seg", &w->err))
+    if (!repl_capture_folder_list(&segs, &w->fs, ".seg", &w->err))
         return false;
     size_t n = segs.n;
     uint64_t first = n > 0 ? segs.name[0].number : 1;
@@ -183,6 +183,6 @@ bool capture_resume(struct repl_capture_writer *w)
     uint64_t last = n > 0 ? segs.name[n - 1].number : 0;
     ok = ok && clean(w, ".rdb", first, last) && clean(w, ".rdb" CAPTURE_PART, 1, 0) &&
          keep_all(w, &segs, n);
-    capture_folder_done(&segs);
+    repl_capture_folder_done(&segs);
     return ok;
 }

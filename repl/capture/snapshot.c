@@ -14,7 +14,7 @@ static void free_snapshot(struct capture_snapshot *snap)
     *snap = (struct capture_snapshot){.fd = -1};
 }
 
-void capture_snapshot_drop(struct repl_capture_writer *w)
+void repl_capture_snapshot_drop(struct repl_capture_writer *w)
 {
     if (w->snap.fd >= 0) {
         w->fs.close(w->fs.ctx, w->snap.fd);
@@ -34,17 +34,17 @@ static bool open_snapshot(struct repl_capture_writer *w)
         !rdb_reader_new(&snap->reader, snap->src, &opts, &w->err))
         return false;
     snap->fd = w->fs.open(w->fs.ctx, snap->part, RD_FS_CREATE);
-    return capture_sys(w, snap->fd, snap->part, "cannot create");
+    return repl_capture_sys(w, snap->fd, snap->part, "cannot create");
 }
 
 bool repl_capture_writer_begin(struct repl_capture_writer *w, const struct repl_replid *id,
                                uint64_t offset, int64_t now_us, struct rd_err *err)
 {
-    if (!capture_alive(w, err))
+    if (!repl_capture_alive(w, err))
         return false;
-    capture_snapshot_drop(w);
-    if (!capture_drop_part(w))
-        return capture_done(w, false, err);
+    repl_capture_snapshot_drop(w);
+    if (!repl_capture_drop_part(w))
+        return repl_capture_done(w, false, err);
     w->snap.seg = (struct repl_capture_segment){.number = w->seg.number + 1,
                                                 .start = offset,
                                                 .start_us = now_us,
@@ -54,12 +54,12 @@ bool repl_capture_writer_begin(struct repl_capture_writer *w, const struct repl_
                                                 .chapter_start = offset,
                                                 .begins = true,
                                                 .has_snapshot = true};
-    return capture_done(w, open_snapshot(w), err);
+    return repl_capture_done(w, open_snapshot(w), err);
 }
 
 /* ---- its bytes ---- */
 
-bool capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err)
+bool repl_capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err)
 {
     if (event->kind != RDB_TRAILER || !event->trailer.present || event->trailer.stored == 0 ||
         event->trailer.stored == event->trailer.computed)
@@ -96,7 +96,7 @@ static bool read_records(struct repl_capture_writer *w)
     while (!snap->ended)
         switch (rdb_reader_next(snap->reader, &event)) {
         case RDB_EVENT:
-            if (!capture_snapshot_sum(&event, &why))
+            if (!repl_capture_snapshot_sum(&event, &why))
                 return failed(w, &why);
             note_db(snap, &event);
             break;
@@ -132,7 +132,7 @@ static bool check(struct repl_capture_writer *w, struct rd_slice bytes)
 /* Whether a snapshot is under way. */
 static bool expects(const struct repl_capture_writer *w, struct rd_err *err)
 {
-    if (!capture_alive(w, err))
+    if (!repl_capture_alive(w, err))
         return false;
     return w->snap.fd >= 0 ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no snapshot was announced");
@@ -145,9 +145,9 @@ bool repl_capture_writer_snapshot(struct repl_capture_writer *w, struct rd_slice
     if (!expects(w, err))
         return false;
     bool ok = check(w, bytes) && rd_digest_update(snap->digest, bytes.ptr, bytes.len, &w->err) &&
-              capture_write_all(w, snap->fd, snap->part, bytes.ptr, bytes.len);
+              repl_capture_write_all(w, snap->fd, snap->part, bytes.ptr, bytes.len);
     snap->seg.snapshot_size += bytes.len;
-    return capture_done(w, ok, err);
+    return repl_capture_done(w, ok, err);
 }
 
 /* ---- its end ---- */
@@ -159,7 +159,8 @@ static bool complete(struct repl_capture_writer *w)
     if (!read_records(w))
         return false;
     return rd_digest_end(snap->digest, snap->seg.snapshot_sha256, &w->err) &&
-           capture_sys(w, w->fs.sync(w->fs.ctx, snap->fd), snap->part, "cannot make it durable");
+           repl_capture_sys(w, w->fs.sync(w->fs.ctx, snap->fd), snap->part,
+                            "cannot make it durable");
 }
 
 /* The old chapter ends, then the snapshot gets its name, then the new chapter begins: whatever of
@@ -168,18 +169,19 @@ static bool begin_chapter(struct repl_capture_writer *w)
 {
     struct capture_snapshot *snap = &w->snap;
     struct rd_fs *fs = &w->fs;
-    if (!capture_end_segment(w) ||
-        !capture_sys(w, fs->rename(fs->ctx, snap->part, snap->name), snap->part, "cannot rename") ||
-        !capture_sys(w, fs->sync_folder(fs->ctx, false), snap->name, "cannot sync the folder"))
+    if (!repl_capture_end_segment(w) ||
+        !repl_capture_sys(w, fs->rename(fs->ctx, snap->part, snap->name), snap->part,
+                          "cannot rename") ||
+        !repl_capture_sys(w, fs->sync_folder(fs->ctx, false), snap->name, "cannot sync the folder"))
         return false;
     fs->close(fs->ctx, snap->fd);
     snap->fd = -1;
     w->seg = snap->seg;
     w->snapshot_size = snap->seg.snapshot_size;
     free_snapshot(snap);
-    capture_stream_begin(w, w->seg.start, w->seg.db, false);
+    repl_capture_stream_begin(w, w->seg.start, w->seg.db, false);
     w->written = w->synced = w->seg.start;
-    return capture_segment_create(w) && capture_keep_within(w);
+    return repl_capture_segment_create(w) && repl_capture_keep_within(w);
 }
 
 bool repl_capture_writer_snapshot_end(struct repl_capture_writer *w, int64_t now_us,
@@ -188,5 +190,5 @@ bool repl_capture_writer_snapshot_end(struct repl_capture_writer *w, int64_t now
     if (!expects(w, err))
         return false;
     w->snap.seg.start_us = now_us;
-    return capture_done(w, complete(w) && begin_chapter(w), err);
+    return repl_capture_done(w, complete(w) && begin_chapter(w), err);
 }

@@ -6,6 +6,6 @@
 #include "rdb/event.h"
 
 /* Any event of the snapshot. RD_ERR_CHECKSUM: it is the trailer, and tells of other bytes. */
-bool capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err);
+bool repl_capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err);
 
 #endif

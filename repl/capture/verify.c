@@ -60,9 +60,9 @@ static bool check_times(struct verify *v, const struct capture_piece *piece)
 {
     struct capture_times times;
     int64_t now_us, latest_us = INT64_MIN;
-    capture_times_init(&times, &piece->head, piece->times);
+    repl_capture_times_init(&times, &piece->head, piece->times);
     for (uint64_t at = 0; at < piece->head.len; at = times.upto) {
-        if (!capture_times_at(&times, at, &now_us))
+        if (!repl_capture_times_at(&times, at, &now_us))
             return wrong(v, RD_ERR_CORRUPT, piece->at, "times that no writer would write");
         latest_us = now_us > latest_us ? now_us : latest_us;
     }
@@ -76,7 +76,7 @@ static bool check_commands(struct verify *v, const struct capture_piece *piece)
     const uint8_t *ptr = piece->data;
     size_t taken, len = piece->head.len;
     while (len > 0) {
-        enum capture_walk_status st = capture_walk_step(&v->walk, ptr, len, &taken, NULL);
+        enum capture_walk_status st = repl_capture_walk_step(&v->walk, ptr, len, &taken, NULL);
         if (st == CAPTURE_WALK_FAIL)
             return wrong(v, RD_ERR_CORRUPT, piece->at, "the block is sound, but not of commands");
         v->res.commands += st == CAPTURE_WALK_WHOLE;
@@ -110,7 +110,7 @@ static bool check_index(struct verify *v)
     struct rd_err why = {0};
     struct capture_file *f = &v->file;
     size_t size = (size_t)f->trailer.n_entries * CAPTURE_ENTRY;
-    if (!capture_file_index(f, &entries, &why))
+    if (!repl_capture_file_index(f, &entries, &why))
         return finding(v, &why, f->seg.name);
     uint8_t *copy = rd_alloc(size + 1);
     if (copy == NULL)
@@ -118,13 +118,13 @@ static bool check_index(struct verify *v)
     if (size > 0)
         memcpy(copy, entries, size);
     bool ok = true, more = true;
-    capture_cursor_init(&c, f);
+    repl_capture_cursor_init(&c, f);
     for (uint32_t i = 0; ok && i < f->trailer.n_entries; i++) {
         struct capture_entry entry;
         struct capture_block block;
-        capture_entry_get(copy + (size_t)i * CAPTURE_ENTRY, &entry);
+        repl_capture_entry_get(copy + (size_t)i * CAPTURE_ENTRY, &entry);
         while (more && c.at < entry.at)
-            more = capture_cursor_hop(&c, &block, &why);
+            more = repl_capture_cursor_hop(&c, &block, &why);
         ok = c.at == entry.at && c.offset == entry.offset && c.latest_us == entry.latest_us &&
              !c.inside;
     }
@@ -137,7 +137,7 @@ static bool digest_file(struct verify *v, struct capture_file *f, uint64_t size,
     for (uint64_t at = 0; at < size;) {
         const uint8_t *bytes;
         size_t len, n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
-        if (!capture_file_read(f, at, n, &bytes, &len, &v->err) ||
+        if (!repl_capture_file_read(f, at, n, &bytes, &len, &v->err) ||
             !rd_digest_update(v->digest, bytes, len, &v->err))
             return false;
         if (len == 0)
@@ -203,7 +203,7 @@ static bool read_records(struct rd_src *src, struct rd_err *err)
     if (!rdb_reader_new(&reader, src, &opts, err))
         return false;
     while ((st = rdb_reader_next(reader, &event)) == RDB_EVENT)
-        if (!capture_snapshot_sum(&event, err))
+        if (!repl_capture_snapshot_sum(&event, err))
             break;
     if (st == RDB_FAIL)
         rd_err_adopt(err, rdb_reader_err(reader));
@@ -261,13 +261,13 @@ static bool check_blocks(struct verify *v, struct capture_cursor *c)
     struct rd_err why = {0};
     int64_t last_us = REPL_CAPTURE_NO_TIME;
     for (;;)
-        switch (capture_cursor_next(c, &piece, &why)) {
+        switch (repl_capture_cursor_next(c, &piece, &why)) {
         case CAPTURE_NEXT_BLOCK: {
             struct capture_times times;
             if (!check_block(v, &piece))
                 return false;
-            capture_times_init(&times, &piece.head, piece.times);
-            capture_times_at(&times, piece.head.len - 1, &last_us);
+            repl_capture_times_init(&times, &piece.head, piece.times);
+            repl_capture_times_at(&times, piece.head.len - 1, &last_us);
             break;
         }
         case CAPTURE_NEXT_END:
@@ -298,7 +298,7 @@ static void check_segment(struct verify *v, const char *name, bool last)
 {
     struct rd_err why = {0};
     struct capture_cursor c;
-    enum capture_open open = capture_file_open(&v->file, &v->fs, name, &why);
+    enum capture_open open = repl_capture_file_open(&v->file, &v->fs, name, &why);
     if (open == CAPTURE_OPEN_TORN && !last)
         rd_err_set(&why, RD_ERR_CORRUPT, 0, "no whole header, though another segment follows");
     if (open != CAPTURE_OPEN_OK) {
@@ -311,8 +311,8 @@ static void check_segment(struct verify *v, const char *name, bool last)
     check_order(v);
     if (v->file.seg.has_snapshot)
         check_snapshot(v);
-    capture_cursor_init(&c, &v->file);
-    capture_walk_init(&v->walk, v->file.seg.start, v->file.seg.db, v->file.seg.in_multi);
+    repl_capture_cursor_init(&c, &v->file);
+    repl_capture_walk_init(&v->walk, v->file.seg.start, v->file.seg.db, v->file.seg.in_multi);
     bool ok = check_blocks(v, &c);
     if (ok && !v->file.seg.closed && !last)
         wrong(v, RD_ERR_CORRUPT, c.at, "the segment was not closed, though another one follows");
@@ -320,7 +320,7 @@ static void check_segment(struct verify *v, const char *name, bool last)
     v->last_end = v->file.seg.closed ? v->file.seg.end : c.offset;
     v->has_last = true;
     v->last = v->file.seg;
-    capture_file_close(&v->file);
+    repl_capture_file_close(&v->file);
 }
 
 bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verify_opts *opts,
@@ -329,16 +329,16 @@ bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verif
     static const struct repl_capture_verify_opts none = {0};
     struct capture_folder folder;
     struct verify v = {.fs = *fs, .opts = opts != NULL ? opts : &none, .file = {.fd = -1}};
-    if (!capture_folder_list(&folder, fs, ".seg", err))
+    if (!repl_capture_folder_list(&folder, fs, ".seg", err))
         return false;
     bool ok = rd_digest_new(&v.digest, RD_DIGEST_SHA256, &v.err);
     for (size_t i = 0; ok && i < folder.n; i++) {
         char name[REPL_CAPTURE_NAME];
-        capture_name_put(name, folder.name[i].number, folder.name[i].start, ".seg");
+        repl_capture_name_put(name, folder.name[i].number, folder.name[i].start, ".seg");
         check_segment(&v, name, i + 1 == folder.n);
         ok = v.err.code == RD_ERR_OK;
     }
-    capture_folder_done(&folder);
+    repl_capture_folder_done(&folder);
     rd_digest_free(v.digest);
     rd_err_adopt(err, &v.err);
     *ret = v.res;

@@ -7,7 +7,7 @@ enum state { AT_START, IN_COUNT, AT_DOLLAR, IN_LEN, IN_BYTES };
 /* Longer numbers are none that a server sends. */
 enum { DIGITS_MAX = 18 };
 
-void capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi)
+void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi)
 {
     *w = (struct capture_walk){.state = AT_START};
     repl_stream_init(&w->stream, offset, db, in_multi);
@@ -58,7 +58,7 @@ static size_t whole(const uint8_t *ptr, size_t len, struct rd_slice argv[2], uin
     return (size_t)(at - ptr);
 }
 
-bool capture_walk_args(struct rd_slice bytes, struct rd_buf *argv, size_t *ret_argc)
+bool repl_capture_walk_args(struct rd_slice bytes, struct rd_buf *argv, size_t *ret_argc)
 {
     const uint8_t *end = bytes.ptr + bytes.len;
     uint64_t argc;
@@ -230,8 +230,8 @@ static enum capture_walk_status by_bytes(struct capture_walk *w, const uint8_t *
     return CAPTURE_WALK_MORE;
 }
 
-enum capture_walk_status capture_walk_step(struct capture_walk *w, const uint8_t *ptr, size_t len,
-                                           size_t *ret_taken, struct rd_err *err)
+enum capture_walk_status repl_capture_walk_step(struct capture_walk *w, const uint8_t *ptr,
+                                                size_t len, size_t *ret_taken, struct rd_err *err)
 {
     if (RD_LIKELY(w->state == AT_START)) {
         struct rd_slice argv[2] = {{0}};

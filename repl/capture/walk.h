@@ -2,7 +2,7 @@
  * stand in.
  *
  *     while (len > 0) {
- *         enum capture_walk_status st = capture_walk_step(&w, ptr, len, &taken, &err);
+ *         enum capture_walk_status st = repl_capture_walk_step(&w, ptr, len, &taken, &err);
  *         ...
  *         ptr += taken, len -= taken;
  *     }
@@ -40,12 +40,12 @@ struct capture_walk {
     uint8_t kept[2][CAPTURE_WALK_ARG];
 };
 
-void capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi);
+void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi);
 
 /* Takes bytes up to the end of a command, or all. Errors: RD_ERR_PROTOCOL at the offset of the
  * stream. */
-enum capture_walk_status capture_walk_step(struct capture_walk *w, const uint8_t *ptr, size_t len,
-                                           size_t *ret_taken, struct rd_err *err);
+enum capture_walk_status repl_capture_walk_step(struct capture_walk *w, const uint8_t *ptr,
+                                                size_t len, size_t *ret_taken, struct rd_err *err);
 
 static inline bool capture_walk_inside(const struct capture_walk *w)
 {
@@ -54,6 +54,6 @@ static inline bool capture_walk_inside(const struct capture_walk *w)
 
 /* The arguments of a whole command that a walk went through, as slices of its bytes in argv, an
  * array of struct rd_slice. False: no memory. Returns how many in *ret_argc. */
-bool capture_walk_args(struct rd_slice bytes, struct rd_buf *argv, size_t *ret_argc);
+bool repl_capture_walk_args(struct rd_slice bytes, struct rd_buf *argv, size_t *ret_argc);
 
 #endif

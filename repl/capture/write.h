@@ -90,52 +90,53 @@ struct repl_capture_writer {
 /* ---- segment.c ---- */
 
 /* Creates the file of w->seg with its header, durable. */
-bool capture_segment_create(struct repl_capture_writer *w);
+bool repl_capture_segment_create(struct repl_capture_writer *w);
 /* Writes bytes at the end of the file. */
-bool capture_segment_write(struct repl_capture_writer *w, const uint8_t *bytes, size_t len);
+bool repl_capture_segment_write(struct repl_capture_writer *w, const uint8_t *bytes, size_t len);
 /* Notes a block that is about to be written. */
-void capture_segment_index(struct repl_capture_writer *w, const struct capture_block *block);
+void repl_capture_segment_index(struct repl_capture_writer *w, const struct capture_block *block);
 /* Cuts off the beginning of a command that will not be completed here. */
-bool capture_segment_cut(struct repl_capture_writer *w);
+bool repl_capture_segment_cut(struct repl_capture_writer *w);
 /* Index, trailer, fsync; the file is closed. */
-bool capture_segment_close(struct repl_capture_writer *w);
+bool repl_capture_segment_close(struct repl_capture_writer *w);
 /* The header of what follows the last segment, at the end of what is written. */
-void capture_segment_next(struct repl_capture_writer *w, int64_t now_us,
-                          struct repl_capture_segment *ret);
+void repl_capture_segment_next(struct repl_capture_writer *w, int64_t now_us,
+                               struct repl_capture_segment *ret);
 /* Begins the digest with what is in the file up to w->whole.at. */
-bool capture_segment_hash(struct repl_capture_writer *w, struct capture_file *f);
-bool capture_sys(struct repl_capture_writer *w, int result, const char *name, const char *what);
-uint64_t capture_index_size(const struct repl_capture_writer *w);
-bool capture_write_all(struct repl_capture_writer *w, int fd, const char *name,
-                       const uint8_t *bytes, size_t len);
+bool repl_capture_segment_hash(struct repl_capture_writer *w, struct capture_file *f);
+bool repl_capture_sys(struct repl_capture_writer *w, int result, const char *name,
+                      const char *what);
+uint64_t repl_capture_index_size(const struct repl_capture_writer *w);
+bool repl_capture_write_all(struct repl_capture_writer *w, int fd, const char *name,
+                            const uint8_t *bytes, size_t len);
 
-/* ---- keep.c ---- */
+/* ---- repl/capture/retain.c ---- */
 
 /* The last segment is no longer the one that is written. */
-bool capture_keep(struct repl_capture_writer *w);
+bool repl_capture_keep(struct repl_capture_writer *w);
 /* Deletes the oldest while all is larger than allowed. */
-bool capture_keep_within(struct repl_capture_writer *w);
-bool capture_unlink(struct repl_capture_writer *w, const char *name);
+bool repl_capture_keep_within(struct repl_capture_writer *w);
+bool repl_capture_unlink(struct repl_capture_writer *w, const char *name);
 
 /* ---- resume.c ---- */
 
-bool capture_resume(struct repl_capture_writer *w);
+bool repl_capture_resume(struct repl_capture_writer *w);
 
 /* ---- snapshot.c ---- */
 
-void capture_snapshot_drop(struct repl_capture_writer *w);
+void repl_capture_snapshot_drop(struct repl_capture_writer *w);
 
 /* ---- capture_writer.c ---- */
 
 /* The next block begins at `offset`, between two commands. */
-void capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, uint64_t db,
-                          bool in_multi);
+void repl_capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, uint64_t db,
+                               bool in_multi);
 /* Writes what is whole and forgets what is not. */
-bool capture_drop_part(struct repl_capture_writer *w);
+bool repl_capture_drop_part(struct repl_capture_writer *w);
 /* Writes what is whole, forgets what is not, and closes the segment. */
-bool capture_end_segment(struct repl_capture_writer *w);
+bool repl_capture_end_segment(struct repl_capture_writer *w);
 /* Sets the caller's error from the writer's, and cuts back. Returns ok. */
-bool capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err);
-bool capture_alive(const struct repl_capture_writer *w, struct rd_err *err);
+bool repl_capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err);
+bool repl_capture_alive(const struct repl_capture_writer *w, struct rd_err *err);
 
 #endif

@@ -202,12 +202,12 @@ Test(check, more_names_than_are_remembered_are_counted_together)
     struct aof_check_result res;
     struct rd_buf log = {0};
     struct rd_src *src;
-    for (int i = 0; i < AOF_STRANGERS + 5; i++)
+    for (int i = 0; i < AOF_UNKNOWN_NAMES + 5; i++)
         cr_assert(rd_buf_printf(&log, "*1\r\n$3\r\nX%02d\r\n", i));
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(&log), NULL, NULL));
     cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
-    cr_assert_eq(res.warnings, AOF_STRANGERS + 1);
-    cr_assert_eq(res.commands, AOF_STRANGERS + 5);
+    cr_assert_eq(res.warnings, AOF_UNKNOWN_NAMES + 1);
+    cr_assert_eq(res.commands, AOF_UNKNOWN_NAMES + 5);
     aof_check_done(&res);
     rd_src_close(src);
     rd_buf_done(&log);
@@ -435,7 +435,7 @@ Test(check, names_of_commands_are_sorted_and_known_in_any_case)
 Test(check, names_are_told_apart_by_every_byte)
 {
     static struct aof_names names;
-    struct aof_stranger *stranger = NULL;
+    struct aof_unknown_name *stranger = NULL;
     memset(&names, 0, sizeof names);
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < aof_command_count(); i++) {
@@ -453,6 +453,6 @@ Test(check, names_are_told_apart_by_every_byte)
                 other[k] = name[k];
             }
         }
-    cr_assert_eq(names.n_strangers, AOF_STRANGERS);
+    cr_assert_eq(names.n_unknown, AOF_UNKNOWN_NAMES);
     cr_assert_gt(names.n_more, 1000);
 }

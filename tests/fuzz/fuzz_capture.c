@@ -24,7 +24,7 @@ static void check(bool ok, const char *what)
 }
 
 /* Blocks one behind the other, as far as they go. */
-static void mend_blocks(uint8_t *bytes, size_t size, uint64_t seed)
+static void rdb_recover_blocks(uint8_t *bytes, size_t size, uint64_t seed)
 {
     for (size_t at = CAPTURE_HEADER; size - at >= CAPTURE_BLOCK;) {
         uint8_t *head = bytes + at;
@@ -43,7 +43,7 @@ static void mend(uint8_t *bytes, size_t size)
         return;
     uint64_t seed = rd_crc64(0, bytes, CAPTURE_HEADER - 8);
     rd_put_le64(bytes + CAPTURE_HEADER - 8, seed);
-    mend_blocks(bytes, size, seed);
+    rdb_recover_blocks(bytes, size, seed);
     if (size < CAPTURE_HEADER + CAPTURE_TRAILER)
         return;
     uint8_t *trailer = bytes + size - CAPTURE_TRAILER;
@@ -73,7 +73,7 @@ static void name_file(const uint8_t *bytes, size_t size, char name[REPL_CAPTURE_
 {
     uint64_t number = size >= CAPTURE_HEADER ? rd_get_le64(bytes + 16) : 1;
     uint64_t start = size >= CAPTURE_HEADER ? rd_get_le64(bytes + 24) : 0;
-    capture_name_put(name, number, start, ".seg");
+    repl_capture_name_put(name, number, start, ".seg");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

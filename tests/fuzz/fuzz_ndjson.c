@@ -7,8 +7,8 @@
  */
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/ndjson.h"
-#include "tools/ndjson_read.h"
+#include "tools/json/ndjson.h"
+#include "tools/json/ndjson_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,12 +26,12 @@
 
 #include "engine/digest.h"
 #include "engine/snapshot.h"
-#include "server/client.h"
-#include "server/commands.h"
-#include "server/log.h"
-#include "server/persist_impl.h"
-#include "server/pubsub.h"
-#include "server/settings_item.h"
+#include "server/client/client.h"
+#include "server/cmd/commands.h"
+#include "server/core/log.h"
+#include "server/persist/priv.h"
+#include "server/core/pubsub.h"
+#include "server/settings/item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/endian.h"
-#include "base/team.h"
+#include "base/worker.h"
 #include "rdb/enc/pack.h"
 #include "tests/base/broken.h"
 #include "tests/rdb/made_file.h"
@@ -464,7 +464,7 @@ Test(reader_limits, more_members_than_are_compared_are_told)
 Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
-    struct rd_team *team = rd_team_new();
+    struct rd_worker *team = rd_worker_new();
     struct rdb_reader_opts opts = {
         .detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .team = team};
     struct rd_src *src;
@@ -483,5 +483,5 @@ Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
     cr_expect_eq(n_notes, 1);
     rdb_reader_free(r);
     rd_src_close(src);
-    rd_team_free(team);
+    rd_worker_free(team);
 }

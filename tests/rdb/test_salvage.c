@@ -1,7 +1,7 @@
 /* What is left of damaged snapshots: every fixture is damaged in many places, salvaged, and
  * compared key by key with what it was. The damage is pseudo-random and the same in every run.
  */
-#include "rdb/clues.h"
+#include "rdb/damage.h"
 #include "rdb/reader.h"
 
 #include <criterion/criterion.h>
@@ -76,21 +76,21 @@ static void damage_done(struct damaged *d)
 
 static void on_finding(void *ctx, const struct rdb_finding *finding)
 {
-    rdb_clues_finding(ctx, finding);
+    rdb_damage_finding(ctx, finding);
 }
 
 static void on_event(void *ctx, const struct rdb_event *ev)
 {
-    rdb_clues_event(ctx, ev);
+    rdb_damage_event(ctx, ev);
 }
 
-static struct rdb_check_result check(struct rd_slice file, struct rdb_clues *clues)
+static struct rdb_check_result check(struct rd_slice file, struct rdb_damage *clues)
 {
     struct rdb_check_opts opts = {
         .single_thread = true, .finding = on_finding, .event = on_event, .ctx = clues};
     struct rdb_check_result res;
     struct rd_src *src;
-    rdb_clues_init(clues);
+    rdb_damage_init(clues);
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
     rd_src_close(src);
@@ -140,12 +140,12 @@ static size_t keys_between(const struct keys *keys, uint64_t from, uint64_t to)
 static void check_place(struct tally *t, const struct keys *before, const struct damaged *d,
                         const struct rdb_salvage_result *searched, const char *what)
 {
-    struct rdb_clues clues;
+    struct rdb_damage clues;
     struct rdb_check_result checked = check(d->bytes, &clues);
     struct keys now = keys_of(d->bytes);
     size_t i = first_unreadable(before, &now);
-    uint64_t near = rdb_clues_damage(&checked, &clues, searched);
-    uint64_t far = rdb_clues_damage(&checked, &clues, NULL);
+    uint64_t near = rdb_damage_start(&checked, &clues, searched);
+    uint64_t far = rdb_damage_start(&checked, &clues, NULL);
     free(now.at);
     if (i == SIZE_MAX)
         return;
@@ -167,7 +167,7 @@ static void check_place(struct tally *t, const struct keys *before, const struct
 /* OUT can be loaded by a server: nothing in it is an error. */
 static void check_out(const struct rd_buf *out, const char *what)
 {
-    struct rdb_clues clues;
+    struct rdb_damage clues;
     struct rdb_check_result res = check(rd_buf_slice(out), &clues);
     cr_expect_not(res.damaged, "%s: corrupt at %llu: %s", what, (unsigned long long)res.err.offset,
                   res.err.text);

@@ -2,7 +2,7 @@
 #include "tests/rdb/made_file.h"
 
 #include "base/endian.h"
-#include "rdb/clues.h"
+#include "rdb/damage.h"
 #include "rdb/reader.h"
 #include "tests/base/broken.h"
 #include "tests/rdb/snapshots.h"
@@ -406,19 +406,19 @@ Test(salvage_rules, an_output_that_fails_at_any_byte_is_told)
 
 Test(salvage_rules, damage_that_was_saved_so_lies_where_the_check_says)
 {
-    const struct rdb_clues none = {.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
+    const struct rdb_damage none = {.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
     const struct rdb_salvage_result searched = {.damage = 20};
     struct rdb_check_result checked = {.damaged = true, .record = 50, .sum = RDB_SUM_OK};
-    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), 50);
-    cr_expect(rdb_clues_want_search(&checked));
+    cr_expect_eq(rdb_damage_start(&checked, &none, &searched), 50);
+    cr_expect(rdb_damage_want_search(&checked));
     checked.sum = RDB_SUM_BAD;
-    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), 20);
+    cr_expect_eq(rdb_damage_start(&checked, &none, &searched), 20);
     checked = (struct rdb_check_result){.sum = RDB_SUM_OK, .errors = 3};
-    cr_expect_not(rdb_clues_want_search(&checked), "what is wrong was saved so");
-    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), RD_NO_OFFSET);
+    cr_expect_not(rdb_damage_want_search(&checked), "what is wrong was saved so");
+    cr_expect_eq(rdb_damage_start(&checked, &none, &searched), RD_NO_OFFSET);
     checked = (struct rdb_check_result){.sum = RDB_SUM_BAD, .errors = 1};
-    cr_expect_not(rdb_clues_want_search(&checked), "the checksum alone tells no place");
-    cr_expect_eq(rdb_clues_damage(&checked, &none, &searched), 0);
+    cr_expect_not(rdb_damage_want_search(&checked), "the checksum alone tells no place");
+    cr_expect_eq(rdb_damage_start(&checked, &none, &searched), 0);
     checked.errors = 2;
-    cr_expect(rdb_clues_want_search(&checked));
+    cr_expect(rdb_damage_want_search(&checked));
 }

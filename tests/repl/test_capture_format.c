@@ -23,13 +23,13 @@ Test(capture_format, names_are_read_as_they_are_written_and_in_no_other_way)
                                         "00000000000000000000000000000000000000001-5.seg"};
     char name[REPL_CAPTURE_NAME];
     uint64_t number, start;
-    capture_name_put(name, 12, 34, ".seg");
+    repl_capture_name_put(name, 12, 34, ".seg");
     cr_assert_str_eq(name, "00000012-34.seg");
-    capture_name_put(name, UINT64_MAX, UINT64_MAX, ".rdb.part");
-    cr_assert(capture_name_get(name, ".rdb.part", &number, &start));
+    repl_capture_name_put(name, UINT64_MAX, UINT64_MAX, ".rdb.part");
+    cr_assert(repl_capture_name_get(name, ".rdb.part", &number, &start));
     cr_assert(number == UINT64_MAX && start == UINT64_MAX);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        cr_assert_not(capture_name_get(wrong[i], ".seg", &number, &start), "%s", wrong[i]);
+        cr_assert_not(repl_capture_name_get(wrong[i], ".seg", &number, &start), "%s", wrong[i]);
 }
 
 Test(capture_format, times_that_go_forth_and_back_are_read_as_they_were_put)
@@ -43,29 +43,29 @@ Test(capture_format, times_that_go_forth_and_back_are_read_as_they_were_put)
     uint64_t expect = 77;
     int64_t now;
     for (size_t i = 0; i < N; i++)
-        len += capture_time_put(bytes + len, i + 1, steps[i]);
+        len += repl_capture_time_put(bytes + len, i + 1, steps[i]);
     block.times_len = (uint32_t)len;
-    capture_times_init(&t, &block, bytes);
+    repl_capture_times_init(&t, &block, bytes);
     for (uint64_t at = 0, i = 0, left = 1; at < 100; at++, left--) {
         if (left == 0 && i < N) {
             expect += (uint64_t)steps[i++];
             left = i + 1;
         }
-        cr_assert(capture_times_at(&t, at, &now));
+        cr_assert(repl_capture_times_at(&t, at, &now));
         cr_assert_eq((uint64_t)now, i <= N ? expect : 0, "at %u", (unsigned)at);
     }
-    cr_assert_not(capture_times_at(&t, 100, &now));
+    cr_assert_not(repl_capture_times_at(&t, 100, &now));
     for (size_t cut = 1; cut < len; cut++) {
         uint8_t *end = guard_new(bytes, cut);
         block.times_len = (uint32_t)cut;
-        capture_times_init(&t, &block, end);
-        (void)capture_times_at(&t, 99, &now);
+        repl_capture_times_init(&t, &block, end);
+        (void)repl_capture_times_at(&t, 99, &now);
         guard_free(end);
     }
     block.len = 3;
     block.times_len = (uint32_t)len;
-    capture_times_init(&t, &block, bytes);
-    cr_assert_not(capture_times_at(&t, 2, &now), "runs that are longer than the block");
+    repl_capture_times_init(&t, &block, bytes);
+    cr_assert_not(repl_capture_times_at(&t, 2, &now), "runs that are longer than the block");
 }
 
 Test(capture_format, a_header_tells_all_it_was_given_and_refuses_what_it_does_not_know)
@@ -85,15 +85,15 @@ Test(capture_format, a_header_tells_all_it_was_given_and_refuses_what_it_does_no
     uint64_t seed, seed2;
     struct rd_err err = {0};
     memset(seg.replid.hex, 'a', 40);
-    capture_header_put(bytes, &seg, &seed);
-    cr_assert(capture_header_get(bytes, &got, &seed2, &err));
+    repl_capture_header_put(bytes, &seg, &seed);
+    cr_assert(repl_capture_header_get(bytes, &got, &seed2, &err));
     cr_assert_eq(seed, seed2);
     cr_assert(got.number == 3 && got.start == 99 && got.start_us == -5 && got.db == 7);
     cr_assert(got.in_multi && got.begins && got.has_snapshot && !got.continues);
     cr_assert_eq(got.snapshot_size, 123);
     seg.replid.hex[0] = 'x';
-    capture_header_put(bytes, &seg, &seed);
-    cr_assert_not(capture_header_get(bytes, &got, &seed2, &err));
+    repl_capture_header_put(bytes, &seg, &seed);
+    cr_assert_not(repl_capture_header_get(bytes, &got, &seed2, &err));
     cr_assert_eq(err.offset, 112);
 }
 
@@ -101,11 +101,11 @@ Test(capture_format, a_header_tells_all_it_was_given_and_refuses_what_it_does_no
 static unsigned walk(struct rd_slice text, size_t piece, struct capture_walk *w, struct rd_err *err)
 {
     unsigned seen = 0;
-    capture_walk_init(w, 0, 0, false);
+    repl_capture_walk_init(w, 0, 0, false);
     for (size_t at = 0; at < text.len;) {
         size_t n = text.len - at < piece ? text.len - at : piece, taken;
         uint8_t *bytes = guard_new(text.ptr + at, n);
-        enum capture_walk_status st = capture_walk_step(w, bytes, n, &taken, err);
+        enum capture_walk_status st = repl_capture_walk_step(w, bytes, n, &taken, err);
         guard_free(bytes);
         if (st == CAPTURE_WALK_FAIL)
             return seen;

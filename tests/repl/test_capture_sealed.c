@@ -23,7 +23,7 @@ static const char segment_name[] = "00000001-1000.seg";
 static struct capture_block block_at(const struct segment *s, size_t i)
 {
     struct capture_block block;
-    cr_assert(capture_block_get(s->bytes.ptr + s->at[i], s->seed, &block));
+    cr_assert(repl_capture_block_get(s->bytes.ptr + s->at[i], s->seed, &block));
     return block;
 }
 
@@ -52,7 +52,7 @@ static void segment_init(struct segment *s)
     cr_assert(repl_capture_writer_close(w, NULL));
     cr_assert(sim_fs_get(s->world.sim, segment_name, &bytes));
     cr_assert(rd_buf_add(&s->bytes, bytes.ptr, bytes.len));
-    cr_assert(capture_header_get(s->bytes.ptr, &seg, &s->seed, NULL));
+    cr_assert(repl_capture_header_get(s->bytes.ptr, &seg, &s->seed, NULL));
     for (size_t at = CAPTURE_HEADER; at < s->bytes.len; s->n++) {
         cr_assert_lt(s->n, BLOCKS_MAX);
         s->at[s->n] = at;
@@ -73,7 +73,7 @@ static void seal(struct segment *s, size_t i, struct capture_block block)
     uint8_t *at = s->bytes.ptr + s->at[i];
     struct capture_block own = block_at(s, i);
     block.crc = rd_crc64(s->seed, at + CAPTURE_BLOCK, (size_t)own.len + own.times_len);
-    capture_block_put(at, &block, s->seed);
+    repl_capture_block_put(at, &block, s->seed);
 }
 
 /* What a reader says of the copy: RD_ERR_OK at its end. */

@@ -1,8 +1,8 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "server/settings_item.h"
-#include "server/settings_text.h"
+#include "server/settings/item.h"
+#include "server/settings/text.h"
 
 static const char *text_of(struct rd_buf *buf)
 {

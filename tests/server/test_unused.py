@@ -22,9 +22,9 @@ NO_READERS = {"settings.c", "settings_item.c", "settings_unused.c", "settings_re
 
 # Directives with a reader elsewhere: file, and what reads it.
 ELSEWHERE = {
-    "activedefrag": ("server/settings_item.c", "Active defragmentation cannot be enabled"),
-    "dir": ("server/settings_special.c", "chdir(words[0])"),
-    "latency-tracking-info-percentiles": ("server/info.c",
+    "activedefrag": ("server/settings/item.c", "Active defragmentation cannot be enabled"),
+    "dir": ("server/settings/special.c", "chdir(words[0])"),
+    "latency-tracking-info-percentiles": ("server/observe/info.c",
                                           "->settings.latency_tracking_info_percentiles"),
     "sanitize-dump-payload": ("engine/cmd/dump.c", "sanitize_dump"),
 }

@@ -1,4 +1,4 @@
-#include "server/words.h"
+#include "server/core/words.h"
 
 #include <criterion/criterion.h>
 

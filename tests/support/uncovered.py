@@ -5,7 +5,7 @@
 The first is what gcovr writes with --json, the second a page of Markdown with a heading for each
 file and a table row for each function:
 
-    ## base/team.c
+    ## base/worker.c
 
     | function | lines | why |
     |---|---|---|

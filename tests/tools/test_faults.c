@@ -10,7 +10,7 @@
 
 #include "tests/support/hex.h"
 #include "tests/tools/runs.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 enum { TEXT = 200 /* room for an error on standard error */ };
 

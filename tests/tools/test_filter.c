@@ -1,4 +1,4 @@
-#include "tools/filter.h"
+#include "tools/cli/filter.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "tools/json_read.h"
+#include "tools/json/read.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

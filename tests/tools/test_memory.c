@@ -9,7 +9,7 @@
 
 #include "tests/support/alloc_fault.h"
 #include "tests/tools/runs.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 enum { RUNS = 100 };
 

@@ -1,4 +1,4 @@
-#include "tools/ndjson.h"
+#include "tools/json/ndjson.h"
 
 #include "base/buf.h"
 #include "rdb/reader.h"

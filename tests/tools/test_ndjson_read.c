@@ -1,4 +1,4 @@
-#include "tools/ndjson_read.h"
+#include "tools/json/ndjson_read.h"
 
 #include "base/buf.h"
 #include "tests/support/alloc_fault.h"

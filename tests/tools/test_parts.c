@@ -1,4 +1,4 @@
-#include "tools/parts.h"
+#include "tools/input/parts.h"
 
 #include "base/buf.h"
 #include "base/num.h"

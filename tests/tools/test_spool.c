@@ -1,4 +1,4 @@
-#include "tools/spool.h"
+#include "tools/input/spool.h"
 
 #include "base/mem.h"
 

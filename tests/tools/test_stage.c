@@ -1,4 +1,4 @@
-#include "tools/stage.h"
+#include "tools/input/stage.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "rdb/commands.h"
 #include "rdb/plain.h"
-#include "tools/ndjson.h"
+#include "tools/json/ndjson.h"
 
 #include <criterion/criterion.h>
 #include <ftw.h>

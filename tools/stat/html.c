@@ -8,7 +8,7 @@
 #include "tools/stat_page.h"
 
 #include "base/digest.h"
-#include "tools/json_text.h"
+#include "tools/json/text.h"
 
 static const char data_mark[] = "%DATA%";
 static const char script_mark[] = "%SCRIPT%";

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "rdb/reader.h"
 #include "tools/compact.h"
-#include "tools/filter.h"
+#include "tools/cli/filter.h"
 #include "tools/stat/memory.h"
 #include "tools/stat/sum.h"
 

@@ -1,0 +1,74 @@
+/* frame.h - the framing of one command anywhere in a file, and where it breaks.
+ *
+ * Private to salvage. aof/log.h reads a log from its beginning and hands out arguments; this looks
+ * at any place, as often as need be, and hands out where things lie.
+ */
+#ifndef AOF_RECOVER_FRAME_H
+#define AOF_RECOVER_FRAME_H
+
+#include "aof/aof.h"
+#include "base/src.h"
+
+/* A view of a file at any offset. */
+struct aof_recover_in {
+    struct rd_src *src;
+    uint64_t size;
+    uint64_t off; /* of win */
+    struct rd_slice win;
+    struct rd_err *err;
+    bool failed; /* err says why */
+};
+
+void aof_recover_in_init(struct aof_recover_in *in, struct rd_src *src, struct rd_err *err);
+
+/* What lies in the window from `at` on, at least `want` bytes (64 at most) unless the file ends.
+ * *ret lives until the next call. 0: the end, or a failure. */
+size_t aof_recover_look(struct aof_recover_in *in, uint64_t at, size_t want, const uint8_t **ret);
+
+/* One byte, or -1 at the end. */
+int aof_recover_byte(struct aof_recover_in *in, uint64_t at);
+
+enum frame_status {
+    FRAME_OK,
+    FRAME_BROKEN,
+    FRAME_CUT, /* the file ends inside of it */
+    FRAME_END,
+    FRAME_FAIL
+};
+
+enum frame_kind { FRAME_COMMAND, FRAME_ANNOTATION };
+
+enum { FRAME_NAME = 48, FRAME_ARGS = 8 };
+
+struct frame {
+    enum frame_kind kind;
+    uint64_t start, end; /* OK */
+    uint64_t bad;        /* BROKEN and CUT: the first wrong byte */
+    const char *why;
+    uint64_t argc;             /* as declared; 0: its count could not be read */
+    uint64_t bulk;             /* CUT: declared length of the argument in which the file ends */
+    uint64_t done;             /* arguments that were read whole */
+    uint64_t args[FRAME_ARGS]; /* offset of the '$' of argument i at [i % FRAME_ARGS], up to and
+                                  with the one that broke */
+    uint8_t name[FRAME_NAME];  /* the first argument, when it is not longer */
+    size_t name_len;           /* 0: longer, or not read */
+    bool has_db;               /* the second argument is a number below 2^31 */
+    uint64_t db;
+    int64_t time_s; /* of a time annotation, or AOF_NO_TIME */
+};
+
+enum frame_status aof_recover_frame(struct aof_recover_in *in, uint64_t at, struct frame *ret);
+
+/* "$3 CRLF abc CRLF" at *at, which moves behind it. */
+bool aof_recover_arg(struct aof_recover_in *in, uint64_t *at);
+
+/* Compares names without case. */
+bool aof_recover_is(const struct frame *f, const char *name);
+
+/* Is the name of a command without arguments one letter away from `name`? */
+bool aof_recover_is_near(const struct frame *f, const char *name);
+
+/* Does it look like the name of a command? */
+bool aof_recover_is_name(const struct frame *f);
+
+#endif

@@ -1,0 +1,30 @@
+/* resync.h - finds where commands can be read again.
+ *
+ * Private to salvage.
+ */
+#ifndef AOF_RECOVER_RESYNC_H
+#define AOF_RECOVER_RESYNC_H
+
+#include "aof/recover/frame.h"
+
+struct aof_recover_way {
+    uint64_t
+        from;    /* start of the first command that is damaged: the broken one or the one before */
+    uint64_t to; /* where to go on; the size of the file: nowhere */
+    const char *how;
+    bool exact;  /* one wrong byte explains it: nothing but the commands at `from` is lost */
+    bool before; /* the command before the broken one is lost with it */
+};
+
+/* `f` could not be read; `prev` is the entry that ends where it begins, or NULL. `in` is at the
+ * place of the damage, `probe` (a view of the same file) follows chains. False: in->err. */
+bool aof_recover_way_back(struct aof_recover_in *in, struct aof_recover_in *probe,
+                          const struct frame *f, const struct frame *prev,
+                          struct aof_recover_way *ret);
+
+/* The first place in [from, size) from which many commands parse in a row, behind the end mark of a
+ * snapshot and its checksum. *ret is the size where there is none. */
+bool aof_recover_find_tail(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
+                           uint64_t *ret);
+
+#endif

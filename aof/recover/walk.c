@@ -1,0 +1,398 @@
+/* walk.c - goes over the commands of one file.
+ *
+ * What is kept is copied late: from w->keep to the present place nothing is written until the next
+ * loss is settled, so that what turns out to belong to a damaged transaction can still be left out.
+ */
+#include "aof/recover/walk.h"
+
+#include <stdio.h>
+
+#include "aof/commands.h"
+#include "aof/recover/resync.h"
+#include "base/num.h"
+
+enum { TICK_BYTES = 1 << 16, INNER_MAX = 1 << 20 };
+
+/* -- losses -- */
+
+static void tell_losses(struct walk *w, int64_t after)
+{
+    for (size_t i = 0; i < w->n_losses; i++) {
+        w->losses[i].loss.after = after;
+        w->losses[i].loss.why = w->losses[i].why;
+        if (w->opts->loss != NULL)
+            w->opts->loss(w->opts->ctx, &w->losses[i].loss);
+    }
+    w->n_losses = 0;
+}
+
+static void add_loss(struct walk *w, const struct aof_loss *loss, const char *why)
+{
+    struct aof_salvage_result *res = w->res;
+    res->losses++;
+    res->bytes_lost += loss->to - loss->from;
+    res->transactions += loss->kind == AOF_LOSS_TRANSACTION;
+    res->db_uncertain = res->db_uncertain || loss->db_uncertain;
+    if (w->n_losses == WALK_LOSSES)
+        tell_losses(w, AOF_NO_TIME);
+    struct walk_loss *l = &w->losses[w->n_losses++];
+    l->loss = *loss;
+    l->loss.file = w->name;
+    l->loss.before = w->time_s;
+    l->loss.after = AOF_NO_TIME;
+    size_t len = strnlen(why, sizeof l->why - 1);
+    memcpy(l->why, why, len);
+    l->why[len] = 0;
+}
+
+/* -- writing -- */
+
+static bool sink_failed(struct walk *w)
+{
+    rd_err_adopt(w->err, rd_sink_err(w->out));
+    return false;
+}
+
+bool aof_recover_copy(struct walk *w, uint64_t from, uint64_t to)
+{
+    w->probe.win = rd_slice(NULL, 0);
+    if (w->out == NULL || from == to)
+        return true;
+    if (!rd_src_seek(w->copy, from, w->err))
+        return false;
+    while (from < to) {
+        struct rd_slice s;
+        enum rd_src_status status = rd_src_need(w->copy, 1, &s);
+        if (status == RD_SRC_FAIL || status == RD_SRC_MORE) {
+            rd_err_adopt(w->err, rd_src_err(w->copy));
+            return false;
+        }
+        if (status == RD_SRC_END)
+            return rd_err_set(w->err, RD_ERR_IO, from, "the file became shorter");
+        size_t len = s.len < to - from ? s.len : (size_t)(to - from);
+        if (!rd_sink_write(w->out, s.ptr, len))
+            return sink_failed(w);
+        rd_src_consume(w->copy, len);
+        from += len;
+    }
+    return true;
+}
+
+static bool put_select(struct walk *w, uint64_t db)
+{
+    char digits[RD_NUM_I64_MAX], line[80];
+    size_t n = rd_num_put_u64(digits, db);
+    int len =
+        snprintf(line, sizeof line, "*2\r\n$6\r\nSELECT\r\n$%zu\r\n%.*s\r\n", n, (int)n, digits);
+    w->res->selects_added++;
+    return w->out == NULL || rd_sink_write(w->out, line, (size_t)len) || sink_failed(w);
+}
+
+/* Writes what is kept up to the mark; `next` is where the next piece begins. */
+static bool settle(struct walk *w, const struct walk_mark *upto, const struct walk_mark *next)
+{
+    if (upto->at > w->keep.at) {
+        if (w->keep.db != w->out_db && !put_select(w, w->keep.db))
+            return false;
+        if (!aof_recover_copy(w, w->keep.at, upto->at))
+            return false;
+        w->out_db = upto->db;
+        w->res->commands += upto->commands - w->keep.commands;
+        w->res->annotations += upto->annotations - w->keep.annotations;
+    }
+    w->keep = *next;
+    return true;
+}
+
+/* -- databases -- */
+
+/* "$6 CRLF SELECT CRLF $1 CRLF 7 CRLF" at `at`, whatever stands before it. */
+static bool select_at(struct walk *w, uint64_t at, uint64_t *ret)
+{
+    static const char name[] = "$6\r\nselect\r\n$";
+    enum { NAME_LEN = sizeof name - 1 };
+    const uint8_t *p;
+    size_t len = aof_recover_look(&w->in, at, 32, &p), i = NAME_LEN, n = 0;
+    uint64_t size;
+    if (len < NAME_LEN + 6)
+        return false;
+    for (size_t k = 0; k < NAME_LEN; k++)
+        if ((p[k] >= 'A' && p[k] <= 'Z' ? p[k] | 0x20 : p[k]) != (uint8_t)name[k])
+            return false;
+    if (p[i + 1] != '\r' || p[i + 2] != '\n')
+        return false;
+    size = (uint64_t)(p[i] - '0');
+    i += 3;
+    while (i + n < len && p[i + n] >= '0' && p[i + n] <= '9')
+        n++;
+    return n == size && rd_num_get_u64(rd_slice(p + i, n), ret) && *ret <= INT32_MAX;
+}
+
+/* The database that the last readable SELECT in the range selects. */
+static bool find_select(struct walk *w, uint64_t from, uint64_t to, uint64_t *ret)
+{
+    bool found = false;
+    const uint8_t *p;
+    while (from < to) {
+        size_t len = aof_recover_look(&w->in, from, 1, &p);
+        if (len == 0)
+            break;
+        if (len > to - from)
+            len = (size_t)(to - from);
+        const uint8_t *dollar = memchr(p, '$', len);
+        if (dollar == NULL) {
+            from += len;
+            continue;
+        }
+        from += (uint64_t)(dollar - p);
+        found = select_at(w, from, ret) || found;
+        from++;
+    }
+    return found;
+}
+
+/* -- gaps -- */
+
+struct gap {
+    enum aof_loss_kind kind;
+    struct walk_mark from; /* what is kept ends here */
+    uint64_t to;
+    uint64_t at; /* where it broke, or RD_NO_OFFSET */
+    const char *why, *how;
+    bool counted;
+    uint64_t commands;
+    uint64_t unread;  /* from here to `to` nothing is known of what stands there */
+    uint64_t db;      /* selected at `unread` */
+    bool select_lost; /* it may hide a SELECT */
+    bool multi_lost;  /* it may hide a MULTI */
+};
+
+/* Leaves [from, to) out and goes on behind it. */
+static bool leave_out(struct walk *w, const struct gap *g)
+{
+    struct walk_mark next = {.at = g->to, .db = g->db};
+    bool found = g->select_lost && find_select(w, g->unread, g->to, &next.db);
+    struct aof_loss loss = {
+        .kind = g->kind,
+        .from = g->from.at,
+        .to = g->to,
+        .at = g->at,
+        .way_back = g->how,
+        .counted = g->counted,
+        .commands = g->commands,
+        .db = g->from.db,
+        .db_after = next.db,
+        .db_uncertain = !found && g->select_lost && g->to < w->in.size,
+    };
+    next.commands = g->from.commands;
+    next.annotations = g->from.annotations;
+    add_loss(w, &loss, g->why);
+    if (!settle(w, &g->from, &next))
+        return false;
+    w->now = next;
+    w->in_multi = w->has_near_exec = w->has_near_multi = w->has_prev = false;
+    w->multi_lost = g->multi_lost;
+    w->after_gap = g->kind != AOF_LOSS_TRANSACTION || g->unread < g->to;
+    return !w->in.failed;
+}
+
+/* Can the broken command have been this one? */
+static bool may_be(const struct frame *f, const char *name)
+{
+    struct frame copy = *f;
+    copy.argc = 1;
+    return f->name_len == 0 || aof_recover_is(f, name) || aof_recover_is_near(&copy, name);
+}
+
+/* The end of a line, and then a command or argument: what was read since the last loss were
+ * commands inside of an argument, whose own command is lost. */
+static bool was_argument(struct walk *w, const struct frame *f, const struct aof_recover_way *way)
+{
+    return w->after_gap && way->exact && aof_recover_byte(&w->in, f->start) == '\r' &&
+           aof_recover_byte(&w->in, f->start + 1) == '\n' && f->start - w->keep.at <= INNER_MAX;
+}
+
+static bool broke(struct walk *w, const struct frame *f)
+{
+    struct aof_recover_way way;
+    const struct frame *prev = w->has_prev ? &w->prev : NULL;
+    if (!aof_recover_way_back(&w->in, &w->probe, f, prev, &way))
+        return false;
+    struct gap g = {
+        .kind = AOF_LOSS_RANGE,
+        .from = way.before ? w->before_prev : w->now,
+        .to = way.to,
+        .at = f->bad,
+        .why = f->why,
+        .how = way.how,
+        .counted = way.exact,
+        .commands = 1,
+        .unread = way.from,
+        .db = way.before ? w->before_prev.db : w->now.db,
+        .select_lost = true,
+        .multi_lost = true,
+    };
+    if (g.counted) {
+        const struct frame *lost = way.before ? prev : f;
+        g.select_lost = may_be(lost, "SELECT");
+        g.multi_lost = may_be(lost, "MULTI");
+    }
+    if (was_argument(w, f, &way)) {
+        g.from = w->keep;
+        g.why = "commands inside of an argument";
+        g.counted = false;
+    } else if (w->in_multi && w->multi.at < g.from.at) {
+        g.kind = AOF_LOSS_TRANSACTION;
+        g.commands += g.from.commands - w->multi.commands;
+        g.from = w->multi;
+        g.counted = false;
+        g.multi_lost = true; /* what follows up to EXEC is part of it */
+    }
+    return leave_out(w, &g);
+}
+
+static bool lose_transaction(struct walk *w, const struct walk_mark *from,
+                             const struct walk_mark *to, const char *why)
+{
+    struct gap g = {
+        .kind = AOF_LOSS_TRANSACTION,
+        .from = *from,
+        .to = to->at,
+        .at = RD_NO_OFFSET,
+        .why = why,
+        .how = "the command behind it",
+        .counted = true,
+        .commands = to->commands - from->commands,
+        .unread = to->at,
+        .db = to->db,
+    };
+    const struct walk_mark now = w->now, upto = *to;
+    uint64_t lost = g.commands, lines = to->annotations - from->annotations;
+    bool has_prev = w->has_prev && w->before_prev.at >= to->at;
+    if (!leave_out(w, &g))
+        return false;
+    w->has_prev = has_prev;
+    /* What stands between the end of the transaction and the present place is kept. */
+    if (now.at > upto.at) {
+        w->now.at = now.at;
+        w->now.db = now.db;
+        w->now.commands = now.commands - lost;
+        w->now.annotations = now.annotations - lines;
+    }
+    return true;
+}
+
+/* -- transactions -- */
+
+static bool take_multi(struct walk *w, const struct walk_mark *start)
+{
+    if (w->in_multi) {
+        const struct walk_mark at = *start;
+        const struct walk_mark *end = w->has_near_exec ? &w->behind_exec : &at;
+        if (!lose_transaction(w, &w->multi, end, "MULTI in a transaction: its EXEC was lost"))
+            return false;
+        w->multi = (struct walk_mark){at.at, at.db, w->now.commands - 1, w->now.annotations};
+    } else {
+        w->multi = *start;
+    }
+    w->in_multi = true;
+    w->has_near_exec = w->has_near_multi = false;
+    w->multi_lost = false;
+    return true;
+}
+
+static bool take_exec(struct walk *w, const struct walk_mark *start)
+{
+    if (w->in_multi) {
+        w->in_multi = w->has_near_exec = w->multi_lost = false;
+        return true;
+    }
+    const struct walk_mark end = w->now;
+    if (w->has_near_multi)
+        return lose_transaction(w, &w->near_multi, &end, "EXEC, and its MULTI was damaged");
+    if (w->multi_lost)
+        return lose_transaction(w, &w->keep, &end, "EXEC, and its MULTI was lost");
+    return lose_transaction(w, start, &end, "EXEC without MULTI");
+}
+
+static void doubt(struct walk *w, const struct frame *f)
+{
+    struct rd_slice name = rd_slice(f->name, f->name_len);
+    if (w->opts->known != NULL ? w->opts->known(w->opts->ctx, name) : aof_command_known(name))
+        return;
+    w->res->doubts++;
+    const struct aof_doubt d = {.file = w->name, .offset = f->start, .name = name};
+    if (w->opts->doubt != NULL)
+        w->opts->doubt(w->opts->ctx, &d);
+}
+
+static bool take_command(struct walk *w, const struct frame *f, const struct walk_mark *start)
+{
+    if (f->argc == 2 && f->has_db && aof_recover_is(f, "SELECT"))
+        w->now.db = f->db;
+    if (w->opts->tick != NULL && f->start / TICK_BYTES != f->end / TICK_BYTES)
+        w->opts->tick(w->opts->ctx, f->end);
+    doubt(w, f);
+    if (f->argc > 1)
+        return true;
+    if (aof_recover_is(f, "MULTI"))
+        return take_multi(w, start);
+    if (aof_recover_is(f, "EXEC") || (w->in_multi && aof_recover_is(f, "DISCARD")))
+        return take_exec(w, start);
+    if (!w->in_multi && aof_recover_is_near(f, "MULTI")) {
+        w->has_near_multi = true;
+        w->near_multi = *start;
+    } else if (w->in_multi && !w->has_near_exec && aof_recover_is_near(f, "EXEC")) {
+        w->has_near_exec = true;
+        w->behind_exec = w->now;
+    }
+    return true;
+}
+
+static bool take(struct walk *w, const struct frame *f)
+{
+    const struct walk_mark start = w->now;
+    w->now.at = f->end;
+    w->prev = *f;
+    w->before_prev = start;
+    w->has_prev = true;
+    if (f->kind == FRAME_COMMAND) {
+        w->now.commands++;
+        return take_command(w, f, &start);
+    }
+    w->now.annotations++;
+    if (f->time_s != AOF_NO_TIME) {
+        tell_losses(w, f->time_s);
+        w->time_s = f->time_s;
+    }
+    return true;
+}
+
+static bool finish(struct walk *w)
+{
+    if (w->in_multi) {
+        const struct walk_mark end = w->has_near_exec ? w->behind_exec : w->now;
+        if (!lose_transaction(w, &w->multi, &end, "the file ends inside of a transaction"))
+            return false;
+    }
+    if (!settle(w, &w->now, &w->now))
+        return false;
+    tell_losses(w, AOF_NO_TIME);
+    return true;
+}
+
+bool aof_recover_walk(struct walk *w, uint64_t at)
+{
+    w->now = w->keep = (struct walk_mark){.at = at};
+    w->out_db = 0;
+    for (;;) {
+        struct frame f;
+        enum frame_status status = aof_recover_frame(&w->in, w->now.at, &f);
+        if (status == FRAME_FAIL)
+            return false;
+        if (status == FRAME_END)
+            return finish(w);
+        if (!(status == FRAME_OK ? take(w, &f) : broke(w, &f)))
+            return false;
+    }
+}

@@ -1,0 +1,469 @@
+/* Streams: an XADD for each entry, then what the stream knows of itself, then its groups.
+ *
+ * In a snapshot a group's pending entries stand in front of the consumers, each of which lists the
+ * ids it owns: they are kept until then. From 7.0 on XCLAIM passes an entry that is not in the
+ * stream in silence; so the ids of the entries are kept, to tell which pending entries that are.
+ *
+ * Where the pending entries were told before, an entry is made of each that is gone. What the
+ * stream knows of itself is set behind them then, as adding and deleting changes it. */
+#include "rdb/commands/cmd.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+enum { SINCE_OFFSETS = 10 };
+
+static const struct rdb_stream_id lowest_id = {0, 1};
+
+/* ---- the ids of the entries ---- */
+
+static void add_varint(struct rd_buf *buf, uint64_t v)
+{
+    while (v >= 0x80) {
+        buf->ptr[buf->len++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    buf->ptr[buf->len++] = (uint8_t)v;
+}
+
+static bool add_id(struct cmd_ids *ids, struct rdb_stream_id id)
+{
+    ids->full |= ids->bytes.len >= CMD_IDS_MAX || rdb_stream_id_cmp(id, ids->last) <= 0;
+    if (ids->full)
+        return true;
+    if (!rdb_cmd_room(&ids->bytes, 20))
+        return false;
+    uint64_t step = id.ms - ids->last.ms;
+    add_varint(&ids->bytes, step);
+    add_varint(&ids->bytes, step == 0 ? id.seq - ids->last.seq : id.seq);
+    ids->last = id;
+    return true;
+}
+
+static uint64_t get_varint(const struct cmd_ids *ids, size_t *at)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        uint8_t byte = ids->bytes.ptr[(*at)++];
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+}
+
+static bool next_id(const struct cmd_ids *ids, struct cmd_ids_cursor *cursor)
+{
+    if (cursor->at == ids->bytes.len)
+        return false;
+    uint64_t step = get_varint(ids, &cursor->at), seq = get_varint(ids, &cursor->at);
+    cursor->id.seq = step == 0 ? cursor->id.seq + seq : seq;
+    cursor->id.ms += step;
+    return true;
+}
+
+/* Whether the stream has the entry, as far as is known. Ids are asked for in ascending order, else
+ * the cursor goes back. */
+static bool has_entry(struct cmd_stream *st, struct rdb_stream_id id)
+{
+    struct cmd_ids_cursor *cursor = &st->cursor;
+    if (rdb_stream_id_cmp(id, st->ids.last) > 0)
+        return st->ids.full;
+    if (rdb_stream_id_cmp(id, cursor->id) < 0)
+        *cursor = (struct cmd_ids_cursor){0};
+    while (rdb_stream_id_cmp(cursor->id, id) < 0)
+        if (!next_id(&st->ids, cursor))
+            return false;
+    return rdb_stream_id_cmp(cursor->id, id) == 0;
+}
+
+/* ---- entries that are gone ---- */
+
+bool rdb_commands_wants_pending(const struct rdb_commands *c)
+{
+    return c->state == CMD_KEY && c->type->kind == RDB_KIND_STREAM && rdb_cmd_has(c, SINCE_OFFSETS);
+}
+
+bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n)
+{
+    struct cmd_told *told = &c->stream.told;
+    if (!rdb_commands_wants_pending(c))
+        return rdb_cmd_misuse(c, "pending entries stand behind the key of a stream");
+    if (n > told->cap) {
+        struct rdb_stream_id *more =
+            n > SIZE_MAX / sizeof *more ? NULL : rd_alloc(n * sizeof *more);
+        if (more == NULL)
+            return false;
+        rd_free(told->ids);
+        told->ids = more;
+        told->cap = n;
+    }
+    if (n > 0)
+        memcpy(told->ids, ids, n * sizeof *ids);
+    told->n = n;
+    return true;
+}
+
+/* What is below an id, has been told, and did not come. */
+static bool make_gone(struct rdb_commands *c, struct rdb_stream_id below)
+{
+    struct cmd_stream *st = &c->stream;
+    struct cmd_told *told = &st->told;
+    while (told->next < told->n && rdb_stream_id_cmp(told->ids[told->next], below) < 0) {
+        struct rdb_stream_id id = told->ids[told->next++];
+        if (rdb_stream_id_cmp(id, st->top_id) <= 0)
+            continue;
+        st->top_id = id;
+        told->ids[told->n_made++] = id;
+        if (!rdb_cmd_flush(c, CMD_FLUSH) || !add_id(&st->ids, id) ||
+            !rdb_cmd_head_key(c, 5, CMD_VERB4("XADD")) || !rdb_cmd_bulk_id(&c->out, id) ||
+            !rdb_cmd_bulk_str(&c->out, "x") || !rdb_cmd_bulk_str(&c->out, "y"))
+            return false;
+    }
+    return true;
+}
+
+static bool delete_made(struct rdb_commands *c)
+{
+    const struct cmd_told *told = &c->stream.told;
+    size_t most = c->opts.max_elems;
+    for (size_t i = 0; i < told->n_made; i++) {
+        size_t left = told->n_made - i;
+        if (i % most == 0 &&
+            !rdb_cmd_head_key(c, 2 + (left < most ? left : most), CMD_VERB4("XDEL")))
+            return false;
+        if (!rdb_cmd_bulk_id(&c->out, told->ids[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- entries ---- */
+
+void rdb_cmd_stream_begin(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    st->told.n_made = st->told.next = 0;
+    st->n_entries = st->strings_left = 0;
+    st->first_id = st->top_id = (struct rdb_stream_id){0};
+    st->skips = false;
+    st->ids.last = (struct rdb_stream_id){0};
+    st->ids.full = false;
+    rd_buf_reset(&st->ids.bytes);
+    rd_buf_reset(&st->group);
+    rd_buf_reset(&st->consumer);
+    st->n_pending = 0;
+}
+
+/* What no command makes: entries out of order, producers, entries that were given back. */
+static bool refuse_event(struct rdb_commands *c, const char *what)
+{
+    if (!c->opts.lossy)
+        return rdb_cmd_unsupported(c, what);
+    c->loss.other++;
+    return true;
+}
+
+/* *ret_skips: it is left out. */
+static bool begin_entry(struct rdb_commands *c, struct rdb_stream_id id, uint64_t n_fields,
+                        bool *ret_skips)
+{
+    struct cmd_stream *st = &c->stream;
+    if (RD_UNLIKELY(st->told.next < st->told.n) && !make_gone(c, id))
+        return false;
+    bool ascends = rdb_stream_id_cmp(id, st->top_id) > 0;
+    *ret_skips = n_fields == 0 || n_fields > SIZE_MAX / 4 || !ascends;
+    if (*ret_skips)
+        return refuse_event(c, ascends ? "an entry without fields" : "an entry out of order");
+    st->top_id = id;
+    if (st->n_entries++ == 0)
+        st->first_id = id;
+    return rdb_cmd_flush(c, CMD_FLUSH) && add_id(&st->ids, id) &&
+           rdb_cmd_head_key(c, 3 + 2 * (size_t)n_fields, CMD_VERB4("XADD")) &&
+           rdb_cmd_bulk_id(&c->out, id);
+}
+
+static bool put_entry(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    st->strings_left = 2 * ev->entry.n_fields;
+    return begin_entry(c, ev->entry.id, ev->entry.n_fields, &st->skips);
+}
+
+bool rdb_cmd_stream_entry(struct rdb_commands *c, struct rdb_stream_id id,
+                          const struct rdb_text *texts, size_t n)
+{
+    char digits[RD_NUM_I64_MAX];
+    bool skips;
+    if (!begin_entry(c, id, n / 2, &skips))
+        return false;
+    for (size_t i = 0; i < n && !skips; i++)
+        if (!rdb_cmd_bulk(&c->out, rdb_cmd_text(&texts[i], digits)))
+            return false;
+    return true;
+}
+
+static bool put_string(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    bool ends;
+    if (c->stream.strings_left == 0)
+        return rdb_cmd_misuse(c, "a string outside of a stream's entries");
+    if (c->stream.skips)
+        ends = !ev->elem.str.more;
+    else if (!rdb_cmd_piece(c, &ev->elem.str, &ends))
+        return false;
+    c->stream.strings_left -= ends;
+    return true;
+}
+
+/* ---- the stream ---- */
+
+/* A stream comes into being with an entry only, which is cut off at once. */
+static bool make_empty(struct rdb_commands *c)
+{
+    struct rd_buf *out = &c->out;
+    return rdb_cmd_head_key(c, 7, CMD_VERB4("XADD")) && rdb_cmd_bulk_str(out, "MAXLEN") &&
+           rdb_cmd_bulk_str(out, "0") && rdb_cmd_bulk_str(out, "0-1") &&
+           rdb_cmd_bulk_str(out, "x") && rdb_cmd_bulk_str(out, "y");
+}
+
+/* Old formats tell neither; a server that reads them takes what there is. */
+static void keep_about(struct cmd_stream *st, const struct rdb_event *ev)
+{
+    st->last_id = ev->stream.last_id;
+    st->length = ev->stream.length;
+    st->has_offsets = ev->stream.has_offsets;
+    st->entries_added = st->length;
+    st->max_deleted_id = (struct rdb_stream_id){0};
+    if (!st->has_offsets)
+        return;
+    st->max_deleted_id = ev->stream.max_deleted_id;
+    if (ev->stream.entries_added > st->length)
+        st->entries_added = ev->stream.entries_added;
+}
+
+static bool set_id(struct rdb_commands *c)
+{
+    const struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    bool offsets = rdb_cmd_has(c, SINCE_OFFSETS);
+    if (!rdb_cmd_head_key(c, offsets ? 7 : 3, CMD_VERB6("XSETID")) ||
+        !rdb_cmd_bulk_id(out, st->last_id))
+        return false;
+    return !offsets ||
+           (rdb_cmd_bulk_str(out, "ENTRIESADDED") && rdb_cmd_bulk_u64(out, st->entries_added) &&
+            rdb_cmd_bulk_str(out, "MAXDELETEDID") && rdb_cmd_bulk_id(out, st->max_deleted_id));
+}
+
+/* An id is below what follows it; the last one may be that of a pending entry. */
+static bool make_last_gone(struct rdb_commands *c)
+{
+    struct rdb_stream_id above = c->stream.last_id;
+    if (above.seq < UINT64_MAX)
+        above.seq++;
+    else if (above.ms < UINT64_MAX)
+        above = (struct rdb_stream_id){above.ms + 1, 0};
+    return make_gone(c, above);
+}
+
+static bool put_stream(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    keep_about(st, ev);
+    if (!make_last_gone(c) || (st->n_entries == 0 && st->told.n_made == 0 && !make_empty(c)))
+        return false;
+    return st->told.n_made > 0 || set_id(c);
+}
+
+/* A greatest deleted id of none cannot be set again: the lowest that there is stands for it. */
+static bool unmake(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    if (st->told.n_made == 0)
+        return true;
+    if (rdb_stream_id_cmp(st->max_deleted_id, lowest_id) < 0)
+        st->max_deleted_id = lowest_id;
+    return delete_made(c) && set_id(c);
+}
+
+/* ---- groups ---- */
+
+/* What a server from 7.0 on takes for the entries a group has read, when it loads a format that
+ * does not tell. */
+static uint64_t estimate_read(const struct cmd_stream *st, struct rdb_stream_id id)
+{
+    if (st->entries_added == 0)
+        return 0;
+    int to_last = rdb_stream_id_cmp(id, st->last_id);
+    if (to_last == 0 || (to_last < 0 && st->length == 0))
+        return st->entries_added;
+    if (to_last > 0)
+        return RDB_UNKNOWN;
+    int to_first = rdb_stream_id_cmp(id, st->first_id);
+    if (to_first < 0)
+        return st->entries_added - st->length;
+    return to_first == 0 ? st->entries_added - st->length + 1 : RDB_UNKNOWN;
+}
+
+static bool end_consumer(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    if (st->consumer.len == 0)
+        return true;
+    if (!st->consumer_made &&
+        (!rdb_cmd_head(out, 5, CMD_VERB6("XGROUP")) || !rdb_cmd_bulk_str(out, "CREATECONSUMER") ||
+         !rdb_cmd_add(out, &c->key) || !rdb_cmd_add(out, &st->group) ||
+         !rdb_cmd_add(out, &st->consumer)))
+        return false;
+    rd_buf_reset(&st->consumer);
+    return true;
+}
+
+static bool put_group(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    uint64_t read = st->has_offsets ? ev->group.entries_read : estimate_read(st, ev->group.last_id);
+    bool offsets = rdb_cmd_has(c, SINCE_OFFSETS) && read != RDB_UNKNOWN;
+    if (!end_consumer(c))
+        return false;
+    rd_buf_reset(&st->group);
+    st->n_pending = 0;
+    st->sorted = true;
+    st->cursor = (struct cmd_ids_cursor){0};
+    if (!rdb_cmd_bulk(&st->group, ev->group.name) ||
+        !rdb_cmd_head(out, offsets ? 7 : 5, CMD_VERB6("XGROUP")) ||
+        !rdb_cmd_bulk_str(out, "CREATE") || !rdb_cmd_add(out, &c->key) ||
+        !rdb_cmd_add(out, &st->group) || !rdb_cmd_bulk_id(out, ev->group.last_id))
+        return false;
+    return !offsets || (rdb_cmd_bulk_str(out, "ENTRIESREAD") && rdb_cmd_bulk_u64(out, read));
+}
+
+static bool grow_pending(struct cmd_stream *st)
+{
+    if (st->n_pending < st->cap_pending)
+        return true;
+    size_t cap = st->cap_pending == 0 ? 64 : st->cap_pending * 2;
+    void *more = cap > SIZE_MAX / 2 / sizeof *st->pending
+                     ? NULL
+                     : rd_realloc(st->pending, cap * sizeof *st->pending);
+    if (more == NULL)
+        return false;
+    st->pending = more;
+    st->cap_pending = cap;
+    return true;
+}
+
+static bool refuse_gone(struct rdb_commands *c)
+{
+    if (!c->opts.lossy)
+        return rdb_cmd_unsupported(c, "a pending entry that is no longer in its stream");
+    c->loss.pending++;
+    return true;
+}
+
+static bool keep_pending(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    if (!grow_pending(st))
+        return false;
+    struct cmd_pending *p = &st->pending[st->n_pending];
+    *p = (struct cmd_pending){
+        .id = ev->pending.id,
+        .delivery_ms = ev->pending.delivery_ms,
+        .delivery_count = ev->pending.delivery_count,
+        .gone = rdb_cmd_has(c, SINCE_OFFSETS) && !has_entry(st, ev->pending.id),
+    };
+    if (st->n_pending > 0 && rdb_stream_id_cmp(p[-1].id, p->id) >= 0)
+        st->sorted = false;
+    st->n_pending++;
+    return !p->gone || refuse_gone(c);
+}
+
+static bool put_consumer(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    struct cmd_stream *st = &c->stream;
+    if (!end_consumer(c))
+        return false;
+    st->consumer_made = false;
+    return rdb_cmd_bulk(&st->consumer, ev->consumer.name) && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+static int compare_pending(const void *a, const void *b)
+{
+    const struct cmd_pending *x = a, *y = b;
+    return rdb_stream_id_cmp(x->id, y->id);
+}
+
+static const struct cmd_pending *find_pending(struct cmd_stream *st, struct rdb_stream_id id)
+{
+    struct cmd_pending wanted = {.id = id};
+    if (st->n_pending == 0)
+        return NULL;
+    if (!st->sorted)
+        qsort(st->pending, st->n_pending, sizeof *st->pending, compare_pending);
+    st->sorted = true;
+    return bsearch(&wanted, st->pending, st->n_pending, sizeof *st->pending, compare_pending);
+}
+
+static bool put_owned(struct rdb_commands *c, struct rdb_stream_id id)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    const struct cmd_pending *p = find_pending(st, id);
+    if (p == NULL || p->gone)
+        return true;
+    st->consumer_made = true;
+    return rdb_cmd_head_key(c, 12, CMD_VERB6("XCLAIM")) && rdb_cmd_add(out, &st->group) &&
+           rdb_cmd_add(out, &st->consumer) && rdb_cmd_bulk_str(out, "0") &&
+           rdb_cmd_bulk_id(out, id) && rdb_cmd_bulk_str(out, "TIME") &&
+           rdb_cmd_bulk_i64(out, p->delivery_ms) && rdb_cmd_bulk_str(out, "RETRYCOUNT") &&
+           rdb_cmd_bulk_u64(out, p->delivery_count) && rdb_cmd_bulk_str(out, "JUSTID") &&
+           rdb_cmd_bulk_str(out, "FORCE") && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    switch ((int)ev->kind) {
+    case RDB_ELEM:
+        return put_string(c, ev);
+    case RDB_ENTRY:
+        return put_entry(c, ev);
+    case RDB_STREAM:
+        return put_stream(c, ev);
+    case RDB_GROUP:
+        return put_group(c, ev);
+    case RDB_PENDING:
+        return keep_pending(c, ev);
+    case RDB_CONSUMER:
+        return put_consumer(c, ev);
+    case RDB_OWNED:
+        return put_owned(c, ev->id);
+    case RDB_NACKED:
+        return refuse_event(c, "a pending entry without a consumer");
+    case RDB_PRODUCER:
+        return refuse_event(c, "a producer of a stream");
+    case RDB_IDMP:
+    case RDB_IDMP_END:
+    case RDB_PRODUCED:
+        return true;
+    default:
+        return rdb_cmd_misuse(c, "an event that is not of a stream");
+    }
+}
+
+bool rdb_cmd_stream_end(struct rdb_commands *c)
+{
+    return end_consumer(c) && unmake(c) && rdb_cmd_flush(c, CMD_FLUSH);
+}
+
+void rdb_cmd_stream_done(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    rd_buf_done(&st->ids.bytes);
+    rd_buf_done(&st->group);
+    rd_buf_done(&st->consumer);
+    rd_free(st->pending);
+    rd_free(st->told.ids);
+}

@@ -1,0 +1,59 @@
+#include "rdb/damage.h"
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void rdb_damage_init(struct rdb_damage *clues)
+{
+    *clues = (struct rdb_damage){.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
+}
+
+void rdb_damage_event(struct rdb_damage *clues, const struct rdb_event *ev)
+{
+    if (ev->kind == RDB_DB)
+        clues->dbs[clues->n_dbs++ % RDB_DAMAGE_DBS] = ev->offset;
+}
+
+void rdb_damage_finding(struct rdb_damage *clues, const struct rdb_finding *f)
+{
+    if (strcmp(f->id, "db-size") == 0 || strcmp(f->id, "slot-size") == 0)
+        clues->size = earlier(clues->size, f->offset);
+    if (f->severity != RDB_SEVERITY_ERROR || strcmp(f->id, "checksum-mismatch") == 0)
+        return;
+    clues->error = earlier(clues->error, earlier(f->offset, f->record));
+}
+
+bool rdb_damage_want_search(const struct rdb_check_result *checked)
+{
+    bool bad = checked->sum == RDB_SUM_BAD;
+    return checked->damaged || (checked->sum != RDB_SUM_OK && checked->errors > bad);
+}
+
+/* The start of the database that `at` lies in. Events may have run ahead of it. */
+static uint64_t database_of(const struct rdb_damage *clues, uint64_t at)
+{
+    for (uint64_t i = 1; i <= RDB_DAMAGE_DBS && i <= clues->n_dbs; i++) {
+        uint64_t from = clues->dbs[(clues->n_dbs - i) % RDB_DAMAGE_DBS];
+        if (from <= at)
+            return from;
+    }
+    return earlier(at, RDB_MAGIC_LEN);
+}
+
+uint64_t rdb_damage_start(const struct rdb_check_result *checked, const struct rdb_damage *clues,
+                          const struct rdb_salvage_result *searched)
+{
+    uint64_t at = checked->damaged ? earlier(checked->record, clues->error) : clues->error;
+    bool bad = checked->sum == RDB_SUM_BAD;
+    if (checked->sum == RDB_SUM_OK) /* what is wrong was saved so */
+        return at;
+    if (at == RD_NO_OFFSET)
+        return clues->size != RD_NO_OFFSET || !bad ? clues->size : 0;
+    if (searched != NULL)
+        at = earlier(at, searched->damage);
+    else
+        at = database_of(clues, at);
+    return earlier(at, clues->size);
+}

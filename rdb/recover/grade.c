@@ -1,0 +1,292 @@
+/* grade.c - how well each run of records is proved to be what it looks like.
+ *
+ * Records can be read in places that hold none: inside a string that is a snapshot, or in a hash
+ * whose fields look like keys. A run that begins after a lost range is believed when something
+ * outside of it agrees: it begins where a record ends by its own lengths or with the selector of a
+ * new database, it leads to the end of the file or to the head of a record that is one of this
+ * file. The sizes that databases announce tell how many keys a lost range can hide, and how many
+ * of the keys after it are too many.
+ */
+#include "rdb/recover/priv.h"
+
+enum {
+    KEY_LEAST = 4,   /* bytes of a key: type, name and value of one byte */
+    RANGE_SMALL = 96 /* bytes; of a lost record whose end is known, so much may belong to others */
+};
+
+struct grader {
+    const struct scan *s;
+    struct plan *plan;
+    struct db_state db; /* at the end of the last run that has an anchor */
+    uint64_t size_at;   /* where the size of that database is announced */
+    bool size_doubt;    /* the size may be damaged */
+    uint64_t lost_from; /* where the lost range begins that is before the present run */
+    bool any_keys;
+};
+
+uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db)
+{
+    for (uint64_t i = db + 1; i < RDB_RECOVER_DBS_DEFAULT; i++)
+        if ((plan->dbs_seen >> i & 1) == 0)
+            return i;
+    return db < RDB_RECOVER_DBS_DEFAULT ? db : 0;
+}
+
+/* -- anchors -- */
+
+/* Does it read as a snapshot inside of a value, or lead to the end of one? */
+static bool is_nested(const struct grader *g, const struct span *span)
+{
+    const struct counts *c = &span->counts;
+    if (span->early_end || (c->aux > 0 && g->any_keys && (c->selectors > 0 || c->keys > 0)))
+        return true;
+    return c->descends || (c->selectors > 0 && g->db.selected && c->first_db <= g->db.db);
+}
+
+static bool has_left(const struct span *span)
+{
+    const struct counts *c = &span->counts;
+    if (span->magic)
+        return false;
+    if (span->framed && span->why != RDB_RECOVER_WHY_REFUSED)
+        return true;
+    return c->selectors > 0 && c->keys == 0 && c->sized > 0;
+}
+
+static bool has_right(const struct span *span, const struct span *next)
+{
+    if (span->to_end)
+        return true;
+    return next != NULL && next->proved && !next->at_end && !span->magic;
+}
+
+static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
+                               const struct span *next, bool first)
+{
+    if (first && span->lost_from == span->from)
+        return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
+    if (is_nested(g, span))
+        return RDB_GRADE_NONE;
+    bool left = has_left(span);
+    bool right = has_right(span, next);
+    return left && right ? RDB_GRADE_BOTH : left || right ? RDB_GRADE_ONE : RDB_GRADE_NONE;
+}
+
+/* -- databases and sizes -- */
+
+/* Are all keys up to the next selector, or to the end, in the run? */
+static bool is_closed(const struct span *span)
+{
+    return span->counts.selectors > 0 || span->to_end;
+}
+
+/* How many keys can so many lost bytes have held? */
+static uint64_t could_hide(const struct grader *g, uint64_t bytes)
+{
+    uint64_t least = g->s->habits.least;
+    return bytes / (least > KEY_LEAST ? least : KEY_LEAST) + 1;
+}
+
+/* The number of the next database that a selector names after the start of a run; or 0. */
+static uint64_t next_db(const struct grader *g, const struct span *span)
+{
+    const struct plan *plan = g->plan;
+    for (const struct span *p = span; p < plan->spans + plan->n; p++)
+        if (p->counts.selectors > 0)
+            return p->counts.first_db;
+    return 0;
+}
+
+/* So many keys of the run may be parts of a value. */
+static void doubt_first(struct span *span, uint64_t n)
+{
+    uint64_t left = span->counts.keys - span->trim;
+    span->mark = n < left ? n : left;
+}
+
+/* Can a database of that number begin in the lost range? */
+static bool is_next(const struct grader *g, const struct span *span, uint64_t db)
+{
+    uint64_t next = next_db(g, span);
+    return (!g->db.selected || db > g->db.db) && (next == 0 || db < next) &&
+           db < RDB_RECOVER_DBS_DEFAULT;
+}
+
+/* Is the selector and size in the lost range the one of the run? */
+static bool fits(const struct grader *g, const struct span *span, const struct named_db *named,
+                 uint64_t bytes)
+{
+    if (!named->found || named->size < span->counts.keys)
+        return false;
+    if (named->has_db && !is_next(g, span, named->db))
+        return false;
+    return !is_closed(span) || named->size - span->counts.keys <= could_hide(g, bytes);
+}
+
+static void enter_db(struct grader *g, struct span *span, const struct named_db *named)
+{
+    uint64_t db = named->has_db ? named->db : rdb_recover_spare_db(g->plan, g->db.db);
+    g->db = (struct db_state){.db = db,
+                              .selected = true,
+                              .has_size = true,
+                              .size = named->size,
+                              .size_expires = named->expires};
+    span->start_db = db;
+    if (db < 64)
+        g->plan->dbs_seen |= (uint64_t)1 << db;
+}
+
+/* More keys were read than the database has: they are no keys, or a selector was lost. `left` keys
+ * were still to come, of which the lost range has at least `lost`. */
+static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_t lost)
+{
+    const struct counts *c = &span->counts;
+    uint64_t left = g->db.size - g->db.keys;
+    uint64_t hidden = could_hide(g, bytes);
+    uint64_t more = c->keys + lost - left;
+    bool hash = span->fields_left > 0;
+    if (g->size_doubt && !hash) {
+        span->db_doubt = true;
+        return;
+    }
+    bool fields =
+        g->s->dialect == RDB_REDIS && g->s->version >= RDB_RECOVER_VERSION_ALL && c->lead >= more;
+    bool alone = (g->plan->dbs_seen & (g->plan->dbs_seen - 1)) == 0;
+    if (hash || left > hidden || (fields && alone)) {
+        span->trim = more < c->keys ? more : c->keys;
+        doubt_first(span, hash && bytes > RANGE_SMALL ? could_hide(g, RANGE_SMALL) : hidden);
+        return;
+    }
+    span->db_doubt = true;
+    span->start_db = rdb_recover_spare_db(g->plan, g->db.db);
+    if (span->start_db < 64)
+        g->plan->dbs_seen |= (uint64_t)1 << span->start_db;
+    g->db = (struct db_state){.db = span->start_db, .selected = true};
+}
+
+/* The size of the database is known. */
+static void weigh(struct grader *g, struct span *span, uint64_t bytes)
+{
+    const struct counts *c = &span->counts;
+    uint64_t left = g->db.size - g->db.keys;
+    uint64_t hidden = could_hide(g, bytes);
+    uint64_t lost = span->headed; /* a lost expiry is no key */
+    if (left < c->keys + lost) {
+        surplus(g, span, bytes, lost);
+        return;
+    }
+    uint64_t missing = left - c->keys;
+    uint64_t next = next_db(g, span);
+    /* All that the database still had may be lost, and a selector after it. */
+    bool other = left <= hidden && next != g->db.db + 1;
+    if (!is_closed(span)) {
+        doubt_first(span, hidden);
+    } else if (missing > hidden) {
+        other = true;
+    } else if (missing != 1 || bytes > RANGE_SMALL) {
+        doubt_first(span, hidden - missing);
+    }
+    span->db_doubt = other;
+}
+
+/* Can the run be the rest of the database that it is read in? */
+static bool is_rest(const struct grader *g, const struct span *span, uint64_t bytes)
+{
+    uint64_t keys = g->db.keys + span->counts.keys + span->headed;
+    if (!g->db.has_size || keys > g->db.size)
+        return false;
+    return !is_closed(span) || g->db.size - keys <= could_hide(g, bytes);
+}
+
+static void without_size(struct grader *g, struct span *span, uint64_t bytes)
+{
+    uint64_t next = next_db(g, span);
+    if (span->fields_left > 0)
+        span->trim = span->fields_left < span->counts.lead ? span->fields_left : span->counts.lead;
+    doubt_first(span, could_hide(g, bytes));
+    if (next == 0 || next > g->db.db + 1)
+        span->db_doubt = true;
+}
+
+/* What a lost range before a run says of it. */
+static void after_loss(struct grader *g, struct span *span)
+{
+    /* Records that may be damaged may have taken in others. */
+    uint64_t from = span->place < g->lost_from ? span->place : g->lost_from;
+    uint64_t bytes = span->from > from ? span->from - from : 0;
+    const struct counts *c = &span->counts;
+    if (span->framed && g->lost_from == span->lost_from && bytes > RANGE_SMALL)
+        bytes = RANGE_SMALL;
+    g->size_doubt = g->db.has_size && g->size_at >= span->place;
+    bool sized = g->db.has_size && g->db.keys < g->db.size;
+    bool full = g->db.has_size && g->db.keys == g->db.size;
+    if (c->keys > 0 || !is_closed(span)) {
+        if (is_rest(g, span, bytes)) {
+            weigh(g, span, bytes);
+        } else if (fits(g, span, &span->named, bytes)) {
+            enter_db(g, span, &span->named);
+            span->db_doubt = !is_closed(span);
+        } else if (fits(g, span, &span->trace, bytes)) {
+            enter_db(g, span, &span->trace);
+            span->db_doubt = true;
+        } else if (span->selected && is_next(g, span, span->selector)) {
+            g->db = (struct db_state){.db = span->selector, .selected = true};
+            span->start_db = span->selector;
+            span->db_doubt = true;
+        } else if (sized || full) {
+            weigh(g, span, bytes);
+        } else {
+            without_size(g, span, bytes);
+        }
+    }
+    bool all_expire =
+        is_closed(span) && g->db.has_size && g->db.expires + c->expires == g->db.size_expires;
+    span->expiry_doubt = !all_expire;
+}
+
+static void pass_run(struct grader *g, const struct span *span)
+{
+    const struct counts *c = &span->counts;
+    g->db.keys += c->keys - span->trim;
+    g->db.expires += c->expires;
+    if (c->selectors > 0)
+        g->db = c->last;
+    if (c->sized > 0)
+        g->size_at = c->size_at;
+    g->any_keys |= c->all_keys > 0 || c->selectors > 0;
+}
+
+static void note_dbs(struct plan *plan)
+{
+    plan->dbs_seen = 0;
+    plan->high = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        plan->dbs_seen |= plan->spans[i].counts.dbs_seen;
+        plan->high += plan->spans[i].counts.high;
+    }
+}
+
+void rdb_recover_grade(const struct scan *s, struct plan *plan)
+{
+    struct grader g = {.s = s, .plan = plan, .lost_from = RDB_MAGIC_LEN};
+    plan->good = 0;
+    plan->needed = RDB_RECOVER_VERSION_LEAST;
+    note_dbs(plan);
+    for (size_t i = 0; i < plan->n; i++) {
+        struct span *span = &plan->spans[i];
+        const struct span *next = i + 1 < plan->n ? span + 1 : NULL;
+        span->start_db = g.db.db;
+        if (g.lost_from == RD_NO_OFFSET)
+            g.lost_from = span->lost_from;
+        span->grade = grade_of(&g, span, next, i == 0);
+        if (span->from == span->to || span->grade == RDB_GRADE_NONE)
+            continue;
+        if (i > 0 || span->lost_from != span->from)
+            after_loss(&g, span);
+        pass_run(&g, span);
+        plan->good += span->counts.all_keys - span->trim;
+        if (span->counts.needed > plan->needed)
+            plan->needed = span->counts.needed;
+        g.lost_from = RD_NO_OFFSET;
+    }
+}

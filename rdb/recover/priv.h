@@ -1,0 +1,295 @@
+/* priv.h - the inside of salvage.
+ *
+ *     record.c   one record, with all that the deep check says of it
+ *     resync.c   the search for the next place from which records can be read
+ *     survey.c   the first walk over the file: where records can be read, and what is lost
+ *     grade.c    how well each run of records is proved, and what is doubtful in it
+ *     version.c  which version wrote the file
+ *     place.c    the first record that may be damaged, where the structure breaks behind it
+ *     part.c     what was read of a collection before it breaks
+ *     ../salvage.c   the second walk: what is kept, written and reported
+ */
+#ifndef RDB_RECOVER_PRIV_H
+#define RDB_RECOVER_PRIV_H
+
+#include "base/buf.h"
+#include "rdb/keyset.h"
+#include "rdb/reader.h"
+#include "rdb/salvage.h"
+
+enum {
+    WEIGHT_KEY = 8,
+    WEIGHT_FIELD = 1,   /* of a string that may be a field of a hash with field expiries */
+    WEIGHT_ANCHOR = 24, /* of an opcode that is rare in other bytes */
+    CHAIN_STRONG = 64,  /* weight of records in a row that nobody doubts */
+    CHAIN_AT_END = 3,   /* keys, where the file was cut behind them */
+    SHAPES = 4096,
+    RING = 256,           /* records remembered behind the present one */
+    LOOK_BACK = 1 << 20,  /* bytes searched in them, and always the last record whole */
+    CHAIN_BYTES = 4 << 20 /* a chain that is longer after one record is looked at later */
+};
+
+enum record_kind { RECORD_KEY, RECORD_DB, RECORD_HINT, RECORD_OTHER, RECORD_END };
+
+struct record {
+    enum record_kind kind;
+    uint64_t start, end;
+    uint64_t db;         /* RECORD_DB: the number; else the database it is in */
+    const char *refused; /* the word of a finding that makes servers refuse it; or NULL */
+    const struct rdb_type *type;
+    uint8_t key[RDB_FINDING_KEY_MAX]; /* the name of a key, or of a field in front of the keys */
+    uint64_t key_len;
+    uint64_t hash;
+    bool has_key;
+    bool has_name; /* of a field */
+    bool expires;
+    bool unwanted; /* by the caller's choice */
+    bool plausible_expiry;
+    bool hollow;                /* an empty string under an empty key: three zeros read so */
+    bool sizes;                 /* RECORD_HINT: the size of a database */
+    uint64_t n_keys, n_expires; /* of a size */
+    int since;                  /* first version that has all of it */
+};
+
+/* A database, what its announced size is, and what was read of it. */
+struct db_state {
+    uint64_t db;
+    bool selected;
+    bool has_size;
+    uint64_t size, size_expires; /* as announced */
+    uint64_t keys, expires;      /* as read */
+};
+
+/* What was read since the last lost range. */
+struct counts {
+    uint64_t keys, expires; /* before the first selector */
+    uint64_t all_keys;
+    uint64_t lead;      /* keys at the start that may be fields of a hash */
+    uint64_t aux;       /* fields that stand in front of all keys */
+    uint64_t size_at;   /* of the last size of a database */
+    uint64_t selectors; /* followed by a size, from version 7 on */
+    uint64_t high;      /* of these: of a database that a server has only when told so */
+    uint64_t first_db;
+    uint64_t dbs_seen;    /* a bit for each of the first 64 databases */
+    uint64_t sized;       /* selectors with a size */
+    uint64_t selector_at; /* of the last record, where it is a selector; else RD_NO_OFFSET */
+    int needed;           /* the first version that has all of it */
+    bool lead_ended;
+    bool descends;        /* a selector names a database that is not after the one before */
+    struct db_state last; /* of the last selector */
+};
+
+/* What the names of keys look like in this file. */
+struct habits {
+    uint64_t n;
+    uint64_t n_printable;
+    uint64_t shortest;
+    uint64_t least; /* bytes of the shortest record */
+};
+
+/* A source that ends early, so that a senseless length does not read the whole file. */
+struct limited {
+    struct rd_src *inner;
+    uint64_t stop;
+};
+
+struct scan {
+    struct rd_src *file;
+    struct limited limit;
+    struct rd_src *src; /* over limit */
+    struct rdb_reader *reader;
+    const struct rdb_salvage_opts *opts;
+    struct rdb_hash_key key; /* of record.hash */
+    uint64_t size;
+    enum rdb_dialect dialect;
+    int version;
+    struct rd_err err; /* what makes it impossible to go on: I/O, memory */
+    struct habits habits;
+    uint64_t shapes[SHAPES / 64];  /* a bit for how a name begins, and of which kind the key is */
+    unsigned n_shapes;             /* bits that are set */
+    uint64_t settled[SHAPES / 64]; /* shapes of the keys before the last loose collection */
+    uint64_t avoid; /* no chain may end a record here: what begins here is known to be broken */
+    struct {
+        uint64_t start;
+        uint64_t db;
+        struct counts before;
+        bool packed;   /* rdb_recover_is_packed() */
+        bool alien;    /* a string unlike any key before the last collection */
+        bool loose;    /* a collection whose end nothing proves but its count */
+        uint8_t proof; /* rdb_recover_proof() */
+    } ring[RING];
+    uint64_t db_at;   /* where the last database began, or the first record */
+    uint64_t keys_db; /* in which names are compared; RDB_UNKNOWN: that of the key */
+    bool sealed;      /* the checksum at the end of the file holds */
+    uint64_t n_ring;  /* records put in; the last RING of them are there */
+};
+
+bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb_salvage_opts *opts,
+                           struct rd_err *err);
+void rdb_recover_scan_done(struct scan *s);
+
+/* Makes the reader for a version; anew when it changes. */
+bool rdb_recover_scan_version(struct scan *s, enum rdb_dialect dialect, int version);
+
+/* Stands at an offset, in a database, and does not read beyond `stop`. */
+bool rdb_recover_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t stop);
+
+/* RDB_RECOVER_OK: *ret; RDB_RECOVER_BROKEN: rdb_reader_err(s->reader), ret->start and what was read
+ * of it; RDB_RECOVER_FAIL: s->err. */
+enum rdb_recover_status { RDB_RECOVER_OK, RDB_RECOVER_BROKEN, RDB_RECOVER_FAIL };
+enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret);
+
+bool rdb_recover_expiry_is_plausible(int64_t ms);
+bool rdb_recover_is_printable(const struct record *rec);
+void rdb_recover_habits_add(struct habits *h, const struct record *rec);
+
+/* Nearly all names are printable: a few records read out of damage must not spoil it. */
+static inline bool rdb_recover_names_printable(const struct habits *h)
+{
+    return h->n_printable * 20 >= h->n * 19;
+}
+
+/* A collection with the elements that were read before its record breaks. */
+struct rdb_recover_part {
+    enum rdb_dialect dialect;
+    int version;          /* of the input */
+    int out_version;      /* of the record that is written */
+    struct rd_buf record; /* to be freed by the caller */
+    uint64_t kept;        /* elements; 0: nothing that servers would take */
+};
+
+/* Can a part of such a value be kept in a file of that version? */
+bool rdb_recover_part_possible(int version, const struct rdb_type *type);
+bool rdb_recover_part_read(struct rdb_recover_part *part, struct rd_src *src,
+                           const struct record *rec, struct rd_err *err);
+
+/* The size of a database, or a selector with a size, that can be read in a lost range. */
+struct named_db {
+    bool found;
+    bool has_db;
+    uint64_t db;
+    uint64_t size, expires;
+};
+
+struct way_back {
+    bool found;
+    uint64_t at;
+    uint64_t db;
+    const char *how;
+    bool magic;            /* a snapshot begins in the lost range */
+    struct named_db named; /* the last selector in the lost range */
+    struct named_db trace; /* what ends exactly where records can be read again */
+};
+
+/* Finds where records can be read again, after the record at `broken` could not be read. The place
+ * may lie before it, inside one of the records in the ring. */
+enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint64_t db,
+                                           struct way_back *ret);
+
+/* The end of the record at `broken` by the lengths it announces, where sound records follow. *ret
+ * is not set where they do not. */
+enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
+                                           uint64_t broke_at, struct way_back *ret);
+
+/* How well the head of a record proves that it was written there, and so that the record before it
+ * ends where it should. 0: it looks like nothing that belongs to this file. */
+uint8_t rdb_recover_proof(const struct scan *s, const struct record *rec);
+bool rdb_recover_has_head(const struct scan *s, const struct record *rec);
+bool rdb_recover_is_proved(const struct scan *s, const struct record *rec);
+
+/* The name is one of this file, for rdb_recover_proof() of later ones. */
+void rdb_recover_shape_add(struct scan *s, const struct record *rec);
+
+/* A string without expiry whose name begins like none before the last loose collection. */
+bool rdb_recover_is_alien(const struct scan *s, const struct record *rec);
+
+/* Whether its end is proved by what the value says of its own length. */
+bool rdb_recover_is_packed(const struct record *rec);
+
+/* The record `rec` could not be read, or is none that a server would have written. The start of the
+ * first record that may be damaged: it, or an earlier one that was read with a wrong length. */
+uint64_t rdb_recover_place(const struct scan *s, const struct record *rec);
+
+/* How many fields a hash with field expiries still had to give when rdb_recover_record() found it
+ * broken: they look like string keys. Else 0. */
+uint64_t rdb_recover_fields_left(const struct scan *s, const struct record *rec);
+
+/* A field of a hash stands in the file as 0, name, value where it has no expiry: like a string. */
+bool rdb_recover_looks_like_field(const struct scan *s, const struct record *rec);
+
+/* -- the plan -- */
+
+enum rdb_recover_why {
+    RDB_RECOVER_WHY_ERROR,
+    RDB_RECOVER_WHY_ZEROS,
+    RDB_RECOVER_WHY_EARLY_END,
+    RDB_RECOVER_WHY_SELECTOR,
+    RDB_RECOVER_WHY_REFUSED,
+    RDB_RECOVER_WHY_SIZE
+};
+
+/* A run of records, and the lost range before it (none: lost_from == from). */
+struct span {
+    uint64_t lost_from;
+    uint64_t broken; /* the record that could not be read, in the lost range or before it */
+    uint64_t fields_left;
+    enum rdb_recover_why why;
+    const char *way_back;
+    struct named_db named, trace;
+    bool magic;    /* a snapshot begins in it: what follows may be the inside of a value */
+    bool selected; /* the lost range begins with a selector, of the database `selector` */
+    uint64_t selector;
+    bool framed;    /* the lost range is one record, by its own lengths */
+    bool at_end;    /* it broke because the file ends */
+    bool headed;    /* it holds at least one key: the record that broke has a name */
+    bool proved;    /* the head of the record that broke is one of this file */
+    uint64_t place; /* records of the run before that begin here or later may be damaged */
+
+    uint64_t from, to;
+    uint64_t db; /* in which it begins, as it was read */
+    struct counts counts;
+    bool to_end;    /* the end of the file follows */
+    bool early_end; /* an end mark follows that is not the end of the file */
+
+    enum rdb_grade grade;
+    uint64_t start_db; /* in which it begins, as far as can be told */
+    uint64_t trim;     /* keys at its start that are more than were announced */
+    uint64_t mark;     /* keys after these that may be fields */
+    bool db_doubt;     /* of the keys before its first selector */
+    bool expiry_doubt; /* of its first key */
+};
+
+struct plan {
+    struct span *spans;
+    size_t n, cap;
+    enum rdb_dialect dialect;
+    int version; /* that the file is read as */
+    int needed;  /* the first version that has all that has an anchor */
+    int told;    /* the version that the release writes which the file names, or 0 */
+    bool guessed;
+    bool sealed;
+    bool found_end;
+    bool unsupported; /* something was met that the version does not have */
+    uint64_t end;     /* of the end mark and checksum, where there is one */
+    uint64_t damage;  /* as rdb_salvage_result.damage */
+    uint64_t good;    /* keys in runs that have an anchor */
+    uint64_t dbs_seen;
+    uint64_t high; /* selectors of databases that a server has only when told so */
+};
+
+enum { RDB_RECOVER_DBS_DEFAULT = 16, RDB_RECOVER_VERSION_ALL = 12, RDB_RECOVER_VERSION_LEAST = 6 };
+
+/* Finds the version and reads the whole file. sealed: its last bytes are the checksum of all. */
+bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
+                      const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err);
+void rdb_recover_plan_done(struct plan *plan);
+
+/* One walk, in the version that the scan is set to. */
+bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err);
+
+void rdb_recover_grade(const struct scan *s, struct plan *plan);
+
+/* A database for keys whose own is not known: the first after `db` that no selector names. */
+uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db);
+
+#endif

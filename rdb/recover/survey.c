@@ -1,0 +1,389 @@
+/* survey.c - the first walk over a file: runs of records, and the lost ranges between them.
+ *
+ * What a run is worth is known only when the whole file was seen: the sizes that the file announces
+ * and the end that a run leads to speak for or against it. So nothing is written here.
+ */
+#include "rdb/recover/priv.h"
+
+#include "base/mem.h"
+
+enum { SPANS_MAX = 1 << 17 };
+
+struct walk {
+    struct scan *s;
+    struct plan *plan;
+    struct counts now; /* of the present span */
+    struct record rec;
+    uint64_t at, db;
+    bool done;
+    uint64_t hollow_at; /* where the hollow key before this record begins, or RD_NO_OFFSET */
+    uint64_t sized;     /* selectors that a size followed, in the whole file */
+    bool slots;         /* sizes of slots were met after the size of a database */
+    struct rd_err *err;
+};
+
+static bool scan_failed(struct walk *w)
+{
+    rd_err_adopt(w->err, &w->s->err);
+    return false;
+}
+
+static struct span *add_span(struct walk *w)
+{
+    struct plan *plan = w->plan;
+    if (plan->n == SPANS_MAX) {
+        rd_err_set(w->err, RD_ERR_LIMIT, w->at, "more than %d places are damaged", SPANS_MAX);
+        return NULL;
+    }
+    if (plan->n == plan->cap) {
+        size_t cap = plan->cap == 0 ? 8 : 2 * plan->cap;
+        struct span *bigger = rd_realloc(plan->spans, cap * sizeof *bigger);
+        if (bigger == NULL) {
+            rd_err_nomem(w->err, cap * sizeof *bigger);
+            return NULL;
+        }
+        plan->spans = bigger;
+        plan->cap = cap;
+    }
+    struct span *span = &plan->spans[plan->n++];
+    *span = (struct span){.place = RD_NO_OFFSET};
+    return span;
+}
+
+static void begin_span(struct walk *w, struct span *span, uint64_t at, uint64_t db)
+{
+    span->from = span->to = at;
+    span->db = db;
+    w->now = (struct counts){.selector_at = RD_NO_OFFSET};
+    w->hollow_at = RD_NO_OFFSET;
+    w->at = at;
+    w->db = db;
+    w->s->n_ring = 0; /* what lies before a lost range is settled */
+}
+
+static struct span *present(const struct walk *w)
+{
+    return &w->plan->spans[w->plan->n - 1];
+}
+
+static void end_span(struct walk *w, uint64_t at)
+{
+    struct span *span = present(w);
+    span->to = at;
+    span->counts = w->now;
+}
+
+/* The first record that could not be read, or should not be there. */
+static void suspect(struct walk *w)
+{
+    if (w->plan->damage == RD_NO_OFFSET)
+        w->plan->damage = w->plan->guessed ? 0 : rdb_recover_place(w->s, &w->rec);
+}
+
+static void remember(struct walk *w)
+{
+    struct scan *s = w->s;
+    const struct record *rec = &w->rec;
+    s->ring[s->n_ring % RING].start = rec->start;
+    s->ring[s->n_ring % RING].db = rec->db;
+    s->ring[s->n_ring % RING].before = w->now;
+    s->ring[s->n_ring % RING].packed = rdb_recover_is_packed(rec);
+    s->ring[s->n_ring % RING].proof = rdb_recover_proof(s, rec);
+    bool loose =
+        rec->kind == RECORD_KEY && rec->type->id != RDB_TYPE_STRING && !rdb_recover_is_packed(rec);
+    s->ring[s->n_ring % RING].loose = loose;
+    s->ring[s->n_ring % RING].alien = rdb_recover_is_alien(s, rec);
+    if (loose)
+        memcpy(s->settled, s->shapes, sizeof s->settled);
+    s->n_ring++;
+}
+
+/* What was read from `at` on comes out again. */
+static void take_back(struct walk *w, uint64_t at)
+{
+    struct scan *s = w->s;
+    while (s->n_ring > 0 && s->ring[(s->n_ring - 1) % RING].start >= at) {
+        s->n_ring--;
+        w->now = s->ring[s->n_ring % RING].before;
+    }
+}
+
+/* The start of the oldest record that is remembered, or of the present one. */
+static uint64_t oldest(const struct walk *w)
+{
+    const struct scan *s = w->s;
+    if (s->n_ring == 0)
+        return w->rec.start;
+    uint64_t i = s->n_ring > RING ? s->n_ring - RING : 0;
+    return s->ring[i % RING].start;
+}
+
+/* Records that begin here or later may be damaged, though they can be read. */
+static uint64_t doubtful_from(const struct walk *w)
+{
+    const struct scan *s = w->s;
+    uint64_t place = rdb_recover_place(s, &w->rec);
+    uint64_t least = oldest(w);
+    /* What follows a collection and is like nothing before it may be its elements. */
+    for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
+        uint64_t at = (s->n_ring - i) % RING;
+        if (s->ring[at].loose && s->ring[at].start < place)
+            place = s->ring[at].start;
+        if (!s->ring[at].alien)
+            break;
+    }
+    return place > least ? place : least;
+}
+
+/* Where the record begins out of whose middle the way back leads. */
+static uint64_t start_around(const struct walk *w, uint64_t at)
+{
+    const struct scan *s = w->s;
+    uint64_t i = s->n_ring;
+    while (i > 1 && s->ring[(i - 1) % RING].start > at)
+        i--;
+    return s->ring[(i - 1) % RING].start;
+}
+
+/* The record at rec.start broke: the way back is looked for, and what lies between is lost. */
+static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
+{
+    struct scan *s = w->s;
+    struct way_back way = {0};
+    const struct rd_err *cause = rdb_reader_err(s->reader);
+    bool is_error = why == RDB_RECOVER_WHY_ERROR;
+    struct span lost = {.broken = w->rec.start,
+                        .why = why,
+                        .fields_left = is_error ? rdb_recover_fields_left(s, &w->rec) : 0,
+                        .at_end = is_error && cause->code == RD_ERR_TRUNCATED,
+                        .headed = (is_error || why == RDB_RECOVER_WHY_REFUSED) &&
+                                  rdb_recover_has_head(s, &w->rec),
+                        .proved = is_error && rdb_recover_is_proved(s, &w->rec)};
+    w->plan->unsupported |= is_error && cause->code == RD_ERR_UNSUPPORTED;
+    suspect(w);
+    w->rec.db = w->db;
+    bool framed = why == RDB_RECOVER_WHY_REFUSED || (is_error && !lost.at_end);
+    if (framed && rdb_recover_framed(s, &w->rec, at, &way) == RDB_RECOVER_FAIL)
+        return scan_failed(w);
+    lost.framed = way.found;
+    if (!way.found && rdb_recover_resync(s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
+        return scan_failed(w);
+    uint64_t from = w->rec.start;
+    lost.place = doubtful_from(w);
+    if (way.found && way.at < from) {
+        from = start_around(w, way.at);
+        take_back(w, from);
+    }
+    /* A selector that nothing follows may be damage, too. */
+    bool sizes = w->sized > 0 || w->s->version < 7; /* a size follows, or never does */
+    if (way.found && sizes && from == w->rec.start && w->now.selector_at != RD_NO_OFFSET) {
+        from = w->now.selector_at;
+        lost.selected = true;
+        lost.selector = w->db;
+        if (lost.place > from)
+            lost.place = from;
+        take_back(w, from);
+    }
+    end_span(w, from);
+    present(w)->early_end = why == RDB_RECOVER_WHY_EARLY_END;
+    struct span *next = add_span(w);
+    if (next == NULL)
+        return false;
+    lost.lost_from = from;
+    lost.way_back = way.found ? way.how : NULL;
+    lost.named = way.named;
+    lost.trace = way.trace;
+    lost.magic = way.magic;
+    *next = lost;
+    begin_span(w, next, way.found ? way.at : s->size, way.found ? way.db : w->db);
+    w->done = !way.found;
+    return !way.found || rdb_recover_scan_at(s, w->at, w->db, UINT64_MAX) || scan_failed(w);
+}
+
+/* An end mark that is not at the end of the file may be a damaged byte: it is, where records
+ * follow. */
+static bool early_end(struct walk *w)
+{
+    struct way_back way;
+    if (rdb_recover_resync(w->s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
+        return scan_failed(w);
+    if (way.found)
+        return broken(w, RDB_RECOVER_WHY_EARLY_END, w->rec.start);
+    end_span(w, w->rec.start);
+    present(w)->early_end = true;
+    w->plan->found_end = true;
+    w->plan->end = w->rec.end;
+    w->done = true;
+    return true;
+}
+
+static void count_key(struct walk *w)
+{
+    struct scan *s = w->s;
+    const struct record *rec = &w->rec;
+    struct counts *c = &w->now;
+    bool field = !c->lead_ended && rdb_recover_looks_like_field(s, rec);
+    c->lead += field;
+    c->lead_ended = !field;
+    c->all_keys++;
+    if (c->selectors == 0) {
+        c->keys++;
+        c->expires += rec->expires;
+    } else {
+        c->last.keys++;
+        c->last.expires += rec->expires;
+    }
+    if (rec->refused == NULL) {
+        rdb_recover_habits_add(&s->habits, rec);
+        rdb_recover_shape_add(s, rec);
+    }
+}
+
+static void count_db(struct walk *w)
+{
+    struct counts *c = &w->now;
+    uint64_t db = w->rec.db;
+    if (c->selectors++ == 0)
+        c->first_db = db;
+    else
+        c->descends |= db <= c->last.db;
+    if (db < 64)
+        c->dbs_seen |= (uint64_t)1 << db;
+    c->high += db >= RDB_RECOVER_DBS_DEFAULT;
+    c->last = (struct db_state){.db = db, .selected = true};
+    c->lead_ended = true;
+}
+
+/* Whether a record cannot stand here: a selector without a size, where others have one, and sizes
+ * without a selector. */
+static bool is_misplaced(const struct walk *w, enum rdb_recover_why *why)
+{
+    const struct record *rec = &w->rec;
+    bool after_selector = w->now.selector_at != RD_NO_OFFSET;
+    *why = RDB_RECOVER_WHY_SELECTOR;
+    if (after_selector && !rec->sizes)
+        return w->sized > 0;
+    *why = RDB_RECOVER_WHY_SIZE;
+    return rec->sizes && !after_selector;
+}
+
+/* A field that stands in front of all keys. (Scripts stand after them.) */
+static bool is_opening(const struct record *rec)
+{
+    static const char *const names[] = {"redis-ver", "valkey-ver", "redis-bits", "ctime",
+                                        "used-mem"};
+    for (size_t i = 0; rec->has_name && i < sizeof names / sizeof *names; i++)
+        if (rd_slice_is(rd_slice(rec->key, rec->key_len < sizeof rec->key ? (size_t)rec->key_len
+                                                                          : sizeof rec->key),
+                        names[i]))
+            return true;
+    return false;
+}
+
+static bool take(struct walk *w)
+{
+    struct counts *c = &w->now;
+    const struct record *rec = &w->rec;
+    remember(w);
+    c->needed = rec->since > c->needed ? rec->since : c->needed;
+    if (rec->refused != NULL)
+        suspect(w);
+    switch (rec->kind) {
+    case RECORD_KEY:
+        count_key(w);
+        break;
+    case RECORD_DB:
+        count_db(w);
+        w->db = rec->db;
+        w->s->db_at = rec->start;
+        break;
+    case RECORD_HINT:
+        if (rec->sizes) {
+            c->last.has_size = true;
+            c->last.size = rec->n_keys;
+            c->last.size_expires = rec->n_expires;
+            c->sized++;
+            c->size_at = rec->start;
+            w->sized++;
+        }
+        break;
+    case RECORD_OTHER:
+        c->aux += is_opening(rec);
+        break;
+    case RECORD_END:
+        break;
+    }
+    c->selector_at = rec->kind == RECORD_DB ? rec->start : RD_NO_OFFSET;
+    if (w->s->opts->tick != NULL && rec->kind == RECORD_KEY)
+        w->s->opts->tick(w->s->opts->ctx, rec->start);
+    return true;
+}
+
+static bool one_record(struct walk *w)
+{
+    struct scan *s = w->s;
+    struct record *rec = &w->rec;
+    enum rdb_recover_why why;
+    rec->db = w->db;
+    enum rdb_recover_status st = rdb_recover_record(s, rec);
+    if (st == RDB_RECOVER_FAIL)
+        return scan_failed(w);
+    if (st == RDB_RECOVER_BROKEN)
+        return broken(w, RDB_RECOVER_WHY_ERROR, rdb_reader_err(s->reader)->offset);
+    if (rec->hollow && w->hollow_at != RD_NO_OFFSET) {
+        rec->start = w->hollow_at;
+        rec->has_key = false;
+        take_back(w, w->hollow_at);
+        return broken(w, RDB_RECOVER_WHY_ZEROS, rec->start);
+    }
+    w->hollow_at = rec->hollow ? rec->start : RD_NO_OFFSET;
+    if (rec->refused != NULL && rec->kind == RECORD_KEY && !s->sealed)
+        return broken(w, RDB_RECOVER_WHY_REFUSED, rec->start);
+    if (is_misplaced(w, &why)) {
+        if (why == RDB_RECOVER_WHY_SELECTOR) {
+            rec->start = w->now.selector_at;
+            rec->has_key = rec->has_name = false;
+            rec->kind = RECORD_OTHER;
+            take_back(w, rec->start);
+            w->db = s->n_ring > 0 ? s->ring[(s->n_ring - 1) % RING].db : present(w)->db;
+        }
+        return broken(w, why, rec->start);
+    }
+    if (rec->kind != RECORD_END) {
+        w->at = rec->end;
+        return take(w);
+    }
+    if (rec->end != s->size)
+        return early_end(w);
+    end_span(w, rec->start);
+    present(w)->to_end = true;
+    w->plan->found_end = true;
+    w->plan->end = rec->end;
+    w->done = true;
+    return true;
+}
+
+bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err)
+{
+    struct walk *w = rd_calloc(1, sizeof *w);
+    if (w == NULL)
+        return rd_err_nomem(err, sizeof *w);
+    w->s = s;
+    w->plan = ret;
+    w->err = err;
+    ret->n = 0;
+    ret->found_end = ret->unsupported = false;
+    ret->end = ret->damage = RD_NO_OFFSET;
+    struct span *first = add_span(w);
+    bool ok = first != NULL;
+    if (ok) {
+        first->lost_from = first->broken = RDB_MAGIC_LEN;
+        begin_span(w, first, RDB_MAGIC_LEN, 0);
+        w->done = s->size <= RDB_MAGIC_LEN;
+        ok = w->done || rdb_recover_scan_at(s, RDB_MAGIC_LEN, 0, UINT64_MAX) || scan_failed(w);
+    }
+    while (ok && !w->done)
+        ok = one_record(w);
+    rd_free(w);
+    return ok;
+}

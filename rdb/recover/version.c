@@ -1,0 +1,167 @@
+/* version.c - which version wrote the file. The header says it; where it is damaged, the fields in
+ * front of the keys name the release, and what was found needs a version that has it.
+ */
+#include "rdb/recover/priv.h"
+
+#include "base/mem.h"
+
+enum { PROBED_MAX = 64 };
+
+struct release {
+    const char *prefix;
+    int version;
+};
+
+/* What a server of that release writes. */
+static int version_of_release(struct rd_slice name, struct rd_slice value,
+                              enum rdb_dialect *dialect)
+{
+    static const struct release redis[] = {{"3.2.", 7},  {"4.", 8},    {"5.", 9},
+                                           {"6.0.", 9},  {"6.2.", 9},  {"7.0.", 10},
+                                           {"7.2.", 11}, {"7.4.", 12}, {"8.", 12}};
+    static const struct release valkey[] = {{"7.2.", 11}, {"8.", 11}, {"9.", 80}};
+    bool is_valkey = rd_slice_is(name, "valkey-ver");
+    if (!is_valkey && !rd_slice_is(name, "redis-ver"))
+        return 0;
+    const struct release *table = is_valkey ? valkey : redis;
+    size_t n = is_valkey ? sizeof valkey / sizeof *valkey : sizeof redis / sizeof *redis;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(table[i].prefix);
+        if (value.len >= len && memcmp(value.ptr, table[i].prefix, len) == 0) {
+            *dialect = table[i].version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
+            return table[i].version;
+        }
+    }
+    return 0;
+}
+
+/* Reads the fields in front of the keys: which release wrote the file? 0: they do not say. */
+static int probe_release(struct scan *s, enum rdb_dialect *dialect)
+{
+    if (!rdb_recover_scan_at(s, RDB_MAGIC_LEN, 0, UINT64_MAX))
+        return 0;
+    for (int i = 0; i < PROBED_MAX; i++) {
+        struct rdb_event ev;
+        char tmp[RD_NUM_I64_MAX];
+        if (rdb_reader_next(s->reader, &ev) != RDB_EVENT || ev.kind != RDB_AUX)
+            return 0;
+        int version =
+            version_of_release(ev.aux.name, rdb_string_bytes(&ev.aux.value, tmp), dialect);
+        if (version != 0)
+            return version;
+    }
+    return 0;
+}
+
+/* Dialect and version of the header; false where it is none. */
+static bool read_header(struct scan *s, enum rdb_dialect *dialect, int *version, bool *ret)
+{
+    struct rdb_reader *r;
+    struct rdb_event ev;
+    s->limit.stop = s->size;
+    if (!rd_src_seek(s->src, 0, &s->err) || !rdb_reader_new(&r, s->src, NULL, &s->err))
+        return false;
+    *ret = rdb_reader_next(r, &ev) == RDB_EVENT;
+    if (*ret) {
+        *dialect = ev.header.dialect;
+        *version = ev.header.version;
+    }
+    rdb_reader_free(r);
+    rd_src_sum_stop(s->src);
+    return true;
+}
+
+static void plan_reset(struct plan *plan, enum rdb_dialect dialect, int version, bool guessed)
+{
+    plan->dialect = dialect;
+    plan->version = version;
+    plan->guessed = guessed;
+}
+
+/* Surveys and grades the file as one of a version. */
+static bool attempt(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
+                    struct plan *plan, struct rd_err *err)
+{
+    rdb_recover_scan_done(s);
+    if (!rdb_recover_scan_init(s, src, opts, err))
+        return false;
+    if (!rdb_recover_scan_version(s, plan->dialect, plan->version)) {
+        rd_err_adopt(err, &s->err);
+        return false;
+    }
+    s->sealed = plan->sealed;
+    if (!rdb_recover_survey(s, plan, err))
+        return false;
+    rdb_recover_grade(s, plan);
+    return true;
+}
+
+/* Does it read on where the other one had to stop, with fewer lost ranges and more keys? */
+static bool is_more(const struct plan *a, const struct plan *b)
+{
+    return a->good > b->good && a->n < b->n && a->spans[0].to > b->spans[0].to;
+}
+
+/* Another version may read what this one does not have. The better of the two stays in *ret. */
+static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
+                      enum rdb_dialect dialect, int version, struct plan *ret, struct rd_err *err)
+{
+    if (dialect == ret->dialect && version <= ret->version)
+        return true;
+    struct plan other = {.sealed = ret->sealed};
+    plan_reset(&other, dialect, version, true);
+    bool ok = attempt(s, src, opts, &other, err);
+    if (ok && is_more(&other, ret)) {
+        rdb_recover_plan_done(ret);
+        *ret = other;
+        return true;
+    }
+    rdb_recover_plan_done(&other);
+    return ok;
+}
+
+bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
+                      const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err)
+{
+    enum rdb_dialect dialect = RDB_REDIS, release = RDB_REDIS;
+    int version = 0;
+    bool known = false;
+    ret->sealed = sealed;
+    if (!rdb_recover_scan_init(s, src, opts, err))
+        return false;
+    if (!rdb_recover_scan_version(s, RDB_REDIS, RDB_RECOVER_VERSION_ALL) ||
+        !read_header(s, &dialect, &version, &known)) {
+        rd_err_adopt(err, &s->err);
+        return false;
+    }
+    int told = probe_release(s, &release);
+    rd_err_reset(&s->err);
+    if (told != 0 && (!known || told != version || release != dialect))
+        plan_reset(ret, release, told, true);
+    else if (known)
+        plan_reset(ret, dialect, version, false);
+    else
+        plan_reset(ret, RDB_REDIS, RDB_RECOVER_VERSION_ALL, true);
+    if (!attempt(s, src, opts, ret, err))
+        return false;
+    if (ret->unsupported || (ret->guessed && told == 0)) {
+        if (!try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) ||
+            !try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err))
+            return false;
+    }
+    rdb_recover_scan_done(s);
+    if (!rdb_recover_scan_init(s, src, opts, err))
+        return false;
+    ret->told = told;
+    if (rdb_recover_scan_version(s, ret->dialect, ret->version))
+        return true;
+    rd_err_adopt(err, &s->err);
+    return false;
+}
+
+void rdb_recover_plan_done(struct plan *plan)
+{
+    rd_free(plan->spans);
+    plan->spans = NULL;
+    plan->n = plan->cap = 0;
+}

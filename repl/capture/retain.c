@@ -1,0 +1,53 @@
+#include <errno.h>
+
+#include "repl/capture/write.h"
+
+bool repl_capture_unlink(struct repl_capture_writer *w, const char *name)
+{
+    int result = w->fs.unlink(w->fs.ctx, name);
+    return result == -ENOENT || repl_capture_sys(w, result, name, "cannot delete");
+}
+
+bool repl_capture_keep(struct repl_capture_writer *w)
+{
+    struct capture_kept kept = {w->seg.number, w->seg.start, w->at + w->snapshot_size};
+    if (!rd_buf_add(&w->kept, &kept, sizeof kept))
+        return rd_err_nomem(&w->err, w->kept.len + sizeof kept);
+    w->kept_size += kept.size;
+    w->snapshot_size = 0;
+    return true;
+}
+
+static bool delete_oldest(struct repl_capture_writer *w, const struct capture_kept *kept)
+{
+    char name[REPL_CAPTURE_NAME];
+    /* A snapshot without its segment is passed over, and deleted when the capture is opened. */
+    repl_capture_name_put(name, kept->number, kept->start, ".seg");
+    if (!repl_capture_unlink(w, name))
+        return false;
+    repl_capture_name_put(name, kept->number, kept->start, ".rdb");
+    return repl_capture_unlink(w, name);
+}
+
+bool repl_capture_keep_within(struct repl_capture_writer *w)
+{
+    size_t n = 0;
+    const struct capture_kept *kept = (const struct capture_kept *)(const void *)w->kept.ptr;
+    size_t n_kept = w->kept.len / sizeof *kept;
+    bool ok = true;
+    if (w->opts.max_size == 0)
+        return true;
+    while (ok && n < n_kept && repl_capture_writer_size(w) > w->opts.max_size) {
+        ok = delete_oldest(w, &kept[n]);
+        if (ok)
+            w->kept_size -= kept[n++].size;
+        /* One by one, oldest first: what a power failure leaves has no hole. */
+        ok = ok &&
+             repl_capture_sys(w, w->fs.sync_folder(w->fs.ctx, false), "", "cannot sync the folder");
+    }
+    if (n > 0) {
+        w->kept.len -= n * sizeof *kept;
+        memmove(w->kept.ptr, w->kept.ptr + n * sizeof *kept, w->kept.len);
+    }
+    return ok;
+}

@@ -1,0 +1,57 @@
+/* conn.h - a connection: a socket, plain or with TLS, that never blocks.
+ *
+ *     struct conn *conn = conn_new(srv, fd, tls);
+ *     conn_watch(conn, true, false);          // calls client_readable(conn->client)
+ *     n = conn_read(conn, buf, size);         // > 0, CONN_AGAIN, CONN_END, CONN_FAIL
+ *     n = conn_write(conn, bytes, len);
+ *     conn_free(conn);
+ */
+#ifndef SERVER_CLIENT_CONN_H
+#define SERVER_CLIENT_CONN_H
+
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct client;
+struct server;
+struct tls; /* tls.h: a context made of the settings */
+
+enum { CONN_NAME = 80 }; /* bytes of a name that CLIENT LIST can hold */
+enum { CONN_AGAIN = 0, CONN_END = -1, CONN_FAIL = -2 };
+
+struct conn {
+    struct server *srv;
+    struct client *client; /* who is told; NULL after conn_free() */
+    int fd;
+    uv_poll_t poll;
+    int events; /* watched now */
+    void *ssl;  /* NULL: plain */
+    bool tls_wants_write, tls_wants_read;
+    bool shakes_hands; /* TLS: nothing can be read or written yet */
+    bool is_unix;
+    char error[128]; /* why it failed */
+};
+
+/* Takes fd. tls NULL: plain. The caller makes a client for it at once; with TLS, the client's input
+ * is read after the handshake. NULL: the library refused, and fd is closed. */
+struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls);
+
+/* Closes the socket; the struct is freed by the loop later. */
+void conn_free(struct conn *conn);
+
+/* Which events call client_readable() and client_writable(). */
+void conn_watch(struct conn *conn, bool read, bool write);
+
+ssize_t conn_read(struct conn *conn, void *dst, size_t size);
+ssize_t conn_write(struct conn *conn, const void *src, size_t len);
+
+/* "ip:port" of the other side of a socket; dst keeps what it holds where that is not known. */
+void conn_peer_name(int fd, char *dst, size_t size);
+
+/* "ip:port" of the peer and of our side. */
+void conn_names(struct conn *conn, char *peer, char *local, size_t size);
+
+#endif

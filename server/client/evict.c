@@ -1,0 +1,95 @@
+/* maxmemory-clients: what clients take together, and who has to go. */
+#include "server/client/client.h"
+
+#include "server/core/log.h"
+
+/* With less nobody could talk to the server any more, not even to set it right. */
+enum { LIMIT_MIN = 128 * 1024 };
+
+void client_uncount(struct client *c)
+{
+    c->srv->clients->memory -= c->counted;
+    c->counted = 0;
+}
+
+void client_count(struct client *c)
+{
+    struct clients *all = c->srv->clients;
+    if (!all->counting || c->conn == NULL || (c->flags & CLIENT_CLOSE_ASAP))
+        return;
+    client_uncount(c);
+    if (client_type(c) == CLIENT_TYPE_REPLICA)
+        return;
+    c->counted = client_memory(c);
+    all->memory += c->counted;
+}
+
+static void begin(struct clients *all)
+{
+    all->counting = true;
+    for (struct client *c = all->first; c != NULL; c = c->next)
+        client_count(c);
+}
+
+static void end(struct clients *all)
+{
+    for (struct client *c = all->first; c != NULL; c = c->next)
+        client_uncount(c);
+    all->counting = false;
+}
+
+/* NULL: all that are left want to stay. */
+static struct client *largest(const struct clients *all)
+{
+    struct client *found = NULL;
+    for (struct client *c = all->first; c != NULL; c = c->next)
+        if (c->counted > 0 && (c->flags & CLIENT_NO_EVICT) == 0 &&
+            (found == NULL || c->counted > found->counted))
+            found = c;
+    return found;
+}
+
+static void evict(struct client *c)
+{
+    struct rd_buf line = {0};
+    client_describe(c, &line);
+    rd_buf_add_byte(&line, 0);
+    log_notice("Evicting client: %s", (const char *)line.ptr);
+    rd_buf_done(&line);
+    c->srv->stats.evicted_clients++;
+    client_uncount(c);
+    client_free(c);
+}
+
+void clients_evict(struct server *srv)
+{
+    struct clients *all = srv->clients;
+    uint64_t limit = settings_maxmemory_clients(&srv->settings);
+    if (limit == 0 && !all->counting)
+        return;
+    if (limit == 0) {
+        end(all);
+        return;
+    }
+    if (!all->counting)
+        begin(all);
+    limit = limit > LIMIT_MIN ? limit : LIMIT_MIN;
+    while (all->memory > limit) {
+        struct client *c = largest(all);
+        if (c == NULL)
+            return;
+        evict(c);
+    }
+}
+
+bool clients_evict_before(struct client *c)
+{
+    struct server *srv = c->srv;
+    if (srv->current != NULL && srv->current != c)
+        return false; /* inside another one's command: not now */
+    struct client *before = srv->current;
+    srv->current = c;
+    clients_evict(srv);
+    srv->current = before;
+    return c->flags & CLIENT_CLOSE_ASAP;
+}

@@ -1,0 +1,252 @@
+#include "server/client/parse.h"
+
+#include "base/mem.h"
+#include "server/core/dispatch.h"
+#include "server/core/log.h"
+
+enum {
+    KEEP_ARGV = 64 /* a longer array of arguments is given back */
+};
+
+static bool may_run(const struct client *c)
+{
+    return (c->flags & (CLIENT_BLOCKED | CLIENT_CLOSE_SOON | CLIENT_CLOSE_ASAP)) == 0;
+}
+
+static void refuse(struct client *c, const char *why)
+{
+    struct rd_buf line = {0};
+    client_describe(c, &line);
+    rd_buf_add_byte(&line, 0);
+    log_verbose("Protocol error (%s) from client: %s", why, (const char *)line.ptr);
+    rd_buf_done(&line);
+    engine_reply_errorf(client_reply(c), "ERR %s", why);
+    stats_error(&c->srv->stats, client_reply(c)->text);
+    client_reply(c)->error = false;
+    c->flags |= CLIENT_PROTOCOL_ERROR;
+    client_close_soon(c);
+}
+
+/* Runs the commands of ptr[0 .. len); how many bytes are done with. */
+static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
+{
+    struct server *srv = c->srv;
+    struct client_input *in = &c->in;
+    size_t done = 0;
+    while (done < len && may_run(c)) {
+        uint64_t longest = (uint64_t)srv->settings.proto_max_bulk_len;
+        struct client_parse_limits limits = {
+            .max_bulk = longest < ENGINE_VALUE_MAX ? longest : ENGINE_VALUE_MAX,
+            .authenticated = c->authenticated};
+        struct words words = {0};
+        const char *error = NULL;
+        size_t used = 0;
+        client_parse_rebase(in, ptr + done);
+        enum client_parse found = client_parse(in, len - done, &words, &limits, &used, &error);
+        enum dispatch_status status = DISPATCH_DONE;
+        if (found == CLIENT_PARSE_COMMAND)
+            status = dispatch(c, in->argc, in->argv);
+        words_done(&words);
+        if (found == CLIENT_PARSE_MORE)
+            break;
+        if (found == CLIENT_PARSE_FAIL) {
+            refuse(c, error);
+            return len;
+        }
+        client_parse_reset(in);
+        if (status == DISPATCH_LATER)
+            break;
+        done += used;
+    }
+    return done;
+}
+
+/* What is left in the shared buffer is the beginning of a command. */
+static void keep(struct client *c, const uint8_t *ptr, size_t len)
+{
+    struct client_input *in = &c->in;
+    if (len == 0)
+        return;
+    if (!rd_buf_reserve(&in->buf, in->need > len ? in->need : len) ||
+        !rd_buf_add(&in->buf, ptr, len)) {
+        client_close_asap(c);
+        return;
+    }
+    client_parse_rebase(in, in->buf.ptr);
+}
+
+static void drop(struct client_input *in, size_t n)
+{
+    if (n == 0)
+        return;
+    size_t left = in->buf.len - n;
+    if (left == 0) {
+        rd_buf_done(&in->buf);
+        in->buf = (struct rd_buf){0};
+        in->base = NULL;
+        return;
+    }
+    memmove(in->buf.ptr, in->buf.ptr + n, left);
+    in->buf.len = left;
+    client_parse_rebase(in, in->buf.ptr);
+}
+
+static void give_back(struct client_input *in)
+{
+    if (in->argc == 0 && in->cap_argv > KEEP_ARGV) {
+        rd_free(in->argv);
+        in->argv = NULL;
+        in->cap_argv = 0;
+    }
+}
+
+void client_run_input(struct client *c)
+{
+    if (c->in.buf.len > 0 && may_run(c)) {
+        size_t done = run_view(c, c->in.buf.ptr, c->in.buf.len);
+        drop(&c->in, done);
+    }
+    give_back(&c->in);
+}
+
+static bool too_long(struct client *c)
+{
+    size_t size = c->in.buf.len;
+    if (size > c->in.peak)
+        c->in.peak = size;
+    if (size > c->srv->clients->recent_max_input)
+        c->srv->clients->recent_max_input = size;
+    if (size <= (uint64_t)c->srv->settings.client_query_buffer_limit)
+        return false;
+    struct rd_buf line = {0};
+    client_describe(c, &line);
+    rd_buf_add_byte(&line, 0);
+    log_warning("Closing client that reached max query buffer length: %s", (const char *)line.ptr);
+    rd_buf_done(&line);
+    c->srv->stats.query_buffer_limit_closed++;
+    client_close_asap(c);
+    return true;
+}
+
+/* As much as a long command still needs, so that it is read in few calls and the buffer grows once,
+ * to its size and no further. */
+static size_t wanted(const struct client_input *in)
+{
+    enum { CALL_MAX = 16 << 20 };
+    if (in->need <= CLIENT_READ_SIZE || in->need <= in->buf.len)
+        return CLIENT_READ_SIZE;
+    size_t left = in->need - in->buf.len;
+    return left < CALL_MAX ? left : CALL_MAX;
+}
+
+static ssize_t read_own(struct client *c)
+{
+    struct rd_buf *buf = &c->in.buf;
+    size_t want = wanted(&c->in);
+    if (!rd_buf_reserve(buf, want))
+        return CONN_FAIL;
+    client_parse_rebase(&c->in, buf->ptr);
+    ssize_t n = conn_read(c->conn, buf->ptr + buf->len, want);
+    if (n > 0)
+        buf->len += (size_t)n;
+    client_count(c);
+    return n;
+}
+
+static void note_read(struct client *c, ssize_t n)
+{
+    c->active_ms = server_mono_ms(c->srv);
+    c->srv->stats.net_in += (uint64_t)n;
+    c->srv->stats.reads++;
+}
+
+static void gone(struct client *c, ssize_t n)
+{
+    if (n == CONN_END)
+        log_verbose("Client closed connection id=%llu addr=%s", (unsigned long long)c->id, c->peer);
+    else
+        log_verbose("Reading from client: %s", c->conn->error);
+    client_free(c);
+}
+
+static ssize_t read_shared(struct client *c)
+{
+    struct clients *all = c->srv->clients;
+    ssize_t n = conn_read(c->conn, all->shared, CLIENT_SHARED_INPUT);
+    if (n <= 0)
+        return n;
+    note_read(c, n);
+    all->shared_busy = true;
+    c->in.shared_len = (size_t)n;
+    size_t done = run_view(c, all->shared, (size_t)n);
+    all->shared_busy = false;
+    c->in.shared_len = 0;
+    keep(c, all->shared + done, (size_t)n - done);
+    give_back(&c->in);
+    client_count(c);
+    return n;
+}
+
+/* Who is only waited for until he has read what he was told may go on sending, or go. */
+static ssize_t read_nothing(struct client *c)
+{
+    uint8_t dropped[4096];
+    ssize_t n = conn_read(c->conn, dropped, sizeof dropped);
+    if (n > 0)
+        note_read(c, n);
+    return n;
+}
+
+void client_readable(struct client *c)
+{
+    bool running = c->srv->current == c; /* its command runs the loop: the bytes must stand */
+    if (running || (c->flags & CLIENT_CLOSE_ASAP))
+        return;
+    ssize_t n;
+    server_awake(c->srv);
+    if (c->flags & CLIENT_CLOSE_SOON) {
+        n = read_nothing(c);
+    } else if (c->in.buf.len == 0 && !c->srv->clients->shared_busy) {
+        n = read_shared(c);
+    } else {
+        n = read_own(c);
+        if (n > 0) {
+            note_read(c, n);
+            if (too_long(c))
+                return;
+            client_run_input(c);
+        }
+    }
+    if (n == CONN_END || n == CONN_FAIL)
+        gone(c, n);
+}
+
+void client_input_trim(struct client *c)
+{
+    struct rd_buf *buf = &c->in.buf;
+    if (c->srv->current == c || buf->len == buf->cap)
+        return;
+    if (buf->len == 0) {
+        rd_buf_done(buf);
+        *buf = (struct rd_buf){0};
+        return;
+    }
+    uint8_t *ptr = rd_realloc(buf->ptr, buf->len);
+    if (ptr == NULL)
+        return;
+    buf->ptr = ptr;
+    buf->cap = buf->len;
+    client_parse_rebase(&c->in, ptr);
+}
+
+void client_input_done(struct client *c)
+{
+    rd_buf_done(&c->in.buf);
+    rd_free(c->in.argv);
+    c->in = (struct client_input){0};
+}
+
+size_t client_input_memory(const struct client *c)
+{
+    return c->in.buf.cap + c->in.cap_argv * sizeof(struct rd_slice);
+}

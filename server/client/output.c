@@ -1,0 +1,208 @@
+#include "server/client/client.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "server/core/log.h"
+#include "server/persist/persist.h"
+
+enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before others have their turn */
+
+void client_queue_write(struct client *c)
+{
+    struct clients *all = c->srv->clients;
+    if (c->conn != NULL && RD_UNLIKELY(client_pending_output(c) > CLIENT_OUTPUT_KEEP) &&
+        (c->flags & CLIENT_CLOSE_ASAP) == 0 && client_over_limit(c, false))
+        c->flags |= CLIENT_CLOSE_ASAP;
+    if (c->conn == NULL || (c->flags & CLIENT_WRITE_QUEUED))
+        return;
+    c->flags |= CLIENT_WRITE_QUEUED;
+    c->write_prev = NULL;
+    c->write_next = all->to_write;
+    if (all->to_write != NULL)
+        all->to_write->write_prev = c;
+    all->to_write = c;
+}
+
+size_t client_output_memory(const struct client *c)
+{
+    return c->reply.buf.cap > CLIENT_OUTPUT_KEEP ? client_pending_output(c) : 0;
+}
+
+static const struct settings_limit *limit_of(const struct client *c)
+{
+    return &c->srv->settings.client_output_buffer_limit[client_type(c)];
+}
+
+/* Over the soft limit for longer than its seconds, without a moment below it. */
+static bool over_soft_limit(struct client *c, const struct settings_limit *limit, size_t size)
+{
+    int64_t now_ms = c->srv->mono_us / 1000;
+    if (limit->soft == 0 || size < limit->soft) {
+        c->soft_limit_since_ms = 0;
+        return false;
+    }
+    if (c->soft_limit_since_ms == 0)
+        c->soft_limit_since_ms = now_ms;
+    /* In whole seconds, as servers count them: never too early. */
+    return now_ms / 1000 - c->soft_limit_since_ms / 1000 > limit->soft_seconds;
+}
+
+/* A client that does not read what it asked for must not take all memory. */
+bool client_over_limit(struct client *c, bool by_cron)
+{
+    const struct settings_limit *limit = limit_of(c);
+    size_t size = client_output_memory(c);
+    if (size > c->srv->clients->recent_max_output)
+        c->srv->clients->recent_max_output = size;
+    bool hard = limit->hard != 0 && (size >= limit->hard || c->reply.over);
+    if (!over_soft_limit(c, limit, size) && !hard)
+        return false;
+    struct rd_buf line = {0};
+    client_describe(c, &line);
+    rd_buf_add_byte(&line, 0);
+    log_warning("Client %s %s for overcoming of output buffer limits.", (const char *)line.ptr,
+                by_cron ? "closed" : "scheduled to be closed ASAP");
+    rd_buf_done(&line);
+    c->srv->stats.output_buffer_limit_closed++;
+    return true;
+}
+
+void client_output_limit(struct client *c)
+{
+    uint64_t hard = limit_of(c)->hard;
+    c->reply.limit = hard > 0 && hard < SIZE_MAX / 2 ? c->sent + hard + CLIENT_OUTPUT_KEEP : 0;
+}
+
+static void set_room(struct client *c, size_t size)
+{
+    rd_buf_done(&c->reply.buf);
+    c->reply.buf = (struct rd_buf){0};
+    rd_buf_reserve(&c->reply.buf, size);
+}
+
+/* The peak of a time that is over is forgotten with the first look behind its end. */
+void client_output_trim(struct client *c)
+{
+    const struct clients *all = c->srv->clients;
+    int64_t now_ms = server_mono_ms(c->srv);
+    size_t cap = c->reply.buf.cap;
+    if (c->reply.buf.len > 0 || c->srv->current == c || all->output_keeps_size)
+        return;
+    if (cap > CLIENT_OUTPUT_MIN && c->output_peak < cap / 2) {
+        set_room(c, c->output_peak > CLIENT_OUTPUT_MIN ? c->output_peak : CLIENT_OUTPUT_MIN);
+        c->srv->stats.output_shrinks++;
+    }
+    if (now_ms - c->output_peak_since_ms < all->output_peak_ms)
+        return;
+    c->output_peak = 0;
+    c->output_peak_since_ms = now_ms;
+}
+
+void client_output_begin(struct client *c)
+{
+    size_t size = c->srv->clients->output_keeps_size ? CLIENT_OUTPUT_KEEP : CLIENT_OUTPUT_MIN;
+    if (c->reply.buf.cap < size)
+        rd_buf_reserve(&c->reply.buf, size - c->reply.buf.len);
+}
+
+void clients_keep_output_size(struct server *srv, bool yes)
+{
+    srv->clients->output_keeps_size = yes;
+    for (struct client *c = srv->clients->first; c != NULL; c = c->next)
+        client_output_begin(c);
+}
+
+static void all_sent(struct client *c)
+{
+    c->sent = 0;
+    if (c->reply.buf.cap > CLIENT_OUTPUT_KEEP) {
+        set_room(c, CLIENT_OUTPUT_KEEP);
+        c->srv->stats.output_expands++;
+    } else {
+        rd_buf_reset(&c->reply.buf);
+    }
+}
+
+/* False: the connection is broken. */
+static bool send_some(struct client *c)
+{
+    size_t turn = 0;
+    if (c->reply.buf.len > c->output_peak)
+        c->output_peak = c->reply.buf.len;
+    while (client_pending_output(c) > 0 && turn < WRITE_TURN) {
+        ssize_t n = conn_write(c->conn, c->reply.buf.ptr + c->sent, client_pending_output(c));
+        c->srv->stats.writes++;
+        if (n == CONN_AGAIN)
+            return true;
+        if (n < 0)
+            return false;
+        c->sent += (size_t)n;
+        turn += (size_t)n;
+        c->srv->stats.net_out += (uint64_t)n;
+        c->active_ms = server_mono_ms(c->srv);
+    }
+    if (client_pending_output(c) == 0)
+        all_sent(c);
+    return true;
+}
+
+/* What was sent stands in front of what was not; moved away when it is the larger part. */
+static void squeeze(struct client *c)
+{
+    size_t left = client_pending_output(c);
+    if (c->sent < CLIENT_OUTPUT_KEEP || c->sent < left)
+        return;
+    memmove(c->reply.buf.ptr, c->reply.buf.ptr + c->sent, left);
+    c->reply.buf.len = left;
+    c->sent = 0;
+}
+
+/* May free c. */
+static void flush(struct client *c)
+{
+    bool cut =
+        c->reply.over && client_over_limit(c, false); /* the rest of the answer was not even made */
+    if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
+        if (c->srv->current == c) /* its command runs the loop */
+            client_close_asap(c);
+        else
+            client_free(c);
+        return;
+    }
+    bool pending = client_pending_output(c) > 0;
+    if (!pending && (c->flags & CLIENT_CLOSE_SOON) && c->srv->current != c) {
+        client_free(c);
+        return;
+    }
+    squeeze(c);
+    if ((pending || c->soft_limit_since_ms != 0) && client_over_limit(c, false)) {
+        client_free(c);
+        return;
+    }
+    client_count(c);
+    conn_watch(c->conn, true, pending);
+}
+
+void client_writable(struct client *c)
+{
+    /* What it is about to be told may have been done in this turn of the loop. */
+    persist_before_sleep(c->srv);
+    flush(c);
+}
+
+void clients_flush(struct server *srv)
+{
+    struct clients *all = srv->clients;
+    struct client *c = all->to_write;
+    all->to_write = NULL; /* whoever is queued meanwhile has his turn next time */
+    while (c != NULL) {
+        struct client *next = c->write_next;
+        if (next != NULL)
+            next->write_prev = NULL;
+        c->write_next = NULL;
+        c->flags &= ~(uint32_t)CLIENT_WRITE_QUEUED;
+        flush(c);
+        c = next;
+    }
+}

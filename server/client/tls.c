@@ -1,0 +1,247 @@
+#include "server/client/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/core/server.h"
+
+struct tls {
+    SSL_CTX *ctx;
+};
+
+static bool fail(struct rd_err *err, const char *what)
+{
+    char reason[160];
+    ERR_error_string_n(ERR_get_error(), reason, sizeof reason);
+    ERR_clear_error();
+    return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s: %s", what, reason);
+}
+
+static int password(char *dst, int size, int writing, void *ctx)
+{
+    (void)writing;
+    const char *text = ctx;
+    size_t len = strlen(text);
+    if (size <= 0 || len >= (size_t)size)
+        return -1;
+    memcpy(dst, text, len + 1);
+    return (int)len;
+}
+
+/* "TLSv1.2 TLSv1.3" */
+static bool set_protocols(SSL_CTX *ctx, const char *names, struct rd_err *err)
+{
+    static const struct {
+        const char *name;
+        uint64_t no;
+    } versions[] = {{"TLSv1", SSL_OP_NO_TLSv1},
+                    {"TLSv1.1", SSL_OP_NO_TLSv1_1},
+                    {"TLSv1.2", SSL_OP_NO_TLSv1_2},
+                    {"TLSv1.3", SSL_OP_NO_TLSv1_3}};
+    uint64_t off = SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1;
+    char copy[128], *rest = copy;
+    if (names[0] != 0)
+        off |= SSL_OP_NO_TLSv1_2 | SSL_OP_NO_TLSv1_3;
+    snprintf(copy, sizeof copy, "%s", names);
+    for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
+        uint64_t no = 0;
+        for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)
+            if (strcasecmp(word, versions[i].name) == 0)
+                no = versions[i].no;
+        if (no == 0)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "Invalid tls-protocols specified. Use a combination of TLSv1, "
+                              "TLSv1.1, TLSv1.2 and TLSv1.3.");
+        off &= ~no;
+    }
+    SSL_CTX_set_options(ctx, off);
+    return true;
+}
+
+static bool load_certificates(SSL_CTX *ctx, const struct settings *s, struct rd_err *err)
+{
+    if (s->tls_key_file_pass[0] != 0) {
+        SSL_CTX_set_default_passwd_cb(ctx, password);
+        SSL_CTX_set_default_passwd_cb_userdata(ctx, s->tls_key_file_pass);
+    }
+    if (SSL_CTX_use_certificate_chain_file(ctx, s->tls_cert_file) <= 0)
+        return fail(err, "Failed to load certificate");
+    if (SSL_CTX_use_PrivateKey_file(ctx, s->tls_key_file, SSL_FILETYPE_PEM) <= 0)
+        return fail(err, "Failed to load private key");
+    const char *file = s->tls_ca_cert_file[0] != 0 ? s->tls_ca_cert_file : NULL;
+    const char *folder = s->tls_ca_cert_dir[0] != 0 ? s->tls_ca_cert_dir : NULL;
+    if ((file != NULL || folder != NULL) && SSL_CTX_load_verify_locations(ctx, file, folder) <= 0)
+        return fail(err, "Failed to configure CA certificate(s) file/directory");
+    return true;
+}
+
+static bool set_ciphers(SSL_CTX *ctx, const struct settings *s, struct rd_err *err)
+{
+    if (s->tls_ciphers[0] != 0 && !SSL_CTX_set_cipher_list(ctx, s->tls_ciphers))
+        return fail(err, "Failed to configure ciphers");
+    if (s->tls_ciphersuites[0] != 0 && !SSL_CTX_set_ciphersuites(ctx, s->tls_ciphersuites))
+        return fail(err, "Failed to configure ciphersuites");
+    if (s->tls_prefer_server_ciphers)
+        SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    return true;
+}
+
+static bool set_dh_params(SSL_CTX *ctx, const struct settings *s, struct rd_err *err)
+{
+    if (s->tls_dh_params_file[0] == 0)
+        return true;
+    BIO *file = BIO_new_file(s->tls_dh_params_file, "r");
+    EVP_PKEY *params = file != NULL ? PEM_read_bio_Parameters(file, NULL) : NULL;
+    BIO_free(file);
+    if (params == NULL || SSL_CTX_set0_tmp_dh_pkey(ctx, params) <= 0) {
+        EVP_PKEY_free(params);
+        return fail(err, "Failed to load DH params file");
+    }
+    return true;
+}
+
+static void set_verification(SSL_CTX *ctx, const struct settings *s)
+{
+    int mode = SSL_VERIFY_NONE;
+    if (s->tls_auth_clients == SETTINGS_TLS_AUTH_YES)
+        mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    else if (s->tls_auth_clients == SETTINGS_TLS_AUTH_OPTIONAL)
+        mode = SSL_VERIFY_PEER;
+    SSL_CTX_set_verify(ctx, mode, NULL);
+}
+
+static void set_sessions(SSL_CTX *ctx, const struct settings *s)
+{
+    if (!s->tls_session_caching) {
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        return;
+    }
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_SERVER);
+    SSL_CTX_sess_set_cache_size(ctx, (long)s->tls_session_cache_size);
+    SSL_CTX_set_timeout(ctx, (long)s->tls_session_cache_timeout);
+    SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"redis", 5);
+}
+
+bool tls_new(struct tls **ret, const struct settings *s, struct rd_err *err)
+{
+    if (s->tls_cert_file[0] == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "No tls-cert-file configured!");
+    if (s->tls_key_file[0] == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "No tls-key-file configured!");
+    if (s->tls_auth_clients != SETTINGS_TLS_AUTH_NO && s->tls_ca_cert_file[0] == 0 &&
+        s->tls_ca_cert_dir[0] == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when "
+                          "tls-cluster, tls-replication or tls-auth-clients are enabled!");
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    struct tls *tls = rd_alloc(sizeof *tls);
+    if (ctx == NULL || tls == NULL) {
+        SSL_CTX_free(ctx);
+        rd_free(tls);
+        return rd_err_nomem(err, sizeof *tls);
+    }
+    SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    set_sessions(ctx, s);
+    set_verification(ctx, s);
+    if (!set_protocols(ctx, s->tls_protocols, err) || !load_certificates(ctx, s, err) ||
+        !set_ciphers(ctx, s, err) || !set_dh_params(ctx, s, err)) {
+        SSL_CTX_free(ctx);
+        rd_free(tls);
+        return false;
+    }
+    tls->ctx = ctx;
+    *ret = tls;
+    return true;
+}
+
+void tls_free(struct tls *tls)
+{
+    if (tls == NULL)
+        return;
+    SSL_CTX_free(tls->ctx); /* sessions hold it for as long as they need it */
+    rd_free(tls);
+}
+
+bool tls_begin(struct tls *tls, struct conn *conn)
+{
+    SSL *ssl = SSL_new(tls->ctx);
+    if (ssl == NULL || !SSL_set_fd(ssl, conn->fd)) {
+        SSL_free(ssl);
+        return false;
+    }
+    SSL_set_accept_state(ssl);
+    conn->ssl = ssl;
+    return true;
+}
+
+/* What a call of OpenSSL that did not succeed means. */
+static ssize_t outcome(struct conn *conn, int result)
+{
+    int error = SSL_get_error(conn->ssl, result);
+    conn->tls_wants_write = error == SSL_ERROR_WANT_WRITE;
+    conn->tls_wants_read = error == SSL_ERROR_WANT_READ;
+    if (conn->tls_wants_write || conn->tls_wants_read)
+        return CONN_AGAIN;
+    if (error == SSL_ERROR_ZERO_RETURN)
+        return CONN_END;
+    unsigned long code = ERR_get_error();
+    if (code == 0)
+        snprintf(conn->error, sizeof conn->error, "the connection was cut");
+    else
+        ERR_error_string_n(code, conn->error, sizeof conn->error);
+    ERR_clear_error();
+    return code == 0 && error == SSL_ERROR_SYSCALL ? CONN_END : CONN_FAIL;
+}
+
+ssize_t tls_handshake(struct conn *conn)
+{
+    ERR_clear_error();
+    int result = SSL_accept(conn->ssl);
+    if (result == 1) {
+        conn->tls_wants_write = conn->tls_wants_read = false;
+        return 1;
+    }
+    return outcome(conn, result) == CONN_AGAIN ? CONN_AGAIN : CONN_FAIL;
+}
+
+ssize_t tls_read(struct conn *conn, void *dst, size_t size)
+{
+    ERR_clear_error();
+    int n = SSL_read(conn->ssl, dst, size > INT32_MAX ? INT32_MAX : (int)size);
+    if (n <= 0)
+        return outcome(conn, n);
+    conn->tls_wants_write = false;
+    return n;
+}
+
+ssize_t tls_write(struct conn *conn, const void *src, size_t len)
+{
+    if (len == 0)
+        return 0;
+    ERR_clear_error();
+    int n = SSL_write(conn->ssl, src, len > INT32_MAX ? INT32_MAX : (int)len);
+    if (n <= 0) {
+        ssize_t what = outcome(conn, n);
+        return what == CONN_END ? CONN_FAIL : what;
+    }
+    conn->tls_wants_write = false;
+    return n;
+}
+
+void tls_end(struct conn *conn)
+{
+    SSL_shutdown(conn->ssl);
+    SSL_free(conn->ssl);
+    conn->ssl = NULL;
+    ERR_clear_error();
+}
+
+bool tls_pending(const struct conn *conn)
+{
+    return conn->ssl != NULL && SSL_pending(conn->ssl) > 0;
+}

@@ -1,0 +1,340 @@
+/* CLIENT: who is connected, and what becomes of them. KILL is in server/cmd/client_kill.c. */
+#include "server/cmd/client.h"
+
+#include "base/num.h"
+#include "server/cmd/commands.h"
+#include "server/cmd/subcommand.h"
+
+/* ---- who ---- */
+
+static void sub_id(struct dispatch_call *call)
+{
+    engine_reply_int(call->reply, (int64_t)call->c->id);
+}
+
+static void reply_lines(struct dispatch_call *call, struct rd_buf *lines)
+{
+    engine_reply_verbatim(call->reply, rd_buf_slice(lines), "txt");
+    rd_buf_done(lines);
+}
+
+static void put_line(const struct client *c, struct rd_buf *out)
+{
+    client_describe(c, out);
+    rd_buf_add_byte(out, '\n');
+}
+
+static void sub_info(struct dispatch_call *call)
+{
+    struct rd_buf line = {0};
+    put_line(call->c, &line);
+    reply_lines(call, &line);
+}
+
+bool cmd_client_type(struct dispatch_call *call, struct rd_slice word, enum client_type *ret)
+{
+    static const char *const words[] = {
+        [CLIENT_TYPE_NORMAL] = "normal",
+        [CLIENT_TYPE_REPLICA] = "replica",
+        [CLIENT_TYPE_PUBSUB] = "pubsub",
+        [CLIENT_TYPES] = "master",
+    };
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (dispatch_arg_is(word, words[i])) {
+            *ret = i;
+            return true;
+        }
+    }
+    if (dispatch_arg_is(word, "slave")) {
+        *ret = CLIENT_TYPE_REPLICA;
+        return true;
+    }
+    engine_reply_errorf(call->reply, "ERR Unknown client type '%.*s'",
+                        (int)(word.len < 128 ? word.len : 128), (const char *)word.ptr);
+    return false;
+}
+
+static void list_ids(struct dispatch_call *call)
+{
+    struct rd_buf lines = {0};
+    for (size_t i = 3; i < call->argc; i++) {
+        int64_t id;
+        if (!dispatch_arg_i64(call, call->argv[i], INT64_MIN, INT64_MAX, &id,
+                              "ERR Invalid client ID")) {
+            rd_buf_done(&lines);
+            return;
+        }
+        const struct client *c = id > 0 ? client_find(call->srv, (uint64_t)id) : NULL;
+        if (c != NULL)
+            put_line(c, &lines);
+    }
+    reply_lines(call, &lines);
+}
+
+static void sub_list(struct dispatch_call *call)
+{
+    enum client_type type = CLIENT_TYPES;
+    bool by_type = call->argc == 4 && dispatch_arg_is(call->argv[2], "type");
+    if (call->argc > 3 && dispatch_arg_is(call->argv[2], "id")) {
+        list_ids(call);
+        return;
+    }
+    if (call->argc != 2 && !by_type) {
+        dispatch_syntax(call);
+        return;
+    }
+    if (by_type && !cmd_client_type(call, call->argv[3], &type))
+        return;
+    struct rd_buf lines = {0};
+    for (const struct client *c = call->srv->clients->first; c != NULL; c = c->next)
+        if (!by_type || client_type(c) == type)
+            put_line(c, &lines);
+    reply_lines(call, &lines);
+}
+
+/* ---- names ---- */
+
+static void sub_setname(struct dispatch_call *call)
+{
+    struct rd_slice name = call->argv[2];
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] < '!' || name.ptr[i] > '~') {
+            engine_reply_error(call->reply, "ERR Client names cannot contain spaces, newlines or "
+                                            "special characters.");
+            return;
+        }
+    }
+    rd_buf_reset(&call->c->name);
+    rd_buf_add(&call->c->name, name.ptr, name.len);
+    engine_reply_ok(call->reply);
+}
+
+static void sub_getname(struct dispatch_call *call)
+{
+    if (call->c->name.len > 0)
+        engine_reply_bulk(call->reply, rd_buf_slice(&call->c->name));
+    else
+        engine_reply_null(call->reply);
+}
+
+/* ---- its replies, its memory ---- */
+
+static void sub_reply(struct dispatch_call *call)
+{
+    struct client *c = call->c;
+    if (dispatch_arg_is(call->argv[2], "on")) {
+        c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT);
+        c->reply.off = false;
+        engine_reply_ok(call->reply);
+    } else if (dispatch_arg_is(call->argv[2], "off")) {
+        c->flags |= CLIENT_REPLY_OFF;
+    } else if (dispatch_arg_is(call->argv[2], "skip")) {
+        if ((c->flags & CLIENT_REPLY_OFF) == 0)
+            c->flags |= CLIENT_REPLY_SKIP_NEXT;
+    } else {
+        dispatch_syntax(call);
+    }
+}
+
+static void sub_no_evict(struct dispatch_call *call)
+{
+    if (dispatch_arg_is(call->argv[2], "on")) {
+        call->c->flags |= CLIENT_NO_EVICT;
+        engine_reply_ok(call->reply);
+    } else if (dispatch_arg_is(call->argv[2], "off")) {
+        call->c->flags &= ~(uint32_t)CLIENT_NO_EVICT;
+        engine_reply_ok(call->reply);
+    } else {
+        dispatch_syntax(call);
+    }
+}
+
+/* ---- waiting ---- */
+
+static void sub_unblock(struct dispatch_call *call)
+{
+    enum engine_unblock how = ENGINE_TIMEOUT;
+    int64_t id;
+    if (call->argc > 4) {
+        subcommand_syntax(call);
+        return;
+    }
+    if (call->argc == 4) {
+        if (dispatch_arg_is(call->argv[3], "error")) {
+            how = ENGINE_UNBLOCKED;
+        } else if (!dispatch_arg_is(call->argv[3], "timeout")) {
+            engine_reply_error(call->reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+            return;
+        }
+    }
+    if (!dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &id, NULL))
+        return;
+    struct client *c = id > 0 ? client_find(call->srv, (uint64_t)id) : NULL;
+    bool waits = c != NULL && (c->flags & CLIENT_BLOCKED) != 0;
+    engine_reply_int(call->reply, waits && client_wait_end(c, how));
+}
+
+static void sub_pause(struct dispatch_call *call)
+{
+    struct clients *all = call->srv->clients;
+    bool writes_only = false;
+    int64_t ms;
+    if (call->argc > 4) {
+        subcommand_syntax(call);
+        return;
+    }
+    if (call->argc == 4) {
+        writes_only = dispatch_arg_is(call->argv[3], "write");
+        if (!writes_only && !dispatch_arg_is(call->argv[3], "all")) {
+            engine_reply_error(call->reply, "ERR CLIENT PAUSE mode must be WRITE or ALL");
+            return;
+        }
+    }
+    if (!dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &ms,
+                          "ERR timeout is not an integer or out of range"))
+        return;
+    if (ms < 0) {
+        engine_reply_error(call->reply, "ERR timeout is negative");
+        return;
+    }
+    int64_t now_ms = server_mono_ms(call->srv);
+    int64_t until_ms = ms < INT64_MAX - now_ms ? now_ms + ms : INT64_MAX;
+    /* A pause that is under way is made longer and stricter, never less. */
+    if (all->pause_until_ms == 0 || all->pause_writes_only)
+        all->pause_writes_only = writes_only;
+    if (until_ms > all->pause_until_ms)
+        all->pause_until_ms = until_ms;
+    engine_config(call->srv->engine)->standstill = true;
+    engine_reply_ok(call->reply);
+}
+
+static void sub_unpause(struct dispatch_call *call)
+{
+    clients_unpause(call->srv);
+    engine_reply_ok(call->reply);
+}
+
+/* ---- tracking: no client has it ---- */
+
+static void sub_getredir(struct dispatch_call *call)
+{
+    engine_reply_int(call->reply, -1);
+}
+
+static void sub_trackinginfo(struct dispatch_call *call)
+{
+    engine_reply_map(call->reply, 3);
+    engine_reply_str(call->reply, "flags");
+    engine_reply_set(call->reply, 1);
+    engine_reply_str(call->reply, "off");
+    engine_reply_str(call->reply, "redirect");
+    engine_reply_int(call->reply, -1);
+    engine_reply_str(call->reply, "prefixes");
+    engine_reply_array(call->reply, 0);
+}
+
+static void sub_caching(struct dispatch_call *call)
+{
+    engine_reply_error(call->reply,
+                       "ERR CLIENT CACHING can be called only when the client is in tracking mode "
+                       "with OPTIN or OPTOUT mode enabled");
+}
+
+/* The options are read, so that a wrong one is told before what is not supported. */
+static bool tracking_options_ok(struct dispatch_call *call)
+{
+    static const char *const words[] = {"bcast", "optin", "optout", "noloop"};
+    for (size_t i = 3; i < call->argc; i++) {
+        bool known = false;
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            known |= dispatch_arg_is(call->argv[i], words[k]);
+        bool with_value =
+            dispatch_arg_is(call->argv[i], "redirect") || dispatch_arg_is(call->argv[i], "prefix");
+        if (with_value && i + 1 < call->argc)
+            i++;
+        else if (!known)
+            return false;
+    }
+    return true;
+}
+
+static void sub_tracking(struct dispatch_call *call)
+{
+    bool on = dispatch_arg_is(call->argv[2], "on");
+    if (!tracking_options_ok(call) || (!on && !dispatch_arg_is(call->argv[2], "off")))
+        dispatch_syntax(call);
+    else if (on)
+        engine_reply_error(call->reply, "ERR client tracking is not supported yet");
+    else
+        engine_reply_ok(call->reply);
+}
+
+static void sub_help(struct dispatch_call *call)
+{
+    static const char *const lines[] = {
+        "CACHING (YES|NO)",
+        "    Whether the keys of the next command are tracked, with OPTIN or OPTOUT.",
+        "GETREDIR",
+        "    The client that tracking tells instead of this one.",
+        "GETNAME",
+        "    The name of this connection.",
+        "ID",
+        "    The number of this connection.",
+        "INFO",
+        "    This connection, as a line of CLIENT LIST.",
+        "KILL <ip:port>",
+        "    Close the connection from <ip:port>.",
+        "KILL <option> <value> [<option> <value> [...]]",
+        "    Close the connections to which all options apply:",
+        "    * ADDR (<ip:port>|<unixsocket>:0), LADDR: the peer's address, our own.",
+        "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+        "    * USER <username>",
+        "    * ID <client-id>",
+        "    * SKIPME (YES|NO): spare this connection (YES unless told).",
+        "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB) | ID <client-id> [...]]",
+        "    Connections, a line each.",
+        "UNPAUSE",
+        "    End a pause.",
+        "PAUSE <timeout> [WRITE|ALL]",
+        "    Run no commands, or no writes, of clients for <timeout> milliseconds.",
+        "REPLY (ON|OFF|SKIP)",
+        "    Whether this connection is answered.",
+        "SETNAME <name>",
+        "    Name this connection.",
+        "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+        "    End the waiting of a client.",
+        "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+        "         [OPTIN] [OPTOUT] [NOLOOP]",
+        "    Be told when keys change that were read.",
+        "TRACKINGINFO",
+        "    How tracking is set for this connection.",
+        "NO-EVICT (ON|OFF)",
+        "    Do not close this connection when clients take too much memory.",
+        NULL,
+    };
+    dispatch_help(call, lines);
+}
+
+static const struct subcommand subcommands[] = {
+    {"id", sub_id},
+    {"info", sub_info},
+    {"list", sub_list},
+    {"kill", cmd_client_kill},
+    {"setname", sub_setname},
+    {"getname", sub_getname},
+    {"reply", sub_reply},
+    {"no-evict", sub_no_evict},
+    {"unblock", sub_unblock},
+    {"pause", sub_pause},
+    {"unpause", sub_unpause},
+    {"getredir", sub_getredir},
+    {"trackinginfo", sub_trackinginfo},
+    {"caching", sub_caching},
+    {"tracking", sub_tracking},
+    {"help", sub_help},
+};
+
+void server_cmd_client(struct dispatch_call *call)
+{
+    SUBCOMMAND_RUN(call, subcommands);
+}

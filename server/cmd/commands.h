@@ -1,0 +1,78 @@
+/* commands.h - the commands that are the server's own, and who answers them.
+ *
+ * Each is `void server_cmd_NAME(struct dispatch_call *call)`; a container's subcommands are handled
+ * one by one ("client|list") or, where the container's name stands here, by one function.
+ */
+#ifndef SERVER_CMD_COMMANDS_H
+#define SERVER_CMD_COMMANDS_H
+
+#include "server/core/dispatch.h"
+
+/* path in the table of commands, handler. The file is server/cmd/FAMILY.c. */
+#define SERVER_COMMANDS(X)                                                                         \
+    /* server/cmd/connection.c */                                                                  \
+    X("auth", auth)                                                                                \
+    X("hello", hello)                                                                              \
+    X("quit", quit)                                                                                \
+    X("reset", reset)                                                                              \
+    /* server/cmd/client.c */                                                                      \
+    X("client", client)                                                                            \
+    /* server/cmd/acl.c */                                                                         \
+    X("acl", acl)                                                                                  \
+    /* server/cmd/config.c */                                                                      \
+    X("config", config)                                                                            \
+    /* server/cmd/pubsub.c */                                                                      \
+    X("subscribe", subscribe)                                                                      \
+    X("unsubscribe", unsubscribe)                                                                  \
+    X("psubscribe", psubscribe)                                                                    \
+    X("punsubscribe", punsubscribe)                                                                \
+    X("ssubscribe", ssubscribe)                                                                    \
+    X("sunsubscribe", sunsubscribe)                                                                \
+    X("publish", publish)                                                                          \
+    X("spublish", spublish)                                                                        \
+    X("pubsub", pubsub)                                                                            \
+    /* server/cmd/persist.c */                                                                     \
+    X("save", save)                                                                                \
+    X("bgsave", bgsave)                                                                            \
+    X("bgrewriteaof", bgrewriteaof)                                                                \
+    X("lastsave", lastsave)                                                                        \
+    X("shutdown", shutdown)                                                                        \
+    /* server/cmd/debug.c */                                                                       \
+    X("debug", debug)                                                                              \
+    /* info.c, server/cmd/memory.c, slowlog.c, latency.c, monitor.c */                             \
+    X("info", info)                                                                                \
+    X("memory", memory)                                                                            \
+    X("slowlog", slowlog)                                                                          \
+    X("latency", latency)                                                                          \
+    X("monitor", monitor)                                                                          \
+    X("lolwut", lolwut)                                                                            \
+    /* server/cmd/replication.c */                                                                 \
+    X("role", role)                                                                                \
+    X("wait", wait)                                                                                \
+    X("replicaof", replicaof)                                                                      \
+    X("slaveof", replicaof)                                                                        \
+    X("failover", failover)                                                                        \
+    X("sync", sync)                                                                                \
+    X("psync", sync)                                                                               \
+    X("replconf", replconf)                                                                        \
+    X("migrate", migrate)                                                                          \
+    /* server/cmd/function.c */                                                                    \
+    X("function", function)                                                                        \
+    X("script", script)                                                                            \
+    X("evalsha", evalsha)                                                                          \
+    X("evalsha_ro", evalsha)                                                                       \
+    X("fcall", fcall)                                                                              \
+    X("fcall_ro", fcall)                                                                           \
+    X("module", module)                                                                            \
+    X("cluster", cluster)                                                                          \
+    X("readonly", cluster)                                                                         \
+    X("readwrite", cluster)                                                                        \
+    X("asking", cluster)
+
+/* Stack traces of crashes and of the watchdog show the names that programs look for: debugCommand.
+ */
+#define X(path, name) void server_cmd_##name(struct dispatch_call *call) __asm__(#name "Command");
+SERVER_COMMANDS(X)
+#undef X
+
+#endif

@@ -1,0 +1,20 @@
+/* debug.h - what the files of DEBUG share: handlers by subcommand.
+ */
+#ifndef SERVER_CMD_DEBUG_H
+#define SERVER_CMD_DEBUG_H
+
+#include "server/core/dispatch.h"
+
+struct cmd_debug_sub {
+    const char *name;
+    size_t min_args, max_args; /* with DEBUG and the name; max 0: any */
+    dispatch_fn run;
+};
+
+/* Each ends with a NULL name. */
+extern const struct cmd_debug_sub cmd_debug_crash_subs[];
+extern const struct cmd_debug_sub cmd_debug_keys_subs[];
+
+void cmd_debug_protocol(struct dispatch_call *call);
+
+#endif

@@ -1,0 +1,142 @@
+/* SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN. */
+#include "server/cmd/commands.h"
+#include "server/core/log.h"
+#include "server/persist/priv.h"
+
+void server_cmd_save(struct dispatch_call *call)
+{
+    struct server *srv = call->srv;
+    struct persist_info *info = persist_info(srv);
+    if (info->child == PERSIST_CHILD_RDB) {
+        engine_reply_error(call->reply, "ERR Background save already in progress");
+        return;
+    }
+    info->rdb_saves++;
+    if (persist_save(srv))
+        engine_reply_ok(call->reply);
+    else
+        engine_reply_error(call->reply, "ERR");
+}
+
+void server_cmd_bgsave(struct dispatch_call *call)
+{
+    struct server *srv = call->srv;
+    struct persist_info *info = persist_info(srv);
+    bool schedule = false;
+    if (call->argc > 1) {
+        if (call->argc != 2 || !dispatch_arg_is(call->argv[1], "schedule")) {
+            dispatch_syntax(call);
+            return;
+        }
+        schedule = true;
+    }
+    if (info->child == PERSIST_CHILD_RDB) {
+        engine_reply_error(call->reply, "ERR Background save already in progress");
+    } else if (persist_has_child(srv) || call->in_exec) {
+        if (!schedule && !call->in_exec) {
+            engine_reply_error(call->reply,
+                               "ERR Another child process is active (AOF?): can't BGSAVE right "
+                               "now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever "
+                               "possible.");
+            return;
+        }
+        info->bgsave_scheduled = true;
+        engine_reply_simple(call->reply, "Background saving scheduled");
+    } else if (persist_bgsave(srv)) {
+        engine_reply_simple(call->reply, "Background saving started");
+    } else {
+        engine_reply_error(call->reply, "ERR");
+    }
+}
+
+void server_cmd_bgrewriteaof(struct dispatch_call *call)
+{
+    struct server *srv = call->srv;
+    struct persist_info *info = persist_info(srv);
+    if (info->child == PERSIST_CHILD_AOF) {
+        engine_reply_error(call->reply,
+                           "ERR Background append only file rewriting already in progress");
+    } else if (persist_has_child(srv) || call->in_exec) {
+        info->rewrite_scheduled = true;
+        /* Who asks is not made to wait because former ones failed. */
+        aof_retry_succeeded(&persist_state(srv)->retry);
+        engine_reply_simple(call->reply, "Background append only file rewriting scheduled");
+    } else if (persist_rewrite(srv)) {
+        engine_reply_simple(call->reply, "Background append only file rewriting started");
+    } else {
+        engine_reply_error(call->reply,
+                           "ERR Can't execute an AOF background rewriting. Please check the server "
+                           "logs for more information.");
+    }
+}
+
+void server_cmd_lastsave(struct dispatch_call *call)
+{
+    engine_reply_int(call->reply, persist_info(call->srv)->last_save_s);
+}
+
+/* ---- SHUTDOWN ---- */
+
+static bool shutdown_options(struct dispatch_call *call, struct server_shutdown *how,
+                             bool *ret_abort)
+{
+    for (size_t i = 1; i < call->argc; i++) {
+        struct rd_slice arg = call->argv[i];
+        if (dispatch_arg_is(arg, "nosave"))
+            how->nosave = true;
+        else if (dispatch_arg_is(arg, "save"))
+            how->save = true;
+        else if (dispatch_arg_is(arg, "now"))
+            how->now = true;
+        else if (dispatch_arg_is(arg, "force"))
+            how->force = true;
+        else if (dispatch_arg_is(arg, "abort"))
+            *ret_abort = true;
+        else
+            return false;
+    }
+    bool any = how->nosave || how->save || how->now || how->force;
+    return !(*ret_abort && any) && !(how->nosave && how->save);
+}
+
+/* Nothing is waited for here: a shutdown has ended, or failed, before another command runs, but for
+ * one that a signal asks for and that has not begun. */
+static void shutdown_abort(struct dispatch_call *call)
+{
+    struct server *srv = call->srv;
+    if (srv->stop_signal == 0) {
+        engine_reply_error(call->reply, "ERR No shutdown in progress.");
+        return;
+    }
+    srv->stop_signal = 0;
+    log_notice("Shutdown manually aborted.");
+    engine_reply_ok(call->reply);
+}
+
+void server_cmd_shutdown(struct dispatch_call *call)
+{
+    struct server *srv = call->srv;
+    struct server_shutdown how = {0};
+    bool abort = false;
+    if (!shutdown_options(call, &how, &abort)) {
+        dispatch_syntax(call);
+        return;
+    }
+    if (abort) {
+        shutdown_abort(call);
+        return;
+    }
+    if (call->in_exec && !how.now) {
+        engine_reply_error(call->reply,
+                           "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING "
+                           "client");
+        return;
+    }
+    /* What is not loaded yet must not be saved over what is there. */
+    if (persist_info(srv)->loading) {
+        how.save = false;
+        how.nosave = true;
+    }
+    if (!server_shutdown(srv, &how))
+        engine_reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+}

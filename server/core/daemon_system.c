@@ -1,0 +1,176 @@
+/* What a server says about itself and its system when it has started. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/core/daemon.h"
+#include "server/core/log.h"
+
+/* The first line of a file of the kernel; false: there is none. */
+static bool kernel_says(const char *path, char *dst, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    bool ok = file != NULL && fgets(dst, (int)size, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    if (ok)
+        dst[strcspn(dst, "\n")] = '\0';
+    return ok;
+}
+
+static const char *overcommit_trouble(void)
+{
+    char text[32];
+    bool strict =
+        kernel_says("/proc/sys/vm/overcommit_memory", text, sizeof text) && atoi(text) != 1;
+    return strict
+               ? "Memory overcommit must be enabled! Otherwise a child that saves may be refused "
+                 "its memory when memory is short, and so may the server. Add "
+                 "'vm.overcommit_memory = 1' to /etc/sysctl.conf, or run 'sysctl "
+                 "vm.overcommit_memory=1'."
+               : NULL;
+}
+
+static const char *huge_pages_trouble(void)
+{
+    char text[64];
+    bool always = kernel_says("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) &&
+                  strstr(text, "[always]") != NULL;
+    return always
+               ? "Transparent Huge Pages (THP) are enabled for every process: a child that saves "
+                 "makes writes slow and memory grow. Run 'echo madvise > "
+                 "/sys/kernel/mm/transparent_hugepage/enabled' as root, and start again."
+               : NULL;
+}
+
+static const char *clock_trouble(void)
+{
+    char text[64];
+    bool xen = kernel_says("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
+                           sizeof text) &&
+               strcmp(text, "xen") == 0;
+    return xen ? "The clock source of this system is 'xen', and each look at the clock a system "
+                 "call. Prefer 'tsc' where it is there."
+               : NULL;
+}
+
+static int64_t us_of(const struct timeval *time)
+{
+    return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
+}
+
+/* Looks at the clock for a tenth of a second: where that is a call of the kernel, time goes there.
+ */
+static const char *slow_clock_trouble(void)
+{
+    enum { LOOK_NS = 100 * 1000 * 1000, SLOW_PERCENT = 10 };
+    static char text[256];
+    char source[64] = "unknown";
+    struct timespec now, end;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    int64_t end_ns = (int64_t)end.tv_sec * 1000000000 + end.tv_nsec + LOOK_NS;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec < end_ns);
+    getrusage(RUSAGE_SELF, &after);
+    int64_t system_us = us_of(&after.ru_stime) - us_of(&before.ru_stime);
+    int64_t user_us = us_of(&after.ru_utime) - us_of(&before.ru_utime);
+    if (system_us * 100 <= (system_us + user_us) * SLOW_PERCENT)
+        return NULL;
+    kernel_says("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+                sizeof source);
+    snprintf(text, sizeof text,
+             "Reading the clock takes %lld %% of its time in the kernel: the clock source '%s' is "
+             "slow. Prefer 'tsc' where it is there.",
+             (long long)(system_us * 100 / (system_us + user_us)), source);
+    return text;
+}
+
+static void warn_backlog(const struct settings *s)
+{
+    char text[32];
+    if (!kernel_says("/proc/sys/net/core/somaxconn", text, sizeof text))
+        return;
+    long max = atol(text);
+    if (max > 0 && max < s->tcp_backlog)
+        log_warning("WARNING: The TCP backlog setting of %d cannot be enforced because "
+                    "/proc/sys/net/core/somaxconn is set to the lower value of %ld.",
+                    (int)s->tcp_backlog, max);
+}
+
+/* Only now, when the ports are ours: a second server by mistake must not take the file over. */
+static void write_pidfile(const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0)
+        log_warning("Failed to write PID file: %s", strerror(errno));
+    if (file != NULL)
+        fclose(file);
+}
+
+/* Programs look for the lines behind the bars. */
+static void show_logo(const struct server *srv)
+{
+    const struct settings *s = &srv->settings;
+    char text[512];
+    snprintf(text, sizeof text,
+             "\n    ____\n   /\\___\\     Redoubt, as Redis %s 64 bit\n"
+             "  /  \\__/__    Running in %s mode\n"
+             " /   /  \\  \\   Port: %d\n"
+             " \\  / /\\ \\ /   PID: %ld\n"
+             "  \\/_/__\\_V\n\n",
+             SERVER_REDIS_VERSION, s->cluster_enabled ? "cluster" : "standalone",
+             (int)(s->port != 0 ? s->port : s->tls_port), (long)getpid());
+    log_raw(text);
+}
+
+void daemon_announce(const struct server *srv)
+{
+    const struct settings *s = &srv->settings;
+    if (s->pidfile[0] != '\0')
+        write_pidfile(s->pidfile);
+    bool terminal = s->logfile[0] == '\0' && !s->syslog_enabled && isatty(STDOUT_FILENO);
+    if (s->always_show_logo || terminal)
+        show_logo(srv);
+    else
+        log_notice("Running mode=%s, port=%d.", s->cluster_enabled ? "cluster" : "standalone",
+                   (int)(s->port != 0 ? s->port : s->tls_port));
+    warn_backlog(s);
+    log_warning("Server initialized");
+    const char *troubles[] = {overcommit_trouble(), s->disable_thp ? NULL : huge_pages_trouble(),
+                              clock_trouble()};
+    for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
+        if (troubles[i] != NULL)
+            log_warning("WARNING %s", troubles[i]);
+    }
+}
+
+int daemon_check_system(void)
+{
+    static const struct {
+        const char *name;
+        const char *(*trouble)(void);
+    } checks[] = {
+        {"slow-clocksource", slow_clock_trouble},
+        {"xen-clocksource", clock_trouble},
+        {"overcommit", overcommit_trouble},
+        {"THP", huge_pages_trouble},
+    };
+    int status = 0;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const char *why = checks[i].trouble();
+        printf("[%s]...%s\n", checks[i].name, why != NULL ? "WARNING:" : "OK");
+        if (why != NULL) {
+            printf("%s\n", why);
+            status = 1;
+        }
+    }
+    return status;
+}

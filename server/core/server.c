@@ -1,0 +1,267 @@
+#include "server/core/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "server/client/client.h"
+#include "server/observe/crash.h"
+#include "server/core/daemon.h"
+#include "server/core/dispatch.h"
+#include "server/observe/heap.h"
+#include "server/observe/latency.h"
+#include "server/core/lazyfree.h"
+#include "server/core/log.h"
+#include "server/client/net.h"
+#include "server/persist/persist.h"
+#include "server/core/pubsub.h"
+#include "server/observe/slowlog.h"
+
+enum { EXPIRE_FAST_PAUSE_US = 2000 };
+
+void server_clock(struct server *srv)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    srv->now_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    srv->mono_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    srv->slept = false;
+}
+
+void server_panic(struct server *srv, const char *why)
+{
+    (void)srv;
+    crash_now(why);
+}
+
+void server_propagate(struct server *srv, const struct engine_effects *fx)
+{
+    if (fx->n > 0)
+        persist_append(srv, fx);
+}
+
+/* ---- the turn of the loop ---- */
+
+/* Looking at keys costs more than answering one client, which may be all that a turn does: hence
+ * not every turn. */
+static void expire_fast(struct server *srv)
+{
+    if (srv->active_expire_off || srv->clients->pause_until_ms != 0 ||
+        srv->state != SERVER_RUNNING || srv->mono_us < srv->expire_fast_at_us)
+        return;
+    struct engine_env env = server_env(srv);
+    srv->expire_fast_at_us = srv->mono_us + EXPIRE_FAST_PAUSE_US;
+    engine_expire_cycle(srv->engine, &env, true, 1000, &srv->fx);
+    server_propagate(srv, &srv->fx);
+    engine_effects_reset(&srv->fx);
+}
+
+/* The order matters: what is answered must have been written. */
+void server_turn(struct server *srv)
+{
+    server_clock(srv);
+    clients_end_waits(srv);
+    clients_run_unblocked(srv);
+    if (engine_ready(srv->engine))
+        clients_serve(srv);
+    expire_fast(srv);
+    persist_before_sleep(srv);
+    clients_flush(srv);
+    clients_evict(srv);
+}
+
+static void before_sleep(uv_prepare_t *handle)
+{
+    struct server *srv = handle->data;
+    server_turn(srv);
+    srv->slept = true;
+}
+
+static void on_cron(uv_timer_t *timer)
+{
+    struct server *srv = timer->data;
+    server_clock(srv);
+    server_cron(srv);
+    uv_timer_start(timer, on_cron, (uint64_t)(1000 / srv->hz), 0);
+}
+
+/* ---- signals ---- */
+
+void server_stop_if_asked(struct server *srv)
+{
+    int how = srv->stop_signal == SIGINT ? srv->settings.shutdown_on_sigint
+                                         : srv->settings.shutdown_on_sigterm;
+    struct server_shutdown shutdown = {.save = how & SETTINGS_SHUTDOWN_SAVE,
+                                       .nosave = how & SETTINGS_SHUTDOWN_NOSAVE,
+                                       .now = how & SETTINGS_SHUTDOWN_NOW,
+                                       .force = how & SETTINGS_SHUTDOWN_FORCE,
+                                       .by_signal = true};
+    if (srv->stop_signal == 0)
+        return;
+    srv->stop_signal = 0;
+    crash_begin_patience();
+    if (!server_shutdown(srv, &shutdown))
+        log_warning("SIGTERM received but errors trying to shut down the server, check the logs "
+                    "for more information");
+    crash_end_patience();
+}
+
+/* What is asked for is done by the cron, which is called at once: whoever has paused it may take
+ * the shutdown back. */
+static void on_stop_signal(uv_signal_t *handle, int signum)
+{
+    struct server *srv = handle->data;
+    log_from_handler(signum == SIGINT ? "Received SIGINT scheduling shutdown..."
+                                      : "Received SIGTERM scheduling shutdown...");
+    if (srv->state == SERVER_LOADING) {
+        log_warning("Received %s", signum == SIGINT ? "SIGINT during loading, exiting now."
+                                                    : "SIGTERM during loading, exiting now.");
+        exit(0);
+    }
+    if (srv->stop_signal != 0 && signum == SIGINT) {
+        log_warning("You insist... exiting now.");
+        exit(1);
+    }
+    srv->stop_signal = signum;
+    uv_timer_start(&srv->cron, on_cron, 0, 0);
+}
+
+static void on_child(uv_signal_t *handle, int signum)
+{
+    (void)signum;
+    struct server *srv = handle->data;
+    int status, pid = srv->persist->info.child_pid;
+    if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid) {
+        server_clock(srv);
+        persist_child_ended(srv, pid, status);
+    }
+}
+
+static void watch_signal(struct server *srv, uv_signal_t *handle, uv_signal_cb cb, int signum)
+{
+    uv_signal_init(srv->loop, handle);
+    handle->data = srv;
+    uv_signal_start(handle, cb, signum);
+    uv_unref((uv_handle_t *)handle);
+}
+
+/* ---- begin and end ---- */
+
+static uint64_t seed(void)
+{
+    uint64_t value = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    if (getrandom(&value, sizeof value, 0) != sizeof value)
+        log_warning("no random numbers from the system: the seed is the time");
+    return value;
+}
+
+static void make_run_id(char *dst)
+{
+    for (int i = 0; i < 40; i += 8)
+        snprintf(dst + i, 9, "%08x", (unsigned)(seed() & 0xffffffff));
+}
+
+static unsigned proto_of(void *ctx, const struct engine_session *s)
+{
+    (void)ctx;
+    const struct client *c = s->ctx;
+    return c->reply.proto;
+}
+
+static void make_engine(struct server *srv)
+{
+    struct engine_config config;
+    engine_config_init(&config);
+    settings_to_engine(&srv->settings, &config);
+    srv->engine = engine_new(
+        &(struct engine_opts){.seed = seed(), .table_seed = srv->table_seed, .config = &config});
+    struct engine_hooks hooks = {
+        .notify = pubsub_keyspace_event, .trash = lazyfree_take, .refused = persist_refused};
+    dispatch_hooks(srv, &hooks);
+    engine_set_hooks(srv->engine, &hooks);
+    engine_block_set_proto(srv->engine, proto_of, srv);
+}
+
+static void make_handles(struct server *srv)
+{
+    uv_timer_init(srv->loop, &srv->cron);
+    srv->cron.data = srv;
+    uv_timer_init(srv->loop, &srv->clients->timer);
+    srv->clients->timer.data = srv;
+    uv_prepare_init(srv->loop, &srv->before_sleep);
+    srv->before_sleep.data = srv;
+    watch_signal(srv, &srv->on_term, on_stop_signal, SIGTERM);
+    watch_signal(srv, &srv->on_int, on_stop_signal, SIGINT);
+    watch_signal(srv, &srv->on_child, on_child, SIGCHLD);
+}
+
+void server_init(struct server *srv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    srv->loop = uv_default_loop();
+    server_clock(srv);
+    srv->started_us = srv->now_us;
+    srv->hz = srv->settings.hz;
+    srv->state = SERVER_LOADING;
+    make_run_id(srv->run_id);
+    stats_init(&srv->stats);
+    srv->table_seed = seed() | 1;
+    make_engine(srv);
+    srv->clients = clients_new(srv);
+    srv->pubsub = pubsub_new(srv);
+    srv->slowlog = slowlog_new();
+    srv->latency = latency_new();
+    srv->persist = persist_new(srv);
+    make_handles(srv);
+}
+
+int server_run(struct server *srv)
+{
+    struct rd_err err = {0};
+    if (!net_listen(srv, &err)) {
+        log_warning("%s", err.text);
+        return 1;
+    }
+    daemon_announce(srv);
+    net_start(srv);
+    uv_prepare_start(&srv->before_sleep, before_sleep);
+    srv->fx.off = true;
+    if (!persist_load(srv))
+        return 1;
+    heap_purge(); /* what loading has left behind */
+    heap_use_thread(srv->settings.jemalloc_bg_thread);
+    srv->state = SERVER_RUNNING;
+    srv->fx.off = !persist_wants_effects(srv);
+    log_notice("Ready to accept connections");
+    daemon_ready();
+    uv_timer_start(&srv->cron, on_cron, 1, 0);
+    uv_run(srv->loop, UV_RUN_DEFAULT);
+    return 0;
+}
+
+bool server_shutdown(struct server *srv, const struct server_shutdown *how)
+{
+    enum server_state before = srv->state;
+    log_warning("User requested shutdown...");
+    srv->state = SERVER_STOPPING;
+    if (!persist_shutdown(srv, how->save, how->nosave, how->force) && !how->force) {
+        srv->state = before;
+        return false;
+    }
+    clients_flush(srv);
+    daemon_stopping();
+    net_stop(srv);
+    if (srv->settings.pidfile[0] != 0) {
+        log_notice("Removing the pid file.");
+        unlink(srv->settings.pidfile);
+    }
+    log_warning("%s is now ready to exit, bye bye...", "Redis");
+    exit(0);
+}

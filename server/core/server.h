@@ -1,0 +1,159 @@
+/* server.h - the reference server: what all of its parts share.
+ *
+ * One thread runs commands, in the callbacks of one libuv loop. A turn of the loop:
+ *
+ *     readable connections   server/client/input.c reads, splits, and gives each command to
+ *     dispatch.c             which asks whether it may run, lets the engine run it (or a handler of
+ *                            server/cmd/commands.h), and hands the effects to persist.c
+ *     timers                 cron.c: expiry, eviction, children, save points, statistics
+ *     before it sleeps       server.c: waiting sessions are served, the log is written and made
+ *                            durable where `always` asks for it, then replies go out
+ *
+ * so a reply never leaves before what it acknowledges is as durable as appendfsync promises, and
+ * many clients share one write and one fsync.
+ *
+ * The rest is split by what it is about, one header each: settings.h (redis.conf and CONFIG),
+ * client.h and conn.h (who is connected), pubsub.h, persist.h (snapshots and logs), stats.h and
+ * info.h (what it tells about itself), slowlog.h, latency.h, monitor.h, log.h.
+ */
+#ifndef SERVER_CORE_SERVER_H
+#define SERVER_CORE_SERVER_H
+
+#include <uv.h>
+
+#include "engine/block.h"
+#include "engine/engine.h"
+#include "engine/session.h"
+#include "server/settings/settings.h"
+#include "server/observe/stats.h"
+
+struct client;
+struct clients;
+struct latency;
+struct listeners;
+struct persist;
+struct pubsub;
+struct slowlog;
+struct tls;
+
+#define SERVER_REDIS_VERSION "7.0.15" /* whose behaviour it has: INFO, HELLO, AUX fields */
+
+enum server_state {
+    SERVER_LOADING,
+    SERVER_RUNNING,
+    SERVER_STOPPING /* SHUTDOWN waits for something */
+};
+
+struct server {
+    uv_loop_t *loop;
+    struct settings settings;
+    struct engine *engine;
+    uint64_t table_seed; /* of all tables whose names clients choose */
+    enum server_state state;
+
+    /* Clocks, read once a command: unix time, and one that never goes back. */
+    int64_t now_us;
+    int64_t mono_us;
+    bool slept;                /* since the clocks were read */
+    int64_t expire_fast_at_us; /* mono_us: not before */
+
+    struct clients *clients;
+    struct listeners *listeners;
+    struct pubsub *pubsub;
+    struct persist *persist;
+    struct slowlog *slowlog;
+    struct latency *latency;
+    struct stats stats;
+
+    /* Bytes of the process besides the data set, as the allocator said last; read by the cron. */
+    int64_t other_memory;
+    int64_t measured_mono_us; /* when that was */
+    int stop_signal;          /* that asks for a shutdown; 0: none does */
+
+    struct engine_effects fx; /* of the command that runs */
+    struct client *current;   /* whose command runs; NULL: nobody's */
+
+    char run_id[41];
+    char *executable;  /* absolute path */
+    char *config_file; /* absolute path, or NULL */
+    int64_t started_us;
+    int64_t hz; /* turns of the cron a second now: more than `hz` with many clients */
+
+    /* DEBUG */
+    bool active_expire_off; /* SET-ACTIVE-EXPIRE 0 */
+    bool cron_paused;       /* PAUSE-CRON 1 */
+    bool skip_checksum;     /* SET-SKIP-CHECKSUM-VALIDATION 1 */
+    uint64_t flush_sleep_us;
+
+    uv_timer_t cron;
+    uv_prepare_t before_sleep;
+    uv_signal_t on_term, on_int, on_child;
+    struct tls *tls;    /* NULL: none */
+    struct peer *peers; /* server/core/peer.h */
+};
+
+/* Reads both clocks. Cheap (tens of nanoseconds). */
+void server_clock(struct server *srv);
+
+/* The loop may have slept for long: the first event behind that reads the clocks. (libuv's own
+ * hook behind the sleep comes only when all sockets have been served.) */
+static inline void server_awake(struct server *srv)
+{
+    if (srv->slept)
+        server_clock(srv);
+}
+
+/* For how long something takes or lasts: this clock is never set. */
+static inline int64_t server_mono_ms(const struct server *srv)
+{
+    return srv->mono_us / 1000;
+}
+
+static inline int64_t server_now_ms(const struct server *srv)
+{
+    return srv->now_us / 1000;
+}
+
+static inline struct engine_env server_env(const struct server *srv)
+{
+    return (struct engine_env){.now_us = srv->now_us};
+}
+
+/* Everything but sockets: engine, clients, persist … Settings must be in place. */
+void server_init(struct server *srv);
+
+/* Loads the data, opens the ports, runs the loop until the end; the exit status. */
+int server_run(struct server *srv);
+
+/* What is done before the loop sleeps. */
+void server_turn(struct server *srv);
+
+/* Ends the process in order (flush, save, remove pid file and socket) or says why not: false, with
+ * the reason logged. `nosave`/`save` as SHUTDOWN's options; `now` does not wait for replicas;
+ * `force` ends it whatever fails. Does not return when it succeeds. */
+struct server_shutdown {
+    bool save, nosave, now, force;
+    bool by_signal;
+};
+bool server_shutdown(struct server *srv, const struct server_shutdown *how);
+
+/* The shutdown that a signal has asked for. Does not return if it succeeds. */
+void server_stop_if_asked(struct server *srv);
+
+/* Every 1000/hz ms. cron.c */
+void server_cron(struct server *srv);
+
+/* Bytes in use: the data set's, and what else the process had allocated a moment ago. Cheap. */
+uint64_t server_used_memory(const struct server *srv);
+
+/* Takes out keys until the data set is within maxmemory; false: it cannot. cron.c */
+bool server_make_room(struct server *srv);
+
+/* What commands did (expiry, eviction, a command) goes to whoever has to know: the log now, later
+ * replicas. To be called after everything that took fx. */
+void server_propagate(struct server *srv, const struct engine_effects *fx);
+
+/* Ends the process at once with a crash report in the log ("=== REDIS BUG REPORT START …"). */
+_Noreturn void server_panic(struct server *srv, const char *why);
+
+#endif

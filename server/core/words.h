@@ -1,0 +1,27 @@
+/* words.h - a line of text split into words, as inline commands and redis.conf have them.
+ *
+ *     struct words words = {0};
+ *     if (words_split(&words, line))
+ *         ... words.argv[0] .. words.argv[words.argc - 1] ...
+ *     words_done(&words);
+ *
+ * Words are separated by blanks; "…" understands \n \r \t \b \a \xHH and \c for any other c, '…'
+ * only \'; a quote that closes must be followed by a blank or the end.
+ */
+#ifndef SERVER_CORE_WORDS_H
+#define SERVER_CORE_WORDS_H
+
+#include "base/buf.h"
+
+struct words {
+    struct rd_slice *argv; /* each is followed by a NUL, which does not count */
+    size_t argc;
+    size_t cap;
+    struct rd_buf bytes;
+};
+
+/* False: unbalanced quotes. What was there before is forgotten. */
+bool words_split(struct words *words, struct rd_slice line);
+void words_done(struct words *words);
+
+#endif

@@ -1,0 +1,55 @@
+/* latency.h - spikes by event: LATENCY LATEST, HISTORY, GRAPH, DOCTOR, RESET.
+ *
+ *     int64_t from = latency_begin(srv);
+ *     ... fork() ...
+ *     latency_end(srv, "fork", from);
+ *
+ * Of each event the last 160 seconds that had a spike are kept, each with its longest, and the
+ * longest of all times. Events are few and their names are the server's own.
+ */
+#ifndef SERVER_OBSERVE_LATENCY_H
+#define SERVER_OBSERVE_LATENCY_H
+
+#include "server/core/server.h"
+
+struct latency *latency_new(void);
+void latency_free(struct latency *latency);
+
+/* Kept when the duration is at least latency-monitor-threshold (0: never). */
+void latency_add(struct server *srv, const char *event, int64_t ms);
+
+/* Microseconds of the monotonic clock; 0 while nothing is monitored. */
+int64_t latency_begin(const struct server *srv);
+void latency_end(struct server *srv, const char *event, int64_t from_us);
+
+/* ---- for latency_report.c ---- */
+
+enum { LATENCY_SAMPLES = 160, LATENCY_EVENTS = 64, LATENCY_NAME = 32 };
+
+struct latency_sample {
+    int64_t at_s; /* unix time */
+    int64_t ms;
+};
+
+struct latency_event {
+    char name[LATENCY_NAME];
+    int64_t max_ms;
+    size_t n;
+    size_t first; /* the oldest of samples, which are a ring */
+    struct latency_sample samples[LATENCY_SAMPLES];
+};
+
+/* The i-th sample, the oldest first. */
+static inline struct latency_sample latency_sample(const struct latency_event *event, size_t i)
+{
+    return event->samples[(event->first + i) % LATENCY_SAMPLES];
+}
+
+size_t latency_count(const struct latency *latency);
+const struct latency_event *latency_event(const struct latency *latency, size_t i);
+
+/* LATENCY GRAPH and DOCTOR. */
+void latency_graph(const struct latency_event *event, int64_t now_s, struct rd_buf *out);
+void latency_doctor(struct server *srv, struct rd_buf *out);
+
+#endif

@@ -1,0 +1,129 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/core/background.h"
+#include "server/core/log.h"
+#include "server/persist/priv.h"
+
+static const char *strerror_of(const struct rd_err *err)
+{
+    return err->code == RD_ERR_IO && err->sys != 0 ? strerror(err->sys) : err->text;
+}
+
+static const char *working_folder(char *dst, size_t size)
+{
+    return getcwd(dst, size) != NULL ? dst : "unknown";
+}
+
+/* Temporary file, then its name. In the child and in SAVE. */
+static bool write_snapshot(struct server *srv, struct child *child)
+{
+    char temp[64], folder[PERSIST_PATH];
+    const char *final = srv->settings.dbfilename;
+    struct rd_err err = {0};
+    snprintf(temp, sizeof temp, "temp-%ld.rdb", (long)getpid());
+    const struct persist_file how = {.path = temp,
+                                     .incremental_fsync = srv->settings.rdb_save_incremental_fsync,
+                                     .child = child};
+    struct rd_sink *sink;
+    if (!persist_file_open(&sink, &how, &err)) {
+        log_warning("Failed opening the temp RDB file %s (in server root dir %s) for saving: %s",
+                    temp, working_folder(folder, sizeof folder), strerror_of(&err));
+        return false;
+    }
+    if (!persist_file_write(srv, &how, sink, &err)) {
+        log_warning("Write error saving DB on disk(%.*s): %s", (int)strcspn(err.text, ":"),
+                    err.text, strerror_of(&err));
+        return false;
+    }
+    if (rename(temp, final) != 0) {
+        log_warning("Error moving temp DB file %s on the final destination %s (in server root dir "
+                    "%s): %s",
+                    temp, final, working_folder(folder, sizeof folder), strerror(errno));
+        unlink(temp);
+        return false;
+    }
+    if (!persist_sync_folder(final)) {
+        log_warning("Failed to fsync directory while saving DB: %s", strerror(errno));
+        return false;
+    }
+    log_notice("DB saved on disk");
+    return true;
+}
+
+bool persist_save(struct server *srv)
+{
+    struct persist_info *info = persist_info(srv);
+    if (!write_snapshot(srv, NULL))
+        return false;
+    persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
+    info->last_save_s = persist_now_s(srv);
+    persist_state(srv)->saved_at_s = persist_mono_s(srv);
+    info->last_bgsave_ok = true;
+    return true;
+}
+
+bool persist_bgsave(struct server *srv)
+{
+    struct persist_state *state = persist_state(srv);
+    struct persist_info *info = persist_info(srv);
+    if (persist_has_child(srv))
+        return false;
+    info->rdb_saves++;
+    state->dirty_at_fork = engine_stats(srv->engine)->dirty;
+    state->last_try_s = persist_mono_s(srv);
+    int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist);
+    if (pid == 0)
+        child_exit(&state->child, write_snapshot(srv, &state->child) ? 0 : 1);
+    if (pid < 0) {
+        info->last_bgsave_ok = false;
+        log_warning("Can't save in background: fork: %s", strerror(state->child.error));
+        return false;
+    }
+    log_notice("Background saving started by pid %d", pid);
+    snprintf(state->temp, sizeof state->temp, "temp-%d.rdb", pid);
+    info->child = PERSIST_CHILD_RDB;
+    info->child_pid = pid;
+    info->bgsave_began_s = persist_now_s(srv);
+    info->child_keys = info->cow_now = info->cow_peak = 0;
+    info->child_keys_total = persist_count_keys(srv);
+    return true;
+}
+
+void persist_bgsave_ended(struct server *srv, int status, int by_signal)
+{
+    struct persist_state *state = persist_state(srv);
+    struct persist_info *info = persist_info(srv);
+    if (by_signal == 0 && status == 0) {
+        log_notice("Background saving terminated with success");
+        persist_reset_dirty(srv, state->dirty_at_fork);
+        info->last_save_s = persist_now_s(srv);
+        persist_state(srv)->saved_at_s = persist_mono_s(srv);
+        info->last_bgsave_ok = true;
+    } else if (by_signal == 0) {
+        log_warning("Background saving error");
+        info->last_bgsave_ok = false;
+    } else {
+        log_warning("Background saving terminated by signal %d", by_signal);
+        unlink(state->temp);
+        if (by_signal != SIGUSR1)
+            info->last_bgsave_ok = false;
+    }
+    info->rdb_last_cow = state->child.report.cow;
+    info->last_bgsave_took_s = persist_now_s(srv) - info->bgsave_began_s;
+    info->bgsave_began_s = -1;
+}
+
+void persist_kill_child(struct server *srv)
+{
+    struct persist_state *state = persist_state(srv);
+    struct persist_info *info = persist_info(srv);
+    int pid = info->child_pid;
+    if (!persist_has_child(srv))
+        return;
+    child_kill(&state->child);
+    persist_child_ended(srv, pid, W_EXITCODE(CHILD_SILENT, 0));
+}

@@ -1,0 +1,407 @@
+/* redis.conf and the command line: both become lines, read by one reader. */
+#include <ctype.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "server/core/dispatch.h"
+#include "server/core/log.h"
+#include "server/settings/item.h"
+#include "server/settings/text.h"
+#include "server/core/words.h"
+
+enum {
+    FILE_MAX = 64 << 20, /* bytes of one file */
+    INCLUDE_MAX = 32     /* files that include each other */
+};
+
+struct reading {
+    struct settings *s;
+    struct settings_reading value; /* .why: what is wrong with a line */
+    struct rd_buf *why;            /* the whole message */
+    unsigned depth;
+};
+
+static bool load_named(struct reading *r, const char *name);
+
+static bool wrong(struct reading *r, const char *why)
+{
+    snprintf(r->value.why, sizeof r->value.why, "%s", why);
+    return false;
+}
+
+static bool wrong_words(struct reading *r, const char *why)
+{
+    snprintf(r->value.why, sizeof r->value.why, "%s in configuration line", why);
+    return false;
+}
+
+/* ---- lines that are no values ---- */
+
+static bool line_include(struct reading *r, size_t n, char **words)
+{
+    (void)n;
+    if (r->depth == INCLUDE_MAX)
+        return wrong(r, "too many files that include each other");
+    r->depth++;
+    bool ok = load_named(r, words[1]);
+    r->depth--;
+    return ok;
+}
+
+static bool line_rename(struct reading *r, size_t n, char **words)
+{
+    (void)n;
+    struct rd_slice from = rd_slice_str(words[1]), to = rd_slice_str(words[2]);
+    if (dispatch_find(&from, 1) == NULL)
+        return wrong(r, "No such command in rename-command");
+    if (!dispatch_rename(from, to))
+        return wrong(r, "Target command name already exists");
+    struct settings *s = r->s;
+    struct settings_rename *grown = rd_realloc(s->renames, (s->n_renames + 1) * sizeof *s->renames);
+    if (grown == NULL)
+        abort();
+    s->renames = grown;
+    s->renames[s->n_renames++] = (struct settings_rename){settings_text_copy(words[1], from.len),
+                                                          settings_text_copy(words[2], to.len)};
+    return true;
+}
+
+/* The words behind the first, each as it was meant. */
+static char *rest_of(size_t n, char **words)
+{
+    struct rd_buf line = {0};
+    for (size_t i = 1; i < n; i++) {
+        if (i > 1)
+            rd_buf_add_byte(&line, ' ');
+        bool plain = words[i][0] != '\0' && strpbrk(words[i], " \"'\\\t\r\n") == NULL;
+        if (plain)
+            rd_buf_printf(&line, "%s", words[i]);
+        else
+            settings_text_quote(words[i], &line);
+    }
+    char *rest = settings_text_copy((const char *)line.ptr, line.len);
+    rd_buf_done(&line);
+    return rest;
+}
+
+static bool line_user(struct reading *r, size_t n, char **words)
+{
+    char *rest = rest_of(n, words);
+    settings_text_append(&r->s->users, &r->s->n_users, rest);
+    rd_free(rest);
+    return true;
+}
+
+static bool line_module(struct reading *r, size_t n, char **words)
+{
+    char *rest = rest_of(n, words);
+    settings_text_append(&r->s->modules, &r->s->n_modules, rest);
+    rd_free(rest);
+    return true;
+}
+
+static bool line_ignored(struct reading *r, size_t n, char **words)
+{
+    (void)r, (void)n, (void)words;
+    return true;
+}
+
+static bool line_sentinel(struct reading *r, size_t n, char **words)
+{
+    (void)n, (void)words;
+    return wrong(r, "sentinel directive while not in sentinel mode");
+}
+
+static const struct {
+    const char *name;
+    size_t min, max; /* words, the name included */
+    bool (*run)(struct reading *r, size_t n, char **words);
+} lines[] = {
+    {"include", 2, 2, line_include},
+    {"rename-command", 3, 3, line_rename},
+    {"user", 2, SIZE_MAX, line_user},
+    {"loadmodule", 2, SIZE_MAX, line_module},
+    {"sentinel", 1, SIZE_MAX, line_sentinel},
+    /* Of older versions: read, without meaning any more. */
+    {"list-max-ziplist-entries", 2, 2, line_ignored},
+    {"list-max-ziplist-value", 2, 2, line_ignored},
+    {"lua-replicate-commands", 2, 2, line_ignored},
+};
+
+static bool other_line(struct reading *r, size_t n, char **words)
+{
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        if (strcasecmp(words[0], lines[i].name) == 0 && n >= lines[i].min && n <= lines[i].max)
+            return lines[i].run(r, n, words);
+    }
+    if (strchr(words[0], '.') != NULL && n < 2)
+        return wrong(r, "Module config specified without value");
+    return wrong(r, "Bad directive or wrong number of arguments");
+}
+
+/* ---- lines that are ---- */
+
+/* `save "900 1 300 10"` is as good as without the marks. */
+static bool value_line(struct reading *r, const struct settings_item *item, size_t n, char **words)
+{
+    bool one = (item->flags & S_MULTI) != 0 && n == 2 && words[1][0] != '\0';
+    if (!one)
+        return settings_item_set(r->s, item, n - 1, words + 1, &r->value);
+    char **parts;
+    size_t n_parts;
+    const char *why = settings_text_split(words[1], &parts, &n_parts);
+    if (why != NULL)
+        return wrong_words(r, why);
+    bool ok = settings_item_set(r->s, item, n_parts, parts, &r->value);
+    settings_text_free(parts, n_parts);
+    return ok;
+}
+
+/* requirepass, with all of its bytes: as text it could not hold one of value 0. False: the line is
+ * another one, or none. */
+static bool password_line(struct reading *r, const char *line)
+{
+    struct words words = {0};
+    bool found = words_split(&words, rd_slice_str(line)) && words.argc == 2 &&
+                 dispatch_arg_is(words.argv[0], "requirepass");
+    if (found)
+        settings_set_password(r->s, words.argv[1]);
+    words_done(&words);
+    return found;
+}
+
+static bool one_line(struct reading *r, char *line)
+{
+    char **words;
+    size_t n;
+    if (*line == '#' || *line == '\0')
+        return true;
+    if (password_line(r, line))
+        return true;
+    const char *why = settings_text_split(line, &words, &n);
+    if (why != NULL)
+        return wrong_words(r, why);
+    const struct settings_item *item = n != 0 ? settings_item_find(words[0]) : NULL;
+    bool ok = n == 0 || (item != NULL ? value_line(r, item, n, words) : other_line(r, n, words));
+    settings_text_free(words, n);
+    return ok;
+}
+
+/* Text is cut up in place. */
+static bool all_lines(struct reading *r, char *text)
+{
+    for (size_t number = 1; text != NULL; number++) {
+        char *next = strchr(text, '\n');
+        if (next != NULL)
+            *next++ = '\0';
+        char *line = settings_text_trim(text);
+        if (!one_line(r, line)) {
+            if (r->why->len == 0)
+                rd_buf_printf(r->why,
+                              "\n*** FATAL CONFIG FILE ERROR (Redis %s) ***\n"
+                              "Reading the configuration file, at line %zu\n>>> '%s'\n%s\n",
+                              SERVER_REDIS_VERSION, number, line, r->value.why);
+            return false;
+        }
+        text = next;
+    }
+    return true;
+}
+
+/* ---- files ---- */
+
+static bool read_all(FILE *file, struct rd_buf *ret)
+{
+    char piece[4096];
+    size_t n;
+    while ((n = fread(piece, 1, sizeof piece, file)) > 0) {
+        if (ret->len + n > FILE_MAX) {
+            errno = EFBIG;
+            return false;
+        }
+        if (!rd_buf_add(ret, piece, n))
+            return false;
+    }
+    return ferror(file) == 0;
+}
+
+/* A last line that nothing ends is not to run into the first of the next file. */
+static void end_line(struct rd_buf *text)
+{
+    if (text->len != 0 && text->ptr[text->len - 1] != '\n')
+        rd_buf_add_byte(text, '\n');
+}
+
+static bool add_file(struct reading *r, const char *name, struct rd_buf *text)
+{
+    end_line(text);
+    FILE *file = fopen(name, "re");
+    bool ok = file != NULL && read_all(file, text);
+    int sys = errno;
+    if (file != NULL)
+        fclose(file);
+    if (!ok)
+        rd_buf_printf(r->why, "Fatal error, can't open config file '%s': %s", name, strerror(sys));
+    return ok;
+}
+
+/* A name with * ? [ is a pattern, and may match nothing. */
+static bool add_files(struct reading *r, const char *name, struct rd_buf *text)
+{
+    glob_t found;
+    if (strpbrk(name, "*?[") == NULL)
+        return add_file(r, name, text);
+    bool ok = true;
+    if (glob(name, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc && ok; i++)
+            ok = add_file(r, found.gl_pathv[i], text);
+        globfree(&found);
+    }
+    return ok;
+}
+
+static bool load_text(struct reading *r, struct rd_buf *text)
+{
+    bool ok = rd_buf_add_byte(text, '\0') && all_lines(r, (char *)text->ptr);
+    rd_buf_done(text);
+    return ok;
+}
+
+static bool load_named(struct reading *r, const char *name)
+{
+    struct rd_buf text = {0};
+    if (!add_files(r, name, &text)) {
+        rd_buf_done(&text);
+        return false;
+    }
+    return load_text(r, &text);
+}
+
+/* ---- the command line ---- */
+
+static bool is_option(const char *arg)
+{
+    return arg[0] == '-' && arg[1] == '-';
+}
+
+/* Does "--name" bring its value along, as in "--port 6380" in one piece? */
+static bool has_value(const char *arg)
+{
+    char **words;
+    size_t n;
+    if (settings_text_split(arg, &words, &n) != NULL)
+        return false;
+    settings_text_free(words, n);
+    return n != 1;
+}
+
+/* Options become lines: each that begins with "--" opens one, unless the one before still waits
+ * for its first word. `--save` alone is `save ""`. */
+static void options_to_lines(int argc, char **argv, int from, bool *ret_stdin, struct rd_buf *text)
+{
+    bool complete = true; /* the option before has a word */
+    for (int i = from; i < argc; i++) {
+        const char *arg = argv[i];
+        if (strcmp(arg, "-") == 0 && (i == 1 || i == argc - 1)) {
+            *ret_stdin = true;
+            continue;
+        }
+        if (!is_option(arg) || !complete) {
+            settings_text_quote(arg, text);
+            rd_buf_add_byte(text, ' ');
+            complete = true;
+            continue;
+        }
+        if (text->len != 0)
+            rd_buf_add_byte(text, '\n');
+        rd_buf_printf(text, "%s ", arg + 2);
+        complete = has_value(arg);
+        bool last = i == argc - 1, bare = last || is_option(argv[i + 1]);
+        if (strcasecmp(arg, "--save") == 0 && bare) {
+            rd_buf_printf(text, "\"\"");
+            complete = true;
+        }
+    }
+}
+
+static char *absolute(const char *name)
+{
+    char here[PATH_MAX];
+    if (name[0] == '/' || getcwd(here, sizeof here) == NULL)
+        return settings_text_copy(name, strlen(name));
+    /* As far as the name goes up, so does the folder. */
+    size_t len = strlen(here);
+    while (strncmp(name, "../", 3) == 0 && len > 1) {
+        name += 3;
+        while (len > 1 && here[len - 1] != '/')
+            len--;
+        while (len > 1 && here[len - 1] == '/')
+            len--;
+    }
+    struct rd_buf path = {0};
+    rd_buf_printf(&path, "%.*s%s%s", (int)len, here, len > 1 ? "/" : "", name);
+    char *copy = settings_text_copy((const char *)path.ptr, path.len);
+    rd_buf_done(&path);
+    return copy;
+}
+
+static bool fatal(struct reading *r, const char *what, const char *more)
+{
+    rd_buf_printf(r->why, "\n*** FATAL CONFIG FILE ERROR (Redis %s) ***\n%s%s\n",
+                  SERVER_REDIS_VERSION, what, more);
+    return false;
+}
+
+/* What single lines cannot see. A log that cannot be written is told before a line is lost. */
+static bool load_checked(struct reading *r)
+{
+    if (r->s->cluster_enabled && r->s->replicaof_host != NULL)
+        return fatal(r, "replicaof directive not allowed in cluster mode", "");
+    if (r->s->logfile[0] != '\0') {
+        FILE *file = fopen(r->s->logfile, "ae");
+        if (file == NULL)
+            return fatal(r, "Can't open the log file: ", strerror(errno));
+        fclose(file);
+    }
+    if (r->s->hz < SETTINGS_HZ_MIN)
+        r->s->hz = SETTINGS_HZ_MIN;
+    if (r->s->hz > SETTINGS_HZ_MAX)
+        r->s->hz = SETTINGS_HZ_MAX;
+    return true;
+}
+
+bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, struct rd_buf *why)
+{
+    struct reading r = {.s = s, .value = {.at_start = true}, .why = why};
+    struct rd_buf text = {0}, options = {0};
+    bool named = argc >= 2 && argv[1][0] != '-', from_stdin = false, ok = true;
+    char *file = named ? absolute(argv[1]) : NULL;
+    options_to_lines(argc, argv, named ? 2 : 1, &from_stdin, &options);
+    if (named)
+        ok = add_files(&r, file, &text);
+    if (ok && from_stdin) {
+        log_warning("Reading config from stdin");
+        end_line(&text);
+        ok = read_all(stdin, &text);
+    }
+    if (options.len != 0) {
+        rd_buf_add_byte(&text, '\n');
+        rd_buf_add(&text, options.ptr, options.len);
+    }
+    rd_buf_done(&options);
+    if (ok)
+        ok = load_text(&r, &text) && load_checked(&r);
+    else
+        rd_buf_done(&text);
+    if (ok)
+        *ret_file = file;
+    else
+        rd_free(file);
+    return ok;
+}

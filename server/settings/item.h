@@ -1,0 +1,88 @@
+/* item.h - one directive: how its value is read, told and checked. Private to settings*.c,
+ * main.c and server/cmd/config.c.
+ *
+ *     const struct settings_item *item = settings_item_find("maxmemory");
+ *     struct settings_reading reading = {0};
+ *     char *words[] = {"1gb"};
+ *     if (!settings_item_set(s, item, 1, words, &reading))
+ *         ... reading.why, as 7.0 words it ...
+ *
+ * Setting a value does nothing else: what has to happen then is server/settings/apply.c.
+ */
+#ifndef SERVER_SETTINGS_ITEM_H
+#define SERVER_SETTINGS_ITEM_H
+
+#include "server/settings/settings.h"
+
+enum settings_kind {
+    SETTINGS_KIND_BOOL,
+    SETTINGS_KIND_INT,
+    SETTINGS_KIND_SIZE,
+    SETTINGS_KIND_STR,
+    SETTINGS_KIND_ENUM,
+    SETTINGS_KIND_SPECIAL
+};
+
+struct settings_word {
+    const char *word; /* NULL: the end */
+    int value;
+};
+
+/* Where values come from, and what was wrong with one. */
+struct settings_reading {
+    bool at_start;  /* file and command line: several lines of `save` add up */
+    bool save_seen; /* the first of them has replaced the default */
+    char why[512];
+};
+
+struct settings_special {
+    bool (*set)(struct settings *s, size_t n, char *const *words, struct settings_reading *reading);
+    void (*get)(const struct settings *s, struct rd_buf *ret);
+};
+
+struct settings_item {
+    const char *name;
+    const char *alias; /* NULL: none */
+    const char *value; /* the default, as text; of numbers and switches see settings_init() */
+    enum settings_kind kind;
+    unsigned flags; /* enum settings_flag */
+    size_t offset;  /* in struct settings */
+    int64_t min;
+    uint64_t max;
+    const struct settings_word *words;
+    const struct settings_special *special;
+};
+
+extern const struct settings_item settings_items[];
+extern const size_t settings_n_items;
+
+/* By name or alias, without case; NULL: there is none. O(items) */
+const struct settings_item *settings_item_find(const char *name);
+
+/* Is it requirepass, whose value is bytes rather than text? */
+bool settings_item_is_password(const struct settings_item *item);
+
+/* All or nothing. */
+bool settings_item_set(struct settings *s, const struct settings_item *item, size_t n,
+                       char *const *words, struct settings_reading *reading);
+void settings_item_get(const struct settings *s, const struct settings_item *item,
+                       struct rd_buf *ret);
+
+/* "1gb", with or without case; false: no such number. As in 7.0 "" is 0, what is too large for 64
+ * bits is the largest, and a unit may overflow. */
+bool settings_item_memory(const char *text, uint64_t *ret);
+
+/* What a text must be like for a directive that takes text. */
+bool settings_item_sound(const struct settings_item *item, const char *text,
+                         struct settings_reading *reading);
+
+/* Logs a warning for each directive that differs from its default and has no effect in this server;
+ * `only` NULL: of all. server/settings/unused.c */
+void settings_warn_unused(const struct settings *s, const struct settings_item *only);
+
+/* server/settings/special.c */
+#define X(field, name, alias, value, flags) extern const struct settings_special settings_##field;
+SETTINGS_SPECIAL(X)
+#undef X
+
+#endif

@@ -1,0 +1,154 @@
+/* settings.h - redis.conf: every directive of 7.0, its value, and how it is read and changed.
+ *
+ *     settings_init(&srv->settings);                       // the defaults
+ *     if (!settings_load(&srv->settings, argc, argv, &file, &why)) // file, stdin, command line
+ *         ... why is "*** FATAL CONFIG FILE ERROR …" ...
+ *     srv->settings.maxclients
+ *
+ * A directive `some-name` is the field some_name: bool, int64_t, uint64_t (bytes), char * (never
+ * NULL) or an enum whose values are declared here. The table is server/settings/table.h.
+ */
+#ifndef SERVER_SETTINGS_SETTINGS_H
+#define SERVER_SETTINGS_SETTINGS_H
+
+#include "aof/pace.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "engine/config.h"
+#include "server/settings/table.h"
+
+struct server;
+
+enum settings_loglevel {
+    SETTINGS_LOG_DEBUG,
+    SETTINGS_LOG_VERBOSE,
+    SETTINGS_LOG_NOTICE,
+    SETTINGS_LOG_WARNING,
+    SETTINGS_LOG_NOTHING
+};
+
+/* maxmemory-policy is an enum engine_policy, appendfsync an enum aof_fsync. */
+enum settings_allow { SETTINGS_ALLOW_NO, SETTINGS_ALLOW_YES, SETTINGS_ALLOW_LOCAL };
+enum settings_tls_auth { SETTINGS_TLS_AUTH_NO, SETTINGS_TLS_AUTH_YES, SETTINGS_TLS_AUTH_OPTIONAL };
+enum settings_supervised {
+    SETTINGS_SUPERVISED_NO,
+    SETTINGS_SUPERVISED_SYSTEMD,
+    SETTINGS_SUPERVISED_UPSTART,
+    SETTINGS_SUPERVISED_AUTO
+};
+enum settings_sanitize { SETTINGS_SANITIZE_NO, SETTINGS_SANITIZE_YES, SETTINGS_SANITIZE_CLIENTS };
+
+enum settings_oom { SETTINGS_OOM_NO, SETTINGS_OOM_RELATIVE, SETTINGS_OOM_ABSOLUTE };
+
+/* shutdown-on-sigterm, shutdown-on-sigint: bits; none of them is "default". */
+enum settings_shutdown {
+    SETTINGS_SHUTDOWN_SAVE = 1,
+    SETTINGS_SHUTDOWN_NOSAVE = 2,
+    SETTINGS_SHUTDOWN_NOW = 4,
+    SETTINGS_SHUTDOWN_FORCE = 8
+};
+
+enum { SETTINGS_HZ_MIN = 1, SETTINGS_HZ_MAX = 500 };
+
+struct settings_save {
+    int64_t seconds;
+    int64_t changes;
+};
+
+struct settings_limit {
+    uint64_t hard, soft; /* bytes; 0: none */
+    int64_t soft_seconds;
+};
+
+struct settings {
+#define X(field, name, alias, value, flags) bool field;
+    SETTINGS_BOOL(X)
+#undef X
+#define X(field, name, alias, value, min, max, flags) int64_t field;
+    SETTINGS_INT(X)
+#undef X
+#define X(field, name, alias, value, min, max, flags) uint64_t field;
+    SETTINGS_SIZE(X)
+#undef X
+#define X(field, name, alias, value, flags) char *field;
+    SETTINGS_STR(X)
+#undef X
+#define X(field, name, alias, value, flags) int field;
+    SETTINGS_ENUM(X)
+#undef X
+    size_t requirepass_len; /* it may hold bytes of value 0 */
+    struct settings_save *save;
+    size_t n_save;
+    char **bind;
+    size_t n_bind;
+    char *dir; /* as given at the start; CONFIG GET tells the working directory */
+    struct settings_limit client_output_buffer_limit[3]; /* by enum client_type */
+    unsigned notify_keyspace_events;                     /* enum engine_notify */
+    int oom_score_adj_values[3];
+    double latency_tracking_info_percentiles[16];
+    size_t n_latency_tracking_info_percentiles;
+    char *proc_title_template;
+    char *replicaof_host; /* NULL: a master */
+    int64_t replicaof_port;
+
+    /* What the file says besides. Lines of users and modules are kept as they were read, without
+     * their first word. */
+    struct settings_rename {
+        char *from, *to;
+    } * renames;
+    size_t n_renames;
+    char **users;
+    size_t n_users;
+    char **modules;
+    size_t n_modules;
+};
+
+/* maxmemory-clients in bytes, also where it is a share of maxmemory; 0: no limit. */
+uint64_t settings_maxmemory_clients(const struct settings *s);
+
+/* requirepass, whatever bytes it has; of no bytes: there is none. */
+static inline struct rd_slice settings_password(const struct settings *s)
+{
+    return rd_slice(s->requirepass, s->requirepass_len);
+}
+void settings_set_password(struct settings *s, struct rd_slice password);
+
+void settings_init(struct settings *s);
+void settings_done(struct settings *s);
+
+/* argv as main() got it: [FILE | -] [--option value …]; a file named by argv[1] unless that begins
+ * with '-'. --help, --version and --test-memory are main's. *ret_file: the absolute path of the
+ * file, to be freed, or NULL. On failure why is what to tell: for stderr where it begins with a
+ * line end (several lines: FATAL CONFIG FILE ERROR with line number and line, as 7.0 has it), else
+ * for the log. Changes the working directory where the file says so. */
+bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, struct rd_buf *why);
+
+/* What of the settings the engine keeps for itself. */
+void settings_to_engine(const struct settings *s, struct engine_config *config);
+
+/* The title of the process that a template makes, ended by a NUL; config_file may be NULL. False:
+ * it names variables that do not exist, or is nothing but blanks. */
+bool settings_title(const struct settings *s, const char *config_file, const char *template,
+                    const char *title, struct rd_buf *ret);
+
+/* CONFIG GET: the value as text; false: there is no such directive. Names without case. */
+bool settings_get(const struct settings *s, const char *name, struct rd_buf *ret);
+
+/* CONFIG SET of several, all or none: applies what has to be done (ports, logs, appendonly …), and
+ * takes it back when one fails. why: the error that 7.0 answers. */
+bool settings_set(struct server *srv, size_t n, const struct rd_slice *names,
+                  const struct rd_slice *values, struct rd_buf *why);
+
+/* CONFIG REWRITE: the file with comments and order kept, what changed replaced, what is missing
+ * appended; written beside and renamed. `all`: what has its default too. Text of err: why not. */
+bool settings_rewrite(struct server *srv, bool all, struct rd_err *err);
+
+/* Is the value of this directive a password? Logs of commands keep it out. */
+bool settings_secret(struct rd_slice name);
+
+/* "1gb", "yes" …: words of keyspace events: "KEA" to bits and back; UINT_MAX: wrong letter. */
+unsigned settings_events_parse(struct rd_slice letters);
+void settings_events_print(unsigned events, struct rd_buf *ret);
+
+#endif

@@ -1,0 +1,127 @@
+#include "server/settings/text.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "server/core/words.h"
+
+void *settings_text_room(size_t n, size_t size)
+{
+    void *room = rd_calloc(n != 0 ? n : 1, size);
+    if (room == NULL)
+        abort();
+    return room;
+}
+
+char *settings_text_copy(const char *text, size_t len)
+{
+    char *copy = settings_text_room(len + 1, 1);
+    if (len != 0)
+        memcpy(copy, text, len);
+    return copy;
+}
+
+void settings_text_replace(char **field, const char *text)
+{
+    char *copy = settings_text_copy(text, strlen(text));
+    rd_free(*field);
+    *field = copy;
+}
+
+void settings_text_free(char **words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        rd_free(words[i]);
+    rd_free(words);
+}
+
+static void append(char ***words, size_t *n, char *word)
+{
+    char **grown = rd_realloc(*words, (*n + 1) * sizeof **words);
+    if (grown == NULL)
+        abort();
+    grown[*n] = word;
+    *words = grown;
+    *n += 1;
+}
+
+void settings_text_append(char ***words, size_t *n, const char *word)
+{
+    append(words, n, settings_text_copy(word, strlen(word)));
+}
+
+static void put(struct rd_buf *buf, char byte)
+{
+    if (!rd_buf_add_byte(buf, (uint8_t)byte))
+        abort();
+}
+
+const char *settings_text_split(const char *line, char ***ret_words, size_t *ret_n)
+{
+    struct words words = {0};
+    *ret_words = NULL;
+    *ret_n = 0;
+    const char *why = words_split(&words, rd_slice_str(line)) ? NULL : "Unbalanced quotes";
+    for (size_t i = 0; i < words.argc && why == NULL; i++) {
+        if (memchr(words.argv[i].ptr, 0, words.argv[i].len) != NULL)
+            why = "A byte of value 0";
+        append(ret_words, ret_n,
+               settings_text_copy((const char *)words.argv[i].ptr, words.argv[i].len));
+    }
+    words_done(&words);
+    if (why == NULL)
+        return NULL;
+    settings_text_free(*ret_words, *ret_n);
+    *ret_words = NULL;
+    *ret_n = 0;
+    return why;
+}
+
+void settings_text_split_blanks(const char *text, char ***ret_words, size_t *ret_n)
+{
+    *ret_words = NULL;
+    *ret_n = 0;
+    if (*text == '\0')
+        return;
+    for (;;) {
+        size_t len = strcspn(text, " ");
+        append(ret_words, ret_n, settings_text_copy(text, len));
+        if (text[len] == '\0')
+            return;
+        text += len + 1;
+    }
+}
+
+void settings_text_quote(const char *text, struct rd_buf *ret)
+{
+    settings_text_quote_bytes(rd_slice_str(text), ret);
+}
+
+void settings_text_quote_bytes(struct rd_slice text, struct rd_buf *ret)
+{
+    static const char letters[] = "nrtba", bytes[] = "\n\r\t\b\a";
+    put(ret, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = text.ptr[i];
+        const char *escaped = byte != 0 ? strchr(bytes, byte) : NULL;
+        if (byte == '"' || byte == '\\' || escaped != NULL) {
+            put(ret, '\\');
+            put(ret, escaped != NULL ? letters[escaped - bytes] : (char)byte);
+        } else if (byte >= 0x20 && byte < 0x7f) {
+            put(ret, (char)byte);
+        } else {
+            rd_buf_printf(ret, "\\x%02x", byte);
+        }
+    }
+    put(ret, '"');
+}
+
+char *settings_text_trim(char *text)
+{
+    text += strspn(text, " \t\r\n");
+    size_t len = strlen(text);
+    while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
+        len--;
+    text[len] = '\0';
+    return text;
+}

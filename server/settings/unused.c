@@ -1,0 +1,113 @@
+/* Directives that are read, kept and written back, and that nothing in this server looks at. */
+#include "server/settings/settings.h"
+
+#include "server/core/log.h"
+#include "server/settings/item.h"
+
+#define REPLICATION "this server has no replication"
+#define CLUSTER     "this server cannot be part of a cluster"
+#define DEFRAG      "this server does not defragment its memory"
+#define SCRIPTS     "this server runs no scripts"
+#define ONE_THREAD  "one thread serves the network"
+
+/* By name, and why. What would lose data or open a door is not here: the server does not start with
+ * it (main.c). tests/server/test_unused.py compares the rows with the sources. */
+static const struct {
+    const char *name, *why;
+} unused[] = {
+    {"acllog-max-len", "ACL LOG is always empty"},
+    {"active-defrag-cycle-max", DEFRAG},
+    {"active-defrag-cycle-min", DEFRAG},
+    {"active-defrag-ignore-bytes", DEFRAG},
+    {"active-defrag-max-scan-fields", DEFRAG},
+    {"active-defrag-threshold-lower", DEFRAG},
+    {"active-defrag-threshold-upper", DEFRAG},
+    {"bind-source-addr", REPLICATION},
+    {"busy-reply-threshold", SCRIPTS},
+    {"cluster-allow-pubsubshard-when-down", CLUSTER},
+    {"cluster-allow-reads-when-down", CLUSTER},
+    {"cluster-allow-replica-migration", CLUSTER},
+    {"cluster-announce-bus-port", CLUSTER},
+    {"cluster-announce-hostname", CLUSTER},
+    {"cluster-announce-ip", CLUSTER},
+    {"cluster-announce-port", CLUSTER},
+    {"cluster-announce-tls-port", CLUSTER},
+    {"cluster-config-file", CLUSTER},
+    {"cluster-link-sendbuf-limit", CLUSTER},
+    {"cluster-migration-barrier", CLUSTER},
+    {"cluster-node-timeout", CLUSTER},
+    {"cluster-port", CLUSTER},
+    {"cluster-preferred-endpoint-type", CLUSTER},
+    {"cluster-replica-no-failover", CLUSTER},
+    {"cluster-replica-validity-factor", CLUSTER},
+    {"cluster-require-full-coverage", CLUSTER},
+    {"ignore-warnings", "this server makes no check that it could pass over"},
+    {"io-threads", ONE_THREAD},
+    {"io-threads-do-reads", ONE_THREAD},
+    {"list-compress-depth", "this server does not compress lists in memory"},
+    {"lua-enable-deprecated-api", SCRIPTS},
+    {"masterauth", REPLICATION},
+    {"masteruser", REPLICATION},
+    {"maxmemory-eviction-tenacity", "eviction goes on until there is room"},
+    {"propagation-error-behavior", "a command of the log that fails always ends the start"},
+    {"rdb-del-sync-files", REPLICATION},
+    {"repl-backlog-size", REPLICATION},
+    {"repl-backlog-ttl", REPLICATION},
+    {"repl-disable-tcp-nodelay", REPLICATION},
+    {"repl-diskless-load", REPLICATION},
+    {"repl-diskless-sync", REPLICATION},
+    {"repl-diskless-sync-delay", REPLICATION},
+    {"repl-diskless-sync-max-replicas", REPLICATION},
+    {"repl-ping-replica-period", REPLICATION},
+    {"repl-timeout", REPLICATION},
+    {"replica-announce-ip", REPLICATION},
+    {"replica-announce-port", REPLICATION},
+    {"replica-announced", REPLICATION},
+    {"replica-ignore-disk-write-errors", REPLICATION},
+    {"replica-ignore-maxmemory", REPLICATION},
+    {"replica-lazy-flush", REPLICATION},
+    {"replica-priority", REPLICATION},
+    {"replica-read-only", REPLICATION},
+    {"replica-serve-stale-data", REPLICATION},
+    {"shutdown-timeout", REPLICATION},
+    {"tls-client-cert-file", "this server opens no TLS connections"},
+    {"tls-client-key-file", "this server opens no TLS connections"},
+    {"tls-client-key-file-pass", "this server opens no TLS connections"},
+    {"tls-cluster", CLUSTER},
+    {"tls-replication", REPLICATION},
+    {"tracking-table-max-keys", "this server does not have CLIENT TRACKING"},
+};
+
+static const char *why_unused(const char *name)
+{
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
+        if (strcmp(unused[i].name, name) == 0)
+            return unused[i].why;
+    }
+    return NULL;
+}
+
+static bool has_default(const struct settings *s, const struct settings *fresh,
+                        const struct settings_item *item)
+{
+    struct rd_buf have = {0}, want = {0};
+    settings_item_get(s, item, &have);
+    settings_item_get(fresh, item, &want);
+    bool same = rd_slice_eq(rd_slice(have.ptr, have.len), rd_slice(want.ptr, want.len));
+    rd_buf_done(&have);
+    rd_buf_done(&want);
+    return same;
+}
+
+void settings_warn_unused(const struct settings *s, const struct settings_item *only)
+{
+    struct settings fresh;
+    settings_init(&fresh);
+    for (size_t i = 0; i < settings_n_items; i++) {
+        const struct settings_item *item = &settings_items[i];
+        const char *why = only == NULL || only == item ? why_unused(item->name) : NULL;
+        if (why != NULL && !has_default(s, &fresh, item))
+            log_warning("Warning: the directive '%s' has no effect: %s.", item->name, why);
+    }
+    settings_done(&fresh);
+}

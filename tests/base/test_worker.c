@@ -1,0 +1,123 @@
+#include "base/worker.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/prefault.h"
+#include "tests/base/system.h"
+#include "tests/support/alloc_fault.h"
+
+static struct rd_worker *new_team(void)
+{
+    system_processors = 2;
+    struct rd_worker *team = rd_worker_new();
+    cr_assert_not_null(team);
+    return team;
+}
+
+/* How often each worker ran, and the last thread in which it did. */
+struct visits {
+    unsigned n[RD_TEAM_WORKERS];
+    pthread_t thread[RD_TEAM_WORKERS];
+};
+
+static void visit(void *arg, unsigned worker)
+{
+    struct visits *visits = arg;
+    visits->n[worker]++;
+    visits->thread[worker] = pthread_self();
+}
+
+Test(team, every_worker_does_its_part_each_time_in_a_thread_of_its_own)
+{
+    struct rd_worker *team = new_team();
+    struct visits visits = {0};
+    for (unsigned round = 1; round <= 1000; round++) {
+        rd_worker_start(team, visit, &visits);
+        rd_worker_join(team);
+        for (unsigned i = 0; i < RD_TEAM_WORKERS; i++) {
+            cr_assert_eq(visits.n[i], round, "worker %u", i);
+            cr_assert_eq(pthread_equal(visits.thread[i], pthread_self()) != 0, i == 0);
+        }
+    }
+    rd_worker_free(team);
+}
+
+/* Work whose first run on the helper does not end before it is let go. */
+struct queue {
+    atomic_uint ready;
+    atomic_uint runs; /* of the helper */
+    atomic_bool go;
+    unsigned seen;
+};
+
+static void take(void *arg, unsigned worker)
+{
+    struct queue *queue = arg;
+    if (worker == 0)
+        return;
+    queue->seen = atomic_load(&queue->ready);
+    atomic_fetch_add(&queue->runs, 1);
+    while (!atomic_load(&queue->go))
+        sched_yield();
+}
+
+Test(team, what_comes_while_the_helper_is_at_work_is_seen)
+{
+    struct rd_worker *team = new_team();
+    for (unsigned round = 0; round < 200; round++) {
+        struct queue queue = {.ready = 1};
+        rd_worker_start(team, take, &queue);
+        while (atomic_load(&queue.runs) == 0)
+            sched_yield();
+        /* The helper has looked, and is still at it. */
+        for (unsigned i = 0; i < round % 3; i++) {
+            atomic_fetch_add(&queue.ready, 1);
+            rd_worker_start(team, take, &queue);
+        }
+        atomic_store(&queue.go, true);
+        rd_worker_join(team);
+        cr_assert_eq(queue.seen, 1 + round % 3, "round %u: %u", round, queue.seen);
+        cr_assert_eq(queue.runs, round % 3 == 0 ? 1 : 2, "round %u", round);
+    }
+    rd_worker_free(team);
+}
+
+Test(team, no_team_can_be_freed)
+{
+    rd_worker_free(NULL);
+}
+
+Test(team, without_memory_there_is_no_team)
+{
+    alloc_fault_begin(1);
+    struct rd_worker *team = rd_worker_new();
+    struct alloc_fault_result result = alloc_fault_end();
+    cr_expect_null(team);
+    cr_expect_eq(result.live, 0);
+}
+
+Test(team, one_processor_is_no_team)
+{
+    system_processors = 1;
+    cr_expect_null(rd_worker_new());
+    system_processors = 2;
+    struct rd_worker *team = rd_worker_new();
+    cr_expect_not_null(team);
+    rd_worker_free(team);
+}
+
+/* Threads whose stacks find no room in the address space. */
+Test(team, a_helper_that_cannot_be_started_is_done_without)
+{
+    pthread_attr_t attr;
+    system_processors = 2;
+    cr_assert_eq(pthread_attr_init(&attr), 0);
+    cr_assert_eq(pthread_attr_setstacksize(&attr, (size_t)1 << 52), 0);
+    cr_assert_eq(pthread_setattr_default_np(&attr), 0);
+    cr_expect_null(rd_worker_new());
+    cr_expect_null(rd_prefault_begin());
+    pthread_attr_destroy(&attr);
+}

@@ -1,0 +1,386 @@
+/* capture - a replica that keeps what it hears: snapshot and stream of a master, in a folder. */
+#include "tools/capture/priv.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+
+enum { WAIT_MAX_MS = 60000 };
+
+static volatile sig_atomic_t stopped;
+
+uint64_t capture_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int64_t capture_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* ---- signals ---- */
+
+static void on_signal(int number)
+{
+    stopped = number;
+}
+
+/* They arrive in ppoll() alone, so that none is overlooked. */
+static void catch_signals(sigset_t *ret_waiting)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal}, old;
+    sigset_t blocked;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN)
+            continue;
+        sigaction(numbers[i], &action, NULL);
+        sigaddset(&blocked, numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &blocked, ret_waiting);
+}
+
+/* ---- links ---- */
+
+bool capture_add_link(struct capture *c, const struct peer_target *target, const char *folder,
+                      struct capture_link **ret, struct rd_err *err)
+{
+    struct capture_link *link = NULL;
+    struct peer_target owned = *target;
+    if (c->n_links == c->cap_links) {
+        size_t cap = c->cap_links == 0 ? 4 : 2 * c->cap_links;
+        struct capture_link **links = rd_realloc(c->links, cap * sizeof(*links));
+        if (links == NULL) {
+            peer_target_done(&owned);
+            return rd_err_nomem(err, cap * sizeof(*links));
+        }
+        c->links = links;
+        c->cap_links = cap;
+    }
+    bool ok = capture_link_new(&link, c, target, folder, err);
+    if (link == NULL)
+        peer_target_done(&owned);
+    else
+        c->links[c->n_links++] = link;
+    *ret = link;
+    return ok;
+}
+
+/* ---- the loop ---- */
+
+static bool prepare(struct capture *c, struct pollfd *polls, uint64_t *ret_wait_ms, bool *ret_over,
+                    struct rd_err *err)
+{
+    uint64_t now_ms = capture_now_ms();
+    *ret_over = true;
+    for (size_t i = 0; i < c->n_links; i++) {
+        if (!capture_link_prepare(c->links[i], now_ms, &polls[i], ret_wait_ms, err))
+            return false;
+        *ret_over &= c->links[i]->state == CAPTURE_DONE;
+    }
+    capture_report_tick(c, now_ms, ret_wait_ms);
+    return true;
+}
+
+static bool turn(struct capture *c, const sigset_t *waiting, bool *ret_over, struct rd_err *err)
+{
+    uint64_t wait_ms = WAIT_MAX_MS;
+    /* Links can become more in here, and nowhere else in this turn. */
+    if (!capture_hosts_tick(c, capture_now_ms(), &wait_ms, err))
+        return false;
+    size_t n = c->n_links;
+    struct pollfd *polls = rd_calloc(n, sizeof *polls);
+    if (polls == NULL)
+        return rd_err_nomem(err, n * sizeof *polls);
+    bool ok = prepare(c, polls, &wait_ms, ret_over, err);
+    const struct timespec limit = {.tv_sec = (time_t)(wait_ms / 1000),
+                                   .tv_nsec = (long)(wait_ms % 1000) * 1000000};
+    if (ok && !*ret_over && ppoll(polls, n, &limit, waiting) > 0) {
+        uint64_t now_ms = capture_now_ms();
+        for (size_t i = 0; ok && i < n; i++)
+            ok = capture_link_work(c->links[i], polls[i].revents, now_ms, err);
+    }
+    rd_free(polls);
+    return ok;
+}
+
+static bool finish(struct capture *c, struct rd_err *err)
+{
+    bool ok = true;
+    for (size_t i = 0; i < c->n_links; i++)
+        ok = capture_link_finish(c->links[i], capture_now_ms(), ok ? err : NULL) && ok;
+    return ok;
+}
+
+static bool loop(struct capture *c, struct rd_err *err)
+{
+    sigset_t waiting;
+    bool over = false;
+    catch_signals(&waiting);
+    while (!over && stopped == 0)
+        if (!turn(c, &waiting, &over, err))
+            return false;
+    return true;
+}
+
+static int run(struct capture *c)
+{
+    struct rd_err err = {0};
+    capture_job_init(&c->syncer);
+    capture_report_begin(c);
+    bool ok = capture_hosts_begin(c, &err) && loop(c, &err);
+    /* What has arrived is kept, whatever ended it. */
+    ok = finish(c, ok ? &err : NULL) && ok;
+    capture_report_end(c);
+    capture_hosts_end(c);
+    for (size_t i = 0; i < c->n_links; i++) {
+        ok = capture_store_close(&c->links[i]->store, ok ? &err : NULL) && ok;
+        capture_link_free(c->links[i]);
+    }
+    rd_free(c->links);
+    capture_job_free(&c->syncer);
+    if (ok)
+        return stopped != 0 ? CLI_SIGNAL + stopped : CLI_OK;
+    capture_hint(c, &err);
+    return cli_fail(c->cli, &err);
+}
+
+/* ---- options ---- */
+
+static bool add_sentinel(void *ctx, const char *value, struct rd_err *err)
+{
+    struct capture *c = ctx;
+    if (c->n_sentinels == CAPTURE_SENTINELS_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there are too many sentinels");
+    c->sentinel_texts[c->n_sentinels++] = value;
+    return true;
+}
+
+/* "90", "15m", "2h30m": what stands behind the minus of a time that is so long ago. */
+static bool set_duration(void *ctx, const char *value, struct rd_err *err)
+{
+    struct capture *c = ctx;
+    char text[64];
+    int64_t ms;
+    size_t len = strlen(value);
+    bool plain = len > 0 && strspn(value, "0123456789") == len;
+    if (len + 3 > sizeof text)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no duration");
+    snprintf(text, sizeof text, "-%s%s", value, plain ? "s" : "");
+    if (!cli_get_time(text, 0, &ms) || ms >= 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no duration such as 90s or 2h");
+    c->duration_ms = (uint64_t)-ms;
+    return true;
+}
+
+static bool set_until(void *ctx, const char *value, struct rd_err *err)
+{
+    struct capture *c = ctx;
+    c->has_until = true;
+    return rd_num_get_u64(rd_slice_str(value), &c->until) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no offset");
+}
+
+/* Three numbers with a point between them. */
+static bool is_version(const char *text)
+{
+    for (int i = 0; i < 3; i++) {
+        size_t digits = strspn(text, "0123456789");
+        if (digits == 0 || digits > 3 || text[digits] != (i < 2 ? '.' : '\0'))
+            return false;
+        text += digits + 1;
+    }
+    return true;
+}
+
+/* Options that make no sense, alone or together; NULL where there are none. */
+static const char *contradiction(const struct capture *c)
+{
+    bool named = c->cli->n_args > 0 || peer_opts_names_one(&c->servers);
+    bool stream = c->out != NULL || c->duration_ms != 0 || c->has_until || c->max_size != 0 ||
+                  c->segment_size != 0 || c->report.metrics != NULL || c->wait;
+    if (!named && c->n_sentinels == 0)
+        return "missing argument: capture URL -o DIR";
+    if (named && c->n_sentinels > 0)
+        return "sentinels name the master: there is no URL beside --sentinel";
+    if (c->cli->n_args > 0 && peer_opts_names_one(&c->servers))
+        return "-h, -p, -s and -u name a server in the place of URL";
+    if (c->cli->n_args > 0 && !peer_is_url(c->cli->args[0]))
+        return "a server is meant by its URL: redis://HOST, rediss://HOST, unix:///PATH";
+    if (c->cluster && c->n_sentinels > 0)
+        return "a cluster has no sentinels";
+    if (c->rdb_only == NULL && c->functions_only)
+        return "--functions-only needs --rdb-only FILE";
+    if (c->rdb_only != NULL && (stream || c->cluster))
+        return "--rdb-only FILE takes one snapshot, and no stream";
+    if (c->rdb_only == NULL && c->out == NULL)
+        return "where to? -o DIR, or --rdb-only FILE";
+    if (c->cluster && c->has_until)
+        return "--until-offset is about one master, not about a cluster";
+    if (c->replica_version != NULL && !is_version(c->replica_version))
+        return "--replica-version is three numbers: 7.2.0";
+    if (c->servers.has_db)
+        return "a capture is of all databases: there is no -n";
+    return NULL;
+}
+
+static bool draw_run(struct capture *c, struct rd_err *err)
+{
+    uint8_t bytes[REPL_REPLID_LEN / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return rd_err_sys(err, errno, "cannot draw random bytes");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(c->run.hex + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+static int start(struct capture *c)
+{
+    struct rd_err err = {0};
+    const char *wrong = contradiction(c);
+    if (wrong != NULL)
+        return cli_usage_error(c->cli, "%s", wrong);
+    c->buf = rd_alloc(CAPTURE_READ);
+    bool ok = (c->buf != NULL || rd_err_nomem(&err, CAPTURE_READ)) && draw_run(c, &err) &&
+              peer_target_find(&c->target, &c->servers, cli_url(c->cli, 0), &err);
+    int status = CLI_OK;
+    if (!ok)
+        status = cli_fail(c->cli, &err);
+    else if (c->target.has_db)
+        status = cli_usage_error(c->cli, "a capture is of all databases: the URL names one");
+    else
+        status = c->rdb_only != NULL ? capture_rdb(c) : run(c);
+    peer_target_done(&c->target);
+    rd_free(c->buf);
+    return status;
+}
+
+static int parse_and_start(struct capture *c, const struct cli_opt *opts, int argc, char **argv)
+{
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] URL -o DIR | --rdb-only FILE",
+        .about = "Follows a master as a replica does, and keeps snapshot and stream in a folder.\n"
+                 "Goes on where it ended, whatever ended it.",
+        .opts = opts,
+        .max_args = 1,
+        .example = "redoubt capture --max-size 10gb redis://10.0.0.7 -o /var/lib/capture",
+    };
+    int status;
+    peer_opts_init(&c->servers);
+    if (cli_parse(c->cli, &usage, argc, argv, &status))
+        status = start(c);
+    peer_opts_done(&c->servers);
+    return status;
+}
+
+int tool_capture(struct cli *cli, int argc, char **argv)
+{
+    struct capture c = {.cli = cli, .ack = CAPTURE_ACK_WRITTEN, .master = "mymaster"};
+    const struct cli_opt opts[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "DIR",
+         .string = &c.out,
+         .help = "the folder of the capture; one that is there goes on"},
+        {.name = "ack",
+         .kind = CLI_ENUM,
+         .arg = "WHAT",
+         .words = "received|written|synced",
+         .choice = &c.ack,
+         .help = "what the master is told; written unless told"},
+        {.name = "duration",
+         .kind = CLI_EACH,
+         .arg = "TIME",
+         .each = set_duration,
+         .ctx = &c,
+         .help = "ends so long after the stream began: 90s, 2h30m"},
+        {.name = "until-offset",
+         .kind = CLI_EACH,
+         .arg = "N",
+         .each = set_until,
+         .ctx = &c,
+         .help = "ends with the command that reaches this offset"},
+        {.name = "max-size",
+         .kind = CLI_SIZE,
+         .arg = "SIZE",
+         .number = &c.max_size,
+         .help = "oldest segments are deleted beyond this"},
+        {.name = "segment-size",
+         .brief = true,
+         .kind = CLI_SIZE,
+         .arg = "SIZE",
+         .number = &c.segment_size,
+         .help = "of one file; 64mb unless told"},
+        {.name = "wait",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &c.wait,
+         .help = "also for a master that cannot be reached yet"},
+        {.name = "cluster",
+         .kind = CLI_FLAG,
+         .flag = &c.cluster,
+         .help = "every master of the cluster, a folder each"},
+        {.name = "sentinel",
+         .kind = CLI_EACH,
+         .arg = "HOST:PORT",
+         .each = add_sentinel,
+         .ctx = &c,
+         .help = "who knows the master; several may be given"},
+        {.name = "master",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "NAME",
+         .string = &c.master,
+         .help = "by which they know it; mymaster unless told"},
+        {.name = "sentinel-pass-file",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "FILE",
+         .string = &c.sentinel_pass_file,
+         .help = "the sentinels' password is its first line"},
+        {.name = "metrics",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "FILE",
+         .string = &c.report.metrics,
+         .help = "figures for Prometheus, every second"},
+        {.name = "rdb-only",
+         .kind = CLI_STRING,
+         .arg = "FILE",
+         .string = &c.rdb_only,
+         .help = "the snapshot alone, verified; - is standard output"},
+        {.name = "functions-only",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &c.functions_only,
+         .help = "of it the functions alone"},
+        {.name = "replica-version",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "X.Y.Z",
+         .string = &c.replica_version,
+         .help = "told to the master, which may choose the snapshot's format by it"},
+        {.name = "force",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &c.force,
+         .help = "a FILE that is there is replaced"},
+        PEER_OPTIONS(&c.servers),
+        {0},
+    };
+    return parse_and_start(&c, opts, argc, argv);
+}

@@ -1,0 +1,237 @@
+/* hosts.c - who the masters are: as told, as sentinels say, or all of a cluster.
+ */
+#include "tools/capture/priv.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+enum { WATCH_MS = 10000, HURRY_MS = 1000, PATIENCE_MS = 3000, SENTINEL_PORT = 26379 };
+
+/* ---- sentinels ---- */
+
+/* They log in, if at all, with a password of their own. */
+static bool find_sentinels(struct capture *c, struct rd_err *err)
+{
+    struct peer_target like = {.opts = &c->watch.opts, .tls = c->target.tls};
+    struct peer_target secret = {.port = 0};
+    struct peer_opts opts = {.pass_file = c->sentinel_pass_file};
+    bool ok = true;
+    if (c->sentinel_pass_file != NULL) {
+        ok = peer_target_find(&secret, &opts, NULL, err);
+        like.password = secret.password;
+    }
+    for (size_t i = 0; ok && i < c->n_sentinels; i++) {
+        struct rd_slice host;
+        uint64_t port;
+        struct rd_slice text = rd_slice_str(c->sentinel_texts[i]);
+        ok = peer_target_split(text, SENTINEL_PORT, &host, &port) ||
+             rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel takes HOST:PORT");
+        ok = ok && peer_target_at(&c->sentinels[i], &like, host, port, err);
+    }
+    peer_target_done(&secret);
+    return ok;
+}
+
+static void ask_sentinels(void *arg)
+{
+    struct capture *c = arg;
+    struct capture_watch *w = &c->watch;
+    w->ok = topology_find_master(&w->master, c->sentinels, c->n_sentinels, c->master, &w->target,
+                                 &w->err);
+}
+
+/* ---- a cluster ---- */
+
+/* The first of them that answers. */
+static void ask_cluster(void *arg)
+{
+    struct capture *c = arg;
+    struct capture_watch *w = &c->watch;
+    for (size_t i = 0; i <= w->n_seeds && !w->ok; i++) {
+        const struct peer_target *seed = i < w->n_seeds ? &w->seeds[i] : &w->target;
+        struct peer *peer;
+        rd_err_reset(&w->err);
+        if (!peer_open(&peer, seed, &w->err))
+            continue;
+        w->ok = topology_read(&w->cluster, peer, &w->err);
+        rd_err_origin(&w->err, seed->name);
+        peer_close(peer);
+    }
+}
+
+static void drop_seeds(struct capture_watch *w)
+{
+    for (size_t i = 0; i < w->n_seeds; i++)
+        peer_target_done(&w->seeds[i]);
+    rd_free(w->seeds);
+    w->seeds = NULL;
+    w->n_seeds = 0;
+}
+
+/* Copies, for the links move meanwhile. */
+static bool collect_seeds(struct capture *c, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    drop_seeds(w);
+    if (c->n_links == 0)
+        return true;
+    w->seeds = rd_calloc(c->n_links, sizeof *w->seeds);
+    if (w->seeds == NULL)
+        return rd_err_nomem(err, c->n_links * sizeof *w->seeds);
+    for (size_t i = 0; i < c->n_links; i++) {
+        const struct peer_target *t = &c->links[i]->target;
+        if (!peer_target_at(&w->seeds[w->n_seeds], &w->target, rd_slice_str(t->host), t->port, err))
+            return false;
+        w->n_seeds++;
+    }
+    return true;
+}
+
+/* ---- asking ---- */
+
+static bool is_watched(const struct capture *c)
+{
+    return c->cluster || c->n_sentinels > 0;
+}
+
+static bool ask(struct capture *c, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    w->ok = false;
+    rd_err_reset(&w->err);
+    if (c->cluster && !collect_seeds(c, err))
+        return false;
+    capture_job_start(&w->job, c->cluster ? ask_cluster : ask_sentinels, c);
+    return true;
+}
+
+/* The target without its user's patience: it is asked again and again. */
+static bool begin_watch(struct capture *c, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    const struct peer_target *t = &c->target;
+    const char *host = t->socket[0] != '\0' ? "127.0.0.1" : t->host;
+    uint64_t port = t->socket[0] != '\0' ? PEER_PORT : t->port;
+    capture_job_init(&w->job);
+    w->opts = c->servers;
+    if (w->opts.timeout_ms == 0 || w->opts.timeout_ms > PATIENCE_MS)
+        w->opts.timeout_ms = PATIENCE_MS;
+    if (!peer_target_at(&w->target, t, rd_slice_str(host), port, err) || !find_sentinels(c, err))
+        return false;
+    memcpy(w->target.socket, t->socket, sizeof t->socket);
+    memcpy(w->target.name, t->name, sizeof t->name);
+    w->target.opts = &w->opts;
+    return true;
+}
+
+static bool copy_target(struct peer_target *ret, const struct capture *c, const char *host,
+                        uint64_t port, struct rd_err *err)
+{
+    return peer_target_at(ret, &c->target, rd_slice_str(host), port, err);
+}
+
+/* ---- what was found out ---- */
+
+static bool follow_master(struct capture *c, uint64_t now_ms, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    struct capture_link *link = c->n_links > 0 ? c->links[0] : NULL;
+    struct peer_target target;
+    const struct peer_target *at = link != NULL ? &link->target : NULL;
+    bool same = at != NULL && at->port == w->master.port && strcmp(at->host, w->master.host) == 0;
+    bool ok = same || copy_target(&target, c, w->master.host, w->master.port, err);
+    peer_target_done(&w->master);
+    if (same || !ok)
+        return ok;
+    if (link == NULL)
+        return capture_add_link(c, &target, "", &link, err);
+    capture_link_move(link, &target, now_ms);
+    return true;
+}
+
+static bool apply(struct capture *c, uint64_t now_ms, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    if (!c->cluster)
+        return follow_master(c, now_ms, err);
+    bool ok = capture_topology_apply(c, &w->cluster, now_ms, err);
+    topology_done(&w->cluster);
+    return ok;
+}
+
+bool capture_hosts_begin(struct capture *c, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    struct capture_link *link;
+    if (!is_watched(c)) {
+        struct peer_target target = c->target;
+        c->target.user = c->target.password = NULL; /* the link has them now */
+        return capture_add_link(c, &target, "", &link, err);
+    }
+    if (!begin_watch(c, err) || (c->cluster && !capture_topology_load(c, err)) || !ask(c, err))
+        return false;
+    while (!capture_job_ended(&w->job))
+        poll(NULL, 0, 5);
+    w->next_ms = capture_now_ms() + WATCH_MS;
+    if (w->ok)
+        return apply(c, capture_now_ms(), err);
+    rd_err_adopt(err, &w->err);
+    return false;
+}
+
+bool capture_hosts_find_master(struct capture *c, struct peer_target *ret, struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    struct peer_target master;
+    if (!begin_watch(c, err) ||
+        !topology_find_master(&master, c->sentinels, c->n_sentinels, c->master, &w->target, err))
+        return false;
+    bool ok = copy_target(ret, c, master.host, master.port, err);
+    peer_target_done(&master);
+    capture_hosts_end(c);
+    return ok;
+}
+
+static bool is_unsettled(const struct capture_link *link)
+{
+    return link->state == CAPTURE_WAITING || (link->doubted_ms != 0 && link->state != CAPTURE_DONE);
+}
+
+bool capture_hosts_tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_ms,
+                        struct rd_err *err)
+{
+    struct capture_watch *w = &c->watch;
+    if (!is_watched(c))
+        return true;
+    if (capture_job_ended(&w->job)) {
+        w->next_ms = now_ms + (w->ok ? WATCH_MS : HURRY_MS);
+        if (w->ok && !apply(c, now_ms, err))
+            return false;
+        for (size_t i = 0; i < c->n_links; i++)
+            if (is_unsettled(c->links[i]))
+                w->next_ms = now_ms + HURRY_MS;
+    }
+    if (!w->job.busy && now_ms >= w->next_ms && !ask(c, err))
+        return false;
+    capture_sooner(ret_wait_ms, w->job.busy ? 50 : w->next_ms - now_ms);
+    return true;
+}
+
+void capture_hosts_hurry(struct capture *c, uint64_t now_ms)
+{
+    if (c->watch.next_ms > now_ms)
+        c->watch.next_ms = now_ms;
+}
+
+void capture_hosts_end(struct capture *c)
+{
+    struct capture_watch *w = &c->watch;
+    capture_job_free(&w->job);
+    drop_seeds(w);
+    peer_target_done(&w->target);
+    peer_target_done(&w->master);
+    topology_done(&w->cluster);
+    for (size_t i = 0; i < c->n_sentinels; i++)
+        peer_target_done(&c->sentinels[i]);
+}

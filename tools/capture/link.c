@@ -1,0 +1,477 @@
+/* link.c - one master: its connection, the protocol, and what becomes of either.
+ */
+#include "tools/capture/priv.h"
+
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+#include "base/mem.h"
+
+/* So much is read for one link before the others have their turn. */
+enum { READS_A_TURN = 16 };
+
+/* ---- life ---- */
+
+static bool open_store(struct capture_link *link, struct rd_err *err)
+{
+    const struct capture *c = link->capture;
+    char path[4096];
+    const struct capture_store_opts opts = {.path = path,
+                                            .max_size = c->max_size,
+                                            .segment_size = c->segment_size,
+                                            .run = c->run,
+                                            .ack = (enum capture_ack)c->ack};
+    const char *slash = link->folder[0] != '\0' ? "/" : "";
+    int n = snprintf(path, sizeof path, "%s%s%s", c->out, slash, link->folder);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder's name is too long");
+    return capture_store_open(&link->store, &opts, &link->capture->syncer, err);
+}
+
+bool capture_link_new(struct capture_link **ret, struct capture *capture,
+                      const struct peer_target *target, const char *folder, struct rd_err *err)
+{
+    struct capture_link *link = rd_calloc(1, sizeof *link);
+    if (link == NULL)
+        return rd_err_nomem(err, sizeof *link);
+    link->capture = capture;
+    link->target = *target;
+    snprintf(link->folder, sizeof link->folder, "%s", folder);
+    *ret = link;
+    return open_store(link, err);
+}
+
+static void disconnect(struct capture_link *link)
+{
+    repl_psync_free(link->psync);
+    peer_close(link->peer);
+    link->psync = NULL;
+    link->peer = NULL;
+    link->stream_ms = 0;
+}
+
+void capture_link_free(struct capture_link *link)
+{
+    if (link == NULL)
+        return;
+    disconnect(link);
+    capture_store_close(&link->store, NULL);
+    peer_target_done(&link->target);
+    rd_free(link);
+}
+
+/* ---- when it goes wrong ---- */
+
+/* Jitter, so that many do not come at once. */
+static uint64_t backoff_ms(const struct capture_link *link, uint64_t now_ms)
+{
+    unsigned doublings = link->tries < 7 ? link->tries : 7;
+    uint64_t ms = (uint64_t)CAPTURE_BACKOFF_MS << doublings;
+    if (ms > CAPTURE_BACKOFF_MAX_MS)
+        ms = CAPTURE_BACKOFF_MAX_MS;
+    return ms - ms / 4 + (now_ms * 2654435761u >> 7) % (ms / 2);
+}
+
+static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_err *why)
+{
+    char line[512];
+    rd_err_render(why, line, sizeof line); /* it may be of what is freed next */
+    if (link->stream_ms != 0) {
+        bool moved_on = link->resumed && link->n_bytes > link->n_before;
+        link->n_lost++;
+        if (moved_on || now_ms - link->stream_ms >= CAPTURE_STEADY_MS)
+            link->tries = 0;
+    }
+    disconnect(link);
+    uint64_t ms = backoff_ms(link, now_ms);
+    link->tries++;
+    link->state = CAPTURE_WAITING;
+    link->retry_ms = now_ms + ms;
+    capture_event(link->capture, link, "lost", true, "%s; trying again in %s", line,
+                  cli_duration(ms).s);
+    capture_hosts_hurry(link->capture, now_ms);
+}
+
+/* What gets better by itself. */
+static bool is_busy(const struct rd_err *err)
+{
+    static const char *const words[] = {"\"LOADING", "\"NOMASTERLINK",        "\"MASTERDOWN",
+                                        "\"BUSY",    "max number of clients", "Can't SYNC while"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(err->text, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+static bool can_retry(const struct capture_link *link, enum repl_class class,
+                      const struct rd_err *why)
+{
+    const struct capture *c = link->capture;
+    switch (class) {
+    case REPL_NOMEM:
+        return false;
+    case REPL_CLOSED:
+    case REPL_TIMEOUT:
+        return link->accepted || c->wait || c->cluster;
+    case REPL_RETRY:
+        return link->accepted || c->wait || is_busy(why);
+    default:
+        return link->accepted;
+    }
+}
+
+/* False: the error is the end of all. */
+static bool fail(struct capture_link *link, enum repl_class class, const struct rd_err *why,
+                 uint64_t now_ms, struct rd_err *err)
+{
+    if (can_retry(link, class, why)) {
+        retry(link, now_ms, why);
+        return true;
+    }
+    rd_err_adopt(err, why);
+    if (class == REPL_UNSUPPORTED && err != NULL)
+        err->code = RD_ERR_UNSUPPORTED;
+    rd_err_origin(err, link->target.name);
+    return false;
+}
+
+/* ---- connecting ---- */
+
+static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    struct repl_psync_opts opts = {.user = link->target.user,
+                                   .password = link->target.password,
+                                   .version = link->capture->replica_version,
+                                   .timeout_ms = 2 * link->capture->servers.timeout_ms};
+    if (!capture_store_resume(&link->store, &opts.resume, err)) {
+        rd_err_origin(err, link->capture->out);
+        return false;
+    }
+    if (!repl_psync_new(&link->psync, &opts, err))
+        return false;
+    link->state = CAPTURE_TALKING;
+    link->heard_ms = now_ms;
+    return true;
+}
+
+static bool go_on_connecting(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    switch (peer_connect(link->peer, &why)) {
+    case PEER_OK:
+        return begin_to_talk(link, now_ms, err);
+    case PEER_WAIT:
+        return true;
+    default:
+        return fail(link, REPL_CLOSED, &why, now_ms, err);
+    }
+}
+
+static bool connect_again(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    struct rd_err why = {0};
+    link->state = CAPTURE_CONNECTING;
+    if (!peer_begin(&link->peer, &link->target, &why)) {
+        link->peer = NULL;
+        return fail(link, REPL_CLOSED, &why, now_ms, err);
+    }
+    return go_on_connecting(link, now_ms, err);
+}
+
+void capture_link_move(struct capture_link *link, struct peer_target *target, uint64_t now_ms)
+{
+    disconnect(link);
+    peer_target_done(&link->target);
+    link->target = *target;
+    *target = (struct peer_target){0};
+    link->tries = 0;
+    link->state = CAPTURE_WAITING;
+    link->retry_ms = now_ms;
+    capture_event(link->capture, link, "moved", false, "this is the master now");
+}
+
+/* ---- what the master says ---- */
+
+static void tell_acks(struct capture_link *link, uint64_t now_ms)
+{
+    struct capture_store *store = &link->store;
+    if (link->stream_ms == 0)
+        return;
+    uint64_t acked = capture_store_acked(store);
+    repl_psync_ack(link->psync, acked, repl_capture_writer_synced(store->writer));
+    if (acked >= link->mark) {
+        link->mark = capture_store_received(store);
+        link->mark_ms = now_ms;
+    }
+}
+
+static void stream_begins(struct capture_link *link, uint64_t now_ms)
+{
+    link->stream_ms = now_ms;
+    link->n_before = link->n_bytes;
+    link->mark = 0;
+    if (link->began_ms == 0)
+        link->began_ms = now_ms;
+    tell_acks(link, now_ms);
+}
+
+static void on_full(struct capture_link *link, const struct repl_event *ev)
+{
+    struct repl_capture_point at;
+    bool had = repl_capture_writer_point(link->store.writer, &at);
+    link->accepted = true;
+    link->resumed = false;
+    link->n_full++;
+    if (had)
+        capture_event(link->capture, link, "full", true,
+                      "the master does not go on at offset %" PRIu64
+                      ": a new snapshot, of offset %" PRIu64,
+                      at.offset, ev->offset);
+    else
+        capture_event(link->capture, link, "full", false, "a snapshot of offset %" PRIu64,
+                      ev->offset);
+}
+
+static void on_continue(struct capture_link *link, const struct repl_event *ev, uint64_t now_ms)
+{
+    link->accepted = true;
+    link->resumed = true;
+    link->n_partial++;
+    capture_event(link->capture, link, "continue", false, "goes on at offset %" PRIu64 "%s",
+                  ev->offset, ev->changed ? ", under a new id" : "");
+    stream_begins(link, now_ms);
+}
+
+static bool has_enough(const struct capture_link *link, const struct repl_event *ev)
+{
+    const struct capture *c = link->capture;
+    if (!c->has_until || ev->kind != REPL_COMMAND)
+        return false;
+    bool inside = ev->place.in_multi && ev->place.kind != REPL_EXEC;
+    return !inside && capture_store_received(&link->store) >= c->until;
+}
+
+static bool on_event(struct capture_link *link, const struct repl_event *ev, uint64_t now_ms,
+                     struct rd_err *err)
+{
+    struct capture_store *store = &link->store;
+    if (ev->kind == REPL_FULL || ev->kind == REPL_SYNC)
+        on_full(link, ev);
+    if (!capture_store_take(store, ev, now_ms, err)) {
+        rd_err_origin(err, link->capture->out);
+        return false;
+    }
+    if (ev->kind == REPL_COMMAND || (ev->kind == REPL_KEEPALIVE && link->stream_ms != 0))
+        link->n_bytes += ev->bytes.len;
+    if (ev->kind == REPL_PAYLOAD)
+        link->n_snapshot += ev->bytes.len;
+    if (ev->kind == REPL_CONTINUE)
+        on_continue(link, ev, now_ms);
+    if (ev->kind == REPL_PAYLOAD_END) {
+        capture_event(link->capture, link, "snapshot", false, "the snapshot is there: %s",
+                      cli_bytes(ev->payload.done).s);
+        stream_begins(link, now_ms);
+    }
+    if (ev->kind == REPL_COMMAND && ev->place.kind == REPL_GETACK) {
+        if (!capture_store_flush(store, err))
+            return false;
+        store->sync_wanted = true;
+        tell_acks(link, now_ms);
+    }
+    if (has_enough(link, ev))
+        link->state = CAPTURE_DONE;
+    return true;
+}
+
+/* Everything that is there to be told. */
+static bool take_events(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    struct repl_event ev;
+    while (link->state == CAPTURE_TALKING)
+        switch (repl_psync_next(link->psync, &ev)) {
+        case REPL_MORE:
+            return true;
+        case REPL_ERROR:
+        case REPL_END:
+            return fail(link, ev.class, ev.err, now_ms, err);
+        default:
+            if (!on_event(link, &ev, now_ms, err))
+                return false;
+        }
+    return true;
+}
+
+static bool feed(struct capture_link *link, size_t len, uint64_t now_ms, struct rd_err *err)
+{
+    const uint8_t *buf = link->capture->buf;
+    link->heard_ms = now_ms;
+    link->store.now_us = capture_now_us();
+    for (size_t at = 0; at < len && link->state == CAPTURE_TALKING;) {
+        at += repl_psync_feed(link->psync, rd_slice(buf + at, len - at));
+        if (!take_events(link, now_ms, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the connection ---- */
+
+static bool send_output(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    struct rd_slice out;
+    while (link->state == CAPTURE_TALKING && (out = repl_psync_output(link->psync)).len > 0) {
+        struct rd_err why = {0};
+        size_t len = 0;
+        switch (peer_write_some(link->peer, out, &len, &why)) {
+        case PEER_OK:
+            repl_psync_sent(link->psync, len);
+            break;
+        case PEER_WAIT:
+            return true;
+        default:
+            return fail(link, REPL_CLOSED, &why, now_ms, err);
+        }
+    }
+    return true;
+}
+
+static bool read_input(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    for (int i = 0; i < READS_A_TURN && link->state == CAPTURE_TALKING; i++) {
+        struct rd_err why = {0};
+        size_t len = 0;
+        switch (peer_read_some(link->peer, link->capture->buf, CAPTURE_READ, &len, &why)) {
+        case PEER_OK:
+            if (!feed(link, len, now_ms, err))
+                return false;
+            break;
+        case PEER_WAIT:
+            return true;
+        case PEER_END:
+            repl_psync_cut(link->psync);
+            return take_events(link, now_ms, err);
+        default:
+            return fail(link, REPL_CLOSED, &why, now_ms, err);
+        }
+    }
+    return true;
+}
+
+bool capture_link_work(struct capture_link *link, short revents, uint64_t now_ms,
+                       struct rd_err *err)
+{
+    if (revents == 0)
+        return true;
+    if (link->state == CAPTURE_CONNECTING && !go_on_connecting(link, now_ms, err))
+        return false;
+    if (link->state != CAPTURE_TALKING)
+        return true;
+    if (!read_input(link, now_ms, err))
+        return false;
+    if (link->state == CAPTURE_TALKING)
+        tell_acks(link, now_ms);
+    return send_output(link, now_ms, err);
+}
+
+/* ---- time ---- */
+
+static bool is_over(const struct capture_link *link, uint64_t now_ms)
+{
+    const struct capture *c = link->capture;
+    struct repl_capture_point at;
+    if (c->duration_ms != 0 && link->began_ms != 0 && now_ms - link->began_ms >= c->duration_ms)
+        return true;
+    return c->has_until && link->state == CAPTURE_WAITING &&
+           repl_capture_writer_point(link->store.writer, &at) && at.offset >= c->until &&
+           !at.in_multi;
+}
+
+/* The poll is for another round only where there is something to wait for. */
+static bool tick_psync(struct capture_link *link, uint64_t now_ms, uint64_t *ret_wait_ms,
+                       struct rd_err *err)
+{
+    if (link->state != CAPTURE_TALKING)
+        return true;
+    tell_acks(link, now_ms);
+    capture_sooner(ret_wait_ms, repl_psync_tick(link->psync, now_ms));
+    return take_events(link, now_ms, err) && send_output(link, now_ms, err);
+}
+
+static bool tick(struct capture_link *link, uint64_t now_ms, uint64_t *ret_wait_ms,
+                 struct rd_err *err)
+{
+    bool syncing = link->store.syncing;
+    if (!capture_store_tick(&link->store, now_ms, ret_wait_ms, err)) {
+        rd_err_origin(err, link->capture->out);
+        return false;
+    }
+    if (link->state == CAPTURE_WAITING && now_ms >= link->retry_ms &&
+        !connect_again(link, now_ms, err))
+        return false;
+    if (link->state == CAPTURE_CONNECTING && !go_on_connecting(link, now_ms, err))
+        return false;
+    if (syncing && !link->store.syncing && link->state == CAPTURE_TALKING &&
+        link->store.ack == CAPTURE_ACK_SYNCED) {
+        tell_acks(link, now_ms);
+        repl_psync_ack_now(link->psync);
+    }
+    return tick_psync(link, now_ms, ret_wait_ms, err);
+}
+
+bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pollfd *ret_poll,
+                          uint64_t *ret_wait_ms, struct rd_err *err)
+{
+    *ret_poll = (struct pollfd){.fd = -1};
+    if (link->state != CAPTURE_DONE && is_over(link, now_ms))
+        link->state = CAPTURE_DONE;
+    if (link->state == CAPTURE_DONE) /* a master must not pile up what nobody reads */
+        return link->peer == NULL || capture_link_finish(link, now_ms, err);
+    if (!tick(link, now_ms, ret_wait_ms, err))
+        return false;
+    if (link->state == CAPTURE_WAITING)
+        capture_sooner(ret_wait_ms, link->retry_ms > now_ms ? link->retry_ms - now_ms : 0);
+    if (link->state == CAPTURE_CONNECTING) {
+        int ms = peer_wait_ms(link->peer);
+        if (ms >= 0)
+            capture_sooner(ret_wait_ms, (uint64_t)ms);
+    }
+    if (link->peer != NULL) {
+        bool more = link->psync != NULL && repl_psync_output(link->psync).len > 0;
+        ret_poll->fd = peer_fd(link->peer);
+        ret_poll->events = peer_events(link->peer, more);
+    }
+    if (link->began_ms != 0 && link->capture->duration_ms != 0)
+        capture_sooner(ret_wait_ms, link->began_ms + link->capture->duration_ms - now_ms);
+    return true;
+}
+
+/* Who is gone by now is not asked again. */
+static void say_last(struct capture_link *link, uint64_t now_ms)
+{
+    struct rd_err ignored = {0};
+    struct rd_slice out;
+    size_t len;
+    tell_acks(link, now_ms);
+    repl_psync_ack_now(link->psync);
+    while ((out = repl_psync_output(link->psync)).len > 0 &&
+           peer_write_some(link->peer, out, &len, &ignored) == PEER_OK)
+        repl_psync_sent(link->psync, len);
+}
+
+bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    bool ok = link->store.writer == NULL || capture_store_sync(&link->store, err);
+    if (ok && link->psync != NULL && link->stream_ms != 0)
+        say_last(link, now_ms);
+    link->state = CAPTURE_DONE;
+    disconnect(link);
+    return ok;
+}
+
+bool capture_link_leave(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
+{
+    if (link->state == CAPTURE_TALKING && !read_input(link, now_ms, err))
+        return false;
+    link->gone = true;
+    return capture_link_finish(link, now_ms, err);
+}

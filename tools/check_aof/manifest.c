@@ -1,0 +1,301 @@
+/* manifest.c - check-aof --fix-manifest: a manifest from the files that are there.
+ */
+#include "aof/manifest_names.h"
+#include "base/mem.h"
+#include "tools/check_aof/priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const char suffix[] = ".manifest";
+
+/* ---- looking ---- */
+
+/* The manifest's name without its end, or what the names of the folder begin with. */
+static void find_prefix(struct aof_job *job, char *dst, size_t size)
+{
+    size_t len = strlen(job->name), tail = sizeof suffix - 1;
+    if (len > tail && strcmp(job->name + len - tail, suffix) == 0) {
+        snprintf(dst, size, "%.*s", (int)(len - tail), job->name);
+        return;
+    }
+    snprintf(dst, size, "appendonly.aof");
+    for (size_t i = 0; i < job->n_names; i++) {
+        const char *name = job->names[i], *mark = strstr(name, ".base.");
+        if (mark == NULL)
+            mark = strstr(name, ".incr.aof");
+        while (mark != NULL && mark > name && mark[-1] >= '0' && mark[-1] <= '9')
+            mark--;
+        if (mark == NULL || mark <= name + 1 || mark[-1] != '.')
+            continue;
+        snprintf(dst, size, "%.*s", (int)(mark - 1 - name), name);
+        break;
+    }
+    snprintf(job->name, sizeof job->name, "%.*s%s", (int)(sizeof job->name - sizeof suffix), dst,
+             suffix);
+}
+
+/* What one file holds; false where it cannot be read. */
+static bool look_at(struct aof_job *job, const char *name, struct aof_found *ret,
+                    struct rd_err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    struct rd_src *src;
+    struct aof_check_result res;
+    const struct aof_check_opts opts = {.tick = aof_job_tick, .ctx = job, .quick = true};
+    *ret = (struct aof_found){
+        .name = name, .first_s = AOF_NO_TIME, .last_s = AOF_NO_TIME, .saved_s = AOF_NO_TIME};
+    if (!aof_job_full_path(job, name, path, sizeof path, err))
+        return false;
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return true;
+    ret->size = (uint64_t)st.st_size;
+    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.regular = true}, err))
+        return false;
+    bool ok = aof_check_one(src, name, &opts, &res, err);
+    rd_src_close(src);
+    if (ok && res.n_files > 0) {
+        const struct aof_check_file *f = &res.files[0];
+        ret->content = f->content;
+        ret->sound = f->verdict <= AOF_VERDICT_WARNED;
+        ret->first_s = f->first_time;
+        ret->last_s = f->last_time;
+        ret->saved_s = f->saved;
+    }
+    aof_check_done(&res);
+    return ok;
+}
+
+static bool is_of_log(const char *name, const char *prefix, const struct aof_manifest_names *old)
+{
+    size_t len = strlen(name), tail = sizeof suffix - 1;
+    if (aof_manifest_names_find(old, name) != NULL)
+        return true;
+    if (strstr(name, ".redoubt-save-") != NULL ||
+        (len > tail && strcmp(name + len - tail, suffix) == 0))
+        return false;
+    return strncmp(name, prefix, strlen(prefix)) == 0 || strncmp(name, "temp-", 5) == 0;
+}
+
+bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct aof_rebuild *ret,
+                     struct rd_err *err)
+{
+    char prefix[NAME_MAX + 1];
+    struct aof_found *found = rd_calloc(job->n_names + 1, sizeof *found);
+    struct aof_manifest_names names = {0};
+    size_t n = 0;
+    bool ok = found != NULL || rd_err_nomem(err, job->n_names * sizeof *found);
+    ok = ok && aof_manifest_names_init(&names, old, err);
+    find_prefix(job, prefix, sizeof prefix);
+    cli_progress_begin(job->cli, job->path, RD_NO_OFFSET);
+    for (size_t i = 0; ok && i < job->n_names; i++)
+        if (is_of_log(job->names[i], prefix, &names))
+            ok = look_at(job, job->names[i], &found[n++], err);
+    cli_progress_end(job->cli);
+    ok = ok && aof_rebuild_plan(ret, found, n, prefix, old, err);
+    aof_manifest_names_done(&names);
+    rd_free(found);
+    return ok;
+}
+
+/* ---- the report ---- */
+
+static void show_plan(struct aof_job *job, const struct aof_rebuild *plan)
+{
+    struct cli *cli = job->cli;
+    if (cli->json) {
+        cli_json_key(&cli->out, "files");
+        cli_json_array(&cli->out);
+    }
+    for (size_t i = 0; i < plan->n_notes; i++) {
+        const struct aof_rebuild_note *n = &plan->notes[i];
+        char name[AOF_NAME_MAX * 4 + 3], why[RD_ERR_TEXT_MAX];
+        rd_err_quote(name, sizeof name, rd_slice_str(n->name));
+        if (cli->json) {
+            cli_json_obj(&cli->out);
+            cli_json_put_str(&cli->out, "name", n->name);
+            cli_json_put_str(&cli->out, "use", aof_use_word(n->use));
+            cli_json_put_bool(&cli->out, "doubtful", n->doubtful);
+            cli_json_put_str(&cli->out, "why", n->why);
+            cli_json_end(&cli->out);
+        } else if (!cli->quiet) {
+            rd_err_quote(why, sizeof why, rd_slice_str(n->why));
+            why[strlen(why) - 1] = '\0';
+            printf("  %-9s%c %s: %s\n", aof_use_word(n->use), n->doubtful ? '?' : ' ', name,
+                   why + 1);
+        }
+    }
+    if (cli->json)
+        cli_json_end(&cli->out);
+}
+
+/* ---- writing ---- */
+
+static bool copy_file(const char *from, const char *to, unsigned mode, struct rd_err *err)
+{
+    const struct rd_sink_opts opts = {.mode = mode};
+    struct rd_src *src;
+    struct rd_sink *sink;
+    struct rd_slice s;
+    if (!rd_src_open_file(&src, from, &(struct rd_src_opts){.regular = true}, err))
+        return false;
+    bool ok = rd_sink_open_file(&sink, to, &opts, err);
+    while (ok && rd_src_need(src, 1, &s) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
+        rd_src_consume(src, s.len);
+    if (ok && rd_src_err(src)->code != RD_ERR_OK) {
+        rd_err_adopt(err, rd_src_err(src));
+        rd_sink_abort(sink);
+        ok = false;
+    } else if (ok) {
+        ok = rd_sink_close(sink, err);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
+/* Keeps the old manifest under another name, where there is one; *ret_mode is its mode then. */
+static bool keep_old(const char *path, char *saved, size_t size, unsigned *ret_mode,
+                     struct rd_err *err)
+{
+    struct stat st;
+    struct tm tm;
+    char when[32];
+    time_t now = (time_t)(cli_now_ms() / 1000);
+    if (stat(path, &st) != 0) {
+        saved[0] = '\0';
+        return errno == ENOENT || rd_err_sys(err, errno, "open");
+    }
+    *ret_mode = st.st_mode & 07777;
+    gmtime_r(&now, &tm);
+    strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &tm);
+    int len = snprintf(saved, size, "%s.redoubt-save-%s", path, when);
+    if (len < 0 || (size_t)len >= size)
+        return rd_err_sys(err, ENAMETOOLONG, "the copy of the manifest");
+    return copy_file(path, saved, *ret_mode, err);
+}
+
+static bool write_manifest(struct aof_job *job, const struct aof_rebuild *plan, char *saved,
+                           size_t size, struct rd_err *err)
+{
+    char path[PATH_MAX];
+    struct rd_sink *sink;
+    struct rd_sink_opts opts = {.replace = true};
+    if (!aof_job_full_path(job, job->name, path, sizeof path, err) ||
+        !keep_old(path, saved, size, &opts.mode, err) ||
+        !rd_sink_open_file(&sink, path, &opts, err))
+        return false;
+    if (aof_manifest_write(&plan->manifest, sink))
+        return rd_sink_close(sink, err);
+    rd_err_adopt(err, rd_sink_err(sink));
+    rd_sink_abort(sink);
+    return false;
+}
+
+/* ---- the whole ---- */
+
+static void ignore_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset,
+                           unsigned line, const char *text)
+{
+    (void)ctx, (void)problem, (void)offset, (void)line, (void)text;
+}
+
+/* The readable lines of the manifest that is there, if one is. */
+static bool read_old(struct aof_job *job, struct aof_manifest *old, struct rd_err *err)
+{
+    struct rd_src *src;
+    struct rd_err own = {0};
+    if (job->name[0] == '\0' || !aof_job_open_manifest(job, &src, &own)) {
+        if (job->name[0] == '\0' || (own.code == RD_ERR_IO && own.sys == ENOENT))
+            return true;
+        rd_err_adopt(err, &own);
+        return false;
+    }
+    bool ok = aof_manifest_read(old, src, ignore_problem, NULL, err);
+    rd_src_close(src);
+    return ok;
+}
+
+static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, struct rd_err *err)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < plan->manifest.n_files; i++) {
+        const char *name = plan->manifest.files[i].name;
+        if (!aof_job_full_path(job, name, path, sizeof path, err))
+            return false;
+        if (!aof_file_is_written(path))
+            continue;
+        cli_hint(job->cli, "stop the server first");
+        rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "a process has it open for writing");
+        rd_err_origin(err, name);
+        return false;
+    }
+    return true;
+}
+
+/* A manifest without a base, or without an incremental file, makes a server start with less than
+ * there was, or with nothing. */
+static bool is_complete(struct aof_job *job, const struct aof_rebuild *plan, struct rd_err *err)
+{
+    bool base = aof_manifest_base(&plan->manifest) != NULL;
+    bool incr = aof_manifest_last_incr(&plan->manifest) != NULL;
+    if ((base && incr) || job->force)
+        return true;
+    cli_hint(job->cli, "put the missing file back; --force writes the manifest without it");
+    rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "there is no %s: the manifest is not written",
+               base   ? "incremental file"
+               : incr ? "base file"
+                      : "base file and no incremental file");
+    rd_err_origin(err, job->shown);
+    return false;
+}
+
+/* *ret_status is set where true. */
+static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebuild *plan,
+                 int *ret_status, struct rd_err *err)
+{
+    char saved[PATH_MAX] = "", quoted[RD_ERR_TEXT_MAX], name[RD_ERR_TEXT_MAX];
+    if (!read_old(job, old, err) || !aof_job_rebuild(job, old, plan, err))
+        return false;
+    if (!job->cli->json && !job->cli->quiet)
+        printf("%s\n", job->shown);
+    show_plan(job, plan);
+    fflush(stdout);
+    bool done = !job->dry_run && is_complete(job, plan, err) && nobody_writes(job, plan, err) &&
+                aof_job_ask(job, "Write this manifest?");
+    if (err->code != RD_ERR_OK || (done && !write_manifest(job, plan, saved, sizeof saved, err)))
+        return false;
+    if (job->cli->json) {
+        cli_json_put_bool(&job->cli->out, "done", done);
+        if (saved[0] != '\0')
+            cli_json_put_str(&job->cli->out, "saved_as", saved);
+    } else if (done && !job->cli->quiet) {
+        rd_err_quote(quoted, sizeof quoted, rd_slice_str(saved));
+        cli_escape(name, sizeof name, rd_slice_str(job->name));
+        printf("%s: written%s%s\n", name, saved[0] != '\0' ? "; the old one is " : "",
+               saved[0] != '\0' ? quoted : "");
+    }
+    *ret_status = (done || job->dry_run) && !plan->doubtful ? CLI_OK : CLI_FINDINGS;
+    return true;
+}
+
+int aof_job_run_manifest(struct aof_job *job)
+{
+    struct rd_err err = {0};
+    struct aof_manifest old;
+    struct aof_rebuild plan;
+    int status = CLI_OK;
+    if (job->is_stdin || !job->has_manifest)
+        return cli_usage_error(job->cli, "--fix-manifest works on a folder or a manifest");
+    if (job->cli->json && !job->yes && !job->dry_run)
+        return cli_usage_error(job->cli, "--json does not ask: give --yes or --dry-run");
+    aof_manifest_init(&old);
+    aof_rebuild_init(&plan);
+    if (!work(job, &old, &plan, &status, &err))
+        status = cli_fail(job->cli, &err);
+    aof_rebuild_done(&plan);
+    aof_manifest_done(&old);
+    return status;
+}

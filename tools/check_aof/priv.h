@@ -1,0 +1,140 @@
+/* priv.h - what the parts of check-aof share.
+ *
+ * check_aof.c finds the files of a log, checks them and keeps what was found in a struct aof_job;
+ * tools/check_aof/report.c tells it to people and tools/check_aof/json.c to programs;
+ * tools/check_aof/change.c makes and carries out the changes.
+ */
+#ifndef TOOLS_CHECK_AOF_PRIV_H
+#define TOOLS_CHECK_AOF_PRIV_H
+
+#include "aof/check.h"
+#include "aof/rebuild.h"
+#include "aof/repair.h"
+#include "tools/cli/findings.h"
+
+#include <limits.h>
+
+/* What one check found. */
+struct aof_job_found {
+    bool checked;
+    struct aof_check_result res;
+    struct findings findings;
+    struct aof_job_names *names; /* with -v, else NULL */
+};
+
+enum aof_job_change {
+    AOF_JOB_CHECK,
+    AOF_JOB_FIX,
+    AOF_JOB_TIME,
+    AOF_JOB_OFFSET,
+    AOF_JOB_SALVAGE,
+    AOF_JOB_MANIFEST
+};
+
+struct aof_job {
+    struct cli *cli;
+    enum aof_job_change change;
+    bool yes, no_copy, dry_run, force;
+    int64_t time_ms;
+    const char *offset; /* [FILE:]N */
+    const char *out;
+
+    const char *path;
+    char shown[RD_ERR_TEXT_MAX]; /* the path, escaped, for people */
+    char folder[PATH_MAX];       /* where the files are */
+    char name[NAME_MAX + 1];     /* of the manifest, or of the one file */
+    bool is_stdin, has_manifest;
+    bool in_folder; /* the manifest was found in the folder, not named */
+    char **names;   /* what is in the folder of a manifest */
+    size_t n_names;
+    uint64_t passed, current; /* bytes of files that were read, and of the one that is read */
+
+    struct aof_job_found found;
+};
+
+/* ---- tools/check_aof/files.c: where the log is ---- */
+
+/* Fills in folder, name, has_manifest and names from the path. */
+bool aof_job_find(struct aof_job *job, struct rd_err *err);
+void aof_job_done(struct aof_job *job);
+/* Lists the folder again, in which names have changed. */
+bool aof_job_look_again(struct aof_job *job, struct rd_err *err);
+
+/* Opens a file of the log; NULL: the one file of a log without a manifest. ctx is the job. */
+bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
+bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err);
+void aof_job_tick(void *ctx, const struct rd_src *src);
+/* Asks on standard error, unless --yes was given; false: it was not answered with y. */
+bool aof_job_ask(struct aof_job *job, const char *question);
+
+bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, size_t size,
+                       struct rd_err *err);
+
+/* ---- check_aof.c ---- */
+
+bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err *err);
+int aof_job_status(const struct aof_job_found *found);
+void aof_job_found_done(struct aof_job_found *found);
+
+/* ---- tools/check_aof/names.c: -v ---- */
+
+struct aof_job_names;
+
+bool aof_job_names_new(struct aof_job_names **ret, struct rd_err *err);
+void aof_job_names_add(struct aof_job_names *names, struct rd_slice name);
+/* Once, behind the last name: sorts, and keeps the names that come most often. */
+void aof_job_names_end(struct aof_job_names *names);
+void aof_job_names_report(FILE *out, const struct aof_job_names *names);
+void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names);
+
+/* ---- tools/check_aof/change.c ---- */
+
+/* --fix, --truncate-to-timestamp, --truncate-to-offset; returns the exit status. */
+int aof_job_run_change(struct aof_job *job);
+
+/* ---- tools/check_aof/salvage.c ---- */
+
+/* --salvage OUT; returns the exit status. */
+int aof_job_run_salvage(struct aof_job *job);
+
+/* ---- tools/check_aof/manifest.c ---- */
+
+/* --fix-manifest; returns the exit status. */
+int aof_job_run_manifest(struct aof_job *job);
+
+/* A manifest from the files of the folder and the readable lines of the old one; sets job->name
+ * where the folder has no manifest. *ret must be initialized. */
+bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct aof_rebuild *ret,
+                     struct rd_err *err);
+
+/* ---- tools/check_aof/report.c ---- */
+
+void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found);
+/* 2024-05-01T12:00:00Z, or "@" and the number where a log tells of no time that a calendar has. */
+struct cli_text aof_job_time(int64_t seconds);
+/* What can be done, in the words of the options; NULL: nothing need be. */
+const char *aof_job_way_out(const struct aof_check_result *res);
+/* "PATH: sound" and so on, alone. */
+void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
+                            const struct aof_job_found *found);
+/* Errors among the findings, on stderr, with what can be done. */
+void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
+                           const struct aof_job_found *found);
+void aof_job_report_plan(FILE *out, const struct aof_repair *plan);
+void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as);
+
+/* ---- tools/check_aof/json.c ---- */
+
+/* The members of an object that is open. */
+void aof_job_json(struct cli_json *json, const struct aof_job *job,
+                  const struct aof_job_found *found);
+/* One step of a change; saved_as may be NULL. */
+void aof_job_json_step(struct cli_json *json, const struct aof_repair_step *step,
+                       const char *saved_as);
+
+/* ---- tools/check_aof/compat.c ---- */
+
+/* `redis-check-aof [OPTION] FILE`, as scripts know it. */
+int check_aof_compat(struct cli *cli, int argc, char **argv);
+
+#endif

@@ -1,0 +1,327 @@
+/* report.c - what check-aof tells people. */
+#include "tools/check_aof/priv.h"
+
+#include <inttypes.h>
+
+static struct cli_quoted plain_str(const char *text)
+{
+    return cli_plain(rd_slice_str(text));
+}
+
+struct cli_text aof_job_time(int64_t seconds)
+{
+    enum { YEAR_SECONDS = 31556952 };
+    struct cli_text text;
+    if (seconds >= 0 && seconds < INT64_C(8000) * YEAR_SECONDS)
+        return cli_time(seconds * 1000);
+    snprintf(text.s, sizeof text.s, "@%" PRId64, seconds);
+    return text;
+}
+
+static void label(FILE *out, const char *word)
+{
+    fprintf(out, "  %-10s ", word);
+}
+
+/* ---- the verdict ---- */
+
+static const struct aof_check_file *last_file(const struct aof_check_result *res)
+{
+    return res->n_files > 0 ? &res->files[res->n_files - 1] : NULL;
+}
+
+static const struct aof_check_file *first_damaged(const struct aof_check_result *res)
+{
+    for (size_t i = 0; i < res->n_files; i++)
+        if (res->files[i].verdict > AOF_VERDICT_WARNED &&
+            res->files[i].verdict != AOF_VERDICT_MISSING)
+            return &res->files[i];
+    return NULL;
+}
+
+/* "the base file" */
+static const char *missing_role(const struct aof_check_result *res)
+{
+    const char *role = "a file";
+    for (size_t i = res->n_files; i > 0; i--)
+        if (res->files[i - 1].verdict == AOF_VERDICT_MISSING)
+            role =
+                res->files[i - 1].file->type == AOF_BASE ? "the base file" : "an incremental file";
+    return role;
+}
+
+static enum cli_color color_of(enum aof_verdict verdict)
+{
+    return verdict == AOF_VERDICT_SOUND     ? CLI_GREEN
+           : verdict <= AOF_VERDICT_WRITTEN ? CLI_YELLOW
+                                            : CLI_RED;
+}
+
+static void print_place(FILE *out, const struct aof_job *job, const struct aof_check_file *f)
+{
+    if (f == NULL)
+        return;
+    if (job->has_manifest)
+        fprintf(out, " in %s", plain_str(f->name).s);
+    if (f->damaged && f->broken_at != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", cli_place(f->broken_at).s);
+}
+
+void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
+                            const struct aof_job_found *found)
+{
+    const struct aof_check_result *res = &found->res;
+    fprintf(stdout, "%s: %s", job->shown, cli_color(cli, stdout, color_of(res->verdict)));
+    switch (res->verdict) {
+    case AOF_VERDICT_SOUND:
+        fputs("sound", stdout);
+        break;
+    case AOF_VERDICT_WARNED:
+        fprintf(stdout, "sound, but %" PRIu64 " warning%s", res->warnings,
+                cli_plural(res->warnings));
+        break;
+    case AOF_VERDICT_TORN:
+        fputs("torn at its end", stdout);
+        print_place(stdout, job, last_file(res));
+        break;
+    case AOF_VERDICT_WRITTEN:
+        fputs("being written, and whole but for its last command", stdout);
+        break;
+    case AOF_VERDICT_NOT_LOG:
+        fputs("not a log", stdout);
+        break;
+    case AOF_VERDICT_MISSING:
+        fprintf(stdout, "incomplete: %s is missing", missing_role(res));
+        break;
+    case AOF_VERDICT_BAD_MANIFEST:
+        fputs("the manifest does not describe the log", stdout);
+        break;
+    case AOF_VERDICT_UNSUPPORTED:
+        fputs("not supported", stdout);
+        print_place(stdout, job, first_damaged(res));
+        break;
+    case AOF_VERDICT_DAMAGED:
+        fputs("damaged", stdout);
+        print_place(stdout, job, first_damaged(res));
+        break;
+    }
+    fprintf(stdout, "%s\n", cli_color(cli, stdout, CLI_PLAIN));
+    fflush(stdout);
+}
+
+/* ---- files ---- */
+
+static void print_snapshot(FILE *out, const struct aof_check_file *f)
+{
+    if (f->detail == NULL) {
+        fputs("; a snapshot", out);
+        return;
+    }
+    const struct rdb_check_result *s = &f->detail->snapshot;
+    if (!s->has_header) {
+        fputs("; a snapshot without a header that is known", out);
+        return;
+    }
+    fprintf(out, "; %s RDB %d", s->dialect == RDB_VALKEY ? "Valkey" : "Redis", s->version);
+    if (f->saved != AOF_NO_TIME && f->saved > 0)
+        fprintf(out, " of %s", aof_job_time(f->saved).s);
+    fprintf(out, ", %s key%s", cli_count(s->keys).s, cli_plural(s->keys));
+}
+
+static void print_commands(FILE *out, const struct aof_check_file *f)
+{
+    fprintf(out, "; %s command%s", cli_count(f->commands).s, cli_plural(f->commands));
+    if (f->transactions > 0)
+        fprintf(out, ", %s transaction%s", cli_count(f->transactions).s,
+                cli_plural(f->transactions));
+    if (f->first_time != AOF_NO_TIME)
+        fprintf(out, ", %s to %s", aof_job_time(f->first_time).s, aof_job_time(f->last_time).s);
+}
+
+static const char *verdict_text(enum aof_verdict verdict)
+{
+    switch (verdict) {
+    case AOF_VERDICT_SOUND:
+    case AOF_VERDICT_WARNED:
+        return "sound";
+    case AOF_VERDICT_TORN:
+        return "torn at its end";
+    case AOF_VERDICT_WRITTEN:
+        return "being written";
+    case AOF_VERDICT_NOT_LOG:
+        return "not a log";
+    case AOF_VERDICT_BAD_MANIFEST:
+    case AOF_VERDICT_MISSING:
+        return "missing";
+    case AOF_VERDICT_UNSUPPORTED:
+        return "not supported";
+    case AOF_VERDICT_DAMAGED:
+        break;
+    }
+    return "damaged";
+}
+
+static const char *role(const struct aof_check_file *f)
+{
+    if (f->file == NULL)
+        return "file";
+    return f->file->type == AOF_BASE ? "base" : "incr";
+}
+
+static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *f)
+{
+    label(out, role(f));
+    fprintf(out, "%s: %s%s%s", plain_str(f->name).s, cli_color(cli, out, color_of(f->verdict)),
+            verdict_text(f->verdict), cli_color(cli, out, CLI_PLAIN));
+    if (f->verdict == AOF_VERDICT_MISSING) {
+        fputc('\n', out);
+        return;
+    }
+    fprintf(out, "; %s bytes", cli_count(f->size).s);
+    if (f->has_snapshot)
+        print_snapshot(out, f);
+    if (f->content == AOF_RESP || f->commands > 0)
+        print_commands(out, f);
+    fputc('\n', out);
+    if (!f->damaged || f->verdict == AOF_VERDICT_NOT_LOG || f->text_mode != AOF_TEXT_NONE)
+        return;
+    label(out, "");
+    fprintf(out, "sound up to byte %s", cli_place(f->ok_up_to).s);
+    if (f->ok_up_to_line > 0)
+        fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
+    if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
+        fprintf(out, "; %s bytes follow", cli_count(f->size - f->ok_up_to).s);
+    if (f->behind != RD_NO_OFFSET)
+        fprintf(out, ", whole commands from byte %s on", cli_place(f->behind).s);
+    fputc('\n', out);
+}
+
+/* ---- the whole ---- */
+
+/* Of the first file that has one. */
+static const char *hint_of_file(const struct aof_check_result *res)
+{
+    for (size_t i = 0; i < res->n_files; i++)
+        if (res->files[i].hint != NULL)
+            return res->files[i].hint;
+    return NULL;
+}
+
+static bool has_text_mode(const struct aof_check_result *res)
+{
+    for (size_t i = 0; i < res->n_files; i++)
+        if (res->files[i].text_mode != AOF_TEXT_NONE)
+            return true;
+    return false;
+}
+
+const char *aof_job_way_out(const struct aof_check_result *res)
+{
+    switch (res->verdict) {
+    case AOF_VERDICT_TORN:
+        return "--fix cuts the torn end off";
+    case AOF_VERDICT_MISSING:
+        return "put the missing file back; --fix-manifest shows what can be done without it";
+    case AOF_VERDICT_BAD_MANIFEST:
+        return "--fix-manifest makes the list of files again";
+    case AOF_VERDICT_DAMAGED:
+        return has_text_mode(res) ? "--salvage OUT writes a log with the line ends that it had"
+                                  : "--salvage OUT writes a log of every command that is whole";
+    case AOF_VERDICT_WRITTEN:
+        return "check it again when the server is stopped";
+    case AOF_VERDICT_NOT_LOG:
+        return hint_of_file(res);
+    case AOF_VERDICT_SOUND:
+    case AOF_VERDICT_WARNED:
+    case AOF_VERDICT_UNSUPPORTED:
+        break;
+    }
+    return NULL;
+}
+
+void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found)
+{
+    const struct aof_check_result *res = &found->res;
+    aof_job_report_verdict(cli, job, found);
+    if (res->n_files > 1 && res->first_time != AOF_NO_TIME) {
+        label(stdout, "time");
+        fprintf(stdout, "%s to %s\n", aof_job_time(res->first_time).s,
+                aof_job_time(res->last_time).s);
+    }
+    for (size_t i = 0; i < res->n_files; i++)
+        print_file(cli, stdout, &res->files[i]);
+    if (found->names != NULL)
+        aof_job_names_report(stdout, found->names);
+    findings_print(cli, stdout, &found->findings);
+    if (aof_job_way_out(res) != NULL) {
+        label(stdout, "repair");
+        fprintf(stdout, "%s\n", aof_job_way_out(res));
+    }
+    fflush(stdout);
+}
+
+/* ---- stderr ---- */
+
+void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
+                           const struct aof_job_found *found)
+{
+    struct cli_quoted text;
+    char name[NAME_MAX + 1];
+    bool hinted = false;
+    for (size_t i = 0; found->checked && i < found->findings.n; i++) {
+        const struct finding *f = &found->findings.all[i];
+        struct rd_err err = {0};
+        if (f->severity != RDB_SEVERITY_ERROR)
+            continue;
+        enum rd_err_code code = strcmp(f->id, "truncated") == 0      ? RD_ERR_TRUNCATED
+                                : strcmp(f->id, "limit") == 0        ? RD_ERR_LIMIT
+                                : strcmp(f->id, "file-missing") == 0 ? RD_ERR_IO
+                                                                     : RD_ERR_CORRUPT;
+        text = cli_sentence(findings_slice(&found->findings, f->text));
+        if (f->inner != RD_NO_OFFSET)
+            rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);
+        else
+            rd_err_set(&err, code, f->offset, "%s", text.s);
+        if (f->command > 0)
+            rd_err_doing(&err, "command %" PRIu64 ", line %" PRIu64, f->command, f->line);
+        snprintf(name, sizeof name, "%.*s", (int)f->file.len,
+                 (const char *)findings_slice(&found->findings, f->file).ptr);
+        rd_err_origin(&err, f->has_file ? name : job->is_stdin ? job->shown : job->path);
+        if (!hinted && aof_job_way_out(&found->res) != NULL)
+            cli_hint(cli, "%s", aof_job_way_out(&found->res));
+        hinted = true;
+        cli_report(cli, &err);
+    }
+}
+
+/* ---- changes ---- */
+
+void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
+{
+    if (plan->n_steps == 0)
+        fputs("nothing to cut\n", out);
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const struct aof_repair_step *step = &plan->steps[i];
+        if (step->kind == AOF_REPAIR_CUT)
+            fprintf(out, "will cut %s from %s to %s bytes: %s bytes go\n", plain_str(step->name).s,
+                    cli_count(step->size).s, cli_count(step->to).s,
+                    cli_count(step->size - step->to).s);
+        else
+            fprintf(out, "will take %s, %s bytes, out of the manifest and rename it\n",
+                    plain_str(step->name).s, cli_count(step->size).s);
+    }
+    if (plan->n_steps > 0 && plan->time_s != AOF_NO_TIME)
+        fprintf(out, "the first second that goes is %s\n", aof_job_time(plan->time_s).s);
+}
+
+void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)
+{
+    if (step->kind == AOF_REPAIR_CUT)
+        fprintf(out, "cut %s to %s bytes", plain_str(step->name).s, cli_count(step->to).s);
+    else
+        fprintf(out, "took %s out of the log", plain_str(step->name).s);
+    if (saved_as != NULL)
+        fprintf(out, "; %s %s", step->kind == AOF_REPAIR_CUT ? "it was copied to" : "it is now",
+                plain_str(saved_as).s);
+    fputc('\n', out);
+}

@@ -1,0 +1,500 @@
+/* salvage.c - check-aof --salvage OUT: a log of every command that is whole.
+ *
+ * A log that is a folder becomes a folder, one file becomes one file. The manifest of a folder is
+ * written last, so that what an interruption leaves is no log yet.
+ */
+#include "aof/salvage.h"
+
+#include "base/mem.h"
+#include "tools/check_aof/priv.h"
+#include "tools/input/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+/* A file whose line ends were changed, with those that it had. */
+struct text_file {
+    struct text_file *next;
+    struct spool spool;
+    struct aof_text_result res;
+    char name[]; /* empty: the one file */
+};
+
+struct salvage {
+    struct aof_job *job;
+    struct text_file *texts;
+    struct aof_manifest in, out;
+    struct aof_rebuild plan;
+    bool rebuilt; /* `in` could not be used; plan.manifest is */
+    struct aof_salvage_result res;
+    struct spool spool;
+    uint64_t shown; /* losses */
+    bool verified;
+};
+
+/* ---- the report ---- */
+
+static const char *loss_word(enum aof_loss_kind kind)
+{
+    static const char *const words[] = {"range", "transaction", "snapshot", "file"};
+    return words[kind];
+}
+
+static void json_time(struct cli_json *json, const char *key, int64_t seconds)
+{
+    if (seconds != AOF_NO_TIME)
+        cli_json_put_int(json, key, seconds);
+}
+
+static void json_loss(struct cli_json *json, const struct aof_loss *loss)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "kind", loss_word(loss->kind));
+    cli_json_put_str(json, "file", loss->file);
+    cli_json_put_uint(json, "from", loss->from);
+    cli_json_put_uint(json, "to", loss->to);
+    if (loss->at != RD_NO_OFFSET)
+        cli_json_put_uint(json, "at", loss->at);
+    cli_json_put_str(json, "why", loss->why);
+    if (loss->way_back != NULL)
+        cli_json_put_str(json, "way_back", loss->way_back);
+    if (loss->kind == AOF_LOSS_RANGE || loss->kind == AOF_LOSS_TRANSACTION) {
+        cli_json_put_uint(json, "commands", loss->commands);
+        cli_json_put_bool(json, "counted", loss->counted);
+        cli_json_put_uint(json, "db", loss->db);
+        cli_json_put_uint(json, "db_after", loss->db_after);
+        cli_json_put_bool(json, "db_uncertain", loss->db_uncertain);
+        json_time(json, "time_before_s", loss->before);
+        json_time(json, "time_after_s", loss->after);
+    }
+    if (loss->snapshot != NULL && loss->snapshot->has_key) {
+        cli_json_put_uint(json, "db", loss->snapshot->db);
+        cli_json_key(json, "key");
+        cli_json_bytes(json, loss->snapshot->key);
+    }
+    cli_json_end(json);
+}
+
+static void print_times(FILE *out, const struct aof_loss *loss)
+{
+    if (loss->before != AOF_NO_TIME)
+        fprintf(out, ", after %s", aof_job_time(loss->before).s);
+    if (loss->after != AOF_NO_TIME)
+        fprintf(out, ", before %s", aof_job_time(loss->after).s);
+}
+
+static void print_loss(FILE *out, const struct aof_loss *loss)
+{
+    struct cli_quoted name = cli_quote(rd_slice_str(loss->file));
+    if (loss->kind == AOF_LOSS_FILE) {
+        fprintf(out, "  lost       %s: %s\n", name.s, loss->why);
+        return;
+    }
+    fprintf(out, "  lost       %s [%" PRIu64 ", %" PRIu64 ") %s", name.s, loss->from, loss->to,
+            cli_bytes(loss->to - loss->from).s);
+    if (loss->kind == AOF_LOSS_TRANSACTION)
+        fputs(", a transaction", out);
+    if (loss->kind != AOF_LOSS_SNAPSHOT)
+        fprintf(out, ", %s%s command%s in db %" PRIu64, loss->counted ? "" : "at least ",
+                cli_count(loss->commands).s, loss->commands == 1 ? "" : "s", loss->db);
+    else if (loss->snapshot->has_key)
+        fprintf(out, ", key %s in db %" PRIu64, cli_quote(loss->snapshot->key).s, loss->db);
+    print_times(out, loss);
+    fprintf(out, ": %s", loss->why);
+    if (loss->at != RD_NO_OFFSET)
+        fprintf(out, " at byte %" PRIu64, loss->at);
+    if (loss->way_back != NULL)
+        fprintf(out, "; then: %s", loss->way_back);
+    if (loss->db_uncertain)
+        fprintf(out, "; db %" PRIu64 " is assumed after it: a SELECT may be lost", loss->db_after);
+    fputc('\n', out);
+}
+
+static void on_loss(void *ctx, const struct aof_loss *loss)
+{
+    struct salvage *s = ctx;
+    struct cli *cli = s->job->cli;
+    if (s->shown++ >= FINDINGS_KEPT && cli->verbose == 0)
+        return;
+    if (cli->json)
+        json_loss(&cli->out, loss);
+    else if (!cli->quiet)
+        print_loss(stdout, loss);
+}
+
+static void on_doubt(void *ctx, const struct aof_doubt *d)
+{
+    struct salvage *s = ctx;
+    if (s->res.doubts <= FINDINGS_KEPT)
+        cli_warn(s->job->cli, "%s: unknown command %s at byte %" PRIu64 " is kept as it is",
+                 cli_quote(rd_slice_str(d->file)).s, cli_quote(d->name).s, d->offset);
+}
+
+static void on_tick(void *ctx, uint64_t offset)
+{
+    struct aof_job *job = ((struct salvage *)ctx)->job;
+    cli_progress_at(job->cli, job->passed + offset);
+}
+
+static uint64_t restored_bytes(const struct salvage *s)
+{
+    uint64_t n = 0;
+    for (const struct text_file *text = s->texts; text != NULL; text = text->next)
+        n += text->res.bytes;
+    return n;
+}
+
+static void print_end(struct salvage *s, FILE *out)
+{
+    const struct aof_salvage_result *r = &s->res;
+    if (s->shown > FINDINGS_KEPT && s->job->cli->verbose == 0)
+        fprintf(out, "  … and %s more; -v shows all\n", cli_count(s->shown - FINDINGS_KEPT).s);
+    fprintf(out, "  saved      %s command%s", cli_count(r->commands).s,
+            r->commands == 1 ? "" : "s");
+    if (r->snapshots > 0)
+        fprintf(out, " and %s key%s of a snapshot that was damaged", cli_count(r->keys).s,
+                r->keys == 1 ? "" : "s");
+    uint64_t torn = spool_torn_at(&s->spool);
+    if (r->losses == 0 && torn == RD_NO_OFFSET)
+        fputs("; no bytes are lost", out);
+    else if (r->losses > 0)
+        fprintf(out, "; lost: %s of %s", cli_bytes(r->bytes_lost).s,
+                r->transactions > 0 ? "commands and whole transactions" : "commands");
+    if (s->texts != NULL)
+        fprintf(out, "; %s line ends restored", cli_count(restored_bytes(s)).s);
+    if (r->selects_added > 0)
+        fprintf(out, "; %s SELECT%s put in", cli_count(r->selects_added).s,
+                r->selects_added == 1 ? "" : "s");
+    if (torn != RD_NO_OFFSET)
+        fprintf(out, "; what stands behind byte %s cannot be unpacked", cli_place(torn).s);
+    fprintf(out, "\n%s: %s\n", cli_quote(rd_slice_str(s->job->out)).s,
+            s->verified ? "verified" : "NOT VERIFIED");
+}
+
+static void json_end(struct salvage *s, struct cli_json *json)
+{
+    const struct aof_salvage_result *r = &s->res;
+    cli_json_end(json); /* losses */
+    cli_json_put_uint(json, "losses_found", s->shown);
+    cli_json_put_uint(json, "files", r->files);
+    cli_json_put_uint(json, "files_missing", r->files_missing);
+    cli_json_put_uint(json, "commands", r->commands);
+    cli_json_put_uint(json, "annotations", r->annotations);
+    cli_json_put_uint(json, "snapshots_damaged", r->snapshots);
+    cli_json_put_uint(json, "snapshot_keys", r->keys);
+    cli_json_put_uint(json, "bytes_lost", r->bytes_lost);
+    cli_json_put_offset(json, "unpacked_until", spool_torn_at(&s->spool));
+    cli_json_put_uint(json, "transactions_lost", r->transactions);
+    cli_json_put_uint(json, "unknown_commands", r->doubts);
+    cli_json_put_uint(json, "selects_added", r->selects_added);
+    cli_json_put_bool(json, "db_uncertain", r->db_uncertain);
+    cli_json_put_uint(json, "line_ends_restored", restored_bytes(s));
+    cli_json_put_bool(json, "verified", s->verified);
+    cli_json_end(json);
+}
+
+/* ---- files ---- */
+
+static bool restore_text(struct salvage *s, const char *name, enum aof_text_mode mode,
+                         struct rd_src *src, struct text_file **ret, struct rd_err *err)
+{
+    struct rd_sink *sink;
+    size_t len = strlen(name) + 1;
+    struct text_file *text = rd_calloc(1, sizeof *text + len);
+    if (text == NULL)
+        return rd_err_nomem(err, sizeof *text + len);
+    memcpy(text->name, name, len);
+    text->next = s->texts;
+    s->texts = text;
+    if (!spool_sink(&text->spool, &sink, err))
+        return false;
+    if (!aof_text_restore(src, mode, sink, &text->res, err)) {
+        rd_sink_abort(sink);
+        return false;
+    }
+    cli_warn(s->job->cli,
+             "%s%s%s: its line ends are restored first; offsets are those of the result",
+             s->job->shown, name[0] != '\0' ? ": " : "", cli_plain(rd_slice_str(name)).s);
+    *ret = text;
+    return rd_sink_close(sink, err);
+}
+
+/* A file whose line ends were changed is replaced by one that has them as they were. */
+static bool straighten(struct salvage *s, const char *name, struct rd_src **src, struct rd_err *err)
+{
+    struct rd_slice head;
+    struct text_file *text = s->texts;
+    (void)rd_src_need(*src, AOF_TEXT_LOOK, &head); /* a failure shows again */
+    enum aof_text_mode mode = aof_text_mode_of(head);
+    if (mode == AOF_TEXT_NONE)
+        return true;
+    while (text != NULL && strcmp(text->name, name) != 0)
+        text = text->next;
+    bool ok = text != NULL || restore_text(s, name, mode, *src, &text, err);
+    rd_src_close(*src);
+    *src = NULL;
+    return ok && spool_source(&text->spool, name[0] != '\0' ? name : s->job->shown, src, err);
+}
+
+static void forget_texts(struct salvage *s)
+{
+    for (struct text_file *text = s->texts, *next; text != NULL; text = next) {
+        next = text->next;
+        spool_done(&text->spool);
+        rd_free(text);
+    }
+}
+
+static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    struct salvage *s = ctx;
+    return aof_job_open(s->job, file, ret, err) && straighten(s, file->name, ret, err);
+}
+
+static bool create_file(void *ctx, const struct aof_file *file, struct rd_sink **ret,
+                        struct rd_err *err)
+{
+    struct salvage *s = ctx;
+    char path[PATH_MAX];
+    struct rd_sink_opts opts = {.replace = s->job->force};
+    int len = snprintf(path, sizeof path, "%s/%s", s->job->out, file->name);
+    if (len < 0 || (size_t)len >= sizeof path)
+        return rd_err_sys(err, ENAMETOOLONG, "%.100s", file->name);
+    cli_choose_access(s->job->cli, path, &opts);
+    return rd_sink_open_file(ret, path, &opts, err);
+}
+
+static bool is_empty_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    unsigned n = 0;
+    while (dir != NULL && n < 3 && readdir(dir) != NULL)
+        n++;
+    if (dir != NULL)
+        closedir(dir);
+    return dir != NULL && n <= 2;
+}
+
+static bool make_folder(struct salvage *s, struct rd_err *err)
+{
+    struct aof_job *job = s->job;
+    if (mkdir(job->out, 0700) == 0 || (errno == EEXIST && is_empty_folder(job->out)))
+        return true;
+    int sys = errno;
+    if (sys != EEXIST)
+        rd_err_sys(err, sys, "make the folder");
+    else if (job->force)
+        return true;
+    else
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "exists and is not an empty folder");
+    if (sys == EEXIST)
+        cli_hint(job->cli, "--force writes into it");
+    rd_err_origin(err, job->out);
+    return false;
+}
+
+static void ignore_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset,
+                           unsigned line, const char *text)
+{
+    struct salvage *s = ctx;
+    (void)offset, (void)line, (void)text;
+    s->rebuilt = s->rebuilt || aof_manifest_problem_fatal(problem);
+}
+
+/* Would OUT take the place of what is read? */
+static bool is_input(const struct aof_job *job)
+{
+    struct stat in, out;
+    return stat(job->has_manifest ? job->folder : job->path, &in) == 0 &&
+           stat(job->out, &out) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+}
+
+/* The files of the log: as the manifest has them, or as the folder has where it cannot be read. */
+static bool find_files(struct salvage *s, struct rd_err *err)
+{
+    struct rd_src *src;
+    struct rd_err own = {0};
+    if (aof_job_open_manifest(s->job, &src, &own)) {
+        bool ok = aof_manifest_read(&s->in, src, ignore_problem, s, err);
+        rd_src_close(src);
+        if (!ok)
+            return false;
+    }
+    if (own.code != RD_ERR_OK && own.sys != ENOENT) {
+        rd_err_adopt(err, &own);
+        return false;
+    }
+    s->rebuilt = s->rebuilt || own.code != RD_ERR_OK || s->in.n_files == 0;
+    if (!s->rebuilt)
+        return true;
+    cli_warn(s->job->cli, "the manifest is damaged: the files are taken as their names say");
+    return aof_job_rebuild(s->job, &s->in, &s->plan, err);
+}
+
+static bool write_manifest(struct salvage *s, struct rd_err *err)
+{
+    const struct aof_file file = {.name = s->job->name};
+    struct rd_sink *sink;
+    if (s->out.n_files == 0)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "nothing could be saved");
+    if (!create_file(s, &file, &sink, err))
+        return false;
+    if (aof_manifest_write(&s->out, sink))
+        return rd_sink_close(sink, err);
+    rd_err_adopt(err, rd_sink_err(sink));
+    rd_sink_abort(sink);
+    return false;
+}
+
+static bool salvage_folder(struct salvage *s, const struct aof_salvage_opts *opts,
+                           struct rd_err *err)
+{
+    const struct aof_manifest *in = s->rebuilt ? &s->plan.manifest : &s->in;
+    return make_folder(s, err) && aof_salvage(in, opts, &s->out, &s->res, err) &&
+           write_manifest(s, err);
+}
+
+/* ---- one file ---- */
+
+static bool open_view(struct salvage *s, struct rd_src **ret, struct rd_err *err)
+{
+    bool ok = s->spool.open ? spool_source(&s->spool, s->job->shown, ret, err)
+                            : rd_src_open_file(ret, s->job->path, NULL, err);
+    return ok && straighten(s, "", ret, err);
+}
+
+/* What is compressed and cut, or damaged itself, is taken as far as it could be unpacked. */
+static bool accept_torn(struct salvage *s, struct rd_err *err)
+{
+    const struct rd_err *torn = &s->spool.torn;
+    if (torn->code == RD_ERR_OK)
+        return true;
+    if (s->spool.size == 0) {
+        rd_err_adopt(err, torn);
+        return false;
+    }
+    cli_warn(s->job->cli, "%s: it is taken as far as it can be unpacked: %s", s->job->shown,
+             torn->text);
+    return true;
+}
+
+/* What cannot seek (compressed, or a pipe) is set aside first. */
+static bool prepare_view(struct salvage *s, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!cli_open_in(s->job->cli, s->job->path, &src, err))
+        return false;
+    bool ok = (rd_src_can_seek(src) && src->size != RD_NO_OFFSET) ||
+              (spool_copy_torn(&s->spool, src, NULL, NULL, err) && accept_torn(s, err));
+    cli_close_in(s->job->cli, src);
+    return ok;
+}
+
+/* A sound snapshot in front is copied, and its keys are not counted. */
+static bool begins_snapshot(struct rd_src *src)
+{
+    struct rd_slice head;
+    return rd_src_seek(src, 0, NULL) && rd_src_need(src, RDB_MAGIC_LEN, &head) == RD_SRC_OK &&
+           aof_content_of(head) == AOF_SNAPSHOT;
+}
+
+static bool salvage_one(struct salvage *s, const struct aof_salvage_opts *opts, struct rd_err *err)
+{
+    struct aof_job *job = s->job;
+    struct rd_src *src = NULL, *copy = NULL;
+    struct rd_sink *sink = NULL;
+    bool ok = prepare_view(s, err) && open_view(s, &src, err) && open_view(s, &copy, err) &&
+              cli_open_out(job->cli, job->out, job->force, true, &sink, err);
+    if (ok) {
+        cli_progress_begin(job->cli, job->path, src->size);
+        ok = aof_salvage_file(src, copy, sink, job->name, false, opts, &s->res, err);
+        cli_progress_end(job->cli);
+    }
+    if (ok && s->res.commands == 0 && s->res.keys == 0 && src->size > 0 && !begins_snapshot(copy))
+        ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "nothing could be saved");
+    if (ok)
+        ok = rd_sink_close(sink, err);
+    else
+        rd_sink_abort(sink);
+    rd_src_close(copy);
+    rd_src_close(src);
+    return ok;
+}
+
+/* ---- the whole ---- */
+
+/* Reads OUT again. */
+static bool verify(struct salvage *s, struct rd_err *err)
+{
+    struct aof_job again = {.cli = s->job->cli, .path = s->job->out};
+    bool ok = aof_job_find(&again, err) && aof_job_check(&again, &again.found, err);
+    s->verified =
+        ok && again.found.res.errors == 0 && again.found.res.verdict <= AOF_VERDICT_WARNED;
+    if (ok && !s->verified)
+        aof_job_report_errors(s->job->cli, &again, &again.found);
+    aof_job_done(&again);
+    return ok;
+}
+
+static bool work(struct salvage *s, struct rd_err *err)
+{
+    struct aof_job *job = s->job;
+    struct cli_json *json = &job->cli->out;
+    struct aof_salvage_opts opts = {
+        .open = open_file,
+        .create = create_file,
+        .loss = on_loss,
+        .doubt = on_doubt,
+        .tick = on_tick,
+        .ctx = s,
+    };
+    cli_seed(opts.seed);
+    if (job->has_manifest && !find_files(s, err))
+        return false;
+    if (job->cli->json) {
+        cli_json_key(json, "salvage");
+        cli_json_obj(json);
+        cli_json_put_str(json, "out", job->out);
+        cli_json_put_bool(json, "manifest_rebuilt", s->rebuilt);
+        cli_json_key(json, "losses");
+        cli_json_array(json);
+    } else if (!job->cli->quiet) {
+        printf("%s\n", job->shown);
+    }
+    if (!(job->has_manifest ? salvage_folder(s, &opts, err) : salvage_one(s, &opts, err)) ||
+        !verify(s, err))
+        return false;
+    if (job->cli->json)
+        json_end(s, json);
+    else if (!job->cli->quiet)
+        print_end(s, stdout);
+    return true;
+}
+
+int aof_job_run_salvage(struct aof_job *job)
+{
+    struct salvage s = {.job = job};
+    struct rd_err err = {0};
+    if (job->is_stdin || strcmp(job->out, "-") == 0)
+        return cli_usage_error(job->cli, "--salvage works on files: it reads them twice");
+    if (is_input(job))
+        return cli_usage_error(job->cli, "--salvage does not write over what it reads");
+    aof_manifest_init(&s.in);
+    aof_manifest_init(&s.out);
+    aof_rebuild_init(&s.plan);
+    int status = CLI_OK;
+    if (!work(&s, &err))
+        status = cli_fail(job->cli, &err);
+    else if (s.res.losses > 0 || spool_torn_at(&s.spool) != RD_NO_OFFSET || s.res.snapshots > 0 ||
+             s.rebuilt || !s.verified)
+        status = CLI_FINDINGS;
+    aof_rebuild_done(&s.plan);
+    aof_manifest_done(&s.out);
+    aof_manifest_done(&s.in);
+    forget_texts(&s);
+    spool_done(&s.spool);
+    return status;
+}

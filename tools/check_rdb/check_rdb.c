@@ -1,0 +1,721 @@
+/* check_rdb.c - `redoubt check-rdb`: verifies snapshots, and saves what can be saved of damaged
+ * ones.
+ *
+ * A file is checked in one pass. Where its structure breaks, rdb_salvage() looks for what stands
+ * after the damage; that needs a source that can seek, so what comes out of a pipe or a
+ * decompressor is spooled first: a pipe only when OUT is wanted, because it would have to be kept
+ * from the first byte on.
+ */
+#include "rdb/check.h"
+
+#include "base/mem.h"
+#include "rdb/damage.h"
+#include "tools/cli/filter.h"
+#include "tools/check_rdb/priv.h"
+#include "tools/input/spool.h"
+#include "tools/tools.h"
+
+#include <sys/stat.h>
+
+struct run {
+    struct cli *cli;
+    bool quick, partial, force, strict, reseal;
+    const char *out;        /* --salvage */
+    const char *doubtful;   /* what it takes of what has no proof */
+    struct filter filter;   /* which keys go there */
+    struct rd_sink *sink;   /* OUT, while it is open */
+    struct rd_sink *doubts; /* and DOUBTFUL */
+    FILE *report;
+    bool had[CLI_INTERRUPTED + 1]; /* which statuses files have had */
+};
+
+/* One file while it is worked on. */
+struct work {
+    struct run *run;
+    struct check_file *file;
+};
+
+const char *check_verdict_word(enum check_verdict verdict)
+{
+    static const char *const words[] = {"ok",        "warnings",    "checksum",  "damaged",
+                                        "truncated", "unsupported", "unreadable"};
+    return words[verdict];
+}
+
+const char *check_sum_word(enum rdb_sum_state state)
+{
+    static const char *const words[] = {"unknown", "none", "disabled", "ok", "bad"};
+    return words[state];
+}
+
+const char *check_loss_word(enum rdb_loss_kind kind)
+{
+    static const char *const words[] = {"range", "key", "partial"};
+    return words[kind];
+}
+
+bool check_is_structural(const struct finding *f)
+{
+    static const char *const ids[] = {"corrupt", "truncated", "unsupported", "limit"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (strcmp(f->id, ids[i]) == 0)
+            return true;
+    return false;
+}
+
+bool check_is_earlier(const struct check_file *file)
+{
+    return file->res.damaged && file->damage < file->res.record;
+}
+
+struct rd_slice check_aux_find(const struct check_file *file, const char *name)
+{
+    for (size_t i = 0; i < file->n_aux; i++)
+        if (rd_slice_is(check_slice(file, file->aux[i].name), name))
+            return check_slice(file, file->aux[i].value);
+    return rd_slice("", 0);
+}
+
+/* ---- what the callbacks keep ---- */
+
+static void on_finding(void *ctx, const struct rdb_finding *f)
+{
+    struct check_file *file = ((struct work *)ctx)->file;
+    struct findings *found = &file->findings;
+    rdb_damage_finding(&file->clues, f);
+    if (!findings_count(found, f->id, f->severity))
+        return;
+    const struct finding kept = {
+        .id = f->id,
+        .severity = f->severity,
+        .offset = f->offset,
+        .inner = f->inner,
+        .record = f->record,
+        .db = f->db,
+        .has_key = f->has_key,
+        .key = f->has_key ? findings_keep(found, f->key) : (struct finding_text){0},
+        .text = findings_keep(found, rd_slice_str(f->text)),
+        .type = f->type,
+    };
+    findings_add(found, &kept);
+}
+
+/* Room for one more element of an array; false where there is no memory. */
+static bool more(struct check_file *file, void **array, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return true;
+    size_t bigger = *cap == 0 ? 16 : 2 * *cap;
+    void *grown = rd_realloc(*array, bigger * size);
+    if (grown == NULL) {
+        rd_err_nomem(&file->findings.err, bigger * size);
+        return false;
+    }
+    *array = grown;
+    *cap = bigger;
+    return true;
+}
+
+static struct check_loss *new_loss(struct check_file *file)
+{
+    void *array = file->losses;
+    if (!more(file, &array, file->n_losses, &file->cap_losses, sizeof *file->losses))
+        return NULL;
+    file->losses = array;
+    return &file->losses[file->n_losses++];
+}
+
+static void on_run(void *ctx, const struct rdb_salvage_run *run)
+{
+    struct check_file *file = ((struct work *)ctx)->file;
+    void *array = file->runs;
+    if (file->all_runs++ >= CHECK_RUNS ||
+        !more(file, &array, file->n_runs, &file->cap_runs, sizeof *file->runs))
+        return;
+    file->runs = array;
+    file->runs[file->n_runs++] = *run;
+}
+
+static void on_doubt(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    struct check_file *file = ((struct work *)ctx)->file;
+    void *array = file->doubts;
+    if (file->all_doubts++ >= CHECK_RUNS ||
+        !more(file, &array, file->n_doubts, &file->cap_doubts, sizeof *file->doubts))
+        return;
+    file->doubts = array;
+    file->doubts[file->n_doubts++] =
+        (struct check_doubt){.offset = doubt->offset,
+                             .db = doubt->db,
+                             .doubts = doubt->doubts,
+                             .left_out = doubt->left_out,
+                             .key = findings_keep(&file->findings, doubt->key),
+                             .type = doubt->type};
+}
+
+static void on_loss(void *ctx, const struct rdb_loss *loss)
+{
+    struct check_file *file = ((struct work *)ctx)->file;
+    struct findings *found = &file->findings;
+    const char *way_back = loss->way_back != NULL ? loss->way_back : "";
+    if (file->n_loss[loss->kind]++ >= FINDINGS_KEPT)
+        return;
+    struct check_loss *kept = new_loss(file);
+    if (kept == NULL)
+        return;
+    *kept = (struct check_loss){
+        .kind = loss->kind,
+        .from = loss->from,
+        .to = loss->to,
+        .at = loss->at,
+        .db = loss->db,
+        .kept = loss->kept,
+        .has_key = loss->has_key,
+        .key = loss->has_key ? findings_keep(found, loss->key) : (struct finding_text){0},
+        .why = findings_keep(found, rd_slice_str(loss->why != NULL ? loss->why : "")),
+        .way_back = findings_keep(found, rd_slice_str(way_back)),
+        .type = loss->type,
+    };
+}
+
+/* The first bytes of a field's value, of each name once. */
+static void on_aux(struct work *work, const struct rdb_event *ev)
+{
+    struct check_file *file = work->file;
+    char tmp[RD_NUM_I64_MAX];
+    bool first = ev->aux.value.is_int || ev->aux.value.first;
+    if (!first || file->n_aux == CHECK_AUX || ev->aux.name.len > CHECK_AUX_MAX)
+        return;
+    if (rd_slice_is(ev->aux.name, "slot-info")) {
+        file->slots++;
+        return;
+    }
+    for (size_t i = 0; i < file->n_aux; i++)
+        if (rd_slice_eq(check_slice(file, file->aux[i].name), ev->aux.name))
+            return;
+    struct rd_slice value = rdb_string_bytes(&ev->aux.value, tmp);
+    if (value.len > CHECK_AUX_MAX)
+        value.len = CHECK_AUX_MAX;
+    struct check_aux *aux = &file->aux[file->n_aux++];
+    aux->name = findings_keep(&file->findings, ev->aux.name);
+    aux->value = findings_keep(&file->findings, value);
+}
+
+static void on_event(void *ctx, const struct rdb_event *ev)
+{
+    struct work *work = ctx;
+    struct run *run = work->run;
+    rdb_damage_event(&work->file->clues, ev);
+    if (ev->kind == RDB_AUX)
+        on_aux(work, ev);
+    else if (ev->kind == RDB_SLOT)
+        work->file->slots++;
+    if (run->cli->verbose > 0 && !run->cli->json)
+        check_report_event(run->report, ev);
+}
+
+static void on_key(void *ctx, uint64_t offset)
+{
+    struct work *work = ctx;
+    (void)offset;
+    cli_tick(work->run->cli);
+}
+
+static void on_piece(void *ctx)
+{
+    struct work *work = ctx;
+    cli_tick(work->run->cli);
+}
+
+static void on_offset(void *ctx, uint64_t offset)
+{
+    struct work *work = ctx;
+    cli_progress_at(work->run->cli, offset);
+}
+
+/* ---- the verdict ---- */
+
+/* Whether all that is lost is the end of the file. What is found behind the break but holds no key
+ * is the tail of a value that happens to read as records. */
+static bool only_end_lost(const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    return !file->searched || (sv->ranges <= 1 && !sv->found_end &&
+                               sv->keys + sv->keys_dropped + sv->keys_unwanted <= file->whole);
+}
+
+static enum check_verdict verdict_of_damage(const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    if (file->searched && file->salvage.first_loss < res->record)
+        return CHECK_DAMAGED; /* the break is only where it showed */
+    if (res->err.code == RD_ERR_UNSUPPORTED)
+        return CHECK_UNSUPPORTED;
+    return res->err.code == RD_ERR_TRUNCATED && only_end_lost(file) ? CHECK_TRUNCATED
+                                                                    : CHECK_DAMAGED;
+}
+
+/* Whether the structure broke inside a value: its key was counted. */
+static bool broke_in_key(const struct check_file *file)
+{
+    for (size_t i = 0; i < file->findings.n; i++)
+        if (check_is_structural(&file->findings.all[i]))
+            return file->findings.all[i].has_key;
+    return false;
+}
+
+static void judge(struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    file->damage = rdb_damage_start(res, &file->clues, file->searched ? &file->salvage : NULL);
+    if (res->damaged) {
+        file->whole = res->keys - broke_in_key(file);
+        file->verdict = verdict_of_damage(file);
+    } else if (res->errors > (res->sum == RDB_SUM_BAD)) {
+        file->verdict = CHECK_DAMAGED;
+    } else if (res->sum == RDB_SUM_BAD) {
+        file->verdict = CHECK_CHECKSUM;
+    } else {
+        file->verdict = res->warnings > 0 ? CHECK_WARNINGS : CHECK_OK;
+    }
+}
+
+/* Whether the input is sound and all of it was kept. */
+static bool kept_all(const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    return (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS) && sv->ranges == 0 &&
+           sv->keys_dropped == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0 &&
+           file->torn == RD_NO_OFFSET;
+}
+
+static int status_of_salvage(const struct check_file *file)
+{
+    if (file->out == NULL)
+        return CLI_FINDINGS;
+    return kept_all(file) ? CLI_OK : CLI_PARTIAL;
+}
+
+static int status_of(const struct check_file *file)
+{
+    if (file->salvaged)
+        return status_of_salvage(file);
+    switch (file->verdict) {
+    case CHECK_OK:
+        return CLI_OK;
+    case CHECK_UNSUPPORTED:
+        return CLI_UNSUPPORTED;
+    default:
+        return CLI_FINDINGS;
+    }
+}
+
+/* A file that could not be read weighs more than one that is damaged, and that more than one that
+ * is not known. */
+static int worst(const struct run *run)
+{
+    static const int order[] = {CLI_IO,       CLI_LIMIT,   CLI_USAGE,
+                                CLI_FINDINGS, CLI_PARTIAL, CLI_UNSUPPORTED};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (run->had[order[i]])
+            return order[i];
+    return CLI_OK;
+}
+
+/* ---- the passes ---- */
+
+static bool is_stdin(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static bool check_source(struct work *work, struct rd_src *src, struct rd_err *err)
+{
+    struct spool keys = {0};
+    struct rdb_spool for_keys = spool_for_keys(&keys);
+    struct rdb_check_opts opts = {
+        .quick = work->run->quick,
+        .now_ms = cli_now_ms(),
+        .finding = on_finding,
+        .tick = on_key,
+        .event = on_event,
+        .ctx = work,
+        .spool = &for_keys,
+    };
+    cli_seed(opts.seed);
+    bool ok = rdb_check(src, &opts, &work->file->res, err);
+    spool_done(&keys);
+    if (ok && work->file->findings.err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &work->file->findings.err);
+        ok = false;
+    }
+    return ok;
+}
+
+/* A second view of the input, that can seek: the file itself where that will do, else a spool of
+ * its bytes. */
+struct view {
+    struct spool spool;
+    bool spooled;
+};
+
+static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!cli_open_in(work->run->cli, work->file->path, &src, err))
+        return false;
+    view->spooled = work->file->once || !rd_src_can_seek(src) || src->size == RD_NO_OFFSET;
+    bool ok = !view->spooled || spool_copy_torn(&view->spool, src, on_piece, work, err);
+    work->file->torn = spool_torn_at(&view->spool);
+    cli_close_in(work->run->cli, src);
+    if (!ok)
+        rd_err_origin(err, work->file->name);
+    return ok;
+}
+
+static bool view_open(const struct work *work, const struct view *view, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    if (view->spooled)
+        return spool_source(&view->spool, work->file->name, ret, err);
+    return rd_src_open_file(ret, work->file->path, NULL, err);
+}
+
+static bool wants_key(void *ctx, const struct rdb_event *ev)
+{
+    const struct filter *filter = &((const struct work *)ctx)->run->filter;
+    return ev->kind == RDB_KEY ? filter_wants(filter, ev)
+                               : filter_wants_size(filter, ev->value_end.bytes);
+}
+
+static bool salvage_to(struct work *work, const struct view *view, struct rd_sink *out,
+                       struct rd_err *err)
+{
+    struct check_file *file = work->file;
+    struct rd_src *src = NULL, *copy = NULL;
+    struct rdb_salvage_opts opts = {
+        .partial = work->run->partial,
+        .strict = work->run->strict,
+        .reseal = work->run->reseal,
+        .doubtful = out != NULL ? work->run->doubts : NULL,
+        .loss = on_loss,
+        .run = on_run,
+        .doubt = on_doubt,
+        .tick = on_offset,
+        .wants = filter_active(&work->run->filter) ? wants_key : NULL,
+        .ctx = work,
+    };
+    cli_seed(opts.seed);
+    if (view->spooled && view->spool.size == 0) { /* nothing to look at */
+        file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;
+        file->salvage.first_loss = RD_NO_OFFSET;
+        file->searched = true;
+        return true;
+    }
+    bool ok = view_open(work, view, &src, err);
+    if (ok && out != NULL)
+        ok = view_open(work, view, &copy, err);
+    if (ok) {
+        file->size = file->torn == RD_NO_OFFSET ? src->size : RD_NO_OFFSET;
+        cli_progress_begin(work->run->cli, file->path, src->size);
+        ok = rdb_salvage(src, copy, out, &opts, &file->salvage, err);
+        cli_progress_end(work->run->cli);
+        file->searched = ok;
+    }
+    rd_src_close(copy);
+    rd_src_close(src);
+    if (ok && work->file->findings.err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &work->file->findings.err);
+        ok = false;
+    }
+    return ok;
+}
+
+/* Whether OUT would hold no more than fields of the header, though the input held more. */
+static bool holds_nothing(const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    bool lost = sv->ranges > 0 || sv->keys_dropped > 0 || sv->keys_left_out > 0;
+    return sv->keys == 0 && sv->others == 0 && (file->res.damaged || lost);
+}
+
+/* Reads OUT again. */
+static bool verify(struct work *work, struct rd_err *err)
+{
+    struct check_file *file = work->file;
+    struct rdb_check_result res;
+    struct rdb_check_opts opts = {.tick = on_key, .ctx = work};
+    struct rd_src *src;
+    cli_seed(opts.seed);
+    if (!cli_open_in(work->run->cli, file->out, &src, err))
+        return false;
+    bool ok = rdb_check(src, &opts, &res, err);
+    cli_close_in(work->run->cli, src);
+    file->well_formed = ok && !res.damaged && res.errors == 0;
+    file->out_keys = res.keys;
+    return ok;
+}
+
+/* Ends DOUBTFUL: there is none where nothing is doubtful. */
+static bool end_doubtful(struct work *work, struct rd_err *err)
+{
+    struct rd_sink *sink = work->run->doubts;
+    work->run->doubts = NULL;
+    if (sink == NULL || work->file->salvage.keys_left_out == 0) {
+        rd_sink_abort(sink);
+        return true;
+    }
+    if (!rd_sink_close(sink, err))
+        return false;
+    work->file->doubtful = work->run->doubtful;
+    return true;
+}
+
+/* Ends the output: given up where nothing could be saved. */
+static bool end_output(struct work *work, struct rd_sink *out, struct rd_err *err)
+{
+    struct check_file *file = work->file;
+    if (holds_nothing(file)) {
+        rd_sink_abort(out);
+        return true;
+    }
+    if (!rd_sink_close(out, err))
+        return false;
+    file->out = work->run->out;
+    file->out_keys = file->salvage.keys;
+    return is_stdin(file->out) || verify(work, err);
+}
+
+static bool salvage(struct work *work, const struct view *view, struct rd_err *err)
+{
+    struct rd_sink *out = work->run->sink;
+    if (out == NULL)
+        return salvage_to(work, view, NULL, err);
+    if (!salvage_to(work, view, out, err))
+        return false;
+    work->run->sink = NULL;
+    work->file->salvaged = true;
+    bool ok = end_doubtful(work, err);
+    return end_output(work, out, err) && ok;
+}
+
+/* The first pass. view is filled before it where the input can be read only once. */
+static bool check(struct work *work, struct view *view, struct rd_err *err)
+{
+    struct cli *cli = work->run->cli;
+    struct check_file *file = work->file;
+    struct rd_src *src;
+    bool once = file->once && work->run->out != NULL;
+    if (once && !view_fill(work, view, err))
+        return false;
+    if (once ? !spool_source_torn(&view->spool, file->name, &src, err)
+             : !cli_open_in(cli, file->path, &src, err))
+        return false;
+    if (rd_src_can_seek(src) && file->torn == RD_NO_OFFSET)
+        file->size = src->size;
+    bool ok = check_source(work, src, err);
+    if (ok && !file->res.damaged)
+        file->size = file->res.end + file->res.trailing;
+    cli_close_in(cli, src);
+    rd_err_origin(err, file->name);
+    return ok;
+}
+
+static bool work_on(struct work *work, struct rd_err *err)
+{
+    struct check_file *file = work->file;
+    struct view view = {0};
+    bool ok = check(work, &view, err);
+    bool look = work->run->sink != NULL || (rdb_damage_want_search(&file->res) && !file->once);
+    file->checked = ok;
+    if (ok && look)
+        ok = (view.spooled || view_fill(work, &view, err)) && salvage(work, &view, err);
+    spool_done(&view.spool);
+    return ok;
+}
+
+/* ---- files ---- */
+
+static bool can_be_read_once(const char *path)
+{
+    struct stat st;
+    return is_stdin(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode));
+}
+
+static void name_file(struct check_file *file, const char *path)
+{
+    file->path = path;
+    file->once = can_be_read_once(path);
+    file->size = file->damage = file->torn = RD_NO_OFFSET;
+    rdb_damage_init(&file->clues);
+    if (is_stdin(path)) {
+        snprintf(file->name, sizeof file->name, "standard input");
+        return;
+    }
+    rd_err_quote(file->name, sizeof file->name, rd_slice_str(path));
+    size_t len = strlen(file->name) - 2; /* without the quotes */
+    memmove(file->name, file->name + 1, len);
+    file->name[len] = '\0';
+}
+
+static void tell(struct run *run, const struct check_file *file)
+{
+    check_report_errors(run->cli, file);
+    if (run->cli->json)
+        check_json_put(&run->cli->out, file);
+    else if (!run->cli->quiet && file->verdict != CHECK_UNREADABLE)
+        check_report_print(run->cli, run->report, file);
+}
+
+/* False only where there is no memory to begin. */
+static bool check_one(struct run *run, const char *path, struct rd_err *err)
+{
+    struct check_file *file = rd_calloc(1, sizeof *file);
+    if (file == NULL)
+        return rd_err_nomem(err, sizeof *file);
+    struct work work = {.run = run, .file = file};
+    name_file(file, path);
+    bool ok = work_on(&work, &file->err);
+    file->verdict = CHECK_UNREADABLE;
+    if (file->checked)
+        judge(file);
+    tell(run, file);
+    run->had[file->checked ? status_of(file) : CLI_OK] = true;
+    if (!ok)
+        run->had[rd_err_exit_status(file->err.code)] = true;
+    if (file->out != NULL && !is_stdin(file->out) && !file->well_formed)
+        run->had[CLI_FINDINGS] = true;
+    findings_done(&file->findings);
+    rd_free(file->losses);
+    rd_free(file->runs);
+    rd_free(file->doubts);
+    rd_free(file);
+    return true;
+}
+
+/* The input is what there is to go back to: it is not replaced, not even by force. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) &&
+           sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* What goes with --salvage for doubtful keys. */
+static int check_doubtful(struct run *run)
+{
+    struct cli *cli = run->cli;
+    if (run->out == NULL && run->strict)
+        return cli_usage_error(cli, "--strict goes with --salvage");
+    if (run->out == NULL && run->reseal)
+        return cli_usage_error(cli, "--reseal goes with --salvage");
+    if (run->doubtful == NULL)
+        return CLI_OK;
+    if (run->out == NULL)
+        return cli_usage_error(cli, "--doubtful goes with --salvage");
+    if (is_stdin(run->doubtful))
+        return cli_usage_error(cli, "--doubtful needs a file of its own");
+    if (strcmp(run->doubtful, run->out) == 0 || is_same_file(run->doubtful, run->out))
+        return cli_usage_error(cli, "OUT and DOUBTFUL are the same file");
+    if (is_same_file(run->doubtful, cli->args[0]))
+        return cli_usage_error(cli, "DOUBTFUL and FILE are the same file");
+    return CLI_OK;
+}
+
+static int check_all(struct run *run)
+{
+    struct cli *cli = run->cli;
+    run->report = run->out != NULL && is_stdin(run->out) ? stderr : stdout;
+    if (run->out != NULL && cli->n_args > 1)
+        return cli_usage_error(cli, "--salvage works on one file at a time");
+    if (run->out != NULL && is_same_file(run->out, cli->args[0]))
+        return cli_usage_error(cli, "OUT and FILE are the same file");
+    if (run->partial && run->out == NULL)
+        return cli_usage_error(cli, "--partial goes with --salvage");
+    int status = check_doubtful(run);
+    if (status != CLI_OK)
+        return status;
+    if (filter_active(&run->filter) && run->out == NULL)
+        return cli_usage_error(cli, "what chooses keys goes with --salvage");
+    struct rd_err err = {0};
+    if (!filter_check(&run->filter, &err))
+        return cli_fail(cli, &err);
+    if (run->out != NULL && !cli_open_out(cli, run->out, run->force, true, &run->sink, &err))
+        return cli_fail(cli, &err);
+    if (run->doubtful != NULL &&
+        !cli_open_out(cli, run->doubtful, run->force, true, &run->doubts, &err)) {
+        rd_sink_abort(run->sink);
+        return cli_fail(cli, &err);
+    }
+    if (cli->json) {
+        cli_json_key(&cli->out, "files");
+        cli_json_array(&cli->out);
+    }
+    for (size_t i = 0; i < cli->n_args; i++)
+        if (!check_one(run, cli->args[i], &err))
+            break;
+    rd_sink_abort(run->sink);
+    rd_sink_abort(run->doubts);
+    if (err.code != RD_ERR_OK)
+        return cli_fail(cli, &err);
+    if (cli->json)
+        cli_json_end(&cli->out);
+    return worst(run);
+}
+
+int tool_check_rdb(struct cli *cli, int argc, char **argv)
+{
+    struct run run = {.cli = cli};
+    const struct cli_opt opts[] = {
+        {.name = "quick",
+         .kind = CLI_FLAG,
+         .flag = &run.quick,
+         .help = "checksum and framing only, not packed values"},
+        {.name = "salvage",
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &run.out,
+         .help = "write what is whole, also after damage, to OUT"},
+        {.name = "doubtful",
+         .kind = CLI_STRING,
+         .arg = "FILE",
+         .string = &run.doubtful,
+         .help = "with --salvage: what OUT leaves out, to FILE"},
+        {.name = "strict",
+         .kind = CLI_FLAG,
+         .flag = &run.strict,
+         .help = "with --salvage: leave out doubtful keys"},
+        {.name = "reseal",
+         .kind = CLI_FLAG,
+         .flag = &run.reseal,
+         .help = "with --salvage: always write a checksum"},
+        {.name = "partial",
+         .kind = CLI_FLAG,
+         .flag = &run.partial,
+         .help = "with --salvage: keep the start of cut values"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &run.force,
+         .help = "with --salvage: replace an OUT that exists"},
+        FILTER_OPTIONS(&run.filter),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[--quick] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
+        .about = "Verifies snapshots to the last byte, and reports what can be read after damage.\n"
+                 "\"-\" is standard input. Exit status 1: something was found; with --salvage 8:\n"
+                 "something was saved, but not all of it or not without doubt.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = CLI_MANY,
+        .example = "redoubt check-rdb --salvage saved.rdb dump.rdb",
+    };
+    int status;
+    if (cli->compat)
+        return check_rdb_compat(cli, argc, argv);
+    filter_init(&run.filter, cli_now_ms());
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = check_all(&run);
+    filter_done(&run.filter);
+    return status;
+}

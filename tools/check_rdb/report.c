@@ -1,0 +1,511 @@
+/* report.c - what check-rdb tells people. */
+#include "tools/check_rdb/priv.h"
+
+#include "base/num.h"
+
+#include <inttypes.h>
+
+/* ---- the verdict ---- */
+
+/* "2 errors and 1 warning" */
+static struct cli_text tally(uint64_t errors, uint64_t warnings)
+{
+    struct cli_text text = {""};
+    int len = 0;
+    if (errors > 0)
+        len = snprintf(text.s, sizeof text.s, "%" PRIu64 " error%s", errors, cli_plural(errors));
+    if (warnings > 0)
+        snprintf(text.s + len, sizeof text.s - (size_t)len, "%s%" PRIu64 " warning%s",
+                 errors > 0 ? " and " : "", warnings, cli_plural(warnings));
+    return text;
+}
+
+/* " at byte 557 (0x22d)"; where earlier records may be damaged, also where it shows. */
+static void print_damage(FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    bool earlier = check_is_earlier(file);
+    fprintf(out, " at %sbyte %s", earlier ? "or behind " : "", cli_place(file->damage).s);
+    if (file->verdict == CHECK_TRUNCATED && res->record < res->err.offset) {
+        fputs(": the record ", out);
+        if (earlier)
+            fprintf(out, "at byte %s", cli_place(res->record).s);
+        else
+            fputs("there", out);
+        fprintf(out, " is cut off at byte %" PRIu64, res->err.offset);
+    } else if (earlier) {
+        fprintf(out, ": the structure breaks at byte %s", cli_place(res->err.offset).s);
+    }
+}
+
+static void print_verdict(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    enum cli_color color = file->verdict == CHECK_OK         ? CLI_GREEN
+                           : file->verdict == CHECK_WARNINGS ? CLI_YELLOW
+                                                             : CLI_RED;
+    fprintf(out, "%s: %s", file->name, cli_color(cli, out, color));
+    switch (file->verdict) {
+    case CHECK_OK:
+        fputs("sound", out);
+        break;
+    case CHECK_WARNINGS:
+        fprintf(out, "sound, but %s", tally(0, res->warnings).s);
+        break;
+    case CHECK_CHECKSUM:
+        fputs("checksum does not hold, structure is sound; names and values are not proved", out);
+        if (file->damage > 0)
+            fprintf(out, "; the damage begins at or behind byte %s", cli_place(file->damage).s);
+        break;
+    case CHECK_TRUNCATED:
+        fputs("truncated", out);
+        print_damage(out, file);
+        break;
+    case CHECK_UNSUPPORTED:
+        fputs("not supported", out);
+        print_damage(out, file);
+        break;
+    case CHECK_DAMAGED:
+    case CHECK_UNREADABLE:
+        fputs("damaged", out);
+        print_damage(out, file);
+        break;
+    }
+    fprintf(out, "%s\n", cli_color(cli, out, CLI_PLAIN));
+}
+
+/* ---- what the file is ---- */
+
+static void label(FILE *out, const char *word)
+{
+    fprintf(out, "  %-10s ", word);
+}
+
+static void print_writer(FILE *out, const struct check_file *file)
+{
+    struct rd_slice valkey = check_aux_find(file, "valkey-ver");
+    struct rd_slice version = valkey.len > 0 ? valkey : check_aux_find(file, "redis-ver");
+    struct rd_slice ctime = check_aux_find(file, "ctime");
+    int64_t s;
+    if (version.len > 0)
+        fprintf(out, ", written by %s %s", valkey.len > 0 ? "Valkey" : "Redis",
+                cli_plain(version).s);
+    if (rd_num_get_i64(ctime, &s) && s > 0 && s < INT64_C(100000000000))
+        fprintf(out, "%s at %s", version.len > 0 ? "" : ", written", cli_time(s * 1000).s);
+}
+
+static void print_format(FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    label(out, "format");
+    if (res->has_header) {
+        fprintf(out, "%s RDB %d", res->dialect == RDB_VALKEY ? "Valkey" : "Redis", res->version);
+        print_writer(out, file);
+    } else {
+        fputs("no header that is known", out);
+    }
+    fputc('\n', out);
+    if (file->size == RD_NO_OFFSET)
+        return;
+    label(out, "size");
+    fprintf(out, "%s bytes", cli_count(file->size).s);
+    if (file->size >= 1024)
+        fprintf(out, ", %s", cli_bytes(file->size).s);
+    fputc('\n', out);
+}
+
+static void print_keys(FILE *out, const struct rdb_check_result *res)
+{
+    const char *link = ":";
+    fprintf(out, "%s key%s", cli_count(res->keys).s, cli_plural(res->keys));
+    if (res->dbs > 1)
+        fprintf(out, " in %" PRIu64 " databases", res->dbs);
+    for (int kind = 0; kind < RDB_KIND_COUNT; kind++) {
+        if (res->keys_by_kind[kind] == 0)
+            continue;
+        fprintf(out, "%s %s %s", link, cli_count(res->keys_by_kind[kind]).s,
+                rdb_kind_name((enum rdb_kind)kind));
+        link = ",";
+    }
+    fputc('\n', out);
+}
+
+static void print_content(FILE *out, const struct check_file *file)
+{
+    const struct rdb_check_result *res = &file->res;
+    label(out, res->damaged ? "up to here" : "content");
+    print_keys(out, res);
+    if (res->expires > 0) {
+        label(out, "expiry");
+        fprintf(out, "%s key%s expire%s, %s of them ha%s expired\n", cli_count(res->expires).s,
+                cli_plural(res->expires), res->expires == 1 ? "s" : "", cli_count(res->expired).s,
+                res->expired == 1 ? "s" : "ve");
+    }
+    if (res->functions > 0) {
+        label(out, "functions");
+        fprintf(out, "%s librar%s\n", cli_count(res->functions).s,
+                res->functions == 1 ? "y" : "ies");
+    }
+    if (res->module_aux > 0) {
+        label(out, "modules");
+        fprintf(out, "%s record%s of module data\n", cli_count(res->module_aux).s,
+                cli_plural(res->module_aux));
+    }
+    if (file->slots > 0) {
+        label(out, "slots");
+        fprintf(out, "%s announced\n", cli_count(file->slots).s);
+    }
+}
+
+static void print_sum(FILE *out, const struct rdb_check_result *res)
+{
+    label(out, "checksum");
+    switch (res->sum) {
+    case RDB_SUM_UNKNOWN:
+        fputs("not reached\n", out);
+        break;
+    case RDB_SUM_NONE:
+        fputs("none in this version\n", out);
+        break;
+    case RDB_SUM_OFF:
+        fputs("disabled when it was saved\n", out);
+        break;
+    case RDB_SUM_OK:
+        fprintf(out, "holds (%016" PRIx64 ")\n", res->stored);
+        break;
+    case RDB_SUM_BAD:
+        fprintf(out, "does not hold: %016" PRIx64 " is stored, the bytes give %016" PRIx64 "\n",
+                res->stored, res->computed);
+        break;
+    }
+}
+
+/* ---- after the damage ---- */
+
+static void print_loss(FILE *out, const struct check_file *file, const struct check_loss *loss)
+{
+    label(out, loss->kind == RDB_LOSS_KEY ? "dropped" : "lost");
+    fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s", loss->from, loss->to,
+            cli_bytes(loss->to - loss->from).s);
+    if (loss->has_key) {
+        fputs(", ", out);
+        findings_print_key(out, check_slice(file, loss->key), loss->type, loss->db);
+    }
+    if (loss->kind == RDB_LOSS_PARTIAL)
+        fprintf(out, " (its first %s element%s kept)", cli_count(loss->kept).s,
+                loss->kept == 1 ? " is" : "s are");
+    if (loss->why.len > 0)
+        fprintf(out, ": %s", cli_plain(check_slice(file, loss->why)).s);
+    if (loss->at != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", cli_place(loss->at).s);
+    if (loss->way_back.len > 0)
+        fprintf(out, "; then: %s", cli_plain(check_slice(file, loss->way_back)).s);
+    fputc('\n', out);
+}
+
+/* What may be wrong with a key, in words. */
+static void print_doubts(FILE *out, unsigned doubts)
+{
+    static const char *const words[RDB_DOUBTS] = {
+        "it may be the inside of a value", "it may be a field of a damaged hash",
+        "its expiry may be lost", "its database is not certain",
+        "it lies beside damage, its name or value may be damaged"};
+    const char *link = "";
+    for (unsigned i = 0; i < RDB_DOUBTS; i++) {
+        if ((doubts >> i & 1) == 0)
+            continue;
+        fprintf(out, "%s%s", link, words[i]);
+        link = "; ";
+    }
+}
+
+static void print_run(FILE *out, const struct rdb_salvage_run *run)
+{
+    static const char *const sides[] = {"no anchor", "anchored on one side",
+                                        "anchored on both sides"};
+    label(out, "run");
+    fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s key%s in db %" PRIu64 ", %s", run->from, run->to,
+            cli_count(run->keys).s, cli_plural(run->keys), run->db, sides[run->grade]);
+    if (run->doubts != 0) {
+        fputs(run->left_out ? "; left out: " : "; doubtful: ", out);
+        print_doubts(out, run->doubts);
+    }
+    fputc('\n', out);
+}
+
+static void print_runs(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    size_t shown = 0;
+    if (sv->ranges == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0)
+        return;
+    for (; shown < file->n_runs && shown < FINDINGS_KEPT; shown++)
+        print_run(out, &file->runs[shown]);
+    if (file->all_runs > shown)
+        fprintf(out, "  … and %s more\n", cli_count(file->all_runs - shown).s);
+    for (shown = 0; shown < file->n_doubts && shown < FINDINGS_KEPT; shown++) {
+        const struct check_doubt *doubt = &file->doubts[shown];
+        label(out, doubt->left_out ? "left out" : "doubtful");
+        findings_print_key(out, check_slice(file, doubt->key), doubt->type, doubt->db);
+        fputs(": ", out);
+        print_doubts(out, doubt->doubts);
+        fputc('\n', out);
+    }
+    if (file->all_doubts > shown)
+        fprintf(out, "  … and %s more\n", cli_count(file->all_doubts - shown).s);
+}
+
+/* Whether the input says nothing that proves its bytes, though it should. */
+static bool is_unproved(const struct check_file *file)
+{
+    return file->searched && !file->salvage.proved &&
+           (file->res.damaged || file->res.sum == RDB_SUM_BAD);
+}
+
+static void print_losses(FILE *out, const struct check_file *file)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < file->n_losses; i++)
+        print_loss(out, file, &file->losses[i]);
+    for (size_t i = 0; i <= RDB_LOSS_PARTIAL; i++)
+        n += file->n_loss[i];
+    if (n > file->n_losses)
+        fprintf(out, "  … and %s more\n", cli_count(n - file->n_losses).s);
+}
+
+static void print_saved(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    fprintf(out, "%s key%s", cli_count(sv->keys).s, cli_plural(sv->keys));
+    if (file->res.damaged && sv->keys > file->whole)
+        fprintf(out, ", %s of them after the damage", cli_count(sv->keys - file->whole).s);
+    if (sv->keys_doubted > 0)
+        fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
+    if (sv->ranges > 0)
+        fprintf(out, "; lost: %s range%s of %s", cli_count(sv->ranges).s, cli_plural(sv->ranges),
+                cli_bytes(sv->bytes_lost).s);
+    else if (file->torn == RD_NO_OFFSET)
+        fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
+    if (file->torn != RD_NO_OFFSET)
+        fprintf(out, "; what follows byte %s cannot be unpacked", cli_place(file->torn).s);
+    if (sv->keys_dropped > 0)
+        fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
+                cli_plural(sv->keys_dropped));
+    if (sv->keys_left_out > 0)
+        fprintf(out, "; %s left out for lack of proof", cli_count(sv->keys_left_out).s);
+    if (sv->keys_unwanted > 0)
+        fprintf(out, "; %s key%s not asked for", cli_count(sv->keys_unwanted).s,
+                cli_plural(sv->keys_unwanted));
+    fputc('\n', out);
+}
+
+static void print_salvage(FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    label(out, file->out != NULL ? "saved" : "can save");
+    if (sv->guessed_version && sv->keys == 0) {
+        fputs("nothing: it has neither a header nor a record that is sound\n", out);
+    } else {
+        print_saved(out, file);
+        if (is_unproved(file)) {
+            label(out, "unproved");
+            fputs("no checksum proves the names, values, expiries and databases of what is "
+                  "saved\n",
+                  out);
+        }
+    }
+    if (sv->guessed_version && sv->keys > 0) {
+        label(out, "version");
+        fprintf(out, "the header is damaged; the records look like %s RDB %d\n",
+                sv->dialect == RDB_VALKEY ? "Valkey" : "Redis", sv->version);
+    }
+    print_losses(out, file);
+    print_runs(out, file);
+}
+
+/* What became of OUT. */
+static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    if (file->doubtful != NULL)
+        fprintf(out, "%s: %s doubtful key%s\n", cli_plain(rd_slice_str(file->doubtful)).s,
+                cli_count(sv->keys_left_out).s, cli_plural(sv->keys_left_out));
+    if (file->out == NULL) {
+        fprintf(out, "%s%s: nothing could be saved%s\n", cli_color(cli, out, CLI_RED), file->name,
+                cli_color(cli, out, CLI_PLAIN));
+        return;
+    }
+    bool is_stdout = strcmp(file->out, "-") == 0;
+    fprintf(out, "%s: %s key%s",
+            is_stdout ? "standard output" : cli_plain(rd_slice_str(file->out)).s,
+            cli_count(file->out_keys).s, cli_plural(file->out_keys));
+    if (sv->keys_doubted > 0)
+        fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
+    if (is_stdout)
+        fputs(", not read again", out);
+    else if (!file->well_formed)
+        fputs(", NOT WELL FORMED", out);
+    else
+        fputs(check_is_verified(file) ? ", verified" : ", well formed", out);
+    if (is_unproved(file))
+        fputs("; names and values are not proved", out);
+    else if (!sv->proved)
+        fputs("; the input has no checksum", out);
+    fputc('\n', out);
+}
+
+void check_report_print(struct cli *cli, FILE *out, const struct check_file *file)
+{
+    print_verdict(cli, out, file);
+    print_format(out, file);
+    print_content(out, file);
+    print_sum(out, &file->res);
+    findings_print(cli, out, &file->findings);
+    if (file->searched)
+        print_salvage(out, file);
+    if (file->salvaged)
+        print_out(cli, out, file);
+    fflush(out);
+}
+
+/* ---- stderr ---- */
+
+/* Where the break may be only the end of a longer piece of damage, its beginning is reported. */
+static struct rd_err leading(const struct check_file *file)
+{
+    struct rd_err err = file->res.err;
+    const struct rd_err *shown = &file->res.err;
+    if (!check_is_earlier(file))
+        return err;
+    bool proved = file->searched && file->salvage.first_loss < file->res.record;
+    rd_err_reset(&err);
+    rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
+               "damage at or behind it, that shows only at byte %" PRIu64 " (0x%" PRIx64
+               "): %.100s",
+               shown->offset, shown->offset, shown->text);
+    return err;
+}
+
+static void hint(struct cli *cli, const struct check_file *file)
+{
+    if (file->salvaged)
+        return;
+    if (!file->searched && file->once)
+        cli_hint(cli, "what stands behind it was not searched: give a file, or --salvage OUT");
+    else if (file->searched && file->salvage.keys > 0)
+        cli_hint(cli, "--salvage OUT saves %s key%s of it", cli_count(file->salvage.keys).s,
+                 cli_plural(file->salvage.keys));
+}
+
+static enum rd_err_code code_of(const struct finding *f)
+{
+    return strcmp(f->id, "checksum-mismatch") == 0 ? RD_ERR_CHECKSUM : RD_ERR_CORRUPT;
+}
+
+static void report_finding(struct cli *cli, const struct check_file *file, const struct finding *f)
+{
+    struct rd_err err = {0};
+    struct cli_quoted text = cli_plain(check_slice(file, f->text));
+    if (f->inner != RD_NO_OFFSET)
+        rd_err_set_inner(&err, code_of(f), f->offset, f->inner, "%s", text.s);
+    else
+        rd_err_set(&err, code_of(f), f->offset, "%s", text.s);
+    if (f->has_key)
+        rd_err_doing(&err, "%s %.120s in db %" PRIu64,
+                     f->type != NULL ? rdb_kind_name(f->type->kind) : "key",
+                     cli_quote(check_slice(file, f->key)).s, f->db);
+    rd_err_origin(&err, file->name);
+    cli_report(cli, &err);
+}
+
+void check_report_errors(struct cli *cli, const struct check_file *file)
+{
+    if (file->checked && file->res.damaged) {
+        struct rd_err err = leading(file);
+        rd_err_origin(&err, file->name);
+        hint(cli, file);
+        cli_report(cli, &err);
+    }
+    for (size_t i = 0; file->checked && i < file->findings.n; i++) {
+        const struct finding *f = &file->findings.all[i];
+        bool told = f->severity != RDB_SEVERITY_ERROR || check_is_structural(f);
+        if (!told && (cli->quiet || file->res.sum == RDB_SUM_BAD))
+            report_finding(cli, file, f);
+    }
+    if (file->err.code != RD_ERR_OK)
+        cli_report(cli, &file->err);
+}
+
+/* ---- events ---- */
+
+static void begin_event(FILE *out, const struct rdb_event *ev, const char *word)
+{
+    fprintf(out, "  %-22s %-9s ", cli_place(ev->offset).s, word);
+}
+
+static void print_key_event(FILE *out, const struct rdb_event *ev)
+{
+    begin_event(out, ev, "key");
+    fprintf(out, "db %" PRIu64 " %s/%s %s", ev->key.db, rdb_kind_name(ev->key.type->kind),
+            ev->key.type->encoding, cli_quote(ev->key.name).s);
+    if (ev->key.expire_ms != RDB_NO_EXPIRE)
+        fprintf(out, " expires %s", cli_time(ev->key.expire_ms).s);
+    if (ev->key.idle_s != RDB_UNKNOWN)
+        fprintf(out, " idle %" PRIu64 " s", ev->key.idle_s);
+    if (ev->key.freq != RDB_UNKNOWN)
+        fprintf(out, " freq %" PRIu64, ev->key.freq);
+    fputc('\n', out);
+}
+
+static void print_aux_event(FILE *out, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    if (!ev->aux.value.is_int && !ev->aux.value.first)
+        return;
+    begin_event(out, ev, "aux");
+    fprintf(out, "%s = %s\n", cli_quote(ev->aux.name).s,
+            cli_quote(rdb_string_bytes(&ev->aux.value, tmp)).s);
+}
+
+void check_report_event(FILE *out, const struct rdb_event *ev)
+{
+    char name[RDB_MODULE_NAME_LEN + 1];
+    switch (ev->kind) {
+    case RDB_KEY:
+        print_key_event(out, ev);
+        break;
+    case RDB_AUX:
+        print_aux_event(out, ev);
+        break;
+    case RDB_DB:
+        begin_event(out, ev, "db");
+        fprintf(out, "%" PRIu64 "\n", ev->db);
+        break;
+    case RDB_DB_SIZE:
+        begin_event(out, ev, "db-size");
+        fprintf(out, "%" PRIu64 " keys, %" PRIu64 " with an expiry\n", ev->db_size.keys,
+                ev->db_size.expires);
+        break;
+    case RDB_SLOT:
+        begin_event(out, ev, "slot");
+        fprintf(out, "%" PRIu64 ": %" PRIu64 " keys, %" PRIu64 " with an expiry\n", ev->slot.slot,
+                ev->slot.keys, ev->slot.expires);
+        break;
+    case RDB_FUNCTION:
+        if (!ev->function.code.is_int && !ev->function.code.first)
+            break;
+        begin_event(out, ev, "function");
+        fprintf(out, "library of %" PRIu64 " bytes\n", ev->function.code.total);
+        break;
+    case RDB_MODULE_AUX:
+        rdb_module_name(ev->module.id, name);
+        begin_event(out, ev, "module");
+        fprintf(out, "%s\n", name);
+        break;
+    case RDB_TRAILER:
+        fprintf(out, "  %-22s end\n", cli_place(ev->offset).s);
+        break;
+    default:
+        break;
+    }
+}

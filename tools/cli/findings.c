@@ -1,0 +1,171 @@
+#include "tools/cli/findings.h"
+
+#include "base/mem.h"
+
+#include <inttypes.h>
+
+/* ---- kept ---- */
+
+bool findings_count(struct findings *found, const char *id, enum rdb_severity severity)
+{
+    size_t i = 0;
+    while (i < found->n_counts && strcmp(found->counts[i].id, id) != 0)
+        i++;
+    if (i == FINDINGS_IDS)
+        i--;
+    else if (i == found->n_counts)
+        found->counts[found->n_counts++] = (struct finding_count){.id = id, .severity = severity};
+    return found->counts[i].n++ < FINDINGS_KEPT;
+}
+
+void findings_add(struct findings *found, const struct finding *f)
+{
+    if (found->n == found->cap) {
+        size_t cap = found->cap == 0 ? 16 : 2 * found->cap;
+        void *bigger = rd_realloc(found->all, cap * sizeof *found->all);
+        if (bigger == NULL) {
+            rd_err_nomem(&found->err, cap * sizeof *found->all);
+            return;
+        }
+        found->all = bigger;
+        found->cap = cap;
+    }
+    found->all[found->n++] = *f;
+}
+
+struct finding_text findings_keep(struct findings *found, struct rd_slice bytes)
+{
+    struct finding_text text = {.at = found->bytes.len, .len = bytes.len};
+    if (rd_buf_add(&found->bytes, bytes.ptr, bytes.len))
+        return text;
+    rd_err_nomem(&found->err, bytes.len);
+    return (struct finding_text){0};
+}
+
+void findings_done(struct findings *found)
+{
+    rd_buf_done(&found->bytes);
+    rd_free(found->all);
+    *found = (struct findings){0};
+}
+
+/* ---- for people ---- */
+
+void findings_print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db)
+{
+    fprintf(out, "%s %s in db %" PRIu64, type != NULL ? rdb_kind_name(type->kind) : "key",
+            cli_quote(key).s, db);
+}
+
+static void print_where(FILE *out, const struct findings *found, const struct finding *f)
+{
+    if (f->offset != RD_NO_OFFSET)
+        fprintf(out, " at byte %s", cli_place(f->offset).s);
+    if (f->inner != RD_NO_OFFSET)
+        fprintf(out, " + %" PRIu64, f->inner);
+    if (f->has_file)
+        fprintf(out, " of %s", cli_plain(findings_slice(found, f->file)).s);
+    if (f->line > 0)
+        fprintf(out, ", line %" PRIu64, f->line);
+    if (f->command > 0)
+        fprintf(out, ", command %" PRIu64, f->command);
+    if (f->has_key) {
+        fputs(", ", out);
+        findings_print_key(out, findings_slice(found, f->key), f->type, f->db);
+    }
+}
+
+static void print_finding(struct cli *cli, FILE *out, const struct findings *found,
+                          const struct finding *f)
+{
+    static const enum cli_color colors[] = {CLI_DIM, CLI_YELLOW, CLI_RED};
+    fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
+            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
+    print_where(out, found, f);
+    fprintf(out, ": %s\n", cli_sentence(findings_slice(found, f->text)).s);
+}
+
+static void print_severity(struct cli *cli, FILE *out, const struct findings *found,
+                           enum rdb_severity severity)
+{
+    for (size_t i = 0; i < found->n; i++)
+        if (found->all[i].severity == severity)
+            print_finding(cli, out, found, &found->all[i]);
+    for (size_t i = 0; i < found->n_counts; i++)
+        if (found->counts[i].severity == severity && found->counts[i].n > FINDINGS_KEPT)
+            fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
+                    found->counts[i].id, cli_count(found->counts[i].n - FINDINGS_KEPT).s);
+}
+
+void findings_print(struct cli *cli, FILE *out, const struct findings *found)
+{
+    for (int severity = RDB_SEVERITY_ERROR; severity >= RDB_SEVERITY_INFO; severity--)
+        print_severity(cli, out, found, (enum rdb_severity)severity);
+}
+
+/* ---- for programs ---- */
+
+static void put_text(struct cli_json *json, const char *key, const struct findings *found,
+                     struct finding_text text)
+{
+    cli_json_key(json, key);
+    cli_json_bytes(json, findings_slice(found, text));
+}
+
+static void put_file(struct cli_json *json, const struct findings *found, const struct finding *f)
+{
+    cli_json_key(json, "file");
+    if (f->has_file)
+        cli_json_bytes(json, findings_slice(found, f->file));
+    else
+        cli_json_null(json);
+}
+
+static void put_finding(struct cli_json *json, const struct findings *found,
+                        const struct finding *f, bool log)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "id", f->id);
+    cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
+    if (log)
+        put_file(json, found, f);
+    cli_json_put_offset(json, "offset", f->offset);
+    cli_json_put_offset(json, "inner", f->inner);
+    if (log) {
+        cli_json_put_offset(json, "line", f->line != 0 ? f->line : RD_NO_OFFSET);
+        cli_json_put_offset(json, "command", f->command != 0 ? f->command : RD_NO_OFFSET);
+    } else {
+        cli_json_put_offset(json, "record", f->record);
+    }
+    if (f->has_key) {
+        cli_json_put_uint(json, "db", f->db);
+        put_text(json, "key", found, f->key);
+        cli_json_put_str(json, "type", f->type != NULL ? rdb_kind_name(f->type->kind) : NULL);
+    }
+    put_text(json, "text", found, f->text);
+    cli_json_end(json);
+}
+
+void findings_json(struct cli_json *json, const struct findings *found, bool log)
+{
+    cli_json_key(json, "findings");
+    cli_json_array(json);
+    for (size_t i = 0; i < found->n; i++)
+        put_finding(json, found, &found->all[i], log);
+    cli_json_end(json);
+    cli_json_key(json, "findings_by_id");
+    cli_json_obj(json);
+    for (size_t i = 0; i < found->n_counts; i++)
+        cli_json_put_uint(json, found->counts[i].id, found->counts[i].n);
+    cli_json_end(json);
+}
+
+void findings_json_total(struct cli_json *json, uint64_t errors, uint64_t warnings, uint64_t infos)
+{
+    cli_json_key(json, "findings_total");
+    cli_json_obj(json);
+    cli_json_put_uint(json, "error", errors);
+    cli_json_put_uint(json, "warning", warnings);
+    cli_json_put_uint(json, "info", infos);
+    cli_json_end(json);
+}

@@ -1,0 +1,91 @@
+/* findings.h - what a check found, kept until it is told.
+ *
+ * The checks of snapshots and of logs hand out findings one by one, whose texts and names live
+ * during the call. They are copied here, up to FINDINGS_KEPT of each id; further ones are counted,
+ * so that memory stays bounded.
+ *
+ *     struct findings found = {0};
+ *     if (findings_count(&found, f->id, f->severity))          ... in the callback
+ *         findings_add(&found, &(struct finding){.id = f->id, …,
+ *                                                .text = findings_keep(&found, text)});
+ *     ok = found.err.code == RD_ERR_OK;                        ... behind the check
+ *     findings_print(cli, stdout, &found);
+ *     findings_done(&found);
+ */
+#ifndef TOOLS_CLI_FINDINGS_H
+#define TOOLS_CLI_FINDINGS_H
+
+#include "aof/check.h"
+#include "base/buf.h"
+#include "rdb/check.h"
+#include "tools/cli/cli.h"
+
+enum {
+    FINDINGS_KEPT = 100, /* of one id */
+    FINDINGS_IDS = (int)AOF_FINDING_COUNT + (int)AOF_MANIFEST_PROBLEM_COUNT +
+                   (int)RDB_FINDING_COUNT + (int)RDB_NOTE_COUNT
+};
+
+/* A run of bytes in findings.bytes. */
+struct finding_text {
+    size_t at, len;
+};
+
+struct finding {
+    const char *id; /* static */
+    enum rdb_severity severity;
+    uint64_t offset, inner; /* or RD_NO_OFFSET */
+    uint64_t record;        /* of a snapshot */
+    bool has_file;          /* of a log; else the manifest, or the log as a whole */
+    struct finding_text file, text;
+    uint64_t line, command; /* of a log; 0: not known */
+    bool has_key;           /* in a snapshot */
+    struct finding_text key;
+    uint64_t db;
+    const struct rdb_type *type;
+};
+
+struct finding_count {
+    const char *id;
+    enum rdb_severity severity;
+    uint64_t n;
+};
+
+struct findings {
+    struct rd_buf bytes; /* texts and names, also others of the tool's */
+    struct finding *all;
+    size_t n, cap;
+    struct finding_count counts[FINDINGS_IDS];
+    size_t n_counts;
+    struct rd_err err; /* memory was short */
+};
+
+/* Counts a finding; whether it is one of those that are kept. */
+bool findings_count(struct findings *found, const char *id, enum rdb_severity severity);
+void findings_add(struct findings *found, const struct finding *f);
+
+/* Copies bytes. Where memory is short, found->err is set and the text is empty. */
+struct finding_text findings_keep(struct findings *found, struct rd_slice bytes);
+
+static inline struct rd_slice findings_slice(const struct findings *found, struct finding_text text)
+{
+    return rd_slice(found->bytes.ptr + text.at, text.len);
+}
+
+/* Lines for people, errors first. */
+void findings_print(struct cli *cli, FILE *out, const struct findings *found);
+
+/* `hash "user:1" in db 0` */
+void findings_print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db);
+
+/* The members findings and findings_by_id of an object that is open. `log`: a finding has the place
+ * in a log (file, line, command) rather than the record of a snapshot. */
+void findings_json(struct cli_json *json, const struct findings *found, bool log);
+
+/* The member findings_total. */
+void findings_json_total(struct cli_json *json, uint64_t errors, uint64_t warnings, uint64_t infos);
+
+/* A zeroed struct is allowed, and left behind. */
+void findings_done(struct findings *found);
+
+#endif

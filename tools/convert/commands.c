@@ -1,0 +1,214 @@
+/* To commands: what rebuilds each value, or with --restore the value as it is serialized.
+ *
+ * A payload of RESTORE has the lowest version that knows its type, so that as many servers as
+ * possible take it. Where the options name a version that does not know the type, the value is
+ * written anew by a writer of that version, as the only key of a snapshot, and taken from there. */
+#include "base/endian.h"
+#include "tools/convert/priv.h"
+
+enum {
+    PAYLOAD_VERSION_MIN = 6,
+    PAYLOAD_FRAME = 1 + 2 + 8, /* type, version, checksum */
+    EMPTY_MAX = 32             /* bytes of a collection without elements */
+};
+
+static bool has_target(const struct job *job)
+{
+    return job->version != 0 || job->dialect >= 0;
+}
+
+bool convert_begin_commands(struct job *job, struct rd_err *err)
+{
+    struct rdb_commands_opts opts = {
+        .max_elems = (size_t)job->max_elems,
+        .max_bytes = (size_t)job->max_bytes,
+        .replace = job->replace,
+        .lossy = job->lossy,
+    };
+    if (has_target(job))
+        job_choose_target(job, &opts.dialect, &opts.version);
+    return rdb_commands_new(&job->commands, job->out, &opts, err);
+}
+
+void convert_select(struct job *job, uint64_t db)
+{
+    if (job->commands != NULL)
+        rdb_commands_selected(job->commands, db);
+}
+
+/* ---- payloads ---- */
+
+static bool put_payload(struct job *job, const struct rdb_type *type, int version,
+                        struct rd_err *err)
+{
+    struct rd_sink *to;
+    uint8_t foot[2];
+    rd_put_le16(foot, (uint16_t)version);
+    if (!rdb_commands_restore_begin(job->commands, stage_size(&job->payload) + PAYLOAD_FRAME, &to,
+                                    err))
+        return false;
+    rd_sink_sum_begin(to, 0);
+    rd_sink_byte(to, type->number);
+    if (!stage_move(&job->payload, to, err))
+        return false;
+    rd_sink_write(to, foot, sizeof foot);
+    uint8_t sum[8];
+    rd_put_le64(sum, rd_sink_sum(to));
+    rd_sink_write(to, sum, sizeof sum);
+    return rdb_commands_restore_end(job->commands, err);
+}
+
+static enum rdb_dialect payload_dialect(int version)
+{
+    return version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
+}
+
+static int lowest_version(const struct rdb_type *type)
+{
+    return type->since > PAYLOAD_VERSION_MIN ? type->since : PAYLOAD_VERSION_MIN;
+}
+
+/* Servers pass a collection without elements in a snapshot, but refuse it in a payload. */
+static bool is_empty(struct job *job, const struct rdb_type *type, int version, bool *ret,
+                     struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .no_sum = true};
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    struct rd_src *src;
+    *ret = false;
+    if (stage_size(&job->payload) > EMPTY_MAX || type->kind == RDB_KIND_STRING ||
+        type->kind == RDB_KIND_STREAM || type->kind == RDB_KIND_MODULE)
+        return true;
+    if (!stage_source(&job->payload, type->number, &src, err))
+        return false;
+    bool ok = rdb_reader_new_value(&reader, src, payload_dialect(version), version, &opts, err);
+    if (ok) {
+        while (rdb_reader_next(reader, &ev) == RDB_EVENT)
+            *ret |= ev.kind == RDB_VALUE_END && ev.value_end.count == 0;
+        rdb_reader_free(reader);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
+static bool copy_payload(struct job *job, const struct rdb_type *type, int version,
+                         struct rd_err *err)
+{
+    struct rd_sink *to;
+    bool empty;
+    if (!stage_begin(&job->payload, &to, err) || !job_copy_value(job, to, err) ||
+        !stage_end(&job->payload, err) || !is_empty(job, type, version, &empty, err))
+        return false;
+    return empty ? rdb_commands_drop(job->commands, err) : put_payload(job, type, version, err);
+}
+
+/* ---- values in another form ---- */
+
+/* The value of the one key in the snapshot that was staged. */
+static bool take_recoded(struct job *job, struct rdb_reader *reader, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    struct rd_sink *to;
+    struct stage value = {0};
+    do
+        status = rdb_reader_next(reader, &ev);
+    while (status == RDB_EVENT && ev.kind != RDB_KEY);
+    if (status == RDB_END)
+        return rdb_commands_refuse(job->commands, "value", err);
+    bool ok = status == RDB_EVENT && stage_begin(&value, &to, err);
+    if (ok && rdb_reader_copy_value(reader, to) != RDB_EVENT)
+        ok = false;
+    if (!ok)
+        rd_err_adopt(err, rdb_reader_err(reader));
+    ok = ok && stage_end(&value, err);
+    stage_swap(&job->payload, &value);
+    ok = ok && put_payload(job, ev.key.type, rdb_reader_version(reader), err);
+    stage_swap(&job->payload, &value);
+    stage_done(&value);
+    return ok;
+}
+
+static bool end_recoded(struct job *job, struct rd_err *err)
+{
+    struct rd_src *src;
+    struct rdb_reader *reader;
+    bool ok = rdb_writer_end(job->recoder, err) && stage_end(&job->payload, err);
+    job->lost.field_expires += rdb_writer_loss(job->recoder)->field_expires;
+    job->lost.other += rdb_writer_loss(job->recoder)->other;
+    rdb_writer_free(job->recoder);
+    job->recoder = NULL;
+    if (!ok || !stage_source(&job->payload, -1, &src, err))
+        return false;
+    ok = rdb_reader_new(&reader, src, NULL, err);
+    if (ok) {
+        ok = take_recoded(job, reader, err);
+        rdb_reader_free(reader);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
+static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb_dialect dialect,
+                          int version, struct rd_err *err)
+{
+    struct rd_sink *to;
+    const struct rdb_writer_opts opts = {
+        .dialect = dialect, .version = version, .compress = true, .lossy = job->lossy};
+    struct rdb_event db = {.kind = RDB_DB, .db = key->key.db};
+    return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
+           rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, key, err);
+}
+
+static bool restore_key(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    const struct rdb_type *type = ev->key.type;
+    enum rdb_dialect dialect;
+    int version;
+    if (!has_target(job))
+        return copy_payload(job, type, lowest_version(type), err);
+    job_choose_target(job, &dialect, &version);
+    if (version == 0)
+        version = dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : 12;
+    if (rdb_type_find(dialect, version, type->number) == type)
+        return copy_payload(job, type, version, err);
+    return begin_recoded(job, ev, dialect, version, err);
+}
+
+bool convert_put_commands(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    if (RD_UNLIKELY(job->recoder != NULL))
+        return rdb_writer_put(job->recoder, ev, err) &&
+               (ev->kind != RDB_VALUE_END || end_recoded(job, err));
+    if (!rdb_commands_put(job->commands, ev, err))
+        return false;
+    if (ev->kind != RDB_KEY)
+        return true;
+    if (job->restore)
+        return restore_key(job, ev, err);
+    return !rdb_commands_wants_pending(job->commands) || convert_put_stream(job, ev, err);
+}
+
+bool convert_put_command_texts(struct job *job, const struct rdb_text *texts, size_t n,
+                               struct rd_err *err)
+{
+    return rdb_commands_put_texts(job->commands, texts, n, err);
+}
+
+bool convert_put_command_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                               struct rd_err *err)
+{
+    return rdb_commands_put_plain(job->commands, db, keys, n, err);
+}
+
+bool convert_put_command_entry(struct job *job, struct rdb_stream_id id,
+                               const struct rdb_text *texts, size_t n, struct rd_err *err)
+{
+    return rdb_commands_put_entry(job->commands, id, texts, n, err);
+}
+
+bool convert_end_commands(struct job *job, struct rd_err *err)
+{
+    return rdb_commands_end(job->commands, err);
+}

@@ -1,0 +1,483 @@
+/* convert - a snapshot, or a log, into another format, version or dialect. */
+#include "tools/convert/priv.h"
+#include "tools/input/proof.h"
+#include "tools/tools.h"
+
+enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, that are put at a time */
+
+static bool job_adopt(const struct job *job, struct rd_err *err)
+{
+    rd_err_adopt(err, rdb_reader_err(job->reader));
+    return false;
+}
+
+/* With a filter: what the file says beside the keys about keys that may be gone. */
+static bool is_about_all_keys(const struct job *job, const struct rdb_event *ev)
+{
+    return job->target == TO_RDB &&
+           (ev->kind == RDB_DB_SIZE || ev->kind == RDB_SLOT ||
+            (ev->kind == RDB_AUX && rd_slice_is(ev->aux.name, "slot-info")));
+}
+
+static bool skip_value(struct job *job, struct rd_err *err)
+{
+    job->taken = true;
+    return job->value != NULL || rdb_reader_skip_value(job->reader) == RDB_EVENT ||
+           job_adopt(job, err);
+}
+
+static bool wants(struct job *job, const struct rdb_event *key, bool *ret, struct rd_err *err)
+{
+    if (job->value == NULL)
+        return sized_wants(&job->sized, key, ret, err);
+    *ret =
+        filter_wants(&job->filter, key) && filter_wants_size(&job->filter, stage_size(job->value));
+    return true;
+}
+
+bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    bool wanted = true;
+    if (ev->kind == RDB_KEY)
+        job->taken = false;
+    if (filter_active(&job->filter)) {
+        if (ev->kind == RDB_KEY && !wants(job, ev, &wanted, err))
+            return false;
+        if (!wanted)
+            return skip_value(job, err);
+        if (ev->kind == RDB_KEY_META_BEGIN)
+            return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
+                              "keys with module metadata cannot be filtered");
+        if (is_about_all_keys(job, ev))
+            return true;
+    }
+    job->keys += ev->kind == RDB_KEY;
+    return job->put(job, ev, err);
+}
+
+bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    struct rdb_text texts[TEXTS];
+    struct rdb_stream_id id;
+    size_t n;
+    bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
+    if (!job_put(job, ev, err))
+        return false;
+    if (RD_LIKELY(!elem) || job->put_texts == NULL || job->recoder != NULL)
+        return true;
+    while ((n = rdb_reader_texts(job->reader, texts, TEXTS)) > 0)
+        if (!job->put_texts(job, texts, n, err))
+            return false;
+    while ((n = rdb_plain_entry(job->reader, &id, texts, TEXTS)) > 0)
+        if (!job->put_entry(job, id, texts, n, err))
+            return false;
+    return true;
+}
+
+/* Payloads are made of values, key by key. */
+bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    size_t n;
+    if (job->put_plain == NULL || job->restore || filter_active(&job->filter))
+        return true;
+    while ((n = rdb_plain_take(job->reader, until, keys, PLAIN)) > 0) {
+        job->keys += n;
+        if (!job->put_plain(job, db, keys, n, err))
+            return false;
+    }
+    return true;
+}
+
+bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err)
+{
+    job->taken = true;
+    if (job->value != NULL)
+        return stage_move(job->value, to, err);
+    return rdb_reader_copy_value(job->reader, to) == RDB_EVENT || job_adopt(job, err);
+}
+
+void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int *ret_version)
+{
+    *ret_dialect = job->in_dialect;
+    *ret_version = (int)job->version;
+    if (job->dialect >= 0)
+        *ret_dialect = (enum rdb_dialect)job->dialect;
+    else if (job->version != 0)
+        *ret_dialect = job->version < RDB_VERSION_VALKEY_MIN ? RDB_REDIS : RDB_VALKEY;
+    if (job->version == 0 && *ret_dialect == job->in_dialect)
+        *ret_version = job->in_version;
+}
+
+/* ---- a snapshot in ---- */
+
+/* Whether values go to the output as they are, under a checksum of its own. */
+static bool seals(const struct job *job)
+{
+    return (job->target == TO_RDB && !job->rewrite) || job->restore;
+}
+
+static bool check_end(struct job *job, const struct rdb_event *trailer, struct rd_err *err)
+{
+    const char *path = job->cli->args[0];
+    return compact_check_end(job->cli, job->src, &job->log, trailer, err) &&
+           (!seals(job) || proof_check(job->cli, path, &job->spool, job->src, trailer, err));
+}
+
+static bool from_snapshot(struct job *job, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK
+                                                                         : RDB_DETAIL_ELEMENTS};
+    const char *path = job->cli->args[0];
+    if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
+        !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||
+        !rdb_reader_new(&job->reader, job->src, &opts, err))
+        return false;
+    struct rdb_event ev;
+    enum rdb_status status;
+    bool whole = !convert_parts_possible(job);
+    while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
+        cli_tick(job->cli);
+        if (ev.kind == RDB_HEADER) {
+            job->in_dialect = ev.header.dialect;
+            job->in_version = ev.header.version;
+        }
+        if (RD_UNLIKELY(!whole) && ev.kind == RDB_KEY && ev.raw.len > 0) {
+            whole = true;
+            if (!convert_parts_run(job, &ev, &status, err))
+                return false;
+            if (status != RDB_EVENT)
+                break;
+        }
+        if (ev.kind == RDB_TRAILER && !check_end(job, &ev, err))
+            return false;
+        if (!job_put_run(job, &ev, err))
+            return false;
+    }
+    return status == RDB_END || job_adopt(job, err);
+}
+
+/* ---- lines of JSON out ---- */
+
+static bool begin_lines(struct job *job, struct rd_err *err)
+{
+    const struct ndjson_opts opts = {.strings = (enum json_form)job->strings, .meta = job->meta};
+    return ndjson_new(&job->lines, job->out, &opts, err);
+}
+
+static bool put_lines(struct job *job, const struct rdb_event *ev, struct rd_err *err)
+{
+    return ndjson_put(job->lines, ev, err);
+}
+
+static bool put_line_texts(struct job *job, const struct rdb_text *texts, size_t n,
+                           struct rd_err *err)
+{
+    return ndjson_put_texts(job->lines, texts, n, err);
+}
+
+static bool put_line_plain(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                           struct rd_err *err)
+{
+    return ndjson_put_plain(job->lines, db, keys, n, err);
+}
+
+static bool put_line_entry(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                           size_t n, struct rd_err *err)
+{
+    return ndjson_put_entry(job->lines, id, texts, n, err);
+}
+
+/* ---- the tool ---- */
+
+void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more)
+{
+    to->keys += more->keys;
+    to->field_expires += more->field_expires;
+    to->functions += more->functions;
+    to->module_aux += more->module_aux;
+    to->pending += more->pending;
+    to->other += more->other;
+}
+
+static uint64_t report_loss(struct job *job)
+{
+    struct rdb_commands_loss loss = {0};
+    if (job->writer != NULL) {
+        const struct rdb_writer_loss *w = rdb_writer_loss(job->writer);
+        loss = (struct rdb_commands_loss){w->keys, w->field_expires, w->functions, w->module_aux,
+                                          0,       w->other};
+    } else if (job->commands != NULL) {
+        loss = *rdb_commands_loss(job->commands);
+        loss.keys += job->lost.keys;
+        loss.field_expires += job->lost.field_expires;
+        loss.other += job->lost.other;
+        convert_add_loss(&loss, &job->parts_lost);
+    }
+    const struct {
+        uint64_t n;
+        const char *what;
+    } rows[] = {
+        {loss.keys, "keys"},
+        {loss.field_expires, "expiries of hash fields"},
+        {loss.functions, "functions"},
+        {loss.module_aux, "module records"},
+        {loss.pending, "pending entries"},
+        {loss.other, "other records"},
+    };
+    uint64_t all = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].n > 0)
+            cli_warn(job->cli, "left out: %s %s", cli_count(rows[i].n).s, rows[i].what);
+        all += rows[i].n;
+    }
+    return all;
+}
+
+struct target_ops {
+    bool (*begin)(struct job *job, struct rd_err *err);
+    bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
+    bool (*end)(struct job *job, struct rd_err *err);
+    bool (*put_texts)(struct job *job, const struct rdb_text *texts, size_t n, struct rd_err *err);
+    bool (*put_plain)(struct job *job, uint64_t db, const struct rdb_plain *keys, size_t n,
+                      struct rd_err *err);
+    bool (*put_entry)(struct job *job, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err);
+};
+
+static const struct target_ops targets[] = {
+    [TO_RDB] = {NULL, convert_put_rdb, convert_end_rdb, NULL, NULL, NULL},
+    [TO_AOF] = {convert_begin_commands, convert_put_commands, convert_end_commands,
+                convert_put_command_texts, convert_put_command_plain, convert_put_command_entry},
+    [TO_RESP] = {convert_begin_commands, convert_put_commands, convert_end_commands,
+                 convert_put_command_texts, convert_put_command_plain, convert_put_command_entry},
+    [TO_NDJSON] = {begin_lines, put_lines, NULL, put_line_texts, put_line_plain, put_line_entry},
+    [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL, NULL, NULL, NULL},
+};
+
+/* What the input is, by its first bytes: lines of JSON begin with a brace. A log has become a
+ * snapshot before. */
+static bool run_input(struct job *job, struct rd_err *err)
+{
+    struct rd_slice s;
+    if (rd_src_need(job->src, 5, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(job->src));
+        return false;
+    }
+    if (job->input == FROM_NDJSON || (job->input == FROM_ANY && s.len > 0 && s.ptr[0] == '{'))
+        return convert_from_lines(job, err);
+    if (job->strings != JSON_UTF8 && job->target != TO_NDJSON && job->target != TO_CSV)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--strings is about lines of JSON");
+    return from_snapshot(job, err);
+}
+
+bool job_begin_target(struct job *job, struct rd_err *err)
+{
+    const struct target_ops *ops = &targets[job->target];
+    job->put = ops->put;
+    job->put_texts = ops->put_texts;
+    job->put_plain = ops->put_plain;
+    job->put_entry = ops->put_entry;
+    return ops->begin == NULL || ops->begin(job, err);
+}
+
+void job_free_target(struct job *job)
+{
+    ndjson_free(job->lines);
+    convert_free_csv(job->csv);
+    rdb_commands_free(job->commands);
+    rdb_writer_free(job->writer);
+    rdb_writer_free(job->recoder);
+    stage_done(&job->payload);
+}
+
+static bool work(struct job *job, struct rd_err *err)
+{
+    const char *path = job->cli->args[0];
+    const struct target_ops *ops = &targets[job->target];
+    bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
+    job->log.is_log = job->input == FROM_AOF;
+    if (job->input == FROM_RDB || job->input == FROM_NDJSON)
+        job->log.from = COMPACT_FROM_RDB;
+    if (!compact_open_in(job->cli, path, &job->log, &job->spool, &job->src, err))
+        return false;
+    if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
+        return false;
+    bool ok = job_begin_target(job, err) && run_input(job, err);
+    job->is_void = ok && job->keys == 0 && filter_active(&job->filter);
+    if (job->is_void)
+        return true;
+    ok = ok && (ops->end == NULL || ops->end(job, err));
+    if (!ok) {
+        rd_err_origin(err, job->src->origin);
+        return false;
+    }
+    uint64_t bytes = rd_sink_offset(job->out);
+    struct rd_sink *out = job->out;
+    job->out = NULL;
+    if (!rd_sink_close(out, err))
+        return false;
+    uint64_t lost = report_loss(job);
+    if (job->cli->json) {
+        cli_json_put_uint(&job->cli->out, "keys", job->keys);
+        cli_json_put_uint(&job->cli->out, "bytes", bytes);
+        cli_json_put_uint(&job->cli->out, "left_out", lost);
+    }
+    return true;
+}
+
+static int run(struct job *job)
+{
+    struct rd_err err = {0};
+    bool ok = work(job, &err);
+    job_free_target(job);
+    rdb_reader_free(job->reader);
+    sized_end(&job->sized);
+    rd_sink_abort(job->out);
+    compact_close_in(job->cli, job->src, &job->spool);
+    if (!ok)
+        return cli_fail(job->cli, &err);
+    return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
+}
+
+/* Options of another target would be ignored in silence. */
+static bool fits_target(const struct job *job)
+{
+    bool commands = job->target == TO_RESP || job->target == TO_AOF;
+    bool snapshot = job->target == TO_RDB;
+    bool versions = job->version != 0 || job->dialect >= 0 || job->lossy;
+    bool shape = job->restore || job->replace || job->max_elems != 0 || job->max_bytes != 0;
+    return (snapshot || commands || !versions) && (snapshot || !job->rewrite) &&
+           (commands || !shape) && (job->target == TO_NDJSON || !job->meta);
+}
+
+static int check_options(struct job *job)
+{
+    static const char *const words[] = {"rdb", "aof", "resp", "ndjson", "csv"};
+    bool to_stdout = job->out_path == NULL || strcmp(job->out_path, "-") == 0;
+    struct rd_err err = {0};
+    if (job->target == TO_NOTHING)
+        return cli_usage_error(job->cli,
+                               "say what to convert to: --to rdb, resp, aof, ndjson or csv");
+    if (job->cli->json && to_stdout)
+        return cli_usage_error(job->cli, "--json needs -o OUT: both would go to standard output");
+    if (job->version > 999)
+        return cli_usage_error(job->cli, "there is no RDB version %llu",
+                               (unsigned long long)job->version);
+    if (!filter_check(&job->filter, &err))
+        return cli_fail(job->cli, &err);
+    if (!fits_target(job))
+        return cli_usage_error(job->cli, "an option does not go with --to %s", words[job->target]);
+    return CLI_OK;
+}
+
+/* What holds where no option says otherwise. */
+static struct job usual(struct cli *cli)
+{
+    return (struct job){.cli = cli,
+                        .target = TO_NOTHING,
+                        .input = FROM_ANY,
+                        .dialect = -1,
+                        .log = {.until_ms = INT64_MIN}};
+}
+
+int tool_convert(struct cli *cli, int argc, char **argv)
+{
+    struct job job = usual(cli);
+    const struct cli_opt opts[] = {
+        {.name = "to",
+         .kind = CLI_ENUM,
+         .arg = "FORMAT",
+         .words = "rdb|aof|resp|ndjson|csv",
+         .choice = &job.target,
+         .help = "rdb, resp or aof (commands), ndjson, csv"},
+        {.name = "from",
+         .kind = CLI_ENUM,
+         .arg = "FORMAT",
+         .words = "rdb|ndjson|aof",
+         .choice = &job.input,
+         .help = "what IN is; seen from its first bytes unless told",
+         .brief = true},
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &job.out_path,
+         .help = "where to write; standard output unless told"},
+        COMPACT_OPTIONS(&job.log),
+        {.name = "rdb-version",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &job.version,
+         .help = "rdb, resp: 6 to 12 (redis), 80 (valkey)"},
+        {.name = "dialect",
+         .kind = CLI_ENUM,
+         .arg = "NAME",
+         .words = "redis|valkey",
+         .choice = &job.dialect,
+         .help = "rdb, resp: whose; as in IN unless told"},
+        {.name = "lossy",
+         .kind = CLI_FLAG,
+         .flag = &job.lossy,
+         .help = "drop and count what the target cannot hold"},
+        {.name = "rewrite",
+         .kind = CLI_FLAG,
+         .flag = &job.rewrite,
+         .help = "rdb: write every value anew, copy none"},
+        {.name = "restore",
+         .kind = CLI_FLAG,
+         .flag = &job.restore,
+         .help = "resp: RESTORE with serialized values"},
+        {.name = "replace",
+         .kind = CLI_FLAG,
+         .flag = &job.replace,
+         .help = "resp: keys may exist, and are replaced",
+         .brief = true},
+        {.name = "max-elements",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &job.max_elems,
+         .help = "resp: elements a command; 64",
+         .brief = true},
+        {.name = "max-bytes",
+         .kind = CLI_SIZE,
+         .arg = "SIZE",
+         .number = &job.max_bytes,
+         .help = "resp: bytes a command, unless one element has more; 64kb",
+         .brief = true},
+        {.name = "meta",
+         .kind = CLI_FLAG,
+         .flag = &job.meta,
+         .help = "ndjson: also version, aux fields, functions",
+         .brief = true},
+        {.name = "strings",
+         .kind = CLI_ENUM,
+         .arg = "FORM",
+         .words = "utf8|hex|base64",
+         .choice = &job.strings,
+         .help = "ndjson, csv: how bytes are written"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &job.force,
+         .help = "replace OUT when it exists"},
+        FILTER_OPTIONS(&job.filter),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "--to FORMAT [OPTION…] IN [-o OUT]",
+        .about = "Converts a snapshot, a log, or lines of JSON, to another format or version.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = 1,
+        .example = "redoubt convert --to ndjson dump.rdb | jq -c 'select(.type == \"hash\")'",
+    };
+    int status;
+    filter_init(&job.filter, cli_now_ms());
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = check_options(&job);
+        if (status == CLI_OK)
+            status = run(&job);
+    }
+    filter_done(&job.filter);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* Lines of JSON in. A value is staged as the encoding that its line names; a target that knows the
+ * encoding takes it as it is, any other gets it by element. */
+#include "tools/convert/priv.h"
+#include "tools/json/ndjson_read.h"
+
+static bool put_events(struct job *job, struct ndjson_reader *lines, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum ndjson_status status;
+    while ((status = ndjson_reader_next(lines, &ev)) == NDJSON_EVENT) {
+        cli_tick(job->cli);
+        if (ev.kind == RDB_HEADER) {
+            job->in_dialect = ev.header.dialect;
+            job->in_version = ev.header.version;
+        }
+        job->free_encoding = ev.kind == RDB_KEY && !ndjson_reader_told(lines);
+        const struct rdb_type *type = ev.kind == RDB_KEY ? ev.key.type : NULL;
+        if (!job_put(job, &ev, err))
+            return false;
+        if (type != NULL && !job->taken && !convert_put_line(job, type, ev.offset, err))
+            return false;
+    }
+    if (status == NDJSON_FAIL)
+        rd_err_adopt(err, ndjson_reader_err(lines));
+    return status == NDJSON_END;
+}
+
+bool convert_from_lines(struct job *job, struct rd_err *err)
+{
+    struct ndjson_read_opts opts = {.strings = (enum json_form)job->strings};
+    struct ndjson_reader *lines;
+    job->in_version = 12;
+    if (job->version != 0 || job->dialect >= 0)
+        job_choose_target(job, &opts.dialect, &opts.version);
+    if (!ndjson_reader_new(&lines, job->src, &opts, err))
+        return false;
+    job->value = ndjson_reader_value(lines);
+    bool ok = put_events(job, lines, err);
+    job->value = NULL;
+    ndjson_reader_free(lines);
+    return ok;
+}

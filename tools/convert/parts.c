@@ -1,0 +1,291 @@
+/* Keys in parts, on two threads.
+ *
+ * The job's own reader passes the keys by their framing alone, which is cheap and sums the checksum
+ * on the way, and cuts the file where a key ends. Each part is then read again, by a reader that
+ * begins there, and put to a target of its own, whose output is written in the file's order
+ * (parts.h).
+ *
+ * All keys of a part are of one database: SELECT stands in front of what is made of it. Whatever is
+ * no key (functions, data of modules, the trailer) ends the parts, and the caller goes on as
+ * without them. Where the framing breaks, the record that breaks is put to the job's own target,
+ * which tells what is wrong as it would have. */
+#include "base/mem.h"
+#include "tools/convert/priv.h"
+#include "tools/input/parts.h"
+
+enum {
+    WORTH = 1 << 20, /* bytes of a file that begins a second thread */
+    PLAIN = 64       /* keys that are passed at a time */
+};
+
+/* One of the two that make parts: a job like the one it works for, with a target of its own. */
+struct maker {
+    struct job job;
+    bool open;
+};
+
+struct cutter {
+    struct job *job;
+    struct parts *parts;
+    struct maker makers[PARTS_WORKERS];
+    struct part part; /* that is measured */
+    uint64_t end;     /* of the last key */
+    uint64_t db;      /* … and what held there */
+    uint64_t slot;
+    uint64_t selected; /* by what was written */
+};
+
+bool convert_parts_possible(const struct job *job)
+{
+    bool file = job->spool.open || rd_src_can_open_again(job->src);
+    return job->target != TO_RDB && file && job->src->size != RD_NO_OFFSET &&
+           job->src->size >= WORTH && !filter_needs_size(&job->filter);
+}
+
+/* ---- a part is made ---- */
+
+static bool open_again(struct job *job, const struct job *of, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {
+        .detail = of->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS, .no_sum = true};
+    bool ok = of->spool.open ? spool_source(&of->spool, of->src->origin, &job->src, err)
+                             : rd_src_open_again(&job->src, of->src, err);
+    return ok && rdb_reader_new_records(&job->reader, job->src, of->in_dialect, of->in_version,
+                                        &opts, err);
+}
+
+static bool open_maker(struct cutter *cutter, unsigned worker, struct rd_err *err)
+{
+    const struct job *of = cutter->job;
+    struct maker *maker = &cutter->makers[worker];
+    struct job *job = &maker->job;
+    *job = *of;
+    job->is_part = true;
+    job->keys = 0;
+    job->src = NULL;
+    job->reader = NULL;
+    job->sized = (struct sized){0};
+    job->sized.filter = &job->filter;
+    job->out = parts_sink(cutter->parts, worker);
+    job->lines = NULL;
+    job->commands = NULL;
+    job->csv = NULL;
+    job->payload = (struct stage){0};
+    maker->open = true;
+    return open_again(job, of, err) && job_begin_target(job, err);
+}
+
+static void close_maker(struct cutter *cutter, struct maker *maker)
+{
+    struct job *job = cutter->job;
+    if (!maker->open)
+        return;
+    job->keys += maker->job.keys;
+    job->lost.field_expires += maker->job.lost.field_expires;
+    job->lost.other += maker->job.lost.other;
+    if (maker->job.commands != NULL)
+        convert_add_loss(&job->parts_lost, rdb_commands_loss(maker->job.commands));
+    job_free_target(&maker->job);
+    rdb_reader_free(maker->job.reader);
+    rd_src_close(maker->job.src);
+}
+
+/* Puts what stands in [from, to), or up to the first failure. Only the keys of a part that was
+ * passed before are known to be of one database. */
+static bool put_range(struct job *job, const struct part *part, struct rd_err *err)
+{
+    struct rdb_event ev;
+    bool in_key = false;
+    bool ok = job->spool.open ? rd_src_seek(job->src, part->from, err)
+                              : rd_src_again_range(job->src, part->from, part->to, err);
+    if (!ok)
+        return false;
+    rdb_reader_restart(job->reader, part->db);
+    if (job->lines != NULL)
+        ndjson_set_slot(job->lines, part->slot);
+    while (in_key || rd_src_offset(job->src) < part->to) {
+        if (!in_key && job->is_part && !job_put_plain_run(job, part->key_db, part->to, err))
+            return false;
+        if (!in_key && rd_src_offset(job->src) >= part->to)
+            break;
+        enum rdb_status status = rdb_reader_next(job->reader, &ev);
+        if (status != RDB_EVENT) {
+            rd_err_adopt(err, rdb_reader_err(job->reader));
+            return status == RDB_END;
+        }
+        bool begins = ev.kind == RDB_KEY, ends = ev.kind == RDB_VALUE_END;
+        if (!job_put_run(job, &ev, err))
+            return false;
+        in_key = begins ? !job->taken : in_key && !ends;
+    }
+    return true;
+}
+
+static bool make_part(void *ctx, unsigned worker, const struct part *part, struct rd_err *err)
+{
+    struct cutter *cutter = ctx;
+    struct job *job = &cutter->makers[worker].job;
+    convert_select(job, part->key_db);
+    bool ok = put_range(job, part, err);
+    /* What was put before a failure is written as well. */
+    struct rd_err ignored = {0};
+    if (job->commands != NULL)
+        ok &= rdb_commands_end(job->commands, ok ? err : &ignored);
+    return ok;
+}
+
+/* In front of the commands of a part. */
+static bool begin_part(void *ctx, const struct part *part, struct rd_err *err)
+{
+    struct cutter *cutter = ctx;
+    struct rdb_commands *commands = cutter->job->commands;
+    return commands == NULL ||
+           (rdb_commands_select(commands, part->key_db, err) && rdb_commands_end(commands, err));
+}
+
+/* ---- where the parts are ---- */
+
+/* The part that is measured ends here, and the next begins. */
+static bool cut(struct cutter *cutter, uint64_t at, struct rd_err *err)
+{
+    struct part part = cutter->part;
+    part.to = at;
+    cutter->part.from = at;
+    cutter->part.db = cutter->db;
+    cutter->part.slot = cutter->slot;
+    return part.to == part.from || parts_add(cutter->parts, &part, err);
+}
+
+/* Passes the value of a key. RDB_EVENT: passed. */
+static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *key, bool *ret_ok,
+                                struct rd_err *err)
+{
+    struct job *job = cutter->job;
+    uint64_t db = key->key.db, begin = key->key.record;
+    if (db != cutter->part.key_db)
+        *ret_ok = cut(cutter, cutter->end, err);
+    cutter->part.key_db = db;
+    enum rdb_status status = rdb_reader_skip_value(job->reader);
+    if (status != RDB_EVENT || !*ret_ok)
+        return status;
+    uint64_t end = rd_src_offset(job->src);
+    if (end - begin > PARTS_BIG)
+        *ret_ok = cut(cutter, cutter->end, err);
+    cutter->end = end;
+    cutter->db = db;
+    if (job->lines != NULL)
+        cutter->slot = ndjson_slot(job->lines);
+    if (*ret_ok && end - cutter->part.from >= PARTS_SIZE)
+        *ret_ok = cut(cutter, end, err);
+    return status;
+}
+
+/* Passes what is plain behind that key. */
+static bool pass_plain(struct cutter *cutter, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    struct job *job = cutter->job;
+    while (rdb_plain_take(job->reader, UINT64_MAX, keys, PLAIN) > 0) {
+        cutter->end = rd_src_offset(job->src);
+        if (cutter->end - cutter->part.from >= PARTS_SIZE && !cut(cutter, cutter->end, err))
+            return false;
+    }
+    return true;
+}
+
+/* What may stand between two keys of a part. */
+static bool is_between(const struct rdb_event *ev)
+{
+    return ev->kind == RDB_DB || ev->kind == RDB_DB_SIZE || ev->kind == RDB_SLOT ||
+           ev->kind == RDB_AUX;
+}
+
+/* Passes keys until something else comes; *ev is that. */
+static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bool *ret_ok,
+                                 struct rd_err *err)
+{
+    struct job *job = cutter->job;
+    enum rdb_status status = RDB_EVENT;
+    while (status == RDB_EVENT && *ret_ok) {
+        cli_tick(job->cli);
+        if (ev->kind == RDB_KEY) {
+            status = pass_key(cutter, ev, ret_ok, err);
+            if (status == RDB_EVENT && *ret_ok)
+                *ret_ok = pass_plain(cutter, err);
+        } else if (!is_between(ev)) {
+            break;
+        } else if (job->lines != NULL) {
+            ndjson_note(job->lines, ev);
+        }
+        if (status == RDB_EVENT && *ret_ok)
+            status = rdb_reader_next(job->reader, ev);
+    }
+    return status;
+}
+
+/* The record that breaks, with the job's own target. */
+static bool put_broken(struct cutter *cutter, struct rd_err *err)
+{
+    struct job *job = cutter->job;
+    struct rd_src *src = job->src;
+    struct rdb_reader *reader = job->reader;
+    const struct part part = {
+        .from = cutter->end, .to = UINT64_MAX, .db = cutter->db, .slot = cutter->slot};
+    bool ok = open_again(job,
+                         &(struct job){.target = job->target,
+                                       .src = src,
+                                       .spool = job->spool,
+                                       .in_dialect = job->in_dialect,
+                                       .in_version = job->in_version},
+                         err) &&
+              put_range(job, &part, err);
+    rdb_reader_free(job->reader);
+    rd_src_close(job->src);
+    job->reader = reader;
+    job->src = src;
+    return ok;
+}
+
+/* Writes what is left, and makes the job's own target go on where the parts end. */
+static bool end_parts(struct cutter *cutter, const struct rdb_event *ev, enum rdb_status status,
+                      struct rd_err *err)
+{
+    struct job *job = cutter->job;
+    uint64_t to = cutter->end;
+    if (status == RDB_EVENT)
+        to = ev->kind == RDB_TRAILER ? ev->offset - 1 : ev->offset;
+    if (!cut(cutter, to, err) || !parts_end(cutter->parts, err))
+        return false;
+    rdb_reader_set_detail(job->reader,
+                          job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS);
+    return status != RDB_FAIL || put_broken(cutter, err);
+}
+
+bool convert_parts_run(struct job *job, struct rdb_event *ev, enum rdb_status *ret,
+                       struct rd_err *err)
+{
+    static const struct parts_ops ops = {make_part, begin_part};
+    struct cutter *cutter = rd_calloc(1, sizeof *cutter);
+    if (cutter == NULL)
+        return rd_err_nomem(err, sizeof *cutter);
+    cutter->job = job;
+    cutter->end = ev->key.record;
+    cutter->db = ev->key.db;
+    cutter->slot = job->lines != NULL ? ndjson_slot(job->lines) : RDB_UNKNOWN;
+    cutter->part = (struct part){
+        .from = cutter->end, .db = cutter->db, .key_db = cutter->db, .slot = cutter->slot};
+    *ret = RDB_EVENT;
+    bool ok = parts_new(&cutter->parts, &ops, cutter, job->out, err);
+    bool alone = !ok && err->code == RD_ERR_OK;
+    for (unsigned i = 0; ok && i < PARTS_WORKERS; i++)
+        ok = open_maker(cutter, i, err);
+    if (ok) {
+        *ret = pass_keys(cutter, ev, &ok, err);
+        ok = ok && end_parts(cutter, ev, *ret, err);
+    }
+    parts_free(cutter->parts);
+    for (unsigned i = 0; i < PARTS_WORKERS; i++)
+        close_maker(cutter, &cutter->makers[i]);
+    rd_free(cutter);
+    return ok || alone;
+}

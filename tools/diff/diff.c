@@ -1,0 +1,168 @@
+/* diff - whether two snapshots, logs or servers hold the same data, and where they do not. */
+#include "tools/diff/priv.h"
+#include "tools/tools.h"
+
+static bool tell(struct diff *diff, struct diff_found *found, struct rd_slice name,
+                 struct rd_err *err)
+{
+    struct diff_value value;
+    bool must = diff_must_look(diff, found);
+    if ((found->flags & DIFF_VALUE) == 0 || (diff->fast && !must)) {
+        diff_report_key(diff, found, name, NULL);
+        return true;
+    }
+    bool ok = diff_value_compare(diff, found, &value, err);
+    if (ok && must && value.changed + value.only[DIFF_A] + value.only[DIFF_B] == 0)
+        found->flags &= ~(unsigned)DIFF_VALUE;
+    if (ok && found->flags != 0)
+        diff_report_key(diff, found, name, &value);
+    diff_value_done(&value);
+    return ok;
+}
+
+bool diff_differs(const struct diff *diff)
+{
+    const struct diff_counts *n = &diff->counts;
+    return n->only[DIFF_A] + n->only[DIFF_B] + n->different > 0 || diff->functions_differ;
+}
+
+bool diff_work(struct diff *diff, struct rd_err *err)
+{
+    struct cli *cli = diff->cli;
+    bool silent = cli->quiet && !cli->json && !diff->lines && diff->tolerance_ms == 0;
+    if (!diff_open(diff, err))
+        return false;
+    diff->due_ms[DIFF_B] = cli_now_ms();
+    diff->due_ms[DIFF_A] = diff->due_ms[DIFF_B] - diff->shift_ms;
+    if (!diff_scan(diff, err))
+        return false;
+    if (silent)
+        return true;
+    if (diff->lines && !cli_open_out(cli, NULL, false, false, &diff->out, err))
+        return false;
+    diff_report_begin(diff);
+    bool ok = diff_each(diff, tell, err);
+    if (!ok && cli->json)
+        cli->out = diff->json; /* what is open in it is closed with the error */
+    if (!ok)
+        return false;
+    diff_report_end(diff);
+    struct rd_sink *out = diff->out;
+    diff->out = NULL;
+    return out == NULL || rd_sink_close(out, err);
+}
+
+bool diff_is_void(const struct diff *diff)
+{
+    return filter_active(&diff->filter) &&
+           diff->counts.keys[DIFF_A] + diff->counts.keys[DIFF_B] == 0;
+}
+
+void diff_done(struct diff *diff)
+{
+    rd_sink_abort(diff->out);
+    diff_close(diff);
+    sort_done(&diff->keys);
+    sort_done(&diff->found);
+    sort_done(&diff->named);
+    sort_done(&diff->parts);
+    rd_buf_done(&diff->name);
+}
+
+static int run(struct diff *diff)
+{
+    struct rd_err err = {0};
+    for (size_t side = DIFF_A; side < diff->cli->n_args; side++) {
+        diff->path[side] = diff->cli->args[side];
+        diff->url[side] = cli_url(diff->cli, side);
+    }
+    diff->judge_due = filter_drops_expired(&diff->filter);
+    bool ok = diff_work(diff, &err);
+    int status = diff_differs(diff) ? CLI_FINDINGS : diff_is_partial(diff) ? CLI_PARTIAL : CLI_OK;
+    if (ok && status == CLI_OK && diff_is_void(diff))
+        status = filter_report_nothing(diff->cli, "compared");
+    diff_done(diff);
+    return ok ? status : cli_fail(diff->cli, &err);
+}
+
+static int check_options(struct diff *diff)
+{
+    struct cli *cli = diff->cli;
+    struct rd_err err = {0};
+    bool named = peer_opts_names_one(&diff->servers);
+    if (cli->n_args == 1 && !named)
+        return cli_usage_error(cli, "missing argument: diff [OPTION…] A B");
+    if (cli->n_args == 2 && named)
+        return cli_usage_error(cli, "-h, -p, -s and -u name a server in the place of B");
+    if (cli->n_args == 2 && strcmp(cli->args[0], "-") == 0 && strcmp(cli->args[1], "-") == 0)
+        return cli_usage_error(cli, "standard input can be read once");
+    if (diff->servers.key != NULL && !named && !peer_is_url(cli->args[0]) &&
+        !peer_is_url(cli->args[1]))
+        return cli_usage_error(cli, "--key is a private key for TLS, and no server is named; "
+                                    "--match chooses keys");
+    if (diff->fast && diff->values)
+        return cli_usage_error(cli, "--fast reads no values, --values does");
+    if (cli->json && diff->lines)
+        return cli_usage_error(cli, "--json and --ndjson are two forms of one output");
+    if (diff->max_elements > DIFF_ELEMENTS_MAX)
+        return cli_usage_error(cli, "--max-elements is at most %d", DIFF_ELEMENTS_MAX);
+    return filter_check(&diff->filter, &err) ? CLI_OK : cli_fail(cli, &err);
+}
+
+int tool_diff(struct cli *cli, int argc, char **argv)
+{
+    struct diff diff = {
+        .cli = cli, .max_elements = DIFF_ELEMENTS_DEFAULT, .log = {.until_ms = INT64_MIN}};
+    const struct cli_opt opts[] = {
+        {.name = "values",
+         .kind = CLI_FLAG,
+         .flag = &diff.values,
+         .help = "also which elements, fields and members differ"},
+        {.name = "max-elements",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &diff.max_elements,
+         .help = "of each key, with --values; 10 unless told"},
+        {.name = "fast",
+         .kind = CLI_FLAG,
+         .flag = &diff.fast,
+         .help = "names only: values are not read a second time"},
+        {.name = "ignore-expire",
+         .kind = CLI_FLAG,
+         .flag = &diff.ignore_expire,
+         .help = "when keys and fields expire is not compared"},
+        {.name = "expire-tolerance",
+         .kind = CLI_COUNT,
+         .arg = "MS",
+         .number = &diff.tolerance_ms,
+         .help = "expiries this near to each other are the same"},
+        {.name = "ndjson",
+         .kind = CLI_FLAG,
+         .flag = &diff.lines,
+         .help = "an object for each difference, one a line"},
+        FILTER_OPTIONS(&diff.filter),
+        COMPACT_FROM_OPTION(&diff.log),
+        PEER_OPTIONS(&diff.servers),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] A B",
+        .about = "Compares what two snapshots, logs or servers (redis://HOST) hold, whatever\n"
+                 "their encodings. Exit status 1: they differ.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = 2,
+        .example = "redoubt diff --values before.rdb after.rdb",
+    };
+    int status;
+    filter_init(&diff.filter, cli_now_ms());
+    peer_opts_init(&diff.servers);
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = check_options(&diff);
+        if (status == CLI_OK)
+            status = run(&diff);
+    }
+    filter_done(&diff.filter);
+    peer_opts_done(&diff.servers);
+    return status;
+}

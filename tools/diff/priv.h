@@ -1,0 +1,173 @@
+/* priv.h - private to diff*.c.
+ *
+ *     diff.c          options, the order of things
+ *     tools/diff/open.c     files, logs and servers
+ *     tools/diff/scan.c     both files as records of a fixed size, sorted and compared
+ *     tools/diff/value.c    two values that differ, part by part
+ *     tools/diff/report.c   what is told about it
+ *
+ * The first pass keeps of every key: a hash of database and name, a hash of the content of its
+ * value (rdb/content.h), type, expiry, and where it stands. That is sorted on disk; names and
+ * values are read again for keys that differ only.
+ */
+#ifndef TOOLS_DIFF_PRIV_H
+#define TOOLS_DIFF_PRIV_H
+
+#include "rdb/content.h"
+#include "tools/input/again.h"
+#include "tools/cli/filter.h"
+#include "tools/input/sort.h"
+
+enum {
+    DIFF_MEMORY = 20 << 20,
+    DIFF_ELEMENTS_DEFAULT = 10,
+    DIFF_ELEMENTS_MAX = 1000,
+    DIFF_TEXT_MAX = 200, /* bytes of an element that are told */
+    DIFF_NAME_SORTED = 1024
+};
+
+enum diff_side { DIFF_A, DIFF_B };
+
+enum diff_flag { DIFF_TYPE = 1, DIFF_EXPIRY = 2, DIFF_VALUE = 4 };
+
+/* One key on one side. */
+struct diff_key {
+    bool present;
+    enum rdb_kind kind;
+    int64_t expire_ms;
+    uint64_t record;
+    struct rd_hash128 content;
+};
+
+/* One key that is not the same on both sides. */
+struct diff_found {
+    uint64_t db;
+    struct diff_key key[2];
+    unsigned flags; /* of both are present */
+};
+
+/* A part of a value that is not the same on both sides. */
+struct diff_part {
+    enum rdb_part_kind kind;
+    bool present[2];
+    uint64_t index[2]; /* in the values */
+    int64_t expire_ms[2];
+    bool expiry_only;
+    /* With --values: the first bytes of what it is called and of what it holds. */
+    struct rd_buf name;
+    struct rd_buf text[2];
+    bool name_cut;
+    bool text_cut[2];
+};
+
+/* What is told about two values. */
+struct diff_value {
+    uint64_t changed;
+    uint64_t only[2];
+    uint64_t n_parts[2];
+    uint64_t bytes[2]; /* strings: their lengths, and the first byte that differs */
+    uint64_t first_byte;
+    struct diff_part *parts; /* the first ones */
+    size_t n_kept;
+};
+
+struct diff_counts {
+    uint64_t keys[2];
+    uint64_t only[2];
+    uint64_t different;
+    uint64_t type;
+    uint64_t expiry;
+    uint64_t value;
+};
+
+struct diff {
+    struct cli *cli;
+    bool fast;
+    bool values;
+    bool lines;
+    bool ignore_expire;
+    uint64_t tolerance_ms;
+    uint64_t max_elements;
+    struct filter filter;
+    struct compact_opts log;
+    struct peer_opts servers;
+
+    const char *path[2];  /* as they are shown; NULL: the server that the options name */
+    const char *url[2];   /* of a server, with its password */
+    const char *shown[2]; /* what the two are called; no secrets */
+    struct peer_target target[2];
+    struct live_opts live[2];
+    struct live_result told[2]; /* of a server */
+    bool is_server[2];
+    struct again in[2];
+    struct rdb_content_opts hashing;
+    struct sort keys;  /* hash -> side, key */
+    struct sort found; /* where the key stands -> difference */
+    struct sort named; /* database, name -> difference */
+    struct sort parts; /* of two values: kind, name -> side, part */
+    struct diff_counts counts;
+    uint64_t n_functions[2];
+    struct rd_hash128 functions[2];
+    /* With judge_due, a key or field that is on one side only, and whose expiry there is due_ms or
+     * before, is not a difference: at one moment it would be on neither. Set when both are open:
+     * due_ms[DIFF_B] is that moment, and A's clock is shift_ms behind B's. */
+    bool judge_due;
+    int64_t shift_ms;
+    int64_t due_ms[2];
+    uint64_t n_due;    /* keys that were passed over for this */
+    bool no_functions; /* they are not compared */
+    bool functions_differ;
+    struct rd_buf name; /* of the key that is reported */
+    struct rd_sink *out;
+    struct cli_json json; /* where a difference goes with --json or --ndjson */
+};
+
+/* diff.c: all of it, for a tool that ends with a comparison: the report goes to standard output, or
+ * into the object of JSON that is open. Of *diff, zeroed, what the options set, path and url are
+ * filled in. */
+bool diff_work(struct diff *diff, struct rd_err *err);
+bool diff_differs(const struct diff *diff);
+/* Whether there is a filter and no key of either side matches it. */
+bool diff_is_void(const struct diff *diff);
+void diff_done(struct diff *diff);
+
+/* Opens both; what a server said is told by then. A server's errors have their hint. */
+bool diff_open(struct diff *diff, struct rd_err *err);
+void diff_close(struct diff *diff);
+
+/* Whether something that could not be read was left out. */
+bool diff_is_partial(const struct diff *diff);
+
+/* Reads both files and finds the differences; counts them, but for those that are to be looked at
+ * more closely (diff_must_look). */
+bool diff_scan(struct diff *diff, struct rd_err *err);
+
+/* Calls each() for every difference, by database and name; *name lives during the call. */
+typedef bool (*diff_each_fn)(struct diff *diff, struct diff_found *found, struct rd_slice name,
+                             struct rd_err *err);
+bool diff_each(struct diff *diff, diff_each_fn each, struct rd_err *err);
+
+/* Whether hashes of values that differ leave open whether the values do: with a tolerance for the
+ * expiries of fields. */
+bool diff_must_look(const struct diff *diff, const struct diff_found *found);
+
+/* Whether what is on one side only, with this expiry, is due: see judge_due. */
+bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms);
+
+bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b);
+/* Of keys, which some servers tell roughly. */
+bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b);
+
+/* Compares two values of one kind. With diff->values also their texts. *ret is to be freed with
+ * diff_value_done(), also after a failure. */
+bool diff_value_compare(struct diff *diff, const struct diff_found *found, struct diff_value *ret,
+                        struct rd_err *err);
+void diff_value_done(struct diff_value *value);
+
+/* One difference; value is NULL where none was looked at. */
+void diff_report_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
+                     const struct diff_value *value);
+void diff_report_begin(struct diff *diff);
+void diff_report_end(struct diff *diff);
+
+#endif

@@ -1,0 +1,350 @@
+/* What is told about a difference: a line of text, or an object. */
+#include "tools/diff/priv.h"
+
+static const char *const part_words[] = {
+    [RDB_PART_ELEMENT] = "element", [RDB_PART_MEMBER] = "member", [RDB_PART_FIELD] = "field",
+    [RDB_PART_ENTRY] = "entry",     [RDB_PART_META] = "meta",     [RDB_PART_GROUP] = "group",
+    [RDB_PART_IDMP] = "idmp"};
+
+static bool both(const struct diff_found *found)
+{
+    return found->key[DIFF_A].present && found->key[DIFF_B].present;
+}
+
+/* ---- text ---- */
+
+struct quoted {
+    char s[4 * DIFF_TEXT_MAX + 16];
+};
+
+static struct quoted quote(struct rd_slice bytes, bool cut)
+{
+    struct quoted q;
+    rd_err_quote(q.s, sizeof q.s - 4, bytes);
+    if (cut)
+        strcat(q.s, "...");
+    return q;
+}
+
+static struct cli_text expiry(int64_t ms)
+{
+    struct cli_text none = {"none"};
+    return ms == RDB_NO_EXPIRE ? none : cli_time(ms);
+}
+
+static void print_part(const struct diff_part *part, enum rdb_kind kind)
+{
+    bool a = part->present[DIFF_A], b = part->present[DIFF_B];
+    printf("    %s", part_words[part->kind]);
+    if (part->kind == RDB_PART_ELEMENT)
+        printf(" %llu", (unsigned long long)part->index[a ? DIFF_A : DIFF_B]);
+    else if (part->kind == RDB_PART_ENTRY)
+        printf(" %.*s", (int)part->name.len, (const char *)part->name.ptr);
+    else if (part->name.len > 0 || part->kind <= RDB_PART_FIELD)
+        printf(" %s", quote(rd_buf_slice(&part->name), part->name_cut).s);
+    if (a != b)
+        printf(" only in %s", a ? "A" : "B");
+    bool texts = kind != RDB_KIND_SET && kind != RDB_KIND_MODULE && part->kind != RDB_PART_IDMP;
+    if (part->expiry_only) {
+        printf(": expiry %s and %s", expiry(part->expire_ms[DIFF_A]).s,
+               expiry(part->expire_ms[DIFF_B]).s);
+    } else if (texts) {
+        const char *link = ": ";
+        for (int side = DIFF_A; side <= DIFF_B; side++) {
+            if (!part->present[side])
+                continue;
+            printf("%s%s", link, quote(rd_buf_slice(&part->text[side]), part->text_cut[side]).s);
+            link = " and ";
+        }
+    }
+    printf("\n");
+}
+
+/* Both strings, or what is around the first byte that differs. */
+static void print_string(const struct diff_value *value)
+{
+    const struct diff_part *part = &value->parts[0];
+    for (int side = DIFF_A; side <= DIFF_B; side++) {
+        printf("    %c: ", side == DIFF_A ? 'A' : 'B');
+        if (part->index[side] > 0)
+            printf("from byte %llu ", (unsigned long long)part->index[side]);
+        printf("%s\n", quote(rd_buf_slice(&part->text[side]), part->text_cut[side]).s);
+    }
+}
+
+static void print_value(const struct diff *diff, const struct diff_found *found,
+                        const struct diff_value *value)
+{
+    if (value == NULL) {
+        printf("value");
+    } else if (found->key[DIFF_A].kind == RDB_KIND_STRING) {
+        printf("value: %s and %s, from byte %llu on", cli_bytes(value->bytes[DIFF_A]).s,
+               cli_bytes(value->bytes[DIFF_B]).s, (unsigned long long)value->first_byte);
+    } else {
+        printf("value: of %s and %s parts %s differ, %s only in A, %s only in B",
+               cli_count(value->n_parts[DIFF_A]).s, cli_count(value->n_parts[DIFF_B]).s,
+               cli_count(value->changed).s, cli_count(value->only[DIFF_A]).s,
+               cli_count(value->only[DIFF_B]).s);
+    }
+    printf("\n");
+    if (value == NULL || !diff->values)
+        return;
+    if (found->key[DIFF_A].kind == RDB_KIND_STRING) {
+        print_string(value);
+        return;
+    }
+    for (size_t i = 0; i < value->n_kept; i++)
+        print_part(&value->parts[i], found->key[DIFF_A].kind);
+    uint64_t all = value->changed + value->only[DIFF_A] + value->only[DIFF_B];
+    if (all > value->n_kept && found->key[DIFF_A].kind != RDB_KIND_STRING)
+        printf("    and %s more\n", cli_count(all - value->n_kept).s);
+}
+
+static void print_key(const struct diff *diff, const struct diff_found *found, struct rd_slice name,
+                      const struct diff_value *value)
+{
+    const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
+    char quoted[1024];
+    rd_err_quote(quoted, sizeof quoted, name);
+    printf("db %llu, key %s: ", (unsigned long long)found->db, quoted);
+    if (!both(found)) {
+        printf("only in %s, %s\n", a->present ? "A" : "B",
+               rdb_kind_name(a->present ? a->kind : b->kind));
+        return;
+    }
+    const char *link = "different ";
+    if ((found->flags & DIFF_TYPE) != 0) {
+        printf("%stype: %s and %s", link, rdb_kind_name(a->kind), rdb_kind_name(b->kind));
+        link = "; ";
+    }
+    if ((found->flags & DIFF_EXPIRY) != 0) {
+        printf("%sexpiry: %s and %s", link, expiry(a->expire_ms).s, expiry(b->expire_ms).s);
+        link = "; ";
+    }
+    if ((found->flags & DIFF_VALUE) == 0) {
+        printf("\n");
+        return;
+    }
+    printf("%s", link);
+    print_value(diff, found, value);
+}
+
+/* ---- JSON ---- */
+
+static void put_expiry(struct cli_json *json, int64_t ms)
+{
+    if (ms == RDB_NO_EXPIRE)
+        cli_json_null(json);
+    else
+        cli_json_int(json, ms);
+}
+
+static void put_part(struct cli_json *json, const struct diff_part *part)
+{
+    static const char *const sides[] = {"a", "b"};
+    cli_json_obj(json);
+    cli_json_put_str(json, "part", part_words[part->kind]);
+    if (part->kind == RDB_PART_ELEMENT) {
+        cli_json_put_uint(json, "index", part->index[part->present[DIFF_A] ? DIFF_A : DIFF_B]);
+    } else if (part->kind != RDB_PART_META && part->kind != RDB_PART_IDMP) {
+        cli_json_key(json, "name");
+        cli_json_bytes(json, rd_buf_slice(&part->name));
+        if (part->name_cut)
+            cli_json_put_bool(json, "name_cut", true);
+    }
+    cli_json_put_str(json, "in",
+                     part->present[DIFF_A] && part->present[DIFF_B] ? "both"
+                     : part->present[DIFF_A]                        ? "a"
+                                                                    : "b");
+    for (int side = DIFF_A; side <= DIFF_B; side++) {
+        if (!part->present[side])
+            continue;
+        cli_json_key(json, sides[side]);
+        cli_json_obj(json);
+        cli_json_key(json, "text");
+        cli_json_bytes(json, rd_buf_slice(&part->text[side]));
+        if (part->text_cut[side])
+            cli_json_put_bool(json, "cut", true);
+        if (part->expire_ms[side] != RDB_NO_EXPIRE)
+            cli_json_put_int(json, "expire_ms", part->expire_ms[side]);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void put_pair(struct cli_json *json, const char *key, uint64_t a, uint64_t b)
+{
+    cli_json_key(json, key);
+    cli_json_array(json);
+    cli_json_uint(json, a);
+    cli_json_uint(json, b);
+    cli_json_end(json);
+}
+
+static void put_strings(struct cli_json *json, const struct diff_part *part)
+{
+    static const char *const sides[] = {"a", "b"};
+    for (int side = DIFF_A; side <= DIFF_B; side++) {
+        cli_json_key(json, sides[side]);
+        cli_json_obj(json);
+        cli_json_put_uint(json, "from", part->index[side]);
+        cli_json_key(json, "text");
+        cli_json_bytes(json, rd_buf_slice(&part->text[side]));
+        if (part->text_cut[side])
+            cli_json_put_bool(json, "cut", true);
+        cli_json_end(json);
+    }
+}
+
+static void put_value(const struct diff *diff, struct cli_json *json, enum rdb_kind kind,
+                      const struct diff_value *value)
+{
+    cli_json_key(json, "value");
+    cli_json_obj(json);
+    if (kind == RDB_KIND_STRING) {
+        put_pair(json, "bytes", value->bytes[DIFF_A], value->bytes[DIFF_B]);
+        cli_json_put_uint(json, "first_byte", value->first_byte);
+    } else {
+        put_pair(json, "parts", value->n_parts[DIFF_A], value->n_parts[DIFF_B]);
+        cli_json_put_uint(json, "differ", value->changed);
+        put_pair(json, "only", value->only[DIFF_A], value->only[DIFF_B]);
+    }
+    if (diff->values && kind == RDB_KIND_STRING) {
+        put_strings(json, &value->parts[0]);
+    } else if (diff->values) {
+        cli_json_key(json, "first");
+        cli_json_array(json);
+        for (size_t i = 0; i < value->n_kept; i++)
+            put_part(json, &value->parts[i]);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void put_differs(struct cli_json *json, unsigned flags)
+{
+    static const char *const words[] = {"type", "expiry", "value"};
+    cli_json_key(json, "differs");
+    cli_json_array(json);
+    for (unsigned i = 0; i < 3; i++)
+        if ((flags & 1U << i) != 0)
+            cli_json_str(json, words[i]);
+    cli_json_end(json);
+}
+
+static void put_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
+                    const struct diff_value *value)
+{
+    struct cli_json *json = &diff->json;
+    const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
+    cli_json_obj(json);
+    cli_json_put_uint(json, "db", found->db);
+    cli_json_key(json, "key");
+    cli_json_bytes(json, name);
+    cli_json_put_str(json, "in", both(found) ? "both" : a->present ? "a" : "b");
+    cli_json_key(json, "type");
+    cli_json_array(json);
+    cli_json_str(json, a->present ? rdb_kind_name(a->kind) : NULL);
+    cli_json_str(json, b->present ? rdb_kind_name(b->kind) : NULL);
+    cli_json_end(json);
+    if (both(found)) {
+        put_differs(json, found->flags);
+        if ((found->flags & DIFF_EXPIRY) != 0) {
+            cli_json_key(json, "expire_ms");
+            cli_json_array(json);
+            put_expiry(json, a->expire_ms);
+            put_expiry(json, b->expire_ms);
+            cli_json_end(json);
+        }
+        if (value != NULL && (found->flags & DIFF_VALUE) != 0)
+            put_value(diff, json, a->kind, value);
+    }
+    cli_json_end(json);
+}
+
+static void put_summary(const struct diff *diff, struct cli_json *json)
+{
+    const struct diff_counts *n = &diff->counts;
+    put_pair(json, "keys", n->keys[DIFF_A], n->keys[DIFF_B]);
+    put_pair(json, "only", n->only[DIFF_A], n->only[DIFF_B]);
+    cli_json_put_uint(json, "different", n->different);
+    cli_json_put_uint(json, "different_type", n->type);
+    cli_json_put_uint(json, "different_expiry", n->expiry);
+    cli_json_put_uint(json, "different_value", n->value);
+    put_pair(json, "functions", diff->n_functions[DIFF_A], diff->n_functions[DIFF_B]);
+    if (diff->is_server[DIFF_A] || diff->is_server[DIFF_B]) {
+        put_pair(json, "gone", diff->told[DIFF_A].gone, diff->told[DIFF_B].gone);
+        put_pair(json, "changing", diff->told[DIFF_A].changing, diff->told[DIFF_B].changing);
+        put_pair(json, "not_compared", diff->told[DIFF_A].unknown, diff->told[DIFF_B].unknown);
+    }
+    if (diff->judge_due)
+        cli_json_put_uint(json, "due", diff->n_due);
+    cli_json_put_bool(json, "functions_differ", diff->functions_differ);
+}
+
+/* ---- either ---- */
+
+void diff_report_begin(struct diff *diff)
+{
+    if (!diff->cli->json)
+        return;
+    cli_json_put_str(&diff->cli->out, "a", diff->shown[DIFF_A]);
+    cli_json_put_str(&diff->cli->out, "b", diff->shown[DIFF_B]);
+    cli_json_key(&diff->cli->out, "differences");
+    cli_json_array(&diff->cli->out);
+    diff->json = diff->cli->out;
+}
+
+void diff_report_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
+                     const struct diff_value *value)
+{
+    if (diff->lines) {
+        cli_json_init(&diff->json, diff->out);
+        put_key(diff, found, name, value);
+        rd_sink_byte(diff->out, '\n');
+    } else if (diff->cli->json) {
+        put_key(diff, found, name, value);
+    } else if (!diff->cli->quiet) {
+        print_key(diff, found, name, value);
+    }
+}
+
+static void print_summary(const struct diff *diff)
+{
+    const struct diff_counts *n = &diff->counts;
+    if (diff->functions_differ)
+        printf("functions differ: %s and %s libraries\n", cli_count(diff->n_functions[DIFF_A]).s,
+               cli_count(diff->n_functions[DIFF_B]).s);
+    if (diff->n_due > 0)
+        printf("%s key%s on one side only expired meanwhile, and %s not compared\n",
+               cli_count(diff->n_due).s, cli_plural(diff->n_due), diff->n_due == 1 ? "is" : "are");
+    if (diff_is_void(diff))
+        return;
+    printf("%s and %s keys: %s only in A, %s only in B, %s different", cli_count(n->keys[DIFF_A]).s,
+           cli_count(n->keys[DIFF_B]).s, cli_count(n->only[DIFF_A]).s, cli_count(n->only[DIFF_B]).s,
+           cli_count(n->different).s);
+    if (n->different > 0)
+        printf(" (type %s, expiry %s, value %s)", cli_count(n->type).s, cli_count(n->expiry).s,
+               cli_count(n->value).s);
+    printf("\n");
+}
+
+void diff_report_end(struct diff *diff)
+{
+    if (diff->lines) {
+        cli_json_init(&diff->json, diff->out);
+        cli_json_obj(&diff->json);
+        cli_json_key(&diff->json, "summary");
+        cli_json_obj(&diff->json);
+        put_summary(diff, &diff->json);
+        cli_json_end(&diff->json);
+        cli_json_end(&diff->json);
+        rd_sink_byte(diff->out, '\n');
+    } else if (diff->cli->json) {
+        diff->cli->out = diff->json;
+        cli_json_end(&diff->cli->out);
+        put_summary(diff, &diff->cli->out);
+    } else if (!diff->cli->quiet) {
+        print_summary(diff);
+    }
+}

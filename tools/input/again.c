@@ -1,0 +1,117 @@
+#include "tools/input/again.h"
+
+#include "tools/compact.h"
+
+static bool refuse(struct again *in, const char *what, struct rd_err *err)
+{
+    cli_hint(in->cli, "redoubt convert --to rdb makes a snapshot of lines of JSON");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
+                      "%s is not supported here yet, only snapshots and logs are", what);
+}
+
+/* What the header says, and that it is one; nothing is consumed. */
+static bool look(struct again *in, struct rd_err *err)
+{
+    struct rd_slice s;
+    uint64_t version = 0;
+    if (rd_src_need(in->src, RDB_MAGIC_LEN, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(in->src));
+        return false;
+    }
+    if (s.len > 0 && s.ptr[0] == '{')
+        return refuse(in, "lines of JSON", err);
+    in->dialect = s.len > 0 && s.ptr[0] == 'V' ? RDB_VALKEY : RDB_REDIS;
+    for (size_t i = in->dialect == RDB_VALKEY ? 6 : 5; i < RDB_MAGIC_LEN && i < s.len; i++)
+        version = version * 10 + (uint64_t)(s.ptr[i] & 15);
+    in->version = (int)version; /* the reader will say what is wrong with it */
+    return true;
+}
+
+/* Sets aside what cannot be read twice. */
+static bool keep(struct again *in, const char *path, const struct filter *filter,
+                 struct rd_err *err)
+{
+    if (!rd_src_can_seek(in->src) && !sized_set_aside(in->cli, path, &in->spool, &in->src, err))
+        return false;
+    return sized_begin(&in->sized, filter, in->cli, path, &in->spool, &in->src, err);
+}
+
+bool again_open(struct again *in, struct cli *cli, const char *path, const struct compact_opts *log,
+                const struct filter *filter, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    *in = (struct again){.cli = cli, .log = log};
+    bool ok = peer_is_url(path) ? refuse(in, "a server", err)
+                                : compact_open_in(cli, path, log, &in->spool, &in->src, err) &&
+                                      look(in, err) && keep(in, path, filter, err) &&
+                                      rdb_reader_new(&in->reader, in->src, &opts, err);
+    cli_progress_end(cli);
+    if (!ok)
+        rd_err_origin(err, in->src != NULL ? in->src->origin : path);
+    return ok;
+}
+
+bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
+                       struct live_result *told, struct rd_err *err)
+{
+    const struct rdb_reader_opts reader = {.detail = RDB_DETAIL_ELEMENTS};
+    const char *name = opts->target->name;
+    *in = (struct again){.cli = cli};
+    return live_read(cli, opts, &in->spool, told, err) &&
+           spool_source(&in->spool, name, &in->src, err) && look(in, err) &&
+           keep(in, name, opts->filter, err) && rdb_reader_new(&in->reader, in->src, &reader, err);
+}
+
+bool again_rewind(struct again *in, const char *what, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    sized_end(&in->sized);
+    rdb_reader_free(in->reader);
+    in->reader = NULL;
+    if (!rd_src_seek(in->src, 0, err) || !rdb_reader_new(&in->reader, in->src, &opts, err)) {
+        rd_err_origin(err, in->src->origin);
+        return false;
+    }
+    cli_progress_begin(in->cli, what, in->src->size);
+    in->cli->progress.src = in->src;
+    return true;
+}
+
+bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event *ret,
+                struct rd_err *err)
+{
+    if (!rd_src_seek(in->src, record, err)) {
+        rd_err_origin(err, in->src->origin);
+        return false;
+    }
+    rdb_reader_restart(in->reader, db);
+    enum rdb_status status;
+    while ((status = rdb_reader_next(in->reader, ret)) == RDB_EVENT)
+        if (ret->kind == RDB_KEY)
+            return true;
+    if (status == RDB_FAIL)
+        return again_fail(in, err);
+    rd_err_set(err, RD_ERR_IO, record, "the file has changed while it was read");
+    rd_err_origin(err, in->src->origin);
+    return false;
+}
+
+bool again_fail(const struct again *in, struct rd_err *err)
+{
+    rd_err_adopt(err, rdb_reader_err(in->reader));
+    rd_err_origin(err, in->src->origin);
+    return false;
+}
+
+bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err)
+{
+    return compact_check_end(in->cli, in->src, in->log, ev, err);
+}
+
+void again_close(struct again *in)
+{
+    sized_end(&in->sized);
+    rdb_reader_free(in->reader);
+    compact_close_in(in->cli, in->src, &in->spool);
+    *in = (struct again){0};
+}

@@ -1,0 +1,60 @@
+/* ndjson.h - a snapshot as lines of JSON, one object a key.
+ *
+ *     struct ndjson *lines;
+ *     if (!ndjson_new(&lines, sink, NULL, &err))
+ *         ...
+ *     while (rdb_reader_next(r, &ev) == RDB_EVENT)      // RDB_DETAIL_ELEMENTS
+ *         if (!ndjson_put(lines, &ev, &err))
+ *             ...
+ *     ndjson_free(lines);
+ *
+ *     {"db":0,"key":"k","type":"set","encoding":"intset","expire_ms":4102444800000,"value":["1"]}
+ *
+ * Everything streams: a string of any length goes out piece by piece. What is gathered, because it
+ * stands behind what it belongs to: the fields of one hash that have an expiry (their names), and
+ * of one consumer group the pending entries (32 bytes each) and the consumers. A key may be left
+ * out by giving none of its events.
+ */
+#ifndef TOOLS_JSON_NDJSON_H
+#define TOOLS_JSON_NDJSON_H
+
+#include "base/err.h"
+#include "base/sink.h"
+#include "rdb/plain.h"
+#include "tools/json/text.h"
+
+struct ndjson_opts {
+    enum json_form strings; /* of keys, values, field names, groups, consumers */
+    bool meta;              /* also the lines "rdb", "aux", "function", "module_aux", "key_meta" */
+};
+
+struct ndjson;
+
+/* The sink stays the caller's. opts may be NULL. */
+bool ndjson_new(struct ndjson **ret, struct rd_sink *sink, const struct ndjson_opts *opts,
+                struct rd_err *err);
+
+/* Takes every event of a reader in its order. False: memory is short, or the sink has failed. */
+bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err *err);
+
+/* Takes strings of rdb_reader_texts() instead of their events. */
+bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t n,
+                      struct rd_err *err);
+
+/* Takes keys of rdb_plain_take() instead of their events. All are of database db. */
+bool ndjson_put_plain(struct ndjson *lines, uint64_t db, const struct rdb_plain *keys, size_t n,
+                      struct rd_err *err);
+
+/* Takes an entry of rdb_plain_entry() instead of its events. */
+bool ndjson_put_entry(struct ndjson *lines, struct rdb_stream_id id, const struct rdb_text *texts,
+                      size_t n, struct rd_err *err);
+
+/* The slot that was named for the keys that follow, or RDB_UNKNOWN: what a part of a snapshot
+ * cannot know of itself. ndjson_note() takes an event for that alone, and writes nothing. */
+uint64_t ndjson_slot(const struct ndjson *lines);
+void ndjson_set_slot(struct ndjson *lines, uint64_t slot);
+void ndjson_note(struct ndjson *lines, const struct rdb_event *ev);
+
+void ndjson_free(struct ndjson *lines);
+
+#endif

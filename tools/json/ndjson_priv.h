@@ -1,0 +1,93 @@
+/* ndjson_priv.h - private to ndjson*.c: the state of the lines, and how text gets into the sink. */
+#ifndef TOOLS_JSON_NDJSON_PRIV_H
+#define TOOLS_JSON_NDJSON_PRIV_H
+
+#include "base/buf.h"
+#include "tools/json/ndjson.h"
+
+/* Type 27 keeps entries that no consumer owns. */
+#define NDJSON_NO_OWNER SIZE_MAX
+
+struct ndjson_pending {
+    struct rdb_stream_id id;
+    int64_t delivery_ms;
+    uint64_t delivery_count;
+    size_t owner; /* index of the consumer, or NDJSON_NO_OWNER */
+};
+
+/* A part of a rd_buf. */
+struct ndjson_span {
+    size_t at;
+    size_t len;
+};
+
+enum ndjson_part {
+    NDJSON_ENTRIES,   /* before the STREAM event */
+    NDJSON_GROUPS,    /* inside "groups", between two groups */
+    NDJSON_IN_GROUP,  /* collecting pending entries and consumers */
+    NDJSON_NACKS,     /* inside a group's "nacked" */
+    NDJSON_PRODUCERS, /* inside "idmp", between two producers */
+    NDJSON_PRODUCED,  /* inside a producer's "ids" */
+    NDJSON_ENDED
+};
+
+struct ndjson_stream {
+    enum ndjson_part part;
+    uint64_t n_groups, n_nacked, n_producers, n_produced;
+    uint64_t pairs_left; /* of the entry */
+    bool pair_started;
+    bool sorted; /* pending, by id */
+    struct ndjson_pending *pending;
+    size_t n_pending, cap_pending;
+    struct rd_buf consumers;   /* their objects, comma between them */
+    struct ndjson_span *names; /* of the quoted names in `consumers` */
+    size_t n_names, cap_names;
+};
+
+struct ndjson {
+    struct rd_sink *sink;
+    struct ndjson_opts opts;
+    struct json_text text; /* the string that is being written */
+    const struct rdb_type *type;
+    uint64_t slot;    /* RDB_UNKNOWN: none was named */
+    uint64_t n_elems; /* given out in the present array or object */
+    bool in_value;    /* between VALUE and VALUE_END of a key */
+    bool has_ttl;     /* the type keeps an expiry for each field */
+    bool nomem;
+    struct rd_buf ttl; /* fields with an expiry, escaped */
+    size_t ttl_mark;   /* where the present field begins in it */
+    struct rd_buf slot_info;
+    uint64_t module_id;
+    struct ndjson_stream stream;
+    uint8_t *scratch; /* for a piece of text that does not fit the sink's buffer */
+};
+
+#define NDJSON_LIT(lines, literal) rd_sink_write((lines)->sink, literal, sizeof(literal) - 1)
+
+void ndjson_u64(struct ndjson *lines, uint64_t v);
+void ndjson_i64(struct ndjson *lines, int64_t v);
+
+/* ,"name":value - `label` is all of it before the value. */
+void ndjson_put_u64(struct ndjson *lines, const char *label, uint64_t v);
+void ndjson_put_i64(struct ndjson *lines, const char *label, int64_t v);
+
+/* A piece of a string in the form that was chosen, without quotes. */
+void ndjson_piece(struct ndjson *lines, struct rd_slice piece, bool more);
+
+/* A whole string with quotes: into the sink, or to the end of buf. */
+void ndjson_string(struct ndjson *lines, struct rd_slice bytes);
+void ndjson_string_to(struct ndjson *lines, struct rd_buf *buf, struct rd_slice bytes);
+
+/* The piece to the end of buf, without quotes. Failures set lines->nomem. */
+void ndjson_piece_to(struct ndjson *lines, struct rd_buf *buf, struct rd_slice piece, bool more);
+
+/* "ms-seq" with quotes. */
+void ndjson_id(struct ndjson *lines, struct rdb_stream_id id);
+
+/* The events between VALUE and VALUE_END of a stream, and that end. */
+void ndjson_stream_begin(struct ndjson *lines);
+void ndjson_entry_begin(struct ndjson *lines, struct rdb_stream_id id);
+void ndjson_stream_put(struct ndjson *lines, const struct rdb_event *ev);
+void ndjson_stream_end(struct ndjson *lines);
+
+#endif

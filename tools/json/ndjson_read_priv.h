@@ -1,0 +1,90 @@
+/* ndjson_read_priv.h - private to ndjson_read*.c.
+ *
+ *     ndjson_read.c          lines, and what stands in them beside values
+ *     ndjson_read_value.c    values, but for
+ *     ndjson_read_stream.c   streams
+ */
+#ifndef TOOLS_JSON_NDJSON_READ_PRIV_H
+#define TOOLS_JSON_NDJSON_READ_PRIV_H
+
+#include "base/buf.h"
+#include "rdb/encode.h"
+#include "tools/json/read.h"
+#include "tools/json/ndjson_read.h"
+
+enum {
+    NDJSON_WORD = 32,           /* bytes of a member's name, a type, an encoding */
+    NDJSON_NAME_MAX = 16 << 20, /* bytes of a key's name */
+    NDJSON_HELD_MAX = 4 << 20   /* bytes of a string in memory */
+};
+
+/* A field's expiry; its name is part of ndjson_reader.ttl_names. */
+struct ndjson_ttl {
+    size_t at;
+    size_t len;
+    int64_t expire_ms;
+};
+
+struct ndjson_reader {
+    struct json_read in;
+    struct ndjson_read_opts opts;
+    struct rd_err err;
+    enum rdb_dialect dialect; /* of the target */
+    int version;
+    bool started;  /* the header was given */
+    bool got_line; /* one was read in front of the header */
+    struct rdb_encoder *encoder;
+    /* where the target is */
+    uint64_t db; /* RDB_UNKNOWN: nowhere */
+    /* what the present line has still to give */
+    struct rdb_event event; /* of a line about the file */
+    bool has_event;
+    bool has_key;
+    bool db_given, slot_given;
+    /* the line */
+    struct rd_buf key;
+    bool has_name, has_db, has_value;
+    uint64_t key_db;
+    enum rdb_kind kind;
+    bool has_kind;
+    const struct rdb_type *type; /* of the value that is staged */
+    const struct rdb_type *told;
+    int64_t expire_ms;
+    uint64_t idle_s, freq, key_slot;
+    struct rd_buf name;      /* of an aux field */
+    struct rd_buf slot_info; /* the aux field, which waits for its key */
+    uint64_t offset;         /* of the line */
+    uint64_t line;
+    /* the value */
+    struct stage value;
+    struct stage plain; /* a hash whose expiries come later; the snapshot with a stream */
+    struct rd_buf text; /* the string that was read */
+    struct stage long_text;
+    bool is_long;
+    uint64_t text_len;
+    struct rd_buf ttl_names;
+    struct rd_buf ttls; /* struct ndjson_ttl */
+    struct ndjson_groups *groups;
+};
+
+/* A string into r->text, or r->long_text where it is long. */
+bool ndjson_read_string(struct ndjson_reader *r, enum json_form form);
+
+/* A string to the end of buf; at most NDJSON_NAME_MAX bytes. */
+bool ndjson_read_name(struct ndjson_reader *r, enum json_form form, struct rd_buf *buf);
+
+/* Hands the string that was read to put(), in one event or several. */
+bool ndjson_read_emit(struct ndjson_reader *r, struct rdb_event *ev,
+                      bool (*put)(void *ctx, const struct rdb_event *ev, struct rd_err *err),
+                      void *ctx);
+
+bool ndjson_read_value(struct ndjson_reader *r);
+bool ndjson_read_ttls(struct ndjson_reader *r);
+
+/* At the end of the line: the value in its last form. */
+bool ndjson_read_finish(struct ndjson_reader *r);
+
+bool ndjson_read_stream(struct ndjson_reader *r);
+void ndjson_read_stream_done(struct ndjson_reader *r);
+
+#endif

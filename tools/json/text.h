@@ -1,0 +1,46 @@
+/* text.h - bytes as the inside of a JSON string.
+ *
+ *     struct json_text text = {.form = JSON_UTF8};
+ *     uint8_t *end = json_text_put(&text, dst, piece, true);      // dst has
+ * json_text_room(piece.len) end = json_text_put(&text, end, last_piece, false);
+ *
+ * JSON_UTF8 writes UTF-8 as it is. A byte that is not part of valid UTF-8 becomes the lone
+ * surrogate U+DC80 + byte - 0x80, written \udcXX: the bytes that Python's "surrogateescape" would
+ * take, so overlong forms, encoded surrogates and code points over U+10FFFF go byte by byte. A
+ * character that is cut between two pieces comes out whole: up to three bytes wait for the next
+ * piece. JSON_HEX and JSON_BASE64 (with padding) write letters and digits only.
+ */
+#ifndef TOOLS_JSON_TEXT_H
+#define TOOLS_JSON_TEXT_H
+
+#include "base/slice.h"
+
+enum json_form { JSON_UTF8, JSON_HEX, JSON_BASE64 };
+
+struct json_text {
+    enum json_form form;
+    unsigned n_held;
+    uint8_t held[3]; /* bytes of an unfinished character, or of an unfinished group of base64 */
+};
+
+/* The most bytes that json_text_put() writes for a piece of this length, and the slack it needs
+ * behind them. len must be under SIZE_MAX / 8. */
+static inline size_t json_text_room(size_t len)
+{
+    return 6 * (len + 3) + 16;
+}
+
+/* Writes a piece without quotes and returns the end of what was written. With `more`, the string
+ * goes on with the next call; without it, nothing is held back and `text` is ready for the next
+ * string. O(n), no allocation. */
+uint8_t *json_text_put(struct json_text *text, uint8_t *dst, struct rd_slice piece, bool more);
+
+/* Whether a character beyond ASCII is a control or format character, which a terminal obeys or
+ * which changes the order of what it shows (C1, U+202E and the like). JSON has it as \uXXXX. */
+bool json_text_is_control(uint32_t point);
+
+/* A whole short string as it is, into as many bytes: whether none of it must be escaped, and all of
+ * it is ASCII. If not, what was written means nothing. */
+bool json_text_put_plain(uint8_t *dst, struct rd_slice s);
+
+#endif

@@ -1,0 +1,235 @@
+/* merge - several snapshots into one. */
+#include "tools/merge/priv.h"
+#include "tools/tools.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+static bool begin(struct merge *merge, struct rd_err *err)
+{
+    struct cli *cli = merge->cli;
+    merge->inputs = rd_calloc(cli->n_args, sizeof *merge->inputs);
+    if (merge->inputs == NULL)
+        return rd_err_nomem(err, cli->n_args * sizeof *merge->inputs);
+    merge->n_inputs = cli->n_args;
+    for (size_t i = 0; i < cli->n_args; i++)
+        merge->inputs[i].path = cli->args[i];
+    if (getrandom(merge->hashing.key, sizeof merge->hashing.key, 0) < 0)
+        return rd_err_sys(err, errno, "cannot draw random bytes");
+    return true;
+}
+
+/* ---- conflicts ---- */
+
+/* Reads the name again. The error is the caller's to ignore: it is about a report. */
+static void name_conflict(struct merge *merge, const struct merge_conflict *conflict)
+{
+    struct merge_input *in = &merge->inputs[conflict->again.input];
+    struct rdb_event ev;
+    char quoted[200];
+    /* The header tells the reader how to read a record. */
+    if (merge_open(merge, in, NULL) && rdb_reader_next(in->in.reader, &ev) == RDB_EVENT &&
+        again_seek(&in->in, conflict->again.record, conflict->again.db, &ev, NULL)) {
+        rd_err_quote(quoted, sizeof quoted, ev.key.name);
+        cli_warn(merge->cli, "db %llu, key %s: in %s and in %s",
+                 (unsigned long long)conflict->again.db, quoted,
+                 merge->inputs[conflict->first.input].path, in->path);
+    }
+    cli_progress_end(merge->cli);
+    if (!in->kept)
+        again_close(&in->in);
+}
+
+static int refuse_conflicts(struct merge *merge)
+{
+    struct cli *cli = merge->cli;
+    for (size_t i = 0; i < merge->n_examples; i++)
+        name_conflict(merge, &merge->examples[i]);
+    if (merge->conflicts > 0)
+        cli_warn(cli, "%s keys are there more than once; nothing was written",
+                 cli_count(merge->conflicts).s);
+    if (merge->lib_conflicts > 0)
+        cli_warn(cli, "%s functions have one name and different code; nothing was written",
+                 cli_count(merge->lib_conflicts).s);
+    if (!cli->quiet)
+        cli_note(cli, "  hint: --on-conflict first or last chooses");
+    if (cli->json) {
+        cli_json_put_uint(&cli->out, "conflicts", merge->conflicts);
+        cli_json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
+        cli_json_put_uint(&cli->out, "keys", 0);
+    }
+    return CLI_FINDINGS;
+}
+
+/* ---- the report ---- */
+
+static uint64_t count_loss(struct merge *merge)
+{
+    const struct rdb_writer_loss *loss = rdb_writer_loss(merge->writer);
+    uint64_t n = loss->keys + loss->field_expires + loss->functions + loss->module_aux +
+                 loss->other + merge->left_out;
+    if (n > 0)
+        cli_warn(
+            merge->cli, "left out: %s keys, %s expiries of fields, %s functions, %s other records",
+            cli_count(loss->keys).s, cli_count(loss->field_expires).s, cli_count(loss->functions).s,
+            cli_count(loss->module_aux + loss->other + merge->left_out).s);
+    return n;
+}
+
+static void put_inputs(struct merge *merge)
+{
+    struct cli_json *json = &merge->cli->out;
+    cli_json_key(json, "inputs");
+    cli_json_array(json);
+    for (size_t i = 0; i < merge->n_inputs; i++) {
+        const struct merge_input *in = &merge->inputs[i];
+        cli_json_obj(json);
+        cli_json_put_str(json, "file", in->path);
+        cli_json_put_str(json, "dialect", rdb_dialect_name(in->dialect));
+        cli_json_put_int(json, "version", in->version);
+        cli_json_put_uint(json, "keys", in->seen);
+        cli_json_put_uint(json, "taken", in->keys);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void report(struct merge *merge, uint64_t bytes)
+{
+    struct cli *cli = merge->cli;
+    uint64_t lost = count_loss(merge);
+    for (size_t i = 0; i < merge->n_inputs; i++)
+        cli_note(cli, "%s: %s of %s keys", merge->inputs[i].path,
+                 cli_count(merge->inputs[i].keys).s, cli_count(merge->inputs[i].seen).s);
+    if (!cli->json)
+        return;
+    cli_json_put_uint(&cli->out, "keys", merge->total);
+    cli_json_put_uint(&cli->out, "bytes", bytes);
+    cli_json_put_str(&cli->out, "dialect", rdb_dialect_name(merge->dialect));
+    cli_json_put_int(&cli->out, "version", merge->target);
+    cli_json_put_uint(&cli->out, "conflicts", merge->conflicts);
+    cli_json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
+    cli_json_put_uint(&cli->out, "left_out", lost);
+    put_inputs(merge);
+}
+
+/* ---- the tool ---- */
+
+static bool write_out(struct merge *merge, struct rd_err *err)
+{
+    if (!merge_write(merge, err))
+        return false;
+    merge->is_void = merge->total == 0 && filter_active(&merge->filter);
+    if (merge->is_void)
+        return true;
+    uint64_t bytes = rd_sink_offset(merge->out);
+    struct rd_sink *out = merge->out;
+    merge->out = NULL;
+    if (!rd_sink_close(out, err))
+        return false;
+    report(merge, bytes);
+    return true;
+}
+
+static int run(struct merge *merge)
+{
+    struct rd_err err = {0};
+    int status = CLI_OK;
+    bool ok = begin(merge, &err) &&
+              cli_open_out(merge->cli, merge->out_path, merge->force, true, &merge->out, &err) &&
+              merge_scan(merge, &err);
+    if (ok && merge->policy == MERGE_FAIL && merge->conflicts + merge->lib_conflicts > 0)
+        status = refuse_conflicts(merge);
+    else
+        ok = ok && write_out(merge, &err);
+    rdb_writer_free(merge->writer);
+    rd_sink_abort(merge->out);
+    for (size_t i = 0; i < merge->n_inputs; i++)
+        again_close(&merge->inputs[i].in);
+    rd_free(merge->inputs);
+    sort_done(&merge->keys);
+    sort_done(&merge->losers);
+    rd_buf_done(&merge->libs);
+    if (!ok)
+        return cli_fail(merge->cli, &err);
+    return merge->is_void ? filter_report_nothing(merge->cli, "written") : status;
+}
+
+static int check_options(struct merge *merge)
+{
+    struct cli *cli = merge->cli;
+    struct rd_err err = {0};
+    size_t n_stdin = 0;
+    bool to_stdout = merge->out_path == NULL || strcmp(merge->out_path, "-") == 0;
+    for (size_t i = 0; i < cli->n_args; i++)
+        n_stdin += strcmp(cli->args[i], "-") == 0;
+    if (n_stdin > 1)
+        return cli_usage_error(cli, "standard input can be read once");
+    if (cli->json && to_stdout)
+        return cli_usage_error(cli, "--json needs -o OUT: both would go to standard output");
+    if (merge->version > 999)
+        return cli_usage_error(cli, "there is no RDB version %llu",
+                               (unsigned long long)merge->version);
+    return filter_check(&merge->filter, &err) ? CLI_OK : cli_fail(cli, &err);
+}
+
+int tool_merge(struct cli *cli, int argc, char **argv)
+{
+    struct merge merge = {.cli = cli, .policy = MERGE_FAIL, .log = {.until_ms = INT64_MIN}};
+    const struct cli_opt opts[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "OUT",
+         .string = &merge.out_path,
+         .help = "where to write; standard output unless told"},
+        {.name = "on-conflict",
+         .kind = CLI_ENUM,
+         .arg = "WHICH",
+         .words = "first|last|fail",
+         .choice = &merge.policy,
+         .help = "of a key in several inputs: first, last, or fail"},
+        {.name = "db-map",
+         .kind = CLI_EACH,
+         .arg = "[IN:]FROM=TO",
+         .each = merge_add_map,
+         .ctx = &merge,
+         .help = "another database for the keys of one, of input IN"},
+        {.name = "rdb-version",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &merge.version,
+         .help = "the newest of the inputs' unless told"},
+        {.name = "lossy",
+         .kind = CLI_FLAG,
+         .flag = &merge.lossy,
+         .help = "drop and count what that version cannot hold"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &merge.force,
+         .help = "replace OUT when it exists"},
+        FILTER_OPTIONS(&merge.filter),
+        COMPACT_FROM_OPTION(&merge.log),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] IN… [-o OUT]",
+        .about =
+            "Merges snapshots and logs into one snapshot.\nExit status 1: keys are in conflict.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = CLI_MANY,
+        .example = "redoubt merge master-1.rdb master-2.rdb master-3.rdb -o all.rdb",
+    };
+    int status;
+    filter_init(&merge.filter, cli_now_ms());
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = check_options(&merge);
+        if (status == CLI_OK)
+            status = run(&merge);
+    }
+    filter_done(&merge.filter);
+    return status;
+}

@@ -1,0 +1,232 @@
+/* The second pass: what does not lose goes to the output. */
+#include "tools/merge/priv.h"
+
+#include "base/endian.h"
+
+/* ---- the target ---- */
+
+/* The newest of the inputs' versions, unless the user chose one. */
+static bool choose_target(struct merge *merge, struct rd_err *err)
+{
+    merge->dialect = merge->inputs[0].dialect;
+    merge->target = 0;
+    if (merge->version != 0) {
+        merge->target = (int)merge->version;
+        merge->dialect = merge->version < RDB_VERSION_VALKEY_MIN ? RDB_REDIS : RDB_VALKEY;
+        return true;
+    }
+    for (size_t i = 0; i < merge->n_inputs; i++) {
+        const struct merge_input *in = &merge->inputs[i];
+        if (in->dialect != merge->dialect) {
+            cli_hint(merge->cli, "--rdb-version says which it is to be: 12 or 80, for example");
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "some inputs are of Redis and some of Valkey");
+        }
+        if (in->version > merge->target)
+            merge->target = in->version;
+    }
+    return true;
+}
+
+static bool is_target(const struct merge *merge, const struct merge_input *in)
+{
+    return in->dialect == merge->dialect && in->version == merge->target;
+}
+
+/* Bytes are copied from inputs of the target's version. Where there is none, the writer checks that
+ * it knows the version. */
+static bool begin(struct merge *merge, struct rd_err *err)
+{
+    struct rdb_writer_opts opts = {.compress = true, .lossy = merge->lossy};
+    for (size_t i = 0; i < merge->n_inputs; i++)
+        opts.verbatim = opts.verbatim || is_target(merge, &merge->inputs[i]);
+    opts.dialect = merge->dialect;
+    opts.version = merge->target;
+    const struct rdb_event header = {
+        .kind = RDB_HEADER, .header = {.dialect = merge->dialect, .version = merge->target}};
+    return rdb_writer_new(&merge->writer, merge->out, &opts, err) &&
+           rdb_writer_put(merge->writer, &header, err);
+}
+
+static bool next_loser(struct merge *merge, struct rd_err *err)
+{
+    struct rd_slice key, value;
+    bool end;
+    if (!sort_next(&merge->losers, &key, &value, &end, err))
+        return false;
+    merge->has_loser = !end;
+    if (!end)
+        memcpy(merge->loser, key.ptr, sizeof merge->loser);
+    return true;
+}
+
+/* ---- keys ---- */
+
+/* Whether this key loses, and then goes on to the next that does. */
+static bool check_loser(struct merge *merge, size_t input, uint64_t record, bool *ret,
+                        struct rd_err *err)
+{
+    *ret = merge->has_loser && rd_get_be32(merge->loser) == input &&
+           rd_get_be64(merge->loser + 4) == record;
+    return !*ret || next_loser(merge, err);
+}
+
+static bool put(struct merge *merge, const struct rdb_event *ev, struct rd_err *err)
+{
+    return rdb_writer_put(merge->writer, ev, err);
+}
+
+static bool copy_value(struct merge *merge, struct merge_input *in, struct rd_err *err)
+{
+    struct rd_sink *to;
+    if (!rdb_writer_copy_begin(merge->writer, &to, err))
+        return false;
+    if (rdb_reader_copy_value(in->in.reader, to) != RDB_EVENT)
+        return again_fail(&in->in, err);
+    return rdb_writer_copy_end(merge->writer, err);
+}
+
+/* Whether values can be written anew in the target's version, not only copied. */
+static bool is_written(const struct merge *merge)
+{
+    return merge->dialect == RDB_VALKEY ? merge->target == RDB_VERSION_VALKEY_MIN
+                                        : merge->target >= 6 && merge->target <= 12;
+}
+
+static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_event *key,
+                    struct rd_err *err)
+{
+    if (merge->db != key->key.db) {
+        const struct rdb_event db = {.kind = RDB_DB, .offset = key->offset, .db = key->key.db};
+        if (!put(merge, &db, err))
+            return false;
+        merge->db = key->key.db;
+    }
+    in->keys++;
+    merge->total++;
+    if (!put(merge, key, err))
+        return false;
+    if (!rdb_writer_can_copy(merge->writer, key->key.type) && !is_written(merge))
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, key->offset,
+                          "values of other versions cannot be written in %s version %d",
+                          rdb_dialect_name(merge->dialect), merge->target);
+    return !rdb_writer_can_copy(merge->writer, key->key.type) || copy_value(merge, in, err);
+}
+
+static bool take_key(struct merge *merge, size_t input, struct rdb_event *ev, struct rd_err *err)
+{
+    struct merge_input *in = &merge->inputs[input];
+    bool wanted, loses = false;
+    cli_tick(merge->cli);
+    if (!sized_wants(&in->in.sized, ev, &wanted, err) ||
+        (wanted && !check_loser(merge, input, ev->key.record, &loses, err)))
+        return false;
+    if (!wanted || loses)
+        return rdb_reader_skip_value(in->in.reader) == RDB_EVENT || again_fail(&in->in, err);
+    ev->key.db = merge_map_db(merge, input, ev->key.db);
+    return put_key(merge, in, ev, err);
+}
+
+/* ---- what is not a key ---- */
+
+static bool is_dropped_lib(const struct merge *merge, size_t input, uint64_t offset)
+{
+    size_t n;
+    const struct merge_lib *libs = merge_libs(merge, &n);
+    for (size_t i = 0; i < n; i++)
+        if (libs[i].input == input && libs[i].offset == offset)
+            return libs[i].drop;
+    return false;
+}
+
+static bool take_function(struct merge *merge, size_t input, const struct rdb_event *ev,
+                          struct rd_err *err)
+{
+    if (ev->function.code.first)
+        merge->dropping = is_dropped_lib(merge, input, ev->offset);
+    return merge->dropping || put(merge, ev, err);
+}
+
+/* Opens a record that is kept of the first input only. */
+static bool take_first(struct merge *merge, size_t input, const struct rdb_event *ev,
+                       struct rd_err *err)
+{
+    merge->dropping = input > 0;
+    merge->left_out += merge->dropping && ev->kind != RDB_AUX;
+    return merge->dropping || put(merge, ev, err);
+}
+
+static bool check_unchanged(struct merge_input *in, const struct rdb_event *ev, struct rd_err *err)
+{
+    if (!again_check_end(&in->in, ev, err))
+        return false;
+    return ev->trailer.stored == in->sum ||
+           rd_err_set(err, RD_ERR_IO, ev->offset, "the file has changed while it was read");
+}
+
+static bool take(struct merge *merge, size_t input, struct rdb_event *ev, struct rd_err *err)
+{
+    struct merge_input *in = &merge->inputs[input];
+    if (!is_target(merge, in))
+        ev->raw = (struct rd_slice){0};
+    switch (ev->kind) {
+    case RDB_KEY:
+        return take_key(merge, input, ev, err);
+    case RDB_HEADER:
+    case RDB_DB:
+    case RDB_DB_SIZE:
+    case RDB_SLOT:
+    case RDB_NOTE:
+        return true;
+    case RDB_FUNCTION:
+        return take_function(merge, input, ev, err);
+    case RDB_AUX:
+        return rd_slice_is(ev->aux.name, "slot-info") || take_first(merge, input, ev, err);
+    case RDB_MODULE_AUX:
+    case RDB_SLOT_IMPORT:
+        return take_first(merge, input, ev, err);
+    case RDB_MODULE_ITEM:
+    case RDB_SLOT_RANGE:
+        return merge->dropping || put(merge, ev, err);
+    case RDB_TRAILER:
+        return check_unchanged(in, ev, err);
+    default:
+        break;
+    }
+    /* Inside of a value that is written anew, or the end of a module's record. */
+    return merge->dropping || put(merge, ev, err);
+}
+
+static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
+{
+    struct merge_input *in = &merge->inputs[input];
+    struct rdb_event ev;
+    enum rdb_status status;
+    if (!merge_open(merge, in, err))
+        return false;
+    while ((status = rdb_reader_next(in->in.reader, &ev)) == RDB_EVENT) {
+        if (ev.kind == RDB_KEY || ev.kind == RDB_VALUE)
+            merge->dropping = false;
+        if (take(merge, input, &ev, err))
+            continue;
+        rd_err_origin(err, in->in.src->origin);
+        return false;
+    }
+    if (status != RDB_END)
+        return again_fail(&in->in, err);
+    cli_progress_end(merge->cli);
+    again_close(&in->in);
+    in->kept = false;
+    return true;
+}
+
+bool merge_write(struct merge *merge, struct rd_err *err)
+{
+    merge->db = RDB_UNKNOWN;
+    if (!choose_target(merge, err) || !begin(merge, err) || !next_loser(merge, err))
+        return false;
+    for (size_t i = 0; i < merge->n_inputs; i++)
+        if (!write_input(merge, i, err))
+            return false;
+    return rdb_writer_end(merge->writer, err);
+}

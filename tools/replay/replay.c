@@ -1,0 +1,200 @@
+/* replay - a capture into a server. */
+#include "tools/replay/priv.h"
+#include "tools/tools.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Commands go to the databases that they went to. */
+static bool check_target(const struct replay *replay, struct rd_err *err)
+{
+    return !replay->target.has_db ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the databases are those of the capture");
+}
+
+static bool begin(struct replay *replay, struct rd_err *err)
+{
+    if (!stream_in_open(&replay->in, replay->path, false, err) || !replay_find(replay, err))
+        return false;
+    if (replay->dry_run)
+        return true;
+    return peer_target_find(&replay->target, &replay->servers, cli_url(replay->cli, 1), err) &&
+           check_target(replay, err) && peer_open(&replay->peer, &replay->target, err) &&
+           replay_sender_init(&replay->sender, replay->peer, (size_t)replay->window, err) &&
+           replay_make_room(replay, err);
+}
+
+static bool work(struct replay *replay, struct rd_err *err)
+{
+    replay->db = UINT64_MAX;
+    if (!begin(replay, err))
+        return false;
+    if (!replay->no_snapshot &&
+        !replay_snapshot(replay, &replay->in.list.segments[replay->base], err))
+        return false;
+    if (replay_stream(replay, err))
+        return true;
+    if (replay->result.chapter != 0)
+        rd_err_doing(err, "command behind %" PRIu64 ":%" PRIu64, replay->result.to_chapter,
+                     replay->result.to);
+    return false;
+}
+
+static int run(struct replay *replay)
+{
+    struct rd_err err = {0};
+    bool same = true;
+    bool ok = work(replay, &err);
+    if (!ok && err.code == RD_ERR_PROTOCOL)
+        peer_hint(replay->cli, &err);
+    if (ok || replay->result.commands > 0)
+        replay_report(replay);
+    peer_close(replay->peer);
+    replay->peer = NULL;
+    if (ok && replay->verify && !replay->dry_run)
+        ok = replay_verify(replay, &same, &err);
+    bool partial = replay->sender.n_errors > 0;
+    stream_in_close(&replay->in);
+    replay_sender_done(&replay->sender);
+    replay_args_done(&replay->args);
+    peer_target_done(&replay->target);
+    if (!ok)
+        return cli_fail(replay->cli, &err);
+    return !same ? CLI_FINDINGS : partial ? CLI_PARTIAL : CLI_OK;
+}
+
+static bool parse_speed(struct replay *replay)
+{
+    char *end;
+    if (strcmp(replay->speed, "max") == 0)
+        return true;
+    replay->factor = 1;
+    if (strcmp(replay->speed, "recorded") == 0)
+        return true;
+    replay->factor = strtod(replay->speed, &end);
+    if (*end == 'x')
+        end++;
+    return end != replay->speed && *end == '\0' && replay->factor >= 1e-6 && replay->factor <= 1e9;
+}
+
+static int check_options(struct replay *replay)
+{
+    struct cli *cli = replay->cli;
+    bool named = peer_opts_names_one(&replay->servers);
+    replay->path = cli->args[0];
+    if (cli->n_args == 1 && !named && !replay->dry_run)
+        return cli_usage_error(cli, "missing argument: replay [OPTION…] DIR URL");
+    if (cli->n_args == 2 && named)
+        return cli_usage_error(cli, "-h, -p, -s and -u name a server in the place of URL");
+    if (cli->n_args == 2 && !peer_is_url(cli->args[1]))
+        return cli_usage_error(cli, "the second argument is the URL of a server: redis://HOST");
+    if (!parse_speed(replay))
+        return cli_usage_error(cli, "--speed is recorded, max, or a factor such as 10 or 0.5");
+    if (replay->window == 0 || replay->window > REPLAY_WINDOW_MAX)
+        return cli_usage_error(cli, "--window is from 1 to %d", REPLAY_WINDOW_MAX);
+    if (replay->verify && replay->no_snapshot)
+        return cli_usage_error(cli, "--verify needs the snapshot: what the server held before is "
+                                    "not known");
+    if (replay->verify && replay->replace)
+        return cli_usage_error(cli, "--verify needs a server that was empty: --flush");
+    return CLI_OK;
+}
+
+int tool_replay(struct cli *cli, int argc, char **argv)
+{
+    struct replay replay = {.cli = cli,
+                            .speed = "recorded",
+                            .from_ms = INT64_MIN,
+                            .least_shift_ms = INT64_MAX,
+                            .until_ms = INT64_MIN,
+                            .window = REPLAY_WINDOW};
+    const struct cli_opt opts[] = {
+        {.name = "speed",
+         .kind = CLI_STRING,
+         .arg = "SPEED",
+         .string = &replay.speed,
+         .help = "recorded, max, or a factor: 10, 0.5"},
+        {.name = "from",
+         .kind = CLI_TIME,
+         .arg = "T",
+         .time_ms = &replay.from_ms,
+         .help = "begin with what arrived at T or later"},
+        {.name = "until",
+         .kind = CLI_TIME,
+         .arg = "T",
+         .time_ms = &replay.until_ms,
+         .help = "end with what arrived at T"},
+        {.name = "from-offset",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "N",
+         .string = &replay.from_text,
+         .help = "begin at offset N, or CHAPTER:N"},
+        {.name = "until-offset",
+         .brief = true,
+         .kind = CLI_STRING,
+         .arg = "N",
+         .string = &replay.until_text,
+         .help = "end at offset N, or CHAPTER:N"},
+        {.name = "no-snapshot",
+         .kind = CLI_FLAG,
+         .flag = &replay.no_snapshot,
+         .help = "the stream alone, onto what is there"},
+        {.name = "no-expired",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &replay.no_expired,
+         .help = "leave out keys of the snapshot whose expiry has passed"},
+        {.name = "flush",
+         .kind = CLI_FLAG,
+         .flag = &replay.flush,
+         .help = "empty the server first"},
+        {.name = "replace",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &replay.replace,
+         .help = "replace keys that are there by those of the snapshot"},
+        {.name = "expiry",
+         .kind = CLI_ENUM,
+         .arg = "relative|recorded",
+         .words = "relative|recorded",
+         .choice = &replay.expiry,
+         .help = "times to live count from now, or end when they did"},
+        {.name = "commands",
+         .brief = true,
+         .kind = CLI_FLAG,
+         .flag = &replay.commands,
+         .help = "send the snapshot without RESTORE"},
+        {.name = "window",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &replay.window,
+         .help = "commands that are sent ahead of their answers; 1024",
+         .brief = true},
+        {.name = "dry-run",
+         .kind = CLI_FLAG,
+         .flag = &replay.dry_run,
+         .help = "only tell what would be sent"},
+        {.name = "verify",
+         .kind = CLI_FLAG,
+         .flag = &replay.verify,
+         .help = "compare the server with the capture at the end"},
+        PEER_OPTIONS(&replay.servers),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] DIR URL",
+        .about = "Sends a capture to a server (redis://HOST): its snapshot, then its commands, as\n"
+                 "they came.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = 2,
+        .example = "redoubt replay --speed 10 --flush --verify capture redis://test:6379",
+    };
+    int status;
+    peer_opts_init(&replay.servers);
+    if (cli_parse(cli, &usage, argc, argv, &status) && (status = check_options(&replay)) == CLI_OK)
+        status = run(&replay);
+    peer_opts_done(&replay.servers);
+    return status;
+}

@@ -1,0 +1,126 @@
+#include "tools/replay/priv.h"
+
+#include <inttypes.h>
+
+/* The last is not before the first; what the clock of a capture says may be anything else. */
+static uint64_t recorded_ms(const struct replay_result *r)
+{
+    return ((uint64_t)r->last_us - (uint64_t)r->first_us) / 1000;
+}
+
+/* ---- text ---- */
+
+static void print_error(const struct replay_error *error)
+{
+    const struct replay_sent *sent = &error->sent;
+    printf("  %s", cli_plain(rd_slice(sent->name, sent->name_len)).s);
+    if (sent->snapshot)
+        printf(" %s of the snapshot", cli_quote(rd_slice(sent->key, sent->key_len)).s);
+    else
+        printf(" at %" PRIu64 ":%" PRIu64, sent->chapter, sent->offset);
+    printf(": %s\n", error->text);
+}
+
+static void print_stream(const struct replay *replay)
+{
+    const struct replay_result *r = &replay->result;
+    printf("stream    %s command%s, %s", cli_count(r->commands).s, cli_plural(r->commands),
+           cli_bytes(r->bytes).s);
+    if (r->transactions > 0)
+        printf(", %s transaction%s", cli_count(r->transactions).s, cli_plural(r->transactions));
+    if (r->chapter != 0)
+        printf(", from %" PRIu64 ":%" PRIu64 " to %" PRIu64 ":%" PRIu64, r->chapter, r->from,
+               r->to_chapter, r->to);
+    printf("\n");
+    if (r->caught_up > 0)
+        printf("          %s of them before the place where the replay begins\n",
+               cli_count(r->caught_up).s);
+    if (r->discarded > 0)
+        printf("          %s transaction%s without an end left out\n", cli_count(r->discarded).s,
+               cli_plural(r->discarded));
+    printf("time      recorded in %s", cli_duration(recorded_ms(r)).s);
+    if (!replay->dry_run)
+        printf(", sent in %s", cli_duration(r->elapsed_ms).s);
+    if (!replay->dry_run && replay->factor > 0)
+        printf(", at most %s late", cli_duration(r->late_ms).s);
+    printf("\n");
+}
+
+static void print_text(const struct replay *replay)
+{
+    const struct replay_result *r = &replay->result;
+    const struct replay_sender *s = &replay->sender;
+    if (replay->dry_run)
+        printf("nothing was sent; this is what would be:\n");
+    if (r->snapshots > 0)
+        printf("snapshot  %s key%s, %s\n", cli_count(r->keys).s, cli_plural(r->keys),
+               cli_bytes(r->snapshot_bytes).s);
+    print_stream(replay);
+    if (s->n_errors == 0)
+        return;
+    printf("errors    %s%s\n", cli_count(s->n_errors).s,
+           s->n_errors > s->n_told ? ", the first of them:" : ":");
+    for (size_t i = 0; i < s->n_told; i++)
+        print_error(&s->errors[i]);
+}
+
+/* ---- JSON ---- */
+
+static void put_error(struct cli_json *json, const struct replay_error *error)
+{
+    const struct replay_sent *sent = &error->sent;
+    cli_json_obj(json);
+    if (sent->snapshot) {
+        cli_json_key(json, "key");
+        cli_json_bytes(json, rd_slice(sent->key, sent->key_len));
+    } else {
+        cli_json_put_uint(json, "chapter", sent->chapter);
+        cli_json_put_uint(json, "offset", sent->offset);
+    }
+    cli_json_key(json, "command");
+    cli_json_bytes(json, rd_slice(sent->name, sent->name_len));
+    cli_json_put_str(json, "error", error->text);
+    cli_json_end(json);
+}
+
+static void put_place(struct cli_json *json, const char *key, uint64_t chapter, uint64_t offset)
+{
+    cli_json_key(json, key);
+    cli_json_obj(json);
+    cli_json_put_uint(json, "chapter", chapter);
+    cli_json_put_uint(json, "offset", offset);
+    cli_json_end(json);
+}
+
+static void put_json(const struct replay *replay, struct cli_json *json)
+{
+    const struct replay_result *r = &replay->result;
+    const struct replay_sender *s = &replay->sender;
+    cli_json_put_bool(json, "dry_run", replay->dry_run);
+    cli_json_put_uint(json, "snapshots", r->snapshots);
+    cli_json_put_uint(json, "keys", r->keys);
+    cli_json_put_uint(json, "commands", r->commands);
+    cli_json_put_uint(json, "caught_up", r->caught_up);
+    cli_json_put_uint(json, "transactions", r->transactions);
+    cli_json_put_uint(json, "discarded", r->discarded);
+    cli_json_put_uint(json, "bytes", r->bytes);
+    put_place(json, "from", r->chapter, r->from);
+    put_place(json, "to", r->to_chapter, r->to);
+    cli_json_put_uint(json, "recorded_ms", recorded_ms(r));
+    cli_json_put_uint(json, "elapsed_ms", r->elapsed_ms);
+    cli_json_put_uint(json, "late_ms", r->late_ms);
+    cli_json_put_uint(json, "errors", s->n_errors);
+    cli_json_key(json, "first_errors");
+    cli_json_array(json);
+    for (size_t i = 0; i < s->n_told; i++)
+        put_error(json, &s->errors[i]);
+    cli_json_end(json);
+}
+
+void replay_report(const struct replay *replay)
+{
+    if (replay->cli->json)
+        put_json(replay, &replay->cli->out);
+    else if (!replay->cli->quiet)
+        print_text(replay);
+}

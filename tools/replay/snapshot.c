@@ -1,0 +1,215 @@
+/* snapshot.c - the data set that the stream rests on.
+ *
+ * Each key goes over by RESTORE, its payload of the version that the server has, or written anew
+ * where that does not know its type; what convert --to resp --restore writes, that is sent. */
+#include "base/num.h"
+#include "tools/convert/priv.h"
+#include "tools/replay/priv.h"
+
+/* RDB versions of servers since, as major * 100 + minor. Newer ones take what older ones wrote. */
+static int version_of(uint64_t server)
+{
+    static const struct {
+        uint64_t since;
+        int version;
+    } known[] = {{704, 12}, {702, 11}, {700, 10}, {500, 9}, {400, 8}, {302, 7}, {206, 6}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (server >= known[i].since)
+            return known[i].version;
+    return 0;
+}
+
+static const char *find_line(const char *text, size_t len, const char *name)
+{
+    const char *at = memmem(text, len, name, strlen(name));
+    return at != NULL && (at == text || at[-1] == '\n') ? at + strlen(name) : NULL;
+}
+
+/* Valkey tells the version of Redis that it is like; from 9 on it has types of its own. */
+static int parse_version(struct rd_slice info)
+{
+    char text[4096];
+    unsigned major = 0, minor = 0;
+    size_t len = info.len < sizeof text - 1 ? info.len : sizeof text - 1;
+    memcpy(text, info.ptr, len);
+    text[len] = '\0';
+    const char *valkey = find_line(text, len, "valkey_version:");
+    const char *redis = find_line(text, len, "redis_version:");
+    if (valkey != NULL && valkey[0] == '9')
+        return RDB_VERSION_VALKEY_MIN;
+    if (redis == NULL || sscanf(redis, "%3u.%3u", &major, &minor) != 2)
+        return 0;
+    return version_of((uint64_t)major * 100 + minor);
+}
+
+/* 0: not known. */
+static bool ask_version(struct replay *replay, int *ret, struct rd_err *err)
+{
+    struct resp_node node;
+    *ret = 0;
+    if (!peer_send_line(replay->peer, "INFO server", err))
+        return false;
+    do {
+        if (!peer_next(replay->peer, &node, err))
+            return false;
+        if (node.type == RESP_BULK || node.type == RESP_VERBATIM)
+            *ret = parse_version(node.text);
+    } while (!node.last);
+    return true;
+}
+
+/* ---- room ---- */
+
+static bool is_empty(struct replay *replay, bool *ret, struct rd_err *err)
+{
+    struct peer_reply reply = {0};
+    bool ok = peer_ask(replay->peer, "INFO keyspace", &reply, err);
+    if (ok) {
+        struct rd_slice text = reply.items[0].text;
+        *ret = memmem(text.ptr, text.len, "\ndb", 3) == NULL;
+    }
+    peer_reply_done(&reply);
+    return ok;
+}
+
+bool replay_make_room(struct replay *replay, struct rd_err *err)
+{
+    struct peer_reply reply = {0};
+    struct rd_err none = {0};
+    bool empty = true;
+    if (replay->flush) {
+        bool ok =
+            replay_drain(&replay->sender, err) && peer_ask(replay->peer, "FLUSHALL", &reply, err);
+        if (ok) /* servers before 7.0 have no functions */
+            peer_ask(replay->peer, "FUNCTION FLUSH", &reply, &none);
+        peer_reply_done(&reply);
+        return ok;
+    }
+    if (replay->replace || replay->no_snapshot)
+        return true;
+    if (!is_empty(replay, &empty, err))
+        return false;
+    if (empty)
+        return true;
+    cli_hint(replay->cli, "--flush empties it first, --replace replaces the keys of the snapshot, "
+                          "--no-snapshot sends the stream alone");
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server is not empty");
+    rd_err_origin(err, replay->target.name);
+    return false;
+}
+
+/* ---- keys ---- */
+
+static bool move(int64_t *time_ms, int64_t shift_ms)
+{
+    return *time_ms == RDB_NO_EXPIRE || !__builtin_add_overflow(*time_ms, shift_ms, time_ms);
+}
+
+/* Expiries of fields stand in the payload: where they move, the key goes over as commands. */
+static void prepare(const struct replay *replay, struct job *job, struct rdb_event *ev,
+                    int64_t shift_ms)
+{
+    if (ev->kind == RDB_KEY) {
+        const struct rdb_type *type = ev->key.type;
+        bool fields = type->kind == RDB_KIND_HASH && type->since >= 12;
+        job->restore = !replay->commands && (shift_ms == 0 || !fields);
+        move(&ev->key.expire_ms, shift_ms);
+    } else if (ev->kind == RDB_ELEM) {
+        move(&ev->elem.expire_ms, shift_ms);
+    }
+}
+
+static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms,
+                        struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(job->reader, &ev)) == RDB_EVENT) {
+        if (ev.kind == RDB_HEADER) {
+            job->in_dialect = ev.header.dialect;
+            job->in_version = ev.header.version;
+        }
+        prepare(replay, job, &ev, shift_ms);
+        if (!job_put(job, &ev, err))
+            return false;
+    }
+    if (status != RDB_END)
+        rd_err_adopt(err, rdb_reader_err(job->reader));
+    return status == RDB_END && convert_end_commands(job, err);
+}
+
+static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    int version;
+    if (!ask_version(replay, &version, err) || !replay_sink(&replay->sender, &job->out, err))
+        return false;
+    job->version = (uint64_t)version;
+    bool ok = rdb_reader_new(&job->reader, job->src, &opts, err) &&
+              convert_begin_commands(job, err) && send_events(replay, job, shift_ms, err);
+    replay->result.keys += job->keys;
+    rdb_commands_free(job->commands);
+    rdb_writer_free(job->recoder);
+    stage_done(&job->payload);
+    rdb_reader_free(job->reader);
+    if (!ok)
+        rd_sink_abort(job->out);
+    else
+        ok = rd_sink_close(job->out, err);
+    return ok && replay_drain(&replay->sender, err);
+}
+
+static bool count_keys(struct replay *replay, const struct filter *filter, struct rd_src *src,
+                       int64_t shift_ms, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    enum rdb_status status;
+    if (!rdb_reader_new(&reader, src, &opts, err))
+        return false;
+    while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT) {
+        if (ev.kind == RDB_KEY)
+            move(&ev.key.expire_ms, shift_ms);
+        replay->result.keys += ev.kind == RDB_KEY && filter_wants(filter, &ev);
+        cli_tick(replay->cli);
+    }
+    if (status != RDB_END)
+        rd_err_adopt(err, rdb_reader_err(reader));
+    rdb_reader_free(reader);
+    return status == RDB_END;
+}
+
+bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *segment,
+                     struct rd_err *err)
+{
+    struct job job = {.cli = replay->cli,
+                      .target = TO_RESP,
+                      .input = FROM_RDB,
+                      .dialect = -1,
+                      .replace = replay->replace,
+                      .put = convert_put_commands};
+    int64_t now_ms = cli_now_ms();
+    int64_t shift_ms = replay->expiry == REPLAY_RELATIVE ? now_ms - segment->start_us / 1000 : 0;
+    if (replay->expiry == REPLAY_RELATIVE && shift_ms < replay->least_shift_ms)
+        replay->least_shift_ms = shift_ms;
+    if (!stream_in_open_snapshot(&replay->in, segment, &job.src, err))
+        return false;
+    filter_init(&job.filter, now_ms);
+    job.sized.filter = &job.filter;
+    cli_progress_begin(replay->cli, job.src->origin, job.src->size);
+    replay->cli->progress.src = job.src;
+    bool ok = !replay->no_expired || filter_add_no_expired(&job.filter, NULL, err);
+    if (ok)
+        ok = replay->dry_run ? count_keys(replay, &job.filter, job.src, shift_ms, err)
+                             : send_all(replay, &job, shift_ms, err);
+    if (!ok)
+        rd_err_origin(err, job.src->origin);
+    cli_progress_end(replay->cli);
+    rd_src_close(job.src);
+    filter_done(&job.filter);
+    replay->db = UINT64_MAX;
+    replay->result.snapshots++;
+    replay->result.snapshot_bytes += segment->snapshot_size;
+    return ok;
+}

@@ -1,0 +1,47 @@
+/* verify.c - whether the server has what it should have: what the capture amounts to where
+ * replaying ended (compact.h), held against the server (diff). */
+#include "tools/diff/priv.h"
+#include "tools/replay/priv.h"
+
+#include <inttypes.h>
+
+/* Expiries that were moved are not those of the capture. Each was moved by its own time; the least
+ * of these says which keys may be gone by now. */
+static void begin(struct diff *diff, const struct replay *replay)
+{
+    bool moved = replay->expiry == REPLAY_RELATIVE && replay->least_shift_ms != INT64_MAX;
+    filter_init(&diff->filter, cli_now_ms());
+    diff->ignore_expire = replay->expiry == REPLAY_RELATIVE;
+    diff->judge_due = true;
+    diff->shift_ms = moved ? replay->least_shift_ms : 0;
+}
+
+bool replay_verify(struct replay *replay, bool *ret_same, struct rd_err *err)
+{
+    char place[2 * 24];
+    struct cli *cli = replay->cli;
+    struct diff diff = {.cli = cli,
+                        .max_elements = DIFF_ELEMENTS_DEFAULT,
+                        .servers = replay->servers,
+                        .path = {replay->path, cli->n_args > 1 ? cli->args[1] : NULL},
+                        .url = {NULL, cli_url(cli, 1)}};
+    diff.log = (struct compact_opts){.until_ms = INT64_MIN, .until_offset = place};
+    snprintf(place, sizeof place, "%" PRIu64 ":%" PRIu64, replay->result.to_chapter,
+             replay->result.to);
+    if (cli->json) {
+        cli_json_key(&cli->out, "verify");
+        cli_json_obj(&cli->out);
+    }
+    begin(&diff, replay);
+    bool ok = diff_work(&diff, err);
+    *ret_same = ok && !diff_differs(&diff);
+    if (ok && cli->json) {
+        cli_json_put_bool(&cli->out, "same", *ret_same);
+        cli_json_end(&cli->out);
+    } else if (ok && *ret_same && !cli->quiet) {
+        printf("the server holds what the capture amounts to\n");
+    }
+    diff_done(&diff);
+    filter_done(&diff.filter);
+    return ok;
+}

@@ -1,0 +1,199 @@
+/* aof.c - the commands of a log. */
+#include "tools/show/priv.h"
+
+static void note_writer(struct show_snapshot *s, const struct rdb_event *ev)
+{
+    char tmp[RD_NUM_I64_MAX];
+    bool valkey = rd_slice_is(ev->aux.name, "valkey-ver");
+    if (!valkey && !rd_slice_is(ev->aux.name, "redis-ver"))
+        return;
+    struct rd_slice version = rdb_string_bytes(&ev->aux.value, tmp);
+    snprintf(s->writer, sizeof s->writer, "%s %.*s", valkey ? "Valkey" : "Redis",
+             (int)(version.len < 40 ? version.len : 40), (const char *)version.ptr);
+}
+
+static bool put_snapshot(struct show *show, const struct aof_event *ev, struct rd_err *err)
+{
+    struct show_snapshot s = {.file = ev->name};
+    struct rdb_event inner;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(ev->snapshot, &inner)) == RDB_EVENT) {
+        if (inner.kind == RDB_AUX)
+            note_writer(&s, &inner);
+        if (inner.kind != RDB_KEY)
+            continue;
+        s.keys++;
+        if (rdb_reader_skip_value(ev->snapshot) != RDB_EVENT)
+            break;
+    }
+    if (status != RDB_END)
+        return true; /* the reader of the log tells why */
+    rd_buf_reset(&show->line);
+    if (!show_line_snapshot(&show->line, &s, show->form.json))
+        return rd_err_nomem(err, show->line.len);
+    show_put_line(show);
+    return true;
+}
+
+static int64_t microseconds(int64_t time_s)
+{
+    if (time_s == AOF_NO_TIME)
+        return SHOW_NO_TIME;
+    return time_s > INT64_MAX / 1000000 ? INT64_MAX : time_s * 1000000;
+}
+
+static bool take_command(struct show *show, const struct aof_event *ev, struct rd_err *err)
+{
+    const struct show_item item = {
+        .command = &ev->entry.command,
+        .file = ev->name,
+        .index = ev->index,
+        .number = ev->number + show->n_passed,
+        .offset = ev->offset,
+        .len = ev->entry.len,
+        .db = ev->db,
+        .in_multi = ev->in_multi,
+        .time_us = microseconds(ev->time_s),
+    };
+    show->number = item.number;
+    *(item.time_us == SHOW_NO_TIME ? &show->n_untimed : &show->n_timed) += 1;
+    return show_put_item(show, &item, err);
+}
+
+static bool take(struct show *show, struct aof_event *ev, struct rd_err *err)
+{
+    if (!show->job.has_manifest)
+        ev->name = show->job.name;
+    switch (ev->kind) {
+    case AOF_FILE_BEGIN:
+        log_place_begin_file(&show->pick.from, ev->name, ev->index);
+        log_place_begin_file(&show->pick.until, ev->name, ev->index);
+        return true;
+    case AOF_RDB:
+        return !show_put_notes(show) || put_snapshot(show, ev, err);
+    case AOF_COMMAND:
+        return take_command(show, ev, err);
+    default:
+        return true;
+    }
+}
+
+/* Commands without a time were chosen or left out without knowing when they were written. */
+static bool check_times(struct show *show, struct rd_err *err)
+{
+    const struct show_pick *pick = &show->pick;
+    if (show->n_untimed == 0 || (pick->from_ms == INT64_MIN && pick->until_ms == INT64_MIN))
+        return true;
+    if (show->n_timed == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the log tells no times: it has no time annotation (the server writes "
+                          "them with aof-timestamp-enabled yes, which is off unless it is set)");
+    cli_warn(show->cli, "%s command%s no time annotation before %s: %s taken to be the earliest",
+             cli_count(show->n_untimed).s, show->n_untimed == 1 ? " has" : "s have",
+             show->n_untimed == 1 ? "it" : "them", show->n_untimed == 1 ? "it is" : "they are");
+    return true;
+}
+
+static bool read_all(struct show *show, struct rd_err *err)
+{
+    struct aof_event ev;
+    for (;;) {
+        switch (aof_reader_next(show->reader, &ev)) {
+        case AOF_EVENT:
+            if (!take(show, &ev, err))
+                return false;
+            break;
+        case AOF_MORE:
+            if (!show_put_caught_up(show, err))
+                return false;
+            show_follow_wait(&show->waiting);
+            break;
+        case AOF_END:
+            return check_times(show, err);
+        default:
+            rd_err_adopt(err, aof_reader_err(show->reader));
+            cli_hint(show->cli, "check-aof tells what is damaged and what can be done");
+            return false;
+        }
+    }
+}
+
+static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    struct show *show = ctx;
+    char path[PATH_MAX];
+    const struct aof_file *last = aof_manifest_last_incr(&show->manifest);
+    if (!show->follow || file != last)
+        return aof_job_open(&show->job, file, ret, err);
+    show->waiting.seq = file->seq;
+    return aof_job_full_path(&show->job, file->name, path, sizeof path, err) &&
+           show_follow_open(&show->waiting, path, true, ret, err);
+}
+
+static bool read_manifest(struct show *show, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!aof_job_open_manifest(&show->job, &src, err))
+        return false;
+    bool ok = aof_manifest_read(&show->manifest, src, NULL, NULL, err);
+    rd_src_close(src);
+    rd_err_origin(err, show->job.name);
+    return ok;
+}
+
+/* After a rotation: what the manifest has behind the file that was read. */
+static bool read_rest(struct show *show, uint64_t seq, struct rd_err *err)
+{
+    aof_manifest_done(&show->manifest);
+    aof_manifest_init(&show->manifest);
+    if (!read_manifest(show, err))
+        return false;
+    for (size_t i = show->manifest.n_files; i-- > 0;)
+        if (show->manifest.files[i].type != AOF_INCR || show->manifest.files[i].seq <= seq)
+            aof_manifest_remove(&show->manifest, i);
+    return true;
+}
+
+static bool show_folder(struct show *show, struct rd_err *err)
+{
+    const struct aof_reader_opts opts = {.open = open_file, .ctx = show, .log = {.whole = true}};
+    bool ok = read_manifest(show, err);
+    while (ok && show->manifest.n_files > 0) {
+        show->waiting.seq = 0;
+        ok = aof_reader_new(&show->reader, &show->manifest, &opts, err) && read_all(show, err);
+        aof_reader_free(show->reader);
+        show->reader = NULL;
+        if (!ok || show->waiting.seq == 0)
+            break;
+        show->n_passed = show->number;
+        ok = read_rest(show, show->waiting.seq, err);
+    }
+    return ok;
+}
+
+static bool show_one(struct show *show, struct rd_err *err)
+{
+    const struct aof_reader_opts opts = {.log = {.whole = true}};
+    struct rd_src *src;
+    bool wait = show->follow && !show->job.is_stdin;
+    if (!(wait ? show_follow_open(&show->waiting, show->job.path, false, &src, err)
+               : cli_open_in(show->cli, show->job.path, &src, err)))
+        return false;
+    bool ok = aof_reader_new_file(&show->reader, src, &opts, err) && read_all(show, err);
+    aof_reader_free(show->reader);
+    show->reader = NULL;
+    if (wait)
+        rd_src_close(src);
+    else
+        cli_close_in(show->cli, src);
+    rd_err_origin(err, show->job.shown);
+    return ok;
+}
+
+bool show_aof(struct show *show, struct rd_err *err)
+{
+    show->waiting.job = &show->job;
+    return aof_job_find(&show->job, err) &&
+           (show->job.has_manifest ? show_folder(show, err) : show_one(show, err));
+}

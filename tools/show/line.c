@@ -1,0 +1,209 @@
+/* line.c - one command as a line.
+ *
+ *     2024-05-01T12:00:00.250000Z 1:1500 [0] "SET" "k" "v"                     of a capture
+ *     2024-05-01T12:00:00Z appendonly.aof.2.incr.aof:1234 [0] "SET" "k" "v"
+ *     {"number":17,"time_s":1714564800,"file":"…","offset":1234,"length":29,"db":0,"multi":false,
+ *      "command":[…]}
+ */
+#include "tools/show/priv.h"
+
+#include <inttypes.h>
+
+static bool put_byte(struct rd_buf *buf, uint8_t c)
+{
+    static const char plain[] = "\"\\\n\r\t\a\b", letters[] = "\"\\nrtab";
+    const char *found = c != 0 ? strchr(plain, c) : NULL;
+    if (found != NULL)
+        return rd_buf_printf(buf, "\\%c", letters[found - plain]);
+    if (c >= 0x20 && c < 0x7f)
+        return rd_buf_add_byte(buf, c);
+    return rd_buf_printf(buf, "\\x%02x", c);
+}
+
+static bool put_argument(struct rd_buf *buf, struct rd_slice arg, const struct show_form *form)
+{
+    size_t len = arg.len > form->longest ? form->cut : arg.len;
+    if (!rd_buf_add(buf, " \"", 2))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!put_byte(buf, arg.ptr[i]))
+            return false;
+    return rd_buf_add_byte(buf, '"') &&
+           (len == arg.len || rd_buf_printf(buf, "...(%zu bytes)", arg.len));
+}
+
+/* A name of a file without raw control bytes. */
+static bool put_name(struct rd_buf *buf, const char *name)
+{
+    for (; *name != '\0'; name++)
+        if (!put_byte(buf, (uint8_t)*name))
+            return false;
+    return true;
+}
+
+/* "FILE:OFFSET", or of a capture "CHAPTER:OFFSET". */
+static bool put_place(struct rd_buf *buf, const struct show_item *item)
+{
+    bool ok =
+        item->file != NULL ? put_name(buf, item->file) : rd_buf_printf(buf, "%zu", item->index);
+    return ok && rd_buf_printf(buf, ":%" PRIu64 " [%" PRIu64 "%s]", item->offset, item->db,
+                               item->in_multi ? " multi" : "");
+}
+
+/* Logs know seconds, captures microseconds. */
+static bool put_time(struct rd_buf *buf, const struct show_item *item)
+{
+    if (item->time_us == SHOW_NO_TIME)
+        return rd_buf_add(buf, "- ", 2);
+    int64_t us =
+        item->time_us % 1000000 < 0 ? item->time_us % 1000000 + 1000000 : item->time_us % 1000000;
+    struct cli_text second = aof_job_time((item->time_us - us) / 1000000);
+    size_t len = strlen(second.s);
+    if (item->file != NULL || second.s[len - 1] != 'Z')
+        return rd_buf_printf(buf, "%s ", second.s);
+    return rd_buf_printf(buf, "%.*s.%06" PRId64 "Z ", (int)len - 1, second.s, us);
+}
+
+static bool put_text(struct rd_buf *buf, const struct show_item *item, const struct show_form *form)
+{
+    const struct resp_command *cmd = item->command;
+    bool ok = (!form->numbered || item->number == 0 ||
+               rd_buf_printf(buf, "%" PRIu64 " ", item->number)) &&
+              put_time(buf, item) && put_place(buf, item);
+    for (size_t i = 0; ok && i < cmd->argc; i++)
+        ok = put_argument(buf, cmd->argv[i], form);
+    return ok;
+}
+
+/* ---- JSON ---- */
+
+/* An object, for which the sink is made; false: memory is short. */
+static bool begin_json(struct cli_json *json, struct rd_buf *buf)
+{
+    struct rd_sink *sink;
+    if (!rd_sink_open_buf(&sink, buf, NULL, NULL))
+        return false;
+    cli_json_init(json, sink);
+    cli_json_obj(json);
+    return true;
+}
+
+static bool end_json(struct cli_json *json)
+{
+    cli_json_end(json);
+    return rd_sink_close(json->out, NULL);
+}
+
+static void put_members(struct cli_json *json, const struct show_item *item)
+{
+    if (item->file != NULL) {
+        cli_json_put_uint(json, "number", item->number);
+        if (item->time_us != SHOW_NO_TIME)
+            cli_json_put_int(json, "time_s", item->time_us / 1000000);
+        cli_json_put_str(json, "file", item->file);
+    } else {
+        cli_json_put_int(json, "time_us", item->time_us);
+        cli_json_put_uint(json, "chapter", item->index);
+    }
+    cli_json_put_uint(json, "offset", item->offset);
+    cli_json_put_uint(json, "length", item->len);
+    cli_json_put_uint(json, "db", item->db);
+    cli_json_put_bool(json, "multi", item->in_multi);
+}
+
+static bool put_json(struct rd_buf *buf, const struct show_item *item, const struct show_form *form)
+{
+    const struct resp_command *cmd = item->command;
+    struct cli_json json;
+    if (!begin_json(&json, buf))
+        return false;
+    put_members(&json, item);
+    if (form->context)
+        cli_json_put_bool(&json, "context", true);
+    cli_json_key(&json, "command");
+    cli_json_array(&json);
+    for (size_t i = 0; i < cmd->argc; i++)
+        cli_json_bytes(&json, cmd->argv[i]);
+    cli_json_end(&json);
+    return end_json(&json);
+}
+
+bool show_line_item(struct rd_buf *buf, const struct show_item *item, const struct show_form *form)
+{
+    return form->json ? put_json(buf, item, form) : put_text(buf, item, form);
+}
+
+/* ---- snapshots ---- */
+
+static bool snapshot_text(struct rd_buf *buf, const struct show_snapshot *s)
+{
+    return rd_buf_add(buf, "# ", 2) && put_name(buf, s->file) &&
+           rd_buf_printf(buf, ": snapshot: %s key%s%s", cli_count(s->keys).s,
+                         s->keys == 1 ? "" : "s", s->writer[0] != '\0' ? ", written by " : "") &&
+           put_name(buf, s->writer);
+}
+
+static bool snapshot_json(struct rd_buf *buf, const struct show_snapshot *s)
+{
+    struct cli_json json;
+    if (!begin_json(&json, buf))
+        return false;
+    cli_json_put_str(&json, "file", s->file);
+    cli_json_key(&json, "snapshot");
+    cli_json_obj(&json);
+    cli_json_put_uint(&json, "keys", s->keys);
+    if (s->writer[0] != '\0')
+        cli_json_put_str(&json, "written_by", s->writer);
+    cli_json_end(&json);
+    return end_json(&json);
+}
+
+bool show_line_snapshot(struct rd_buf *buf, const struct show_snapshot *s, bool json)
+{
+    return json ? snapshot_json(buf, s) : snapshot_text(buf, s);
+}
+
+/* ---- chapters ---- */
+
+static bool chapter_text(struct rd_buf *buf, const struct repl_capture_segment *segment,
+                         const char *snapshot)
+{
+    if (!rd_buf_printf(buf, "# chapter %" PRIu64 ": history %s from offset %" PRIu64,
+                       segment->chapter, segment->replid.hex, segment->chapter_start))
+        return false;
+    if (snapshot != NULL)
+        return rd_buf_printf(buf, ", snapshot %s (%s)", snapshot,
+                             cli_bytes(segment->snapshot_size).s);
+    return !segment->begins || segment->continues || rd_buf_printf(buf, ", without a snapshot");
+}
+
+static bool chapter_json(struct rd_buf *buf, const struct repl_capture_segment *segment,
+                         const char *snapshot)
+{
+    struct cli_json json;
+    if (!begin_json(&json, buf))
+        return false;
+    cli_json_put_uint(&json, "chapter", segment->chapter);
+    cli_json_put_str(&json, "replid", segment->replid.hex);
+    cli_json_put_uint(&json, "offset", segment->chapter_start);
+    cli_json_put_bool(&json, "continues", segment->continues);
+    if (snapshot != NULL) {
+        cli_json_key(&json, "snapshot");
+        cli_json_obj(&json);
+        cli_json_put_str(&json, "file", snapshot);
+        cli_json_put_uint(&json, "bytes", segment->snapshot_size);
+        cli_json_end(&json);
+    }
+    return end_json(&json);
+}
+
+bool show_line_chapter(struct rd_buf *buf, const struct repl_capture_segment *segment, bool json)
+{
+    char name[REPL_CAPTURE_NAME];
+    const char *snapshot = NULL;
+    if (segment->has_snapshot) {
+        repl_capture_snapshot_name(segment, name);
+        snapshot = name;
+    }
+    return json ? chapter_json(buf, segment, snapshot) : chapter_text(buf, segment, snapshot);
+}

@@ -1,0 +1,147 @@
+/* show.c - `redoubt show`: the commands of a log or a capture, one a line.
+ */
+#include "tools/show/priv.h"
+#include "tools/tools.h"
+
+static int run(struct show *show)
+{
+    struct rd_err err = {0};
+    struct cli_json *json = &show->cli->out;
+    if (!show_pick_check(&show->pick, &err) || !show_put_begin(show, &err))
+        return cli_fail(show->cli, &err);
+    if (show->cli->json) {
+        cli_json_key(json, "entries");
+        cli_json_array(json);
+    }
+    bool ok = stream_in_is(show->path) ? show_capture(show, &err) : show_aof(show, &err);
+    show_put_end(show);
+    if (!ok)
+        return cli_fail(show->cli, &err);
+    if (show->n_seen > 0 || !show_pick_active(&show->pick))
+        return CLI_OK;
+    cli_note(show->cli, "no command matches");
+    return CLI_FINDINGS;
+}
+
+static void done(struct show *show)
+{
+    show_put_done(show);
+    show_pick_done(&show->pick);
+    aof_manifest_done(&show->manifest);
+    aof_job_done(&show->job);
+}
+
+static int check_options(struct show *show)
+{
+    bool context = show->before > 0 || show->after > 0;
+    if (show->stats && (show->count || show->tail > 0 || show->follow || context || show->ndjson))
+        return cli_usage_error(show->cli, "--stats shows no commands");
+    return CLI_OK;
+}
+
+/* What is wanted: see tools/show/pick.c. p points to the struct show_pick. */
+/* clang-format off */
+#define PICK_OPTIONS(p)                                                                            \
+    {.name = "command", .kind = CLI_EACH, .arg = "NAME", .each = show_pick_add_command,            \
+     .ctx = (p), .help = "only this command, or those that match"},                                \
+    {.name = "from", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->from_ms,                       \
+     .help = "what was written at T or later"},                                                    \
+    {.name = "until", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->until_ms,                     \
+     .help = "what was written at T or earlier"},                                                  \
+    {.name = "from-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->from_text,      \
+     .help = "what begins at byte N or behind it", .brief = true},                                 \
+    {.name = "until-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->until_text,    \
+     .help = "what begins at byte N or before it", .brief = true},                                 \
+    {.name = "min-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->min_size,                \
+     .help = "commands that take SIZE bytes or more", .brief = true},                              \
+    {.name = "max-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->max_size,                \
+     .help = "commands that take SIZE bytes or less", .brief = true},                              \
+    FILTER_OPTION("db", "N", show_pick_add_db, p, "commands in database N"),                       \
+    FILTER_OPTION("match", "GLOB", show_pick_add_match, p, "commands with such a key"),            \
+    FILTER_OPTION("match-regex", "ERE", show_pick_add_match_regex, p, "commands with such a key"), \
+    FILTER_OPTION("prefix", "P", show_pick_add_prefix, p, "commands with such a key"),             \
+    FILTER_OPTION("slot", "A[-B]", show_pick_add_slot, p, "commands with a key of these slots"),   \
+    FILTER_OPTION("not", NULL, show_pick_add_not, p, "the opposite of the option that follows")
+/* clang-format on */
+
+int tool_show(struct cli *cli, int argc, char **argv)
+{
+    struct show show = {.cli = cli, .job = {.cli = cli}, .top = 10};
+    show_pick_init(&show.pick);
+    aof_manifest_init(&show.manifest);
+    const struct cli_opt opts[] = {
+        PICK_OPTIONS(&show.pick),
+        {.name = "before",
+         .letter = 'B',
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &show.before,
+         .help = "also the N commands before each"},
+        {.name = "after",
+         .letter = 'A',
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &show.after,
+         .help = "also the N commands behind each"},
+        {.name = "stats",
+         .kind = CLI_FLAG,
+         .flag = &show.stats,
+         .help = "sums by command, key prefix and second instead"},
+        {.name = "top",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &show.top,
+         .help = "--stats: rows of each table; 10",
+         .brief = true},
+        {.name = "cut",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &show.cut,
+         .help = "arguments of more than N bytes are cut there",
+         .brief = true},
+        {.name = "full",
+         .kind = CLI_FLAG,
+         .flag = &show.full,
+         .help = "do not shorten long arguments",
+         .brief = true},
+        {.name = "follow",
+         .letter = 'f',
+         .kind = CLI_FLAG,
+         .flag = &show.follow,
+         .help = "wait for more, also in files that come later"},
+        {.name = "tail",
+         .letter = 'n',
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &show.tail,
+         .help = "the last N lines alone"},
+        {.name = "count",
+         .letter = 'c',
+         .kind = CLI_FLAG,
+         .flag = &show.count,
+         .help = "how many commands there are"},
+        {.name = "ndjson",
+         .kind = CLI_FLAG,
+         .flag = &show.ndjson,
+         .help = "one JSON object a line"},
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] DIR|FILE",
+        .about = "Prints the commands of a log or a capture, one a line: time, file (or chapter)\n"
+                 "and offset, the database, and the command as it would be typed.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = 1,
+        .example = "redoubt show --command FLUSHALL --command FLUSHDB appendonlydir",
+    };
+    int status;
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        show.path = show.job.path = cli->args[0];
+        status = check_options(&show);
+        if (status == CLI_OK)
+            status = run(&show);
+    }
+    done(&show);
+    return status;
+}

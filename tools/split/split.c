@@ -1,0 +1,382 @@
+/* split - a snapshot into several, by database, slots, prefix or size. */
+#include "tools/compact.h"
+#include "tools/input/proof.h"
+#include "tools/split/priv.h"
+#include "tools/tools.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+enum { PLAIN = 64 }; /* keys that are taken at a time */
+
+static bool adopt(const struct split *split, struct rd_err *err)
+{
+    rd_err_adopt(err, rdb_reader_err(split->reader));
+    return false;
+}
+
+/* ---- the pass over the snapshot ---- */
+
+static bool take_key(struct split *split, const struct rdb_event *ev, struct rd_err *err)
+{
+    struct split_part *part;
+    bool wanted;
+    cli_tick(split->cli);
+    if (!sized_wants(&split->sized, ev, &wanted, err))
+        return false;
+    if (!wanted)
+        return rdb_reader_skip_value(split->reader) == RDB_EVENT || adopt(split, err);
+    split->keys++;
+    return split_route(split, ev->key.name, ev->key.db, &part, err) &&
+           split_put_key(split, part, ev, err);
+}
+
+/* Plain keys behind one of this database. A filter may ask for more than such a key tells. */
+static bool take_plain(struct split *split, uint64_t db, struct rd_err *err)
+{
+    struct rdb_plain keys[PLAIN];
+    struct split_part *part;
+    size_t n;
+    if (filter_active(&split->filter))
+        return true;
+    while ((n = rdb_plain_take(split->reader, UINT64_MAX, keys, PLAIN)) > 0) {
+        cli_tick(split->cli);
+        split->keys += n;
+        for (size_t i = 0; i < n; i++)
+            if (!split_route(split, keys[i].name, db, &part, err) ||
+                !split_put_plain(split, part, &keys[i], db, err))
+                return false;
+    }
+    return true;
+}
+
+static bool take_header(struct split *split, const struct rdb_event *ev, struct rd_err *err)
+{
+    split->dialect = ev->header.dialect;
+    split->version = ev->header.version;
+    return split_open_all(split, err);
+}
+
+/* The number of keys in a database holds for a part only where that is the whole database. */
+static bool take_db_size(struct split *split, const struct rdb_event *ev)
+{
+    split->has_db_size = split->rule.by == SPLIT_DB && !filter_active(&split->filter);
+    split->db_size = *ev;
+    split->db_size.raw = (struct rd_slice){0};
+    return true;
+}
+
+static bool take_trailer(struct split *split, const struct rdb_event *ev, struct rd_err *err)
+{
+    split->trailer = *ev;
+    split->trailer.raw = (struct rd_slice){0};
+    return compact_check_end(split->cli, split->src, &split->log, ev, err) &&
+           proof_check(split->cli, split->cli->args[0], &split->spool, split->src, ev, err);
+}
+
+static bool take(struct split *split, const struct rdb_event *ev, struct rd_err *err)
+{
+    switch (ev->kind) {
+    case RDB_KEY:
+        return take_key(split, ev, err) && take_plain(split, ev->key.db, err);
+    case RDB_HEADER:
+        return take_header(split, ev, err);
+    case RDB_TRAILER:
+        return take_trailer(split, ev, err);
+    case RDB_DB_SIZE:
+        return take_db_size(split, ev);
+    case RDB_DB:
+        split->has_db_size = false;
+        return true;
+    case RDB_SLOT:
+    case RDB_NOTE:
+        return true;
+    case RDB_KEY_META_BEGIN:
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
+                          "keys with module metadata cannot be split");
+    case RDB_AUX:
+        if (rd_slice_is(ev->aux.name, "slot-info"))
+            return true;
+        break;
+    default:
+        break;
+    }
+    return split_put_all(split, ev, err);
+}
+
+static bool read_all(struct split *split, struct rd_err *err)
+{
+    struct rdb_event ev;
+    enum rdb_status status;
+    while ((status = rdb_reader_next(split->reader, &ev)) == RDB_EVENT)
+        if (!take(split, &ev, err))
+            return false;
+    return status == RDB_END || adopt(split, err);
+}
+
+/* ---- index.json ---- */
+
+static void put_part(struct cli_json *json, const struct split_part *part)
+{
+    cli_json_obj(json);
+    cli_json_put_str(json, "file", part->name);
+    switch (part->of) {
+    case SPLIT_OF_DB:
+        cli_json_put_uint(json, "db", part->first);
+        break;
+    case SPLIT_OF_SLOTS:
+        cli_json_key(json, "slots");
+        cli_json_array(json);
+        cli_json_uint(json, part->first);
+        cli_json_uint(json, part->last);
+        cli_json_end(json);
+        break;
+    case SPLIT_OF_PREFIX:
+        cli_json_key(json, "prefix");
+        cli_json_bytes(json, rd_buf_slice(&part->prefix));
+        break;
+    case SPLIT_OF_NUMBER:
+        cli_json_put_uint(json, "part", part->first);
+        break;
+    case SPLIT_OF_REST:
+        cli_json_put_bool(json, "other", true);
+        break;
+    }
+    cli_json_put_uint(json, "keys", part->keys);
+    cli_json_put_uint(json, "bytes", part->bytes);
+    cli_json_end(json);
+}
+
+static const char *const by_words[] = {"db", "slot-range", "prefix", "size"};
+
+/* The fields that index.json and --json share. */
+static void put_fields(struct cli_json *json, const struct split *split)
+{
+    cli_json_put_str(json, "by", by_words[split->rule.by]);
+    cli_json_put_str(json, "dialect", rdb_dialect_name(split->dialect));
+    cli_json_put_int(json, "version", split->version);
+    cli_json_put_uint(json, "keys", split->keys);
+    cli_json_key(json, "parts");
+    cli_json_array(json);
+    for (size_t i = 0; i < split->n_parts; i++)
+        put_part(json, split->parts[i]);
+    cli_json_end(json);
+}
+
+static bool open_index(struct split *split, struct rd_sink **ret, struct rd_err *err)
+{
+    struct rd_sink_opts opts = {.buffer = 4096, .replace = split->force};
+    char *path = split_path(split, "index.json");
+    if (path != NULL)
+        cli_choose_access(split->cli, path, &opts);
+    bool ok = path != NULL ? rd_sink_open_file(ret, path, &opts, err) : rd_err_nomem(err, 1);
+    rd_free(path);
+    return ok;
+}
+
+static void write_index(const struct split *split, struct rd_sink *to)
+{
+    struct cli_json json;
+    cli_json_init(&json, to);
+    cli_json_obj(&json);
+    cli_json_put_int(&json, "redoubt", 1);
+    cli_json_put_str(&json, "tool", "split");
+    put_fields(&json, split);
+    cli_json_end(&json);
+    rd_sink_byte(to, '\n');
+}
+
+/* ---- the tool ---- */
+
+static bool make_folder(struct split *split, struct rd_err *err)
+{
+    if (mkdir(split->folder, 0700) == 0)
+        split->made_folder = true;
+    else if (errno != EEXIST)
+        return rd_err_sys(err, errno, "cannot make the folder %s", split->folder);
+    return true;
+}
+
+static bool refuse_other_input(struct split *split, struct rd_err *err)
+{
+    struct rd_slice s;
+    if (rd_src_need(split->src, 5, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(split->src));
+        return false;
+    }
+    if (s.len == 0 || (s.ptr[0] != '*' && s.ptr[0] != '{' && s.ptr[0] != '#' &&
+                       !(s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
+        return true;
+    cli_hint(split->cli, "redoubt convert makes a snapshot of it");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
+                      "lines of JSON, or a log in a pipe, cannot be split");
+}
+
+static bool make_parts(struct split *split, struct rd_err *err)
+{
+    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    split->wb = rd_write_behind_new();
+    return refuse_other_input(split, err) &&
+           proof_keep(split->cli, split->cli->args[0], &split->spool, &split->src, err) &&
+           sized_begin(&split->sized, &split->filter, split->cli, split->cli->args[0],
+                       &split->spool, &split->src, err) &&
+           stage_begin(&split->preamble, &split->to_preamble, err) &&
+           rdb_reader_new(&split->reader, split->src, &opts, err) && read_all(split, err) &&
+           split_open_one(split, err) && split_end(split, err);
+}
+
+/* The index is placed last: where it is, all parts are. */
+static bool work(struct split *split, struct rd_sink **index, struct rd_err *err)
+{
+    if (!compact_open_in(split->cli, split->cli->args[0], &split->log, &split->spool, &split->src,
+                         err) ||
+        !make_folder(split, err) || !open_index(split, index, err))
+        return false;
+    if (!make_parts(split, err)) {
+        rd_err_origin(err, split->src->origin);
+        return false;
+    }
+    split->is_void = split->keys == 0 && filter_active(&split->filter);
+    if (split->is_void)
+        return true;
+    write_index(split, *index);
+    struct rd_sink *to = *index;
+    if (!split_place(split, err))
+        return false;
+    *index = NULL;
+    return rd_sink_close(to, err);
+}
+
+static void report(struct split *split)
+{
+    struct cli *cli = split->cli;
+    if (split->crowded)
+        cli_warn(cli, "more than %s prefixes: the keys of further ones are in other.rdb",
+                 cli_count(split->rule.max_parts).s);
+    for (size_t i = 0; i < split->n_parts; i++) {
+        const struct split_part *part = split->parts[i];
+        cli_note(cli, "%s: %s keys, %s", part->name, cli_count(part->keys).s,
+                 cli_bytes(part->bytes).s);
+    }
+    if (cli->json)
+        put_fields(&cli->out, split);
+}
+
+static int run(struct split *split)
+{
+    struct rd_err err = {0};
+    struct rd_sink *index = NULL;
+    bool ok = work(split, &index, &err);
+    if (ok && split->src != NULL)
+        cli_progress_end(split->cli);
+    if (ok && !split->is_void)
+        report(split);
+    rdb_reader_free(split->reader);
+    sized_end(&split->sized);
+    rd_sink_abort(index);
+    split_done(split, !ok || split->is_void);
+    rd_write_behind_free(split->wb);
+    compact_close_in(split->cli, split->src, &split->spool);
+    if (!ok)
+        return cli_fail(split->cli, &err);
+    return split->is_void ? filter_report_nothing(split->cli, "written") : CLI_OK;
+}
+
+/* Options of another way to split would be ignored in silence. */
+static int check_options(struct split *split, const char *slots, const char *separator)
+{
+    struct split_rule *rule = &split->rule;
+    struct rd_err err = {0};
+    if (rule->by == SPLIT_NOTHING)
+        return cli_usage_error(split->cli, "say how to split: --by db, slot-range, prefix or size");
+    if (split->folder == NULL || split->folder[0] == '\0')
+        return cli_usage_error(split->cli, "say where the parts go: -o DIR");
+    if ((slots != NULL) != (rule->by == SPLIT_SLOTS))
+        return cli_usage_error(split->cli, "--by slot-range and --slots belong together");
+    if ((rule->size != 0) != (rule->by == SPLIT_SIZE))
+        return cli_usage_error(split->cli, "--by size and --size belong together");
+    bool prefix = separator != NULL || rule->depth != 0 || rule->max_parts != 0;
+    if (prefix && rule->by != SPLIT_PREFIX)
+        return cli_usage_error(split->cli, "an option goes with --by prefix only");
+    if (separator != NULL && separator[0] == '\0')
+        return cli_usage_error(split->cli, "a separator has one character at least");
+    rule->separator = rd_slice_str(separator != NULL ? separator : ":");
+    rule->depth = rule->depth != 0 ? rule->depth : 1;
+    rule->max_parts = rule->max_parts != 0 ? rule->max_parts : SPLIT_PARTS_DEFAULT;
+    if (rule->max_parts >= SPLIT_PARTS_MAX)
+        return cli_usage_error(split->cli, "--max-open is at most %d", SPLIT_PARTS_MAX - 1);
+    if ((slots != NULL && !split_ranges(rule, slots, &err)) || !filter_check(&split->filter, &err))
+        return cli_fail(split->cli, &err);
+    return CLI_OK;
+}
+
+int tool_split(struct cli *cli, int argc, char **argv)
+{
+    struct split split = {.cli = cli, .rule.by = SPLIT_NOTHING, .log = {.until_ms = INT64_MIN}};
+    const char *slots = NULL, *separator = NULL;
+    const struct cli_opt opts[] = {
+        {.name = "by",
+         .kind = CLI_ENUM,
+         .arg = "WHAT",
+         .words = "db|slot-range|prefix|size",
+         .choice = &split.rule.by,
+         .help = "db, slot-range, prefix or size"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = CLI_STRING,
+         .arg = "DIR",
+         .string = &split.folder,
+         .help = "where the parts and index.json go"},
+        {.name = "slots",
+         .kind = CLI_STRING,
+         .arg = "RANGES",
+         .string = &slots,
+         .help = "slot-range: 3 (equal ones), or 0-5460,5461-9999"},
+        {.name = "prefix-separator",
+         .kind = CLI_STRING,
+         .arg = "S",
+         .string = &separator,
+         .help = "prefix: what ends one; a colon unless told"},
+        {.name = "depth",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &split.rule.depth,
+         .help = "prefix: how many parts it has; 1 unless told"},
+        {.name = "max-open",
+         .kind = CLI_COUNT,
+         .arg = "N",
+         .number = &split.rule.max_parts,
+         .help = "prefix: so many files, the rest in other.rdb; 200"},
+        {.name = "size",
+         .kind = CLI_SIZE,
+         .arg = "SIZE",
+         .number = &split.rule.size,
+         .help = "size: a part ends with the key that reaches it"},
+        {.name = "force",
+         .kind = CLI_FLAG,
+         .flag = &split.force,
+         .help = "replace files that exist"},
+        FILTER_OPTIONS(&split.filter),
+        COMPACT_FROM_OPTION(&split.log),
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "--by WHAT [OPTION…] IN -o DIR",
+        .about = "Splits a snapshot, or a log, into snapshots that can each be loaded.",
+        .opts = opts,
+        .min_args = 1,
+        .max_args = 1,
+        .example = "redoubt split --by slot-range --slots 3 dump.rdb -o masters",
+    };
+    int status;
+    filter_init(&split.filter, cli_now_ms());
+    if (cli_parse(cli, &usage, argc, argv, &status)) {
+        status = check_options(&split, slots, separator);
+        if (status == CLI_OK)
+            status = run(&split);
+    }
+    filter_done(&split.filter);
+    return status;
+}

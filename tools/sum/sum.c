@@ -1,0 +1,570 @@
+/* sum.c - `redoubt sum`: digests of files, and whether they still are what a list says.
+ *
+ * A file is read once for all digests. Of an RDB (the magic REDIS with four digits, or VALKEY with
+ * three) the last eight bytes are the CRC-64 of everything before them, little-endian, since
+ * version 5; zeros mean that the server was told not to compute it. The bytes are summed with the
+ * last eight held back in the window, so that both checksums fall out of one pass. Of a compressed
+ * file the digests are those of the file, and the checksum is that of the RDB in it.
+ *
+ * The CRC-64 of an RDB together with a stored CRC-64 that holds is 0 for every RDB. So the value
+ * that is stored stands for such a file.
+ */
+#include "base/crc64.h"
+#include "base/endian.h"
+#include "tools/sum/list.h"
+#include "tools/tools.h"
+
+#include <inttypes.h>
+
+enum { TAIL = 8, MAGIC = 9, CHECKSUM_SINCE = 5 };
+
+enum stored { NOT_RDB, NO_CHECKSUM, TOO_SHORT, DISABLED, HOLDS, HOLDS_NOT, UNPACKED_NOT };
+
+/* What one pass over a file finds. */
+struct sums {
+    bool wanted[SUM_KINDS];
+    uint8_t digest[SUM_KINDS][RD_DIGEST_MAX];
+    uint64_t size;
+    enum stored stored;
+    uint64_t version;
+    uint64_t stored_crc;
+    uint64_t computed_crc;
+    bool packed;       /* the RDB is in a compressed file */
+    struct rd_err err; /* UNPACKED_NOT: why */
+};
+
+struct pass {
+    struct cli *cli;
+    struct rd_src *src;
+    struct rd_digest *digests[SUM_KINDS];
+    bool crc_wanted;
+    uint64_t crc;
+};
+
+struct run {
+    struct cli *cli;
+    bool wanted[SUM_KINDS];
+    int status;
+    uint64_t n_matched, n_differing, n_unreadable, n_malformed;
+    struct rd_err err; /* of the first list that could not be read */
+};
+
+/* The version in an RDB's header. */
+static bool is_rdb(struct rd_slice s, uint64_t *ret_version)
+{
+    size_t n_letters = memcmp(s.ptr, "REDIS", 5) == 0 ? 5 : memcmp(s.ptr, "VALKEY", 6) == 0 ? 6 : 0;
+    if (n_letters == 0)
+        return false;
+    uint64_t version = 0;
+    for (size_t i = n_letters; i < MAGIC; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9')
+            return false;
+        version = version * 10 + (s.ptr[i] - (unsigned)'0');
+    }
+    *ret_version = version;
+    return true;
+}
+
+static bool feed(struct pass *pass, struct rd_slice bytes, struct rd_err *err)
+{
+    if (pass->crc_wanted)
+        pass->crc = rd_crc64(pass->crc, bytes.ptr, bytes.len);
+    for (int kind = 0; kind < SUM_KINDS; kind++)
+        if (pass->digests[kind] != NULL &&
+            !rd_digest_update(pass->digests[kind], bytes.ptr, bytes.len, err))
+            return false;
+    rd_src_consume(pass->src, bytes.len);
+    cli_tick(pass->cli);
+    return true;
+}
+
+static void judge(struct sums *sums, uint64_t crc_before, struct rd_slice tail)
+{
+    if (sums->version < CHECKSUM_SINCE)
+        sums->stored = NO_CHECKSUM;
+    else if (sums->size < MAGIC + TAIL)
+        sums->stored = TOO_SHORT;
+    else {
+        sums->stored_crc = rd_get_le64(tail.ptr);
+        sums->computed_crc = crc_before;
+        sums->stored = sums->stored_crc == 0            ? DISABLED
+                       : sums->stored_crc == crc_before ? HOLDS
+                                                        : HOLDS_NOT;
+    }
+}
+
+/* Feeds everything but the last eight bytes, then those. */
+static bool feed_all(struct pass *pass, struct sums *sums, struct rd_err *err)
+{
+    struct rd_slice s = {0};
+    bool rdb = false;
+    enum rd_src_status status = rd_src_need(pass->src, MAGIC, &s);
+    if (status == RD_SRC_OK)
+        rdb = is_rdb(s, &sums->version);
+    pass->crc_wanted = rdb || sums->wanted[SUM_CRC64];
+    for (; status == RD_SRC_OK; status = rd_src_need(pass->src, TAIL + 1, &s))
+        if (!feed(pass, rd_slice(s.ptr, s.len - TAIL), err))
+            return false;
+    if (status == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(pass->src));
+        return false;
+    }
+    uint64_t crc_before = pass->crc;
+    if (!feed(pass, s, err))
+        return false;
+    sums->size = rd_src_offset(pass->src);
+    if (rdb)
+        judge(sums, crc_before, s);
+    return true;
+}
+
+static bool end_digests(struct pass *pass, struct sums *sums, struct rd_err *err)
+{
+    bool holds = sums->stored == HOLDS && !sums->packed;
+    uint64_t crc = holds ? sums->stored_crc : pass->crc;
+    for (size_t i = 0; i < sizeof crc; i++)
+        sums->digest[SUM_CRC64][i] = (uint8_t)(crc >> (56 - 8 * i));
+    for (int kind = 0; kind < SUM_KINDS; kind++)
+        if (pass->digests[kind] != NULL &&
+            !rd_digest_end(pass->digests[kind], sums->digest[kind], err))
+            return false;
+    return true;
+}
+
+static bool begin_digests(struct pass *pass, const struct sums *sums, struct rd_err *err)
+{
+    for (int kind = SUM_SHA1; kind < SUM_KINDS; kind++)
+        if (sums->wanted[kind] &&
+            !rd_digest_new(&pass->digests[kind], sum_kind_digest((enum sum_kind)kind), err))
+            return false;
+    return true;
+}
+
+/* A source of what the pass reads, which feeds it on the way. */
+static enum rd_src_status tee_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                   struct rd_err *err)
+{
+    struct pass *pass = impl;
+    struct rd_slice s = {0};
+    enum rd_src_status status = rd_src_need(pass->src, 1, &s);
+    *ret_len = 0;
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(pass->src));
+    if (status != RD_SRC_OK)
+        return status;
+    size_t n = s.len < cap ? s.len : cap;
+    memcpy(buf, s.ptr, n);
+    if (!feed(pass, rd_slice(s.ptr, n), err))
+        return RD_SRC_FAIL;
+    *ret_len = n;
+    return RD_SRC_OK;
+}
+
+/* The checksum of the RDB that src gives, if it is one. */
+static void judge_unpacked(struct rd_src *src, struct sums *sums)
+{
+    struct rd_slice s = {0};
+    uint64_t crc = 0;
+    enum rd_src_status status = rd_src_need(src, MAGIC, &s);
+    if (status != RD_SRC_OK || !is_rdb(s, &sums->version))
+        return;
+    for (; status == RD_SRC_OK; status = rd_src_need(src, TAIL + 1, &s)) {
+        crc = rd_crc64(crc, s.ptr, s.len - TAIL);
+        rd_src_consume(src, s.len - TAIL);
+    }
+    sums->size = rd_src_offset(src) + s.len;
+    sums->packed = true;
+    judge(sums, crc, s);
+    if (status != RD_SRC_FAIL)
+        return;
+    sums->stored = UNPACKED_NOT;
+    sums->err = *rd_src_err(src);
+}
+
+static bool feed_packed(struct pass *pass, struct sums *sums, struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = tee_read};
+    struct rd_src_opts opts = {.origin = pass->src->origin};
+    struct rd_src *src;
+    struct rd_slice s;
+    pass->crc_wanted = sums->wanted[SUM_CRC64];
+    if (!rd_src_new(&src, &ops, pass, &opts, err))
+        return false;
+    bool ok = rd_src_decompress(&src, err);
+    if (ok)
+        judge_unpacked(src, sums);
+    rd_src_close(src);
+    /* What the unpacking did not get to. */
+    enum rd_src_status status = RD_SRC_OK;
+    while (ok && (status = rd_src_need(pass->src, 1, &s)) == RD_SRC_OK)
+        ok = feed(pass, s, err);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(pass->src));
+    sums->size = rd_src_offset(pass->src);
+    return ok && status != RD_SRC_FAIL;
+}
+
+static bool is_packed(struct pass *pass)
+{
+    struct rd_slice s = {0};
+    return rd_src_need(pass->src, 4, &s) == RD_SRC_OK && rd_src_is_packed(s);
+}
+
+/* sums->wanted says what to compute. */
+static bool sum_file(struct cli *cli, const char *path, struct sums *sums, struct rd_err *err)
+{
+    struct pass pass = {.cli = cli};
+    if (!rd_src_open_file(&pass.src, path, NULL, err))
+        return false;
+    cli_progress_begin(cli, path, pass.src->size);
+    cli->progress.src = pass.src;
+    bool ok = begin_digests(&pass, sums, err) &&
+              (is_packed(&pass) ? feed_packed(&pass, sums, err) : feed_all(&pass, sums, err)) &&
+              end_digests(&pass, sums, err);
+    cli_progress_end(cli);
+    for (int kind = 0; kind < SUM_KINDS; kind++)
+        rd_digest_free(pass.digests[kind]);
+    rd_src_close(pass.src);
+    return ok;
+}
+
+/* Findings do not hide that a file could not be read. */
+static void raise_status(struct run *run, int status)
+{
+    if (run->status == CLI_OK || run->status == CLI_FINDINGS)
+        run->status = status;
+}
+
+static void report(struct run *run, const struct rd_err *err)
+{
+    raise_status(run, cli_report(run->cli, err));
+}
+
+/* A name with any of these bytes is escaped. */
+static void print_name(const char *bytes, const char *before, const char *name, const char *after)
+{
+    struct rd_buf escaped = {0};
+    bool special = strpbrk(name, bytes) != NULL && sum_name_escape(&escaped, name);
+    printf("%s%s%.*s%s\n", special ? "\\" : "", before, special ? (int)escaped.len : 1 << 30,
+           special ? (const char *)escaped.ptr : name, after);
+    rd_buf_done(&escaped);
+}
+
+static void print_digests(const char *path, const struct sums *sums)
+{
+    char line[RD_DIGEST_HEX + 2];
+    for (int kind = 0; kind < SUM_KINDS; kind++) {
+        if (!sums->wanted[kind])
+            continue;
+        size_t size = sum_kind_size((enum sum_kind)kind);
+        rd_digest_hex(line, rd_slice(sums->digest[kind], size));
+        memcpy(line + 2 * size, "  ", 3);
+        print_name("\\\n\r", line, path, "");
+    }
+}
+
+/* On stderr, whose lines must not carry control bytes of a name to a terminal. */
+static void print_stored(struct cli *cli, const char *path, const struct sums *sums)
+{
+    char name[RD_ERR_TEXT_MAX];
+    rd_err_quote(name, sizeof name, rd_slice_str(path));
+    size_t len = strlen(name) - 2; /* without the quotes */
+    const char *p = name + 1;
+    switch (sums->stored) {
+    case NOT_RDB:
+        break;
+    case NO_CHECKSUM:
+        cli_note(cli, "%.*s: version %" PRIu64 " has no checksum", (int)len, p, sums->version);
+        break;
+    case TOO_SHORT:
+        cli_note(cli, "%.*s: stored CRC64 does not hold: the file ends before it", (int)len, p);
+        break;
+    case DISABLED:
+        cli_note(cli, "%.*s: checksum disabled", (int)len, p);
+        break;
+    case HOLDS:
+        cli_note(cli, "%.*s: stored CRC64 holds: %016" PRIx64, (int)len, p, sums->stored_crc);
+        break;
+    case HOLDS_NOT:
+        cli_note(cli,
+                 "%.*s: stored CRC64 does not hold: stored %016" PRIx64 ", computed %016" PRIx64,
+                 (int)len, p, sums->stored_crc, sums->computed_crc);
+        break;
+    case UNPACKED_NOT:
+        cli_note(cli, "%.*s: stored CRC64 is not known: %s", (int)len, p, sums->err.text);
+        break;
+    }
+}
+
+static void put_crc(struct cli_json *json, const char *key, uint64_t crc)
+{
+    char hex[17];
+    snprintf(hex, sizeof hex, "%016" PRIx64, crc);
+    cli_json_put_str(json, key, hex);
+}
+
+static void put_stored(struct cli_json *json, const struct sums *sums)
+{
+    static const char *const words[] = {
+        [NO_CHECKSUM] = "none", [TOO_SHORT] = "missing", [DISABLED] = "disabled",
+        [HOLDS] = "holds",      [HOLDS_NOT] = "wrong",   [UNPACKED_NOT] = "unreadable",
+    };
+    if (sums->stored == NOT_RDB)
+        return;
+    cli_json_key(json, "rdb");
+    cli_json_obj(json);
+    cli_json_put_uint(json, "version", sums->version);
+    cli_json_put_bool(json, "compressed", sums->packed);
+    cli_json_put_str(json, "checksum", words[sums->stored]);
+    if (sums->stored == UNPACKED_NOT) {
+        cli_json_key(json, "error");
+        cli_json_err(json, &sums->err);
+    }
+    if (sums->stored == DISABLED || sums->stored == HOLDS || sums->stored == HOLDS_NOT) {
+        put_crc(json, "stored_crc64", sums->stored_crc);
+        put_crc(json, "computed_crc64", sums->computed_crc);
+    }
+    cli_json_end(json);
+}
+
+/* err is set where the file could not be read. */
+static void put_file(struct cli_json *json, const char *path, const struct sums *sums,
+                     const struct rd_err *err)
+{
+    char hex[RD_DIGEST_HEX];
+    cli_json_obj(json);
+    cli_json_key(json, "file");
+    cli_json_bytes(json, rd_slice_str(path));
+    if (err->code != RD_ERR_OK) {
+        cli_json_key(json, "error");
+        cli_json_err(json, err);
+    } else {
+        cli_json_put_uint(json, "size", sums->size);
+        for (int kind = 0; kind < SUM_KINDS; kind++)
+            if (sums->wanted[kind])
+                cli_json_put_str(json, sum_kind_name((enum sum_kind)kind),
+                                 rd_digest_hex(hex, rd_slice(sums->digest[kind],
+                                                             sum_kind_size((enum sum_kind)kind))));
+        put_stored(json, sums);
+    }
+    cli_json_end(json);
+}
+
+static void sum_one(struct run *run, const char *path)
+{
+    struct cli *cli = run->cli;
+    struct sums sums = {0};
+    struct rd_err err = {0};
+    memcpy(sums.wanted, run->wanted, sizeof sums.wanted);
+    bool ok = sum_file(cli, path, &sums, &err);
+    if (!ok)
+        report(run, &err);
+    if (cli->json)
+        put_file(&cli->out, path, &sums, &err);
+    else if (ok)
+        print_digests(path, &sums);
+    if (!ok)
+        return;
+    print_stored(cli, path, &sums);
+    if (sums.stored == HOLDS_NOT || sums.stored == TOO_SHORT || sums.stored == UNPACKED_NOT)
+        raise_status(run, run->status == CLI_OK ? CLI_FINDINGS : run->status);
+}
+
+enum verdict { MATCHES, DIFFERS, UNREADABLE };
+
+static void tell(struct run *run, const struct sum_line *line, enum verdict verdict)
+{
+    static const char *const texts[] = {": OK", ": FAILED", ": FAILED open or read"};
+    static const char *const words[] = {"ok", "failed", "unreadable"};
+    const char *name = (const char *)line->name.ptr;
+    if (run->cli->json) {
+        struct cli_json *json = &run->cli->out;
+        cli_json_obj(json);
+        cli_json_key(json, "file");
+        cli_json_bytes(json, rd_buf_slice(&line->name));
+        cli_json_put_str(json, "digest", sum_kind_name(line->kind));
+        cli_json_put_str(json, "status", words[verdict]);
+        cli_json_end(json);
+    } else if (verdict != MATCHES || !run->cli->quiet) {
+        print_name("\n\r", "", name, texts[verdict]);
+    }
+}
+
+/* Lists of before had 0 for every RDB whose checksum holds. */
+static bool is_old_line(const struct sum_line *line, const struct sums *sums)
+{
+    static const uint8_t zeros[TAIL];
+    return line->kind == SUM_CRC64 && sums->stored == HOLDS && !sums->packed &&
+           memcmp(line->digest, zeros, TAIL) == 0;
+}
+
+static void check_line(struct run *run, const struct sum_line *line)
+{
+    struct sums sums = {0};
+    struct rd_err err = {0};
+    sums.wanted[line->kind] = true;
+    if (!sum_file(run->cli, (const char *)line->name.ptr, &sums, &err)) {
+        cli_report(run->cli, &err);
+        run->n_unreadable++;
+        tell(run, line, UNREADABLE);
+    } else if (memcmp(sums.digest[line->kind], line->digest, sum_kind_size(line->kind)) == 0 ||
+               is_old_line(line, &sums)) {
+        run->n_matched++;
+        tell(run, line, MATCHES);
+    } else {
+        run->n_differing++;
+        tell(run, line, DIFFERS);
+    }
+}
+
+/* The next line without its end; RD_SRC_END when there is none. It is consumed, and readable until
+ * the next call. */
+static enum rd_src_status next_line(struct rd_src *list, struct rd_slice *ret)
+{
+    struct rd_slice s = {0};
+    for (size_t scanned = 0;; scanned = s.len) {
+        enum rd_src_status status = rd_src_need(list, scanned + 1, &s);
+        if (status == RD_SRC_FAIL || (status != RD_SRC_OK && s.len == 0))
+            return status;
+        const uint8_t *lf = memchr(s.ptr + scanned, '\n', s.len - scanned);
+        if (lf == NULL && status == RD_SRC_OK)
+            continue;
+        *ret = rd_slice(s.ptr, lf != NULL ? (size_t)(lf - s.ptr) : s.len);
+        rd_src_consume(list, ret->len + (lf != NULL ? 1 : 0));
+        return RD_SRC_OK;
+    }
+}
+
+static bool check_lines(struct run *run, struct rd_src *list, struct rd_err *err)
+{
+    struct sum_line line = {0};
+    struct rd_slice text;
+    enum rd_src_status status;
+    uint64_t n_lines = 0;
+    while ((status = next_line(list, &text)) == RD_SRC_OK) {
+        if (text.len > 0 && text.ptr[0] == '#')
+            continue;
+        n_lines++;
+        if (sum_line_parse(&line, text)) {
+            check_line(run, &line);
+        } else {
+            n_lines--;
+            run->n_malformed++;
+        }
+    }
+    sum_line_done(&line);
+    if (status == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(list));
+        return false;
+    }
+    if (n_lines == 0)
+        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no line of it is a checksum's");
+    rd_err_origin(err, list->origin);
+    return n_lines > 0;
+}
+
+static void check_list(struct run *run, const char *path)
+{
+    struct rd_src *list;
+    struct rd_err err = {0};
+    if (!rd_src_open_file(&list, path, NULL, &err)) {
+        report(run, &err);
+        rd_err_adopt(&run->err, &err);
+        return;
+    }
+    if (!check_lines(run, list, &err)) {
+        report(run, &err);
+        rd_err_adopt(&run->err, &err);
+    }
+    rd_src_close(list);
+}
+
+/* What a list's check adds up to, on stderr as sha256sum has it. */
+static void conclude(struct run *run)
+{
+    struct cli *cli = run->cli;
+    if (run->n_malformed > 0)
+        cli_warn(cli, "lines that are not well formed: %" PRIu64, run->n_malformed);
+    if (run->n_unreadable > 0)
+        cli_warn(cli, "files that could not be read: %" PRIu64, run->n_unreadable);
+    if (run->n_differing > 0)
+        cli_warn(cli, "digests that did not match: %" PRIu64, run->n_differing);
+    if (run->n_unreadable + run->n_differing > 0 && run->status == CLI_OK)
+        run->status = CLI_FINDINGS;
+    if (cli->json) {
+        cli_json_put_uint(&cli->out, "matched", run->n_matched);
+        cli_json_put_uint(&cli->out, "differing", run->n_differing);
+        cli_json_put_uint(&cli->out, "unreadable", run->n_unreadable);
+        cli_json_put_uint(&cli->out, "malformed_lines", run->n_malformed);
+        if (run->err.code != RD_ERR_OK) {
+            cli_json_key(&cli->out, "error");
+            cli_json_err(&cli->out, &run->err);
+        }
+    }
+}
+
+static int sum_or_check(struct run *run, const char *list)
+{
+    struct cli *cli = run->cli;
+    if (list == NULL && cli->n_args == 0)
+        return cli_usage_error(cli, "missing argument: FILE");
+    if (cli->json) {
+        cli_json_key(&cli->out, "files");
+        cli_json_array(&cli->out);
+    }
+    if (list != NULL)
+        check_list(run, list);
+    for (size_t i = 0; i < cli->n_args; i++) {
+        if (list != NULL)
+            check_list(run, cli->args[i]);
+        else
+            sum_one(run, cli->args[i]);
+    }
+    if (cli->json)
+        cli_json_end(&cli->out);
+    if (list != NULL)
+        conclude(run);
+    return run->status;
+}
+
+int tool_sum(struct cli *cli, int argc, char **argv)
+{
+    struct run run = {.cli = cli};
+    const char *list = NULL;
+    const struct cli_opt opts[] = {
+        {.name = "crc64",
+         .kind = CLI_FLAG,
+         .flag = &run.wanted[SUM_CRC64],
+         .help = "CRC-64 as in an RDB"},
+        {.name = "sha1", .kind = CLI_FLAG, .flag = &run.wanted[SUM_SHA1], .help = "SHA-1"},
+        {.name = "sha256",
+         .kind = CLI_FLAG,
+         .flag = &run.wanted[SUM_SHA256],
+         .help = "SHA-256 (the default)"},
+        {.name = "sha512", .kind = CLI_FLAG, .flag = &run.wanted[SUM_SHA512], .help = "SHA-512"},
+        {.name = "check",
+         .letter = 'c',
+         .kind = CLI_STRING,
+         .arg = "LIST",
+         .string = &list,
+         .help = "verify the digests in LIST (and in each FILE)"},
+        {0},
+    };
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] FILE…\n-c LIST [LIST…]",
+        .about =
+            "Prints digests of files in the format of sha256sum, all in one pass, and says of\n"
+            "an RDB whether its stored CRC64 holds. \"-\" is standard input.",
+        .opts = opts,
+        .max_args = CLI_MANY,
+        .example = "redoubt sum --crc64 --sha256 dump.rdb >dump.sums && redoubt sum -c dump.sums",
+    };
+    int status;
+    if (!cli_parse(cli, &usage, argc, argv, &status))
+        return status;
+    bool any = false;
+    for (int kind = 0; kind < SUM_KINDS; kind++)
+        any = any || run.wanted[kind];
+    run.wanted[SUM_SHA256] = run.wanted[SUM_SHA256] || !any;
+    return sum_or_check(&run, list);
+}
