@@ -25,7 +25,7 @@ struct check {
     struct aof_check_detail detail; /* of it */
     size_t n_details;               /* kept */
     struct aof_log *log;
-    bool in_multi, expect_behind;
+    bool in_multi, expect_after;
     uint64_t multi, multi_line, multi_number; /* the last MULTI */
     uint64_t failed_line;                     /* of file->err */
     uint64_t known;                           /* commands of the file with a name that is known */
@@ -156,8 +156,8 @@ static void multi_begins(struct check *c, uint64_t offset)
         if (!f->damaged)
             c->failed_line = line;
         broke(c, RD_ERR_CORRUPT, offset, c->multi, c->multi_line, "MULTI in a transaction");
-        if (f->behind == RD_NO_OFFSET)
-            f->behind = offset;
+        if (f->after == RD_NO_OFFSET)
+            f->after = offset;
     }
     c->in_multi = true;
     c->multi = offset;
@@ -175,7 +175,7 @@ static void multi_ends(struct check *c, const struct aof_log_entry *e)
         if (!f->damaged)
             c->failed_line = line;
         broke(c, RD_ERR_CORRUPT, e->offset, e->offset, line, "EXEC outside of a transaction");
-        c->expect_behind = f->behind == RD_NO_OFFSET;
+        c->expect_after = f->after == RD_NO_OFFSET;
         return;
     }
     c->in_multi = false;
@@ -195,9 +195,9 @@ static void command(struct check *c, const struct aof_log_entry *e)
         stranger->line = aof_log_entry_line(c->log);
         stranger->command = c->file->commands;
     }
-    if (RD_UNLIKELY(c->expect_behind)) {
-        c->file->behind = e->offset;
-        c->expect_behind = false;
+    if (RD_UNLIKELY(c->expect_after)) {
+        c->file->after = e->offset;
+        c->expect_after = false;
     }
     if (RD_UNLIKELY(c->opts->command != NULL))
         c->opts->command(c->opts->ctx, name);
@@ -241,7 +241,7 @@ static bool is_damage(enum rd_err_code code)
 static bool is_not_log(const struct check *c, const struct rd_err *err)
 {
     const struct aof_check_file *f = c->file;
-    if (f->has_snapshot || c->known > 0 || f->behind != RD_NO_OFFSET)
+    if (f->has_snapshot || c->known > 0 || f->after != RD_NO_OFFSET)
         return false;
     if (f->file != NULL && (err->code == RD_ERR_TRUNCATED || f->zeros == f->size))
         return false; /* the manifest says that it is one: its first command was not finished */
@@ -251,7 +251,7 @@ static bool is_not_log(const struct check *c, const struct rd_err *err)
 static bool is_written(const struct check *c)
 {
     const struct aof_check_file *f = c->file;
-    return f->code == RD_ERR_TRUNCATED && f->last && f->searched && f->behind == RD_NO_OFFSET &&
+    return f->code == RD_ERR_TRUNCATED && f->last && f->searched && f->after == RD_NO_OFFSET &&
            c->opts->written != NULL && c->opts->written(c->opts->ctx, f->file, f->size);
 }
 
@@ -297,7 +297,7 @@ static void report_break(struct check *c, const struct rd_err *err, uint64_t lin
     report(c, id, err->offset, line, about_file ? 0 : f->commands + 1, c->text);
 }
 
-/* The framing broke; the log stands at the last whole entry. */
+/* The framing broke; the log is at the last whole entry. */
 static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_err *err)
 {
     struct aof_check_file *f = c->file;
@@ -306,8 +306,8 @@ static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_e
           c->in_multi ? c->multi_line : line, err->text);
     if (!aof_tail_zeros(src, f->whole, f->size, &f->zeros, c->err))
         return false;
-    f->searched = f->behind != RD_NO_OFFSET;
-    if (!f->searched && !aof_tail_search(src, f->whole + 1, &f->behind, &f->searched, c->err))
+    f->searched = f->after != RD_NO_OFFSET;
+    if (!f->searched && !aof_tail_search(src, f->whole + 1, &f->after, &f->searched, c->err))
         return false;
     report_break(c, err, line);
     return true;
@@ -436,7 +436,7 @@ static void judge(struct aof_check_file *f)
     if (!f->damaged || f->verdict == AOF_VERDICT_UNSUPPORTED || f->verdict == AOF_VERDICT_NOT_LOG ||
         f->verdict == AOF_VERDICT_WRITTEN)
         return;
-    bool cut_repairs = f->last && f->searched && f->behind == RD_NO_OFFSET &&
+    bool cut_repairs = f->last && f->searched && f->after == RD_NO_OFFSET &&
                        f->text_mode == AOF_TEXT_NONE && f->verdict != AOF_VERDICT_DAMAGED;
     worse(&f->verdict, cut_repairs ? AOF_VERDICT_TORN : AOF_VERDICT_DAMAGED);
 }
@@ -480,7 +480,7 @@ static bool check_content(struct check *c, struct rd_src *src)
         return f->size != RD_NO_OFFSET || drain(c, src);
     if (!aof_log_new(&c->log, src, &opts, c->err))
         return false;
-    c->in_multi = c->expect_behind = false;
+    c->in_multi = c->expect_after = false;
     bool ok = commands(c, src);
     aof_log_free(c->log);
     c->log = NULL;
@@ -546,7 +546,7 @@ static void init_file(struct aof_check_file *f, const char *name, bool last)
         .name = name,
         .last = last,
         .broken_at = RD_NO_OFFSET,
-        .behind = RD_NO_OFFSET,
+        .after = RD_NO_OFFSET,
         .size = RD_NO_OFFSET,
         .first_time = AOF_NO_TIME,
         .last_time = AOF_NO_TIME,
@@ -662,7 +662,7 @@ static bool look_around(struct check *c)
         if (file != NULL && file->type == AOF_HISTORY)
             report_file(c, AOF_FINDING_HISTORY, name, "the server deletes it when it starts");
         else if (file == NULL && strncmp(name, "temp-", 5) == 0)
-            report_file(c, AOF_FINDING_LEFTOVER, name, "a rewrite that did not end left it behind");
+            report_file(c, AOF_FINDING_LEFTOVER, name, "a rewrite that did not end left it after");
         else if (file == NULL && (aof_file_name_parse(name, opts->prefix, &seq, &type, &rdb) ||
                                   strcmp(name, opts->prefix) == 0))
             report_file(c, AOF_FINDING_ORPHAN, name,

@@ -8,9 +8,9 @@
  * it ... aof_check_done(&res);
  *
  * One pass over the base and the incremental files, in memory that does not depend on their size.
- * A file is read as far as its structure holds; when it breaks, what stands behind is searched for
+ * A file is read as far as its structure holds; when it breaks, what follows is searched for
  * whole commands, because that decides what can be done: the torn tail of the last file can be cut
- * off, but damage with commands behind it is a case for aof/salvage.h.
+ * off, but damage with commands after it is a case for aof/salvage.h.
  *
  * Commands are not run: names are compared with those that are known, arguments are only measured.
  */
@@ -71,7 +71,7 @@ struct aof_finding {
     X(BAD_MANIFEST, "bad-manifest") /* of the log only: the list of files has to be made again */  \
     X(UNSUPPORTED, "unsupported")   /* the snapshot has a version or type that is not known */     \
     X(MISSING, "missing")           /* a file of the log */                                        \
-    X(DAMAGED, "damaged")           /* before the end: what stands behind it would be lost */      \
+    X(DAMAGED, "damaged")           /* before the end: what follows it would be lost */            \
     X(NOT_LOG, "not-a-log")         /* no whole command is in it: it is something else */
 
 enum aof_verdict {
@@ -104,12 +104,12 @@ struct aof_check_file {
     enum aof_text_mode text_mode;
     const char *hint; /* what can be done with a file that is not a log, or NULL */
     uint64_t size;
-    uint64_t ok_up_to; /* behind the last whole command that is not inside of a transaction */
+    uint64_t ok_up_to; /* after the last whole command that is not inside of a transaction */
     uint64_t ok_up_to_line;
-    uint64_t whole;  /* behind the last whole command */
-    uint64_t behind; /* where whole commands go on behind the damage, or RD_NO_OFFSET */
-    bool searched;   /* behind the damage */
-    uint64_t zeros;  /* zero bytes at the end of a file that is damaged */
+    uint64_t whole; /* after the last whole command */
+    uint64_t after; /* where whole commands continue after the damage, or RD_NO_OFFSET */
+    bool searched;  /* after the damage */
+    uint64_t zeros; /* zero bytes at the end of a file that is damaged */
     uint64_t commands, transactions, annotations; /* up to the damage */
     int64_t first_time, last_time;                /* seconds, of time annotations, or AOF_NO_TIME */
     int64_t saved; /* when the snapshot was saved (its aux ctime), or AOF_NO_TIME */

@@ -4,7 +4,7 @@
  * whole, which is nearly every one, and knows no errors: it either has it or not. What it does not
  * have, aof_log_walk() (read/walk.c) goes through step by step, across any number of calls,
  * reporting the first wrong byte. A command that the window cannot hold is given out while the walk
- * goes on.
+ * continues.
  */
 #include "aof/log.h"
 
@@ -15,7 +15,7 @@
 
 enum {
     ARGS_FIRST = 64,
-    SLACK = 16,         /* bytes that take() wants behind a command, so that it need not look */
+    SLACK = 16,         /* bytes that take() wants after a command, so that it need not look */
     WINDOW_LEAST = 128, /* room for "*COUNT $64 NAME" */
     LINE_USUAL = 1024 * 1024,
     SLOTS = AOF_LOG_AHEAD + 1, /* one more for the command that was given last */
@@ -294,7 +294,7 @@ static inline enum aof_log_status give_command(struct aof_log *log, const uint8_
     return AOF_LOG_ENTRY;
 }
 
-/* Room for argc slices, which as many arguments of the input stand behind. */
+/* Room for argc slices, which as many arguments of the input follow. */
 static bool reserve_args(struct aof_log *log, size_t argc)
 {
     if (log->opts.names || argc <= log->cap)
@@ -371,7 +371,7 @@ static enum step give_part(struct aof_log *log, enum aof_log_kind kind, struct a
     return STEP_ENTRY;
 }
 
-/* Keeps the name of a long command, which stands at the beginning of the window. */
+/* Keeps the name of a long command, which is at the beginning of the window. */
 static void keep_name(struct aof_log *log)
 {
     uint64_t argc, len = 0;

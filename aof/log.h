@@ -34,7 +34,7 @@ enum aof_log_kind {
     AOF_LOG_COMMAND,
     AOF_LOG_ANNOTATION,
     AOF_LOG_LONG,    /* a command that is not held in memory: its first arguments; PIECEs follow */
-    AOF_LOG_PIECE,   /* bytes of it as they stand in the file; the first begins with '*' */
+    AOF_LOG_PIECE,   /* bytes of it as they are in the file; the first begins with '*' */
     AOF_LOG_LONG_END /* it was whole: offset and len are those of the command */
 };
 
@@ -46,11 +46,11 @@ struct aof_log_entry {
                                     LONG and what follows it: argc as declared; argv[0], when it has
                                     at most 64 bytes, else argv is NULL */
     struct resp_command ahead;   /* with opts.ahead: argc and argv of a command up to AOF_LOG_AHEAD
-                                    places behind this one; argc 0: none came into sight. Each is
+                                    places after this one; argc 0: none came into sight. Each is
                                     shown at most once, and may never come, where one before it is
                                     refused. */
     struct rd_slice bytes; /* ANNOTATION: the line without its end, '#' included; PIECE; COMMAND:
-                              all its bytes as they stand */
+                              all its bytes as they are */
 };
 
 enum { AOF_LOG_AHEAD = 8 };
@@ -58,7 +58,7 @@ enum { AOF_LOG_AHEAD = 8 };
 struct aof_log_opts {
     bool ahead; /* show commands before their turn, for whoever can use the time to fetch what they
                    will need; not with names, and not of a source that is fed between two calls */
-    bool names; /* arguments behind the first are not asked for (checking): faster */
+    bool names; /* arguments after the first are not asked for (checking): faster */
     bool lines; /* count lines: see aof_log_line() */
     bool whole; /* long commands are gathered in memory up to max_memory, not given in pieces */
     size_t max_args;   /* 0: INT32_MAX, what servers since 7.0 take */
@@ -86,7 +86,7 @@ RD_API enum aof_log_status aof_log_next(struct aof_log *log, struct aof_log_entr
 
 RD_API const struct rd_err *aof_log_err(const struct aof_log *log);
 
-/* Behind the last whole entry (a long command counts when it ended): where the file may be cut. */
+/* After the last whole entry (a long command counts when it ended): where the file may be cut. */
 RD_API uint64_t aof_log_whole(const struct aof_log *log);
 
 /* Numbers of lines as an editor counts them: from 1, and every LF ends one, also those in
@@ -100,7 +100,7 @@ RD_API uint64_t aof_log_whole(const struct aof_log *log);
 RD_API uint64_t aof_log_line(struct aof_log *log);
 RD_API uint64_t aof_log_entry_line(struct aof_log *log);
 
-/* After a failure, or anywhere: goes on at the present place of the source (which the caller may
+/* After a failure, or anywhere: continues at the present place of the source (which the caller may
  * have moved), in line `line`. */
 RD_API void aof_log_restart(struct aof_log *log, uint64_t line);
 

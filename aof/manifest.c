@@ -11,7 +11,7 @@
 enum { WORDS_MAX = AOF_MANIFEST_LINE_MAX / 2 };
 
 struct word {
-    struct rd_slice text; /* without quotes; a NUL stands behind it */
+    struct rd_slice text; /* without quotes; a NUL follows it */
     size_t at;            /* where it begins and ends in the line */
     size_t end;
 };
@@ -228,7 +228,7 @@ static char unescape(const char *p, size_t left, size_t *used)
     return letter != NULL ? means[letter - letters] : p[1];
 }
 
-/* The word at *pos of the line, without its quotes, to dst; *pos moves behind it. False where
+/* The word at *pos of the line, without its quotes, to dst; *pos moves after it. False where
  * quotes are not closed, or not followed by a blank. */
 static bool split_word(const struct reading *r, size_t *pos, char *dst, size_t *ret_len)
 {

@@ -51,7 +51,7 @@ RD_API void aof_manifest_done(struct aof_manifest *m);
 /* What can be wrong: name, word (stable), and whether servers refuse to start because of it. */
 #define AOF_MANIFEST_PROBLEMS(X)                                                                   \
     X(EMPTY, "manifest-empty", 1)           /* no byte in it */                                    \
-    X(NO_FILES, "manifest-no-files", 0)     /* only comments; servers begin anew */                \
+    X(NO_FILES, "manifest-no-files", 0)     /* only comments; servers begin again */               \
     X(LINE_LONG, "manifest-line-long", 1)   /* more than 1024 bytes */                             \
     X(LINE_BLANK, "manifest-line-blank", 1) /* nothing in it */                                    \
     X(LINE_CUT, "manifest-line-cut", 1)     /* no line end at the end of the file */               \

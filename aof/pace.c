@@ -12,7 +12,7 @@ enum aof_pace_write aof_pace_write(struct aof_pace *pace, int64_t now_ms, bool b
         pace->waiting_since = AOF_NO_TIME;
         return AOF_WRITE_NOW;
     }
-    /* A clock that was set back begins the wait anew, so that none lasts longer than it should. */
+    /* A clock that was set back begins the wait again, so that none lasts longer than it should. */
     if (!waited || now_ms < pace->waiting_since) {
         pace->waiting_since = now_ms;
         return AOF_WRITE_LATER;

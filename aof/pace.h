@@ -40,7 +40,7 @@ RD_API void aof_pace_init(struct aof_pace *pace, enum aof_fsync fsync, int64_t n
 
 enum aof_pace_write {
     AOF_WRITE_NOW,
-    AOF_WRITE_LATER,  /* write(2) would block behind the fsync: ask again in the next turn */
+    AOF_WRITE_LATER,  /* write(2) would block after the fsync: ask again in the next turn */
     AOF_WRITE_FORCED, /* it waited two seconds: write, although it blocks */
 };
 

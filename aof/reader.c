@@ -246,7 +246,7 @@ static enum aof_status leave_snapshot(struct aof_reader *r)
     return begin_commands(r);
 }
 
-/* The number that SELECT selects. Behind the name stands "CRLF $LEN CRLF DIGITS CRLF", also where
+/* The number that SELECT selects. After the name stands "CRLF $LEN CRLF DIGITS CRLF", also where
  * the log gives out nothing but names. */
 static void select_db(struct aof_reader *r, const struct aof_log_entry *entry)
 {
@@ -266,7 +266,7 @@ static bool is(struct rd_slice name, const char *word)
     return strncasecmp((const char *)name.ptr, word, name.len) == 0;
 }
 
-/* What a command means for those behind it; *in_multi is what it means for itself. */
+/* What a command means for those after it; *in_multi is what it means for itself. */
 static enum aof_status follow(struct aof_reader *r, const struct aof_log_entry *entry,
                               bool *in_multi)
 {

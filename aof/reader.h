@@ -89,7 +89,7 @@ RD_API const struct rd_err *aof_reader_err(const struct aof_reader *r);
  * so that a torn file may be cut there. */
 RD_API uint64_t aof_reader_safe(const struct aof_reader *r);
 
-/* The log of the present file, to ask it for lines (counted from behind a snapshot in the same
+/* The log of the present file, to ask it for lines (counted from after a snapshot in the same
  * file); NULL before its commands. */
 RD_API struct aof_log *aof_reader_log(struct aof_reader *r);
 

@@ -1,4 +1,4 @@
-/* rebuild.c - chooses the base and what belongs behind it.
+/* rebuild.c - chooses the base and what belongs after it.
  */
 #include "aof/rebuild.h"
 

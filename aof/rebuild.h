@@ -10,7 +10,7 @@
  *     aof_rebuild_done(&plan);
  *
  * Making the plan is pure: it looks at a listing and changes nothing. The base is the newest that
- * is sound; the incremental files that belong behind it follow in the order of their numbers; what
+ * is sound; the incremental files that belong after it follow in the order of their numbers; what
  * is older becomes history. Which incremental files are older than the base is told, in this order,
  * by the readable lines of the old manifest, by time annotations beside the time at which the base
  * was saved, and by the numbers, which servers raise together.

@@ -109,7 +109,7 @@ static bool has_file_from(const struct aof_manifest *m, size_t at)
     return false;
 }
 
-/* Cuts the file that is read as number `index` to `to` bytes; those behind it are set aside, and it
+/* Cuts the file that is read as number `index` to `to` bytes; those after it are set aside, and it
  * itself, too, where nothing of it is left and another file remains. */
 static bool cut_at(struct aof_repair *plan, const struct aof_repair_log *log, size_t index,
                    uint64_t to, struct rd_err *err)
@@ -235,7 +235,7 @@ static void read_saved(struct aof_repair *plan, struct rdb_reader *r)
     }
 }
 
-/* True: go on. */
+/* True: continue. */
 static bool time_event(struct search *s, const struct aof_event *ev, struct aof_timeline *line,
                        bool *ret_cut)
 {
@@ -324,7 +324,7 @@ static bool not_a_bound(struct search *s, const char *name, uint64_t offset, str
     return false;
 }
 
-/* Reads the file up to the first end behind `offset`. */
+/* Reads the file up to the first end after `offset`. */
 static bool find_bounds(struct search *s, size_t index, uint64_t offset, struct bounds *ret)
 {
     struct aof_event ev;

@@ -1,4 +1,4 @@
-/* repair.h - cuts a log: behind its last whole command, at a time, or at an offset.
+/* repair.h - cuts a log: after its last whole command, at a time, or at an offset.
  *
  * First a plan is made, which changes nothing and says what would be done; then it is carried out.
  *
@@ -10,7 +10,7 @@
  *     }
  *     aof_repair_done(&plan);
  *
- * A log is never cut inside of a command or a transaction. Files behind the one that is cut leave
+ * A log is never cut inside of a command or a transaction. Files after the one that is cut leave
  * the manifest and are renamed, not deleted. A file that is cut is copied before. The order of what
  * is done is such that a crash between two steps leaves a log that a server loads, or the log as it
  * was, and never takes a byte away that is not in a durable copy:
@@ -73,7 +73,7 @@ RD_API bool aof_repair_plan_time(struct aof_repair *plan, const struct aof_repai
                                  int64_t time_s, struct rd_err *err);
 
 /* Cuts the named file (NULL: the last) to `offset` bytes. RD_ERR_USAGE where a command or
- * transaction does not end there: the text names the ends before and behind it. What stands behind
+ * transaction does not end there: the text names the ends before and after it. What follows
  * the place may be damaged. */
 RD_API bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_repair_log *log,
                                    const char *file, uint64_t offset, struct rd_err *err);

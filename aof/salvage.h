@@ -3,11 +3,11 @@
  *     struct aof_salvage_opts opts = {.open = open_in_folder, .create = create_in_out, .ctx = me,
  *                                     .loss = print_it};
  *     aof_salvage(&manifest, &opts, &out_manifest, &res, &err);
- *     ... write out_manifest behind the files ...
+ *     ... write out_manifest after the files ...
  *
  * Where the framing breaks, the next place is looked for from which commands parse in a row. A
- * damaged length or count makes a command swallow those behind it, or leaves some of its bytes to
- * be read as commands; so the search begins behind the start of the first doubtful command, not
+ * damaged length or count makes a command swallow those after it, or leaves some of its bytes to
+ * be read as commands; so the search begins after the start of the first doubtful command, not
  * where the parser stopped. One wrong byte in the framing is explained exactly: the command is read
  * again with each digit of its lengths replaced in turn, until it ends where a command begins. Only
  * what no single byte explains is searched byte by byte, and then what lies inside an argument that
@@ -43,7 +43,7 @@ struct aof_loss {
     uint64_t commands;     /* MULTI and EXEC included */
     int64_t before, after; /* seconds: the time annotations around it, or AOF_NO_TIME */
     uint64_t db;           /* selected where the range begins */
-    uint64_t db_after;     /* and behind it */
+    uint64_t db_after;     /* and after it */
     bool db_uncertain;     /* a SELECT may have been lost: what follows may be of another db */
     const struct rdb_loss *snapshot; /* AOF_LOSS_SNAPSHOT; else NULL */
 };
@@ -57,7 +57,7 @@ struct aof_doubt {
 
 struct aof_salvage_opts {
     /* Opens a file of the log; called twice or more for each. The source must be able to seek and
-     * know its size. RD_ERR_IO with sys ENOENT: the file is lost, the work goes on. aof_salvage()
+     * know its size. RD_ERR_IO with sys ENOENT: the file is lost, the work continues. aof_salvage()
      * closes it. */
     bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
     /* Opens the output that takes the place of a file; aof_salvage() closes it. NULL: only the

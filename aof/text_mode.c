@@ -106,8 +106,8 @@ static bool head(struct restore *r, char mark, uint64_t *ret, size_t *ret_len)
     return rd_num_get_u64(rd_slice(s.ptr + 1, *ret_len - 2), ret);
 }
 
-/* What stands behind an argument's LF: another argument, or (last) another command. */
-static bool fits_behind(struct rd_src *src, bool last)
+/* What follows an argument's LF: another argument, or (last) another command. */
+static bool fits_after(struct rd_src *src, bool last)
 {
     struct rd_slice s;
     if (rd_src_need(src, 2, &s) == RD_SRC_END)
@@ -123,7 +123,7 @@ static bool ends_at(struct rd_src *src, uint64_t offset, bool last)
         return false;
     if (rd_src_need(src, 2, &s) == RD_SRC_END)
         return last;
-    return fits_behind(src, last);
+    return fits_after(src, last);
 }
 
 /* Of an argument of `len` bytes, as it was, that begins at `from`: how many bytes it has now, where

@@ -10,7 +10,7 @@
  *
  * AOF_TEXT_CRLF is undone exactly. With AOF_TEXT_LF the length of an argument says how many bytes
  * are missing: as many as it has LFs, and each was CR LF; or none, and no LF was. Where neither
- * fits, or both do, nobody can tell which LF was CR LF: such a command is written as it stands, and
+ * fits, or both do, nobody can tell which LF was CR LF: such a command is written as it is, and
  * is damaged for whoever reads the result.
  */
 #ifndef AOF_TEXT_MODE_H
@@ -28,7 +28,7 @@ RD_API enum aof_text_mode aof_text_mode_of(struct rd_slice first_bytes);
 
 struct aof_text_result {
     uint64_t commands; /* restored */
-    uint64_t doubtful; /* written as they stand */
+    uint64_t doubtful; /* written as they are */
     uint64_t bytes;    /* CRs that were put back or taken out */
 };
 

@@ -33,7 +33,7 @@ static bool measure(struct aof_writer *w, struct rd_err *err)
     return true;
 }
 
-/* The torn end of the last file is cut off. A base that has no file behind it will have one soon,
+/* The torn end of the last file is cut off. A base that has no file after it will have one soon,
  * so it is made durable in any case. */
 static bool settle_last(struct aof_writer *w, const struct aof_writer_opts *opts,
                         struct rd_err *err)

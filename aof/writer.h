@@ -31,13 +31,13 @@
  * A rewrite, as Redis 7.0 does it (F07):
  *
  *     aof_writer_rewrite_begin(w, &err)     a new incremental file; the manifest names it
- *     a child writes the data set to a file of the folder; commands go on
+ *     a child writes the data set to a file of the folder; commands continue
  *     aof_writer_rewrite_commit(w, "temp-rewriteaof-bg-77.aof", true, &err)
  *     or: aof_writer_rewrite_abort(w, "temp-rewriteaof-bg-77.aof")
  *
  * What is on disk between any two system calls is a log that loads. It holds everything before
  * `durable`, in order and once, and perhaps something of what follows; only the last file may end
- * inside of a command. So a file is made durable before one behind it is named in the manifest, new
+ * inside of a command. So a file is made durable before one after it is named in the manifest, new
  * names before a manifest that uses them, and history is deleted after the manifest that calls it
  * so is durable.
  *
@@ -76,7 +76,7 @@ struct aof_writer_opts {
 };
 
 /* Takes over the log that the folder holds, continuing its last incremental file, or begins one.
- * History is deleted. *fs is copied; what it stands on must outlive the writer.
+ * History is deleted. *fs is copied; what it is on must outlive the writer.
  *
  * RD_ERR_USAGE: the name is empty or a path; RD_ERR_LIMIT: it is too long. RD_ERR_CORRUPT: the
  * manifest is damaged, or the last file is shorter than cut_to. RD_ERR_IO: also when a file is
@@ -99,15 +99,15 @@ RD_API void aof_writer_abort(struct aof_writer *w);
 
 /* ---- commands ---- */
 
-/* Buffers a command that runs in database db, behind SELECT when the one before it in this file ran
- * in another, and behind a time annotation when that is due. SELECT, MULTI, EXEC and
+/* Buffers a command that runs in database db, after SELECT when the one before it in this file ran
+ * in another, and after a time annotation when that is due. SELECT, MULTI, EXEC and
  * DISCARD are the writer's affair: RD_ERR_USAGE, as is a command without arguments. RD_ERR_LIMIT:
  * longer than servers take (INT32_MAX arguments, RESP_MAX_BULK). RD_ERR_MEMORY: nothing was added.
  * In the state AOF_WRITER_DEAD nothing is taken. */
 RD_API bool aof_writer_append(struct aof_writer *w, uint64_t db, const struct rd_slice *argv,
                               size_t argc, int64_t now_ms, struct rd_err *err);
 
-/* MULTI … EXEC around the commands in between: written whole, with what stands in front of it, by
+/* MULTI … EXEC around the commands in between: written whole, with what precedes it, by
  * a single write(2) (F15). A transaction without commands leaves nothing. _drop: takes it back. */
 RD_API bool aof_writer_multi_begin(struct aof_writer *w, uint64_t db, int64_t now_ms,
                                    struct rd_err *err);
@@ -148,7 +148,7 @@ RD_API bool aof_writer_sync_begin(struct aof_writer *w, struct aof_sync *ret, st
 RD_API bool aof_writer_sync_end(struct aof_writer *w, const struct aof_sync *sync, int result,
                                 struct rd_err *err);
 
-RD_API uint64_t aof_writer_appended(const struct aof_writer *w); /* behind the last whole command */
+RD_API uint64_t aof_writer_appended(const struct aof_writer *w); /* after the last whole command */
 RD_API uint64_t aof_writer_written(const struct aof_writer *w);
 RD_API uint64_t aof_writer_durable(const struct aof_writer *w);
 RD_API size_t aof_writer_kept(const struct aof_writer *w); /* bytes in memory */
@@ -161,7 +161,7 @@ enum aof_writer_state {
     AOF_WRITER_DEAD,         /* the same under `always`: for good */
 };
 
-/* A server takes no writes from clients unless it is OK, and goes on to flush and to fsync, also
+/* A server takes no writes from clients unless it is OK, and continues to flush and to fsync, also
  * when nothing new is there, until it is. */
 RD_API enum aof_writer_state aof_writer_state(const struct aof_writer *w);
 /* Why; RD_ERR_OK while the state is. */
@@ -174,7 +174,7 @@ RD_API void aof_writer_set_timestamps(struct aof_writer *w, bool timestamps);
 
 /* Flushes and fsyncs the file, and begins the next one; an fsync just before, on another thread,
  * makes it short. From here on commands are what the new base does not hold. On failure the writer
- * goes on with the file it has. RD_ERR_USAGE: inside of a transaction or of another rewrite;
+ * continues with the file it has. RD_ERR_USAGE: inside of a transaction or of another rewrite;
  * RD_ERR_LOCKED: while an fsync is running.
  *
  * If the manifest is in place but the fsync of the folder failed, that counts as a failed fsync of

@@ -43,7 +43,7 @@ bool archive_json_begin(struct archive_json *in, char c)
     return ++in->depth <= DEPTH_MAX || archive_json_fail(in, "nested too deeply");
 }
 
-/* Whether something follows in an object or array, whose end is consumed. The comma in front of the
+/* Whether something follows in an object or array, whose end is consumed. The comma before the
  * second is demanded by what stands before it: at the opening bracket there is none. */
 static bool follows(struct archive_json *in, char close)
 {
@@ -79,7 +79,7 @@ static bool take_word(struct archive_json *in, const char *word)
     return true;
 }
 
-/* One character of a string behind a backslash. */
+/* One character of a string after a backslash. */
 static bool escape(struct archive_json *in, char *ret)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";

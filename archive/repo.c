@@ -58,7 +58,7 @@ static void mark_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *rep
 
 struct listing {
     struct archive_sets *sets;
-    size_t prefix; /* bytes of a name in front of the id */
+    size_t prefix; /* bytes of a name before the id */
     struct rd_err *err;
     bool failed;
 };

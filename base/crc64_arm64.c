@@ -33,7 +33,7 @@ TARGET_PMULL static inline uint64x2_t load(const uint8_t *p)
     return vreinterpretq_u64_u8(vld1q_u8(p));
 }
 
-/* Moves a by the distance of k and adds b, which stands there. */
+/* Moves a by the distance of k and adds b, which is there. */
 TARGET_PMULL static inline uint64x2_t fold(uint64x2_t a, uint64x2_t b,
                                            const struct rd_crc64_fold *k)
 {

@@ -8,7 +8,7 @@
  *     vpclmul256  4 x 256 bits   VPCLMULQDQ with AVX2 (Alder Lake, Zen 3)
  *     vpclmul     4 x 512 bits   VPCLMULQDQ with AVX-512 (Ice Lake, Zen 4)
  *
- * Target attributes stand at each function: the file is compiled with the flags of all others.
+ * Target attributes are at each function: the file is compiled with the flags of all others.
  */
 #include "base/crc64_impl.h"
 
@@ -53,7 +53,7 @@ TARGET_128 static inline __m128i constants(unsigned n)
     return _mm_set_epi64x((long long)fold->high, (long long)fold->low);
 }
 
-/* Moves a by the distance of k and adds b, which stands there. */
+/* Moves a by the distance of k and adds b, which is there. */
 TARGET_128 static inline __m128i fold128(__m128i a, __m128i b, __m128i k)
 {
     __m128i low = _mm_clmulepi64_si128(a, k, 0x00);

@@ -3,7 +3,7 @@
  *     1f 8b        a gzip member
  *     04 22 4d 18  an LZ4 frame (its magic number, little-endian)
  *     28 b5 2f fd  a Zstandard frame
- *     5? 2a 4d 18  a skippable frame; in front of a file, pzstd writes it
+ *     5? 2a 4d 18  a skippable frame; before a file, pzstd writes it
  *
  * No snapshot, log or list of digests begins so. What comes out of the filter is not looked at
  * again: a file that was compressed twice gives the inner compressed file. A stream of fewer than

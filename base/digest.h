@@ -41,7 +41,7 @@ RD_API bool rd_digest_new(struct rd_digest **ret, enum rd_digest_kind kind, stru
 RD_API bool rd_digest_update(struct rd_digest *digest, const void *ptr, size_t len,
                              struct rd_err *err);
 
-/* Writes rd_digest_size() bytes and begins anew: the next update belongs to another message. */
+/* Writes rd_digest_size() bytes and begins again: the next update belongs to another message. */
 RD_API bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err);
 
 /* NULL is allowed. */

@@ -33,7 +33,7 @@
     X(USAGE, 2, "usage")             /* the caller asked for something that makes no sense */      \
     X(IO, 3, "io")                   /* the operating system said no; see sys */                   \
     X(UNSUPPORTED, 4, "unsupported") /* a version, type or feature that this code does not know */ \
-    X(LIMIT, 5, "limit")             /* an option forbids going on */                              \
+    X(LIMIT, 5, "limit")             /* an option forbids continuing */                            \
     X(MEMORY, 5, "memory")           /* out of memory */                                           \
     X(PROTOCOL, 6, "protocol")       /* a peer broke the protocol, or refused us */                \
     X(LOCKED, 7, "locked")           /* somebody else works on it */                               \

@@ -1,8 +1,8 @@
 /* fs.h - the few system calls that writing files safely needs, as a table.
  *
  * A writer that must survive crashes (a log, a capture) does all its work on files through a struct
- * rd_fs: tests put a file system in memory behind it that fails and crashes where they say, a
- * server may put its own threads behind it. Names are names in one folder, never paths.
+ * rd_fs: tests put a file system in memory after it that fails and crashes where they say, a
+ * server may put its own threads after it. Names are names in one folder, never paths.
  *
  *     struct rd_fs fs;
  *     if (!rd_fs_open_posix(&fs, "/var/lib/redis", "appendonlydir", &err))

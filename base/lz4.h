@@ -3,7 +3,7 @@
  * The calls are those of base/zlib.h, and so is the contract.
  *
  * Reading. One or more frames, one after the other, whose contents are joined; skippable frames are
- * passed over; anything else behind a frame is damage. The checksums that a frame carries are
+ * passed over; anything else after a frame is damage. The checksums that a frame carries are
  * verified. Errors carry the decompressed offset, and the compressed one in the text:
  * RD_ERR_TRUNCATED where the input ends inside a frame, or before the first; RD_ERR_CORRUPT for
  * everything that the decoder refuses. The legacy format (magic 02 21 4c 18) is refused too.

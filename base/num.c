@@ -137,7 +137,7 @@ static char *put_scientific(char *to, const char *digits, int n, int exponent)
     return to + rd_num_put_u64(to, (uint64_t)exponent);
 }
 
-/* Most numbers have a few digits behind the point. The quotient of two exact doubles is rounded
+/* Most numbers have a few digits after the point. The quotient of two exact doubles is rounded
  * once: where it is v, these digits read back as v, and with at most fifteen of them no other
  * decimal that is as short does. */
 static bool short_decimal(double v, struct rd_decimal *ret)
@@ -170,7 +170,7 @@ static size_t put_shortest(char *dst, double v)
         d.exponent++;
     }
     int n = (int)rd_num_put_u64(digits, d.digits);
-    int point = n + d.exponent; /* digits in front of it */
+    int point = n + d.exponent; /* digits before it */
     if (v < 0)
         *to++ = '-';
     if (point - 1 < PLAIN_MIN || point - 1 >= (n > PLAIN_MAX ? n : PLAIN_MAX))

@@ -218,18 +218,18 @@ static enum resp_status check_bytes(struct rd_resp_reader *r)
     size_t end = r->pos + r->bulk;
     enum rd_src_status status = rd_resp_input_view(&r->in, end + 2, &s);
     if (s.len > end && status != RD_SRC_FAIL && s.ptr[end] != '\r')
-        return rd_resp_input_fail(&r->in, RD_ERR_CORRUPT, end, "no CRLF behind an argument");
+        return rd_resp_input_fail(&r->in, RD_ERR_CORRUPT, end, "no CRLF after an argument");
     if (status != RD_SRC_OK)
         return rd_resp_input_short(&r->in, status, s.len);
     if (s.ptr[end + 1] != '\n')
-        return rd_resp_input_fail(&r->in, RD_ERR_CORRUPT, end + 1, "no CRLF behind an argument");
+        return rd_resp_input_fail(&r->in, RD_ERR_CORRUPT, end + 1, "no CRLF after an argument");
     r->pos = end + 2;
     r->count--;
     r->stage = AT_LENGTH;
     return RESP_COMMAND;
 }
 
-/* Room for argc slices, which as many arguments of the input stand behind. */
+/* Room for argc slices, which as many arguments of the input follow. */
 static bool reserve_args(struct rd_resp_reader *r, size_t argc)
 {
     if (argc <= r->cap)
@@ -296,7 +296,7 @@ static uint8_t unescape(const uint8_t *p, size_t left, size_t *used)
     return letter != NULL ? (uint8_t)means[letter - letters] : p[1];
 }
 
-/* Copies the word at *pos of the line to dst, without its quotes; *pos moves behind it. False where
+/* Copies the word at *pos of the line to dst, without its quotes; *pos moves after it. False where
  * quotes are not closed, or not followed by a blank. */
 static bool split_word(struct rd_slice line, size_t *pos, uint8_t *dst, size_t *ret_len)
 {

@@ -68,7 +68,7 @@ struct rd_resp_opts {
 
 struct rd_resp_reader;
 
-/* The source is borrowed. Between two commands it stands at the first byte of the second, so that a
+/* The source is borrowed. Between two commands it is at the first byte of the second, so that a
  * caller may look at what comes, take it, or read something else (an AOF's annotations). */
 RD_API bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
                                const struct rd_resp_opts *opts, struct rd_err *err);
@@ -77,7 +77,7 @@ RD_API bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
  * except of a command that does not fit its window: those bytes the reader keeps.
  *
  * Errors, with the offset of the first wrong byte: RD_ERR_CORRUPT (expected '*' or '$', bad count,
- * bad length, no CRLF behind an argument, unbalanced quotes), RD_ERR_TRUNCATED (at the end of the
+ * bad length, no CRLF after an argument, unbalanced quotes), RD_ERR_TRUNCATED (at the end of the
  * input, which lies inside a command), RD_ERR_LIMIT, RD_ERR_MEMORY, or what the source failed with.
  * They stick. */
 RD_API enum resp_status rd_resp_reader_next(struct rd_resp_reader *reader,
@@ -121,7 +121,7 @@ enum resp_type {
     RESP_MAP = '%',        /* 3 */
     RESP_SET = '~',        /* 3 */
     RESP_PUSH = '>',       /* 3: not an answer to a command */
-    RESP_ATTRIBUTE = '|',  /* 3: pairs that belong to the value behind them */
+    RESP_ATTRIBUTE = '|',  /* 3: pairs that belong to the value after them */
 };
 
 enum { RESP_DEPTH = 32, RESP_DEPTH_MAX = 128 };

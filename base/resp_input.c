@@ -109,7 +109,7 @@ enum resp_status rd_resp_input_short(struct resp_input *in, enum rd_src_status s
 
 enum scan { SCAN_OK, SCAN_SHORT, SCAN_BAD };
 
-/* Looks at s from pos on; *ret_pos is the position behind CRLF, or of the first wrong byte. */
+/* Looks at s from pos on; *ret_pos is the position after CRLF, or of the first wrong byte. */
 static enum scan scan_number(struct rd_slice s, size_t pos, int64_t *ret, size_t *ret_pos)
 {
     bool negative = pos < s.len && s.ptr[pos] == '-';

@@ -42,13 +42,13 @@ enum resp_status rd_resp_input_fail(struct resp_input *in, enum rd_err_code code
 /* What a view that was not RD_SRC_OK means inside an item of which `have` bytes are there. */
 enum resp_status rd_resp_input_short(struct resp_input *in, enum rd_src_status status, size_t have);
 
-/* A canonical decimal number and CRLF at pos. Returns RESP_COMMAND and the position behind it,
+/* A canonical decimal number and CRLF at pos. Returns RESP_COMMAND and the position after it,
  * RESP_MORE, or RESP_FAIL: RD_ERR_CORRUPT `what` at the first wrong byte, also where it exceeds 63
  * bits. */
 enum resp_status rd_resp_input_number(struct resp_input *in, size_t pos, const char *what,
                                       int64_t *ret, size_t *ret_pos);
 
-/* The position of the first LF at or behind pos, whose distance from the item's begin must be below
+/* The position of the first LF at or after pos, whose distance from the item's begin must be below
  * max_inline (RD_ERR_LIMIT `what`). */
 enum resp_status rd_resp_input_line(struct resp_input *in, size_t pos, const char *what,
                                     size_t *ret_pos);

@@ -3,7 +3,7 @@
  * A node is parsed from its type byte each time it is asked for, until all of it is there; only the
  * search for the end of a line is continued. `owed` counts, for each open aggregate, the nodes that
  * are still to come; level 0 owes the reply itself. An attribute opens a level, but pays nothing
- * into the one it stands in: the value that it describes does.
+ * into the one it is in: the value that it describes does.
  */
 #include "base/mem.h"
 #include "base/num.h"
@@ -91,11 +91,11 @@ static enum resp_status read_bulk(struct rd_resp_reply *r, struct resp_node *nod
     size_t end = pos + (size_t)len;
     enum rd_src_status there = rd_resp_input_view(&r->in, end + 2, &s);
     if (s.len > end && s.ptr[end] != '\r')
-        return bad(r, end, "no CRLF behind a string");
+        return bad(r, end, "no CRLF after a string");
     if (there != RD_SRC_OK)
         return rd_resp_input_short(&r->in, there, s.len);
     if (s.ptr[end + 1] != '\n')
-        return bad(r, end + 1, "no CRLF behind a string");
+        return bad(r, end + 1, "no CRLF after a string");
     node->text = rd_slice(s.ptr + pos, (size_t)len);
     *ret_len = end + 2;
     return RESP_NODE;
@@ -130,7 +130,7 @@ static enum resp_status read_count(struct rd_resp_reply *r, struct resp_node *no
     return RESP_NODE;
 }
 
-/* An integer of any size: digits behind a sign or none. */
+/* An integer of any size: digits after a sign or none. */
 static bool is_big(struct rd_slice text)
 {
     size_t i = text.len > 0 && (text.ptr[0] == '-' || text.ptr[0] == '+') ? 1 : 0;

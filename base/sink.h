@@ -8,7 +8,7 @@
  *         ...
  *     ok = rd_sink_write(out, bytes, len) && ...;
  *     if (!rd_sink_close(out, &err))      // flush, fsync, rename, fsync of the folder
- *         ...                             // nothing was left behind
+ *         ...                             // nothing was left over
  *     or: rd_sink_abort(out);             // removes the temporary file
  *
  * The first failure sticks: later writes return false and rd_sink_close() reports it. So a caller

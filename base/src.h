@@ -98,7 +98,7 @@ RD_API bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes,
 RD_API bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_err *err);
 RD_API bool rd_src_can_open_again(const struct rd_src *src);
 
-/* Such a source goes on at `from`, and reads no byte from `to` on that its window does not hold
+/* Such a source continues at `from`, and reads no byte from `to` on that its window does not hold
  * already: it ends there. UINT64_MAX: at the end of the file. */
 RD_API bool rd_src_again_range(struct rd_src *src, uint64_t from, uint64_t to, struct rd_err *err);
 

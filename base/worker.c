@@ -29,35 +29,35 @@ static inline void relax(void)
 }
 
 /* Stays awake for a moment, while the helper is busy, or idle: runs follow each other closely. */
-static void linger(struct rd_worker *team, bool while_busy)
+static void linger(struct rd_worker *worker, bool while_busy)
 {
     for (int i = 0; i < LOOKS; i++, relax())
-        if (atomic_load_explicit(&team->busy, memory_order_relaxed) != while_busy)
+        if (atomic_load_explicit(&worker->busy, memory_order_relaxed) != while_busy)
             return;
 }
 
 static void *helper(void *ptr)
 {
-    struct rd_worker *team = ptr;
-    pthread_mutex_lock(&team->lock);
+    struct rd_worker *worker = ptr;
+    pthread_mutex_lock(&worker->lock);
     for (;;) {
-        while (!team->busy && !team->quit)
-            pthread_cond_wait(&team->changed, &team->lock);
-        if (team->quit)
+        while (!worker->busy && !worker->quit)
+            pthread_cond_wait(&worker->changed, &worker->lock);
+        if (worker->quit)
             break;
         do {
-            team->again = false;
-            pthread_mutex_unlock(&team->lock);
-            team->work(team->arg, 1);
-            pthread_mutex_lock(&team->lock);
-        } while (team->again);
-        team->busy = false;
-        pthread_cond_broadcast(&team->changed);
-        pthread_mutex_unlock(&team->lock);
-        linger(team, false);
-        pthread_mutex_lock(&team->lock);
+            worker->again = false;
+            pthread_mutex_unlock(&worker->lock);
+            worker->work(worker->arg, 1);
+            pthread_mutex_lock(&worker->lock);
+        } while (worker->again);
+        worker->busy = false;
+        pthread_cond_broadcast(&worker->changed);
+        pthread_mutex_unlock(&worker->lock);
+        linger(worker, false);
+        pthread_mutex_lock(&worker->lock);
     }
-    pthread_mutex_unlock(&team->lock);
+    pthread_mutex_unlock(&worker->lock);
     return NULL;
 }
 
@@ -65,52 +65,52 @@ struct rd_worker *rd_worker_new(void)
 {
     if (!rd_thread_can_help())
         return NULL;
-    struct rd_worker *team = rd_calloc(1, sizeof *team);
-    if (team == NULL)
+    struct rd_worker *worker = rd_calloc(1, sizeof *worker);
+    if (worker == NULL)
         return NULL;
-    pthread_mutex_init(&team->lock, NULL);
-    pthread_cond_init(&team->changed, NULL);
-    if (!rd_thread_start(&team->thread, helper, team)) {
-        rd_free(team);
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->changed, NULL);
+    if (!rd_thread_start(&worker->thread, helper, worker)) {
+        rd_free(worker);
         return NULL;
     }
-    return team;
+    return worker;
 }
 
-void rd_worker_start(struct rd_worker *team, void (*work)(void *arg, unsigned worker), void *arg)
+void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned worker), void *arg)
 {
-    pthread_mutex_lock(&team->lock);
-    if (team->busy) {
-        team->again = true;
+    pthread_mutex_lock(&worker->lock);
+    if (worker->busy) {
+        worker->again = true;
     } else {
-        team->arg = arg;
-        team->work = work;
-        team->busy = true;
+        worker->arg = arg;
+        worker->work = work;
+        worker->busy = true;
     }
-    pthread_cond_broadcast(&team->changed);
-    pthread_mutex_unlock(&team->lock);
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->lock);
 }
 
-void rd_worker_join(struct rd_worker *team)
+void rd_worker_join(struct rd_worker *worker)
 {
-    team->work(team->arg, 0);
-    linger(team, true);
-    pthread_mutex_lock(&team->lock);
-    while (team->busy)
-        pthread_cond_wait(&team->changed, &team->lock);
-    pthread_mutex_unlock(&team->lock);
+    worker->work(worker->arg, 0);
+    linger(worker, true);
+    pthread_mutex_lock(&worker->lock);
+    while (worker->busy)
+        pthread_cond_wait(&worker->changed, &worker->lock);
+    pthread_mutex_unlock(&worker->lock);
 }
 
-void rd_worker_free(struct rd_worker *team)
+void rd_worker_free(struct rd_worker *worker)
 {
-    if (team == NULL)
+    if (worker == NULL)
         return;
-    pthread_mutex_lock(&team->lock);
-    team->quit = true;
-    pthread_cond_broadcast(&team->changed);
-    pthread_mutex_unlock(&team->lock);
-    pthread_join(team->thread, NULL);
-    pthread_cond_destroy(&team->changed);
-    pthread_mutex_destroy(&team->lock);
-    rd_free(team);
+    pthread_mutex_lock(&worker->lock);
+    worker->quit = true;
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->lock);
+    pthread_join(worker->thread, NULL);
+    pthread_cond_destroy(&worker->changed);
+    pthread_mutex_destroy(&worker->lock);
+    rd_free(worker);
 }

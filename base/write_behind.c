@@ -71,7 +71,7 @@ static void *run(void *arg)
 
 /* ---- a sink ---- */
 
-/* A block to go on with. NULL: memory is short. The lock is held. */
+/* A block to continue with. NULL: memory is short. The lock is held. */
 static uint8_t *take_block(struct rd_write_behind *wb)
 {
     if (wb->n_spare == 0 && wb->n_made == RD_BEHIND_BLOCKS)
@@ -173,7 +173,7 @@ static bool lane_close(void *impl, bool commit, struct rd_err *err)
     return ok;
 }
 
-/* The sink behind sums, in the thread that writes to it. */
+/* The sink after sums, in the thread that writes to it. */
 static void lane_sum_begin(void *impl, uint64_t crc)
 {
     struct lane *lane = impl;

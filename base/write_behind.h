@@ -10,7 +10,7 @@
  *     rd_write_behind_free(wb);                              // after its sinks
  *
  * One thread serves any number of sinks, which are used by one other (what is synced may be closed
- * by any); what is written to one of them is in its order. A failure of the sink behind shows some
+ * by any); what is written to one of them is in its order. A failure of the sink after shows some
  * writes later, but no later than rd_sink_sync() and rd_sink_close(), which wait for what is under
  * way.
  *

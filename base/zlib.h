@@ -13,7 +13,7 @@
  * rd_src_decompress() does this for whatever turns out to be compressed.
  *
  * Reading. The stream is one or more members, one after the other, whose contents are joined; zero
- * bytes behind the last one are padding, as gzip has it, anything else there is damage. Each
+ * bytes after the last one are padding, as gzip has it, anything else there is damage. Each
  * member's CRC-32 and length are verified when its end is reached. Errors carry the decompressed
  * offset, and the compressed one in the text: RD_ERR_TRUNCATED where the input ends inside a
  * member, or before the first; RD_ERR_CORRUPT for everything that inflate refuses. All bytes that

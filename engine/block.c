@@ -25,7 +25,7 @@ struct engine_extra {
     uint8_t bytes[];
 };
 
-/* One block, with the arguments and their bytes behind the links. */
+/* One block, with the arguments and their bytes after the links. */
 struct engine_waiter {
     struct engine *engine;
     struct engine_session *session;
@@ -184,7 +184,7 @@ void engine_block(struct engine_call *call, enum engine_type type, size_t n_keys
 {
     call->status = ENGINE_BLOCKED;
     if (call->session->waiter != NULL)
-        return; /* it was run again, and goes on waiting */
+        return; /* it was run again, and continues waiting */
     struct engine_waiter *w = waiter_new(call, n_keys);
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_OTHER);
     w->type = type;
@@ -321,7 +321,7 @@ static enum engine_type type_now(const struct serving *sv, const struct engine_r
     return ENGINE_TYPES;
 }
 
-/* False: it goes on waiting. */
+/* False: it continues waiting. */
 static bool serve_waiter(const struct serving *sv, struct engine_ready *ready,
                          struct engine_waiter *w)
 {
@@ -370,7 +370,7 @@ static struct engine_session *serve_key(const struct serving *sv, struct engine_
     if (queue == NULL)
         return NULL;
     if (queue->ready == ready)
-        queue->ready = NULL; /* from here on it may become ready anew */
+        queue->ready = NULL; /* from here on it may become ready again */
     struct engine_session *s = NULL;
     enum engine_type type = type_now(sv, ready, queue->first->waiter->session);
     if (ready->phase == PHASE_TYPE)

@@ -14,7 +14,7 @@
  * when an entry is added to a stream, and when a stream is deleted or overwritten or loses a group.
  * Ready keys are looked at in that order, each once; of those who wait for one, the first come is
  * served first, as long as the key has something of the type they wait for. Serving may make other
- * keys ready: they come behind those that are already. Who waits as a group for a stream that is
+ * keys ready: they follow those that are already. Who waits as a group for a stream that is
  * none any more is told so.
  *
  * To be served is to run the command again, looking at that key alone (engine_call.only_key). It

@@ -198,7 +198,7 @@ uint64_t engine_table_seed(void);
 
 /* The session waits until one of the keys has something of this type, or the deadline (unix time in
  * us, INT64_MAX: never). The command gives no answer and no effect now. Called again by
- * engine_serve() it sees only_key; if it calls engine_block() once more, the session goes on
+ * engine_serve() it sees only_key; if it calls engine_block() once more, the session continues
  * waiting. Not called when !call->may_block. */
 void engine_block(struct engine_call *call, enum engine_type type, size_t n_keys,
                   const struct rd_slice *keys, int64_t deadline_us);

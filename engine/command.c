@@ -26,7 +26,7 @@ enum {
 #undef X
 };
 
-/* A number for each entry. END gives the number behind the last subcommand, and takes it back. */
+/* A number for each entry. END gives the number after the last subcommand, and takes it back. */
 enum {
 #define CMD(id, ...)      ID_##id,
 #define SUB(box, id, ...) ID_##box##_##id,

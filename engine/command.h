@@ -149,7 +149,7 @@ enum engine_find { ENGINE_FIND_RANGE, ENGINE_FIND_KEYNUM, ENGINE_FIND_UNKNOWN };
 
 /* One way to find keys: where to begin, and which arguments from there on are keys. */
 struct engine_key_spec {
-    const char *keyword; /* KEYWORD: the keys stand behind this word */
+    const char *keyword; /* KEYWORD: the keys follow this word */
     const char *note;    /* or NULL */
     uint16_t flags;
     uint8_t begin;

@@ -103,7 +103,7 @@ static bool type_and_spec(struct parser *p, struct engine_arg *arg)
     return true;
 }
 
-/* What stands behind a name: what it is made of, or its type. */
+/* What follows a name: what it is made of, or its type. */
 static bool content(struct parser *p, struct engine_arg *arg)
 {
     bool oneof;

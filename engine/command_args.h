@@ -62,12 +62,12 @@ struct engine_arg {
     bool optional;
     bool multiple;
     bool multiple_token;
-    size_t n_args; /* of ONEOF and BLOCK: the first stands behind this one */
+    size_t n_args; /* of ONEOF and BLOCK: the first follows this one */
     size_t next;   /* index of the argument that follows on the same level, or 0 */
 };
 
 /* Parents before their children. *ret_n: the number of arguments on the first level, of which the
- * first stands at args[0]. False: the text is malformed or holds too many arguments. */
+ * first is at args[0]. False: the text is malformed or holds too many arguments. */
 bool engine_args_parse(const char *text, struct engine_arg args[ENGINE_ARGS_MAX], size_t *ret_n);
 
 static inline const struct engine_arg *engine_args_next(const struct engine_arg *args,

@@ -193,7 +193,7 @@ static void sort_ro_keys(const struct line *line, struct found *found)
     found_add(found, 1, READS);
 }
 
-/* One key, or an empty one and all behind KEYS; both at once make no sense. */
+/* One key, or an empty one and all after KEYS; both at once make no sense. */
 static void migrate_keys(const struct line *line, struct found *found)
 {
     static const struct option skipped[] = {{"auth", 1}, {"auth2", 2}, {NULL, 0}};

@@ -39,7 +39,7 @@ enum engine_notify {
 };
 
 /* Values count their bytes in 32 bits, hashes those of a field in 31, and an integer of BITFIELD
- * may begin at the last bit of a string and go on. A snapshot's names are read whole. */
+ * may begin at the last bit of a string and continue. A snapshot's names are read whole. */
 #define ENGINE_VALUE_MAX ((uint64_t)UINT32_MAX - 8)
 #define ENGINE_NAME_MAX  ((uint64_t)512 << 20)
 #define ENGINE_FIELD_MAX ((uint64_t)INT32_MAX)

@@ -155,7 +155,7 @@ struct engine_entry *engine_db_add(struct engine_db *db, struct rd_slice key,
     return entry;
 }
 
-/* Bytes behind the name that the block has. */
+/* Bytes after the name that the block has. */
 static size_t entry_room(const struct engine_entry *entry)
 {
     size_t usable = engine_usable(entry);
@@ -187,7 +187,7 @@ static void put_value(struct engine_db *db, struct engine_entry *entry, struct e
     entry->value = value;
 }
 
-/* EMBSTR: the bytes behind the name. The text may lie in this entry. */
+/* EMBSTR: the bytes after the name. The text may lie in this entry. */
 static struct engine_entry *embed(struct engine_db *db, struct engine_entry *entry,
                                   struct rd_slice text)
 {

@@ -30,7 +30,7 @@ struct engine_db {
     struct engine_table watched; /* keys that sessions watch; engine/watch.h */
     unsigned id;
     int64_t avg_ttl_ms;     /* of keys that the expire cycle has seen */
-    uint64_t expire_cursor; /* where the expire cycle goes on */
+    uint64_t expire_cursor; /* where the expire cycle continues */
     uint64_t parts_cursor;
     uint64_t n_by_type[ENGINE_TYPES];
 };

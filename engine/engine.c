@@ -219,7 +219,7 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
 
 /* ---- what stands before a command ---- */
 
-/* A command that is not run spoils the transaction it stands in. EXEC itself ends it. */
+/* A command that is not run spoils the transaction it is in. EXEC itself ends it. */
 static bool refuse(struct engine_session *s, const struct engine_command *command,
                    struct engine_reply *reply, const char *text)
 {

@@ -123,7 +123,7 @@ struct engine_stats {
 
 const struct engine_stats *engine_stats(const struct engine *e);
 
-/* Hits, misses, expired and evicted begin at zero again; commands and dirty go on. */
+/* Hits, misses, expired and evicted begin at zero again; commands and dirty continue. */
 void engine_stats_reset(struct engine *e);
 
 /* Bytes of the data set, in all and by kind (enum engine_mem_kind; may be NULL). */

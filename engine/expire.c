@@ -1,7 +1,7 @@
 /* The active expire cycle.
  *
  * Each database is looked through bucket by bucket; as long as more than a tenth of what was seen
- * was due, the look goes on. How long is judged by the work: a bucket counts as two tenths of a
+ * was due, the look continues. How long is judged by the work: a bucket counts as two tenths of a
  * microsecond, for in a table that has become sparse most are empty, a key that is looked at as one
  * tenth, a key that is taken out as ten and what its value takes to free.
  *
@@ -71,7 +71,7 @@ static void look_at_parts(void *ctx, void *item)
     round->cost += LOOK_COST * pass.n_seen + TAKE_COST * pass.n_taken;
 }
 
-/* False: too few are due here to go on. */
+/* False: too few are due here to continue. */
 static bool one_round(struct round *round, struct engine_table *t, uint64_t *cursor,
                       engine_table_item_fn fn, unsigned effort)
 {

@@ -14,7 +14,7 @@ static bool in_range(uint8_t c, uint8_t from, uint8_t to)
     return a <= b ? a <= x && x <= b : b <= x && x <= a;
 }
 
-/* A class begins at p[at]. Whether c is in it; *ret_next is behind it. */
+/* A class begins at p[at]. Whether c is in it; *ret_next is after it. */
 static bool match_class(struct rd_slice p, size_t at, uint8_t c, bool nocase, size_t *ret_next)
 {
     bool match = false;
@@ -52,7 +52,7 @@ static bool match_one(struct rd_slice p, size_t at, uint8_t c, bool nocase, size
 }
 
 /* Only the last star is ever tried again: what stands before it matched as early as it could, and
- * the star makes good for everything behind that. */
+ * the star makes good for everything after that. */
 bool engine_glob_match(struct rd_slice pattern, struct rd_slice text, bool nocase)
 {
     size_t p = 0;

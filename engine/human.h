@@ -14,10 +14,10 @@
 #include "base/slice.h"
 
 /* Bytes of the longest text: the digits of the largest number, sign, point and 17 more, and what
- * snprintf() puts behind. */
+ * snprintf() puts after. */
 enum { ENGINE_HUMAN_MAX = 5120 };
 
-/* Writes v without exponent, with up to 17 digits behind the point and no zeros at the end; "inf"
+/* Writes v without exponent, with up to 17 digits after the point and no zeros at the end; "inf"
  * and "-inf". v is a number. Returns the length; there is no terminator to rely on. */
 size_t engine_human_put(char *dst, long double v);
 

@@ -13,7 +13,7 @@
  * All integers have the width of the widest that ever was in the set: adding one that needs more
  * widens all of them, removing it narrows none. So does a server.
  *
- * A look-up takes logarithmic time; adding and removing also moves what stands behind. Functions
+ * A look-up takes logarithmic time; adding and removing also moves what follows. Functions
  * that take `uint8_t **is` may move the block. It grows in steps, and is never more than a quarter
  * and 16 bytes larger than what is in it, those of up to 512 bytes excepted.
  */
@@ -23,7 +23,7 @@
 #include "base/endian.h"
 #include "base/slice.h"
 
-enum { ENGINE_INTSET_HEAD = 8 /* bytes in front of the first integer */ };
+enum { ENGINE_INTSET_HEAD = 8 /* bytes before the first integer */ };
 
 /* An empty set. */
 uint8_t *engine_intset_new(void);

@@ -20,7 +20,7 @@ struct entry {
     uint8_t head[HEAD_MAX];
     size_t head_len;
     size_t back_len;
-    struct rd_slice text; /* behind the head; empty for an integer */
+    struct rd_slice text; /* after the head; empty for an integer */
 };
 
 /* Servers take one byte more than needed from 16383, 2097151 and 268435455 on. */
@@ -296,7 +296,7 @@ static inline uint8_t *resize(uint8_t **lp, size_t at, size_t old_len, size_t ne
 {
     size_t old_bytes = engine_lp_bytes(*lp);
     size_t bytes = old_bytes - old_len + new_len;
-    size_t behind = old_bytes - old_len - at;
+    size_t after = old_bytes - old_len - at;
     if (new_len == old_len)
         return *lp + at;
     if (RD_UNLIKELY(bytes > UINT32_MAX))
@@ -304,10 +304,10 @@ static inline uint8_t *resize(uint8_t **lp, size_t at, size_t old_len, size_t ne
     if (new_len > old_len)
         make_room(lp, bytes);
     uint8_t *p = *lp + at;
-    if (behind == 1)
+    if (after == 1)
         p[new_len] = ENGINE_LP_END;
     else
-        memmove(p + new_len, p + old_len, behind);
+        memmove(p + new_len, p + old_len, after);
     set_bytes(*lp, bytes);
     if (new_len < old_len)
         give_back(lp, bytes);
@@ -332,7 +332,7 @@ static uint8_t *replace_entry(uint8_t **lp, const uint8_t *p, const struct entry
     return to;
 }
 
-/* Where an entry that is to stand in front of p, or after it, begins. */
+/* Where an entry that is to precede p, or after it, begins. */
 static size_t place(const uint8_t *lp, const uint8_t *p, bool after)
 {
     if (p == NULL)

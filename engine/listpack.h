@@ -34,7 +34,7 @@
  * than 4 GiB. Servers stay below 1 GiB, and so should the caller, with engine_lp_fits().
  *
  * Moving from an entry to its neighbours takes constant time, an index a walk from the nearer end.
- * Changes move what stands behind them. Blocks grow in steps, so that appending n entries copies a
+ * Changes move what follows them. Blocks grow in steps, so that appending n entries copies a
  * small multiple of their bytes; the block is never more than a quarter and 16 bytes larger than
  * what is in it, those of up to 512 bytes and what was reserved excepted.
  */
@@ -46,8 +46,8 @@
 #include "base/slice.h"
 
 enum {
-    ENGINE_LP_HEAD = 6,          /* bytes in front of the first entry */
-    ENGINE_LP_END = 0xff,        /* the byte behind the last one */
+    ENGINE_LP_HEAD = 6,          /* bytes before the first entry */
+    ENGINE_LP_END = 0xff,        /* the byte after the last one */
     ENGINE_LP_UNKNOWN = 65535,   /* in the header: as many entries or more */
     ENGINE_LP_SAFE_MAX = 1 << 30 /* bytes that servers let a listpack have */
 };
@@ -115,7 +115,7 @@ static inline size_t engine_lp_span(const uint8_t *p)
     return engine_lp_span_long(p);
 }
 
-/* Bytes of the entry that ends in front of `end`. */
+/* Bytes of the entry that ends before `end`. */
 static inline size_t engine_lp_span_back(const uint8_t *end)
 {
     return end[-1] < 0x80 ? 1 + (size_t)end[-1] : engine_lp_span_back_long(end);
@@ -195,7 +195,7 @@ void engine_lp_delete_index(uint8_t **lp, long index, size_t n);
 /* Appends all entries of src, which is another listpack and stays as it is. */
 bool engine_lp_merge(uint8_t **lp, const uint8_t *src);
 
-/* Takes the entry at p and all behind it away, and returns them as a listpack of its own. */
+/* Takes the entry at p and all after it away, and returns them as a listpack of its own. */
 uint8_t *engine_lp_split(uint8_t **lp, uint8_t *p);
 
 #endif

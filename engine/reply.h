@@ -9,7 +9,7 @@
  *
  * A zeroed reply with proto set is empty. With `off` nothing is kept: a log is replayed faster so.
  * Only whether the first answer was an error is noted in any case. A reply that reaches `limit` is
- * one that nobody will get: it becomes `off`, and commands that go on for long look at that.
+ * one that nobody will get: it becomes `off`, and commands that continue for long look at that.
  */
 #ifndef ENGINE_REPLY_H
 #define ENGINE_REPLY_H
@@ -52,7 +52,7 @@ void engine_reply_error(struct engine_reply *r, const char *text);
 void engine_reply_errorf(struct engine_reply *r, const char *fmt, ...) RD_PRINTF(2, 3);
 
 /* An aggregate whose count is known only afterwards: keep the mark, give the elements, then name
- * their number. Costs a copy of what lies behind the mark. Marks may be nested. */
+ * their number. Costs a copy of what lies after the mark. Marks may be nested. */
 size_t engine_reply_mark(const struct engine_reply *r);
 void engine_reply_mark_array(struct engine_reply *r, size_t mark, uint64_t n);
 void engine_reply_mark_map(struct engine_reply *r, size_t mark, uint64_t n_pairs);

@@ -17,7 +17,7 @@ enum engine_role {
 struct engine_queued {
     const struct engine_command *command;
     size_t argc;
-    struct rd_slice *argv; /* one block with the bytes behind it */
+    struct rd_slice *argv; /* one block with the bytes after it */
 };
 
 struct engine_watch; /* engine/watch.c */
@@ -50,7 +50,7 @@ void engine_session_init(struct engine_session *s, struct engine *e, enum engine
 /* Forgets its transaction, its watched keys and what it waits for. */
 void engine_session_done(struct engine_session *s);
 
-/* Behind MULTI: remembers a copy of the command. */
+/* After MULTI: remembers a copy of the command. */
 void engine_session_queue(struct engine_session *s, const struct engine_command *command,
                           size_t argc, const struct rd_slice *argv);
 

@@ -42,7 +42,7 @@ void engine_drop_functions(struct engine *e)
     engine_leave(e, scope);
 }
 
-/* A string whose length stands in front of it in one byte or two; others are as good as never
+/* A string whose length precedes it in one byte or two; others are as good as never
  * names. */
 static bool take_name(struct rd_slice *raw, struct rd_slice *ret)
 {

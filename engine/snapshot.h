@@ -73,7 +73,7 @@ struct engine_loader;
 bool engine_loader_new(struct engine_loader **ret, struct engine *e, struct rd_src *src,
                        const struct engine_load_opts *opts, const struct engine_env *env,
                        struct rd_err *err);
-/* The same from a reader that somebody else has, with RDB_DETAIL_PACKED: the snapshot in front of a
+/* The same from a reader that somebody else has, with RDB_DETAIL_PACKED: the snapshot before a
  * log. The reader is borrowed; the size of its source is not known. */
 bool engine_loader_new_reader(struct engine_loader **ret, struct engine *e,
                               struct rdb_reader *reader, const struct engine_load_opts *opts,
@@ -105,7 +105,7 @@ struct engine_save_opts {
                           once for up to a thousand keys then, and some tens of MB are used where
                           collections are large */
     int64_t now_ms;
-    /* NULL, or called behind each key, with how many there were: progress. */
+    /* NULL, or called after each key, with how many there were: progress. */
     void (*each)(void *ctx, uint64_t n_keys);
     void *ctx;
     const struct engine_aux *aux; /* the file's AUX fields; of those that were kept, one that has */

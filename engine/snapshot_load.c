@@ -306,7 +306,7 @@ static bool store_plain(struct engine_loader *l, const struct rdb_plain *key, st
     return key->is_int ? store_number(l, key->num, err) : store_text(l, key->value, err);
 }
 
-/* The keys behind one that was read, as far as they are plain; at most max. */
+/* The keys after one that was read, as far as they are plain; at most max. */
 static bool take_plain(struct engine_loader *l, uint64_t max, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -379,7 +379,7 @@ static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struc
     return true;
 }
 
-/* The file may claim any number of keys, so it is held against its size. */
+/* The file may claim any number of keys, so it is compared with its size. */
 static void reserve(struct engine_loader *l, const struct rdb_event *ev)
 {
     uint64_t most = RESERVE_UNKNOWN;

@@ -18,7 +18,7 @@ enum {
 struct engine_pair {
     engine_pair_put_fn put;
     void *ctx;
-    struct rd_worker *team;
+    struct rd_worker *worker;
     struct rdb_writer *writer; /* the other thread's */
     struct rd_sink *sink;
     struct rd_buf buf;
@@ -130,8 +130,8 @@ struct engine_pair *engine_pair_new(const struct rdb_writer_opts *given, engine_
     how.no_checksum = true;
     if (rd_sink_open_buf(&pair->sink, &pair->buf, &opts, NULL) &&
         rdb_writer_new(&pair->writer, pair->sink, &how, NULL))
-        pair->team = rd_worker_new();
-    if (pair->team != NULL)
+        pair->worker = rd_worker_new();
+    if (pair->worker != NULL)
         return pair;
     engine_pair_free(pair);
     return NULL;
@@ -156,8 +156,8 @@ bool engine_pair_put(struct engine_pair *pair, const struct engine_pair_own *own
     pair->err = err;
     atomic_store(&pair->n_taken, 0);
     atomic_store(&pair->failed, false);
-    rd_worker_start(pair->team, work, pair);
-    rd_worker_join(pair->team);
+    rd_worker_start(pair->worker, work, pair);
+    rd_worker_join(pair->worker);
     for (int i = 0; i < ENGINE_MEM_KINDS; i++)
         engine_mem.bytes[i] += pair->mem.bytes[i];
     if (!pair->failed)
@@ -170,7 +170,7 @@ void engine_pair_free(struct engine_pair *pair)
 {
     if (pair == NULL)
         return;
-    rd_worker_free(pair->team);
+    rd_worker_free(pair->worker);
     rdb_writer_free(pair->writer);
     rd_sink_abort(pair->sink);
     rd_buf_done(&pair->buf);

@@ -22,7 +22,7 @@ struct engine {
     struct engine_mem mem; /* what the data set takes */
     struct engine_block_state *block;
     struct engine_extra *extra;
-    unsigned next_expire_db; /* where the expire cycle goes on */
+    unsigned next_expire_db; /* where the expire cycle continues */
     unsigned next_evict_db;
     struct engine_victims victims;
     unsigned depth;     /* of engine_enter() */

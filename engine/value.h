@@ -5,7 +5,7 @@
  *
  *     encoding      types                what `u` is
  *     INT           string               num
- *     EMBSTR        string               bytes: they lie in the entry of the key itself, behind its
+ *     EMBSTR        string               bytes: they lie in the entry of the key itself, after its
  *                                        name; those of a copy that is not stored yet are a block
  *     RAW           string               bytes: a block of the heap, with room as engine_usable()
  * says LISTPACK      hash, zset           lp: engine/listpack.h INTSET        set intset:

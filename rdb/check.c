@@ -259,7 +259,7 @@ static bool is_zeros(struct check *c, const struct rdb_event *ev)
     bool zeros = empty && c->empty_at != RD_NO_OFFSET && ev->key.record == c->empty_at + 3;
     if (zeros && !c->zeros)
         report_key(c, RDB_FINDING_ZEROED, c->empty_at,
-                   "empty keys one behind the other: a range of zeros");
+                   "empty keys one after the other: a range of zeros");
     c->zeros = zeros;
     c->empty_at = empty ? ev->key.record : RD_NO_OFFSET;
     return zeros;
@@ -466,7 +466,7 @@ static void damaged(struct check *c, const struct rd_err *err)
     count_and_tell(c, &f);
 }
 
-/* Counts what stands behind the trailer. */
+/* Counts what follows the trailer. */
 static bool trailing(struct check *c, struct rd_src *src)
 {
     struct rd_slice s;
@@ -493,7 +493,7 @@ static bool trailing(struct check *c, struct rd_src *src)
         break;
     }
     if (c->res->trailing > 0) {
-        snprintf(c->text, sizeof c->text, "%llu bytes behind the end of the snapshot%s",
+        snprintf(c->text, sizeof c->text, "%llu bytes after the end of the snapshot%s",
                  (unsigned long long)c->res->trailing,
                  log ? ", which look like the commands of an append-only log" : "");
         report(c, RDB_FINDING_TRAILING, c->res->end, c->text);
@@ -552,13 +552,13 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
         .notes = !opts->quick,
         .batch = true,
         .seed = {opts->seed[0], opts->seed[1]},
-        .team = opts->quick || opts->single_thread ? NULL : rd_worker_new(),
+        .worker = opts->quick || opts->single_thread ? NULL : rd_worker_new(),
     };
     struct rd_err own = {0};
     struct check *c = rd_calloc(1, sizeof *c);
     *ret = (struct rdb_check_result){0};
     if (c == NULL) {
-        rd_worker_free(ropts.team);
+        rd_worker_free(ropts.worker);
         return rd_err_nomem(err, sizeof *c);
     }
     c->opts = opts;
@@ -571,7 +571,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     if (ok)
         ok = run(c, src);
     rdb_reader_free(c->reader);
-    rd_worker_free(ropts.team);
+    rd_worker_free(ropts.worker);
     rdb_keylog_done(&c->keys);
     rd_buf_done(&c->twins);
     rd_free(c);

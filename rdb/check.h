@@ -7,7 +7,7 @@
  *     if (res.damaged) ... res.err says where the structure breaks ...
  *
  * One pass, in memory that does not depend on the input. A check goes as far as the structure
- * holds; what stands behind damage is for rdb/salvage.h to find.
+ * holds; what follows damage is for rdb/salvage.h to find.
  */
 #ifndef RDB_CHECK_H
 #define RDB_CHECK_H
@@ -25,7 +25,7 @@
     X(CHECKSUM, "checksum-mismatch", ERROR)                                                        \
     X(CHECKSUM_OFF, "checksum-disabled", INFO)                                                     \
     X(CHECKSUM_NONE, "no-checksum", INFO)    /* versions before 5 */                               \
-    X(CONTAINER, "container-damaged", ERROR) /* compressed, which breaks behind the snapshot */    \
+    X(CONTAINER, "container-damaged", ERROR) /* compressed, which breaks after the snapshot */     \
     X(TRAILING, "trailing-bytes", WARNING)                                                         \
     X(DUPLICATE_KEY, "duplicate-key", ERROR)                                                       \
     X(ZEROED, "zeroed-range", ERROR) /* runs of zeros that read as empty keys */                   \
@@ -88,7 +88,7 @@ struct rdb_check_opts {
     uint64_t seed[2]; /* key of the hashes that find duplicates: random, new for each run. Where the
                          source can be read again, equal hashes are confirmed by the bytes. */
     bool single_thread; /* do everything on the calling thread */
-    bool part; /* what stands behind the trailer is somebody else's: it is left in the source */
+    bool part;          /* what follows the trailer is somebody else's: it is left in the source */
 };
 
 enum rdb_sum_state {
@@ -108,8 +108,8 @@ struct rdb_check_result {
     uint64_t record;   /* the record that could not be read */
     enum rdb_sum_state sum;
     uint64_t stored, computed; /* checksums */
-    uint64_t end;              /* offset behind the trailer, or where reading stopped */
-    uint64_t trailing;         /* bytes behind the trailer */
+    uint64_t end;              /* offset after the trailer, or where reading stopped */
+    uint64_t trailing;         /* bytes after the trailer */
     uint64_t keys, expires, expired, field_expires;
     uint64_t dbs, functions, aux, module_aux;
     uint64_t keys_by_kind[RDB_KIND_COUNT];

@@ -91,7 +91,7 @@ static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
     return true;
 }
 
-/* Everything that stands in front of the command that makes the key. */
+/* Everything that precedes the command that makes the key. */
 static bool open_key(struct rdb_commands *c)
 {
     return select_db(c) && (!c->opts.replace || rdb_cmd_head_key(c, 2, CMD_VERB3("DEL")));

@@ -19,9 +19,9 @@
  *               XGROUP CREATE key group last [ENTRIESREAD n]
  *               XCLAIM key group consumer 0 id TIME ms RETRYCOUNT n JUSTID FORCE
  *               XGROUP CREATECONSUMER key group consumer        of those that own nothing
- *               XDEL key id…                    behind that, of what was made to be claimed
+ *               XDEL key id…                    after that, of what was made to be claimed
  *     then      HPEXPIREAT key ms FIELDS 1 field, PEXPIREAT key ms
- *     function  FUNCTION LOAD code                  and SELECT db in front of the keys of each
+ *     function  FUNCTION LOAD code                  and SELECT db before the keys of each
  *
  * A command has at most opts.max_elems elements (pairs of a hash or sorted set) and opts.max_bytes
  * bytes, unless one element alone is longer. An entry of a stream is always one command.
@@ -54,7 +54,7 @@ struct rdb_commands_opts {
                                  knows whatever the data needs */
     size_t max_elems;         /* 0: RDB_COMMANDS_ELEMS */
     size_t max_bytes;         /* 0: RDB_COMMANDS_BYTES */
-    bool replace;             /* DEL in front of each key; FUNCTION LOAD REPLACE */
+    bool replace;             /* DEL before each key; FUNCTION LOAD REPLACE */
     bool lossy;               /* leave out what commands cannot make */
 };
 
@@ -90,7 +90,7 @@ struct rdb_pending_ids {
 };
 
 /* Those of all groups of a serialized stream (without type byte), from its framing alone, which is
- * cheap; they replace what the list held. Where the value is damaged, they are those in front of
+ * cheap; they replace what the list held. Where the value is damaged, they are those before
  * that. False: no memory. O(bytes) */
 RD_API bool rdb_pending_ids_find(struct rdb_pending_ids *ids, struct rd_src *value,
                                  const struct rdb_type *type, struct rd_err *err);
@@ -98,7 +98,7 @@ RD_API void rdb_pending_ids_done(struct rdb_pending_ids *ids);
 
 /* After that KEY event: what is pending. From 7.0 on XCLAIM passes what is not in the stream; so
  * those of them that the stream does not have any more are added where their place is, and deleted
- * again behind the groups. In a snapshot they stand behind the entries: whoever wants to tell has
+ * again after the groups. In a snapshot they follow the entries: whoever wants to tell has
  * to look at the value twice. They are copied. */
 RD_API bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_pending_ids *ids,
                                  struct rd_err *err);

@@ -5,24 +5,24 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void rdb_damage_init(struct rdb_damage *clues)
+void rdb_damage_init(struct rdb_damage *evidence)
 {
-    *clues = (struct rdb_damage){.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
+    *evidence = (struct rdb_damage){.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
 }
 
-void rdb_damage_event(struct rdb_damage *clues, const struct rdb_event *ev)
+void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev)
 {
     if (ev->kind == RDB_DB)
-        clues->dbs[clues->n_dbs++ % RDB_DAMAGE_DBS] = ev->offset;
+        evidence->dbs[evidence->n_dbs++ % RDB_DAMAGE_DBS] = ev->offset;
 }
 
-void rdb_damage_finding(struct rdb_damage *clues, const struct rdb_finding *f)
+void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *f)
 {
     if (strcmp(f->id, "db-size") == 0 || strcmp(f->id, "slot-size") == 0)
-        clues->size = earlier(clues->size, f->offset);
+        evidence->size = earlier(evidence->size, f->offset);
     if (f->severity != RDB_SEVERITY_ERROR || strcmp(f->id, "checksum-mismatch") == 0)
         return;
-    clues->error = earlier(clues->error, earlier(f->offset, f->record));
+    evidence->error = earlier(evidence->error, earlier(f->offset, f->record));
 }
 
 bool rdb_damage_want_search(const struct rdb_check_result *checked)
@@ -32,28 +32,28 @@ bool rdb_damage_want_search(const struct rdb_check_result *checked)
 }
 
 /* The start of the database that `at` lies in. Events may have run ahead of it. */
-static uint64_t database_of(const struct rdb_damage *clues, uint64_t at)
+static uint64_t database_of(const struct rdb_damage *evidence, uint64_t at)
 {
-    for (uint64_t i = 1; i <= RDB_DAMAGE_DBS && i <= clues->n_dbs; i++) {
-        uint64_t from = clues->dbs[(clues->n_dbs - i) % RDB_DAMAGE_DBS];
+    for (uint64_t i = 1; i <= RDB_DAMAGE_DBS && i <= evidence->n_dbs; i++) {
+        uint64_t from = evidence->dbs[(evidence->n_dbs - i) % RDB_DAMAGE_DBS];
         if (from <= at)
             return from;
     }
     return earlier(at, RDB_MAGIC_LEN);
 }
 
-uint64_t rdb_damage_start(const struct rdb_check_result *checked, const struct rdb_damage *clues,
+uint64_t rdb_damage_start(const struct rdb_check_result *checked, const struct rdb_damage *evidence,
                           const struct rdb_salvage_result *searched)
 {
-    uint64_t at = checked->damaged ? earlier(checked->record, clues->error) : clues->error;
+    uint64_t at = checked->damaged ? earlier(checked->record, evidence->error) : evidence->error;
     bool bad = checked->sum == RDB_SUM_BAD;
     if (checked->sum == RDB_SUM_OK) /* what is wrong was saved so */
         return at;
     if (at == RD_NO_OFFSET)
-        return clues->size != RD_NO_OFFSET || !bad ? clues->size : 0;
+        return evidence->size != RD_NO_OFFSET || !bad ? evidence->size : 0;
     if (searched != NULL)
         at = earlier(at, searched->damage);
     else
-        at = database_of(clues, at);
-    return earlier(at, clues->size);
+        at = database_of(evidence, at);
+    return earlier(at, evidence->size);
 }

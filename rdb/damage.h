@@ -1,14 +1,14 @@
 /* damage.h - where damage begins, which is not where the structure breaks: a damaged length makes a
- * record swallow those behind it, or leaves some of its bytes to be read as records. The place that
+ * record swallow those after it, or leaves some of its bytes to be read as records. The place that
  * is told lies at or before the first record that cannot be read any more: from the break back to a
  * record whose head (name, type, expiry) chance makes in less than one place of some thousands.
  *
- *     struct rdb_damage clues;
- *     rdb_damage_init(&clues);
+ *     struct rdb_damage evidence;
+ *     rdb_damage_init(&evidence);
  *     ... rdb_check(), whose callbacks call rdb_damage_event() and rdb_damage_finding() ...
  *     if (rdb_damage_want_search(&checked))
  *         ... rdb_salvage(), with or without an output ...
- *     uint64_t from = rdb_damage_start(&checked, &clues, &searched);
+ *     uint64_t from = rdb_damage_start(&checked, &evidence, &searched);
  */
 #ifndef RDB_DAMAGE_H
 #define RDB_DAMAGE_H
@@ -25,9 +25,9 @@ struct rdb_damage {
     uint64_t n_dbs;
 };
 
-RD_API void rdb_damage_init(struct rdb_damage *clues);
-RD_API void rdb_damage_event(struct rdb_damage *clues, const struct rdb_event *ev);
-RD_API void rdb_damage_finding(struct rdb_damage *clues, const struct rdb_finding *finding);
+RD_API void rdb_damage_init(struct rdb_damage *evidence);
+RD_API void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev);
+RD_API void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *finding);
 
 /* Whether there is damage whose place a search makes more exact. */
 RD_API bool rdb_damage_want_search(const struct rdb_check_result *checked);
@@ -36,7 +36,7 @@ RD_API bool rdb_damage_want_search(const struct rdb_check_result *checked);
  * that something is wrong. RD_NO_OFFSET: nothing is damaged. searched may be NULL: then the place
  * may lie as far back as the start of the database. O(1). */
 RD_API uint64_t rdb_damage_start(const struct rdb_check_result *checked,
-                                 const struct rdb_damage *clues,
+                                 const struct rdb_damage *evidence,
                                  const struct rdb_salvage_result *searched);
 
 #endif

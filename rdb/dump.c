@@ -64,7 +64,7 @@ static bool verify_value(const struct rdb_dump *dump, struct rd_src *src, struct
     bool ok = read_through(r, err);
     rdb_reader_free(r);
     if (ok && rd_src_avail(src) > 0)
-        ok = rd_err_set(err, RD_ERR_CORRUPT, rd_src_offset(src), "bytes behind the value");
+        ok = rd_err_set(err, RD_ERR_CORRUPT, rd_src_offset(src), "bytes after the value");
     return ok;
 }
 

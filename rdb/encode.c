@@ -169,7 +169,7 @@ static bool put_expiry(struct rdb_encoder *e, int64_t expire_ms)
     return rdb_put_len(e->body, ttl);
 }
 
-/* The expiry stands in front of the field, but comes with the last piece of the value: both are
+/* The expiry precedes the field, but comes with the last piece of the value: both are
  * kept. */
 static bool put_expiring(struct rdb_encoder *e, const struct rdb_event *ev)
 {

@@ -11,7 +11,7 @@
  *     rdb_encoder_end(e, &head, &err);            // the value is `head`, then what is in `body`
  *     rdb_encoder_free(e);
  *
- * The number of elements stands in front of them and is known last, so it is handed out apart.
+ * The number of elements precedes them and is known last, so it is handed out apart.
  *
  * Lists, sets, sorted sets and hashes that are tables pass through to the body as they come, lists
  * of nodes node by node. A packed encoding is held until its end; one of more than 4 GiB is

@@ -32,7 +32,7 @@ enum rdb_event_kind {
     RDB_SLOT_RANGE,     /* slot_range */
     RDB_FUNCTION,       /* function; chunked by function.code.more */
     RDB_MODULE_AUX,     /* module */
-    RDB_KEY_META_BEGIN, /* key_meta: Redis opcode 243, in front of its KEY; classes follow */
+    RDB_KEY_META_BEGIN, /* key_meta: Redis opcode 243, before its KEY; classes follow */
     RDB_KEY_META,       /* module: one class; its items and a VALUE_END follow */
     RDB_KEY,            /* key */
     RDB_VALUE,          /* value */
@@ -145,7 +145,7 @@ struct rdb_event {
     struct rd_slice
         raw; /* outside of values (AUX … KEY, FUNCTION, MODULE_AUX and its items): the bytes
                 of the file that this event stands for; together they are the file. A KEY whose
-                attributes stand in front of another record has none. */
+                attributes precede another record has none. */
     union {
         struct {
             enum rdb_dialect dialect;

@@ -72,7 +72,7 @@ size_t rdb_plain_take(struct rdb_reader *r, uint64_t until, struct rdb_plain *re
 
 enum { FLAG_SAME_FIELDS = 2 };
 
-/* Behind the last string of an entry, or behind its end. */
+/* After the last string of an entry, or after its end. */
 static bool stands_between_entries(const struct rdb_reader *r)
 {
     const struct walk *w = &r->walk;
@@ -122,7 +122,7 @@ static int64_t expected_size(bool same, uint64_t n_fields)
     return (int64_t)(same ? n_fields + 3 : 2 * n_fields + 4);
 }
 
-/* The last number of an entry; behind it the entry counts. */
+/* The last number of an entry; after it the entry counts. */
 static bool pass_entry(struct rdb_reader *r, const uint8_t *p, uint64_t n_fields, uint64_t before)
 {
     struct node *node = &r->node;

@@ -48,9 +48,9 @@ struct rdb_reader_opts {
     size_t max_name; /* bytes of a key's name; 0: 16 MiB */
     bool batch; /* RDB_DETAIL_CHECK: strings are verified a window at a time. Faster, but events may
                    run ahead of a failure by a window, and value_end.count is not kept. */
-    struct rd_worker *team; /* with batch: who helps; see base/worker.h */
+    struct rd_worker *worker; /* with batch: who helps; see base/worker.h */
     uint64_t seed[2]; /* key of the hashes that find equal members: random, new for each run */
-    const struct rd_src *again; /* the file behind the source, to read members a second time; NULL:
+    const struct rd_src *again; /* the file after the source, to read members a second time; NULL:
                                    the source itself, where it can be opened again */
 };
 
@@ -93,8 +93,8 @@ struct rdb_text {
 
 /* After an RDB_ELEM event, with RDB_DETAIL_ELEMENTS: strings that come next and lie ready in
  * memory, instead of their events. At most max, which is 2 or more; a field never comes without its
- * value. 0: none, or none that is simple; rdb_reader_next() goes on. Whoever takes a few dozen at a
- * time saves most of what an event costs. */
+ * value. 0: none, or none that is simple; rdb_reader_next() continues. Taking a few dozen at a time
+ * saves most of the cost of an event. */
 RD_API size_t rdb_reader_texts(struct rdb_reader *r, struct rdb_text *ret, size_t max);
 
 /* After RDB_KEY, before the next rdb_reader_next(): the cheapest way past the value. RDB_EVENT:

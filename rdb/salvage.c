@@ -354,7 +354,7 @@ static bool take_other(struct salvage *v, const struct place *p)
     return true;
 }
 
-/* A selector that only damage makes name a database that servers do not have unless told so. */
+/* A selector that only damage makes name a database that servers do not have by default so. */
 static bool is_wild(const struct salvage *v, const struct place *p, const struct span *next)
 {
     enum { NEAR = 64 };
@@ -370,7 +370,7 @@ static bool is_wild(const struct salvage *v, const struct place *p, const struct
 static void take_db(struct salvage *v, struct place *p, const struct span *next)
 {
     bool wild = is_wild(v, p, next);
-    /* Databases stand in order: another order is that of a snapshot inside of a value. */
+    /* Databases are in order: another order is that of a snapshot inside of a value. */
     p->descends |= p->selected && v->rec.db <= p->selector && !v->res->proved;
     p->selected = true;
     p->selector = v->rec.db;
@@ -450,7 +450,7 @@ static bool read_broken(struct salvage *v, const struct span *span, uint64_t db,
 {
     static const char *const words[] = {
         [RDB_RECOVER_WHY_ZEROS] = "a range of zeros",
-        [RDB_RECOVER_WHY_EARLY_END] = "end mark with records behind it",
+        [RDB_RECOVER_WHY_EARLY_END] = "end mark with records after it",
         [RDB_RECOVER_WHY_SELECTOR] = "selector of a database without its size",
         [RDB_RECOVER_WHY_SIZE] = "size of a database without its selector"};
     *at = span->broken;
@@ -476,7 +476,7 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
                             .from = span->lost_from,
                             .to = span->from,
                             .way_back = span->way_back != NULL ? span->way_back
-                                                               : "no sound record behind it",
+                                                               : "no sound record after it",
                             .db = db};
     char text[RD_ERR_TEXT_MAX];
     if (!read_broken(v, span, db, &loss.why, &loss.at))

@@ -3,7 +3,7 @@
  * Where the structure breaks, the reader looks for the next place from which many records parse in
  * a row and pass the deep check, or from which the records lead to the end of the file. It looks
  * also inside the records just before the break: a damaged length makes a record swallow those
- * behind it, and the break shows only later.
+ * after it, and the break shows only later.
  *
  *     struct rdb_salvage_opts opts = {.loss = print_it, .ctx = me};
  *     rdb_salvage(src, copy, out, &opts, &res, &err);
@@ -68,7 +68,7 @@ enum { RDB_DOUBTS = 5 };
 RD_API const char *rdb_doubt_word(enum rdb_doubt doubt);
 RD_API const char *rdb_grade_word(enum rdb_grade grade);
 
-/* Records in a row that were found, have the same doubts and stand in one database. */
+/* Records in a row that were found, have the same doubts and are in one database. */
 struct rdb_salvage_run {
     uint64_t from, to; /* byte range of the input */
     uint64_t db;       /* in which the keys were written */

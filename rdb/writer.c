@@ -123,7 +123,7 @@ static bool start(struct rdb_writer *w)
 static bool take_header(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (w->started)
-        return rdb_write_misuse(w, "a header stands at the beginning");
+        return rdb_write_misuse(w, "a header is at the beginning");
     if (w->opts.verbatim &&
         (ev->header.dialect != w->opts.dialect || ev->header.version != w->opts.version))
         return rdb_write_misuse(w, "what is copied verbatim keeps its version");

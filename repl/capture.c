@@ -150,8 +150,7 @@ bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t e
                    "a hole: offsets %" PRIu64 " to %" PRIu64 " are missing", end, next->start - 1);
     } else if (next->continues && next->start < end) {
         rd_err_set(&why, RD_ERR_CORRUPT, 24,
-                   "offsets %" PRIu64 " to %" PRIu64 " stand in two segments", next->start,
-                   end - 1);
+                   "offsets %" PRIu64 " to %" PRIu64 " are in two segments", next->start, end - 1);
     } else if (next->continues && !same_history(segment, next)) {
         rd_err_set(&why, RD_ERR_CORRUPT, 48, "it continues another history than segment %" PRIu64,
                    segment->number);

@@ -52,15 +52,15 @@ struct repl_capture_segment {
     uint64_t chapter_start; /* offset */
     bool begins;            /* the chapter begins with this segment */
     bool continues;         /* at the offset where the segment before it ends; not where the history
-                               is another one: then the chapter began anew */
-    bool has_snapshot;      /* a snapshot of `start` stands beside it: see
+                               is another one: then the chapter began again */
+    bool has_snapshot;      /* a snapshot of `start` is beside it: see
                                repl_capture_snapshot_name() */
     uint64_t snapshot_size;
     uint8_t snapshot_sha256[REPL_CAPTURE_SHA];
 
     uint64_t size; /* bytes of the file */
     bool closed;   /* it is complete and will not change; what follows is known only then */
-    uint64_t end;  /* offset behind its last byte */
+    uint64_t end;  /* offset after its last byte */
     int64_t last_us, latest_us; /* of its last command, and the latest of all; or NO_TIME */
     uint64_t end_db;
     bool end_in_multi;
@@ -86,7 +86,7 @@ RD_API void repl_capture_list_done(struct repl_capture_list *list);
 RD_API bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
                                  const struct repl_capture_segment *next, struct rd_err *err);
 
-/* The name of the snapshot that stands beside a segment which has one. */
+/* The name of the snapshot that is beside a segment which has one. */
 RD_API void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
                                        char ret[REPL_CAPTURE_NAME]);
 
@@ -112,12 +112,12 @@ struct repl_capture_verify_result {
     uint64_t segments, closed, chapters, snapshots;
     uint64_t blocks, commands, bytes; /* bytes of the stream */
     uint64_t torn;                    /* bytes at the end of an open segment that are not whole */
-    uint64_t findings;                /* a torn end is none: it is cut when the capture goes on */
+    uint64_t findings;                /* a torn end is none: it is cut when the capture continues */
 };
 
 /* Reads everything: each block's checksum, the framing of the commands, that offsets follow each
  * other, the index, the SHA-256 of closed segments and of snapshots, the snapshots' framing and
- * checksum. Goes on behind damage, segment by segment. False: it could not be done (I/O,
+ * checksum. Goes on after damage, segment by segment. False: it could not be done (I/O,
  * memory); else ret->findings says whether all is sound. */
 RD_API bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verify_opts *opts,
                                 struct repl_capture_verify_result *ret, struct rd_err *err);

@@ -17,7 +17,7 @@ struct repl_capture_reader {
     struct capture_file file;
     struct capture_cursor cursor;
     bool tell;  /* the chapter comes next */
-    bool fresh; /* the next block says what it stands in; else it must agree */
+    bool fresh; /* the next block says what it is in; else it must agree */
     struct capture_walk walk;
 
     struct capture_piece piece;
@@ -67,7 +67,7 @@ static bool list(struct repl_capture_reader *r)
     return true;
 }
 
-/* The first name behind a number; NULL: none. */
+/* The first name after a number; NULL: none. */
 static const struct capture_name *name_after(const struct repl_capture_reader *r, uint64_t number)
 {
     size_t low = 0, high = r->folder.n;
@@ -99,7 +99,7 @@ static enum repl_capture_status at_end(const struct repl_capture_reader *r)
     return r->opts.follow ? REPL_CAPTURE_MORE : REPL_CAPTURE_END;
 }
 
-/* The segment behind number `after`, listed anew where that is needed. NULL: none, or an error. */
+/* The segment after number `after`, listed again where that is needed. NULL: none, or an error. */
 static const struct capture_name *find_next(struct repl_capture_reader *r, uint64_t after)
 {
     const struct capture_name *name = name_after(r, after);
@@ -130,7 +130,7 @@ static enum repl_capture_status open_next(struct repl_capture_reader *r,
     }
 }
 
-/* Goes on to the segment behind number `after`. EVENT: it is there. */
+/* Goes on to the segment after number `after`. EVENT: it is there. */
 static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_t after)
 {
     struct capture_file f;
@@ -198,7 +198,7 @@ static enum repl_capture_status take_block(struct repl_capture_reader *r)
                                (head->flags & CAPTURE_IN_MULTI) != 0);
     r->fresh = false;
     if (!agrees(r))
-        return fail(r, RD_ERR_CORRUPT, "the block stands in another database or transaction");
+        return fail(r, RD_ERR_CORRUPT, "the block is in another database or transaction");
     return REPL_CAPTURE_EVENT;
 }
 
@@ -258,7 +258,7 @@ static void stop_skipping(struct repl_capture_reader *r)
     r->skip_us = REPL_CAPTURE_NO_TIME;
 }
 
-/* Of a command that came in pieces, was cut off and stands in one block now. */
+/* Of a command that came in pieces, was cut off and is in one block now. */
 static enum repl_capture_status give_rest(struct repl_capture_reader *r,
                                           struct repl_capture_event *ev)
 {
@@ -365,7 +365,7 @@ static enum repl_capture_status give_piece(struct repl_capture_reader *r,
     return REPL_CAPTURE_EVENT;
 }
 
-/* A block that is part of a command. MORE: go on with the next one. */
+/* A block that is part of a command. MORE: continue with the next one. */
 static enum repl_capture_status give_long(struct repl_capture_reader *r,
                                           struct repl_capture_event *ev)
 {

@@ -49,12 +49,12 @@ enum repl_capture_kind {
 /* Borrowed until the next call that takes the reader. */
 struct repl_capture_event {
     enum repl_capture_kind kind;
-    const struct repl_capture_segment *segment; /* that it stands in; `end` and what is behind it
+    const struct repl_capture_segment *segment; /* that it is in; `end` and what is after it
                                                    only where it is closed */
     uint64_t offset;                            /* of the first of `bytes` */
     struct rd_slice bytes;                      /* as they arrived */
-    int64_t time_us;         /* when the command had arrived whole; PIECE: when this had */
-    struct repl_place place; /* what the command stands in. PIECE: kind REPL_WRITE, and len is 0 but
+    int64_t time_us;             /* when the command had arrived whole; PIECE: when this had */
+    struct repl_place place;     /* what the command is in. PIECE: kind REPL_WRITE, and len is 0 but
                                 in the last one */
     struct resp_command command; /* COMMAND: its arguments */
     bool first, last;            /* PIECE */
@@ -85,7 +85,7 @@ RD_API enum repl_capture_status repl_capture_reader_next(struct repl_capture_rea
 
 /* The next command is the one that holds the byte at `offset`, in this chapter, or (0) in the last
  * one that has it. The end of the capture counts as held. RD_ERR_USAGE: none has it. Segments
- * behind the first are found by their headers, places in a segment by its index. */
+ * after the first are found by their headers, places in a segment by its index. */
 RD_API bool repl_capture_reader_seek(struct repl_capture_reader *r, uint64_t chapter,
                                      uint64_t offset, struct rd_err *err);
 
@@ -96,7 +96,7 @@ RD_API bool repl_capture_reader_seek_time(struct repl_capture_reader *r, int64_t
 
 RD_API const struct rd_err *repl_capture_reader_err(const struct repl_capture_reader *r);
 
-/* Offset behind the last event, and after END or MORE: bytes behind that which are not whole. */
+/* Offset after the last event, and after END or MORE: bytes after that which are not whole. */
 RD_API uint64_t repl_capture_reader_offset(const struct repl_capture_reader *r);
 RD_API uint64_t repl_capture_reader_torn(const struct repl_capture_reader *r);
 

@@ -39,7 +39,7 @@ void repl_capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, u
     repl_capture_walk_init(&w->walk, offset, db, in_multi);
 }
 
-/* Times of the first n bytes, behind them. Returns the last one. */
+/* Times of the first n bytes, after them. Returns the last one. */
 static int64_t put_times(const struct repl_capture_writer *w, size_t n, struct capture_block *block)
 {
     uint8_t *dst = data(w) + n;

@@ -23,7 +23,7 @@
  *     repl_capture_writer_close(w, &err);
  *
  * What is on disk between any two system calls is a capture that another writer continues: opened
- * again, it cuts off what is torn, behind the last whole block and at the end of a command, and
+ * again, it cuts off what is torn, after the last whole block and at the end of a command, and
  * tells from where on to ask the master for the stream. What _synced() has told is there after a
  * power failure, what _written() has told after the death of the process. So nothing is missing
  * and nothing stands twice, as long as the master still has what follows.
@@ -71,7 +71,7 @@ struct repl_capture_point {
     bool in_multi;
 };
 
-/* Takes over the capture in the folder, or begins one. *fs is copied; what it stands on must
+/* Takes over the capture in the folder, or begins one. *fs is copied; what it is on must
  * outlive the writer. Errors: RD_ERR_LOCKED, another writer has the folder; RD_ERR_USAGE, a
  * size is out of range; RD_ERR_CHECKSUM or RD_ERR_CORRUPT, the last segment is damaged in a part
  * that was durable: this is no torn end, and nothing is cut off; what repl_capture_list() says. */
@@ -79,7 +79,7 @@ RD_API bool repl_capture_writer_open(struct repl_capture_writer **ret, const str
                                      const struct repl_capture_writer_opts *opts,
                                      struct rd_err *err);
 
-/* The point is behind what the system has. Whole commands that are not flushed yet stay in the
+/* The point is after what the system has. Whole commands that are not flushed yet stay in the
  * capture and would come again: before a master is asked, repl_capture_writer_flush() goes first.
  * False: nothing was captured yet. */
 RD_API bool repl_capture_writer_point(const struct repl_capture_writer *w,
@@ -90,7 +90,7 @@ RD_API uint64_t repl_capture_writer_cut(const struct repl_capture_writer *w);
 
 /* ---- chapters ---- */
 
-/* The master goes on at the end of the capture. Bytes of a command that was not whole are
+/* The master continues at the end of the capture. Bytes of a command that was not whole are
  * forgotten: they come again. id: its history has this name from here on (a replica became the
  * master), which begins a chapter; NULL, or the same id: it has the name it had. */
 RD_API bool repl_capture_writer_continue(struct repl_capture_writer *w,
@@ -113,7 +113,7 @@ RD_API bool repl_capture_writer_snapshot(struct repl_capture_writer *w, struct r
 RD_API bool repl_capture_writer_snapshot_end(struct repl_capture_writer *w, int64_t now_us,
                                              struct rd_err *err);
 
-/* A chapter without a snapshot. db and in_multi: what `offset` stands in. */
+/* A chapter without a snapshot. db and in_multi: what `offset` is in. */
 RD_API bool repl_capture_writer_bare(struct repl_capture_writer *w,
                                      const struct repl_capture_point *at, int64_t now_us,
                                      struct rd_err *err);
@@ -152,7 +152,7 @@ RD_API bool repl_capture_writer_sync_end(struct repl_capture_writer *w,
 /* Closes the segment now and begins another one; does nothing when it is empty. */
 RD_API bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err);
 
-/* Offsets behind the last byte that came; the last whole command that is with the system; the last
+/* Offsets after the last byte that came; the last whole command that is with the system; the last
  * that is durable. */
 RD_API uint64_t repl_capture_writer_received(const struct repl_capture_writer *w);
 RD_API uint64_t repl_capture_writer_written(const struct repl_capture_writer *w);

@@ -4,7 +4,7 @@
  *     $EOF:MARK CR LF  bytes  MARK                 it is made as it is sent; MARK is 40 bytes drawn
  *                                                  for this one transfer
  *
- * Neither has a line end behind it. Whoever receives:
+ * Neither has a line end after it. Whoever receives:
  *
  *     struct repl_payload p;
  *     if (!repl_payload_parse(&p, line, &err))           // the line without its end

@@ -44,15 +44,15 @@
  * call that takes the repl_psync, except repl_psync_place() and _safe_place(), _output(), _sent(),
  * _tick() and _ack().
  *
- * Acknowledging. From the first event behind the payload or behind CONTINUE on, the master is told
+ * Acknowledging. From the first event after the payload or after CONTINUE on, the master is told
  * an offset: at once, every second, and when it asks (a COMMAND of kind REPL_GETACK), then with the
  * call of repl_psync_next() that follows that event. A master without a file (payload by mark)
  * sends nothing before it has heard the first. The offset is that of what was handed out (of a
  * transaction: not before its EXEC), or what the caller says with repl_psync_ack(). A caller that
- * takes long to load the payload does so before it asks for the event behind PAYLOAD_END, and ticks
+ * takes long to load the payload does so before it asks for the event after PAYLOAD_END, and ticks
  * meanwhile: the master then hears that the replica is alive and not that it is ready.
  *
- * After ERROR of a class that says so one connects anew, later, and resumes with what
+ * After ERROR of a class that says so one connects again, later, and resumes with what
  * repl_psync_place() or repl_psync_safe_place() tells.
  *
  * Memory is the window, and for a command that does not fit it a buffer that grows as the command
@@ -131,7 +131,7 @@ enum repl_event_kind {
     REPL_KEEPALIVE,     /* an empty line: bytes. In the stream it counts: offset is its place. */
     REPL_FULL,          /* a new history begins here: replid, offset. Old data is void. */
     REPL_SYNC,          /* the same from a master that knows no PSYNC: no id, offset 0 */
-    REPL_CONTINUE,      /* the old one goes on: replid, offset; changed: under a new id */
+    REPL_CONTINUE,      /* the old one continues: replid, offset; changed: under a new id */
     REPL_PAYLOAD_BEGIN, /* payload: how it is framed */
     REPL_PAYLOAD,       /* bytes of the snapshot; offset is their place in it */
     REPL_PAYLOAD_END,   /* it is whole: payload.done bytes */
@@ -144,7 +144,7 @@ enum repl_event_kind {
 enum repl_class {
     REPL_RETRY,       /* the master cannot now: NOMASTERLINK, LOADING and the like, also errors that
                          have no class of their own; try later */
-    REPL_CLOSED,      /* the connection ended; connect anew, and resume */
+    REPL_CLOSED,      /* the connection ended; connect again, and resume */
     REPL_TIMEOUT,     /* the master is silent; the same */
     REPL_AUTH,        /* NOAUTH, WRONGPASS, NOPERM, DENIED: until somebody changes that */
     REPL_UNSUPPORTED, /* the master does not know what was asked for */
@@ -180,7 +180,7 @@ RD_API bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts
  * where events wait. After END or ERROR all are taken and dropped. */
 RD_API size_t repl_psync_feed(struct repl_psync *p, struct rd_slice bytes);
 
-/* The master has closed the connection, or it broke: behind the events that wait comes REPL_ERROR
+/* The master has closed the connection, or it broke: after the events that wait comes REPL_ERROR
  * of class REPL_CLOSED, or REPL_END. */
 RD_API void repl_psync_cut(struct repl_psync *p);
 
@@ -197,7 +197,7 @@ RD_API struct rd_slice repl_psync_output(const struct repl_psync *p);
 RD_API void repl_psync_sent(struct repl_psync *p, size_t len);
 
 /* What time it is, by any clock that does not jump. Acknowledges where it is time to, and finds out
- * whether the master is silent (for timeout_ms since the last tick behind which something was fed).
+ * whether the master is silent (for timeout_ms since the last tick after which something was fed).
  * Returns after how many milliseconds it wants to be called again at the latest. */
 RD_API uint64_t repl_psync_tick(struct repl_psync *p, uint64_t now_ms);
 
@@ -209,10 +209,10 @@ RD_API void repl_psync_ack(struct repl_psync *p, uint64_t offset, uint64_t synce
 RD_API void repl_psync_ack_now(struct repl_psync *p);
 
 /* The database that is selected where the stream begins, which the snapshot tells (AUX field
- * repl-stream-db): before the event behind PAYLOAD_END. Without it, it is 0. */
+ * repl-stream-db): before the event after PAYLOAD_END. Without it, it is 0. */
 RD_API void repl_psync_set_db(struct repl_psync *p, uint64_t db);
 
-/* Where one stands: behind the last event, perhaps inside of a transaction. False, and *ret empty,
+/* Where one stands: after the last event, perhaps inside of a transaction. False, and *ret empty,
  * where there is no point to resume from: before FULL or CONTINUE, while the payload is not whole,
  * and with SYNC. Before CONTINUE came, it is what opts.resume said. */
 RD_API bool repl_psync_place(const struct repl_psync *p, struct repl_resume *ret);

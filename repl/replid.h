@@ -19,7 +19,7 @@
 enum { REPL_REPLID_LEN = 40 };
 
 struct repl_replid {
-    char hex[REPL_REPLID_LEN + 1]; /* as it was received, NUL behind it */
+    char hex[REPL_REPLID_LEN + 1]; /* as it was received, NUL after it */
 };
 
 /* Exactly 40 hexadecimal digits, small or capital; they are kept as they are. */

@@ -11,9 +11,9 @@
  *     for each command of len bytes:
  *         if (!repl_stream_take(&s, argc, argv, len, &place, &err))
  *             ...
- *         place.db, place.in_multi: what it stands in; s.offset: behind it
+ *         place.db, place.in_multi: what it is in; s.offset: after it
  *
- * Servers count from 1 on the wire: "PSYNC ID N" asks for the byte that stands at offset N - 1
+ * Servers count from 1 on the wire: "PSYNC ID N" asks for the byte that is at offset N - 1
  * here.
  */
 #ifndef REPL_STREAM_H
@@ -30,7 +30,7 @@ struct repl_stream {
                         offset. A transaction that was open from the start on has no MULTI: then it
                         is where that start was. */
     uint64_t db;
-    uint64_t safe_db; /* selected at safe: a SELECT may stand in the transaction */
+    uint64_t safe_db; /* selected at safe: a SELECT may be in the transaction */
     bool in_multi;
 };
 
@@ -51,7 +51,7 @@ struct repl_place {
     bool in_multi;   /* between MULTI and EXEC, both included */
     uint64_t multi;  /* then: offset of the MULTI, as far as it is known (see safe) */
     bool stray;      /* MULTI inside of a transaction, EXEC outside of one: servers answer with an
-                        error that nobody reads, and go on; so does this */
+                        error that nobody reads, and continue; so does this */
 };
 
 RD_API void repl_stream_init(struct repl_stream *s, uint64_t offset, uint64_t db, bool in_multi);

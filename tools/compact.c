@@ -20,7 +20,7 @@ bool compact_wanted(const struct compact_opts *opts)
 
 /* ---- what is a log ---- */
 
-/* A snapshot with which a log was begun has a field that says so; it stands in front of the data.
+/* A snapshot with which a log was begun has a field that says so; it precedes the data.
  */
 static bool has_preamble_mark(struct rd_src *src)
 {
@@ -39,7 +39,7 @@ static bool has_preamble_mark(struct rd_src *src)
     return found;
 }
 
-/* Nine bytes from its end a snapshot has the mark of the end, in front of the sum. */
+/* Nine bytes from its end a snapshot has the mark of the end, before the sum. */
 static bool ends_as_snapshot(struct rd_src *src)
 {
     enum { TRAILER = 9, END_MARK = 0xff };
@@ -101,7 +101,7 @@ static void begin_file(struct compact_run *run, const struct aof_event *ev)
         log_place_begin_file(&run->skips[i], ev->name, ev->index);
 }
 
-static bool is_behind(const struct compact_run *run, const struct aof_event *ev)
+static bool is_after(const struct compact_run *run, const struct aof_event *ev)
 {
     return run->has_until && log_place_compare(&run->until, ev->index, ev->offset) >= 0;
 }
@@ -140,7 +140,7 @@ static bool take_command(struct compact_run *run, const struct aof_event *ev, st
         .offset = ev->offset,
         .now_us = ev->time_s == AOF_NO_TIME ? run->now_us : ev->time_s * 1000000,
     };
-    if (is_behind(run, ev)) {
+    if (is_after(run, ev)) {
         run->stopped = true;
         return true;
     }
@@ -214,9 +214,9 @@ static bool take(struct compact_run *run, struct aof_event *ev, struct rd_err *e
 {
     if (!run->job.has_manifest)
         ev->name = run->job.name;
-    bool behind = run->behind_snapshot;
+    bool after = run->behind_snapshot;
     run->behind_snapshot = ev->kind == AOF_RDB;
-    if (behind && ends_in_snapshot(run, ev, ev->kind == AOF_FILE_END ? ev->whole : ev->offset, err))
+    if (after && ends_in_snapshot(run, ev, ev->kind == AOF_FILE_END ? ev->whole : ev->offset, err))
         return false;
     switch (ev->kind) {
     case AOF_FILE_BEGIN:
@@ -396,7 +396,7 @@ bool compact_open_in(struct cli *cli, const char *path, const struct compact_opt
     return true;
 }
 
-static bool check_behind(struct cli *cli, struct rd_src *src, struct rd_err *err)
+static bool check_after(struct cli *cli, struct rd_src *src, struct rd_err *err)
 {
     struct rd_slice s;
     enum rd_src_status status = rd_src_need(src, 1, &s);
@@ -407,8 +407,7 @@ static bool check_behind(struct cli *cli, struct rd_src *src, struct rd_err *err
     if (cli != NULL)
         cli_hint(cli, "--from aof replays them, --from rdb takes the snapshot alone");
     return rd_err_set(err, RD_ERR_USAGE, rd_src_offset(src),
-                      "commands stand behind the snapshot, from byte %" PRIu64 " on",
-                      rd_src_offset(src));
+                      "commands follow the snapshot, from byte %" PRIu64 " on", rd_src_offset(src));
 }
 
 bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact_opts *opts,
@@ -418,7 +417,7 @@ bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact
         return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
                           "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
                           ev->trailer.stored, ev->trailer.computed);
-    return (opts != NULL && opts->from == COMPACT_FROM_RDB) || check_behind(cli, src, err);
+    return (opts != NULL && opts->from == COMPACT_FROM_RDB) || check_after(cli, src, err);
 }
 
 void compact_close_in(struct cli *cli, struct rd_src *src, struct spool *spool)

@@ -21,7 +21,7 @@ enum { COMPACT_SKIPS_MAX = 64, COMPACT_DATABASES = 1024 };
 
 struct compact_opts {
     const char *until_offset; /* [FILE:]N: commands that begin there or later do not run; of a
-                                 capture [CHAPTER:]N: those that end behind it */
+                                 capture [CHAPTER:]N: those that end after it */
     int64_t until_ms; /* commands annotated with a later second do not, nor those of a capture that
                          came later; INT64_MIN: all run */
     const char *skip[COMPACT_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET; of a
@@ -43,7 +43,7 @@ struct compact_result {
 
 /* Whether a path is a log: a folder (also of a capture), a manifest, a file whose first bytes are a
  * command or an annotation, or one that was begun with a snapshot (it says so of itself) and does
- * not end as snapshots do. Standard input and pipes are not looked at, nor what is behind the
+ * not end as snapshots do. Standard input and pipes are not looked at, nor what is after the
  * snapshot in a compressed file: see compact_check_end(). False: it cannot be read. */
 bool compact_is_log(const char *path, bool *ret, struct rd_err *err);
 
@@ -59,7 +59,7 @@ bool compact_open_in(struct cli *cli, const char *path, const struct compact_opt
                      struct spool *spool, struct rd_src **ret, struct rd_err *err);
 
 /* In the TRAILER event of a snapshot from there: RD_ERR_CHECKSUM where its sum does not hold (zero
- * means that none was kept), and RD_ERR_USAGE where commands stand behind it and nobody said what
+ * means that none was kept), and RD_ERR_USAGE where commands follow it and nobody said what
  * they are to be taken for, since a snapshot alone would not be what the file says. */
 bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact_opts *opts,
                        const struct rdb_event *ev, struct rd_err *err);
@@ -74,9 +74,9 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define COMPACT_OPTIONS(o)                                                                         \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->until_offset,         \
-     .help = "log: end in front of byte N, or FILE:N"},                                            \
+     .help = "log: end before byte N, or FILE:N"},                                            \
     {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->until_ms,             \
-     .help = "log: end behind this second"},                                                       \
+     .help = "log: end after this second"},                                                       \
     {.name = "at-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->until_offset,            \
      .help = "capture: the data at byte N, or CHAPTER:N", .brief = true},                          \
     {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->until_ms,                \
@@ -89,7 +89,7 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
 #define COMPACT_FROM_OPTION(o)                                                                     \
     {                                                                                              \
         .name = "from", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",                \
-        .choice = &(o)->from, .help = "what it is; seen from its first bytes unless told",         \
+        .choice = &(o)->from, .help = "what it is; seen from its first bytes by default",          \
         .brief = true                                                                              \
     }
 

@@ -114,7 +114,7 @@ bool compact_apply(struct compact_run *run, const struct compact_step *step, str
     enum engine_status status = engine_apply_command(run->engine, &run->session, command, cmd->argc,
                                                      cmd->argv, &env, &run->reply, &run->effects);
     if (status == ENGINE_ELSEWHERE && !is_idle(command) && !apply_function(run, step, command)) {
-        cli_hint(run->cli, "--until-offset ends in front of it, --skip-command leaves it out");
+        cli_hint(run->cli, "--until-offset ends before it, --skip-command leaves it out");
         return refuse(step, "it runs a script or a function, and what that did is not in the log",
                       err);
     }

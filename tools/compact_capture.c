@@ -1,5 +1,5 @@
 /* A capture as the data set at an offset, or a time: the snapshot on which that place rests, and
- * the stream behind it. The data set at offset N is what a replica holds that has taken N bytes of
+ * the stream after it. The data set at offset N is what a replica holds that has taken N bytes of
  * the history: whole commands alone, and whole transactions. */
 #include "tools/compact_impl.h"
 
@@ -49,7 +49,7 @@ static bool load_base(struct compact_run *run, const struct repl_capture_segment
     return ok;
 }
 
-static bool is_behind(const struct compact_run *run, const struct repl_capture_event *ev)
+static bool is_after(const struct compact_run *run, const struct repl_capture_event *ev)
 {
     if (run->opts->until_ms != INT64_MIN && ev->time_us / 1000 > run->opts->until_ms)
         return true;
@@ -122,7 +122,7 @@ static bool read_stream(struct compact_run *run, const struct repl_capture_segme
         if (ev.segment->number > last->number)
             break;
         end = ev.offset + ev.bytes.len;
-        run->stopped = ev.kind == REPL_CAPTURE_COMMAND && is_behind(run, &ev);
+        run->stopped = ev.kind == REPL_CAPTURE_COMMAND && is_after(run, &ev);
         if (run->stopped)
             break;
         if (!take(run, &ev, err))

@@ -189,7 +189,7 @@ static bool read_db(struct live *live, uint64_t db, struct rd_err *err)
            live_put_db(live, err) && scan(live, err);
 }
 
-/* The number of a line "db12:keys=…"; the rest of the text behind it. */
+/* The number of a line "db12:keys=…"; the rest of the text after it. */
 static bool next_db(struct rd_slice *text, uint64_t *ret)
 {
     while (text->len > 0) {

@@ -5,7 +5,7 @@
  *     record                [252  expiry (8, little-endian)]  type (1)  name  value
  *     FUNCTION DUMP         [245  library]*  version (2)  crc64 (8)
  *
- * The version stands at the end of each payload and at the beginning of a snapshot, so the header
+ * The version is at the end of each payload and at the beginning of a snapshot, so the header
  * is written again when the first was seen. The snapshot has no checksum: each payload's was
  * looked at.
  */
@@ -48,7 +48,7 @@ static uint64_t position(const struct live *live)
     return live->spool->size + live->out.len;
 }
 
-/* Takes back what was put behind a position. */
+/* Takes back what was put after a position. */
 static void cut(struct live *live, uint64_t at)
 {
     if (at >= live->spool->size) {

@@ -56,7 +56,7 @@ static void set_manners(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-/* Begins to connect to one address. An interrupted connect() goes on by itself. */
+/* Begins to connect to one address. An interrupted connect() continues by itself. */
 static bool connect_to(struct peer *peer, int family, const struct sockaddr *address, socklen_t len,
                        struct rd_err *err)
 {

@@ -166,7 +166,7 @@ void peer_reply_done(struct peer_reply *reply);
 /* The child of an aggregate at a place; NULL where there are not so many. O(place). */
 const struct peer_item *peer_item_at(const struct peer_item *item, size_t place);
 
-/* The value behind a name, in a map or in an array of names and values; NULL where it is not. */
+/* The value after a name, in a map or in an array of names and values; NULL where it is not. */
 const struct peer_item *peer_item_find(const struct peer_item *item, const char *name);
 
 /* ---- for people ---- */

@@ -227,7 +227,7 @@ bool peer_end_string(struct peer *peer, struct rd_err *err)
     if (rd_src_need(peer->in, 2, &s) != RD_SRC_OK)
         return peer_fail(peer, err);
     if (memcmp(s.ptr, "\r\n", 2) != 0) {
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "no line end behind a string");
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "no line end after a string");
         rd_err_origin(err, peer->target->name);
         return false;
     }

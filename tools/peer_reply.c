@@ -35,7 +35,7 @@ static bool add(struct peer_reply *reply, const struct resp_node *node, struct r
     return true;
 }
 
-/* From the last to the first: what an item holds stands behind it, and its span is known. */
+/* From the last to the first: what an item holds follows it, and its span is known. */
 static void join(struct peer_reply *reply)
 {
     const uint8_t *at = reply->bytes.ptr;

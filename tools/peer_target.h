@@ -20,14 +20,14 @@
  *     rediss://…                                          with TLS; valkeys:// is the same
  *     unix://[[USER]:PASSWORD@]/PATH
  *
- * %HH stands for a byte in user, password, host and path. An address of IPv6 stands in brackets.
- * What stands in front of @ without a colon is a password, as redis-cli has it. What a URL does not
+ * %HH stands for a byte in user, password, host and path. An address of IPv6 is in brackets.
+ * What precedes @ without a colon is a password, as redis-cli has it. What a URL does not
  * say the options do.
  *
  * The password is that of the URL, else what --askpass asks for, else -a, else the first line of
  * --pass-file, else the variable REDISCLI_AUTH. Passwords are copied out of argv, which loses them:
  * a list of processes does not show them. They are cleared from memory when they are done with, and
- * never stand in a name or an error.
+ * never are in a name or an error.
  */
 #ifndef TOOLS_PEER_TARGET_H
 #define TOOLS_PEER_TARGET_H
@@ -130,7 +130,7 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define PEER_OPTIONS(o)                                                                            \
     PEER_STRING(NULL, 'h', "HOST", &(o)->host, "the server's name or address"),                    \
-    {.letter = 'p', .kind = CLI_COUNT, .arg = "PORT", .help = "6379 unless told", .brief = true,   \
+    {.letter = 'p', .kind = CLI_COUNT, .arg = "PORT", .help = "6379 by default", .brief = true,   \
      .number = &(o)->port},                                                                        \
     PEER_STRING(NULL, 's', "SOCKET", &(o)->socket, "the server's socket"),                         \
     PEER_EACH(NULL, 'u', "URL", peer_opts_add_url, o, "the server's URL"),                         \

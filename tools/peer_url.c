@@ -87,7 +87,7 @@ static bool parse_login(struct peer_target *target, struct rd_slice login, struc
     return decode(cut_front(login, colon != NULL ? user_len + 1 : 0), &target->password, err);
 }
 
-/* Takes what stands in front of the last @ of *rest. One that stands behind a slash belongs to a
+/* Takes what precedes the last @ of *rest. One that follows a slash belongs to a
  * password that is not encoded, or to the path of a socket. */
 static bool take_login(struct peer_target *target, const struct scheme *scheme,
                        struct rd_slice *rest, struct rd_err *err)
@@ -96,7 +96,7 @@ static bool take_login(struct peer_target *target, const struct scheme *scheme,
     size_t before = slash != NULL ? (size_t)(slash - rest->ptr) : rest->len;
     const uint8_t *at = memrchr(rest->ptr, '@', before);
     if (slash != NULL && !scheme->local && memchr(slash, '@', rest->len - before) != NULL)
-        return refuse(err, "has a / in front of an @: in a password it is written %2F");
+        return refuse(err, "has a / before an @: in a password it is written %2F");
     if (at == NULL)
         return true;
     size_t len = (size_t)(at - rest->ptr);
@@ -145,7 +145,7 @@ static bool parse_place(struct peer_target *target, struct rd_slice rest, struct
     struct rd_slice host, db = slash != NULL ? cut_front(rest, len + 1) : (struct rd_slice){0};
     uint64_t port;
     if (!peer_target_split(rd_slice(rest.ptr, len), PEER_PORT, &host, &port))
-        return refuse(err, "has no port behind its host: HOST:PORT or [ADDRESS]:PORT");
+        return refuse(err, "has no port after its host: HOST:PORT or [ADDRESS]:PORT");
     target->has_db = db.len > 0;
     if (db.len > 0 && !rd_num_get_u64(db, &target->db))
         return refuse(err, "names its database by something that is no number");

@@ -10,7 +10,7 @@ enum {
     ZERO_BLOCK = 32 * 1024
 };
 
-/* Does "*COUNT CRLF $LENGTH CRLF" stand at the beginning? */
+/* Does "*COUNT CRLF $LENGTH CRLF" are at the beginning? */
 static bool looks_like_command(struct rd_slice s)
 {
     size_t i = 0;

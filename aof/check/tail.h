@@ -1,4 +1,4 @@
-/* tail.h - what stands behind the place where a log breaks.
+/* tail.h - what follows the place where a log breaks.
  */
 #ifndef AOF_CHECK_TAIL_H
 #define AOF_CHECK_TAIL_H

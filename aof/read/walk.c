@@ -95,7 +95,7 @@ static enum step short_of(struct aof_log *log, enum step step, size_t have)
 
 enum scan { SCAN_OK, SCAN_SHORT, SCAN_BAD };
 
-/* A number and CRLF in s from pos on; *ret_pos is the position behind it, or of the first wrong
+/* A number and CRLF in s from pos on; *ret_pos is the position after it, or of the first wrong
  * byte. */
 static enum scan scan_number(struct rd_slice s, size_t pos, uint64_t *ret, size_t *ret_pos)
 {
@@ -123,7 +123,7 @@ static enum scan scan_number(struct rd_slice s, size_t pos, uint64_t *ret, size_
     return SCAN_OK;
 }
 
-/* A mark, a number and CRLF at log->pos, which moves behind them. `what` is expected where the
+/* A mark, a number and CRLF at log->pos, which moves after them. `what` is expected where the
  * number is wrong, `most` is its limit. */
 static enum step walk_header(struct aof_log *log, char mark, const char *what, uint64_t least,
                              uint64_t most, uint64_t *ret)
@@ -220,7 +220,7 @@ static enum step walk_line_end(struct aof_log *log)
     if (step != STEP_OK)
         return short_of(log, step, s.len);
     if (s.ptr[log->pos] != (log->stage == AT_CR ? '\r' : '\n'))
-        return corrupt(log, log->pos, "CRLF behind an argument", s.ptr[log->pos]);
+        return corrupt(log, log->pos, "CRLF after an argument", s.ptr[log->pos]);
     log->pos++;
     if (log->stage == AT_LF)
         log->left--;

@@ -58,7 +58,7 @@ int aof_recover_byte(struct aof_recover_in *in, uint64_t at)
 /* What number() found: NUMBER_CUT means that the file ends in it. */
 enum number { NUMBER_OK, NUMBER_BAD, NUMBER_CUT };
 
-/* A canonical number and CRLF at *at, which moves behind them, or to the first wrong byte. */
+/* A canonical number and CRLF at *at, which moves after them, or to the first wrong byte. */
 static enum number number(struct aof_recover_in *in, uint64_t *at, uint64_t *ret)
 {
     const uint8_t *p = NULL;
@@ -134,7 +134,7 @@ static enum frame_status argument(struct aof_recover_in *in, struct frame *f, ui
     if (aof_recover_look(in, end, 2, &p) < 2)
         return broken(f, FRAME_CUT, in->size, "the file ends inside a command");
     if (p[0] != '\r' || p[1] != '\n')
-        return broken(f, FRAME_BROKEN, end + (p[0] == '\r'), "no CRLF behind an argument");
+        return broken(f, FRAME_BROKEN, end + (p[0] == '\r'), "no CRLF after an argument");
     note_argument(in, f, *at, len);
     *at = end + 2;
     f->done++;

@@ -59,7 +59,7 @@ struct frame {
 
 enum frame_status aof_recover_frame(struct aof_recover_in *in, uint64_t at, struct frame *ret);
 
-/* "$3 CRLF abc CRLF" at *at, which moves behind it. */
+/* "$3 CRLF abc CRLF" at *at, which moves after it. */
 bool aof_recover_arg(struct aof_recover_in *in, uint64_t *at);
 
 /* Compares names without case. */

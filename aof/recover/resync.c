@@ -57,7 +57,7 @@ static unsigned strength(struct aof_recover_in *in, uint64_t at)
 }
 
 /* A run of whole arguments from `at`; *ret is its end. False: there is none, or no command and not
- * the end of the file behind it. */
+ * the end of the file after it. */
 static bool run_of_args(struct aof_recover_in *in, uint64_t at, uint64_t *ret)
 {
     bool any = false;
@@ -156,7 +156,7 @@ static bool value_of(const char *digits, size_t n, uint64_t *ret)
     return n == 1 || digits[0] != '0';
 }
 
-/* Argument i has `len` bytes. With `loose` one byte of the CRLF behind it may be wrong. */
+/* Argument i has `len` bytes. With `loose` one byte of the CRLF after it may be wrong. */
 static void guess_length(struct guess *g, const struct frame *f, uint64_t i, uint64_t data,
                          uint64_t len, bool loose)
 {
@@ -169,7 +169,7 @@ static void guess_length(struct guess *g, const struct frame *f, uint64_t i, uin
         guess_rest(g, f, i + 1, data + len + 2, "the end of the broken command");
 }
 
-/* Argument i begins at `at`, and one byte of its header, or of the CRLF behind it, is wrong. */
+/* Argument i begins at `at`, and one byte of its header, or of the CRLF after it, is wrong. */
 static void guess_argument(struct guess *g, const struct frame *f, uint64_t i, uint64_t at)
 {
     struct header h;
@@ -241,7 +241,7 @@ static void guess_command(struct guess *g, const struct frame *f)
 }
 
 /* Has the command before swallowed the head of the one that breaks? It has where it ends earlier
- * with another length, and what stands there leads to the place that was found. */
+ * with another length, and what is there leads to the place that was found. */
 static void guess_swallowed(struct guess *g, const struct frame *f, const struct frame *prev)
 {
     if (prev == NULL || prev->kind != FRAME_COMMAND)
@@ -256,7 +256,7 @@ static void guess_swallowed(struct guess *g, const struct frame *f, const struct
     *g->way = way;
 }
 
-/* The file goes on with an argument where a command should begin: the command before it has more
+/* The file continues with an argument where a command should begin: the command before it has more
  * arguments than it says, or swallowed the head of the next one. */
 static void guess_before(struct guess *g, const struct frame *f, const struct frame *prev)
 {
@@ -357,8 +357,8 @@ static bool believed(const struct chain *c)
     return c->n >= CHAIN_SEARCH || (c->n > 0 && (c->to_end || c->cut));
 }
 
-/* Behind the last place from which a chain that led nowhere could have gone another way. */
-static uint64_t behind(const struct chain *c, uint64_t at)
+/* After the last place from which a chain that led nowhere could have gone another way. */
+static uint64_t after(const struct chain *c, uint64_t at)
 {
     return c->n > 1 && c->last > at ? c->last : at + 1;
 }
@@ -373,7 +373,7 @@ static uint64_t inside(struct aof_recover_in *in, struct aof_recover_in *probe, 
         struct chain c = follow(s.probe, s.at, UINT32_MAX, to);
         if (c.n >= least && c.end == to)
             return s.at;
-        s.at = c.end < to ? behind(&c, s.at) : s.at + 1;
+        s.at = c.end < to ? after(&c, s.at) : s.at + 1;
     }
     return to;
 }
@@ -394,14 +394,14 @@ static bool behind_args(struct search *s, struct aof_recover_way *ret)
     }
     ret->to = inside(s->in, s->probe, s->at + 1, end, 1);
     ret->how =
-        ret->to == end ? "the command behind whole arguments" : "commands that lead on to the next";
+        ret->to == end ? "the command after whole arguments" : "commands that lead on to the next";
     return true;
 }
 
 static void every_byte(struct search *s, struct aof_recover_way *ret)
 {
     ret->to = s->in->size;
-    ret->how = "no command behind it";
+    ret->how = "no command after it";
     while (next_place(s)) {
         if (aof_recover_byte(s->probe, s->at) == '$') {
             if (behind_args(s, ret))
@@ -412,7 +412,7 @@ static void every_byte(struct search *s, struct aof_recover_way *ret)
         struct chain c = follow(s->probe, s->at, s->at < s->bad ? UINT32_MAX : CHAIN,
                                 s->at < s->bad ? s->bad + 1 : UINT64_MAX);
         if (s->at < s->bad && c.end <= s->bad) {
-            s->at = behind(&c, s->at);
+            s->at = after(&c, s->at);
             continue;
         }
         if (s->at < s->bad)

@@ -10,7 +10,7 @@
 struct aof_recover_way {
     uint64_t
         from;    /* start of the first command that is damaged: the broken one or the one before */
-    uint64_t to; /* where to go on; the size of the file: nowhere */
+    uint64_t to; /* where to continue; the size of the file: nowhere */
     const char *how;
     bool exact;  /* one wrong byte explains it: nothing but the commands at `from` is lost */
     bool before; /* the command before the broken one is lost with it */
@@ -22,7 +22,7 @@ bool aof_recover_way_back(struct aof_recover_in *in, struct aof_recover_in *prob
                           const struct frame *f, const struct frame *prev,
                           struct aof_recover_way *ret);
 
-/* The first place in [from, size) from which many commands parse in a row, behind the end mark of a
+/* The first place in [from, size) from which many commands parse in a row, after the end mark of a
  * snapshot and its checksum. *ret is the size where there is none. */
 bool aof_recover_find_tail(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
                            uint64_t *ret);

@@ -161,13 +161,13 @@ struct gap {
     const char *why, *how;
     bool counted;
     uint64_t commands;
-    uint64_t unread;  /* from here to `to` nothing is known of what stands there */
+    uint64_t unread;  /* from here to `to` nothing is known of what is there */
     uint64_t db;      /* selected at `unread` */
     bool select_lost; /* it may hide a SELECT */
     bool multi_lost;  /* it may hide a MULTI */
 };
 
-/* Leaves [from, to) out and goes on behind it. */
+/* Leaves [from, to) out and continues after it. */
 static bool leave_out(struct walk *w, const struct gap *g)
 {
     struct walk_mark next = {.at = g->to, .db = g->db};
@@ -260,7 +260,7 @@ static bool lose_transaction(struct walk *w, const struct walk_mark *from,
         .to = to->at,
         .at = RD_NO_OFFSET,
         .why = why,
-        .how = "the command behind it",
+        .how = "the command after it",
         .counted = true,
         .commands = to->commands - from->commands,
         .unread = to->at,

@@ -57,7 +57,7 @@ static bool write_failed(struct aof_writer *w, int result, struct rd_err *err)
     aof_folder_err(&why, result, "cannot write", name);
     uint64_t torn = w->written - w->whole;
     if (torn > 0 && (result = cut_back(w, w->whole)) < 0)
-        rd_err_doing(&why, "the file ends %llu bytes behind its last whole command: cannot cut: %s",
+        rd_err_doing(&why, "the file ends %llu bytes after its last whole command: cannot cut: %s",
                      (unsigned long long)torn, strerror(-result));
     w->write_failed = true;
     w->err = why;

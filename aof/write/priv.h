@@ -40,8 +40,8 @@ struct aof_writer {
     struct aof_said said;
 
     bool in_multi;
-    size_t multi_at;    /* where it begins in the buffer, with what stands in front */
-    size_t multi_empty; /* where the buffer ended behind MULTI */
+    size_t multi_at;    /* where it begins in the buffer, with what is in front */
+    size_t multi_empty; /* where the buffer ended after MULTI */
     struct aof_said multi_said;
 
     bool syncing;

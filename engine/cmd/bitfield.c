@@ -37,7 +37,7 @@ static bool parse_overflow(struct engine_call *call, struct rd_slice arg, enum o
     return false;
 }
 
-/* i1 to i64, u1 to u63; what stands behind a zero byte is not looked at. */
+/* i1 to i64, u1 to u63; what follows a zero byte is not looked at. */
 static bool parse_type(struct engine_call *call, struct rd_slice arg, struct op *op)
 {
     const uint8_t *zero = arg.len > 0 ? memchr(arg.ptr, '\0', arg.len) : NULL;
@@ -104,7 +104,7 @@ static bool parse_plan(struct engine_call *call, struct plan *plan)
 
 /* ---- integers in a run of bits ---- */
 
-/* The nine bytes in which an integer at this bit lies; those behind the end are zero. */
+/* The nine bytes in which an integer at this bit lies; those after the end are zero. */
 static __uint128_t get_window(struct rd_slice text, uint64_t offset)
 {
     __uint128_t window = 0;
@@ -113,7 +113,7 @@ static __uint128_t get_window(struct rd_slice text, uint64_t offset)
     return window;
 }
 
-/* Bits of a window behind the integer. */
+/* Bits of a window after the integer. */
 static unsigned window_rest(const struct op *op)
 {
     return 72 - (unsigned)(op->offset & 7) - op->width;
@@ -129,7 +129,7 @@ static uint64_t get_bits(struct rd_slice text, const struct op *op)
     return (uint64_t)(get_window(text, op->offset) >> window_rest(op)) & low_bits(op->width);
 }
 
-/* Writes those bytes only that the integer touches: the string may end behind them. */
+/* Writes those bytes only that the integer touches: the string may end after them. */
 static void put_bits(struct engine_value *v, const struct op *op, uint64_t num)
 {
     __uint128_t window = get_window(rd_slice(v->u.bytes, v->len), op->offset);

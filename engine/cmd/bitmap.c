@@ -208,7 +208,7 @@ static bool position_range_args(struct engine_call *call, size_t len, struct ran
     return true;
 }
 
-/* Behind a string without given end there are zeros without number. */
+/* After a string without given end there are zeros without number. */
 static int64_t position(struct rd_slice text, struct range range, unsigned bit, bool end_given)
 {
     if (range.is_empty)

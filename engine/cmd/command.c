@@ -47,7 +47,7 @@ static void reply_pair(struct engine_reply *r, const char *name, int64_t value)
     engine_reply_int(r, value);
 }
 
-/* "type" and the name of what stands in "spec", which holds n pairs. */
+/* "type" and the name of what is in "spec", which holds n pairs. */
 static void reply_spec_head(struct engine_reply *r, const char *type, uint64_t n)
 {
     engine_reply_map(r, 2);

@@ -22,7 +22,7 @@ bool engine_geo_arg_box(struct engine_call *call, const struct rd_slice *args,
 /* Where a member is. False, and nothing is answered: there is no such member. */
 bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, double ret_xy[2]);
 
-/* A distance, with four digits behind the point. */
+/* A distance, with four digits after the point. */
 void engine_geo_reply_distance(struct engine_call *call, double distance);
 
 /* An array of longitude and latitude, without exponents. */

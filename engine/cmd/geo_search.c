@@ -36,7 +36,7 @@ static bool refuse(struct engine_call *call, const char *error)
 
 /* ---- options ---- */
 
-/* One argument without others behind it. */
+/* One argument without others after it. */
 static bool take_word(struct rd_slice arg, struct search *s)
 {
     if (engine_arg_is(arg, "withdist"))

@@ -65,7 +65,7 @@ static struct engine_geo_point *choose_pivot(const struct sorting *sorting,
 }
 
 /* Three parts: below the pivot, equal to it, above. While it is under way those that are equal
- * stand at both ends. */
+ * are at both ends. */
 static void split(const struct sorting *sorting, struct engine_geo_point *list, size_t n,
                   size_t *ret_below, size_t *ret_above)
 {
@@ -100,15 +100,15 @@ static void sort_first(const struct sorting *sorting, size_t from, size_t n, siz
         struct engine_geo_point *list = sorting->list + from;
         size_t below, above;
         split(sorting, list, n, &below, &above);
-        size_t behind = from + n - above;
-        if (behind >= wanted)
+        size_t after = from + n - above;
+        if (after >= wanted)
             above = 0;
         if (below < above) {
             sort_first(sorting, from, below, wanted);
-            from = behind;
+            from = after;
             n = above;
         } else {
-            sort_first(sorting, behind, above, wanted);
+            sort_first(sorting, after, above, wanted);
             n = below;
         }
     }

@@ -3,7 +3,7 @@
 #include "engine/glob.h"
 #include "engine/mem.h"
 
-/* Digits with a sign or without, and nothing else but what stands behind a zero byte. Servers leave
+/* Digits with a sign or without, and nothing else but what follows a zero byte. Servers leave
  * this to strtoul(), which reads no digits as 0 and takes negative numbers modulo 2^64. */
 static bool get_cursor(struct rd_slice text, uint64_t *ret)
 {

@@ -228,7 +228,7 @@ void engine_cmd_sunionstore(struct engine_call *call)
 /* ---- members of the first and no other ---- */
 
 /* Looking up is done where it is about as much work as removing. Which of the two is done shows in
- * the encoding of the result: removing leaves a table behind that no longer needs to be one. */
+ * the encoding of the result: removing leaves a table after that no longer needs to be one. */
 static bool better_to_look_up(const struct operands *ops)
 {
     uint64_t look_up = 0, removing = 0;

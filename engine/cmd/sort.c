@@ -19,7 +19,7 @@ struct options {
     int64_t count; /* below 0: all */
     const struct rd_slice *by;
     const struct rd_slice *store;
-    size_t n_gets; /* their patterns are argv[…] behind the word GET */
+    size_t n_gets; /* their patterns are argv[…] after the word GET */
 };
 
 /* One element, a copy of its own. What it is sorted by lies in `by` or `score`. */
@@ -94,7 +94,7 @@ static bool parse_options(struct engine_call *call, bool may_store, struct optio
 
 /* ---- patterns ---- */
 
-/* The key that a pattern names for an element, and the field behind "->", if any. */
+/* The key that a pattern names for an element, and the field after "->", if any. */
 static bool expand(struct rd_slice pattern, const struct element *el, struct rd_buf *ret_key,
                    struct rd_slice *ret_field)
 {

@@ -9,7 +9,7 @@ struct group_options {
     int64_t entries_read;
 };
 
-/* What stands behind the id in CREATE and SETID. */
+/* What follows the id in CREATE and SETID. */
 static bool group_options(struct engine_call *call, bool create, struct group_options *o)
 {
     *o = (struct group_options){.entries_read = ENGINE_STREAM_UNREAD};
@@ -190,7 +190,7 @@ void engine_cmd_xgroup_help(struct engine_call *call)
         "DESTROY <key> <groupname>",
         "    Deletes a group.",
         "SETID <key> <groupname> <id|$> [ENTRIESREAD n]",
-        "    The group goes on after this id.",
+        "    The group continues after this id.",
         NULL};
     engine_reply_help(call, lines);
 }

@@ -19,7 +19,7 @@ bool engine_stream_parse_id(struct rd_slice arg, uint64_t missing_seq, bool stri
 /* Each answers its error and returns false. */
 bool engine_stream_arg_id(struct engine_call *call, struct rd_slice arg, struct rdb_stream_id *ret);
 
-/* Ends of an interval: "-", "+", "(" in front of an id leaves it out. */
+/* Ends of an interval: "-", "+", "(" before an id leaves it out. */
 bool engine_stream_arg_start(struct engine_call *call, struct rd_slice arg,
                              struct rdb_stream_id *ret);
 bool engine_stream_arg_end(struct engine_call *call, struct rd_slice arg,

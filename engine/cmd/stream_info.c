@@ -165,7 +165,7 @@ static void short_info(struct engine_call *call, const struct engine_stream *str
     edge(call, stream, "last-entry", false);
 }
 
-/* "FULL", and "COUNT n" behind it. */
+/* "FULL", and "COUNT n" after it. */
 static bool full_options(struct engine_call *call, bool *ret_full, int64_t *ret_count)
 {
     *ret_full = call->argc > 3;

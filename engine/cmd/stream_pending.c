@@ -162,7 +162,7 @@ static bool claim_number(struct engine_call *call, size_t at, const char *error,
     return engine_arg_i64(call, call->argv[at], ret, error);
 }
 
-/* From argv[i] on, behind the ids. */
+/* From argv[i] on, after the ids. */
 static bool claim_options(struct engine_call *call, size_t i, struct claim *c)
 {
     for (; i < call->argc; i++) {
@@ -338,7 +338,7 @@ static void remember(struct autoclaim *a, struct rdb_stream_id id)
     a->struck[a->n_struck++] = id;
 }
 
-/* Claims what it meets; where the next call should go on, zeros at the end. */
+/* Claims what it meets; where the next call should continue, zeros at the end. */
 static struct rdb_stream_id autoclaim(struct engine_call *call, struct claim *c,
                                       struct autoclaim *a)
 {
@@ -366,7 +366,7 @@ static struct rdb_stream_id autoclaim(struct engine_call *call, struct claim *c,
     return any ? engine_stream_map_id(&c->group->pending, pos) : ENGINE_STREAM_ID_ZERO;
 }
 
-/* The cursor stands in front of what it is known after. */
+/* The cursor precedes what it is known after. */
 static void reply_autoclaim(struct engine_call *call, struct claim *c, struct autoclaim *a)
 {
     struct engine_reply *reply = call->reply;

@@ -2,7 +2,7 @@
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
 
-/* What the arguments say; streams and their ids stand at the end. */
+/* What the arguments say; streams and their ids are at the end. */
 struct reading {
     bool as_group;
     bool no_ack;
@@ -241,7 +241,7 @@ static void repeat(struct engine_call *call, const struct engine_stream *stream,
     engine_reply_mark_array(call->reply, mark, n);
 }
 
-/* The name of a stream and the entries behind src->after. */
+/* The name of a stream and the entries after src->after. */
 static void reply_source(struct engine_call *call, const struct reading *r, struct rd_slice key,
                          struct engine_stream *stream, const struct source *src, uint64_t count)
 {
@@ -268,7 +268,7 @@ static void reply_source(struct engine_call *call, const struct reading *r, stru
 
 /* ---- now ---- */
 
-/* Whether there is something behind src->after, which becomes what the group has read. */
+/* Whether there is something after src->after, which becomes what the group has read. */
 static bool has_more(const struct engine_stream *stream, struct source *src)
 {
     if (src->group != NULL && !src->fresh)

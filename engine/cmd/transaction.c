@@ -40,7 +40,7 @@ void engine_cmd_unwatch(struct engine_call *call)
     engine_reply_ok(call->reply);
 }
 
-/* One queued command; the effects of all stand one behind the other. */
+/* One queued command; the effects of all stand one after the other. */
 static void run_queued(struct engine_call *call, const struct engine_queued *queued)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;

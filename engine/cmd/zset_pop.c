@@ -188,8 +188,8 @@ static bool parse_many(struct engine_call *call, size_t at, struct pop *ret)
                           "numkeys should be greater than 0"))
         return false;
     *ret = (struct pop){.count = -1, .shape = KEY_PAIRS, .keys = call->argv + at + 1};
-    size_t behind = call->argc - at - 1;
-    size_t where = (uint64_t)n < behind ? at + 1 + (size_t)n : call->argc;
+    size_t after = call->argc - at - 1;
+    size_t where = (uint64_t)n < after ? at + 1 + (size_t)n : call->argc;
     ret->n_keys = (size_t)n;
     ret->max = where < call->argc && engine_arg_is(call->argv[where], "max");
     if (where >= call->argc || (!ret->max && !engine_arg_is(call->argv[where], "min"))) {

@@ -74,7 +74,7 @@ static bool check_options(struct engine_call *call, const struct wanted *w)
     return error == NULL;
 }
 
-/* argv[at] and the one behind it. */
+/* argv[at] and the one after it. */
 static bool parse_bounds(struct engine_call *call, size_t at, struct wanted *w)
 {
     struct rd_slice min = call->argv[at], max = call->argv[at + 1];

@@ -53,7 +53,7 @@
         "Moves a key to another database", "O(1)",                                                 \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 db:integer"))                                     \
     BOX(object, "object", GENERIC, ENGINE_BOX, -2, 0, 0, "2.2.3",                                  \
-        "Holds the commands that look behind a value", "by subcommand",)                           \
+        "Holds the commands that show how a value is stored", "by subcommand",)                    \
     SUB(object, encoding, "object|encoding", GENERIC, ENGINE, 3, READONLY, A_KEYSPACE, "2.2.3",    \
         "Names the encoding that holds a value", "O(1)",                                           \
         KEY(2, RO) TIPS("nondeterministic_output") ARGS("key@0"))                                  \

@@ -61,7 +61,7 @@
         KEY(1, RW | ACCESS | DELETE) HISTORY("6.2.0 a count")                                      \
         ARGS("key@0 [count:integer{6.2.0}]"))                                                      \
     CMD(lpos, "lpos", LIST, ENGINE, -3, READONLY, A_LIST, "6.0.6",                                 \
-        "Gives the indexes at which an element stands in a list", "O(N), N elements compared",     \
+        "Gives the indexes at which an element is in a list", "O(N), N elements compared",     \
         KEY(1, RO | ACCESS)                                                                        \
         ARGS("key@0 element [RANK rank:integer] [COUNT num-matches:integer] [MAXLEN "              \
              "len:integer]"))                                                                      \

@@ -52,7 +52,7 @@
     END(acl)                                                                                       \
     CMD(bgrewriteaof, "bgrewriteaof", SERVER, SERVER, 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0,   \
         "1.0.0",                                                                                   \
-        "Writes the append only file anew, in the background", "O(1), the work is a child's",)     \
+        "Rewrites the append only file in the background", "O(1), the work is a child's",)         \
     CMD(bgsave, "bgsave", SERVER, SERVER, -1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0, "1.0.0",     \
         "Writes a snapshot in the background", "O(1), the work is a child's",                      \
         HISTORY("3.2.2 SCHEDULE") ARGS("[SCHEDULE{3.2.2}]"))                                       \

@@ -22,7 +22,7 @@
  *
  *     KEY(1, RO | ACCESS)                     argument 1 is a key
  *     KEY_NOTED(1, RO, "because")             with a note
- *     KEYS_FROM(1, RO)                        argument 1 and all behind it
+ *     KEYS_FROM(1, RO)                        argument 1 and all after it
  *     KEYS(first, last, step, specs)          what a simple range says, and specs without commas
  *     TIPS("request_policy:all_shards")       for clients of a cluster
  *     SYSCMD                                  not for users

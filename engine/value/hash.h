@@ -46,7 +46,7 @@ struct engine_hash {
     uint64_t n_expiring;
     int64_t next_ms; /* nothing expires before; only where n_expiring > 0 */
 
-    /* A pass over the fields that goes on from call to call. */
+    /* A pass over the fields that continues from call to call. */
     uint64_t pass_cursor;
     int64_t pass_next_ms; /* as next_ms, of what it has gone past */
 };

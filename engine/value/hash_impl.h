@@ -43,13 +43,13 @@ static inline unsigned engine_hash_width(const struct engine_value *v)
     return v->len == ENGINE_HASH_TRIPLES ? 3 : 2;
 }
 
-/* The entry behind, where it is known that there is one. */
+/* The entry after, where it is known that there is one. */
 static inline uint8_t *engine_hash_after(uint8_t *p)
 {
     return p + engine_lp_span(p);
 }
 
-/* The field behind the one at p; NULL: that is the last. */
+/* The field after the one at p; NULL: that is the last. */
 static inline uint8_t *engine_hash_pack_next(const struct engine_value *v, uint8_t *p)
 {
     for (unsigned i = 0; i < engine_hash_width(v); i++)
@@ -61,7 +61,7 @@ static inline uint8_t *engine_hash_pack_next(const struct engine_value *v, uint8
 uint8_t *engine_hash_pack_find(const struct engine_value *v, struct rd_slice field);
 void engine_hash_pack_pair(const struct engine_value *v, uint8_t *p, struct engine_hash_pair *ret);
 
-/* Behind the last field, or, where it expires, in its place; it must not be there. Only triples
+/* After the last field, or, where it expires, in its place; it must not be there. Only triples
  * take fields that expire. */
 void engine_hash_pack_add(struct engine_value *v, const struct engine_hash_pair *pair);
 bool engine_hash_pack_set(struct engine_value *v, struct rd_slice field, struct rd_slice value,
@@ -83,7 +83,7 @@ bool engine_hash_file_load(struct engine_value *v, const struct rdb_event *ev,
                            const struct engine_config *config, struct rd_err *err);
 bool engine_hash_file_save(const struct engine_value *v, struct rdb_writer *w, struct rd_err *err);
 
-/* What a load that failed left behind becomes a hash. */
+/* What a load that failed left over becomes a hash. */
 void engine_hash_file_abort(struct engine_value *v);
 
 #endif

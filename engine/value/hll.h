@@ -86,7 +86,7 @@ struct engine_hll_run {
     bool is_long;   /* XZERO */
 };
 
-/* Reads the run at *at, the first of which is at 0, and moves *at behind it. False: there is none.
+/* Reads the run at *at, the first of which is at 0, and moves *at after it. False: there is none.
  */
 bool engine_hll_next_run(const struct engine_value *v, size_t *at, struct engine_hll_run *ret);
 

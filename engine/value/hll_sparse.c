@@ -5,7 +5,7 @@
 /* Runs: see hll.h. */
 enum { LONG_ZEROS = 0x40, VALUE = 0x80, ZEROS_MAX = 64, VALUE_MAX = 32, VALUE_RUN_MAX = 4 };
 
-/* Bytes behind the header. */
+/* Bytes after the header. */
 struct ops {
     uint8_t *ptr;
     size_t len;

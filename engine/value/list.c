@@ -101,7 +101,7 @@ static struct engine_list_node *add_node(struct engine_list *list, struct engine
     return &list->head;
 }
 
-/* Takes out a node whose content is gone. The content of the one behind it may be in its place
+/* Takes out a node whose content is gone. The content of the one after it may be in its place
  * then. */
 static void remove_node(struct engine_list *list, struct engine_list_node *node)
 {
@@ -298,10 +298,10 @@ static struct engine_list_node *find_node(struct engine_list *list, uint64_t ind
         *ret_offset = index;
         return node;
     }
-    uint64_t behind = list->count - index; /* elements from it on */
-    for (node = node->prev; behind > node->n; node = node->prev)
-        behind -= node->n;
-    *ret_offset = node->n - behind;
+    uint64_t after = list->count - index; /* elements from it on */
+    for (node = node->prev; after > node->n; node = node->prev)
+        after -= node->n;
+    *ret_offset = node->n - after;
     return node;
 }
 
@@ -346,17 +346,17 @@ static void try_merge(struct engine_list *list, struct engine_list_node *left,
 }
 
 /* The nodes around one that was split are put together where they fit: first the two before it,
- * then the two behind it, then itself with what there is now before, and behind. */
+ * then the two after it, then itself with what there is now before, and after. */
 static void merge_around(struct engine_list *list, struct engine_list_node *center)
 {
     struct engine_list_node *prev = prev_node(list, center);
     struct engine_list_node *next = next_node(list, center);
     struct engine_list_node *before = prev == NULL ? NULL : prev_node(list, prev);
-    struct engine_list_node *behind = next == NULL ? NULL : next_node(list, next);
+    struct engine_list_node *after = next == NULL ? NULL : next_node(list, next);
     if (can_merge(list, before, prev))
         try_merge(list, before, prev);
-    if (can_merge(list, next, behind))
-        try_merge(list, next, behind);
+    if (can_merge(list, next, after))
+        try_merge(list, next, after);
     prev = prev_node(list, center);
     if (can_merge(list, prev, center)) {
         try_merge(list, prev, center);
@@ -367,18 +367,18 @@ static void merge_around(struct engine_list *list, struct engine_list_node *cent
         try_merge(list, center, next);
 }
 
-/* The element at p and all behind it become a node of their own. */
+/* The element at p and all after it become a node of their own. */
 static struct engine_list_node *split_node(struct engine_list_node *node, uint8_t *p)
 {
     uint8_t *right = engine_lp_split(&node->lp, p);
-    struct engine_list_node *behind = link_after(node);
-    behind->lp = right;
-    behind->n = (uint32_t)engine_lp_count(right);
-    node->n -= behind->n;
-    return behind;
+    struct engine_list_node *after = link_after(node);
+    after->lp = right;
+    after->n = (uint32_t)engine_lp_count(right);
+    node->n -= after->n;
+    return after;
 }
 
-/* Into a full node, between two of its elements: p is the one that will stand behind. */
+/* Into a full node, between two of its elements: p is the one that will follow. */
 static void insert_splitting(struct engine_list *list, struct engine_list_node *node, uint8_t *p,
                              struct rd_slice text, bool after)
 {
@@ -423,12 +423,12 @@ static void insert(struct engine_list_pos *pos, struct rd_slice text, bool after
         pos->list->count++;
         return;
     }
-    uint8_t *behind = node->is_plain ? NULL : after ? engine_lp_next(pos->p) : pos->p;
-    bool border = behind == NULL || behind == engine_lp_first(node->lp);
+    uint8_t *next = node->is_plain ? NULL : after ? engine_lp_next(pos->p) : pos->p;
+    bool border = next == NULL || next == engine_lp_first(node->lp);
     if (border)
         insert_at_border(pos->list, node, text, after);
     else
-        insert_splitting(pos->list, node, behind, text, after);
+        insert_splitting(pos->list, node, next, text, after);
 }
 
 void engine_list_insert(struct engine_list_pos *pos, struct rd_slice text, bool after)

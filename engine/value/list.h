@@ -128,7 +128,7 @@ void engine_list_remove_range(struct engine_list *list, uint64_t start, uint64_t
 
 /* ---- for list_file.c ---- */
 
-/* A node behind the last one that takes a listpack, or a plain block, of n elements. Nothing is
+/* A node after the last one that takes a listpack, or a plain block, of n elements. Nothing is
  * done where n is 0: the block is freed. */
 void engine_list_adopt(struct engine_list *list, uint8_t *lp, uint32_t n);
 struct engine_list_node *engine_list_adopt_plain(struct engine_list *list,
@@ -137,7 +137,7 @@ struct engine_list_node *engine_list_adopt_plain(struct engine_list *list,
 /* Takes a node out and frees what is in it. */
 void engine_list_drop(struct engine_list *list, struct engine_list_node *node);
 
-/* NULL behind the last. */
+/* NULL after the last. */
 static inline struct engine_list_node *engine_list_next_node(struct engine_list *list,
                                                              struct engine_list_node *node)
 {

@@ -66,7 +66,7 @@ static void load_packed(struct engine_list *list, const struct rdb_event *ev)
         adopt_ziplist(list, blob);
 }
 
-/* Another piece behind what the open node has. */
+/* Another piece after what the open node has. */
 static void add_piece(struct engine_list_node *node, struct rd_slice piece)
 {
     struct engine_list_plain *plain = node->plain;

@@ -129,7 +129,7 @@ static void path_to(const struct engine_skiplist *list, double score, struct rd_
     path->at[0] = at;
 }
 
-/* To the place behind the first `rank` nodes. */
+/* To the place after the first `rank` nodes. */
 static void path_to_rank(const struct engine_skiplist *list, size_t rank, struct path *path)
 {
     struct engine_skiplist_node *x = list->head;
@@ -185,7 +185,7 @@ static void link_node(struct engine_skiplist *list, const struct path *path,
     list->count++;
 }
 
-/* The node behind the path. */
+/* The node after the path. */
 static void unlink_node(struct engine_skiplist *list, const struct path *path,
                         struct engine_skiplist_node *node)
 {

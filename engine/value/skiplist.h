@@ -10,7 +10,7 @@
  *     engine_skiplist_remove(&list, node);
  *     engine_skiplist_done(&list);
  *
- * A node is one block: its member's bytes stand at its end, so that a table of members can hold
+ * A node is one block: its member's bytes are at its end, so that a table of members can hold
  * pointers to nodes and nothing is stored twice. A node has its place in the chain of all nodes
  * and, every other one, in a chain above it, every other one of those in yet another one. The links
  * of the chains above know how many nodes they pass, which is what ranks are counted by, and the
@@ -107,7 +107,7 @@ size_t engine_skiplist_rank(const struct engine_skiplist *list,
                             const struct engine_skiplist_node *node);
 struct engine_skiplist_node *engine_skiplist_at(const struct engine_skiplist *list, size_t rank);
 
-/* How many nodes from the first on the test holds for, which must hold for none behind them.
+/* How many nodes from the first on the test holds for, which must hold for none after them.
  * *ret is the last of them, or NULL. */
 typedef bool (*engine_skiplist_test_fn)(const void *ctx, const struct engine_skiplist_node *node);
 size_t engine_skiplist_seek(const struct engine_skiplist *list, engine_skiplist_test_fn test,

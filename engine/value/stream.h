@@ -12,7 +12,7 @@
  *             use(it.id, field, value);
  *         }
  *
- * Entries stand in nodes: listpacks under the id of their first entry, with what servers and RDB
+ * Entries are in nodes: listpacks under the id of their first entry, with what servers and RDB
  * files have in theirs, so that DUMP gives the same bytes and trimming by nodes removes the same:
  *
  *     live  deleted  fields  name*  0              the names are those of the first entry
@@ -53,7 +53,7 @@ struct engine_stream_names {
 };
 
 struct engine_stream_consumer {
-    struct rd_slice name; /* its bytes lie behind the struct */
+    struct rd_slice name; /* its bytes lie after the struct */
     int64_t seen_ms;
     int64_t active_ms; /* as a file of type 21 on had it, until it is seen again; RDB_NO_EXPIRE */
     struct engine_stream_map pending; /* nothing under the ids: it lies in that of the group */
@@ -67,7 +67,7 @@ struct engine_stream_pending {
 };
 
 struct engine_stream_group {
-    struct rd_slice name; /* its bytes lie behind the struct */
+    struct rd_slice name; /* its bytes lie after the struct */
     struct rdb_stream_id last_id;
     int64_t entries_read;             /* or ENGINE_STREAM_UNREAD */
     struct engine_stream_map pending; /* of struct engine_stream_pending */
@@ -177,7 +177,7 @@ void engine_stream_iter_field(struct engine_stream_iter *it, struct engine_lp_it
 /* NULL: there is none. O(log n). */
 void *engine_stream_name_find(const struct engine_stream_names *names, struct rd_slice name);
 
-/* NULL: there is one already. O(log n), and moves the pointers to those behind it. */
+/* NULL: there is one already. O(log n), and moves the pointers to those after it. */
 struct engine_stream_group *engine_stream_group_add(struct engine_stream *stream,
                                                     struct rd_slice name,
                                                     struct rdb_stream_id last_id,

@@ -1,7 +1,7 @@
 /* stream_file.c - streams from snapshots, and to them.
  *
  * Nodes are adopted as they are. A node of which the reader gave single entries, because it is too
- * long to be handed over at once, is built anew: what was deleted in it is not there any more.
+ * long to be handed over at once, is built again: what was deleted in it is not there any more.
  */
 #include "engine/value/stream.h"
 
@@ -19,7 +19,7 @@ struct engine_stream_loading {
     size_t n_lens, cap_lens;
     bool apart; /* the last node was built of single entries */
 
-    /* Behind the entries. */
+    /* After the entries. */
     struct engine_stream_group *group;
     struct engine_stream_consumer *consumer;
     uint64_t n_owned;

@@ -23,7 +23,7 @@ void engine_stream_iter_begin(struct engine_stream_iter *it, const struct engine
         it->any = engine_stream_map_first(nodes, &it->pos);
 }
 
-/* Goes into the next node, in front of its first entry, or behind its last. */
+/* Goes into the next node, before its first entry, or after its last. */
 static bool enter(struct engine_stream_iter *it)
 {
     const struct engine_stream_map *nodes = &it->stream->nodes;
@@ -189,7 +189,7 @@ static struct rdb_stream_id last_of(struct engine_stream *stream, struct engine_
     return enter(&it) && step_back(&it) ? it.id : it.node_id;
 }
 
-/* Marks the entry as deleted. Files may hold small numbers in long forms, so what stands behind it
+/* Marks the entry as deleted. Files may hold small numbers in long forms, so what follows it
  * may move. */
 static void mark(struct engine_stream_iter *it, uint8_t **node)
 {

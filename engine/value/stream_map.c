@@ -27,7 +27,7 @@ static struct engine_stream_chunk *chunk_new(const struct engine_stream_map *map
     return c;
 }
 
-/* Behind what dst has; there is room. */
+/* After what dst has; there is room. */
 static void append(const struct engine_stream_map *map, struct engine_stream_chunk *dst,
                    struct engine_stream_chunk *src, size_t from, size_t n)
 {
@@ -247,7 +247,7 @@ static void split(struct engine_stream_map *map, size_t run)
     insert_run(map, run + 1, right->ids[0], right);
 }
 
-/* Behind all others, in a chunk of its own. */
+/* After all others, in a chunk of its own. */
 static void *add_chunk(struct engine_stream_map *map, struct rdb_stream_id id)
 {
     enum { TAIL = 16 };

@@ -11,8 +11,8 @@
  *     engine_stream_map_done(&map);
  *
  * A zeroed map with its width set is empty and has no block of the heap. Ids and what lies under
- * them stand in chunks of up to ENGINE_STREAM_CHUNK, and the chunks in an ordered array. Finding
- * takes O(log n); adding behind the last one, and removing the first or last one, amortized
+ * them are in chunks of up to ENGINE_STREAM_CHUNK, and the chunks in an ordered array. Finding
+ * takes O(log n); adding after the last one, and removing the first or last one, amortized
  * constant time. Elsewhere a chunk is moved in part, and once for many such changes the n / 64
  * places of the array.
  *

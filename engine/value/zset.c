@@ -100,7 +100,7 @@ struct engine_skiplist_node *engine_zset_push(struct engine_value *v, double sco
     return node;
 }
 
-/* From the last to the first, the fastest order. A member that stands there twice, as it may in a
+/* From the last to the first, the fastest order. A member that is there twice, as it may in a
  * damaged file, is taken once. */
 void engine_zset_become_skiplist(struct engine_value *v, size_t n)
 {
@@ -219,7 +219,7 @@ static uint8_t *lp_last_pair(uint8_t *lp)
     return p == NULL ? NULL : engine_lp_prev(lp, p);
 }
 
-/* In its place; most are added behind the last. */
+/* In its place; most are added after the last. */
 static void lp_insert(uint8_t **lp, struct rd_slice member, double score)
 {
     uint8_t *p = lp_last_pair(*lp);

@@ -128,7 +128,7 @@ bool engine_zset_first_in(const struct engine_value *v, const struct engine_zset
 bool engine_zset_last_in(const struct engine_value *v, const struct engine_zset_range *range,
                          struct engine_zset_cursor *ret);
 
-/* Whether the member at the cursor is not before the range, or not behind it. */
+/* Whether the member at the cursor is not before the range, or not after it. */
 bool engine_zset_from_min(const struct engine_zset_range *range, struct engine_zset_cursor *at);
 bool engine_zset_to_max(const struct engine_zset_range *range, struct engine_zset_cursor *at);
 
@@ -148,7 +148,7 @@ size_t engine_zset_put_score(char dst[ENGINE_ZSET_SCORE_MAX], double score);
 /* The score of the LISTPACK member at p. */
 double engine_zset_lp_score(uint8_t *p);
 
-/* Adds a pair in front of p, behind the last where p is NULL. */
+/* Adds a pair before p, after the last where p is NULL. */
 void engine_zset_lp_put(uint8_t **lp, uint8_t *p, struct rd_slice member, double score);
 
 #endif

@@ -68,7 +68,7 @@ static bool is_before(const void *ctx, const struct engine_skiplist_node *node)
                         : score_from_min(range, node->score));
 }
 
-static bool is_not_behind(const void *ctx, const struct engine_skiplist_node *node)
+static bool is_not_after(const void *ctx, const struct engine_skiplist_node *node)
 {
     const struct engine_zset_range *range = ctx;
     return range->lex ? text_to_max(range, engine_skiplist_member(node))
@@ -83,7 +83,7 @@ static bool lp_last(const struct engine_value *v, struct engine_zset_cursor *ret
     return ret->p != NULL;
 }
 
-/* Neither wholly before the set's first member nor behind its last. */
+/* Neither wholly before the set's first member nor after its last. */
 static bool lp_touches(const struct engine_value *v, const struct engine_zset_range *range)
 {
     struct engine_zset_cursor at;
@@ -111,7 +111,7 @@ bool engine_zset_first_in(const struct engine_value *v, const struct engine_zset
     ret->v = v;
     engine_skiplist_seek(&v->u.zset->list, is_before, range, &ret->node);
     ret->node = ret->node == NULL ? engine_skiplist_first(&v->u.zset->list) : ret->node->next;
-    return ret->node != NULL && is_not_behind(range, ret->node);
+    return ret->node != NULL && is_not_after(range, ret->node);
 }
 
 bool engine_zset_last_in(const struct engine_value *v, const struct engine_zset_range *range,
@@ -121,7 +121,7 @@ bool engine_zset_last_in(const struct engine_value *v, const struct engine_zset_
         return false;
     ret->v = v;
     if (v->encoding == ENGINE_SKIPLIST) {
-        engine_skiplist_seek(&v->u.zset->list, is_not_behind, range, &ret->node);
+        engine_skiplist_seek(&v->u.zset->list, is_not_after, range, &ret->node);
         return ret->node != NULL && !is_before(range, ret->node);
     }
     bool is = lp_touches(v, range) && lp_last(v, ret);
@@ -140,7 +140,7 @@ size_t engine_zset_count_in(const struct engine_value *v, const struct engine_zs
         return 0;
     if (v->encoding == ENGINE_SKIPLIST) {
         size_t before = engine_skiplist_seek(&v->u.zset->list, is_before, range, &node);
-        size_t end = engine_skiplist_seek(&v->u.zset->list, is_not_behind, range, &node);
+        size_t end = engine_skiplist_seek(&v->u.zset->list, is_not_after, range, &node);
         *ret_rank = end > before ? before : 0;
         return end > before ? end - before : 0;
     }

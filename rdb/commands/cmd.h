@@ -43,7 +43,7 @@ struct cmd_ids {
 
 struct cmd_ids_cursor {
     size_t at;
-    struct rdb_stream_id id; /* in front of `at`; 0-0: none */
+    struct rdb_stream_id id; /* before `at`; 0-0: none */
 };
 
 /* Ids of pending entries, ascending. Those before n_made are of entries that were made to be

@@ -128,7 +128,7 @@ static bool put_element(struct rdb_commands *c, const struct rdb_string *s)
 
 /* ---- sorted sets ---- */
 
-/* The score comes behind the member and goes in front of it. */
+/* The score follows the member and goes before it. */
 static bool put_scored(struct rdb_commands *c, struct rd_slice member, double score)
 {
     char text[RD_NUM_F64_MAX];

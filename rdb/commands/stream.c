@@ -1,11 +1,11 @@
 /* Streams: an XADD for each entry, then what the stream knows of itself, then its groups.
  *
- * In a snapshot a group's pending entries stand in front of the consumers, each of which lists the
+ * In a snapshot a group's pending entries precede the consumers, each of which lists the
  * ids it owns: they are kept until then. From 7.0 on XCLAIM passes an entry that is not in the
  * stream in silence; so the ids of the entries are kept, to tell which pending entries that are.
  *
  * Where the pending entries were told before, an entry is made of each that is gone. What the
- * stream knows of itself is set behind them then, as adding and deleting changes it. */
+ * stream knows of itself is set after them then, as adding and deleting changes it. */
 #include "rdb/commands/cmd.h"
 
 #include "base/mem.h"
@@ -88,7 +88,7 @@ bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids
 {
     struct cmd_told *told = &c->stream.told;
     if (!rdb_commands_wants_pending(c))
-        return rdb_cmd_misuse(c, "pending entries stand behind the key of a stream");
+        return rdb_cmd_misuse(c, "pending entries follow the key of a stream");
     if (n > told->cap) {
         struct rdb_stream_id *more =
             n > SIZE_MAX / sizeof *more ? NULL : rd_alloc(n * sizeof *more);

@@ -1,4 +1,4 @@
-/* len.h - lengths and string heads, as they stand in front of everything in an RDB file.
+/* len.h - lengths and string heads, as they precede everything in an RDB file.
  *
  *     00nnnnnn                      length n, 6 bits
  *     01nnnnnn nnnnnnnn             14 bits, high bits first
@@ -61,7 +61,7 @@ enum rdb_str_kind { RDB_STR_RAW, RDB_STR_INT, RDB_STR_LZF };
 struct rdb_str_head {
     enum rdb_str_kind kind;
     size_t size;     /* of the head; of an INT: of the whole string */
-    uint64_t stored; /* bytes behind the head */
+    uint64_t stored; /* bytes after the head */
     uint64_t total;  /* bytes of the string; not set for INT */
     int64_t num;     /* INT */
 };

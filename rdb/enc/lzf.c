@@ -20,7 +20,7 @@ static inline void copy_back(uint8_t *dst, size_t dist, size_t n)
 }
 
 /* Decodes the token at *in to *out, which is before out_end. RDB_LZF_TOKEN_IN bytes can be read at
- * *in. Literals and short copies may end behind out_end: the slack has room for them. */
+ * *in. Literals and short copies may end after out_end: the slack has room for them. */
 static inline bool token(const uint8_t **in, const uint8_t *start, uint8_t **out,
                          const uint8_t *out_end)
 {
@@ -53,7 +53,7 @@ static inline bool token(const uint8_t **in, const uint8_t *start, uint8_t **out
     return true;
 }
 
-/* The last bytes of the input, fewer than RDB_LZF_TOKEN_IN, where as many can be read behind them.
+/* The last bytes of the input, fewer than RDB_LZF_TOKEN_IN, where as many can be read after them.
  */
 struct tail {
     uint8_t bytes[2 * RDB_LZF_TOKEN_IN];

@@ -5,7 +5,7 @@
  *     111ddddd llllllll dddddddd      copy l+9 bytes (l the second byte) from d+1 bytes back
  *
  * (ddddd holds the high five bits of the distance.) A copy reaches back 8192 bytes at most and may
- * overlap what it writes. Nothing marks the end: stored and decoded length stand in front of the
+ * overlap what it writes. Nothing marks the end: stored and decoded length precede the
  * string, and both must come out even.
  */
 #ifndef RDB_ENC_LZF_H
@@ -19,7 +19,7 @@ enum {
     RDB_LZF_TOKEN_IN = 33,   /* the longest token, stored */
     RDB_LZF_TOKEN_OUT = 264, /* the longest token, decoded */
     RDB_LZF_RATIO = 88,      /* no stored byte stands for more decoded bytes than this */
-    RDB_LZF_SLACK = 32       /* bytes behind the output that a decoder may scribble on */
+    RDB_LZF_SLACK = 32       /* bytes after the output that a decoder may scribble on */
 };
 
 /* Can so many stored bytes decode to so many? Both may be none: that is what servers take, too. */
@@ -46,8 +46,8 @@ struct rdb_lzf_job {
 void rdb_lzf_verify_many(struct rdb_lzf_job *jobs, size_t n);
 
 /* Decodes whole tokens until the input has no whole token left or fewer than RDB_LZF_TOKEN_OUT
- * bytes of room are left. Copies may reach back to `start`. out_end has RDB_LZF_SLACK bytes behind
- * it. Returns false where a token is wrong; *in and *out stand behind the last whole token. */
+ * bytes of room are left. Copies may reach back to `start`. out_end has RDB_LZF_SLACK bytes after
+ * it. Returns false where a token is wrong; *in and *out follow the last whole token. */
 bool rdb_lzf_decode_some(const uint8_t **in, const uint8_t *in_end, const uint8_t *start,
                          uint8_t **out, const uint8_t *out_end);
 

@@ -11,7 +11,7 @@ enum {
     INT24_MIN = -(1 << 23),
     INT24_MAX = (1 << 23) - 1,
     HEAD_MAX = 9,     /* bytes of an entry's head with an integer */
-    BACK_MAX = 5,     /* bytes of a listpack entry's length behind it */
+    BACK_MAX = 5,     /* bytes of a listpack entry's length after it */
     BEFORE_LONG = 254 /* ziplist: the length before takes five bytes from here on */
 };
 

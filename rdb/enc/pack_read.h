@@ -36,7 +36,7 @@ struct rdb_pack_entry {
     uint64_t len;       /* of str; 0 when is_int */
     int64_t num;
     uint32_t head; /* bytes before str, an integer's bytes included */
-    uint32_t tail; /* bytes behind str: back length, unused bytes of a zipmap */
+    uint32_t tail; /* bytes after str: back length, unused bytes of a zipmap */
     bool is_int;
 };
 
@@ -64,14 +64,14 @@ struct rdb_pack {
 
 void rdb_pack_init(struct rdb_pack *pack, enum rdb_codec codec, uint64_t size);
 
-/* Parses the header at p (position 0). ENTRY: pos stands behind it. END does not happen. */
+/* Parses the header at p (position 0). ENTRY: pos follows it. END does not happen. */
 enum rdb_pack_status rdb_pack_begin(struct rdb_pack *pack, const uint8_t *p, size_t have);
 
 /* Parses the head of the entry at pos, where p points; `have` bytes can be seen. */
 enum rdb_pack_status rdb_pack_next(struct rdb_pack *pack, const uint8_t *p, size_t have,
                                    struct rdb_pack_entry *ret);
 
-/* Checks what stands behind an entry's data (`tail` points at entry->tail bytes) and steps over it.
+/* Checks what follows an entry's data (`tail` points at entry->tail bytes) and steps over it.
  */
 bool rdb_pack_pass(struct rdb_pack *pack, const struct rdb_pack_entry *entry, const uint8_t *tail);
 

@@ -75,7 +75,7 @@ struct rdb_batch {
     unsigned n_sets;
     struct jobs *now;       /* filled with the jobs of the window that is walked */
     uint64_t joined;        /* sets that are done and seen, since the beginning */
-    _Atomic uint64_t begun; /* … that are done or under way: `now` is the one behind them */
+    _Atomic uint64_t begun; /* … that are done or under way: `now` is the one after them */
     uint64_t helped;        /* … that the helper has looked at; only it knows */
     bool has_helper;        /* it was started */
     struct rdb_reader *walkers[WORKERS]; /* walk packed strings; never read from their source */
@@ -91,9 +91,9 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     if (b == NULL)
         return rd_err_nomem(err, sizeof *b);
     r->batch = b;
-    if (r->opts.team != NULL && !rd_src_keep(r->src, SETS - 1))
-        r->opts.team = NULL;
-    b->n_sets = r->opts.team != NULL ? SETS : 1;
+    if (r->opts.worker != NULL && !rd_src_keep(r->src, SETS - 1))
+        r->opts.worker = NULL;
+    b->n_sets = r->opts.worker != NULL ? SETS : 1;
     b->sets = b->now = rd_calloc(b->n_sets, sizeof *b->sets);
     if (b->sets == NULL)
         return rd_err_nomem(err, b->n_sets * sizeof *b->sets);
@@ -105,12 +105,12 @@ bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
     return true;
 }
 
-void rdb_batch_free(struct rdb_batch *b, struct rd_worker *team)
+void rdb_batch_free(struct rdb_batch *b, struct rd_worker *worker)
 {
     if (b == NULL)
         return;
     if (b->has_helper)
-        rd_worker_join(team);
+        rd_worker_join(worker);
     for (unsigned i = 0; b->sets != NULL && i < b->n_sets; i++)
         for (int k = 0; k < WORKERS; k++)
             rd_buf_done(&b->sets[i].outcomes[k].notes);
@@ -271,7 +271,7 @@ static void run_unit(struct jobs *set, struct outcome *o, struct rdb_reader *v, 
 }
 
 /* Does units of the set until none is left to be taken. The helper may come late, when the set has
- * been joined and is filled anew, or is under way again: it takes nothing, or what is to be done.
+ * been joined and is filled again, or is under way again: it takes nothing, or what is to be done.
  */
 static void run_set(struct rdb_batch *b, struct jobs *set, unsigned worker)
 {
@@ -376,10 +376,10 @@ static void begin(struct rdb_reader *r)
     atomic_store(&set->take, (uint64_t)units << 32);
     uint64_t begun = atomic_fetch_add(&b->begun, 1) + 1;
     b->now = &b->sets[begun % b->n_sets];
-    if (r->opts.team == NULL || units == 0)
+    if (r->opts.worker == NULL || units == 0)
         return;
     b->has_helper = true;
-    rd_worker_start(r->opts.team, work, b);
+    rd_worker_start(r->opts.worker, work, b);
 }
 
 static bool is_idle(struct rdb_batch *b)

@@ -210,7 +210,7 @@ static void check_ttl(struct rdb_reader *r, const struct rdb_pack_entry *e, int6
                       "field expiry that no server takes");
     else if (w->ttl == INT64_MAX ? e->num != 0 : e->num != 0 && e->num < w->ttl)
         rdb_read_note(r, RDB_NOTE_FIELD_TTL_ORDER, r->feed.off, w->pack.pos, r->n_elems,
-                      "field that expires before the one in front of it");
+                      "field that expires before the one before it");
     w->ttl = e->is_int && e->num == 0 ? INT64_MAX : e->num;
 }
 
@@ -262,7 +262,7 @@ static void elem_string(const struct rdb_pack_entry *e, struct rdb_event *ev)
                                        .first = true};
 }
 
-/* The number behind the string whose last n bytes stand at f->p + at. More input may be needed:
+/* The number after the string whose last n bytes are at f->p + at. More input may be needed:
  * then nothing is passed. STEP_ON: string and number were passed; data[n] is where the bytes are.
  */
 static int trailing(struct rdb_reader *r, const struct rdb_pack_entry *e, size_t at, size_t n,

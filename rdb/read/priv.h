@@ -13,7 +13,7 @@
  *     module.c   module values
  *     unique.c   whether a member was seen before; rdb/hash.h: by its hash; twin.c: by its bytes
  *
- * A step either gives an event, or goes on (STEP_ON), or says why not. It keeps its place in the
+ * A step either gives an event, or continues (STEP_ON), or says why not. It keeps its place in the
  * reader, so that it can be called again when there is more input.
  */
 #ifndef RDB_READ_PRIV_H
@@ -27,7 +27,7 @@
 #include "rdb/hash.h"
 #include "rdb/reader.h"
 
-enum { STEP_ON = -1 }; /* beside enum rdb_status: go on without an event */
+enum { STEP_ON = -1 }; /* beside enum rdb_status: continue without an event */
 
 enum {
     WINDOW_MIN = 512,            /* a source with a smaller window cannot be read */
@@ -204,7 +204,7 @@ struct loop {
     uint64_t left;
 };
 
-/* What a record says of its key in front of it. */
+/* What a record says of its key before it. */
 struct attributes {
     int64_t expire_ms;
     uint64_t idle_s;
@@ -360,7 +360,7 @@ int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s
  * again from the start when more input is there. */
 typedef bool (*parse_fn)(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev);
 
-/* Parses until `parse` has all it wants. STEP_ON: *ret stands behind it; nothing is consumed. */
+/* Parses until `parse` has all it wants. STEP_ON: *ret follows it; nothing is consumed. */
 static inline int rdb_read_parse(struct rdb_reader *r, parse_fn parse, uint8_t arg,
                                  struct rdb_event *ev, struct cur *ret)
 {
@@ -399,7 +399,7 @@ int rdb_read_member(struct rdb_reader *r, char tmp[RD_NUM_I64_MAX], struct rd_sl
 /* Passes what follows a string. */
 int rdb_read_pass_tail(struct rdb_reader *r, enum tail tail);
 
-/* One whole string, if the window can hold it, behind `prefix` bytes; see string.c. */
+/* One whole string, if the window can hold it, after `prefix` bytes; see string.c. */
 int rdb_read_prefixed(struct rdb_reader *r, enum rdb_event_kind kind, size_t prefix,
                       struct rdb_event *ev);
 
@@ -461,7 +461,7 @@ static inline bool rdb_read_checks(const struct rdb_reader *r)
     return r->detail == RDB_DETAIL_CHECK;
 }
 
-/* Passes sound elements of a whole listpack quickly, in front of the walk (skim.c). */
+/* Passes sound elements of a whole listpack quickly, before the walk (skim.c). */
 void rdb_skim(struct rdb_reader *r);
 void rdb_skim_node(struct rdb_reader *r);
 
@@ -474,9 +474,9 @@ void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
 /* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err);
-void rdb_batch_free(struct rdb_batch *b, struct rd_worker *team);
+void rdb_batch_free(struct rdb_batch *b, struct rd_worker *worker);
 
-/* The string stands at the source's position, whole in the window; it is consumed. */
+/* The string is at the source's position, whole in the window; it is consumed. */
 int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                    uint64_t off, uint8_t pack);
 int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,

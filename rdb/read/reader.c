@@ -155,7 +155,7 @@ void rdb_reader_free(struct rdb_reader *r)
 {
     if (r == NULL)
         return;
-    rdb_batch_free(r->batch, r->opts.team);
+    rdb_batch_free(r->batch, r->opts.worker);
     rd_buf_done(&r->notes);
     rd_buf_done(&r->big);
     rd_buf_done(&r->text);
@@ -176,7 +176,7 @@ static void fail_first(struct rdb_reader *r)
 }
 
 /* Between two calls more may have been pushed into the source, which moves its window: what is lent
- * from it keeps its place behind the next byte. */
+ * from it keeps its place after the next byte. */
 static void follow_window(struct rdb_reader *r)
 {
     struct feed *f = &r->feed;

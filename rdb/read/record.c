@@ -114,7 +114,7 @@ static bool is_attribute(uint8_t op)
 static const char unknown[] = "unknown value type";
 static const char apart[] = "an opcode between a key's attributes and its type";
 
-/* Attributes up to the byte behind them. */
+/* Attributes up to the byte after them. */
 static bool parse_attributes(struct rdb_reader *r, struct cur *c, struct attributes *a,
                              uint8_t *ret_op)
 {
@@ -161,11 +161,11 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     return RDB_FAIL;
 }
 
-/* Attributes in front of another record than their key's: servers keep them for the next key. The
+/* Attributes before another record than their key's: servers keep them for the next key. The
  * event has the bytes, so that a copy of the next key cannot have them. */
 static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
 {
-    /* The byte behind them belongs to the next record: it must still be in the source. */
+    /* The byte after them belongs to the next record: it must still be in the source. */
     if (r->big.len > 0)
         return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r),
                              "more attributes of a key than the window can hold");
@@ -177,7 +177,7 @@ static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
     begin_event(r, RDB_NOTE, ev);
     ev->note.id = RDB_NOTE_DANGLING;
     ev->note.detail = RDB_UNKNOWN;
-    ev->note.text = "expiry or access time that does not stand in front of its key";
+    ev->note.text = "expiry or access time that does not precede its key";
     ev->note.key = rd_slice(NULL, 0);
     ev->note.type = NULL;
     ev->note.db = r->db;

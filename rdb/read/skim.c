@@ -1,7 +1,7 @@
 /* skim.c - walks over the sound elements of a whole listpack or intset as fast as it can be done.
  *
  * Only entries of the common encodings, with elements complete, are passed here. At anything else
- * the skimming stops in front of the element, and the walker of packed.c or node.c goes on: it is
+ * the skimming stops before the element, and the walker of packed.c or node.c continues: it is
  * the one that knows what is wrong.
  */
 #include "rdb/read/quick.h"

@@ -108,7 +108,7 @@ static struct rdb_string *string_of(struct rdb_reader *r, struct rdb_event *ev)
     return &ev->elem.str;
 }
 
-/* The whole string behind `head`, of which everything is in s at `at`. */
+/* The whole string after `head`, of which everything is in s at `at`. */
 static int whole(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                  uint64_t off, struct rdb_string *ret)
 {

@@ -1,8 +1,8 @@
 /* text.c - the short strings of a value, many at a time.
  *
- * Here is what is common and lies whole in memory: the entries of a listpack or intset behind its
+ * Here is what is common and lies whole in memory: the entries of a listpack or intset after its
  * first element, and the elements of a table up to the end of the window. Everything else comes as
- * events; where this stops, they go on. */
+ * events; where this stops, they continue. */
 #include "rdb/read/quick.h"
 
 enum { TEXT_MAX = 4096 }; /* longer ones come as events */
@@ -160,7 +160,7 @@ static const uint8_t *table_scored(const uint8_t *p, const uint8_t *end, struct 
     return p;
 }
 
-/* The loop stands behind an element, which it counts still: so one is left for it. */
+/* The loop follows an element, which it counts still: so one is left for it. */
 static size_t from_table(struct rdb_reader *r, struct rdb_text *ret, size_t max)
 {
     struct loop *loop = &r->loops[0];

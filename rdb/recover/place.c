@@ -1,7 +1,7 @@
 /* place.c - the first record that may be damaged.
  *
  * A damaged length gives a record another end. What is read from there on are the insides of the
- * records behind it, and it may take some until one of them breaks. So the place of the break says
+ * records after it, and it may take some until one of them breaks. So the place of the break says
  * nothing: what says something is a record whose head is unlikely to be there by chance. The record
  * before that one ended where it should.
  */

@@ -5,7 +5,7 @@
  *     survey.c   the first walk over the file: where records can be read, and what is lost
  *     grade.c    how well each run of records is proved, and what is doubtful in it
  *     version.c  which version wrote the file
- *     place.c    the first record that may be damaged, where the structure breaks behind it
+ *     place.c    the first record that may be damaged, where the structure breaks after it
  *     part.c     what was read of a collection before it breaks
  *     ../salvage.c   the second walk: what is kept, written and reported
  */
@@ -22,9 +22,9 @@ enum {
     WEIGHT_FIELD = 1,   /* of a string that may be a field of a hash with field expiries */
     WEIGHT_ANCHOR = 24, /* of an opcode that is rare in other bytes */
     CHAIN_STRONG = 64,  /* weight of records in a row that nobody doubts */
-    CHAIN_AT_END = 3,   /* keys, where the file was cut behind them */
+    CHAIN_AT_END = 3,   /* keys, where the file was cut after them */
     SHAPES = 4096,
-    RING = 256,           /* records remembered behind the present one */
+    RING = 256,           /* records remembered after the present one */
     LOOK_BACK = 1 << 20,  /* bytes searched in them, and always the last record whole */
     CHAIN_BYTES = 4 << 20 /* a chain that is longer after one record is looked at later */
 };
@@ -37,7 +37,7 @@ struct record {
     uint64_t db;         /* RECORD_DB: the number; else the database it is in */
     const char *refused; /* the word of a finding that makes servers refuse it; or NULL */
     const struct rdb_type *type;
-    uint8_t key[RDB_FINDING_KEY_MAX]; /* the name of a key, or of a field in front of the keys */
+    uint8_t key[RDB_FINDING_KEY_MAX]; /* the name of a key, or of a field before the keys */
     uint64_t key_len;
     uint64_t hash;
     bool has_key;
@@ -65,7 +65,7 @@ struct counts {
     uint64_t keys, expires; /* before the first selector */
     uint64_t all_keys;
     uint64_t lead;      /* keys at the start that may be fields of a hash */
-    uint64_t aux;       /* fields that stand in front of all keys */
+    uint64_t aux;       /* fields that precede all keys */
     uint64_t size_at;   /* of the last size of a database */
     uint64_t selectors; /* followed by a size, from version 7 on */
     uint64_t high;      /* of these: of a database that a server has only when told so */
@@ -103,7 +103,7 @@ struct scan {
     uint64_t size;
     enum rdb_dialect dialect;
     int version;
-    struct rd_err err; /* what makes it impossible to go on: I/O, memory */
+    struct rd_err err; /* what makes it impossible to continue: I/O, memory */
     struct habits habits;
     uint64_t shapes[SHAPES / 64];  /* a bit for how a name begins, and of which kind the key is */
     unsigned n_shapes;             /* bits that are set */
@@ -128,7 +128,7 @@ bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb
                            struct rd_err *err);
 void rdb_recover_scan_done(struct scan *s);
 
-/* Makes the reader for a version; anew when it changes. */
+/* Makes the reader for a version; again when it changes. */
 bool rdb_recover_scan_version(struct scan *s, enum rdb_dialect dialect, int version);
 
 /* Stands at an offset, in a database, and does not read beyond `stop`. */
@@ -214,7 +214,7 @@ uint64_t rdb_recover_place(const struct scan *s, const struct record *rec);
  * broken: they look like string keys. Else 0. */
 uint64_t rdb_recover_fields_left(const struct scan *s, const struct record *rec);
 
-/* A field of a hash stands in the file as 0, name, value where it has no expiry: like a string. */
+/* A field of a hash is in the file as 0, name, value where it has no expiry: like a string. */
 bool rdb_recover_looks_like_field(const struct scan *s, const struct record *rec);
 
 /* -- the plan -- */

@@ -90,7 +90,7 @@ bool rdb_recover_expiry_is_plausible(int64_t ms)
     return (ms > (int64_t)1230768000000 && ms < (int64_t)1 << 43) || ms > INT64_MAX - 1000;
 }
 
-/* The first version that has the key's type and what stands in front of it. */
+/* The first version that has the key's type and what precedes it. */
 static int since_of(const struct rdb_event *ev)
 {
     int since = ev->key.type->since;
@@ -213,7 +213,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
             ret->unwanted |= !s->opts->wants(s->opts->ctx, &ev);
         if (ev.kind == RDB_SLOT_IMPORT)
             ranges = ev.slot_import.n_ranges;
-        /* Metadata belongs to the key behind it. */
+        /* Metadata belongs to the key after it. */
         bool inner_end =
             ev.kind == RDB_VALUE_END && !ret->has_key && ev.raw.len > 0 && ret->since == 13;
         if (ev.kind == RDB_KEY_META_BEGIN)

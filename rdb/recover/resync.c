@@ -3,7 +3,7 @@
  * Any byte may begin a record. A place is believed when the records from there follow each other
  * for long enough, are sound to the last element, have names of their own, and when the first of
  * them looks like the other keys of the file: a record that begins one byte too early, out of the
- * remains of a damaged one, leads to the same good records behind it.
+ * remains of a damaged one, leads to the same good records after it.
  */
 #include "rdb/recover/priv.h"
 
@@ -19,7 +19,7 @@ struct chain {
     enum record_kind second; /* what follows the first record */
     bool to_end;             /* the last record was the end of the file */
     bool cut;                /* it broke because the input ends */
-    bool over;               /* it went on beyond the limit */
+    bool over;               /* it continued beyond the limit */
     uint64_t end;            /* where it stopped */
     struct record first;
     unsigned before; /* records that begin before `join` */
@@ -131,7 +131,7 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
             break;
         }
     }
-    /* The first record is compared with those behind it where nothing was read before. */
+    /* The first record is compared with those after it where nothing was read before. */
     if (s->habits.n == 0 && habits.n > 0 && ret->first.kind == RECORD_KEY &&
         ((rdb_recover_names_printable(&habits) && !rdb_recover_is_printable(&ret->first)) ||
          ret->first.key_len < habits.shortest / 2))
@@ -144,7 +144,7 @@ static bool familiar(const struct scan *s, const struct record *rec)
 {
     if (rec->kind == RECORD_DB)
         return rec->db < DATABASES_MAX;
-    /* Fields and functions stand in front of all keys. */
+    /* Fields and functions precede all keys. */
     if (rec->kind == RECORD_OTHER)
         return s->habits.n == 0;
     if (rec->kind != RECORD_KEY)
@@ -212,7 +212,7 @@ static bool believed(const struct scan *s, const struct chain *c)
 static const char *how(const struct chain *c)
 {
     if (c->first.kind == RECORD_DB)
-        return "a database selector, and sound records behind it";
+        return "a database selector, and sound records after it";
     if (c->to_end)
         return "sound records up to the end of the file";
     if (c->cut)
@@ -324,7 +324,7 @@ static enum rdb_recover_status look_again(struct search *f, uint64_t join, uint6
     return RDB_RECOVER_OK;
 }
 
-/* Where looking back begins: behind the first byte of a record not too far away. */
+/* Where looking back begins: after the first byte of a record not too far away. */
 static uint64_t look_back_from(const struct scan *s, uint64_t broken)
 {
     uint64_t from = broken;
@@ -352,7 +352,7 @@ static bool is_record_start(const struct scan *s, uint64_t at)
     return i > 0 && s->ring[(s->n_ring - i) % RING].start == at;
 }
 
-/* Is a chain that begins inside a record before the break better than what was found behind it? It
+/* Is a chain that begins inside a record before the break better than what was found after it? It
  * ends its records where that one does, has a record more, or the expiry of the first. */
 static bool is_better(const struct scan *s, const struct chain *c, const struct chain *ahead)
 {
@@ -373,7 +373,7 @@ static bool is_better(const struct scan *s, const struct chain *c, const struct 
 
 /* Was a record before the broken one damaged, so that it swallowed good ones, or the expiry of the
  * next? Then records can be read from inside of it, past the break, to the end of the first record
- * behind it. */
+ * after it. */
 static enum rdb_recover_status look_back(struct search *f, uint64_t broken,
                                          const struct chain *ahead, uint64_t *ret)
 {
@@ -401,7 +401,7 @@ static enum rdb_recover_status look_back(struct search *f, uint64_t broken,
     }
 }
 
-/* The last selector in the lost range that has a size behind it. */
+/* The last selector in the lost range that has a size after it. */
 static enum rdb_recover_status named_db(struct scan *s, uint64_t from, uint64_t to,
                                         struct named_db *ret)
 {

@@ -267,7 +267,7 @@ static bool is_misplaced(const struct walk *w, enum rdb_recover_why *why)
     return rec->sizes && !after_selector;
 }
 
-/* A field that stands in front of all keys. (Scripts stand after them.) */
+/* A field that precedes all keys. (Scripts stand after them.) */
 static bool is_opening(const struct record *rec)
 {
     static const char *const names[] = {"redis-ver", "valkey-ver", "redis-bits", "ctime",

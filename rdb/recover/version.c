@@ -35,7 +35,7 @@ static int version_of_release(struct rd_slice name, struct rd_slice value,
     return 0;
 }
 
-/* Reads the fields in front of the keys: which release wrote the file? 0: they do not say. */
+/* Reads the fields before the keys: which release wrote the file? 0: they do not say. */
 static int probe_release(struct scan *s, enum rdb_dialect *dialect)
 {
     if (!rdb_recover_scan_at(s, RDB_MAGIC_LEN, 0, UINT64_MAX))

@@ -73,7 +73,7 @@ static bool begin_table(struct rdb_writer *w)
 }
 
 /* Where the strings of an element go: those of a field with expiry wait for the expiry, which is
- * written in front of them. */
+ * written before them. */
 static struct rd_sink *strings_to(struct rdb_writer *w)
 {
     return w->collection.ttl == FIELD_TTL_METADATA ? w->side.sink : w->collection.to;

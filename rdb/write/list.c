@@ -6,7 +6,7 @@
  *     type 18   nodes, then each: 1 and the element as a string, or 2 and a string that holds a
  *               listpack
  *
- * Nodes are counted in front of the first, so all of them wait in the spool. */
+ * Nodes are counted before the first, so all of them wait in the spool. */
 
 enum { SINCE_LISTPACK = 10, SINCE_PLAIN = 12 };
 

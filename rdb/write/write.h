@@ -12,7 +12,7 @@
  *     unpack.c       packed encodings that came as blobs, for targets that lack them
  *
  * A function that fails sets rdb_writer.err, unless a sink or the memory failed: rdb_writer_put()
- * finds out which. Nothing goes on after a failure.
+ * finds out which. Nothing continues after a failure.
  */
 #ifndef RDB_WRITE_WRITE_H
 #define RDB_WRITE_WRITE_H
@@ -262,7 +262,7 @@ bool rdb_write_items(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_write_range(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_event *ev);
 
-/* Everything of the key's record in front of its value, with the type that was chosen. */
+/* Everything of the key's record before its value, with the type that was chosen. */
 bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type);
 
 /* value.c */

@@ -26,7 +26,7 @@ static bool reserve(struct capture_file *f, size_t n, struct rd_err *err)
     return true;
 }
 
-/* Keeps what is in the window from `at` on, and reads behind it. */
+/* Keeps what is in the window from `at` on, and reads after it. */
 static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *err)
 {
     size_t keep = at >= f->at && at - f->at <= f->len ? f->len - (size_t)(at - f->at) : 0;
@@ -201,7 +201,7 @@ static enum found find_block(struct capture_file *f, uint64_t at, struct capture
     return FOUND;
 }
 
-/* Whether a block behind `at` says that what should stand there, `offset` of the stream, had become
+/* Whether a block after `at` says that what should be there, `offset` of the stream, had become
  * durable before it was written: then the bytes were lost later, and this is no torn end. */
 static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offset,
                              struct rd_err *err)
@@ -294,7 +294,7 @@ enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capt
         break;
     }
     if (ret->head.offset != c->offset)
-        return wrong(f, c->at, err, "the block stands at another offset of the stream");
+        return wrong(f, c->at, err, "the block is at another offset of the stream");
     if (((ret->head.flags & CAPTURE_BEGINS_INSIDE) != 0) != c->inside)
         return wrong(f, c->at, err,
                      "the block begins elsewhere in a command than the last one ends");

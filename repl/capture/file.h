@@ -66,7 +66,7 @@ struct capture_cursor {
 enum capture_next {
     CAPTURE_NEXT_BLOCK,
     CAPTURE_NEXT_END,  /* of a closed segment */
-    CAPTURE_NEXT_LIVE, /* of one that is not closed: what is behind, if anything, is torn, or is
+    CAPTURE_NEXT_LIVE, /* of one that is not closed: what is after, if anything, is torn, or is
                           being written */
     CAPTURE_NEXT_FAIL
 };

@@ -214,9 +214,9 @@ bool repl_capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed,
                                     .index_crc = rd_get_le64(src + 48),
                                     .in_multi = rd_get_le64(src + 56) != 0};
     memcpy(ret->sha256, src + CAPTURE_TRAILER - REPL_CAPTURE_SHA, REPL_CAPTURE_SHA);
-    uint64_t behind = (uint64_t)ret->n_entries * CAPTURE_ENTRY + CAPTURE_TRAILER;
+    uint64_t after = (uint64_t)ret->n_entries * CAPTURE_ENTRY + CAPTURE_TRAILER;
     return ret->n_entries <= CAPTURE_INDEX_MAX && ret->index_at >= CAPTURE_HEADER &&
-           behind <= file_size && ret->index_at == file_size - behind;
+           after <= file_size && ret->index_at == file_size - after;
 }
 
 /* ---- times ---- */

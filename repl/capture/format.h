@@ -18,7 +18,7 @@ enum {
 };
 
 #define CAPTURE_LOCK "capture.lock"
-#define CAPTURE_PART ".part" /* behind the name of a snapshot that is not complete */
+#define CAPTURE_PART ".part" /* after the name of a snapshot that is not complete */
 
 enum capture_block_flag {
     CAPTURE_BEGINS_INSIDE = 1, /* its first byte is inside of a command */
@@ -30,7 +30,7 @@ enum capture_block_flag {
 struct capture_block {
     uint32_t flags;
     uint32_t len;       /* bytes of the stream */
-    uint32_t times_len; /* bytes behind them that say when they arrived */
+    uint32_t times_len; /* bytes after them that say when they arrived */
     uint64_t offset;    /* of the first byte */
     int64_t first_us;   /* when its first command (or this piece of one) arrived */
     int64_t latest_us;  /* the latest time in the block */

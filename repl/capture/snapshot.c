@@ -69,7 +69,7 @@ bool repl_capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err
 }
 
 /* The database that is selected where the stream begins. A master selects one itself; what a
- * replica passes on from its own master goes on in this one. */
+ * replica passes on from its own master continues in this one. */
 static void note_db(struct capture_snapshot *snap, const struct rdb_event *event)
 {
     char digits[RD_NUM_I64_MAX];
@@ -110,7 +110,7 @@ static bool read_records(struct repl_capture_writer *w)
         }
     if (rd_src_avail(snap->src) == 0)
         return true;
-    rd_err_set(&why, RD_ERR_CORRUPT, rd_src_offset(snap->src), "bytes behind the snapshot's end");
+    rd_err_set(&why, RD_ERR_CORRUPT, rd_src_offset(snap->src), "bytes after the snapshot's end");
     return failed(w, &why);
 }
 

@@ -97,7 +97,7 @@ static bool check_block(struct verify *v, const struct capture_piece *piece)
     tick(v, CAPTURE_BLOCK + (uint64_t)head->len + head->times_len);
     if (v->walk.stream.db != head->db || v->walk.stream.in_multi != in_multi)
         return wrong(v, RD_ERR_CORRUPT, piece->at,
-                     "the block stands in another database or transaction");
+                     "the block is in another database or transaction");
     return check_times(v, piece) && check_commands(v, piece);
 }
 
@@ -209,7 +209,7 @@ static bool read_records(struct rd_src *src, struct rd_err *err)
         rd_err_adopt(err, rdb_reader_err(reader));
     rdb_reader_free(reader);
     if (st == RDB_END && rd_src_need(src, 1, &rest) == RD_SRC_OK)
-        return rd_err_set(err, RD_ERR_CORRUPT, rd_src_offset(src), "bytes behind the end");
+        return rd_err_set(err, RD_ERR_CORRUPT, rd_src_offset(src), "bytes after the end");
     return st == RDB_END;
 }
 
@@ -254,7 +254,7 @@ static void check_snapshot(struct verify *v)
 
 /* ---- segments ---- */
 
-/* Behind a break of the framing or of the state nothing can be said about what follows. */
+/* After a break of the framing or of the state nothing can be said about what follows. */
 static bool check_blocks(struct verify *v, struct capture_cursor *c)
 {
     struct capture_piece piece;

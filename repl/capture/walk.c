@@ -15,7 +15,7 @@ void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db
 
 /* ---- commands that are there as a whole ---- */
 
-/* Digits and CR LF; behind them, or NULL. */
+/* Digits and CR LF; after them, or NULL. */
 static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -31,7 +31,7 @@ static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint64_
     return at + 2;
 }
 
-/* "$LEN CR LF bytes CR LF"; behind it, or NULL. */
+/* "$LEN CR LF bytes CR LF"; after it, or NULL. */
 static const uint8_t *take_arg(const uint8_t *at, const uint8_t *end, struct rd_slice *ret)
 {
     uint64_t len;
@@ -217,7 +217,7 @@ static enum capture_walk_status by_bytes(struct capture_walk *w, const uint8_t *
         if (w->state != IN_BYTES)
             expected = frame_byte(w, ptr[at]);
         else if ((n = arg_bytes(w, ptr + at, len - at)) == 0)
-            expected = "CR LF behind an argument";
+            expected = "CR LF after an argument";
         *ret_taken = at;
         if (expected != NULL)
             return wrong(w, w->taken, ptr[at], expected, err);

@@ -1,5 +1,5 @@
 /* walk.h - where commands begin and end in a stream, however it is cut in pieces, and what they
- * stand in.
+ * are in.
  *
  *     while (len > 0) {
  *         enum capture_walk_status st = repl_capture_walk_step(&w, ptr, len, &taken, &err);
@@ -17,7 +17,7 @@
 #include "repl/stream.h"
 
 enum capture_walk_status {
-    CAPTURE_WALK_WHOLE, /* w->place: the command that ends behind what was taken */
+    CAPTURE_WALK_WHOLE, /* w->place: the command that ends after what was taken */
     CAPTURE_WALK_BLANK, /* a CR or LF between commands was taken: a master says that it is alive */
     CAPTURE_WALK_MORE,  /* all was taken, and ends inside of a command */
     CAPTURE_WALK_FAIL   /* *taken: place of the wrong byte; see err */
@@ -26,7 +26,7 @@ enum capture_walk_status {
 enum { CAPTURE_WALK_ARG = 24 };
 
 struct capture_walk {
-    struct repl_stream stream; /* behind the last whole command */
+    struct repl_stream stream; /* after the last whole command */
     struct repl_place place;
     uint64_t args; /* of the command that is walked through; 0: between two commands */
     /* The rest is about that command only. */

@@ -20,7 +20,7 @@ struct capture_mark {
     int64_t time_us;
 };
 
-/* What of the segment is whole: behind its last block that ends between two commands. */
+/* What of the segment is whole: after its last block that ends between two commands. */
 struct capture_whole {
     uint64_t at; /* in the file */
     int64_t last_us, latest_us;
@@ -62,12 +62,12 @@ struct repl_capture_writer {
     struct rd_digest *digest;   /* of the file so far */
     struct capture_entry *index;
     size_t n_index;
-    uint64_t stride, next_entry; /* the block that is at or behind this gets an entry */
+    uint64_t stride, next_entry; /* the block that is at or after this gets an entry */
 
-    /* The block that is filled: bytes of the stream from `offset` on, behind room for its header.
+    /* The block that is filled: bytes of the stream from `offset` on, after room for its header.
      * While `inside`, its first byte is inside of a command whose beginning was written. */
     uint8_t *buf, *spare;
-    size_t len, walked, border; /* border: behind the last whole command */
+    size_t len, walked, border; /* border: after the last whole command */
     uint64_t offset;
     bool inside;
     uint64_t db; /* at its first command */

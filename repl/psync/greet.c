@@ -136,7 +136,7 @@ static enum repl_event_kind strange(struct repl_psync *p, struct rd_slice line)
                            "strange answer to %s: %s", repl_step_word(p->step), quoted);
 }
 
-/* The word at *pos, and *pos behind the blank that follows it. */
+/* The word at *pos, and *pos after the blank that follows it. */
 static struct rd_slice word_at(struct rd_slice line, size_t *pos)
 {
     struct rd_slice rest = rd_slice(line.ptr + *pos, line.len - *pos);

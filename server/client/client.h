@@ -56,8 +56,8 @@ enum client_wait {
 struct client_input {
     struct rd_buf buf;
     const uint8_t *base; /* the command's first byte: in buf, or in the shared buffer */
-    size_t at;           /* where the parser goes on, from base */
-    size_t need;     /* bytes of the command that must be there before it makes sense to go on */
+    size_t at;           /* where the parser continues, from base */
+    size_t need;     /* bytes of the command that must be there before it makes sense to continue */
     uint64_t n_args; /* what the command announces; 0: no command begun */
     size_t argc;     /* of it, how many are there */
     bool in_bulk;    /* the length of the next argument is known: bulk_len */

@@ -31,7 +31,7 @@ static void handshake(struct conn *conn)
     }
 }
 
-/* Freeing the client closes the connection, which is freed by the loop behind this event: until
+/* Freeing the client closes the connection, which is freed by the loop after this event: until
  * then it has no client any more. */
 static void on_event(uv_poll_t *poll, int status, int events)
 {

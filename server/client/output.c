@@ -81,7 +81,7 @@ static void set_room(struct client *c, size_t size)
     rd_buf_reserve(&c->reply.buf, size);
 }
 
-/* The peak of a time that is over is forgotten with the first look behind its end. */
+/* The peak of a time that is over is forgotten with the first look after its end. */
 void client_output_trim(struct client *c)
 {
     const struct clients *all = c->srv->clients;
@@ -147,7 +147,7 @@ static bool send_some(struct client *c)
     return true;
 }
 
-/* What was sent stands in front of what was not; moved away when it is the larger part. */
+/* What was sent precedes what was not; moved away when it is the larger part. */
 static void squeeze(struct client *c)
 {
     size_t left = client_pending_output(c);

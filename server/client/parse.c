@@ -37,7 +37,7 @@ static bool room(struct client_input *in, size_t n)
     return true;
 }
 
-/* A line that ends with CR LF, of which the LF is not looked at. The text is what stands behind its
+/* A line that ends with CR LF, of which the LF is not looked at. The text is what follows its
  * first byte. */
 static enum client_parse line(const struct client_input *in, size_t len, struct rd_slice *ret,
                               size_t *ret_next)

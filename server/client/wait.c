@@ -66,7 +66,7 @@ static void heap_remove(struct clients *all, struct client *c)
 
 static void on_deadline(uv_timer_t *timer);
 
-/* The first millisecond, as clients count time, that lies behind the deadline. */
+/* The first millisecond, as clients count time, that lies after the deadline. */
 static int64_t over_ms(const struct client *c)
 {
     return (c->wait_deadline_us + 999) / 1000 + 1;

@@ -290,7 +290,7 @@ static void sub_help(struct dispatch_call *call)
         "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
         "    * USER <username>",
         "    * ID <client-id>",
-        "    * SKIPME (YES|NO): spare this connection (YES unless told).",
+        "    * SKIPME (YES|NO): spare this connection (YES by default).",
         "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB) | ID <client-id> [...]]",
         "    Connections, a line each.",
         "UNPAUSE",

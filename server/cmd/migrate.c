@@ -20,7 +20,7 @@ struct migration {
     size_t n_found;
     struct rd_buf restores; /* the commands for them */
     struct rd_sink *to_restores;
-    bool selects; /* what stands in front of them */
+    bool selects; /* what precedes them */
 };
 
 /* ---- arguments ---- */

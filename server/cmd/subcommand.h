@@ -8,7 +8,7 @@
  *     }
  *
  * The name is that of the table of commands, so argv[1] is known to be one of them, and its arity
- * was checked; what stands in the table but not here is not supported yet, and that is answered.
+ * was checked; what is in the table but not here is not supported yet, and that is answered.
  */
 #ifndef SERVER_CMD_SUBCOMMAND_H
 #define SERVER_CMD_SUBCOMMAND_H

@@ -1,4 +1,4 @@
-/* child.h - a copy of the process that writes a file while the server goes on.
+/* child.h - a copy of the process that writes a file while the server continues.
  *
  *     switch (child_fork(srv, &child, "rdb")) {
  *     case 0:
@@ -46,7 +46,7 @@ struct child {
  * cpulist: where the child may run; "": anywhere. */
 int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist);
 
-/* In the child: behind each key. A report goes out every second. */
+/* In the child: after each key. A report goes out every second. */
 void child_progress(struct child *child, uint64_t keys);
 
 /* In the child: a last report, with a log line about memory when it succeeded; then its end. */

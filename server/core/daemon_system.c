@@ -115,7 +115,7 @@ static void write_pidfile(const char *path)
         fclose(file);
 }
 
-/* Programs look for the lines behind the bars. */
+/* Programs look for the lines after the bars. */
 static void show_logo(const struct server *srv)
 {
     const struct settings *s = &srv->settings;

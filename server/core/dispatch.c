@@ -290,7 +290,7 @@ static enum dispatch_status refuse_browser(struct client *c)
     if (told_us == 0 || srv->mono_us - told_us > QUIET_US) {
         told_us = srv->mono_us;
         log_warning("Possible SECURITY ATTACK detected: %s sends POST or Host: lines, as a browser "
-                    "does when a page attacks servers behind a firewall (cross protocol "
+                    "does when a page attacks servers after a firewall (cross protocol "
                     "scripting). The connection is closed.",
                     c->peer);
     }

@@ -38,7 +38,7 @@ uint64_t pubsub_publish(struct server *srv, enum pubsub_kind kind, struct rd_sli
                         struct rd_slice message);
 
 /* Between these, messages for a client that speaks RESP3 do not go to the end of his output, where
- * the answer to his command is being written, but are put in front of that answer: at `at`, the
+ * the answer to his command is being written, but are put before that answer: at `at`, the
  * length of his output before the command. False: this is so for another client already, and
  * nothing is to be released. */
 bool pubsub_hold(struct server *srv, struct client *c);

@@ -235,7 +235,7 @@ int server_run(struct server *srv)
     srv->fx.off = true;
     if (!persist_load(srv))
         return 1;
-    heap_purge(); /* what loading has left behind */
+    heap_purge(); /* what loading has left over */
     heap_use_thread(srv->settings.jemalloc_bg_thread);
     srv->state = SERVER_RUNNING;
     srv->fx.off = !persist_wants_effects(srv);

@@ -95,8 +95,8 @@ struct server {
 /* Reads both clocks. Cheap (tens of nanoseconds). */
 void server_clock(struct server *srv);
 
-/* The loop may have slept for long: the first event behind that reads the clocks. (libuv's own
- * hook behind the sleep comes only when all sockets have been served.) */
+/* The loop may have slept for long: the first event after that reads the clocks. (libuv's own
+ * hook after the sleep comes only when all sockets have been served.) */
 static inline void server_awake(struct server *srv)
 {
     if (srv->slept)

@@ -21,7 +21,7 @@ static bool blank(uint8_t c)
     return c == ' ' || (c >= '\t' && c <= '\r') || c == 0;
 }
 
-/* Behind a backslash inside of double quotes. */
+/* After a backslash inside of double quotes. */
 static uint8_t escaped(struct cursor *c)
 {
     static const char from[] = "nrtba", to[] = "\n\r\t\b\a";
@@ -35,7 +35,7 @@ static uint8_t escaped(struct cursor *c)
     return found != NULL ? (uint8_t)to[found - from] : byte;
 }
 
-/* The cursor stands behind the quote that opens. */
+/* The cursor follows the quote that opens. */
 static bool quoted(struct cursor *c, uint8_t quote, struct rd_buf *out)
 {
     while (c->at < c->end) {

@@ -32,7 +32,7 @@ void heap_report(struct rd_buf *out);
 void heap_purge(void);
 
 /* Whether a thread of the heap's own gives unused pages back by and by, instead of whoever happens
- * to free next. To be asked for behind all forks that go on as the server. */
+ * to free next. To be asked for after all forks that continue as the server. */
 void heap_use_thread(bool yes);
 
 /* DEBUG MALLCTL: a number, or a text, of the heap by its name; fresh may be NULL. 0 or an errno:

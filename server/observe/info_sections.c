@@ -159,7 +159,7 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
         "current_active_defrag_time", "tracking_total_keys",      "tracking_total_items",
         "tracking_total_prefixes",
     };
-    static const char *const behind[] = {
+    static const char *const after[] = {
         "io_threaded_reads_processed",
         "io_threaded_writes_processed",
     };
@@ -173,7 +173,7 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
     info_num(out, "dump_payload_sanitizations", (int64_t)s->dump_sanitizations);
     info_num(out, "total_reads_processed", (int64_t)s->reads);
     info_num(out, "total_writes_processed", (int64_t)s->writes);
-    put_zeros(out, behind, sizeof behind / sizeof behind[0]);
+    put_zeros(out, after, sizeof after / sizeof after[0]);
     info_num(out, "reply_buffer_shrinks", (int64_t)s->output_shrinks);
     info_num(out, "reply_buffer_expands", (int64_t)s->output_expands);
 }

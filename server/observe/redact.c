@@ -21,7 +21,7 @@ bool redact_may_have(const struct engine_command *command)
     return false;
 }
 
-/* The `n` arguments behind a word. */
+/* The `n` arguments after a word. */
 static bool follows(const struct rd_slice *argv, size_t i, size_t first, const char *word, size_t n)
 {
     for (size_t back = 1; back <= n && i >= first + back; back++)

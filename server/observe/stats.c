@@ -246,7 +246,7 @@ void stats_info_errors(const struct stats *stats, struct rd_buf *out)
                       (unsigned long long)stats->errors->list[i].count);
 }
 
-/* Six digits behind the point, without zeros at the end. */
+/* Six digits after the point, without zeros at the end. */
 static void put_percent(char *dst, size_t size, double percent)
 {
     int len = snprintf(dst, size, "%.6f", percent);

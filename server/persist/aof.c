@@ -155,7 +155,7 @@ static void told_open(struct server *srv, bool was_there)
                    incr->name);
 }
 
-/* Nothing was there: an empty base (or one of what a snapshot held) and a file behind it. */
+/* Nothing was there: an empty base (or one of what a snapshot held) and a file after it. */
 static bool begin_log(struct server *srv, struct rd_err *err)
 {
     if (!open_writer(srv, AOF_WRITER_FRESH, err) || !persist_first_base(srv, err))

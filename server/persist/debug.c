@@ -16,7 +16,7 @@ const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool
         persist_empty(srv);
     enum persist_loaded loaded = persist_load_snapshot(srv, srv->settings.dbfilename, merge);
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
-    /* The old data are gone: going on with half of the new would be a lie. */
+    /* The old data are gone: continuing with half of the new would be a lie. */
     if (loaded == PERSIST_FAILED)
         exit(1);
     if (loaded != PERSIST_LOADED)

@@ -248,7 +248,7 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
         .version = version,
         .compress = srv->settings.rdbcompression,
         .no_checksum = !srv->settings.rdbchecksum,
-        .keep_expired = true, /* whoever loads it decides; a log behind it may speak of them */
+        .keep_expired = true, /* whoever loads it decides; a log after it may speak of them */
         .with_access = true,
         .two_threads = how->child == NULL && progress.delay_us == 0, /* everybody waits for SAVE */
         .now_ms = server_now_ms(srv),

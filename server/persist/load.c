@@ -1,5 +1,5 @@
-/* The start: the log, or the snapshot. Where a file cannot be used the process must not go on with
- * less data than it had. */
+/* Loading at the start: the log, or the snapshot. If a file cannot be used, the process ends: it
+ * must not continue with less data than it had. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The log of the start: a folder, or the one file of before 7.0, which is taken into a folder.
  *
- * A torn end is cut off in front of the transaction that it tears. Only the last file may have one:
- * whatever stood behind it in another would be run on data that lack something.
+ * A torn end is cut off before the transaction that it tears. Only the last file may have one:
+ * whatever followed it in another would be run on data that lack something.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct replay {
     struct engine_effects fx;
     struct engine_reply reply;
     struct engine_db_ahead keys_ahead;
-    uint64_t before; /* bytes of the files in front of the present one */
+    uint64_t before; /* bytes of the files before the present one */
     int64_t file_began_us;
     size_t last; /* index of the last file */
     bool failed; /* it was told why */
@@ -260,7 +260,7 @@ static bool load_base(struct replay *replay, const struct aof_event *ev)
     if (persist_log_path(srv, ev->name, path, sizeof path))
         persist_tell_aux(srv, path);
     persist_load_opts(srv, &opts);
-    opts.keep_expired = true; /* the log behind it may speak of such a key */
+    opts.keep_expired = true; /* the log after it may speak of such a key */
     if (!engine_loader_new_reader(&loader, srv->engine, ev->snapshot, &opts, &env, &err)) {
         persist_tell_rdb_error(&err);
         return false;

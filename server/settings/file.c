@@ -72,7 +72,7 @@ static bool line_rename(struct reading *r, size_t n, char **words)
     return true;
 }
 
-/* The words behind the first, each as it was meant. */
+/* The words after the first, each as it was meant. */
 static char *rest_of(size_t n, char **words)
 {
     struct rd_buf line = {0};

@@ -202,7 +202,7 @@ void settings_events_print(unsigned events, struct rd_buf *ret)
     size_t from = 0;
     if ((events & EVENTS_ALL) == EVENTS_ALL) {
         rd_buf_add_byte(ret, 'A');
-        from = N_EVENT_CLASSES + 1; /* 7.0 does not tell 'n' behind 'A' */
+        from = N_EVENT_CLASSES + 1; /* 7.0 does not tell 'n' after 'A' */
     }
     for (size_t k = from; k < N_EVENT_LETTERS; k++) {
         if ((events & event_letters[k].bits) != 0)

@@ -4,7 +4,7 @@
  *     INT, SIZE                   the same with the smallest and the largest value before the flags
  *
  * A value of type SIZE is bytes where the flags say S_MEMORY, a count of something otherwise. The
- * words of an ENUM and how a SPECIAL is read stand in server/settings/item.c and
+ * words of an ENUM and how a SPECIAL is read are in server/settings/item.c and
  * server/settings/special.c.
  */
 #ifndef SERVER_SETTINGS_TABLE_H

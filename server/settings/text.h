@@ -11,7 +11,7 @@
  * What a word is, and what quotation marks do, is told in words.h; here words are text that ends
  * with a NUL, each a block of its own.
  *
- * A process whose heap is used up ends here: there is no way to go on without a configuration.
+ * A process whose heap is used up ends here: there is no way to continue without a configuration.
  */
 #ifndef SERVER_SETTINGS_TEXT_H
 #define SERVER_SETTINGS_TEXT_H

@@ -48,7 +48,7 @@ static const struct {
     {"lua-enable-deprecated-api", SCRIPTS},
     {"masterauth", REPLICATION},
     {"masteruser", REPLICATION},
-    {"maxmemory-eviction-tenacity", "eviction goes on until there is room"},
+    {"maxmemory-eviction-tenacity", "eviction continues until there is room"},
     {"propagation-error-behavior", "a command of the log that fails always ends the start"},
     {"rdb-del-sync-files", REPLICATION},
     {"repl-backlog-size", REPLICATION},

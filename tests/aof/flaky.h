@@ -9,7 +9,7 @@
  *             break;       // fewer than n calls were made
  *     }
  *
- * fail_at 0: none fails. It fails with RD_ERR_IO, and goes on failing.
+ * fail_at 0: none fails. It fails with RD_ERR_IO, and continues failing.
  */
 #ifndef TESTS_AOF_FLAKY_H
 #define TESTS_AOF_FLAKY_H

@@ -39,7 +39,7 @@ static void put_command(struct rd_buf *text, const struct aof_log_entry *entry, 
     rd_buf_printf(text, " %016jx\n", (uintmax_t)sum);
 }
 
-/* The arguments, framed anew, are the bytes of the command. */
+/* The arguments, framed again, are the bytes of the command. */
 static void check_arguments(const struct aof_log_entry *entry)
 {
     struct rd_buf made = {0};

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 /* Reads to the end. Takes the source. The result ends with a NUL. With opts->lines, and unless
- * bytes is empty, the numbers of lines are held against a count in `bytes`, which the source gives
+ * bytes is empty, the numbers of lines are compared with a count in `bytes`, which the source gives
  * out. */
 struct rd_buf log_text(struct rd_src *src, const struct aof_log_opts *opts, struct rd_slice bytes);
 

@@ -33,7 +33,7 @@ struct world_log {
     unsigned n;          /* commands 1 … n */
     bool exists;         /* there is a manifest */
     char last[SIM_NAME]; /* file */
-    uint64_t size, end;  /* of it; end: behind what is whole */
+    uint64_t size, end;  /* of it; end: after what is whole */
     unsigned n_files;    /* without history */
 };
 
@@ -51,14 +51,14 @@ bool world_turn(struct world *world, bool sync);
 /* What a child does: a base of all commands so far, in the file `temp`, not durable. */
 bool world_write_base(struct world *world, const char *temp);
 
-/* Twelve turns with a transaction and three rewrites, one of which is given up. It goes on after
+/* Twelve turns with a transaction and three rewrites, one of which is given up. It continues after
  * failures as a server does, until the writer is dead or the file system has crashed. *closed: the
  * writer was closed in order. */
 void world_run(struct world *world, bool *ret_closed);
 
 /* Asserts what is said above about what is in `sim`. */
 void world_check(const struct world *world, struct sim_fs *sim, const char *what);
-/* And that another writer goes on from there. It changes `sim`. */
+/* And that another writer continues from there. It changes `sim`. */
 void world_check_continues(const struct world *world, struct sim_fs *sim, const char *what);
 
 #endif

@@ -93,7 +93,7 @@ Test(check, finds_what_is_wrong_whatever_the_size_of_reads)
             enum aof_verdict verdict;
             check_bytes(rd_slice_str(rows[i].bytes), feeds[k], &told, &verdict);
             cr_assert_str_eq(told.text, rows[i].findings, "row %zu", i);
-            /* What cannot seek cannot be searched behind the damage: then nothing is promised. */
+            /* What cannot seek cannot be searched after the damage: then nothing is promised. */
             if (feeds[k] == 0 || verdict != AOF_VERDICT_DAMAGED)
                 cr_assert_eq(verdict, rows[i].verdict, "row %zu: %s", i, aof_verdict_word(verdict));
         }
@@ -190,7 +190,7 @@ Test(check, zeros_up_to_the_end_are_told_from_other_damage)
         told.text[0] = '\0';
         f = check_bytes(rd_buf_slice(&log), 0, &told, &verdict);
         cr_assert_str_eq(told.text, "corrupt@27");
-        cr_assert_eq(f.behind, 27 + zeros);
+        cr_assert_eq(f.after, 27 + zeros);
         cr_assert_eq(verdict, AOF_VERDICT_DAMAGED);
         rd_buf_done(&log);
     }
@@ -213,7 +213,7 @@ Test(check, more_names_than_are_remembered_are_counted_together)
     rd_buf_done(&log);
 }
 
-Test(check, a_long_command_behind_damage_is_seen)
+Test(check, a_long_command_after_damage_is_seen)
 {
     enum { LONG = 1 << 20 };
     struct rd_buf log = {0};
@@ -227,7 +227,7 @@ Test(check, a_long_command_behind_damage_is_seen)
         struct rd_src *src = flaky_open(&from);
         cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
         cr_assert_eq(res.verdict, cut == 0 ? AOF_VERDICT_DAMAGED : AOF_VERDICT_TORN);
-        cr_assert_eq(res.files[0].behind, cut == 0 ? sizeof SET : RD_NO_OFFSET);
+        cr_assert_eq(res.files[0].after, cut == 0 ? sizeof SET : RD_NO_OFFSET);
         aof_check_done(&res);
         rd_src_close(src);
     }

@@ -52,7 +52,7 @@ static const struct text texts[] = {
          "x*1\r\nfoo*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$99\r\n"
          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
          "aaaaaaaaaaa\r\n" SET SET),
-    TEXT(SET "#no end of a line, and nothing behind it"),
+    TEXT(SET "#no end of a line, and nothing after it"),
 };
 
 enum { TEXTS = sizeof texts / sizeof texts[0] };
@@ -130,7 +130,7 @@ Test(failures, a_check_without_memory_has_no_verdict)
         }
 }
 
-Test(failures, a_long_command_behind_damage_that_cannot_be_read_is_no_torn_end)
+Test(failures, a_long_command_after_damage_that_cannot_be_read_is_no_torn_end)
 {
     enum { LONG = 1 << 20 };
     struct rd_buf log = {0};
@@ -281,7 +281,7 @@ static void on_check_tick(void *ctx, const struct rd_src *src)
     ((struct tally *)ctx)->ticks++;
 }
 
-Test(failures, many_losses_without_a_time_behind_them_are_told_all)
+Test(failures, many_losses_without_a_time_after_them_are_told_all)
 {
     enum { LOSSES = 5000 };
     struct tally tally = {0, 0};

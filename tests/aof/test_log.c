@@ -307,7 +307,7 @@ Test(log, arguments_take_no_more_memory_than_a_command_may)
     rd_buf_done(&bytes);
 }
 
-Test(log, reading_goes_on_behind_damage_where_the_caller_says)
+Test(log, reading_goes_on_after_damage_where_the_caller_says)
 {
     struct rd_slice bytes = S("*1\r\n$1\r\na\r\ngarbage\n*1\r\n$1\r\nb\r\n");
     struct aof_log_opts opts = {.lines = true};

@@ -238,7 +238,7 @@ Test(manifest, files_are_removed_from_the_list)
 static const char sample[] =
     "# c\n" BASE INCR "file \"b \\x41\" seq 2 type i k 'v' endoffset 5\r\n";
 
-/* The same in pieces, behind a guard page, and with every byte changed: the lenient and the strict
+/* The same in pieces, after a guard page, and with every byte changed: the lenient and the strict
  * way agree on whether servers take it. */
 Test(manifest, any_prefix_and_any_flipped_bit_is_judged_alike_in_pieces)
 {

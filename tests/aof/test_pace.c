@@ -12,7 +12,7 @@ Test(aof_pace, a_write_waits_two_seconds_for_an_fsync_and_is_then_forced)
     cr_assert_eq(p.n_delayed, 0);
     cr_assert_eq(aof_pace_write(&p, 7001, true), AOF_WRITE_FORCED);
     cr_assert_eq(p.n_delayed, 1);
-    cr_assert_eq(aof_pace_write(&p, 7002, true), AOF_WRITE_LATER, "the next one waits anew");
+    cr_assert_eq(aof_pace_write(&p, 7002, true), AOF_WRITE_LATER, "the next one waits again");
     cr_assert_eq(aof_pace_write(&p, 7003, false), AOF_WRITE_NOW);
     cr_assert_eq(aof_pace_write(&p, 9100, true), AOF_WRITE_LATER, "the wait was over");
 }
@@ -81,5 +81,5 @@ Test(aof_pace, failing_rewrites_are_retried_more_and_more_slowly)
     aof_retry_succeeded(&r);
     cr_assert(aof_retry_allows(&r, 0));
     aof_retry_failed(&r, now);
-    cr_assert(aof_retry_allows(&r, 0), "counted anew");
+    cr_assert(aof_retry_allows(&r, 0), "counted again");
 }

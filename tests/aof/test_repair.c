@@ -135,7 +135,7 @@ Test(repair, damage_before_the_time_is_told)
     aof_repair_done(&plan);
     rd_err_reset(&err);
     bad.bytes[1] = "#TS:10\r\n#TS:12\r\nx";
-    cr_assert(plan_at(&plan, &bad, 11, &err), "damage behind the place does not matter");
+    cr_assert(plan_at(&plan, &bad, 11, &err), "damage after the place does not matter");
     aof_repair_done(&plan);
 }
 
@@ -380,7 +380,7 @@ static void make_manifest_with_history(struct aof_manifest *m)
     }
 }
 
-Test(repair, history_counts_neither_before_nor_behind_the_place)
+Test(repair, history_counts_neither_before_nor_after_the_place)
 {
     static const struct {
         const char *file;

@@ -587,7 +587,7 @@ static void check_rdb(struct rd_slice out, uint64_t *ret_keys, uint64_t *ret_tra
     rd_src_close(src);
 }
 
-Test(salvage, a_damaged_snapshot_in_front_is_salvaged_and_the_commands_behind_it_are_kept)
+Test(salvage, a_damaged_snapshot_in_front_is_salvaged_and_the_commands_after_it_are_kept)
 {
     struct rd_slice file = read_fixture("redis-6.2.16/aof-preamble.aof.d/appendonly.aof");
     uint64_t keys, commands, random = 7;

@@ -42,7 +42,7 @@ static void on_loss(void *ctx, const struct aof_loss *loss)
         folder->first_from = loss->from;
 }
 
-/* `magic`, then twenty keys, with a byte that is none behind the tenth. */
+/* `magic`, then twenty keys, with a byte that is none after the tenth. */
 static void make_base(struct rd_buf *base, const char *magic)
 {
     cr_assert(rd_buf_add(base, magic, 9) && rd_buf_add(base, "\xfe\0", 2));

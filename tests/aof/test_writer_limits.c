@@ -61,7 +61,7 @@ Test(aof_writer_limits, a_dead_writer_takes_nothing)
 }
 
 /* What an fsync lost is cut off and written again; until it can be cut, nothing is synced. */
-Test(aof_writer_limits, no_fsync_begins_behind_bytes_that_may_be_lost)
+Test(aof_writer_limits, no_fsync_begins_after_bytes_that_may_be_lost)
 {
     const struct aof_writer_opts opts = {.fsync = AOF_FSYNC_EVERYSEC};
     struct aof_writer *w;

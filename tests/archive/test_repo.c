@@ -111,7 +111,7 @@ Test(repo, sets_are_listed_from_old_to_new_and_read_back)
 Test(repo, what_has_no_manifest_is_no_set)
 {
     struct archive_file file;
-    put_file(one, "left behind", &file);
+    put_file(one, "left over", &file);
     struct archive_sets sets = list();
     cr_assert_eq(sets.n, 1);
     cr_expect(sets.sets[0].incomplete);

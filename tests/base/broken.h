@@ -1,4 +1,4 @@
-/* broken.h - a source that fails behind some bytes, and a sink that takes some and then fails.
+/* broken.h - a source that fails after some bytes, and a sink that takes some and then fails.
  *
  *     struct broken_src from = {.bytes = rd_slice_str("half of it")};
  *     struct rd_src *src = broken_src_open(&from, 0);

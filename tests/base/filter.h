@@ -84,7 +84,7 @@ static inline void filter_expect(const struct rd_buf *got, struct rd_slice want)
         cr_assert_arr_eq(got->ptr, want.ptr, want.len);
 }
 
-/* What comes out of the bytes, and how it ends: where it fails, behind what came out. */
+/* What comes out of the bytes, and how it ends: where it fails, after what came out. */
 static inline void filter_expect_end(const struct filter *filter, struct rd_slice bytes,
                                      enum rd_err_code code, const char *want)
 {

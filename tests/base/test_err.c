@@ -191,7 +191,7 @@ static const char *quote(size_t size, const char *bytes, size_t len)
     static char dst[256];
     memset(dst, '#', sizeof dst);
     cr_assert_eq(rd_err_quote(dst, size, rd_slice(bytes, len)), dst);
-    cr_assert_eq(dst[size], '#', "wrote behind the end");
+    cr_assert_eq(dst[size], '#', "wrote after the end");
     return dst;
 }
 

@@ -37,7 +37,7 @@ Test(lz4, frames_are_joined_and_skippable_ones_passed_over)
     rd_buf_done(&bytes);
 }
 
-Test(lz4, bytes_behind_a_frame_are_damage)
+Test(lz4, bytes_after_a_frame_are_damage)
 {
     struct rd_buf bytes = {0};
     filter_pack(&filter, rd_slice_str("one"), 3, 0, &bytes);

@@ -85,7 +85,7 @@ static void make_file(const char *path, const char *text)
     close(fd);
 }
 
-/* Writes all of data in random pieces; the sum and the offset are held against the data. */
+/* Writes all of data in random pieces; the sum and the offset are compared with the data. */
 static void write_at_random(struct rd_sink *sink, size_t max, uint32_t *seed)
 {
     size_t off = 0;
@@ -751,7 +751,7 @@ static int count_descriptors(void)
     return n;
 }
 
-Test(sink, when_memory_is_short_nothing_is_left_behind)
+Test(sink, when_memory_is_short_nothing_is_left_after)
 {
     static const size_t n_allocs[] = {2, 5, 3, 3};
     enter_folder();

@@ -178,7 +178,7 @@ Test(src, more_than_the_window_is_a_limit_with_offset_and_origin)
     rd_src_close(src);
 }
 
-Test(src, memory_is_read_in_place_and_never_behind_its_end)
+Test(src, memory_is_read_in_place_and_never_after_its_end)
 {
     make_data();
     for (size_t len = 0; len < 300; len++) {
@@ -518,7 +518,7 @@ Test(src, seeking_clears_an_end_and_a_failure)
     seek_and_look(src, 990, 1000);
     seek_and_look(src, 10, 1000);
 
-    /* A file may be sought in behind its end; memory may not. */
+    /* A file may be sought in after its end; memory may not. */
     cr_assert(rd_src_seek(src, 2000, NULL));
     cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_END);
     cr_assert_eq(rd_src_offset(src), 2000);
@@ -719,7 +719,7 @@ static int count_descriptors(void)
     return n;
 }
 
-Test(src, when_memory_is_short_nothing_is_left_behind)
+Test(src, when_memory_is_short_nothing_is_left_after)
 {
     static const size_t n_allocs[] = {1, 3, 2, 4, 4};
     temp_file(1000);

@@ -105,7 +105,7 @@ Test(src_again, what_does_not_seek_by_itself_cannot_be_opened_again)
     rd_src_close(first);
 }
 
-Test(src_again, a_seek_behind_the_range_ends_it_and_one_behind_every_file_fails)
+Test(src_again, a_seek_after_the_range_ends_it_and_one_after_every_file_fails)
 {
     const struct rd_src_opts opts = {.window = 512, .origin = "data"};
     struct rd_src *first, *again;

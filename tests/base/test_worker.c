@@ -9,12 +9,12 @@
 #include "tests/base/system.h"
 #include "tests/support/alloc_fault.h"
 
-static struct rd_worker *new_team(void)
+static struct rd_worker *new_worker(void)
 {
     system_processors = 2;
-    struct rd_worker *team = rd_worker_new();
-    cr_assert_not_null(team);
-    return team;
+    struct rd_worker *worker = rd_worker_new();
+    cr_assert_not_null(worker);
+    return worker;
 }
 
 /* How often each worker ran, and the last thread in which it did. */
@@ -30,19 +30,19 @@ static void visit(void *arg, unsigned worker)
     visits->thread[worker] = pthread_self();
 }
 
-Test(team, every_worker_does_its_part_each_time_in_a_thread_of_its_own)
+Test(worker, every_worker_does_its_part_each_time_in_a_thread_of_its_own)
 {
-    struct rd_worker *team = new_team();
+    struct rd_worker *worker = new_worker();
     struct visits visits = {0};
     for (unsigned round = 1; round <= 1000; round++) {
-        rd_worker_start(team, visit, &visits);
-        rd_worker_join(team);
+        rd_worker_start(worker, visit, &visits);
+        rd_worker_join(worker);
         for (unsigned i = 0; i < RD_TEAM_WORKERS; i++) {
             cr_assert_eq(visits.n[i], round, "worker %u", i);
             cr_assert_eq(pthread_equal(visits.thread[i], pthread_self()) != 0, i == 0);
         }
     }
-    rd_worker_free(team);
+    rd_worker_free(worker);
 }
 
 /* Work whose first run on the helper does not end before it is let go. */
@@ -64,53 +64,53 @@ static void take(void *arg, unsigned worker)
         sched_yield();
 }
 
-Test(team, what_comes_while_the_helper_is_at_work_is_seen)
+Test(worker, what_comes_while_the_helper_is_at_work_is_seen)
 {
-    struct rd_worker *team = new_team();
+    struct rd_worker *worker = new_worker();
     for (unsigned round = 0; round < 200; round++) {
         struct queue queue = {.ready = 1};
-        rd_worker_start(team, take, &queue);
+        rd_worker_start(worker, take, &queue);
         while (atomic_load(&queue.runs) == 0)
             sched_yield();
         /* The helper has looked, and is still at it. */
         for (unsigned i = 0; i < round % 3; i++) {
             atomic_fetch_add(&queue.ready, 1);
-            rd_worker_start(team, take, &queue);
+            rd_worker_start(worker, take, &queue);
         }
         atomic_store(&queue.go, true);
-        rd_worker_join(team);
+        rd_worker_join(worker);
         cr_assert_eq(queue.seen, 1 + round % 3, "round %u: %u", round, queue.seen);
         cr_assert_eq(queue.runs, round % 3 == 0 ? 1 : 2, "round %u", round);
     }
-    rd_worker_free(team);
+    rd_worker_free(worker);
 }
 
-Test(team, no_team_can_be_freed)
+Test(worker, no_worker_can_be_freed)
 {
     rd_worker_free(NULL);
 }
 
-Test(team, without_memory_there_is_no_team)
+Test(worker, without_memory_there_is_no_worker)
 {
     alloc_fault_begin(1);
-    struct rd_worker *team = rd_worker_new();
+    struct rd_worker *worker = rd_worker_new();
     struct alloc_fault_result result = alloc_fault_end();
-    cr_expect_null(team);
+    cr_expect_null(worker);
     cr_expect_eq(result.live, 0);
 }
 
-Test(team, one_processor_is_no_team)
+Test(worker, one_processor_is_no_worker)
 {
     system_processors = 1;
     cr_expect_null(rd_worker_new());
     system_processors = 2;
-    struct rd_worker *team = rd_worker_new();
-    cr_expect_not_null(team);
-    rd_worker_free(team);
+    struct rd_worker *worker = rd_worker_new();
+    cr_expect_not_null(worker);
+    rd_worker_free(worker);
 }
 
 /* Threads whose stacks find no room in the address space. */
-Test(team, a_helper_that_cannot_be_started_is_done_without)
+Test(worker, a_helper_that_cannot_be_started_is_done_without)
 {
     pthread_attr_t attr;
     system_processors = 2;

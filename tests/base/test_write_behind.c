@@ -155,7 +155,7 @@ Test(wb, a_failure_that_shows_at_the_sync_alone_is_told)
     rd_write_behind_free(wb);
 }
 
-Test(wb, what_is_dropped_drops_the_sink_behind)
+Test(wb, what_is_dropped_drops_the_sink_after)
 {
     static const uint8_t bytes[RD_BEHIND_BLOCK];
     struct rd_write_behind *wb = begin();

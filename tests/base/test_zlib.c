@@ -31,7 +31,7 @@ Test(zlib, members_are_joined_and_padding_is_passed_over)
     expect(rd_slice(bytes, sizeof bytes), RD_ERR_CORRUPT, "hellohello");
 }
 
-Test(zlib, bytes_behind_a_member_are_damage)
+Test(zlib, bytes_after_a_member_are_damage)
 {
     uint8_t bytes[sizeof hello + 2];
     memcpy(bytes, hello, sizeof hello);

@@ -292,7 +292,7 @@ static void fill(struct world *w, uint64_t n, struct pauses *p)
     }
 }
 
-/* Time goes on by a tenth of a second, and the cycle has a millisecond's work to do. */
+/* Time continues by a tenth of a second, and the cycle has a millisecond's work to do. */
 static void expire(struct world *w, struct pauses *p)
 {
     enum { STEPS = 700, STEP_US = 100000, BUDGET_US = 500 };

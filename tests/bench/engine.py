@@ -4,7 +4,7 @@
     lines += engine.measure_pauses(keys, say)
 
 A server's figures are its own: the seconds that its log tells for loading, INFO's resident memory
-right behind that, and the time in which it answers SAVE. Ours are those of bench_engine. The two
+right after that, and the time in which it answers SAVE. Ours are those of bench_engine. The two
 take turns.
 
 Pauses are told beside those of steps that only compute: what a machine that shares its processors

@@ -5,7 +5,7 @@ usage: make_giant.py [--mb N] [--form quicklist2|list] >PIPE
 
 The list is as Redis 7.0 saves it (nodes of 8 KiB with packed elements, now and then a large element
 in a node of its own), or as servers before 3.2 did (element after element). N is about how many MiB
-it has; 4096 unless told. The checksum is right: a block of nodes repeats, and the checksum of a
+it has; 4096 by default. The checksum is right: a block of nodes repeats, and the checksum of a
 repetition follows from that of the block without touching its bytes.
 """
 
@@ -100,7 +100,7 @@ def element(rng):
 
 
 def listpack(rng):
-    """Elements of fewer than 64 bytes, each with its length before and its size behind."""
+    """Elements of fewer than 64 bytes, each with its length before and its size after."""
     entries, size = [], 7
     while size < NODE - 64:
         text = element(rng)

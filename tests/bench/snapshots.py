@@ -4,7 +4,7 @@ run.
     path = snapshots.make(cache, mb=350, kinds=())
     path = snapshots.make_log(cache, mb=650)
 
-A file's name carries the digest of its generator: when that changes, the file is made anew.
+A file's name carries the digest of its generator: when that changes, the file is made again.
 """
 
 import hashlib

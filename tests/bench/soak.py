@@ -6,7 +6,7 @@ usage: ./run bench soak [--keys N] [--value BYTES] [--memory BYTES] [--connectio
 
     --keys N         how many keys there are at first (1000000)
     --value BYTES    the longest value (512)
-    --memory BYTES   maxmemory; a little more than the keys take at first unless told
+    --memory BYTES   maxmemory; a little more than the keys take at first by default
     --connections N  clients that each wait for their reply (200)
     --minutes M      how long (5)
     --save-every S   seconds from one BGSAVE to the next (60)

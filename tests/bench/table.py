@@ -5,7 +5,7 @@ usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
 
     --types     a table for each kind of value instead: where check-rdb is weak
     --json      one object instead of the tables
-    --runs N    how often each program runs; 5 unless told
+    --runs N    how often each program runs; 5 by default
     QUESTION    only the lines whose question contains one of these words
 
 BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), BENCH_LOG_MB
@@ -14,10 +14,10 @@ BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BEN
 commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
 pipelining); BENCH_SECONDS for how long a capture is looked at under load (60), which is done only
 where QUESTION is "capture". The files are kept in BENCH_CACHE, which is bench-data in the folder of
-builds unless told.
+builds by default.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
-with the median behind the stroke. MiB is the most memory that was resident in any run. How many
+with the median after the stroke. MiB is the most memory that was resident in any run. How many
 times as fast ours is (4x: a quarter of the peer's time) compares the best of both. Files are in
 the page cache, output goes to /dev/null, that of split to files in memory.
 """

@@ -1,4 +1,4 @@
-/* An engine behind pipes, so that a test in another language can compare it with a server.
+/* An engine after pipes, so that a test in another language can compare it with a server.
  *
  * Reads commands as RESP on standard input and applies each to the engine for the current session.
  * A command whose first word is "%" is for the shell itself:

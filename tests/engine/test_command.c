@@ -178,7 +178,7 @@ Test(command, flags_imply_categories)
     cr_assert_str_eq(engine_group_name(ENGINE_GROUP_ZSET), "sorted-set");
 }
 
-Test(command, subcommands_stand_behind_their_container)
+Test(command, subcommands_stand_after_their_container)
 {
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
         for (size_t i = 0; i < c->n_subcommands; i++) {

@@ -65,7 +65,7 @@ Test(debug, memory_of_a_value_grows_with_its_elements_and_a_sample_tells_about_a
     ask_done(&many);
 }
 
-/* DUMP puts a type in front and a version and a checksum behind. */
+/* DUMP puts a type in front and a version and a checksum after. */
 Test(debug, the_bytes_of_a_value_in_a_snapshot_are_those_of_its_dump)
 {
     enum { AROUND = 1 + 2 + 8 };

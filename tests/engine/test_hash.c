@@ -45,7 +45,7 @@ Test(hash, every_bit_of_a_name_changes_half_of_the_bits)
     }
 }
 
-Test(hash, depends_on_the_length_and_the_seed_and_not_on_what_is_behind)
+Test(hash, depends_on_the_length_and_the_seed_and_not_on_what_is_after)
 {
     static const uint8_t zeros[128];
     uint64_t hashes[129];

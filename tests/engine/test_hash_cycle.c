@@ -227,7 +227,7 @@ Test(hash_cycle, little_that_is_due_takes_little_time)
     ask_done(&ask);
 }
 
-/* A field that gets an earlier time behind the back of a pass is found by the next. */
+/* A field that gets an earlier time after the back of a pass is found by the next. */
 Test(hash_cycle, a_pass_that_is_under_way_misses_no_new_time)
 {
     enum { N = 20000 };

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Commands as they are typed, what they are answered and what they amount to. Answers are RESP
- * without CR, LF for blanks; effects are commands, each with a / behind it. */
+ * without CR, LF for blanks; effects are commands, each with a / after it. */
 /* Most steps take no time and leave the last field out. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 

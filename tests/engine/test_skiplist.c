@@ -54,10 +54,10 @@ static size_t model_place(double score, unsigned name)
 
 static void model_insert(struct engine_skiplist_node *node, double score, unsigned name)
 {
-    size_t at = model_place(score, name), behind = model.n - at;
-    memmove(&model.nodes[at + 1], &model.nodes[at], behind * sizeof model.nodes[0]);
-    memmove(&model.scores[at + 1], &model.scores[at], behind * sizeof model.scores[0]);
-    memmove(&model.names[at + 1], &model.names[at], behind * sizeof model.names[0]);
+    size_t at = model_place(score, name), after = model.n - at;
+    memmove(&model.nodes[at + 1], &model.nodes[at], after * sizeof model.nodes[0]);
+    memmove(&model.scores[at + 1], &model.scores[at], after * sizeof model.scores[0]);
+    memmove(&model.names[at + 1], &model.names[at], after * sizeof model.names[0]);
     model.nodes[at] = node;
     model.scores[at] = score;
     model.names[at] = name;
@@ -66,10 +66,10 @@ static void model_insert(struct engine_skiplist_node *node, double score, unsign
 
 static void model_cut(size_t at, size_t n)
 {
-    size_t behind = model.n - at - n;
-    memmove(&model.nodes[at], &model.nodes[at + n], behind * sizeof model.nodes[0]);
-    memmove(&model.scores[at], &model.scores[at + n], behind * sizeof model.scores[0]);
-    memmove(&model.names[at], &model.names[at + n], behind * sizeof model.names[0]);
+    size_t after = model.n - at - n;
+    memmove(&model.nodes[at], &model.nodes[at + n], after * sizeof model.nodes[0]);
+    memmove(&model.scores[at], &model.scores[at + n], after * sizeof model.scores[0]);
+    memmove(&model.names[at], &model.names[at + n], after * sizeof model.names[0]);
     model.n -= n;
 }
 

@@ -110,7 +110,7 @@ static void same_after_saving(const struct snapshot *s, struct engine *e)
     cr_assert(load(other, rd_buf_slice(&bytes), true, NULL, &err), "%s: %s", s->path, err.text);
     expect_digest(other, sum, s->path);
     /* What no digest covers (groups, fields' expiries, what is no key) is in the bytes; where
-     * members stand in their tables is up to their tables, so sizes are compared. */
+     * members are in their tables is up to their tables, so sizes are compared. */
     cr_assert(save(other, &opts, &again, &err), "%s: %s", s->path, err.text);
     opts.compress = false;
     rd_buf_reset(&bytes);

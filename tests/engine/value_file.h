@@ -63,7 +63,7 @@ static inline bool value_file_load(const struct engine_type_ops *ops, struct rd_
     return ok;
 }
 
-/* Type and value, as DUMP has them in front of its trailer. Changes the file. */
+/* Type and value, as DUMP has them before its trailer. Changes the file. */
 static inline struct rd_slice value_file_payload(struct rd_buf *file, enum rdb_type_id type)
 {
     const uint8_t key[] = {rdb_type_get(type)->number, 1, 'k'};

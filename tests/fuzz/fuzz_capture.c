@@ -23,7 +23,7 @@ static void check(bool ok, const char *what)
     abort();
 }
 
-/* Blocks one behind the other, as far as they go. */
+/* Blocks one after the other, as far as they go. */
 static void rdb_recover_blocks(uint8_t *bytes, size_t size, uint64_t seed)
 {
     for (size_t at = CAPTURE_HEADER; size - at >= CAPTURE_BLOCK;) {
@@ -37,7 +37,7 @@ static void rdb_recover_blocks(uint8_t *bytes, size_t size, uint64_t seed)
     }
 }
 
-static void mend(uint8_t *bytes, size_t size)
+static void repair(uint8_t *bytes, size_t size)
 {
     if (size < CAPTURE_HEADER)
         return;
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(bytes != NULL, "out of memory");
     if (size > 0)
         memcpy(bytes, data, size);
-    mend(bytes, size);
+    repair(bytes, size);
     name_file(bytes, size, name);
     sim_fs_put(sim, name, rd_slice(bytes, size));
     read_all(&fs, 0, false, 0);

@@ -4,7 +4,7 @@
  * begins with % is for the target:
  *
  *     %0 … %3     what follows comes from this session
- *     %t N        the clock goes on by N milliseconds
+ *     %t N        the clock continues by N milliseconds
  *     %c          the expire cycle
  *     %m N        maxmemory, in KiB; policies follow from N
  *

@@ -1,7 +1,7 @@
 /* fuzz_reader.c - the reader over any bytes, in any detail, through any window.
  *
  * The first byte chooses detail, notes and batches, the second the window and what is done with
- * values; the rest is the snapshot. Nothing may crash or go on for ever, and the verdict must be
+ * values; the rest is the snapshot. Nothing may crash or continue for ever, and the verdict must be
  * that of a reader that has all of the bytes in memory. (Which of two faults in one string is seen
  * first may differ, and a small window has limits of its own.)
  */

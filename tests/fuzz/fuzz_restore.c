@@ -3,7 +3,7 @@
  * The first byte says whether payloads are examined (bit 0) and with which command to begin; the
  * rest is a payload, whose checksum is not looked at. Commands of all types then use the key. An
  * engine that runs the effects, and one that loads what was saved, must hold the same in the end,
- * and be able to go on.
+ * and be able to continue.
  */
 #include "base/resp.h"
 #include "engine/digest.h"

@@ -1,7 +1,7 @@
 /* fuzz_server.c - a server takes any bytes from any of several connections.
  *
- * The input is what is sent. A byte 0xff is for the target, with the one behind it, k: what follows
- * is sent by connection k & 3; with 0x40 that one is closed before and opened anew; with 0x80 the
+ * The input is what is sent. A byte 0xff is for the target, with the one after it, k: what follows
+ * is sent by connection k & 3; with 0x40 that one is closed before and opened again; with 0x80 the
  * loop has a turn first. Where k is 0xff as well, that byte is sent.
  *
  * The connections are pairs of sockets, so that everything runs as it does in the program: the

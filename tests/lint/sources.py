@@ -76,7 +76,7 @@ class Sources(tree.Lint):
             text = tree.read(f"{folder}/meson.build")
             for path in tree.files(".h", under=folder):
                 name = os.path.basename(path)
-                # Private headers stand in a sub-folder, or say so in their first line.
+                # Private headers are in a sub-folder, or say so in their first line.
                 first = tree.read(path).splitlines()[0]
                 private = path.count("/") > 1 or "private to" in first
                 if not private and f"'{name}'" not in text:

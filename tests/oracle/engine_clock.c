@@ -1,4 +1,4 @@
-/* Loaded into a server in front of the C library: the clock of the wall stands still and shows what
+/* Loaded into a server before the C library: the clock of the wall stands still and shows what
  * a test wrote into the file REDOUBT_CLOCK, microseconds of unix time as a 64-bit number. So two
  * programs can be compared to the millisecond. Other clocks run on. */
 #include <fcntl.h>

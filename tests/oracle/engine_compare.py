@@ -399,7 +399,7 @@ class World:
             self._touch_expired()
 
     def _touch_expired(self):
-        """Keys that are due go on both sides, since these commands meet some of them by chance."""
+        """Removes keys that are due on both sides: these commands meet some of them by chance."""
         self.jumped = False
         due = [(db, key) for db, key, _, _, expiry in self._keys()
                if 0 <= expiry <= self.now // 1000]

@@ -6,7 +6,7 @@ A reply is parsed into a tuple of its type and its content: ("$", b"text"), (":"
 
 
 class Incomplete(Exception):
-    """The reply goes on behind the end of the buffer."""
+    """The reply continues after the end of the buffer."""
 
 
 def as_bytes(arg):
@@ -37,7 +37,7 @@ def _text(buf, pos, length):
 
 
 def parse(buf, pos=0):
-    """(reply, position behind it)"""
+    """(reply, position after it)"""
     head, pos = _line(buf, pos)
     kind, rest = head[:1].decode("latin-1"), head[1:]
     if kind in "$=!":

@@ -15,13 +15,13 @@ A family is a module in tests/oracle/families/ (names with _ in front are helper
     UNORDERED = {"SMEMBERS"} whose reply may come in any order ("XINFO|GROUPS" for subcommands)
     RANDOM = {"SPOP"}        whose reply is by chance: only its shape is compared, and what it
                              changed is made equal afterwards
-    SESSIONS = 3             how many clients send the commands (3 unless told)
+    SESSIONS = 3             how many clients send the commands (3 by default)
     CONFIGS = [{...}]        settings to choose from for an epoch, beside the usual and small ones
-    EVENTS = "g$l"           the classes of keyspace events that are compared (all unless told)
+    EVENTS = "g$l"           the classes of keyspace events that are compared (all by default)
 
 Among the commands there may be directives, for the world: ["@session", n] (the next commands come
 from this client, until the next such; one that is blocked is left waiting and another takes its
-place), ["@time", us] (the clock goes on; it does now and then anyway), ["@unblock", n, "ERROR"?]
+place), ["@time", us] (the clock continues; it does now and then anyway), ["@unblock", n, "ERROR"?]
 and ["@close", n].
 
 Commands come in epochs, each of which begins with an empty server, so that a difference can be
@@ -49,7 +49,7 @@ CHECK_EVERY = 1000
 CHUNK = 100
 MAX_WAITING = 5
 MINIMISE_SECONDS = 60
-LONG = 20  # items of a script, whose reason is told behind it, too
+LONG = 20  # items of a script, whose reason is told after it, too
 
 SMALL = {
     "hash-max-listpack-entries": 5, "hash-max-listpack-value": 10, "set-max-intset-entries": 5,
@@ -286,7 +286,7 @@ def play_case(world, path):
 
 def main():
     parser = argparse.ArgumentParser(description="Compares the engine with redis-server 7.0.15.")
-    parser.add_argument("--family", action="append", help="all unless told")
+    parser.add_argument("--family", action="append", help="all by default")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commands", type=int, default=20000)
     parser.add_argument("--case", action="append", help="play a script instead")

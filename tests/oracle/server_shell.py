@@ -45,7 +45,7 @@ class OurServer(Server):
     program = None
 
     def command_line(self, args):
-        """The clock is loaded in front of a sanitizer's runtime, which must not mind."""
+        """The clock is loaded before a sanitizer's runtime, which must not mind."""
         options = os.environ.get("ASAN_OPTIONS", "")
         return ["env", f"ASAN_OPTIONS=verify_asan_link_order=0:{options}", self.program, *args[1:]]
 
@@ -80,7 +80,7 @@ class ServerShell:
             self._connection(session).send(b"".join(pieces))
 
     def _switch(self, argv):
-        """What decides where the commands behind it go is done at once."""
+        """What decides where the commands after it go is done at once."""
         if argv[0] == b"SESSION":
             self.current = int(argv[1])
         elif argv[0] == b"PROTO":

@@ -210,7 +210,7 @@ class WriterAndServer(unittest.TestCase):
         self.write(there, "timestamps")
         self.assertEqual(len(self.names()), 3)
         self.assertEqual(self.load(), there.digest())
-        # And the server goes on with it.
+        # And the server continues with it.
         self.loading.command("SET", "more", "1")
         self.told.command("SELECT", 0)
         self.told.command("SET", "more", "1")
@@ -221,7 +221,7 @@ class WriterAndServer(unittest.TestCase):
         self.loading.stop()
 
     def old_log(self, both):
-        """One file, a snapshot and commands behind it, as servers 4.0 to 6.2 leave it."""
+        """One file, a snapshot and commands after it, as servers 4.0 to 6.2 leave it."""
         both.commands(40)
         self.put_base("old")
         snapshot = os.path.join(self.log, "old")

@@ -49,7 +49,7 @@ def known(folder, name):
 
 
 def same_words(text):
-    """Where a line ends too early, that tool prints a byte behind the end of what it has read. What
+    """Where a line ends too early, that tool prints a byte after the end of what it has read. What
     is wrong with a manifest it says in lines of a server's log."""
     text = re.split(r"^\d+:C \d", text, flags=re.M)[0]
     return re.sub(r"(Expected \\r\\n, got: 00)[0-9a-f]+", r"\1", text)

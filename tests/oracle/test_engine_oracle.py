@@ -92,7 +92,7 @@ class Engine(unittest.TestCase):
         return engine_world.attempt(self.world, setup, commands, 1)
 
     def test_the_world_sees_what_differs(self):
-        """The server is changed behind its back: once in its data, once in its settings."""
+        """The server is changed after its back: once in its data, once in its settings."""
         self.assertIsNone(self.play(Setup(), items("SADD k 1 2", "EXPIRE k 100", "@time 5000000")))
         self.world.control("SREM", "k", 2)
         with self.assertRaises(Mismatch) as told:

@@ -109,7 +109,7 @@ class Psync(unittest.TestCase):
             r"offset=(\d+)", info(server, "slave0")).group(1)) >= at)
 
     def follow_writes(self, server, **options):
-        """Commands before and while a follower is there, who ends behind the last of them."""
+        """Commands before and while a follower is there, who ends after the last of them."""
         some_commands(server, self.rng, 200)
         replicas = int(info(server, "connected_slaves"))
         follower = Run.begin(server, data=self.data, until=2**62, **options)
@@ -125,7 +125,7 @@ class Psync(unittest.TestCase):
             run = Run.__new__(Run).end(follower)
         return run
 
-    def test_a_full_resynchronisation_by_mark_and_the_stream_behind_it_make_the_data(self):
+    def test_a_full_resynchronisation_by_mark_and_the_stream_after_it_make_the_data(self):
         with RedisServer(MASTER) as master:
             run = self.follow_writes(master)
             self.assertEqual(run.one("payload"), "by mark")
@@ -182,7 +182,7 @@ class Psync(unittest.TestCase):
             wait_until("the link is up", lambda: info(other, "master_link_status") == "up")
             first = self.follow_writes(master)
             replid, offset, db = first.one("place").split(" ")
-            wait_until("both stand at one place",
+            wait_until("both are at one place",
                        lambda: self.offset(other) >= self.offset(master))
             other.command("REPLICAOF", "NO", "ONE")
             some_commands(other, self.rng, 100)

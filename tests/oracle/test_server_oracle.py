@@ -1,6 +1,6 @@
 """redoubt-server beside redis-server 7.0.15, over sockets: the random commands of every family, by
 several clients in RESP2 and RESP3, with transactions, WATCH and clients that wait, and the scripts
-of differences that were mended.
+of differences that were repaired.
 
 Each family gets its share of REDOUBT_ORACLE_SECONDS (25): a seed of the clock, which is printed.
 """

@@ -1,6 +1,6 @@
 """What `redoubt convert --to rdb` writes is loaded by a real server, and compared inside it.
 
-The server is Redis 7.0.15. A fixture that it loads is written anew, element by element, in its own
+The server is Redis 7.0.15. A fixture that it loads is written again, element by element, in its own
 version and in version 10; the server must load that too and hold the same dataset.
 """
 

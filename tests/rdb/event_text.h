@@ -18,7 +18,7 @@
 
 struct event_text {
     struct rd_buf text;
-    bool open;          /* the last line is a string that goes on */
+    bool open;          /* the last line is a string that continues */
     enum rdb_kind kind; /* of the value */
 };
 

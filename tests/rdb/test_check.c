@@ -70,7 +70,7 @@ struct row {
     char findings[TEXT_MAX];
 };
 
-/* Each has its checksum put right behind the end mark. */
+/* Each has its checksum put right after the end mark. */
 static const struct row rows[] = {
     {"\"REDIS0009\" fe 00  00 01\"k\" 01\"v\" ff", ""},
     {"\"REDIS0009\" fe 00  00 01\"k\" 01\"v\" 00 01\"k\" 01\"w\" ff", "duplicate-key@16:k"},
@@ -458,7 +458,7 @@ Test(check, knows_nothing_when_the_source_fails)
     rd_src_close(src);
 }
 
-Test(check, a_source_that_fails_behind_the_end_is_told)
+Test(check, a_source_that_fails_after_the_end_is_told)
 {
     static const char file[] = "REDIS0009\0\1k\1v\xff\0\0\0\0\0\0\0\0";
     struct rdb_check_opts opts = {.single_thread = true};

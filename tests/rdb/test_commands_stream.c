@@ -137,7 +137,7 @@ Test(commands_stream, what_a_group_has_read_is_estimated_as_servers_do)
         {5, 9, 2, 9, 3, "$11\r\nENTRIESREAD\r\n$1\r\n0\r\n"},
         {5, 9, 2, 9, 5, "$11\r\nENTRIESREAD\r\n$1\r\n1\r\n"},
         {5, 9, 2, 9, 7, "$3\r\n7-0\r\n"},   /* between two: nobody knows */
-        {5, 9, 2, 9, 10, "$4\r\n10-0\r\n"}, /* behind the last: the same */
+        {5, 9, 2, 9, 10, "$4\r\n10-0\r\n"}, /* after the last: the same */
         {0, 0, 0, 9, 3, "$11\r\nENTRIESREAD\r\n$1\r\n0\r\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -211,7 +211,7 @@ static size_t count(struct commands_bench *out, const char *text)
     "*12\r\n$6\r\nXCLAIM\r\n$1\r\nk\r\n$1\r\ng\r\n$1\r\nc\r\n$1\r\n0\r\n$3\r\n" id                 \
     "\r\n$4\r\nTIME\r\n$1\r\n7\r\n$10\r\nRETRYCOUNT\r\n$1\r\n1\r\n$6\r\nJUSTID\r\n$5\r\nFORCE\r\n"
 
-/* In front of, between and behind the entries that are there. What the stream says of itself comes
+/* Before, between and after the entries that are there. What the stream says of itself comes
  * last, and the ids of 7.0's greatest deleted one cannot go back to none. */
 Test(commands_stream, what_is_gone_is_made_to_be_claimed_and_deleted_again)
 {
@@ -241,7 +241,7 @@ Test(commands_stream, a_stream_of_nothing_but_what_is_gone_is_not_made_twice)
     commands_end(&out);
 }
 
-/* An id behind the stream's last, and the highest there is, which nothing can stand behind. */
+/* An id after the stream's last, and the highest there is, which nothing can follow. */
 Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
 {
     struct rdb_stream_id top = {UINT64_MAX, UINT64_MAX};

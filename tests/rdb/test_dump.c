@@ -151,7 +151,7 @@ static void check_fails(struct rd_slice payload, enum rd_err_code code, uint64_t
     cr_expect_eq(err.offset, offset, "%llu", (unsigned long long)err.offset);
 }
 
-Test(dump, unknown_versions_and_types_and_bytes_behind_the_value_are_named)
+Test(dump, unknown_versions_and_types_and_bytes_after_the_value_are_named)
 {
     uint8_t bytes[32] = {0, 1, 'a', 'b'};
     check_fails(rd_slice(bytes, seal(bytes, 3, 0, 70)), RD_ERR_UNSUPPORTED, 3);

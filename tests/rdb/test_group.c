@@ -1,5 +1,5 @@
 /* Streams of types 26 and 27: no target has their producers of idempotent entries, nor entries that
- * were given back to a group. And what stands in a stream behind its nodes in a wrong place. */
+ * were given back to a group. And what is in a stream after its nodes in a wrong place. */
 #include "tests/rdb/writer_bench.h"
 
 static const struct {

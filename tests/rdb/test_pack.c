@@ -320,20 +320,20 @@ Test(pack, a_count_above_65534_stands_for_count_them)
         }
 }
 
-Test(pack, encodings_stand_behind_what_the_buffer_holds_already)
+Test(pack, encodings_stand_after_what_the_buffer_holds_already)
 {
-    struct rd_buf alone = {0}, behind = {0};
-    cr_assert(rd_buf_add(&behind, "abc", 3));
+    struct rd_buf alone = {0}, after = {0};
+    cr_assert(rd_buf_add(&after, "abc", 3));
     for (int codec = 0; codec < 2; codec++) {
         rd_buf_reset(&alone);
-        behind.len = 3;
+        after.len = 3;
         build(&alone, (enum rdb_codec)codec, "61 31 - 313030");
-        build(&behind, (enum rdb_codec)codec, "61 31 - 313030");
-        cr_assert_eq(behind.len, alone.len + 3);
-        cr_assert_arr_eq(behind.ptr + 3, alone.ptr, alone.len);
+        build(&after, (enum rdb_codec)codec, "61 31 - 313030");
+        cr_assert_eq(after.len, alone.len + 3);
+        cr_assert_arr_eq(after.ptr + 3, alone.ptr, alone.len);
     }
     rd_buf_done(&alone);
-    rd_buf_done(&behind);
+    rd_buf_done(&after);
 }
 
 Test(pack, an_intset_is_as_wide_as_its_widest_number)

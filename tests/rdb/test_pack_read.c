@@ -65,7 +65,7 @@ static const struct wrong wrongs[] = {
     {RDB_ZIPLIST, "14 00 00 00 09 00 00 00 02 00 00 03 61 62 63 05 02 64 65 ff", 4,
      "the last entry before the first"},
     {RDB_ZIPLIST, "14 00 00 00 14 00 00 00 02 00 00 03 61 62 63 05 02 64 65 ff", 4,
-     "the last entry behind the end"},
+     "the last entry after the end"},
     {RDB_ZIPLIST, "14 00 00 00 0a 00 00 00 02 00 00 03 61 62 63 05 02 64 65 ff", 19,
      "another last entry"},
     {RDB_ZIPLIST, "14 00 00 00 0f 00 00 00 03 00 00 03 61 62 63 05 02 64 65 ff", 19,

@@ -21,7 +21,7 @@
     "\x00\x00"                                                                                     \
     "\x05"
 
-/* Two groups with an id in common, which stand in no order; the first has a consumer. */
+/* Two groups with an id in common, which are in no order; the first has a consumer. */
 #define PENDING(ms) ID(ms) TIME "\x02"
 #define CONSUMER(active)                                                                           \
     "\x01"                                                                                         \
@@ -130,7 +130,7 @@ Test(pending, what_is_no_stream_has_none)
     rdb_pending_ids_done(&ids);
 }
 
-Test(pending, counts_that_nothing_stands_behind_are_not_believed)
+Test(pending, counts_that_nothing_stands_after_are_not_believed)
 {
     static const char many[] =
         NODE TAIL "\x01"

@@ -170,7 +170,7 @@ static size_t count(const uint8_t *bytes, size_t len, bool plain, enum rd_err_co
     return n;
 }
 
-Test(plain, no_byte_behind_the_input_is_looked_at)
+Test(plain, no_byte_after_the_input_is_looked_at)
 {
     enum rd_err_code by_event, by_key;
     for (size_t len = 0; len < sizeof snapshot; len++) {

@@ -2,7 +2,7 @@
  *
  * golden/NAME.txt: a snapshot as annotated text (tests/support/hex.h), or "file" and a path in the
  * folder of fixtures; a line "---"; the events. With REDOUBT_WRITE_GOLDEN=1 in the environment the
- * events are written anew, to be read before they are believed.
+ * events are written again, to be read before they are believed.
  */
 #include "rdb/reader.h"
 
@@ -23,7 +23,7 @@ static const struct way memory = {WAY_MEMORY, 0};
 
 struct golden {
     char path[PATH_LEN];
-    struct rd_buf file;     /* as it stands */
+    struct rd_buf file;     /* as it is */
     size_t events_at;       /* in it */
     struct rd_buf snapshot; /* its bytes */
 };

@@ -115,7 +115,7 @@ static void add_long_lzf(struct rd_buf *buf, uint8_t byte)
     }
 }
 
-/* A set of two, of which the reader sees a part at a time: it goes on where it stopped. */
+/* A set of two, of which the reader sees a part at a time: it continues where it stopped. */
 Test(reader_limits, long_compressed_members_are_verified_however_they_arrive)
 {
     static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_PUSH, 1000}, {WAY_PUSH_EAGER, 333}};
@@ -173,8 +173,8 @@ Test(reader_limits, a_long_string_that_ends_with_the_packed_one_around_it_is_dam
             }
 }
 
-/* It stops between the bytes of the string and what stands behind them. */
-Test(reader_limits, input_may_pause_behind_a_long_string_in_a_packed_one)
+/* It stops between the bytes of the string and what follows them. */
+Test(reader_limits, input_may_pause_after_a_long_string_in_a_packed_one)
 {
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
         for (size_t back = 1; back < 16; back++) {
@@ -464,9 +464,9 @@ Test(reader_limits, more_members_than_are_compared_are_told)
 Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
-    struct rd_worker *team = rd_worker_new();
+    struct rd_worker *worker = rd_worker_new();
     struct rdb_reader_opts opts = {
-        .detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .team = team};
+        .detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .worker = worker};
     struct rd_src *src;
     struct rdb_reader *r;
     struct rdb_event ev;
@@ -483,5 +483,5 @@ Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
     cr_expect_eq(n_notes, 1);
     rdb_reader_free(r);
     rd_src_close(src);
-    rd_worker_free(team);
+    rd_worker_free(worker);
 }

@@ -47,7 +47,7 @@ static void ends_of_detail(struct rd_slice file, enum rdb_detail detail, const s
     rd_src_close(src);
 }
 
-/* ... when it is skipped, or copied; what is copied is what stands in the file. */
+/* ... when it is skipped, or copied; what is copied is what is in the file. */
 static void ends_of_passing(struct rd_slice file, bool copy, const struct way *way,
                             struct ends *ret)
 {

@@ -149,7 +149,7 @@ static bool ends_in_rdb(const char *name)
     return len > 4 && strcmp(name + len - 4, ".rdb") == 0;
 }
 
-/* Snapshots stand in folders named after the servers that wrote them. */
+/* Snapshots are in folders named after the servers that wrote them. */
 static void check_folder(const char *folder, int depth, unsigned *n_done)
 {
     DIR *dir = opendir(folder);

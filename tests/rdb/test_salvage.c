@@ -50,7 +50,7 @@ static struct damaged damage(struct rd_slice file, enum damage kind, uint64_t se
     struct damaged d = {.from = at, .to = at + size < file.len ? at + size : file.len};
     if (kind == DAMAGE_CUT)
         d.to = file.len;
-    /* Exactly as long as the input is: a sanitizer sees what is read behind it. */
+    /* Exactly as long as the input is: a sanitizer sees what is read after it. */
     size_t len = kind == DAMAGE_CUT ? (size_t)at : file.len;
     uint8_t *bytes = malloc(len);
     cr_assert_not_null(bytes);
@@ -84,13 +84,13 @@ static void on_event(void *ctx, const struct rdb_event *ev)
     rdb_damage_event(ctx, ev);
 }
 
-static struct rdb_check_result check(struct rd_slice file, struct rdb_damage *clues)
+static struct rdb_check_result check(struct rd_slice file, struct rdb_damage *evidence)
 {
     struct rdb_check_opts opts = {
-        .single_thread = true, .finding = on_finding, .event = on_event, .ctx = clues};
+        .single_thread = true, .finding = on_finding, .event = on_event, .ctx = evidence};
     struct rdb_check_result res;
     struct rd_src *src;
-    rdb_damage_init(clues);
+    rdb_damage_init(evidence);
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
     rd_src_close(src);
@@ -104,7 +104,7 @@ struct tally {
     uint64_t runs;
     uint64_t shown;  /* runs in which a key cannot be read where it was */
     uint64_t silent; /* of these: not reported, because there is no checksum */
-    uint64_t late;   /* of these: reported behind the start of that key */
+    uint64_t late;   /* of these: reported after the start of that key */
     uint64_t before; /* of these: reported more than two keys before it */
 };
 
@@ -140,12 +140,12 @@ static size_t keys_between(const struct keys *keys, uint64_t from, uint64_t to)
 static void check_place(struct tally *t, const struct keys *before, const struct damaged *d,
                         const struct rdb_salvage_result *searched, const char *what)
 {
-    struct rdb_damage clues;
-    struct rdb_check_result checked = check(d->bytes, &clues);
+    struct rdb_damage evidence;
+    struct rdb_check_result checked = check(d->bytes, &evidence);
     struct keys now = keys_of(d->bytes);
     size_t i = first_unreadable(before, &now);
-    uint64_t near = rdb_damage_start(&checked, &clues, searched);
-    uint64_t far = rdb_damage_start(&checked, &clues, NULL);
+    uint64_t near = rdb_damage_start(&checked, &evidence, searched);
+    uint64_t far = rdb_damage_start(&checked, &evidence, NULL);
     free(now.at);
     if (i == SIZE_MAX)
         return;
@@ -167,8 +167,8 @@ static void check_place(struct tally *t, const struct keys *before, const struct
 /* OUT can be loaded by a server: nothing in it is an error. */
 static void check_out(const struct rd_buf *out, const char *what)
 {
-    struct rdb_damage clues;
-    struct rdb_check_result res = check(rd_buf_slice(out), &clues);
+    struct rdb_damage evidence;
+    struct rdb_check_result res = check(rd_buf_slice(out), &evidence);
     cr_expect_not(res.damaged, "%s: corrupt at %llu: %s", what, (unsigned long long)res.err.offset,
                   res.err.text);
     cr_expect_eq(res.errors, 0, "%s: %llu errors", what, (unsigned long long)res.errors);
@@ -281,7 +281,7 @@ static void cut_collection(struct rd_buf *file, uint8_t type, unsigned strings)
         if (type == 5)
             made_add(file, "\0\0\0\0\0\0\xf0\x3f", 8);
     }
-    made_keys(file, "behind", 10);
+    made_keys(file, "after", 10);
     made_end(file);
 }
 
@@ -404,14 +404,14 @@ Test(salvage, leaves_out_keys_that_servers_refuse)
     rd_buf_done(&out);
 }
 
-Test(salvage, takes_an_end_mark_with_records_behind_it_for_damage)
+Test(salvage, takes_an_end_mark_with_records_after_it_for_damage)
 {
     struct rd_buf file = {0}, out = {0};
     struct rdb_salvage_result res;
     made_add(&file, "REDIS0011\xfe\0", 11);
     made_keys(&file, "front", 8);
     made_add(&file, "\xff", 1);
-    made_keys(&file, "behind", 16);
+    made_keys(&file, "after", 16);
     made_end(&file);
     cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
     cr_expect_eq(res.keys, 24);
@@ -420,7 +420,7 @@ Test(salvage, takes_an_end_mark_with_records_behind_it_for_damage)
     rd_buf_done(&out);
 }
 
-Test(salvage, bytes_behind_the_end_are_not_a_loss)
+Test(salvage, bytes_after_the_end_are_not_a_loss)
 {
     struct rd_buf file = {0}, out = {0};
     struct rdb_salvage_result res;
@@ -544,7 +544,7 @@ static void large_file(struct rd_buf *file)
     made_add(file, head, sizeof head);
     for (int i = 0; i < 128; i++)
         made_add(file, zeros, sizeof zeros);
-    made_keys(file, "behind", 50000);
+    made_keys(file, "after", 50000);
     made_end(file);
 }
 

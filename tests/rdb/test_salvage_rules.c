@@ -106,13 +106,13 @@ Test(salvage_rules, a_function_that_servers_refuse_is_a_lost_range)
     rd_buf_done(&out);
 }
 
-/* A set "cut" that breaks behind `elements`, between sound keys. */
+/* A set "cut" that breaks after `elements`, between sound keys. */
 static void cut_set(struct rd_buf *file, const char *elements)
 {
     made_add(file, "\2\3cut\7", 6);
     made_add(file, elements, strlen(elements));
     made_add(file, "\xc9\xc9", 2);
-    made_keys(file, "behind", 10);
+    made_keys(file, "after", 10);
     made_end(file);
 }
 
@@ -198,12 +198,12 @@ Test(salvage_rules, a_database_that_was_selected_in_a_lost_range_is_known_by_its
     begin(&file);
     made_keys(&file, "front", 10);
     made_add(&file, "\xc9\xc9\xfe\3\xfb\x14\0\xc9\xc9", 9);
-    made_keys(&file, "behind", 20);
+    made_keys(&file, "after", 20);
     made_end(&file);
     cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL));
     cr_expect_eq(res.keys, 30);
     struct rd_buf names = names_of(&out);
-    cr_expect(has_name(&names, "0/front:9 3/behind:0 "), "%s", (const char *)names.ptr);
+    cr_expect(has_name(&names, "0/front:9 3/after:0 "), "%s", (const char *)names.ptr);
     rd_buf_done(&names);
     rd_buf_done(&file);
     rd_buf_done(&out);
@@ -243,8 +243,8 @@ Test(salvage_rules, records_between_damage_and_the_place_where_the_file_is_cut_a
     rd_buf_done(&out);
 }
 
-/* A record of more than 4 MiB behind the damage is not believed at once, and joins those behind. */
-Test(salvage_rules, a_giant_behind_the_damage_is_found_by_the_records_behind_it)
+/* A record of more than 4 MiB after the damage is not believed at once, and joins those after. */
+Test(salvage_rules, a_giant_after_the_damage_is_found_by_the_records_after_it)
 {
     enum { GIANT = 5 << 20 };
     struct rdb_salvage_result res;
@@ -268,7 +268,7 @@ Test(salvage_rules, a_giant_behind_the_damage_is_found_by_the_records_behind_it)
     rd_buf_done(&out);
 }
 
-Test(salvage_rules, a_header_that_is_lost_behind_many_fields_leaves_the_version_open)
+Test(salvage_rules, a_header_that_is_lost_after_many_fields_leaves_the_version_open)
 {
     struct rdb_salvage_result res;
     struct rd_buf file = {0}, out = {0};
@@ -344,7 +344,7 @@ static void make_damaged(struct rd_buf *file)
     made_add(file, "\xff", 1);
     made_keys(file, "more", 12);
     made_add(file, "\0\6more:x\x40\x60", 10);
-    made_keys(file, "behind", 12);
+    made_keys(file, "after", 12);
     made_end(file);
 }
 

@@ -407,7 +407,7 @@ Test(writer, packed_blobs_are_copied_where_the_target_has_their_type_and_else_ta
     close_bench(&b);
 }
 
-/* An element that stands alone in its node, and one in a ziplist behind it. */
+/* An element that stands alone in its node, and one in a ziplist after it. */
 static void two_nodes(struct bench *b, int version, enum rdb_type_id type)
 {
     static const uint8_t ziplist[] = {14, 0, 0, 0, 10, 0, 0, 0, 1, 0, 0, 1, 'b', 0xff};

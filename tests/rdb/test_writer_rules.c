@@ -177,7 +177,7 @@ Test(writer_rules, verbatim_repeats_the_bytes_of_records_and_of_copied_keys)
     close_bench(&b);
 }
 
-/* Records and values as they stand, from a window that makes pieces of whatever is long. */
+/* Records and values as they are, from a window that makes pieces of whatever is long. */
 static void repeat(void *ctx, const struct snapshot *s)
 {
     const struct way way = {WAY_WINDOW, 512};

@@ -74,7 +74,7 @@ static void add_aux(struct maker *m, const char *name, const char *value)
     add_text(m, value);
 }
 
-/* What stands in front of the value: an expiry, the type and a name that is not used twice. */
+/* What precedes the value: an expiry, the type and a name that is not used twice. */
 static void begin_key(struct maker *m, const char *word, unsigned type)
 {
     m->keys++;
@@ -89,7 +89,7 @@ static void begin_key(struct maker *m, const char *word, unsigned type)
     add_numbered(m, word, m->n_names++);
 }
 
-/* Records as they stand in a file, which are bytes of a value here. */
+/* Records as they are in a file, which are bytes of a value here. */
 static struct rd_buf fake_records(struct maker *m, unsigned n)
 {
     struct rd_buf bytes = {0};

@@ -1,7 +1,7 @@
 /* capture_dump.c - a capture as what replays it: for tests that do not trust the tools.
  *
  *     capture_dump DIR          what there is: a line for each snapshot and run of the stream
- *     capture_dump DIR stream   the bytes of the stream behind the last snapshot
+ *     capture_dump DIR stream   the bytes of the stream after the last snapshot
  *     capture_dump DIR base     the name of that snapshot
  */
 #include "repl/capture_reader.h"

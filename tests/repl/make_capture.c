@@ -3,7 +3,7 @@
  *     make_capture DIR ID OFFSET SNAPSHOT US STEP RESP [SEGMENT]
  *
  * The history is named by a digit ID and begins at OFFSET with the file SNAPSHOT; "-": the capture
- * that is there goes on, under this name, or it begins without one. The commands of the file RESP
+ * that is there continues, under this name, or it begins without one. The commands of the file RESP
  * arrive one after the other, the first at US, each STEP microseconds after the one before.
  * SEGMENT: bytes of a segment.
  */

@@ -226,7 +226,7 @@ Test(capture_damage, segments_follow_each_other_or_it_is_said_why_not)
     cr_assert_str_eq(err.text, "a hole: offsets 90 to 99 are missing");
     rd_err_reset(&err);
     cr_assert_not(repl_capture_follows(&a, 110, &b, &err));
-    cr_assert_str_eq(err.text, "offsets 100 to 109 stand in two segments");
+    cr_assert_str_eq(err.text, "offsets 100 to 109 are in two segments");
     rd_err_reset(&err);
     b.replid = world_id('b');
     cr_assert_not(repl_capture_follows(&a, 100, &b, &err));

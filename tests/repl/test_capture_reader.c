@@ -1,4 +1,4 @@
-/* Reading from anywhere, in pieces, and behind a writer. */
+/* Reading from anywhere, in pieces, and after a writer. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -72,7 +72,7 @@ Test(capture_reader, the_command_that_holds_an_offset_is_found_at_every_offset)
     }
 }
 
-Test(capture_reader, the_first_command_at_or_behind_a_time_is_found_at_every_time)
+Test(capture_reader, the_first_command_at_or_after_a_time_is_found_at_every_time)
 {
     for (unsigned kind = 0; kind < 4; kind++) {
         struct world world;

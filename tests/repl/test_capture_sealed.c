@@ -124,7 +124,7 @@ static void expect_finding(const struct segment *s, struct sim_fs *sim, size_t i
     cr_expect(v.n_bytes > 0 || i == 0);
 }
 
-/* A reader says so, and a writer does not go on. */
+/* A reader says so, and a writer does not continue. */
 static void expect_wrong(struct segment *s, size_t i, const char *part)
 {
     struct sim_fs *sim = sim_fs_new(), *own = s->world.sim;

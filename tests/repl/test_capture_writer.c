@@ -1,4 +1,4 @@
-/* What a capture's writer puts into its folder, and how it goes on. */
+/* What a capture's writer puts into its folder, and how it continues. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -148,7 +148,7 @@ Test(capture_writer, the_point_is_told_with_database_and_transaction)
     world_done(&world);
 }
 
-Test(capture_writer, a_byte_that_begins_no_command_ends_it_behind_the_last_command)
+Test(capture_writer, a_byte_that_begins_no_command_ends_it_after_the_last_command)
 {
     struct world world = {0};
     struct repl_capture_point at = {.replid = world_id('d'), .offset = 100}, point;
@@ -290,7 +290,7 @@ Test(capture_writer, an_fsync_on_another_thread_keeps_the_segment_open)
     world_done(&world);
 }
 
-Test(capture_writer, the_nth_allocation_failing_leaves_nothing_behind)
+Test(capture_writer, the_nth_allocation_failing_leaves_nothing_after)
 {
     for (size_t n = 1;; n++) {
         struct world world = {.opts = {.segment_size = 900, .block_size = 100}, .long_len = 200};

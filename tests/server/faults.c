@@ -1,4 +1,4 @@
-/* Loaded into a server in front of the C library: fsyncs that are noted, and calls that fail.
+/* Loaded into a server before the C library: fsyncs that are noted, and calls that fail.
  *
  *     REDOUBT_FAULTS=DIR     DIR/synced   one line for each fsync of a file that succeeded:
  *                                         "inode bytes", the size from before the call

@@ -17,7 +17,7 @@ AOF = "appendonlydir"
 
 
 class Faulty(Redoubt):
-    """redoubt-server with tests/server/faults.c in front of its C library, which notes what is made
+    """redoubt-server with tests/server/faults.c before its C library, which notes what is made
     durable. So a file system in memory will do, on which no fsync waits for a disk."""
 
     parent = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
@@ -58,7 +58,7 @@ class Faulty(Redoubt):
         os.unlink(os.path.join(self.faults, "fail"))
 
     def kill_all(self):
-        """The server and its child, which would go on for a while."""
+        """The server and its child, which would continue for a while."""
         os.kill(self.pid, signal.SIGSTOP)
         wait_for(lambda: state_of(self.pid) == "T")
         child = child_of(self)

@@ -68,7 +68,7 @@ static void expect(const char *text, const char *want)
     expect_as(text, true, want);
 }
 
-Test(client_parse, commands_come_one_behind_the_other_in_pieces_of_any_size)
+Test(client_parse, commands_come_one_after_the_other_in_pieces_of_any_size)
 {
     expect("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n$4\r\nPING\r\n", "[GET|k][PING]");
     expect("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n", "[SET||hello\r\nworld]");

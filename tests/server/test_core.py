@@ -58,7 +58,7 @@ class Beside(unittest.TestCase):
         got = self.raw(b"PING\r\n*1\r\n$4\r\nECHO\r\nset a 1\r\n*x\r\nPING\r\n", b"")
         self.assertTrue(got.startswith(b"+PONG\r\n-ERR wrong number"))
 
-    def test_who_goes_on_sending_behind_a_protocol_error_gets_all_answers(self):
+    def test_who_goes_on_sending_after_a_protocol_error_gets_all_answers(self):
         def act(server):
             server.client().command("SET", "large", "v" * (8 << 20))
             client = server.client()
@@ -70,7 +70,7 @@ class Beside(unittest.TestCase):
         got = self.both(act)
         self.assertEqual((len(got) > 8 << 20, got[-8:]), (True, b"<closed>"))
 
-    def test_who_goes_with_answers_unread_behind_a_protocol_error_is_gone(self):
+    def test_who_goes_with_answers_unread_after_a_protocol_error_is_gone(self):
         def act(server):
             control = server.client()
             control.command("SET", "large", "v" * (8 << 20))
@@ -136,7 +136,7 @@ class Beside(unittest.TestCase):
             return out, 0.15 < took < 2
         self.assertTrue(self.both(act)[1])
 
-    def test_what_was_sent_behind_a_command_that_waits_is_run_afterwards(self):
+    def test_what_was_sent_after_a_command_that_waits_is_run_afterwards(self):
         def act(server):
             c, other = server.client(), server.client()
             c.send_raw(encode("BLPOP", "p", 0) + encode("PING") + encode("INCR", "after"))
@@ -212,7 +212,7 @@ class Alone(unittest.TestCase):
         with Redoubt() as server:
             c = server.client()
             answer = c.ask("CONFIG", "SET", "masterauth", b"abc\0def")[1]
-            self.assertIn(b"'masterauth') - a byte of value 0 cannot stand in it", answer)
+            self.assertIn(b"'masterauth') - a byte of value 0 cannot are in it", answer)
             self.assertEqual(c.ask("CONFIG", "SET", "requirepass", b"abc\0def"), ("+", b"OK"))
             late = server.client()
             self.assertEqual(late.ask("PING")[0], "-")

@@ -71,7 +71,7 @@ class Both(unittest.TestCase):
 class Evict(Both):
     def within(self, server):
         """Memory falls below the limit. Not at once: redis-server stops evicting after half a
-        millisecond and goes on later, and frees the buffers of its clients and the table that it
+        millisecond and continues later, and frees the buffers of its clients and the table that it
         grew out of only with time."""
         def below():
             memory = server.info("memory")

@@ -1,4 +1,4 @@
-"""SAVE, BGSAVE, BGREWRITEAOF, save points, SHUTDOWN: what they answer and leave behind."""
+"""SAVE, BGSAVE, BGREWRITEAOF, save points, SHUTDOWN: what they answer and leave after."""
 
 import os
 import re

@@ -200,7 +200,7 @@ class Replay(unittest.TestCase):
         return [special.get(word, word) for word in line.split(" ")]
 
     def run_form(self, c, form, tag):
-        """The form as it stands, then in a transaction."""
+        """The form as it is, then in a transaction."""
         for line in form:
             kind, text = c.ask(*self.words(line, tag))
             self.assertNotEqual(kind, "-", (line, text))

@@ -224,7 +224,7 @@ class Damage(unittest.TestCase):
         self.both(lambda server: None, True, no)
 
     def test_a_transaction_that_is_torn_inside_a_command_is_cut_off_as_a_whole(self):
-        """redis-server 7.0.15 cuts behind the MULTI, and the next start throws away what came."""
+        """redis-server 7.0.15 cuts after the MULTI, and the next start throws away what came."""
         with Redoubt({"appendonly": "yes"}) as ours:
             ours.kill()
             copy_data(self.kept, ours.dir)
@@ -237,7 +237,7 @@ class Damage(unittest.TestCase):
             self.assertEqual(ours.client().command("GET", "new"), b"1")
             self.assertIsNone(ours.client().command("GET", "a"))
 
-    def test_commands_behind_a_snapshot_are_cut_behind_it(self):
+    def test_commands_after_a_snapshot_are_cut_after_it(self):
         """redis-server 7.0.15 empties the file when the first command is torn."""
         with Redoubt({"appendonly": "yes"}) as ours:
             ours.kill()
@@ -249,7 +249,7 @@ class Damage(unittest.TestCase):
             ours.restart()
             self.assertEqual(ours.client().command("GET", "k"), b"v")
 
-    def test_a_file_with_another_behind_it_is_not_cut(self):
+    def test_a_file_with_another_after_it_is_not_cut(self):
         with Redoubt({"appendonly": "yes"}) as ours:
             ours.kill()
             copy_data(self.kept, ours.dir)

@@ -12,7 +12,7 @@
  *         cr_assert_not(ok);
  *     }
  *
- * It stands behind rd_alloc() and its kin from begin to end, so nothing that was allocated before
+ * It follows rd_alloc() and its kin from begin to end, so nothing that was allocated before
  * may be freed in between, nor the other way round. Threads may allocate between begin and end, and
  * not beyond them; which of theirs is the n-th is then a matter of time.
  */

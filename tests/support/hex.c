@@ -11,7 +11,7 @@ static int digit(uint8_t c)
     return -1;
 }
 
-/* Takes one token at p and returns what is behind it; NULL where it is not a token. */
+/* Takes one token at p and returns what is after it; NULL where it is not a token. */
 static const uint8_t *take(const uint8_t *p, const uint8_t *end, struct rd_buf *ret)
 {
     if (*p == '"') {

@@ -1,6 +1,6 @@
 """fixtures/MANIFEST.tsv: what each fixture is, what is expected of it, and its digest.
 
-usage: manifest.py FIXTURES    writes the list anew, and keeps what is expected
+usage: manifest.py FIXTURES    writes the list again, and keeps what is expected
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def read(folder):
         for line in f:
             row = Row(*line.rstrip("\n").split("\t"))
             if row.path in rows:
-                raise ValueError(f"{NAME}: {row.path} stands there twice")
+                raise ValueError(f"{NAME}: {row.path} is there twice")
             rows[row.path] = row
     return rows
 

@@ -82,7 +82,7 @@ class Stream(CaptureCase):
 
 
 class Tls(CaptureCase):
-    def test_a_master_behind_tls_and_a_client_with_a_certificate(self):
+    def test_a_master_after_tls_and_a_client_with_a_certificate(self):
         certificates.make(self.folder)
         port = _free_port()
         names = {"cert": "server.crt", "key": "server.key", "ca_cert": "ca.crt"}
@@ -224,7 +224,7 @@ class Ends(CaptureCase):
         self.assertGreater(time.monotonic() - began, 0.9)
         self.assertRegex(out, r"out: 127\.0\.0\.1:\d+, \d commands? and .* of stream, now at off")
 
-    def test_until_offset_ends_behind_the_command_that_reaches_it(self):
+    def test_until_offset_ends_after_the_command_that_reaches_it(self):
         master = self.server(repl_ping_replica_period="3600")
         running = self.start(self.url(master), "-o", self.out, "--until-offset", "200")
         eventually("it is there", lambda: self.acked(master) >= 0)
@@ -237,7 +237,7 @@ class Ends(CaptureCase):
         self.assertGreaterEqual(start + len(stream), 200)
         last = stream.rindex(b"*3\r\n")
         self.assertLess(start + last, 200)
-        # Where it is behind that already there is nothing to do, not even a master is needed.
+        # Where it is after that already there is nothing to do, not even a master is needed.
         self.run_capture("redis://127.0.0.1:1", "-o", self.out, "--until-offset", "200")
         self.assertEqual(self.dump("stream"), stream)
 
@@ -379,7 +379,7 @@ class Snapshot(CaptureCase):
                                        stdout=subprocess.PIPE, timeout=120).stdout
                 with open(file, "rb") as f:
                     data = f.read()
-                # The same but for the time of the snapshot: nothing in front, no mark behind.
+                # The same but for the time of the snapshot: nothing in front, no mark after.
                 self.assertEqual(len(piped), len(data))
                 self.assertEqual((piped[:9], piped[-9:-8]), (data[:9], b"\xff"))
                 with open(file, "wb") as f:

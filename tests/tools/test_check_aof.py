@@ -320,7 +320,7 @@ class Fix(CheckAofTest):
         self.log(SET, base=rdb()[:-3])
         self.assertEqual(self.check("--fix", "--yes", ".")[0], 1)
 
-    def test_commands_behind_damage_are_not_thrown_away_without_a_copy(self):
+    def test_commands_after_damage_are_not_thrown_away_without_a_copy(self):
         self.write("one.aof", SET + b"!" + SET)
         self.assertEqual(self.check("--fix", "--yes", "--no-copy", "one.aof")[0], 2)
         self.assertEqual(self.check("--fix", "--yes", "one.aof")[0], 2)
@@ -531,7 +531,7 @@ class Pages(CheckAofTest):
             met |= self.keys(report)
             self.assertEqual(self.keys(report) - known, set(), f"report {i}")
         some = {"change", "steps", "saved_as", "use", "losses", "time_after_s", "error", "errno",
-                "key", "commands_by_name", "snapshot", "behind", "doing"}
+                "key", "commands_by_name", "snapshot", "after", "doing"}
         self.assertEqual(some - met, set())
 
     def test_every_key_of_show_has_its_place(self):

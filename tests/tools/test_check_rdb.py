@@ -174,7 +174,7 @@ class Fixtures(CheckRdbTest):
             n += 1
         self.assertGreater(n, 20)
 
-    def test_a_changed_byte_is_not_reported_behind_itself(self):
+    def test_a_changed_byte_is_not_reported_after_itself(self):
         with open(fixture("damaged", "rdb.json")) as f:
             cases = json.load(f)["cases"]
         n = 0
@@ -224,9 +224,9 @@ class Verdicts(CheckRdbTest):
             self.assertEqual((file["trailing"], file["verdict"]), (len(tail), "warnings"))
             self.assertNotIn("commands", file["findings"][-1]["text"])
 
-    def test_commands_behind_the_end_are_known_as_such(self):
+    def test_commands_after_the_end_are_known_as_such(self):
         self.verdict(self.tiny() + b"*1\r\n$4\r\nPING\r\n")
-        self.assertIn("trailing-bytes at byte 272 (0x110): 14 bytes behind the end of the snapshot"
+        self.assertIn("trailing-bytes at byte 272 (0x110): 14 bytes after the end of the snapshot"
                       ", which look like the commands of an append-only log",
                       self.check("f.rdb")[1])
 
@@ -253,7 +253,7 @@ class Verdicts(CheckRdbTest):
         for data in b"REDIS0099" + self.tiny()[9:], rdb(b"\xfe\x00\x64\x01k"):
             status, line = self.verdict(data)
             self.assertEqual(status, 4)
-            self.assertRegex(line, r"^f.rdb: not supported at (or behind )?byte ")
+            self.assertRegex(line, r"^f.rdb: not supported at (or after )?byte ")
 
     def test_duplicate_key_is_an_error(self):
         status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k"), pair(b"k"))))
@@ -295,7 +295,7 @@ class Verdicts(CheckRdbTest):
     @staticmethod
     def longer(by):
         def change(record):
-            record[8] += by  # the length of the value, behind the type and "key:05" with its own
+            record[8] += by  # the length of the value, after the type and "key:05" with its own
             return record
         return change
 
@@ -308,7 +308,7 @@ class Verdicts(CheckRdbTest):
         self.assertIsNone(file["breaks_at"])
         self.assertIsNone(file["broken_record"])
         self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; names and "
-                               "values are not proved; the damage begins at or behind byte 11 "
+                               "values are not proved; the damage begins at or after byte 11 "
                                "(0xb)")
 
     def test_where_only_the_checksum_tells_the_damage_may_be_anywhere(self):
@@ -330,7 +330,7 @@ class Verdicts(CheckRdbTest):
             self.assertGreater(file["broken_record"], start)
             self.assertGreaterEqual(file["breaks_at"], file["broken_record"])
             self.assertEqual(file["breaks_at"], file["damage"]["offset"])
-            self.assertIn("damaged at or behind byte %d (0x%x): the structure breaks at byte %d "
+            self.assertIn("damaged at or after byte %d (0x%x): the structure breaks at byte %d "
                           % (start, start, file["breaks_at"]), line)
 
     def test_length_of_a_name_that_changed_is_before_the_break(self):
@@ -352,7 +352,7 @@ class Verdicts(CheckRdbTest):
                                                name=b"%02d")
         self.assertEqual(file["broken_record"], start)
         self.assertEqual(file["damage_offset"], start - 3 * (1 + 3 + 9))
-        self.assertIn(" at or behind byte %d " % file["damage_offset"], line)
+        self.assertIn(" at or after byte %d " % file["damage_offset"], line)
 
     def test_standard_input_is_not_searched_and_the_place_is_the_start_of_the_database(self):
         start, _, _ = self.damaged_pairs(self.longer(20))
@@ -482,7 +482,7 @@ class Input(CheckRdbTest):
         self.assertEqual([line["progress"] for line in lines],
                          [{"bytes": 0, "total": size}, {"bytes": size, "total": size}])
 
-    def test_spool_leaves_nothing_behind(self):
+    def test_spool_leaves_nothing_after(self):
         spool = self.path("tmp")
         os.mkdir(spool)
         self.write("bad.gz", gzip.compress(self.bad_bytes))
@@ -493,7 +493,7 @@ class Input(CheckRdbTest):
         self.write("bad.gz", gzip.compress(self.bad_bytes))
         status, out, err = self.check("bad.gz", env={"TMPDIR": self.path("none")})
         self.assertEqual(status, 3)
-        self.assertRegex(out, r"bad.gz: damaged at or behind byte \d+ \(0x[0-9a-f]+\): "
+        self.assertRegex(out, r"bad.gz: damaged at or after byte \d+ \(0x[0-9a-f]+\): "
                               r"the structure breaks at byte 593 \(0x251\)\n")
         self.assertIn("cannot make a temporary file", err)
 

@@ -35,7 +35,7 @@ enum { ARGS_MAX = 8 };
 
 static char words[ARGS_MAX + 1][32]; /* options borrow from the command line */
 
-/* Copies the words behind the program's name; returns argc. */
+/* Copies the words after the program's name; returns argc. */
 static int collect(char **ret_argv, const char *first, va_list args)
 {
     int n = 1;
@@ -102,7 +102,7 @@ Test(cli, what_is_not_given_keeps_its_default)
     done();
 }
 
-Test(cli, values_stand_behind_the_equals_sign_or_in_the_next_argument)
+Test(cli, values_stand_after_the_equals_sign_or_in_the_next_argument)
 {
     cr_assert_eq(
         parse("--string=a=b", "--count", "7", "--size=64kb", "--time", "0", "--to=resp", NULL),

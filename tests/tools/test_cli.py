@@ -130,8 +130,8 @@ class Usage(unittest.TestCase):
                     "diff": ["no-such-file.rdb"],
                     "split": ["--by", "db", "-o", "no-such-folder/out"],
                 }.get(tool, [])
-                behind = ["redis://127.0.0.1:1"] if tool == "replay" else []
-                done = run(tool, *args, "no-such-file.rdb", *behind)
+                after = ["redis://127.0.0.1:1"] if tool == "replay" else []
+                done = run(tool, *args, "no-such-file.rdb", *after)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn("no-such-file.rdb", done.stderr)
                 self.assertIn("No such file", done.stderr)

@@ -1,4 +1,4 @@
-"""redoubt convert, held against what the servers said of their own files.
+"""redoubt convert, compared with what the servers said of their own files.
 
 The program is $REDOUBT, the files are under $REDOUBT_FIXTURES: every NAME.rdb that has a NAME.json.
 """

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,11 @@ def joined(data):
     return found
 
 
+def without_slots(lines):
+    """A snapshot made of lines names no slots: the sizes that belong to them are not known."""
+    return re.sub(rb',"slot":[0-9]+', b"", lines)
+
+
 class Back(unittest.TestCase):
     maxDiff = 2000
 
@@ -67,7 +73,7 @@ class Back(unittest.TestCase):
         self.assertEqual((made.returncode, made.stderr), (0, b""))
         again = convert("--to", "ndjson", "--strings", form, "-", stdin=made.stdout)
         self.assertEqual((again.returncode, again.stderr), (0, b""))
-        self.assertTrue(first.stdout == again.stdout, "the lines differ")
+        self.assertTrue(without_slots(first.stdout) == again.stdout, "the lines differ")
         return True
 
     def test_lines_read_back_give_the_same_lines(self):
@@ -89,7 +95,7 @@ class Back(unittest.TestCase):
                 made = convert("--to", "rdb", "-", stdin=first.stdout)
                 self.assertEqual((made.returncode, made.stderr), (0, b""))
                 again = convert("--to", "ndjson", "--meta", "-", stdin=made.stdout)
-                self.assertTrue(first.stdout == again.stdout, "the lines differ")
+                self.assertTrue(without_slots(first.stdout) == again.stdout, "the lines differ")
                 n += 1
         self.assertGreater(n, 10)
 

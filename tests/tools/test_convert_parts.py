@@ -65,7 +65,7 @@ def values(rng):
 
 
 def lines():
-    """A line for each key, in several databases, and what stands beside them."""
+    """A line for each key, in several databases, and what is beside them."""
     rng = random.Random(20261122)
     yield {"rdb": {"version": 12, "dialect": "redis"}}
     yield {"aux": {"redis-ver": "7.4.0"}}
@@ -119,7 +119,7 @@ class Case(unittest.TestCase):
         parts, whole = self.both(data, *args)
         self.assertEqual(parts[0], whole[0], parts[2])
         self.assertEqual(parts[2], whole[2])
-        # Of what a failure comes behind, buffers keep more or less.
+        # Of what a failure follows, buffers keep more or less.
         n = min(len(parts[1]), len(whole[1])) if parts[0] else None
         self.assertTrue(parts[1][:n] == whole[1][:n], f"{len(parts[1])}, {len(whole[1])} bytes")
         return parts
@@ -134,7 +134,7 @@ class Whole(Case):
                 self.assertGreater(len(out), 100)
 
     def test_a_file_that_is_standard_input_is_taken_from_where_it_stands(self):
-        path = os.path.join(self.folder.name, "behind.rdb")
+        path = os.path.join(self.folder.name, "after.rdb")
         with open(path, "wb") as f:
             f.write(b"x" * 1000 + self.data)
         with open(path, "rb", buffering=0) as f:
@@ -155,7 +155,7 @@ class Whole(Case):
             self.assertEqual(found[0][name], found[1][name])
         self.assertEqual(found[0]["keys"], 5200)
 
-    def test_records_between_and_behind_the_keys(self):
+    def test_records_between_and_after_the_keys(self):
         """A function between keys, attributes that stand apart from their key, a slot's name."""
         end = self.data.rindex(b"\xff", 0, len(self.data) - 8)
         middle = re.search(rb"\xfe\x02(?:\xfc.{8})?.\x08key:2200", self.data, re.S).start()

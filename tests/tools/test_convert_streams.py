@@ -1,4 +1,4 @@
-"""redoubt convert --to resp of streams: what is pending stands behind the entries, so a stream is
+"""redoubt convert --to resp of streams: what is pending follows the entries, so a stream is
 set aside first, wherever it comes from.
 
 The program is $REDOUBT, the files are under $REDOUBT_FIXTURES. That servers understand the commands

@@ -114,7 +114,7 @@ Test(filter, not_turns_the_condition_that_follows)
     filter_done(&filter);
 }
 
-Test(filter, an_expression_sees_bytes_behind_a_nul)
+Test(filter, an_expression_sees_bytes_after_a_nul)
 {
     struct filter filter;
     filter_init(&filter, 0);
@@ -169,7 +169,7 @@ Test(filter, what_makes_no_sense_is_refused)
     filter_done(&filter);
 }
 
-Test(filter, sizes_are_asked_behind_the_value)
+Test(filter, sizes_are_asked_after_the_value)
 {
     struct filter f;
     struct rdb_event ev = key("k", RDB_TYPE_STRING, 0);

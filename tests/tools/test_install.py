@@ -45,7 +45,7 @@ class Install(unittest.TestCase):
         return os.path.join(self.prefix, *parts)
 
     def flags(self, *args):
-        """pkg-config, with the folder in front of everything that it names."""
+        """pkg-config, with the folder before everything that it names."""
         pc = self.path(self.options["libdir"], "pkgconfig")
         env = {"PKG_CONFIG_PATH": pc, "PKG_CONFIG_SYSROOT_DIR": self.folder}
         return shlex.split(run("pkg-config", *args, "redoubt", env=env))

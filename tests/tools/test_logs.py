@@ -87,32 +87,32 @@ class Convert(Case):
         self.assertEqual(self.data(self.path("log.gz")), EARLY)
         self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
         with open(self.out, "ab") as f:
-            f.write(command("SET", "behind", "1"))
-        self.assertEqual(self.data("--from", "aof", self.out), {**EARLY, "0 behind": "1"})
+            f.write(command("SET", "after", "1"))
+        self.assertEqual(self.data("--from", "aof", self.out), {**EARLY, "0 after": "1"})
         merged, parts = self.path("merged.rdb"), self.path("parts")
         told = json.loads(self.run_tool("stat", "--json", "--from", "aof", self.out).stdout)
         self.assertEqual(told["total"]["keys"], 4)
         self.run_tool("merge", "--from", "aof", self.out, "-o", merged)
-        self.assertEqual(self.data(merged), {**EARLY, "0 behind": "1"})
+        self.assertEqual(self.data(merged), {**EARLY, "0 after": "1"})
         self.run_tool("split", "--by", "db", "--from", "aof", self.out, "-o", parts)
-        self.assertIn("0 behind", self.data(os.path.join(parts, sorted(os.listdir(parts))[0])))
+        self.assertIn("0 after", self.data(os.path.join(parts, sorted(os.listdir(parts))[0])))
         self.run_tool("diff", "--from", "aof", self.out, merged)
         self.run_tool("diff", "--from", "aof", self.first, merged, status=1)
         self.run_tool("stat", "--from", "rdb", self.first, status=1)
 
-    def test_a_snapshot_with_commands_behind_it_is_not_taken_for_one(self):
-        """Unless somebody says so: what stands behind would be lost in silence."""
+    def test_a_snapshot_with_commands_after_it_is_not_taken_for_one(self):
+        """Unless somebody says so: what follows would be lost in silence."""
         self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
         end = os.path.getsize(self.out)
         with open(self.out, "ab") as f:
-            f.write(command("SET", "behind", "1"))
+            f.write(command("SET", "after", "1"))
         self.assertEqual(self.data("--from", "rdb", self.out), EARLY)
         other = self.path("other")
         for args in (("convert", "--to", "rdb", self.out, "-o", other), ("stat", self.out),
                      ("split", "--by", "db", self.out, "-o", other), ("diff", self.out, self.first),
                      ("merge", self.out, self.first, "-o", other)):
             run = self.run_tool(*args, status=2)
-            self.assertIn(f"behind the snapshot, from byte {end} on".encode(), run.stderr)
+            self.assertIn(f"after the snapshot, from byte {end} on".encode(), run.stderr)
             self.assertIn(b"--from aof", run.stderr)
             self.assertFalse(os.path.isfile(other))
         with open(self.out, "r+b") as f:

@@ -1,5 +1,5 @@
 /* Every tool with the n-th allocation failing: it says that memory is short, or does its work
- * without; either way nothing is left behind but what it promised. */
+ * without; either way nothing is left over but what it promised. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>

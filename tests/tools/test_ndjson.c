@@ -93,7 +93,7 @@ static const char hash_hex[] = "\"REDIS0012\" fe 00\n"
                                "00 01 \"s\" 01 \"v\"\n"
                                "ff 00 00 00 00 00 00 00 00";
 
-Test(ndjson, fields_with_an_expiry_stand_behind_the_value)
+Test(ndjson, fields_with_an_expiry_stand_after_the_value)
 {
     struct rd_buf bytes = parse(hash_hex);
     expect(
@@ -117,7 +117,7 @@ Test(ndjson, strings_in_hex_are_keys_and_values_and_meta_lines_stay_text)
     rd_buf_done(&bytes);
 }
 
-/* Two pending entries that stand in the wrong order, and two consumers. */
+/* Two pending entries that are in the wrong order, and two consumers. */
 static const char stream_hex[] =
     "\"REDIS0011\" fe 00 15 01 \"s\" 00\n" /* no nodes */
     "00 05 00 00 00 05 00 07 01\n"

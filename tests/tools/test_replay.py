@@ -441,7 +441,7 @@ class Played(ReplayTest):
         with FakeServer(answer) as server:
             told = self.told(server.port, "--window", "4", status=6)
         self.assertIn("closed", told["error"]["text"])
-        self.assertIn("command behind 1:", json.dumps(told["error"]))
+        self.assertIn("command after 1:", json.dumps(told["error"]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What ./run shows while it builds: on a terminal what it is doing, elsewhere nothing.
 
-Stubs stand in for meson and ninja.
+Stubs are in for meson and ninja.
 """
 
 import os

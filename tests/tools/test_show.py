@@ -92,7 +92,7 @@ class Lines(ShowTest):
                          "# appendonly.aof: snapshot: 98 keys, written by Redis 6.2.16")
         self.assertEqual(sum(line.startswith("#") for line in lines), 1)
 
-    def test_damage_is_told_behind_what_could_be_read(self):
+    def test_damage_is_told_after_what_could_be_read(self):
         path = os.path.join(FIXTURES, "damaged", "aof-tail-2.aof")
         out, err = self.run_tool("show", path, expect=1)
         self.assertEqual(len(out.splitlines()), 193)

@@ -149,7 +149,7 @@ class Beside(ShowTest):
         stream = b"".join(command("SET", f"k{i}", i) for i in range(20))
         self.capture.begin(None, stream)
 
-    def test_before_and_behind(self):
+    def test_before_and_after(self):
         self.assertEqual(self.keys("--match", "k5", "-B", "2"), ["k3", "k4", "k5"])
         self.assertEqual(self.keys("--match", "k5", "-A", "2"), ["k5", "k6", "k7"])
         self.assertEqual(self.keys("--match", "k1", "-B", "5", "-A", "1"), ["k0", "k1", "k2"])
@@ -164,7 +164,7 @@ class Beside(ShowTest):
                          ["k4", "k5", "k6", "--", "k8", "k9", "k10"])
         self.assertEqual(self.keys("--match", "k[57]", "-A", "0"), ["k5", "k7"])
 
-    def test_behind_the_last_offset_too(self):
+    def test_after_the_last_offset_too(self):
         second = BASE + len(command("SET", "k0", "0"))
         self.assertEqual(self.keys("--until-offset", str(second), "-A", "2"),
                          ["k0", "k1", "k2", "k3"])

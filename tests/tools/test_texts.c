@@ -53,7 +53,7 @@ static bool put_entry(struct job *job, struct rdb_stream_id id, const struct rdb
                               : rdb_commands_put_entry(job->commands, id, texts, n, err);
 }
 
-/* What comes behind an event and needs none. */
+/* What follows an event and needs none. */
 static bool put_more(struct rdb_reader *reader, struct job *job, const struct rdb_event *ev,
                      size_t max, struct made *made, struct rd_err *err)
 {

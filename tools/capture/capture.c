@@ -169,7 +169,7 @@ static bool add_sentinel(void *ctx, const char *value, struct rd_err *err)
     return true;
 }
 
-/* "90", "15m", "2h30m": what stands behind the minus of a time that is so long ago. */
+/* "90", "15m", "2h30m": what follows the minus of a time that is so long ago. */
 static bool set_duration(void *ctx, const char *value, struct rd_err *err)
 {
     struct capture *c = ctx;
@@ -295,13 +295,13 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "DIR",
          .string = &c.out,
-         .help = "the folder of the capture; one that is there goes on"},
+         .help = "the folder of the capture; one that is there continues"},
         {.name = "ack",
          .kind = CLI_ENUM,
          .arg = "WHAT",
          .words = "received|written|synced",
          .choice = &c.ack,
-         .help = "what the master is told; written unless told"},
+         .help = "what the master is told; written by default"},
         {.name = "duration",
          .kind = CLI_EACH,
          .arg = "TIME",
@@ -324,7 +324,7 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_SIZE,
          .arg = "SIZE",
          .number = &c.segment_size,
-         .help = "of one file; 64mb unless told"},
+         .help = "of one file; 64mb by default"},
         {.name = "wait",
          .brief = true,
          .kind = CLI_FLAG,
@@ -345,7 +345,7 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "NAME",
          .string = &c.master,
-         .help = "by which they know it; mymaster unless told"},
+         .help = "by which they know it; mymaster by default"},
         {.name = "sentinel-pass-file",
          .brief = true,
          .kind = CLI_STRING,

@@ -224,7 +224,7 @@ static void on_full(struct capture_link *link, const struct repl_event *ev)
     link->n_full++;
     if (had)
         capture_event(link->capture, link, "full", true,
-                      "the master does not go on at offset %" PRIu64
+                      "the master does not continue at offset %" PRIu64
                       ": a new snapshot, of offset %" PRIu64,
                       at.offset, ev->offset);
     else
@@ -237,7 +237,7 @@ static void on_continue(struct capture_link *link, const struct repl_event *ev, 
     link->accepted = true;
     link->resumed = true;
     link->n_partial++;
-    capture_event(link->capture, link, "continue", false, "goes on at offset %" PRIu64 "%s",
+    capture_event(link->capture, link, "continue", false, "continues at offset %" PRIu64 "%s",
                   ev->offset, ev->changed ? ", under a new id" : "");
     stream_begins(link, now_ms);
 }

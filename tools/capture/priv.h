@@ -38,7 +38,7 @@ enum capture_ack { CAPTURE_ACK_RECEIVED, CAPTURE_ACK_WRITTEN, CAPTURE_ACK_SYNCED
 /* ---- jobs on another thread ---- */
 
 struct capture_job {
-    struct rd_worker *team; /* NULL: there is one processor only, and jobs are done at once */
+    struct rd_worker *worker; /* NULL: there is one processor only, and jobs are done at once */
     void (*run)(void *arg);
     void *arg;
     bool busy;
@@ -85,7 +85,7 @@ bool capture_store_open(struct capture_store *store, const struct capture_store_
 /* Writes and syncs what is whole. May be called twice. */
 bool capture_store_close(struct capture_store *store, struct rd_err *err);
 
-/* Where to ask the master to go on. */
+/* Where to ask the master to continue. */
 bool capture_store_resume(struct capture_store *store, struct repl_resume *ret, struct rd_err *err);
 
 /* FULL, SYNC, CONTINUE, PAYLOAD, PAYLOAD_END, COMMAND and KEEPALIVE of the stream. */
@@ -132,7 +132,7 @@ struct capture_link {
     struct capture_store store;
     uint64_t retry_ms;
     unsigned tries;     /* since it went well */
-    bool resumed;       /* this connection goes on where the one before ended */
+    bool resumed;       /* this connection continues where the one before ended */
     bool accepted;      /* a master has answered to PSYNC, in this run */
     uint64_t stream_ms; /* since when the stream flows, on this connection; 0: it does not */
     uint64_t began_ms;  /* when it flowed first; 0: not yet */

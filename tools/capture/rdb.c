@@ -167,7 +167,7 @@ static bool judge(struct download *d, struct rd_err *err)
     if (res->damaged)
         rd_err_adopt(err, &res->err);
     else if (res->trailing > 0)
-        rd_err_set(err, RD_ERR_CORRUPT, res->end, "bytes behind the snapshot's end");
+        rd_err_set(err, RD_ERR_CORRUPT, res->end, "bytes after the snapshot's end");
     else if (res->sum == RDB_SUM_BAD)
         rd_err_set(err, RD_ERR_CHECKSUM, res->end,
                    "the snapshot's checksum is that of other bytes");

@@ -17,7 +17,7 @@ static void run_job(void *arg, unsigned worker)
 
 void capture_job_init(struct capture_job *job)
 {
-    *job = (struct capture_job){.team = rd_worker_new()};
+    *job = (struct capture_job){.worker = rd_worker_new()};
 }
 
 void capture_job_start(struct capture_job *job, void (*run)(void *arg), void *arg)
@@ -26,8 +26,8 @@ void capture_job_start(struct capture_job *job, void (*run)(void *arg), void *ar
     job->arg = arg;
     job->busy = true;
     atomic_store(&job->done, false);
-    if (job->team != NULL)
-        rd_worker_start(job->team, run_job, job);
+    if (job->worker != NULL)
+        rd_worker_start(job->worker, run_job, job);
     else
         run_job(job, 1);
 }
@@ -36,18 +36,18 @@ bool capture_job_ended(struct capture_job *job)
 {
     if (!job->busy || !atomic_load(&job->done))
         return false;
-    if (job->team != NULL)
-        rd_worker_join(job->team);
+    if (job->worker != NULL)
+        rd_worker_join(job->worker);
     job->busy = false;
     return true;
 }
 
 void capture_job_free(struct capture_job *job)
 {
-    if (job->busy && job->team != NULL)
-        rd_worker_join(job->team);
-    rd_worker_free(job->team);
-    *job = (struct capture_job){.team = NULL};
+    if (job->busy && job->worker != NULL)
+        rd_worker_join(job->worker);
+    rd_worker_free(job->worker);
+    *job = (struct capture_job){.worker = NULL};
 }
 
 /* ---- open and close ---- */
@@ -109,7 +109,7 @@ bool capture_store_close(struct capture_store *store, struct rd_err *err)
 /* Masters before 2.8 have no name for their history. */
 static const char no_id[] = "0000000000000000000000000000000000000000";
 
-/* The point is behind what the system has: what is whole has to get there before, for it stays in
+/* The point is after what the system has: what is whole has to get there before, for it stays in
  * the capture, and would come again. */
 bool capture_store_resume(struct capture_store *store, struct repl_resume *ret, struct rd_err *err)
 {

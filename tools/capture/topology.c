@@ -1,8 +1,8 @@
 /* topology.c - the shards of a cluster, each with a folder that it keeps.
  *
- * A shard is known by the address of its master, and when that has changed, by its slots: who
- * serves most of them now goes on in its folder. OUT/topology has a line for each, so that the next
- * run finds the folders again:
+ * A shard is identified by the address of its master and, after that has changed, by its slots: the
+ * master that now serves most of them continues in its folder. OUT/topology has a line for each
+ * shard, so that the next run finds the folders again:
  *
  *     FOLDER HOST PORT ID FIRST-LAST[,FIRST-LAST…]
  */
@@ -83,7 +83,7 @@ static bool save(const struct capture *c, struct rd_err *err)
     return rd_sink_close(out, err);
 }
 
-/* The text up to the next blank; moves behind it. */
+/* The text up to the next blank; moves after it. */
 static struct rd_slice word(struct rd_slice *rest, char end)
 {
     const uint8_t *at = rest->len > 0 ? memchr(rest->ptr, end, rest->len) : NULL;

@@ -1,7 +1,7 @@
 /* compat.c - check-aof under the name redis-check-aof (or valkey-check-aof).
  *
  * The options, the lines and their order, the offsets and the exit statuses 0 and 1 are those of
- * the servers' own tool, so that scripts around it go on working. It reads with the C library's
+ * the servers' own tool, so that scripts around it continue working. It reads with the C library's
  * fgets() into 128 bytes, and numbers with strtol(); what it says of a damaged line follows from
  * that, so lines are read in the same way here. Differences: a base that begins with VALKEY is a
  * snapshot, files are opened for writing only to be cut, and bytes of names that a terminal would
@@ -131,7 +131,7 @@ static bool get_number(struct compat *c, char prefix, long *ret)
     return line_end(c, end);
 }
 
-/* A bulk string; its first bytes with a NUL behind them. */
+/* A bulk string; its first bytes with a NUL after them. */
 static bool get_string(struct compat *c, char *first, size_t size)
 {
     long len;

@@ -88,7 +88,7 @@ static void put_file(struct cli_json *json, const struct aof_check_file *f)
     static const char *const modes[] = {NULL, "lf", "crlf"};
     cli_json_put_str(json, "text_mode", modes[f->text_mode]);
     put_damage(json, f);
-    cli_json_put_offset(json, "behind", f->behind);
+    cli_json_put_offset(json, "after", f->after);
     cli_json_put_uint(json, "zeros", f->zeros);
     cli_json_end(json);
 }

@@ -1,4 +1,4 @@
-/* names.c - how often each command stands in a log, for check-aof -v.
+/* names.c - how often each command is in a log, for check-aof -v.
  *
  * Names are told apart without case. There is room for so many of them; commands of names that come
  * later, and those whose name is longer, are counted together, so that memory stays bounded.
@@ -12,7 +12,7 @@
 enum { NAME_MOST = 40, NAMES_MOST = 512, SLOTS = 1024, SHOWN = 20 };
 
 struct name {
-    char text[NAME_MOST]; /* in capitals; a NUL stands behind it */
+    char text[NAME_MOST]; /* in capitals; a NUL follows it */
     uint64_t n;
 };
 

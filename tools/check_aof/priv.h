@@ -82,7 +82,7 @@ struct aof_job_names;
 
 bool aof_job_names_new(struct aof_job_names **ret, struct rd_err *err);
 void aof_job_names_add(struct aof_job_names *names, struct rd_slice name);
-/* Once, behind the last name: sorts, and keeps the names that come most often. */
+/* Once, after the last name: sorts, and keeps the names that come most often. */
 void aof_job_names_end(struct aof_job_names *names);
 void aof_job_names_report(FILE *out, const struct aof_job_names *names);
 void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names);

@@ -191,8 +191,8 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
         fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
         fprintf(out, "; %s bytes follow", cli_count(f->size - f->ok_up_to).s);
-    if (f->behind != RD_NO_OFFSET)
-        fprintf(out, ", whole commands from byte %s on", cli_place(f->behind).s);
+    if (f->after != RD_NO_OFFSET)
+        fprintf(out, ", whole commands from byte %s on", cli_place(f->after).s);
     fputc('\n', out);
 }
 

@@ -168,7 +168,7 @@ static void print_end(struct salvage *s, FILE *out)
         fprintf(out, "; %s SELECT%s put in", cli_count(r->selects_added).s,
                 r->selects_added == 1 ? "" : "s");
     if (torn != RD_NO_OFFSET)
-        fprintf(out, "; what stands behind byte %s cannot be unpacked", cli_place(torn).s);
+        fprintf(out, "; what follows byte %s cannot be unpacked", cli_place(torn).s);
     fprintf(out, "\n%s: %s\n", cli_quote(rd_slice_str(s->job->out)).s,
             s->verified ? "verified" : "NOT VERIFIED");
 }

@@ -82,7 +82,7 @@ static void on_finding(void *ctx, const struct rdb_finding *f)
 {
     struct check_file *file = ((struct work *)ctx)->file;
     struct findings *found = &file->findings;
-    rdb_damage_finding(&file->clues, f);
+    rdb_damage_finding(&file->evidence, f);
     if (!findings_count(found, f->id, f->severity))
         return;
     const struct finding kept = {
@@ -205,7 +205,7 @@ static void on_event(void *ctx, const struct rdb_event *ev)
 {
     struct work *work = ctx;
     struct run *run = work->run;
-    rdb_damage_event(&work->file->clues, ev);
+    rdb_damage_event(&work->file->evidence, ev);
     if (ev->kind == RDB_AUX)
         on_aux(work, ev);
     else if (ev->kind == RDB_SLOT)
@@ -235,7 +235,7 @@ static void on_offset(void *ctx, uint64_t offset)
 
 /* ---- the verdict ---- */
 
-/* Whether all that is lost is the end of the file. What is found behind the break but holds no key
+/* Whether all that is lost is the end of the file. What is found after the break but holds no key
  * is the tail of a value that happens to read as records. */
 static bool only_end_lost(const struct check_file *file)
 {
@@ -267,7 +267,7 @@ static bool broke_in_key(const struct check_file *file)
 static void judge(struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    file->damage = rdb_damage_start(res, &file->clues, file->searched ? &file->salvage : NULL);
+    file->damage = rdb_damage_start(res, &file->evidence, file->searched ? &file->salvage : NULL);
     if (res->damaged) {
         file->whole = res->keys - broke_in_key(file);
         file->verdict = verdict_of_damage(file);
@@ -547,7 +547,7 @@ static void name_file(struct check_file *file, const char *path)
     file->path = path;
     file->once = can_be_read_once(path);
     file->size = file->damage = file->torn = RD_NO_OFFSET;
-    rdb_damage_init(&file->clues);
+    rdb_damage_init(&file->evidence);
     if (is_stdin(path)) {
         snprintf(file->name, sizeof file->name, "standard input");
         return;

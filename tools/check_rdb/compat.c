@@ -1,7 +1,7 @@
 /* compat.c - check-rdb under the name redis-check-rdb (or valkey-check-rdb).
  *
  * The lines, their order, the offsets they carry and the exit statuses 0 and 1 are those of the
- * servers' own tool, so that scripts around it go on working; see docs/man. Differences: bytes of
+ * servers' own tool, so that scripts that use it keep working; see docs/man. Differences: bytes of
  * keys that a terminal would obey are escaped, newer versions are read, and what is wrong inside a
  * value is said in our words.
  *
@@ -185,7 +185,7 @@ static void probe_opcode(struct compat *c, struct probe *p, uint8_t op)
     }
 }
 
-/* Past the expiry and access time that may stand in front of a key; *ret is what follows them. */
+/* Past the expiry and access time that may precede a key; *ret is what follows them. */
 static bool probe_prefix(struct compat *c, struct probe *p, uint8_t *ret)
 {
     struct rd_slice s;
@@ -352,8 +352,8 @@ static void on_value_end(struct compat *c)
     c->type = NO_TYPE;
 }
 
-/* Behind the string that a packed value is, or behind the count of any other. */
-static uint64_t behind(struct compat *c)
+/* After the string that a packed value is, or after the count of any other. */
+static uint64_t after(struct compat *c)
 {
     struct probe p = {0};
     uint8_t type;
@@ -368,17 +368,17 @@ static uint64_t behind(struct compat *c)
     return p.at;
 }
 
-/* True where that tool goes on: it refuses what it would not load, and values without elements, for
- * which it has no words but "Unexpected EOF"; it does not compare the ids of a stream's entries. */
+/* True where that tool continues: it refuses what it would not load, and values without elements,
+ * for which it has no words but "Unexpected EOF"; it does not compare the ids of a stream's entries. */
 static bool on_note(struct compat *c, const struct rdb_event *ev)
 {
     if (ev->note.id == RDB_NOTE_EMPTY_COLLECTION) {
-        put_error(c, behind(c), "Unexpected EOF reading RDB file");
+        put_error(c, after(c), "Unexpected EOF reading RDB file");
         return false;
     }
     if (rdb_note_severity(ev->note.id) != RDB_SEVERITY_ERROR || ev->note.id == RDB_NOTE_ENTRY_ORDER)
         return true;
-    bad_value(c, is_one_string(c->type) ? behind(c) : ev->offset, ev->note.text);
+    bad_value(c, is_one_string(c->type) ? after(c) : ev->offset, ev->note.text);
     return false;
 }
 

@@ -59,7 +59,7 @@ struct check_file {
     uint64_t size;     /* of the snapshot, decompressed, with what trails; or RD_NO_OFFSET */
     uint64_t torn;     /* where unpacking ended before the file did, or RD_NO_OFFSET */
     uint64_t damage;   /* the first byte that may be damaged, or RD_NO_OFFSET */
-    struct rdb_damage clues;
+    struct rdb_damage evidence;
     struct rdb_check_result res;
     uint64_t whole; /* keys before the place where the structure breaks */
     uint64_t slots; /* hash slots announced */
@@ -68,7 +68,7 @@ struct check_file {
     struct check_aux aux[CHECK_AUX];
     size_t n_aux;
 
-    bool searched; /* what stands behind the damage: salvage and losses are set */
+    bool searched; /* what follows the damage: salvage and losses are set */
     struct rdb_salvage_result salvage;
     struct check_loss *losses;
     size_t n_losses, cap_losses;

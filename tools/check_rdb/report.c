@@ -25,7 +25,7 @@ static void print_damage(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
     bool earlier = check_is_earlier(file);
-    fprintf(out, " at %sbyte %s", earlier ? "or behind " : "", cli_place(file->damage).s);
+    fprintf(out, " at %sbyte %s", earlier ? "or after " : "", cli_place(file->damage).s);
     if (file->verdict == CHECK_TRUNCATED && res->record < res->err.offset) {
         fputs(": the record ", out);
         if (earlier)
@@ -55,7 +55,7 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
     case CHECK_CHECKSUM:
         fputs("checksum does not hold, structure is sound; names and values are not proved", out);
         if (file->damage > 0)
-            fprintf(out, "; the damage begins at or behind byte %s", cli_place(file->damage).s);
+            fprintf(out, "; the damage begins at or after byte %s", cli_place(file->damage).s);
         break;
     case CHECK_TRUNCATED:
         fputs("truncated", out);
@@ -380,8 +380,7 @@ static struct rd_err leading(const struct check_file *file)
     bool proved = file->searched && file->salvage.first_loss < file->res.record;
     rd_err_reset(&err);
     rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
-               "damage at or behind it, that shows only at byte %" PRIu64 " (0x%" PRIx64
-               "): %.100s",
+               "damage at or after it, that shows only at byte %" PRIu64 " (0x%" PRIx64 "): %.100s",
                shown->offset, shown->offset, shown->text);
     return err;
 }
@@ -391,7 +390,7 @@ static void hint(struct cli *cli, const struct check_file *file)
     if (file->salvaged)
         return;
     if (!file->searched && file->once)
-        cli_hint(cli, "what stands behind it was not searched: give a file, or --salvage OUT");
+        cli_hint(cli, "what follows it was not searched: give a file, or --salvage OUT");
     else if (file->searched && file->salvage.keys > 0)
         cli_hint(cli, "--salvage OUT saves %s key%s of it", cli_count(file->salvage.keys).s,
                  cli_plural(file->salvage.keys));

@@ -180,7 +180,7 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
     return CLI_OK;
 }
 
-/* The value of an option that stands in the next argument. */
+/* The value of an option that is in the next argument. */
 static int store_next(struct parser *p, const struct cli_opt *opt)
 {
     if (p->next >= p->argc)
@@ -429,7 +429,7 @@ static bool count_verbose(void *ctx, const char *value, struct rd_err *err)
     return true;
 }
 
-/* An error in the command line is also told in JSON, wherever --json stands in it. */
+/* An error in the command line is also told in JSON, wherever --json is in it. */
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

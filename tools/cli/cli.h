@@ -218,7 +218,7 @@ const char *cli_url(const struct cli *cli, size_t i);
  * thing a tool does. */
 int cli_fail(struct cli *cli, const struct rd_err *err);
 
-/* The same on stderr only, for a tool that goes on (the next FILE): the tool reports the error in
+/* The same on stderr only, for a tool that continues (the next FILE): the tool reports the error in
  * JSON itself, with cli_json_err(). */
 int cli_report(struct cli *cli, const struct rd_err *err);
 
@@ -262,7 +262,7 @@ void cli_progress_at(struct cli *cli, uint64_t done);
 void cli_progress_end(struct cli *cli);
 /* Whether progress is shown, and for who draws a line of his own: it stands where the bar would
  * (with
- * --progress=json, as a line of its own). Behind cli_progress_begin(). */
+ * --progress=json, as a line of its own). After cli_progress_begin(). */
 bool cli_progress_wanted(const struct cli *cli);
 void cli_progress_text(struct cli *cli, const char *text);
 void cli_progress_slow(struct cli *cli, uint64_t done);

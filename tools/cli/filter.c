@@ -63,12 +63,12 @@ int filter_report_nothing(struct cli *cli, const char *done)
 bool filter_check(const struct filter *filter, struct rd_err *err)
 {
     return !filter->negate ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands in front of a condition");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not precedes a condition");
 }
 
 /* ---- conditions ---- */
 
-/* Adds a rule with the --not that stands in front of it. */
+/* Adds a rule with the --not that precedes it. */
 static bool add(struct filter *filter, struct filter_rule rule, struct rd_err *err)
 {
     size_t size = (filter->n_rules + 1) * sizeof *filter->rules;
@@ -165,7 +165,7 @@ bool filter_add_not(void *ctx, const char *value, struct rd_err *err)
     struct filter *filter = ctx;
     (void)value;
     if (filter->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands there twice");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not is there twice");
     filter->negate = true;
     return true;
 }
@@ -176,7 +176,7 @@ struct glob {
     const uint8_t *p, *end;
 };
 
-/* One byte of a class, behind a backslash or not. */
+/* One byte of a class, after a backslash or not. */
 static uint8_t class_byte(struct glob *g)
 {
     if (*g->p == '\\' && g->end - g->p >= 2)
@@ -184,7 +184,7 @@ static uint8_t class_byte(struct glob *g)
     return *g->p++;
 }
 
-/* A class behind its '['; one that is not closed goes to the end of the pattern. */
+/* A class after its '['; one that is not closed goes to the end of the pattern. */
 static bool match_class(struct glob *g, uint8_t byte)
 {
     bool negate = g->p < g->end && *g->p == '^', found = false;

@@ -1,5 +1,5 @@
 /* filter.h - which keys a tool works on: --db, --match, --match-regex, --type, --prefix, --slot,
- * --expired, --no-expired, --min-size, and --not in front of any.
+ * --expired, --no-expired, --min-size, and --not before any.
  *
  *     struct filter filter;
  *     filter_init(&filter, cli_now_ms());
@@ -15,10 +15,10 @@
  * An expression is POSIX extended, on bytes; its dot does not stand for a NUL byte.
  *
  * The same option given several times means any of them; different options must all hold. What
- * stands behind --not must not hold. Without options every key is wanted.
+ * follows --not must not hold. Without options every key is wanted.
  *
  * --min-size is about the bytes that the value takes in the file, as it is stored there, without
- * the key. They are known behind the value only: a tool asks filter_wants() at the key, and
+ * the key. They are known after the value only: a tool asks filter_wants() at the key, and
  * filter_wants_size() when the value was read. One that must know before asks sized_wants()
  * (sized.h), which looks ahead.
  */
@@ -34,7 +34,7 @@ struct filter {
     struct filter_rule *rules;
     size_t n_rules;
     int64_t now_ms; /* what --expired compares with */
-    bool negate;    /* --not stands in front of the next option */
+    bool negate;    /* --not precedes the next option */
 };
 
 void filter_init(struct filter *filter, int64_t now_ms);
@@ -51,7 +51,7 @@ bool filter_drops_expired(const struct filter *filter);
  * there, and exit status 0 would hide that. */
 int filter_report_nothing(struct cli *cli, const char *done);
 
-/* What the options cannot find themselves: a --not with nothing behind it. */
+/* What the options cannot find themselves: a --not with nothing after it. */
 bool filter_check(const struct filter *filter, struct rd_err *err);
 
 /* Whether a key is wanted; ev is its RDB_KEY event. O(rules), but for patterns O(name x pattern).
@@ -67,7 +67,7 @@ bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_s
 bool filter_needs_size(const struct filter *filter);
 bool filter_wants_size(const struct filter *filter, uint64_t bytes);
 
-/* A pattern as KEYS has it: * ? [abc] [^a-c] and \ in front of one that stands for itself. */
+/* A pattern as KEYS has it: * ? [abc] [^a-c] and \ before one that stands for itself. */
 bool filter_glob(struct rd_slice pattern, struct rd_slice text);
 
 /* For FILTER_OPTIONS: ctx is the filter; values are borrowed, argv outlives the filter. */

@@ -8,7 +8,7 @@
  *     if (findings_count(&found, f->id, f->severity))          ... in the callback
  *         findings_add(&found, &(struct finding){.id = f->id, …,
  *                                                .text = findings_keep(&found, text)});
- *     ok = found.err.code == RD_ERR_OK;                        ... behind the check
+ *     ok = found.err.code == RD_ERR_OK;                        ... after the check
  *     findings_print(cli, stdout, &found);
  *     findings_done(&found);
  */
@@ -85,7 +85,7 @@ void findings_json(struct cli_json *json, const struct findings *found, bool log
 /* The member findings_total. */
 void findings_json_total(struct cli_json *json, uint64_t errors, uint64_t warnings, uint64_t infos);
 
-/* A zeroed struct is allowed, and left behind. */
+/* A zeroed struct is allowed, and left over. */
 void findings_done(struct findings *found);
 
 #endif

@@ -6,7 +6,7 @@
  *     for each file that is read:       log_place_begin_file(&until, name, index);
  *     for each command:                 if (log_place_compare(&until, index, offset) >= 0) stop;
  *
- * Without FILE the number is meant in every file. In a capture the chapter stands in the place of
+ * Without FILE the number is meant in every file. In a capture the chapter is in the place of
  * the file, and its number is the index (stream_in.h finds the one that is meant where none was
  * named).
  */
@@ -33,7 +33,7 @@ void log_place_begin_file(struct log_place *place, const char *name, size_t inde
 /* Whether a file was named and has not been reached. */
 bool log_place_missing(const struct log_place *place);
 
-/* -1, 0, 1: what stands at `offset` of the file lies before, at, behind the place. */
+/* -1, 0, 1: what is at `offset` of the file lies before, at, after the place. */
 int log_place_compare(const struct log_place *place, size_t index, uint64_t offset);
 
 #endif

@@ -45,7 +45,7 @@ const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color)
 
 enum { TICK_BYTES = 256 * 1024, FIRST_MS = 1000, EACH_MS = 100, BAR = 20 };
 
-/* For the handler of a signal: a bar stands on the terminal's last line. */
+/* For the handler of a signal: a bar is on the terminal's last line. */
 static volatile sig_atomic_t bar_drawn;
 
 static const char clear_line[] = "\r\033[K";
@@ -214,7 +214,7 @@ void cli_hint(struct cli *cli, const char *fmt, ...)
     va_end(args);
 }
 
-/* In JSON the error stands in the top object: what is open inside it is closed first. */
+/* In JSON the error is in the top object: what is open inside it is closed first. */
 static void add_error(struct cli *cli, const struct rd_err *err)
 {
     int status;
@@ -397,7 +397,7 @@ static void remove_and_exit(int number)
     _exit(CLI_SIGNAL + number);
 }
 
-/* The default action, which ends the process without a word, but leaves no file behind. */
+/* The default action, which ends the process without a word, but leaves no file after. */
 static void remove_and_die(int number)
 {
     rd_sink_unlink_all();

@@ -24,7 +24,7 @@ struct cli_quoted cli_quote(struct rd_slice bytes)
 
 void cli_escape(char *dst, size_t size, struct rd_slice bytes)
 {
-    char *end = strrchr(rd_err_quote(dst, size, bytes), '"'); /* "..." may stand behind it */
+    char *end = strrchr(rd_err_quote(dst, size, bytes), '"'); /* "..." may follow it */
     memmove(end, end + 1, strlen(end));
     memmove(dst, dst + 1, strlen(dst));
 }
@@ -149,7 +149,7 @@ int64_t cli_now_ms(void)
     return (int64_t)now.tv_sec * MS + now.tv_nsec / 1000000;
 }
 
-/* Exactly n digits at *text, as a number; moves *text behind them. */
+/* Exactly n digits at *text, as a number; moves *text after them. */
 static bool get_digits(const char **text, int n, int *ret)
 {
     int value = 0;

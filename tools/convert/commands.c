@@ -1,8 +1,8 @@
-/* To commands: what rebuilds each value, or with --restore the value as it is serialized.
+/* To commands that rebuild each value, or with --restore the value as it is serialized.
  *
  * A payload of RESTORE has the lowest version that knows its type, so that as many servers as
  * possible take it. Where the options name a version that does not know the type, the value is
- * written anew by a writer of that version, as the only key of a snapshot, and taken from there. */
+ * rewritten by a writer of that version, as the only key of a snapshot, and taken from there. */
 #include "base/endian.h"
 #include "tools/convert/priv.h"
 

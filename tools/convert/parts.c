@@ -5,8 +5,8 @@
  * begins there, and put to a target of its own, whose output is written in the file's order
  * (parts.h).
  *
- * All keys of a part are of one database: SELECT stands in front of what is made of it. Whatever is
- * no key (functions, data of modules, the trailer) ends the parts, and the caller goes on as
+ * All keys of a part are of one database: SELECT precedes what is made of it. Whatever is
+ * no key (functions, data of modules, the trailer) ends the parts, and the caller continues as
  * without them. Where the framing breaks, the record that breaks is put to the job's own target,
  * which tells what is wrong as it would have. */
 #include "base/mem.h"
@@ -90,7 +90,7 @@ static void close_maker(struct cutter *cutter, struct maker *maker)
     rd_src_close(maker->job.src);
 }
 
-/* Puts what stands in [from, to), or up to the first failure. Only the keys of a part that was
+/* Puts what is in [from, to), or up to the first failure. Only the keys of a part that was
  * passed before are known to be of one database. */
 static bool put_range(struct job *job, const struct part *part, struct rd_err *err)
 {
@@ -134,7 +134,7 @@ static bool make_part(void *ctx, unsigned worker, const struct part *part, struc
     return ok;
 }
 
-/* In front of the commands of a part. */
+/* Before the commands of a part. */
 static bool begin_part(void *ctx, const struct part *part, struct rd_err *err)
 {
     struct cutter *cutter = ctx;
@@ -180,7 +180,7 @@ static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *k
     return status;
 }
 
-/* Passes what is plain behind that key. */
+/* Passes what is plain after that key. */
 static bool pass_plain(struct cutter *cutter, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -246,7 +246,7 @@ static bool put_broken(struct cutter *cutter, struct rd_err *err)
     return ok;
 }
 
-/* Writes what is left, and makes the job's own target go on where the parts end. */
+/* Writes what is left, and makes the job's own target continue where the parts end. */
 static bool end_parts(struct cutter *cutter, const struct rdb_event *ev, enum rdb_status status,
                       struct rd_err *err)
 {

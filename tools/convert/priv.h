@@ -72,7 +72,7 @@ struct job {
     struct rdb_commands *commands;
     struct csv *csv;
     struct stage payload;        /* … of RESTORE, or a stream */
-    struct rdb_writer_loss lost; /* by what was written anew for payloads */
+    struct rdb_writer_loss lost; /* by what was written again for payloads */
     struct rdb_writer *recoder;  /* of a value that the target knows in another form */
     struct rdb_commands_loss parts_lost;
     bool is_part; /* it makes parts of what another job writes */

@@ -1,5 +1,5 @@
 /* To a snapshot. To the version it has, a snapshot is copied: every record goes over as the bytes
- * it was. To another one, a value is copied where the target knows its type and written anew where
+ * it was. To another one, a value is copied where the target knows its type and written again where
  * not. */
 #include "tools/convert/priv.h"
 

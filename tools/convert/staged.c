@@ -1,7 +1,7 @@
 /* Values that were set aside: those of lines of JSON, and streams on their way to commands.
  *
  * An entry that is pending in a group may have been deleted from its stream. To make it so again it
- * has to be added among the others, which stand in front of the groups in a snapshot. So a stream
+ * has to be added among the others, which precede the groups in a snapshot. So a stream
  * is set aside, looked through for what is pending, and put then. */
 #include "tools/convert/priv.h"
 
@@ -127,7 +127,7 @@ static bool put_set_aside(struct job *job, const struct rdb_event *key, struct r
     rd_sink_byte(to, staged.type->number);
     if (!job_copy_value(job, to, err) || !stage_end(&job->payload, err))
         return false;
-    /* In the file the type stands elsewhere, in front of the key. */
+    /* In the file the type stands elsewhere, before the key. */
     uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload);
     if (!tell_pending(job, &staged, err) || !put_staged(job, &staged, offset, &found, err))
         return false;

@@ -122,7 +122,7 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &diff.max_elements,
-         .help = "of each key, with --values; 10 unless told"},
+         .help = "of each key, with --values; 10 by default"},
         {.name = "fast",
          .kind = CLI_FLAG,
          .flag = &diff.fast,

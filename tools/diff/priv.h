@@ -110,7 +110,7 @@ struct diff {
     struct rd_hash128 functions[2];
     /* With judge_due, a key or field that is on one side only, and whose expiry there is due_ms or
      * before, is not a difference: at one moment it would be on neither. Set when both are open:
-     * due_ms[DIFF_B] is that moment, and A's clock is shift_ms behind B's. */
+     * due_ms[DIFF_B] is that moment, and A's clock is shift_ms after B's. */
     bool judge_due;
     int64_t shift_ms;
     int64_t due_ms[2];

@@ -1,4 +1,4 @@
-/* Both files as records, sorted and held against each other.
+/* Both files as records, sorted and compared with each other.
  *
  *     keys    key: hash (16)                 value: side (1)  db (8)  one key
  *     found   key: side (1)  record (8)      value: db (8)  flags (1)  both keys
@@ -173,7 +173,7 @@ static bool scan_file(struct diff *diff, enum diff_side side, struct rd_err *err
     return status == RDB_END || again_fail(in, err);
 }
 
-/* ---- held against each other ---- */
+/* ---- compared with each other ---- */
 
 static void count(struct diff *diff, const struct diff_found *found)
 {
@@ -215,7 +215,7 @@ static bool hold(struct diff *diff, struct diff_found *found, struct rd_err *err
     return sort_add(&diff->found, rd_slice(key, sizeof key), rd_slice(value, sizeof value), err);
 }
 
-/* Of a key that stands there twice (SCAN may name one again) the later record counts. */
+/* Of a key that is there twice (SCAN may name one again) the later record counts. */
 static void take_key(struct diff *diff, struct diff_key *key, uint8_t side, struct diff_key one)
 {
     if (key->present)

@@ -35,7 +35,7 @@ struct parts {
     const struct parts_ops *ops;
     void *ctx;
     struct rd_sink *out; /* of the thread that has the first slot */
-    struct rd_worker *team;
+    struct rd_worker *worker;
     struct hand hands[PARTS_WORKERS];
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
@@ -318,21 +318,21 @@ bool parts_new(struct parts **ret, const struct parts_ops *ops, void *ctx, struc
                struct rd_err *err)
 {
     *ret = NULL;
-    struct rd_worker *team = rd_worker_new();
-    if (team == NULL)
+    struct rd_worker *worker = rd_worker_new();
+    if (worker == NULL)
         return false;
     struct parts *parts = rd_calloc(1, sizeof *parts);
     if (parts == NULL) {
-        rd_worker_free(team);
+        rd_worker_free(worker);
         return rd_err_nomem(err, sizeof *parts);
     }
     parts->ops = ops;
     parts->ctx = ctx;
     parts->out = out;
-    parts->team = team;
+    parts->worker = worker;
     pthread_mutex_init(&parts->lock, NULL);
     pthread_cond_init(&parts->changed, NULL);
-    rd_worker_start(team, helper, parts);
+    rd_worker_start(worker, helper, parts);
     for (unsigned i = 0; i < PARTS_WORKERS; i++)
         if (!open_hand(parts, i, err)) {
             parts_free(parts);
@@ -355,8 +355,8 @@ void parts_free(struct parts *parts)
     parts->stopped = true;
     pthread_cond_broadcast(&parts->changed);
     pthread_mutex_unlock(&parts->lock);
-    rd_worker_join(parts->team);
-    rd_worker_free(parts->team);
+    rd_worker_join(parts->worker);
+    rd_worker_free(parts->worker);
     for (size_t i = 0; i < PARTS_MAX; i++)
         rd_free(parts->slots[i].buf);
     for (unsigned i = 0; i < PARTS_WORKERS; i++) {

@@ -15,7 +15,7 @@
  * bytes for those that need more. A part whose output is longer waits until all parts before it
  * are written, and then goes out as it is made. So a part may be of any size; a caller's parts
  * should be of PARTS_SIZE bytes, and one that is not much more cannot keep the other thread from
- * working on those behind it.
+ * working on those after it.
  */
 #ifndef TOOLS_INPUT_PARTS_H
 #define TOOLS_INPUT_PARTS_H
@@ -43,9 +43,9 @@ struct part {
 
 struct parts_ops {
     /* Makes a part's output. `worker` is 0 or 1; two calls at a time never have the same. When it
-     * fails, what it has written is written still, nothing behind it. */
+     * fails, what it has written is written still, nothing after it. */
     bool (*make)(void *ctx, unsigned worker, const struct part *part, struct rd_err *err);
-    /* In front of the output of a part that has any, in order. It writes to the `out` of
+    /* Before the output of a part that has any, in order. It writes to the `out` of
      * parts_new(). May be NULL. */
     bool (*begin)(void *ctx, const struct part *part, struct rd_err *err);
 };

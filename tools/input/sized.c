@@ -38,7 +38,7 @@ static bool open_second(struct sized *sized, struct rd_err *err)
     return ok && rdb_reader_new(&sized->reader, sized->src, &opts, err);
 }
 
-/* Goes on to the end of the value of the key that stands at an offset. */
+/* Goes on to the end of the value of the key that is at an offset. */
 static bool look_ahead(struct sized *sized, uint64_t offset, uint64_t *ret, struct rd_err *err)
 {
     struct rdb_event ev;

@@ -1,6 +1,6 @@
 /* sized.h - which keys of a snapshot a filter wants, where it also asks for the size of the value.
  *
- * How many bytes a value takes is known behind it only. With --min-size a second reader, over a
+ * How many bytes a value takes is known after it only. With --min-size a second reader, over a
  * source of its own, goes ahead of the first to the end of each value that is in question. So
  * memory does not grow with the value, and the first reader sees the file as it would without a
  * filter.

@@ -2,7 +2,7 @@
  *
  * What comes through a pipe or out of a decompressor cannot be read twice or out of order. A spool
  * keeps it, outside of memory, in a file in $TMPDIR (or /tmp) that has no name from the beginning:
- * whatever ends the program, nothing is left behind.
+ * whatever ends the program, nothing is left over.
  *
  *     struct spool spool = {0};
  *     if (!spool_copy(&spool, src, NULL, NULL, &err) || !spool_source(&spool, "dump", &again,

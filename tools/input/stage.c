@@ -51,14 +51,14 @@ void stage_put_front(struct stage *stage, struct rd_slice bytes)
     stage->front_len = bytes.len;
 }
 
-static uint64_t size_behind(const struct stage *stage)
+static uint64_t size_after(const struct stage *stage)
 {
     return stage->spool.open ? stage->spool.size : stage->held.len;
 }
 
 uint64_t stage_size(const struct stage *stage)
 {
-    return stage->front_len + size_behind(stage);
+    return stage->front_len + size_after(stage);
 }
 
 bool stage_move(const struct stage *stage, struct rd_sink *to, struct rd_err *err)
@@ -86,14 +86,14 @@ struct reading {
     const struct stage *stage;
     uint8_t front[1 + STAGE_FRONT];
     size_t front_len;
-    uint64_t at; /* in the front and what is behind it */
+    uint64_t at; /* in the front and what is after it */
 };
 
 static enum rd_src_status reading_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                        struct rd_err *err)
 {
     struct reading *r = impl;
-    uint64_t size = size_behind(r->stage), at = r->at - r->front_len;
+    uint64_t size = size_after(r->stage), at = r->at - r->front_len;
     *ret_len = 0;
     if (r->at < r->front_len) {
         size_t left = r->front_len - (size_t)r->at;

@@ -26,7 +26,7 @@ struct stage {
     struct rd_sink *sink;
     struct rd_buf held; /* everything, while the spool is not open */
     struct spool spool;
-    uint8_t front[STAGE_FRONT]; /* bytes that stand in front of them */
+    uint8_t front[STAGE_FRONT]; /* bytes that precede them */
     size_t front_len;
 };
 
@@ -36,14 +36,14 @@ bool stage_begin(struct stage *stage, struct rd_sink **ret, struct rd_err *err);
 /* Everything that was written is in the stage. */
 bool stage_end(struct stage *stage, struct rd_err *err);
 
-/* Puts bytes, at most STAGE_FRONT, in front of the others, which have been staged already. */
+/* Puts bytes, at most STAGE_FRONT, before the others, which have been staged already. */
 void stage_put_front(struct stage *stage, struct rd_slice bytes);
 uint64_t stage_size(const struct stage *stage);
 
 /* Appends the bytes to a sink; they stay in the stage, too. */
 bool stage_move(const struct stage *stage, struct rd_sink *to, struct rd_err *err);
 
-/* A source over the bytes, for as long as the stage is not touched; `first` is a byte in front of
+/* A source over the bytes, for as long as the stage is not touched; `first` is a byte before
  * them, or -1. */
 bool stage_source(const struct stage *stage, int first, struct rd_src **ret, struct rd_err *err);
 

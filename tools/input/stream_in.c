@@ -102,7 +102,7 @@ bool stream_in_segment(const struct stream_in *in, const struct log_place *place
             return true;
         }
     }
-    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the capture begins behind offset %" PRIu64,
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the capture begins after offset %" PRIu64,
                place->number);
     rd_err_origin(err, in->path);
     return false;

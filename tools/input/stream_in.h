@@ -60,7 +60,7 @@ bool stream_in_place(const struct stream_in *in, const char *text, struct log_pl
 bool stream_in_seek(struct stream_in *in, const struct log_place *place, struct rd_err *err);
 
 /* The segment in which the place lies, or the time: the last one that begins there or before it.
- * RD_ERR_USAGE: the capture begins behind it. */
+ * RD_ERR_USAGE: the capture begins after it. */
 bool stream_in_segment(const struct stream_in *in, const struct log_place *place, size_t *ret,
                        struct rd_err *err);
 bool stream_in_segment_at(const struct stream_in *in, int64_t time_us, size_t *ret,

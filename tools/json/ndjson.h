@@ -11,7 +11,7 @@
  *     {"db":0,"key":"k","type":"set","encoding":"intset","expire_ms":4102444800000,"value":["1"]}
  *
  * Everything streams: a string of any length goes out piece by piece. What is gathered, because it
- * stands behind what it belongs to: the fields of one hash that have an expiry (their names), and
+ * follows what it belongs to: the fields of one hash that have an expiry (their names), and
  * of one consumer group the pending entries (32 bytes each) and the consumers. A key may be left
  * out by giving none of its events.
  */

@@ -84,7 +84,7 @@ static bool read_header(struct ndjson_reader *r)
     if (version > 999 || !rdb_version_known(dialect, (int)version))
         return json_fail(&r->in, "no such version");
     if (r->started)
-        return true; /* files that were put one behind the other */
+        return true; /* files that were put one after the other */
     r->event = (struct rdb_event){.kind = RDB_HEADER};
     r->event.header.dialect = dialect;
     r->event.header.version = (int)(version < OLDEST_VERSION ? OLDEST_VERSION : version);
@@ -117,7 +117,7 @@ static bool read_aux(struct ndjson_reader *r)
     r->has_event = true;
     if (!rd_slice_is(r->event.aux.name, "slot-info") || r->text.len > SLOT_INFO_MAX)
         return true;
-    /* It belongs behind the change of database that its keys will tell. */
+    /* It belongs after the change of database that its keys will tell. */
     r->has_event = false;
     rd_buf_reset(&r->slot_info);
     return rd_buf_add(&r->slot_info, r->text.ptr, r->text.len) ||
@@ -198,7 +198,7 @@ static bool can_read(const struct ndjson_reader *r)
 static bool read_key_value(struct ndjson_reader *r, const char *encoding)
 {
     if (!r->has_kind || !r->has_name)
-        return json_fail(&r->in, "value stands behind key and type");
+        return json_fail(&r->in, "value follows key and type");
     if (r->kind == RDB_KIND_MODULE)
         return refuse_key(r, "the value of a module");
     r->told = encoding[0] == '\0' ? NULL : find_type(r, encoding);
@@ -310,7 +310,7 @@ static void set_target(struct ndjson_reader *r, enum rdb_dialect dialect, int ve
     r->version = r->opts.version != 0 ? r->opts.version : version;
 }
 
-/* The header stands in front of everything; where the first line is none, it is made up. */
+/* The header precedes everything; where the first line is none, it is made up. */
 static bool give_header(struct ndjson_reader *r, struct rdb_event *ret)
 {
     static const char rdb[] = "{\"rdb\"";
@@ -348,7 +348,7 @@ static bool give_slot(struct ndjson_reader *r, struct rdb_event *ret)
     return true;
 }
 
-/* What comes in front of the key, then the key. */
+/* What comes before the key, then the key. */
 static bool give_key(struct ndjson_reader *r, struct rdb_event *ret)
 {
     if (r->key_db != r->db) {

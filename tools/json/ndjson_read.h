@@ -8,8 +8,8 @@
  *     if (st == NDJSON_FAIL)
  *         ... ndjson_reader_err(r) ...
  *
- * Gives HEADER, then AUX, FUNCTION, DB, SLOT and KEY events. The members of an object may stand in
- * any order, but `value` comes behind `type` and `encoding`. Without `encoding` the value is a
+ * Gives HEADER, then AUX, FUNCTION, DB, SLOT and KEY events. The members of an object may be in
+ * any order, but `value` follows `type` and `encoding`. Without `encoding` the value is a
  * table, for a writer to choose another. A name that is not known, a value of the wrong kind, and
  * what cannot be said in JSON (values of modules, metadata of keys) are errors.
  *

@@ -1,6 +1,6 @@
 /* ndjson_read_priv.h - private to ndjson_read*.c.
  *
- *     ndjson_read.c          lines, and what stands in them beside values
+ *     ndjson_read.c          lines, and what is in them beside values
  *     ndjson_read_value.c    values, but for
  *     ndjson_read_stream.c   streams
  */
@@ -32,7 +32,7 @@ struct ndjson_reader {
     enum rdb_dialect dialect; /* of the target */
     int version;
     bool started;  /* the header was given */
-    bool got_line; /* one was read in front of the header */
+    bool got_line; /* one was read before the header */
     struct rdb_encoder *encoder;
     /* where the target is */
     uint64_t db; /* RDB_UNKNOWN: nowhere */

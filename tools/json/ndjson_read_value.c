@@ -271,7 +271,7 @@ static int64_t lowest_ttl(const struct ndjson_reader *r)
     return lowest;
 }
 
-/* Fields with an expiry stand in the same order in both objects. */
+/* Fields with an expiry are in the same order in both objects. */
 static bool merge(struct ndjson_reader *r, struct rdb_reader *reader)
 {
     struct rdb_event ev;

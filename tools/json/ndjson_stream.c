@@ -162,7 +162,7 @@ static void put_pending(struct ndjson *lines, const struct ndjson_pending *p)
     rd_sink_byte(lines->sink, '}');
 }
 
-/* Writes what was collected of the group; it stays open behind its consumers. */
+/* Writes what was collected of the group; it stays open after its consumers. */
 static void put_collected(struct ndjson *lines)
 {
     struct ndjson_stream *st = &lines->stream;

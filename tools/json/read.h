@@ -42,7 +42,7 @@ bool json_take(struct json_read *in, char c);
 /* A string of ASCII without escapes, terminated; shorter than cap. */
 bool json_word(struct json_read *in, char *dst, size_t cap);
 
-/* A number, as it stands; of fewer than cap characters. */
+/* A number, as it is; of fewer than cap characters. */
 bool json_number(struct json_read *in, char *dst, size_t cap, size_t *ret_len);
 bool json_u64(struct json_read *in, uint64_t *ret);
 bool json_i64(struct json_read *in, int64_t *ret);

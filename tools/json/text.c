@@ -172,7 +172,7 @@ bool json_text_put_plain(uint8_t *dst, struct rd_slice s)
 }
 
 /* Copies bytes that need no escape: sixteen or eight at a time while there are as many, always
- * storing all of them and then going on behind those that were plain. */
+ * storing all of them and then continuing after those that were plain. */
 static uint8_t *copy_plain(uint8_t *dst, const uint8_t **src, const uint8_t *end)
 {
     const uint8_t *p = *src;

@@ -24,14 +24,14 @@ struct json_text {
 };
 
 /* The most bytes that json_text_put() writes for a piece of this length, and the slack it needs
- * behind them. len must be under SIZE_MAX / 8. */
+ * after them. len must be under SIZE_MAX / 8. */
 static inline size_t json_text_room(size_t len)
 {
     return 6 * (len + 3) + 16;
 }
 
 /* Writes a piece without quotes and returns the end of what was written. With `more`, the string
- * goes on with the next call; without it, nothing is held back and `text` is ready for the next
+ * continues with the next call; without it, nothing is held back and `text` is ready for the next
  * string. O(n), no allocation. */
 uint8_t *json_text_put(struct json_text *text, uint8_t *dst, struct rd_slice piece, bool more);
 

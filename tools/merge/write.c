@@ -62,7 +62,7 @@ static bool next_loser(struct merge *merge, struct rd_err *err)
 
 /* ---- keys ---- */
 
-/* Whether this key loses, and then goes on to the next that does. */
+/* Whether this key loses, and then continues to the next that does. */
 static bool check_loser(struct merge *merge, size_t input, uint64_t record, bool *ret,
                         struct rd_err *err)
 {
@@ -86,7 +86,7 @@ static bool copy_value(struct merge *merge, struct merge_input *in, struct rd_er
     return rdb_writer_copy_end(merge->writer, err);
 }
 
-/* Whether values can be written anew in the target's version, not only copied. */
+/* Whether values can be written again in the target's version, not only copied. */
 static bool is_written(const struct merge *merge)
 {
     return merge->dialect == RDB_VALKEY ? merge->target == RDB_VERSION_VALKEY_MIN
@@ -193,7 +193,7 @@ static bool take(struct merge *merge, size_t input, struct rdb_event *ev, struct
     default:
         break;
     }
-    /* Inside of a value that is written anew, or the end of a module's record. */
+    /* Inside of a value that is written again, or the end of a module's record. */
     return merge->dropping || put(merge, ev, err);
 }
 

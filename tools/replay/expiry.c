@@ -2,7 +2,7 @@
  *
  *     EXPIREAT key S, PEXPIREAT key MS, HEXPIREAT, HPEXPIREAT       the third word
  *     RESTORE key MS payload … ABSTTL                               the third word, unless 0
- *     SET key value … EXAT S | PXAT MS, GETEX, HSETEX, HGETEX       the word behind
+ *     SET key value … EXAT S | PXAT MS, GETEX, HSETEX, HGETEX       the word after
  *
  * Servers send times in milliseconds since 7.0; older ones may send others, so all are known. */
 #include "base/mem.h"

@@ -15,7 +15,7 @@
 #include "tools/input/stream_in.h"
 
 enum {
-    REPLAY_WINDOW = 1024, /* commands on their way, unless told */
+    REPLAY_WINDOW = 1024, /* commands on their way by default */
     REPLAY_WINDOW_MAX = 1 << 20,
     REPLAY_BYTES = 4 << 20, /* bytes of them; one command may have more */
     REPLAY_ERRORS = 10,     /* that are told */
@@ -90,7 +90,7 @@ struct replay_result {
     uint64_t commands, transactions, bytes; /* of the stream */
     uint64_t caught_up;                     /* of them: before the place where replaying begins */
     uint64_t discarded;                     /* transactions that did not end */
-    uint64_t chapter, from, to;             /* offsets: of the first command, and behind the last */
+    uint64_t chapter, from, to;             /* offsets: of the first command, and after the last */
     uint64_t to_chapter;
     int64_t first_us, last_us; /* times of the commands that were sent at theirs */
     uint64_t elapsed_ms, late_ms;

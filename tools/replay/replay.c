@@ -35,7 +35,7 @@ static bool work(struct replay *replay, struct rd_err *err)
     if (replay_stream(replay, err))
         return true;
     if (replay->result.chapter != 0)
-        rd_err_doing(err, "command behind %" PRIu64 ":%" PRIu64, replay->result.to_chapter,
+        rd_err_doing(err, "command after %" PRIu64 ":%" PRIu64, replay->result.to_chapter,
                      replay->result.to);
     return false;
 }

@@ -1,6 +1,6 @@
 /* snapshot.c - the data set that the stream rests on.
  *
- * Each key goes over by RESTORE, its payload of the version that the server has, or written anew
+ * Each key goes over by RESTORE, its payload of the version that the server has, or written again
  * where that does not know its type; what convert --to resp --restore writes, that is sent. */
 #include "base/num.h"
 #include "tools/convert/priv.h"
@@ -105,7 +105,7 @@ static bool move(int64_t *time_ms, int64_t shift_ms)
     return *time_ms == RDB_NO_EXPIRE || !__builtin_add_overflow(*time_ms, shift_ms, time_ms);
 }
 
-/* Expiries of fields stand in the payload: where they move, the key goes over as commands. */
+/* Expiries of fields are in the payload: where they move, the key goes over as commands. */
 static void prepare(const struct replay *replay, struct job *job, struct rdb_event *ev,
                     int64_t shift_ms)
 {

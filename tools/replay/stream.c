@@ -113,7 +113,7 @@ static bool is_before(const struct replay *replay, const struct repl_capture_eve
                              ev->offset + ev->bytes.len) <= 0;
 }
 
-static bool is_behind(const struct replay *replay, const struct repl_capture_event *ev)
+static bool is_after(const struct replay *replay, const struct repl_capture_event *ev)
 {
     if (replay->until_ms != INT64_MIN && ev->time_us / 1000 > replay->until_ms)
         return true;
@@ -318,8 +318,8 @@ bool replay_stream(struct replay *replay, struct rd_err *err)
     uint64_t began = replay_now_ns();
     cli_progress_begin(replay->cli, replay->path, RD_NO_OFFSET);
     while (ok && !stopped && stream_in_next(&replay->in, &ev, &status, err)) {
-        stopped = ev.kind == REPL_CAPTURE_COMMAND && is_behind(replay, &ev);
-        /* A chapter that begins behind the end is no longer looked at. */
+        stopped = ev.kind == REPL_CAPTURE_COMMAND && is_after(replay, &ev);
+        /* A chapter that begins after the end is no longer looked at. */
         stopped |= ev.kind == REPL_CAPTURE_CHAPTER && replay->until_text != NULL &&
                    ev.segment->chapter > replay->until.index;
         ok = stopped || take(replay, &ev, err);

@@ -1,5 +1,5 @@
 /* verify.c - whether the server has what it should have: what the capture amounts to where
- * replaying ended (compact.h), held against the server (diff). */
+ * replaying ended (compact.h), compared with the server (diff). */
 #include "tools/diff/priv.h"
 #include "tools/replay/priv.h"
 

@@ -142,7 +142,7 @@ static bool read_manifest(struct show *show, struct rd_err *err)
     return ok;
 }
 
-/* After a rotation: what the manifest has behind the file that was read. */
+/* After a rotation: what the manifest has after the file that was read. */
 static bool read_rest(struct show *show, uint64_t seq, struct rd_err *err)
 {
     aof_manifest_done(&show->manifest);

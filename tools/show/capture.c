@@ -56,7 +56,7 @@ static bool put_command(struct show *show, const struct repl_capture_event *ev, 
     return show_put_item(show, &item, err);
 }
 
-/* Places follow each other: behind the last one wanted nothing else is, but those around it. */
+/* Places follow each other: after the last one wanted nothing else is, but those around it. */
 static bool is_over(const struct show *show, const struct repl_capture_event *ev, uint64_t offset)
 {
     const struct show_pick *pick = &show->pick;

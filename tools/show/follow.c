@@ -16,7 +16,7 @@ struct growing {
     int fd;
 };
 
-/* Does the manifest name an incremental file behind this one? */
+/* Does the manifest name an incremental file after this one? */
 static bool has_later(const struct show_follow *follow)
 {
     struct rd_src *src;

@@ -19,7 +19,7 @@ void show_pick_done(struct show_pick *pick)
 bool show_pick_check(struct show_pick *pick, struct rd_err *err)
 {
     if (pick->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands in front of a condition");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not precedes a condition");
     return (pick->from_text == NULL || log_place_parse(&pick->from, pick->from_text, err)) &&
            (pick->until_text == NULL || log_place_parse(&pick->until, pick->until_text, err));
 }
@@ -104,7 +104,7 @@ bool show_pick_add_not(void *ctx, const char *value, struct rd_err *err)
     struct show_pick *pick = ctx;
     (void)value;
     if (pick->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not stands there twice");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not is there twice");
     pick->negate = true;
     return true;
 }

@@ -93,7 +93,7 @@ bool show_pick_add_not(void *ctx, const char *value, struct rd_err *err);
 struct show_form {
     bool json;      /* objects */
     bool numbered;  /* lines begin with the number in the log */
-    bool context;   /* this one stands beside what is wanted */
+    bool context;   /* this one is beside what is wanted */
     size_t longest; /* arguments of more bytes are cut */
     size_t cut;     /* to so many */
 };
@@ -200,7 +200,7 @@ struct show {
     uint64_t n_ring;     /* put in */
     struct rd_buf *held; /* lines that will be shown if something wanted comes soon */
     uint64_t n_held, first_held;
-    uint64_t owed; /* lines that are shown behind something wanted */
+    uint64_t owed; /* lines that are shown after something wanted */
     bool gap;      /* lines were left out since the last one that was shown */
     uint64_t n_shown, n_seen;
 };

@@ -73,14 +73,14 @@ static void print_table(const struct show_stats *stats, const char *title,
 }
 
 /* The span with the most commands among those that were not taken; false: there is none. */
-static bool busiest(const struct show_stats *stats, const struct show_span *behind, size_t at,
+static bool busiest(const struct show_stats *stats, const struct show_span *after, size_t at,
                     size_t *ret)
 {
     const struct show_span *best = NULL;
     for (size_t i = 0; i < stats->n_spans; i++) {
         const struct show_span *span = &stats->spans[i];
-        bool taken = behind != NULL && (span->commands > behind->commands ||
-                                        (span->commands == behind->commands && i <= at));
+        bool taken = after != NULL && (span->commands > after->commands ||
+                                       (span->commands == after->commands && i <= at));
         if (!taken && span->commands > 0 && (best == NULL || span->commands > best->commands)) {
             best = span;
             *ret = i;

@@ -49,7 +49,7 @@ static int check_options(struct show *show)
     {.name = "until", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->until_ms,                     \
      .help = "what was written at T or earlier"},                                                  \
     {.name = "from-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->from_text,      \
-     .help = "what begins at byte N or behind it", .brief = true},                                 \
+     .help = "what begins at byte N or after it", .brief = true},                                 \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->until_text,    \
      .help = "what begins at byte N or before it", .brief = true},                                 \
     {.name = "min-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->min_size,                \
@@ -82,7 +82,7 @@ int tool_show(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &show.after,
-         .help = "also the N commands behind each"},
+         .help = "also the N commands after each"},
         {.name = "stats",
          .kind = CLI_FLAG,
          .flag = &show.stats,

@@ -58,8 +58,7 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
 /* The buffer is that of the sink in front, where there is one. */
 static bool open_file(struct split *split, struct split_part *part, struct rd_err *err)
 {
-    struct rd_sink_opts opts = {.buffer = split->wb != NULL ? 1 : BUFFER,
-                                .replace = split->force};
+    struct rd_sink_opts opts = {.buffer = split->wb != NULL ? 1 : BUFFER, .replace = split->force};
     struct rd_sink *file;
     cli_choose_access(split->cli, part->path, &opts);
     if (!rd_sink_open_file(&file, part->path, &opts, err))
@@ -131,7 +130,7 @@ bool split_put_key(struct split *split, struct split_part *part, const struct rd
     return rdb_writer_copy_end(part->writer, err);
 }
 
-/* The writer stands between two records, and has nothing of its own in front of the sink. */
+/* The writer stands between two records, and has nothing of its own before the sink. */
 bool split_put_plain(struct split *split, struct split_part *part, const struct rdb_plain *key,
                      uint64_t db, struct rd_err *err)
 {
@@ -191,11 +190,11 @@ static void place_some(void *arg, unsigned worker)
 bool split_place(struct split *split, struct rd_err *err)
 {
     struct placing placing = {.split = split};
-    struct rd_worker *team = rd_worker_new();
-    if (team != NULL) {
-        rd_worker_start(team, place_some, &placing);
-        rd_worker_join(team);
-        rd_worker_free(team);
+    struct rd_worker *worker = rd_worker_new();
+    if (worker != NULL) {
+        rd_worker_start(worker, place_some, &placing);
+        rd_worker_join(worker);
+        rd_worker_free(worker);
     } else {
         place_some(&placing, 0);
     }

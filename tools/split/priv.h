@@ -4,7 +4,7 @@
  *     tools/split/part.c   the parts: each is a snapshot of its own
  *     tools/split/route.c  which part a key belongs to
  *
- * A part is opened with the first key that belongs to it. What stands in front of the keys (aux
+ * A part is opened with the first key that belongs to it. What precedes the keys (aux
  * fields, functions, data of modules) is kept and goes into every part, so that each can be loaded
  * alone. All parts stay open, under temporary names, until the last byte of the input was read:
  * either all of them appear or none.

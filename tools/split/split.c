@@ -33,7 +33,7 @@ static bool take_key(struct split *split, const struct rdb_event *ev, struct rd_
            split_put_key(split, part, ev, err);
 }
 
-/* Plain keys behind one of this database. A filter may ask for more than such a key tells. */
+/* Plain keys after one of this database. A filter may ask for more than such a key tells. */
 static bool take_plain(struct split *split, uint64_t db, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -338,12 +338,12 @@ int tool_split(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "S",
          .string = &separator,
-         .help = "prefix: what ends one; a colon unless told"},
+         .help = "prefix: what ends one; a colon by default"},
         {.name = "depth",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &split.rule.depth,
-         .help = "prefix: how many parts it has; 1 unless told"},
+         .help = "prefix: how many parts it has; 1 by default"},
         {.name = "max-open",
          .kind = CLI_COUNT,
          .arg = "N",

@@ -50,7 +50,7 @@ static void set_int(struct entry *e, int64_t num)
 
 /* ---- listpack ---- */
 
-/* From 0xf0 on: a long string, or an integer of 2, 3, 4 or 8 bytes. Size without the length behind
+/* From 0xf0 on: a long string, or an integer of 2, 3, 4 or 8 bytes. Size without the length after
  * it; 0: the end mark, or what is not there whole. */
 static uint64_t listpack_wide(const uint8_t *p, size_t have, struct entry *e)
 {
@@ -198,7 +198,7 @@ static void ziplist(struct walk *w, unsigned keep, unsigned of)
             add_entry(w, &e);
 }
 
-/* Lengths of one byte, or 254 and four; behind a value's length, how many bytes are unused. */
+/* Lengths of one byte, or 254 and four; after a value's length, how many bytes are unused. */
 static void zipmap(struct walk *w)
 {
     w->p += 1;

@@ -83,7 +83,7 @@ static int by_name_at(const void *va, const void *vb)
     return (a->name_at > b->name_at) - (a->name_at < b->name_at);
 }
 
-/* Moves the names of the rows together and finds the rows' slots anew. */
+/* Moves the names of the rows together and finds the rows' slots again. */
 static void rebuild(struct stat_prefixes *table)
 {
     qsort(table->rows, table->n, sizeof *table->rows, by_name_at);
@@ -135,7 +135,7 @@ static struct stat_prefix *row_of(struct stat_prefixes *table, uint64_t hash, ui
 
 /* ---- keys ---- */
 
-/* The end of the next separator at or behind `from`; 0: there is none. */
+/* The end of the next separator at or after `from`; 0: there is none. */
 static size_t next_end(struct rd_slice separator, struct rd_slice name, size_t from)
 {
     if (separator.len == 1) {

@@ -9,7 +9,7 @@
  *
  * A prefix ends with a separator: "user:1:name" has "user:" and "user:1:", as deep as opts.depth
  * says. When the table is full, the half that takes least is dropped. What was dropped may come
- * again: then it is counted anew, and `missed` is the most bytes that can have been dropped of it.
+ * again: then it is counted again, and `missed` is the most bytes that can have been dropped of it.
  * So the true figure lies between `memory` and `memory + missed`, and a prefix that is not in the
  * table takes no more than table.floor.
  */

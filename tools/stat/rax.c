@@ -12,7 +12,7 @@ static int common(struct rdb_stream_id a, struct rdb_stream_id b)
     return ID_BYTES - 1;
 }
 
-/* The nodes of a run of bytes behind a fork at `from` (-1: from the root), up to `to`. */
+/* The nodes of a run of bytes after a fork at `from` (-1: from the root), up to `to`. */
 static uint64_t run(int from, int to)
 {
     return to - from > 1 ? 1 : 0;
@@ -34,9 +34,9 @@ static void close_forks(struct stat_rax *rax, int at)
 }
 
 /* The end of an id, which hangs on the deeper of the forks to both sides. */
-static uint64_t leaf(int before, int behind)
+static uint64_t leaf(int before, int after)
 {
-    return 1 + run(before > behind ? before : behind, ID_BYTES);
+    return 1 + run(before > after ? before : after, ID_BYTES);
 }
 
 void stat_rax_add(struct stat_rax *rax, struct rdb_stream_id id)

@@ -107,13 +107,13 @@ static void pass_done(struct stat_pass *pass)
     pass->aside = NULL;
 }
 
-/* ---- what stands in the window behind a key ---- */
+/* ---- what is in the window after a key ---- */
 
 /* The head of a string: how it is stored. docs/format/rdb.md has the byte diagram. */
 struct head {
-    uint64_t before; /* bytes of the value in front of it */
+    uint64_t before; /* bytes of the value before it */
     uint64_t size;   /* of the head itself, an integer's bytes included */
-    uint64_t stored; /* bytes behind it */
+    uint64_t stored; /* bytes after it */
     uint64_t len;    /* decompressed; 0 for an integer */
     int64_t num;
     bool is_int;
@@ -210,8 +210,8 @@ static void quick_string(struct stat_read *read, const struct head *head, struct
     stat_hist_add(read->pass.lengths, len, 1);
 }
 
-/* The first bytes of what a compressed string decodes to, as far as they stand there as they are:
- * runs of up to 32 bytes behind a byte that is their length less one. */
+/* The first bytes of what a compressed string decodes to, as far as they are there as they are:
+ * runs of up to 32 bytes after a byte that is their length less one. */
 static struct rd_slice literals(struct rd_slice lzf, uint8_t dst[STAT_PACK_HEAD])
 {
     size_t n = 0, at = 0;
@@ -288,7 +288,7 @@ static bool quick_key(struct stat_read *read, const struct rdb_event *ev, bool *
     struct rd_slice seen = rd_slice(read->src->cur, rd_src_avail(read->src));
     *ret_done = false;
     read->pass.weight = 1;
-    /* The value stands in the window, unless the key was longer than that. */
+    /* The value is in the window, unless the key was longer than that. */
     if (ev->offset + ev->raw.len != rd_src_offset(read->src) ||
         (id != RDB_TYPE_STRING && !stat_pack_codec(id, &codec) && !one_node(&seen, id, &codec)) ||
         !get_head(seen, &head))
@@ -333,7 +333,7 @@ static bool plain_key(struct stat_read *read, uint64_t db, const struct rdb_plai
     return end_key(pass, err);
 }
 
-/* Those behind a key of the database that are plain; not all of many, for the sake of progress. */
+/* Those after a key of the database that are plain; not all of many, for the sake of progress. */
 static bool plain_keys(struct stat_read *read, uint64_t db, struct rd_err *err)
 {
     enum { AT_ONCE = 32, TURNS = 32 };

@@ -16,7 +16,7 @@ HEADER = b"HYLL\x01\x00\x00\x00" + b"\x00" * 7
 
 
 def ends_within_run(ops):
-    """Of a last run of two bytes there is one: a server then reads what lies behind its string."""
+    """Of a last run of two bytes there is one: a server then reads what lies after its string."""
     at = 0
     while at < len(ops):
         at += 2 if ops[at] >> 6 == 1 else 1
