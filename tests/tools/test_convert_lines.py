@@ -95,7 +95,8 @@ class Back(unittest.TestCase):
                 made = convert("--to", "rdb", "-", stdin=first.stdout)
                 self.assertEqual((made.returncode, made.stderr), (0, b""))
                 again = convert("--to", "ndjson", "--meta", "-", stdin=made.stdout)
-                self.assertTrue(without_slots(first.stdout) == again.stdout, "the lines differ")
+                self.assertTrue(without_slots(first.stdout) == without_slots(again.stdout),
+                                "the lines differ")
                 n += 1
         self.assertGreater(n, 10)
 

@@ -368,8 +368,8 @@ static uint64_t after(struct compat *c)
     return p.at;
 }
 
-/* True where that tool continues: it refuses what it would not load, and values without elements,
- * for which it has no words but "Unexpected EOF"; it does not compare the ids of a stream's entries. */
+/* True where that tool continues. It refuses values that a server would not load, and empty ones,
+ * as "Unexpected EOF". It does not compare the ids of stream entries. */
 static bool on_note(struct compat *c, const struct rdb_event *ev)
 {
     if (ev->note.id == RDB_NOTE_EMPTY_COLLECTION) {
