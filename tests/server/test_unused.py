@@ -16,9 +16,11 @@ from server_under_test import (  # noqa: E402
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # These read, print, check or write a value; none of them acts on it.
-NO_READERS = {"settings.c", "settings_item.c", "settings_unused.c", "settings_rewrite.c",
-              "settings_special.c", "settings_file.c", "settings_apply.c", "settings.h",
-              "settings_table.h", "info.c", "config.c", "config.h"}
+NO_READERS = {"server/settings/settings.c", "server/settings/item.c", "server/settings/unused.c",
+              "server/settings/rewrite.c", "server/settings/special.c", "server/settings/file.c",
+              "server/settings/apply.c", "server/settings/settings.h", "server/settings/table.h",
+              "server/observe/info.c", "server/cmd/config.c", "engine/config.c",
+              "engine/config.h"}
 
 # Directives with a reader elsewhere: file, and what reads it.
 ELSEWHERE = {
@@ -37,20 +39,20 @@ def text_of(path):
 
 def directives():
     """Name to field, of the table."""
-    table = text_of(os.path.join(SOURCE, "server", "settings_table.h")).replace("\\\n", " ")
+    table = text_of(os.path.join(SOURCE, "server", "settings", "table.h")).replace("\\\n", " ")
     return {name: field for field, name in re.findall(r'X\((\w+),\s*"([^"]+)"', table)}
 
 
 def declared():
     """The directives that are declared to have no effect."""
-    rows = text_of(os.path.join(SOURCE, "server", "settings_unused.c"))
+    rows = text_of(os.path.join(SOURCE, "server", "settings", "unused.c"))
     return set(re.findall(r'^    \{"([a-z_-]+)", ', rows, re.M))
 
 
 def sources(folder):
     for kind in ("c", "h"):
         for path in glob.glob(os.path.join(SOURCE, folder, "**", "*." + kind), recursive=True):
-            if os.path.basename(path) not in NO_READERS:
+            if os.path.relpath(path, SOURCE) not in NO_READERS:
                 yield text_of(path)
 
 
