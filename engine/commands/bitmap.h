@@ -1,5 +1,5 @@
-/* bitmap.h - the commands about bits of strings. How to read it is told in
- * engine/commands/table.h.
+/* bitmap.h - the commands about bits of strings. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_BITMAP_H
 #define ENGINE_COMMANDS_BITMAP_H
@@ -13,14 +13,14 @@
         ARGS("key@0 [index(start:integer end:integer [index_unit(BYTE | BIT){7.0.0}])]"))          \
     CMD(bitfield, "bitfield", BITMAP, ENGINE, -2, WRITE | DENYOOM, A_BITMAP, "3.2.0",              \
         "Reads, writes and increments integers of any width packed into a string",                 \
-        "O(1) an operation",                                                                       \
+        "O(1) per operation",                                                                      \
         KEY_NOTED(1, RW | ACCESS | UPDATE | VARIABLE, "depends on the operations")                 \
         ARGS("key@0 [operation(GET encoding_offset(encoding offset:integer) | write([OVERFLOW "    \
              "wrap_sat_fail(WRAP | SAT | FAIL)] write_operation(SET "                              \
              "encoding_offset_value(encoding offset:integer value:integer) | INCRBY "              \
              "encoding_offset_increment(encoding offset:integer increment:integer))))...]"))       \
     CMD(bitfield_ro, "bitfield_ro", BITMAP, ENGINE, -2, READONLY | FAST, A_BITMAP, "6.0.0",        \
-        "Reads integers of any width packed into a string", "O(1) an operation",                   \
+        "Reads integers of any width packed into a string", "O(1) per operation",                  \
         KEY(1, RO | ACCESS) ARGS("key@0 [GET encoding_offset(encoding offset:integer)...+]"))      \
     CMD(bitop, "bitop", BITMAP, ENGINE, -4, WRITE | DENYOOM, A_BITMAP, "2.6.0",                    \
         "Combines strings bit by bit (AND, OR, XOR, NOT) into a destination",                      \
@@ -35,10 +35,10 @@
         ARGS("key@0 bit:integer [index(start:integer [end_index(end:integer [index_unit(BYTE | "   \
              "BIT){7.0.0}])])]"))                                                                  \
     CMD(getbit, "getbit", BITMAP, ENGINE, 3, READONLY | FAST, A_BITMAP, "2.2.0",                   \
-        "Gives one bit of a string", "O(1)",                                                       \
+        "Returns one bit of a string", "O(1)",                                                     \
         KEY(1, RO | ACCESS) ARGS("key@0 offset:integer"))                                          \
     CMD(setbit, "setbit", BITMAP, ENGINE, 4, WRITE | DENYOOM, A_BITMAP, "2.2.0",                   \
-        "Writes one bit of a string and gives its former value", "O(1)",                           \
+        "Sets one bit of a string and returns its previous value", "O(1)",                         \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 offset:integer value:integer"))
 /* clang-format on */
 

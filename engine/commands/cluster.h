@@ -1,5 +1,5 @@
-/* cluster.h - the commands about a cluster. How to read it is told in
- * engine/commands/table.h.
+/* cluster.h - the commands about a cluster. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_CLUSTER_H
 #define ENGINE_COMMANDS_CLUSTER_H
@@ -7,9 +7,9 @@
 /* clang-format off */
 #define ENGINE_TABLE_CLUSTER(CMD, BOX, SUB, END)                                                   \
     CMD(asking, "asking", CLUSTER, LATER, 1, FAST, A_CONNECTION, "3.0.0",                          \
-        "Lets the next command through to a slot that is being imported", "O(1)",)                 \
+        "Allows the next command to use a slot that is being imported", "O(1)",)                   \
     BOX(cluster, "cluster", CLUSTER, LATER, -2, 0, 0, "3.0.0",                                     \
-        "Holds the commands that manage and describe a cluster", "by subcommand",)                 \
+        "Groups the commands that manage and describe a cluster", "by subcommand",)                \
     SUB(cluster, addslots, "cluster|addslots", CLUSTER, LATER, -3,                                 \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
         "Makes this node the owner of hash slots", "O(N), N slots",                                \
@@ -40,25 +40,25 @@
         ARGS("start-slot_end-slot(start-slot:integer end-slot:integer)..."))                       \
     SUB(cluster, failover, "cluster|failover", CLUSTER, LATER, -2,                                 \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
-        "Makes a replica take the place of its master", "O(1)",                                    \
+        "Promotes a replica in place of its master", "O(1)",                                       \
         ARGS("[options(FORCE | TAKEOVER)]"))                                                       \
     SUB(cluster, flushslots, "cluster|flushslots", CLUSTER, LATER, 2,                              \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
-        "Drops all that this node knows of the slots it owns", "O(1)",)                            \
+        "Removes all slot information from this node", "O(1)",)                                    \
     SUB(cluster, forget, "cluster|forget", CLUSTER, LATER, 3, ADMIN | STALE | NO_ASYNC_LOADING,    \
         0, "3.0.0",                                                                                \
-        "Strikes a node from the list of known nodes", "O(1)",                                     \
+        "Removes a node from the list of known nodes", "O(1)",                                     \
         ARGS("node-id"))                                                                           \
     SUB(cluster, getkeysinslot, "cluster|getkeysinslot", CLUSTER, LATER, 4, STALE, 0, "3.0.0",     \
-        "Lists keys of this node in a hash slot", "O(N), N keys asked for",                        \
+        "Lists keys in a hash slot of this node", "O(N), N keys requested",                        \
         TIPS("nondeterministic_output") ARGS("slot:integer count:integer"))                        \
     SUB(cluster, help, "cluster|help", CLUSTER, LATER, 2, LOADING | STALE, 0, "5.0.0",             \
         "Lists the subcommands of CLUSTER", "O(1)",)                                               \
     SUB(cluster, info, "cluster|info", CLUSTER, LATER, 2, STALE, 0, "3.0.0",                       \
-        "Gives the state of the cluster as this node sees it", "O(1)",                             \
+        "Returns the state of the cluster as this node sees it", "O(1)",                           \
         TIPS("nondeterministic_output"))                                                           \
     SUB(cluster, keyslot, "cluster|keyslot", CLUSTER, LATER, 3, STALE, 0, "3.0.0",                 \
-        "Gives the hash slot that a key belongs to", "O(N), N bytes of the key",                   \
+        "Returns the hash slot of a key", "O(N), N bytes of the key",                              \
         ARGS("key"))                                                                               \
     SUB(cluster, links, "cluster|links", CLUSTER, LATER, 2, STALE, 0, "7.0.0",                     \
         "Lists the bus connections from and to the other nodes", "O(N), N nodes",                  \
@@ -69,9 +69,9 @@
         HISTORY("4.0.0 the port of the bus")                                                       \
         ARGS("ip port:integer [cluster_bus_port:integer{4.0.0}]"))                                 \
     SUB(cluster, myid, "cluster|myid", CLUSTER, LATER, 2, STALE, 0, "3.0.0",                       \
-        "Gives the ID of this node", "O(1)",)                                                      \
+        "Returns the ID of this node", "O(1)",)                                                    \
     SUB(cluster, nodes, "cluster|nodes", CLUSTER, LATER, 2, STALE, 0, "3.0.0",                     \
-        "Gives the configuration of the cluster, one node a line", "O(N), N nodes",                \
+        "Returns the cluster configuration, one line per node", "O(N), N nodes",                   \
         TIPS("nondeterministic_output"))                                                           \
     SUB(cluster, replicas, "cluster|replicas", CLUSTER, LATER, 3, ADMIN | STALE, 0, "5.0.0",       \
         "Lists the replicas of a master", "O(N), N replicas",                                      \
@@ -82,14 +82,15 @@
         ARGS("node-id"))                                                                           \
     SUB(cluster, reset, "cluster|reset", CLUSTER, LATER, -2, ADMIN | NOSCRIPT | STALE, 0,          \
         "3.0.0",                                                                                   \
-        "Makes this node forget its cluster", "O(N), N known nodes; may empty the dataset",        \
+        "Removes this node from its cluster and clears its state",                                 \
+        "O(N), N known nodes; may empty the dataset",                                              \
         ARGS("[hard_soft(HARD | SOFT)]"))                                                          \
     SUB(cluster, saveconfig, "cluster|saveconfig", CLUSTER, LATER, 2,                              \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
-        "Writes the cluster's configuration file now", "O(1)",)                                    \
+        "Writes the cluster configuration file immediately", "O(1)",)                              \
     SUB(cluster, set_config_epoch, "cluster|set-config-epoch", CLUSTER, LATER, 3,                  \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
-        "Sets the configuration epoch of a fresh node", "O(1)",                                    \
+        "Sets the configuration epoch of a new node", "O(1)",                                      \
         ARGS("config-epoch:integer"))                                                              \
     SUB(cluster, setslot, "cluster|setslot", CLUSTER, LATER, -4,                                   \
         ADMIN | STALE | NO_ASYNC_LOADING, 0, "3.0.0",                                              \
@@ -97,10 +98,10 @@
         ARGS("slot:integer subcommand(IMPORTING node-id | MIGRATING node-id | NODE node-id | "     \
              "STABLE)"))                                                                           \
     SUB(cluster, shards, "cluster|shards", CLUSTER, LATER, 2, STALE, 0, "7.0.0",                   \
-        "Lists the shards: their slots and their nodes", "O(N), N nodes",                          \
+        "Lists the shards with their slots and nodes", "O(N), N nodes",                            \
         TIPS("nondeterministic_output"))                                                           \
     SUB(cluster, slaves, "cluster|slaves", CLUSTER, LATER, 3, ADMIN | STALE, 0, "3.0.0",           \
-        "Lists the replicas of a master; an old name", "O(N), N replicas",                         \
+        "Lists the replicas of a master (old name)", "O(N), N replicas",                           \
         TIPS("nondeterministic_output") DEPRECATED("5.0.0", "CLUSTER REPLICAS") ARGS("node-id"))   \
     SUB(cluster, slots, "cluster|slots", CLUSTER, LATER, 2, STALE, 0, "3.0.0",                     \
         "Lists ranges of slots and the nodes that serve them", "O(N), N nodes",                    \
@@ -108,9 +109,9 @@
         HISTORY("4.0.0 IDs of nodes; 7.0.0 other addresses of nodes"))                             \
     END(cluster)                                                                                   \
     CMD(readonly, "readonly", CLUSTER, LATER, 1, LOADING | STALE | FAST, A_CONNECTION, "3.0.0",    \
-        "Allows reads from a cluster's replica on this connection", "O(1)",)                       \
+        "Allows this connection to read from a cluster replica", "O(1)",)                          \
     CMD(readwrite, "readwrite", CLUSTER, LATER, 1, LOADING | STALE | FAST, A_CONNECTION, "3.0.0",  \
-        "Takes back what READONLY allowed", "O(1)",)
+        "Ends the read-only mode that READONLY started", "O(1)",)
 /* clang-format on */
 
 #endif

@@ -1,5 +1,5 @@
-/* connection.h - the commands about the connection. How to read it is told in
- * engine/commands/table.h.
+/* connection.h - the commands about the connection. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_CONNECTION_H
 #define ENGINE_COMMANDS_CONNECTION_H
@@ -8,27 +8,27 @@
 #define ENGINE_TABLE_CONNECTION(CMD, BOX, SUB, END)                                                \
     CMD(auth, "auth", CONNECTION, SERVER, -2,                                                      \
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "1.0.0",           \
-        "Proves who the client is, by password", "O(N), N passwords of the user",                  \
+        "Authenticates the connection with a password", "O(N), N passwords of the user",           \
         HISTORY("6.0.0 the name of a user before the password")                                    \
         ARGS("[username{6.0.0}] password"))                                                        \
     BOX(client, "client", CONNECTION, SERVER, -2, 0, 0, "2.4.0",                                   \
-        "Holds the commands about client connections", "by subcommand",)                           \
+        "Groups the commands for client connections", "by subcommand",)                            \
     SUB(client, caching, "client|caching", CONNECTION, SERVER, 3, NOSCRIPT | LOADING | STALE,      \
         A_CONNECTION, "6.0.0",                                                                     \
-        "Says whether keys of the next command are to be tracked", "O(1)",                         \
+        "Chooses whether the keys of the next command are tracked", "O(1)",                        \
         ARGS("mode(YES | NO)"))                                                                    \
     SUB(client, getname, "client|getname", CONNECTION, SERVER, 2, NOSCRIPT | LOADING | STALE,      \
         A_CONNECTION, "2.6.9",                                                                     \
-        "Gives the name of this connection", "O(1)",)                                              \
+        "Returns the name of this connection", "O(1)",)                                            \
     SUB(client, getredir, "client|getredir", CONNECTION, SERVER, 2, NOSCRIPT | LOADING | STALE,    \
         A_CONNECTION, "6.0.0",                                                                     \
-        "Gives the ID of the client that gets our invalidations", "O(1)",)                         \
+        "Returns the ID of the client that receives the invalidation messages", "O(1)",)           \
     SUB(client, help, "client|help", CONNECTION, SERVER, 2, LOADING | STALE, A_CONNECTION,         \
         "5.0.0",                                                                                   \
         "Lists the subcommands of CLIENT", "O(1)",)                                                \
     SUB(client, id, "client|id", CONNECTION, SERVER, 2, NOSCRIPT | LOADING | STALE, A_CONNECTION,  \
         "5.0.0",                                                                                   \
-        "Gives the ID of this connection", "O(1)",)                                                \
+        "Returns the ID of this connection", "O(1)",)                                              \
     SUB(client, info, "client|info", CONNECTION, SERVER, 2, NOSCRIPT | LOADING | STALE,            \
         A_CONNECTION, "6.2.0",                                                                     \
         "Describes this connection in one line", "O(1)",                                           \
@@ -44,7 +44,7 @@
              "'ip:port'{6.2.0}] | [SKIPME yes/no])...)"))                                          \
     SUB(client, list, "client|list", CONNECTION, SERVER, -2, ADMIN | NOSCRIPT | LOADING | STALE,   \
         A_CONNECTION, "2.4.0",                                                                     \
-        "Describes the connections, one a line", "O(N), N clients",                                \
+        "Lists the connections, one line each", "O(N), N clients",                                 \
         TIPS("nondeterministic_output")                                                            \
         HISTORY("2.8.12 field id; 5.0.0 TYPE; 6.0.0 field user; 6.2.0 fields argv-mem, tot-mem, "  \
                 "laddr, redir, and ID; 7.0.0 fields resp, multi-mem, rbs, rbp; 7.0.3 field "       \
@@ -53,11 +53,11 @@
              "[ID id(client-id:integer...){6.2.0}]"))                                              \
     SUB(client, no_evict, "client|no-evict", CONNECTION, SERVER, 3,                                \
         ADMIN | NOSCRIPT | LOADING | STALE, A_CONNECTION, "7.0.0",                                 \
-        "Exempts this connection from being closed to save memory", "O(1)",                        \
+        "Exempts this connection from client eviction", "O(1)",                                    \
         ARGS("enabled(ON | OFF)"))                                                                 \
     SUB(client, pause, "client|pause", CONNECTION, SERVER, -3,                                     \
         ADMIN | NOSCRIPT | LOADING | STALE, A_CONNECTION, "2.9.50",                                \
-        "Holds back commands of clients for a while", "O(1)",                                      \
+        "Suspends client commands for a given time", "O(1)",                                       \
         HISTORY("6.2.0 a mode: WRITE or ALL") ARGS("timeout:integer [mode(WRITE | ALL){6.2.0}]"))  \
     SUB(client, reply, "client|reply", CONNECTION, SERVER, 3, NOSCRIPT | LOADING | STALE,          \
         A_CONNECTION, "3.2.0",                                                                     \
@@ -69,41 +69,41 @@
         ARGS("connection-name"))                                                                   \
     SUB(client, tracking, "client|tracking", CONNECTION, SERVER, -3, NOSCRIPT | LOADING | STALE,   \
         A_CONNECTION, "6.0.0",                                                                     \
-        "Turns help for client side caches on or off",                                             \
-        "O(1), with prefixes O(N) in their number",                                                \
+        "Turns client-side cache tracking on or off",                                              \
+        "O(1); O(N) with N prefixes",                                                              \
         ARGS("status(ON | OFF) [REDIRECT client-id:integer] [PREFIX prefix...+] [BCAST] [OPTIN] "  \
              "[OPTOUT] [NOLOOP]"))                                                                 \
     SUB(client, trackinginfo, "client|trackinginfo", CONNECTION, SERVER, 2,                        \
         NOSCRIPT | LOADING | STALE, A_CONNECTION, "6.2.0",                                         \
-        "Says how keys are tracked for this connection", "O(1)",)                                  \
+        "Reports how keys are tracked for this connection", "O(1)",)                               \
     SUB(client, unblock, "client|unblock", CONNECTION, SERVER, -3,                                 \
         ADMIN | NOSCRIPT | LOADING | STALE, A_CONNECTION, "5.0.0",                                 \
-        "Wakes a client that waits in a blocking command", "O(log(N)), N clients",                 \
+        "Wakes a client that is waiting in a blocking command", "O(log(N)), N clients",            \
         ARGS("client-id:integer [timeout_error(TIMEOUT | ERROR)]"))                                \
     SUB(client, unpause, "client|unpause", CONNECTION, SERVER, 2,                                  \
         ADMIN | NOSCRIPT | LOADING | STALE, A_CONNECTION, "6.2.0",                                 \
-        "Ends what CLIENT PAUSE began", "O(N), N paused clients",)                                 \
+        "Ends a pause that CLIENT PAUSE started", "O(N), N paused clients",)                       \
     END(client)                                                                                    \
     CMD(echo, "echo", CONNECTION, ENGINE, 2, LOADING | STALE | FAST, A_CONNECTION, "1.0.0",        \
-        "Gives its argument back", "O(1)",                                                         \
+        "Returns its argument", "O(1)",                                                            \
         ARGS("message"))                                                                           \
     CMD(hello, "hello", CONNECTION, SERVER, -1,                                                    \
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "6.0.0",           \
-        "Agrees on the protocol version, and may log in and set a name", "O(1)",                   \
+        "Selects the protocol version; can also authenticate and set a name", "O(1)",              \
         HISTORY("6.2.0 the version may be left out")                                               \
         ARGS("[arguments(protover:integer [AUTH username_password(username password)] [SETNAME "   \
              "clientname])]"))                                                                     \
     CMD(ping, "ping", CONNECTION, ENGINE, -1, FAST, A_CONNECTION, "1.0.0",                         \
-        "Answers PONG or gives its argument back", "O(1)",                                         \
+        "Returns PONG, or its argument if there is one", "O(1)",                                   \
         TIPS("request_policy:all_shards response_policy:all_succeeded") ARGS("[message]"))         \
     CMD(quit, "quit", CONNECTION, SERVER, -1,                                                      \
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "1.0.0",           \
         "Closes the connection", "O(1)",)                                                          \
     CMD(reset, "reset", CONNECTION, SERVER, 1,                                                     \
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "6.2.0",           \
-        "Puts the connection back to the state of a new one", "O(1)",)                             \
+        "Resets the connection to the state of a new one", "O(1)",)                                \
     CMD(select, "select", CONNECTION, ENGINE, 2, LOADING | STALE | FAST, A_CONNECTION, "1.0.0",    \
-        "Chooses the database that the connection works on", "O(1)",                               \
+        "Selects the database of the connection", "O(1)",                                          \
         ARGS("index:integer"))
 /* clang-format on */
 

@@ -1,5 +1,5 @@
-/* list.h - the commands about lists. How to read it is told in
- * engine/commands/table.h.
+/* list.h - the commands about lists. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_LIST_H
 #define ENGINE_COMMANDS_LIST_H
@@ -15,7 +15,7 @@
         ARGS("source@0 destination@1 wherefrom(LEFT | RIGHT) whereto(LEFT | RIGHT) "               \
              "timeout:double"))                                                                    \
     CMD(blmpop, "blmpop", LIST, ENGINE, -5, WRITE | BLOCKING | MOVABLE_KEYS, A_LIST, "7.0.0",      \
-        "Pops elements of the first list that has some, or waits",                                 \
+        "Pops elements from the first list that is not empty, or waits",                           \
         "O(N+M), N keys, M elements returned",                                                     \
         KEYS(0, 0, 0, SPEC(INDEX(2), KEYNUM(0, 1, 1), RW | ACCESS | DELETE))                       \
         ARGS("timeout:double numkeys:integer key@0... where(LEFT | RIGHT) [COUNT count:integer]")) \
@@ -37,23 +37,24 @@
         HISTORY("6.0.0 the timeout may have a fraction")                                           \
         ARGS("source@0 destination@1 timeout:double"))                                             \
     CMD(lindex, "lindex", LIST, ENGINE, 3, READONLY, A_LIST, "1.0.0",                              \
-        "Gives the element of a list at an index", "O(N), N elements on the way to the index",     \
+        "Returns the element of a list at an index", "O(N), N elements before the index",          \
         KEY(1, RO | ACCESS) ARGS("key@0 index:integer"))                                           \
     CMD(linsert, "linsert", LIST, ENGINE, 5, WRITE | DENYOOM, A_LIST, "2.2.0",                     \
-        "Inserts an element before or after another one of a list",                                \
-        "O(N), N elements on the way to the pivot",                                                \
+        "Inserts an element before or after another element of a list",                            \
+        "O(N), N elements before the pivot",                                                       \
         KEY(1, RW | INSERT) ARGS("key@0 where(BEFORE | AFTER) pivot element"))                     \
     CMD(llen, "llen", LIST, ENGINE, 2, READONLY | FAST, A_LIST, "1.0.0",                           \
-        "Gives the length of a list", "O(1)",                                                      \
+        "Counts the elements of a list", "O(1)",                                                   \
         KEY(1, RO) ARGS("key@0"))                                                                  \
     CMD(lmove, "lmove", LIST, ENGINE, 5, WRITE | DENYOOM, A_LIST, "6.2.0",                         \
-        "Moves an element from an end of a list to an end of another", "O(1)",                     \
+        "Moves an element from one end of a list to one end of another", "O(1)",                   \
         KEYS(1, 2, 1,                                                                              \
              SPEC(INDEX(1), RANGE(0, 1, 0), RW | ACCESS | DELETE)                                  \
              SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT))                                          \
         ARGS("source@0 destination@1 wherefrom(LEFT | RIGHT) whereto(LEFT | RIGHT)"))              \
     CMD(lmpop, "lmpop", LIST, ENGINE, -4, WRITE | MOVABLE_KEYS, A_LIST, "7.0.0",                   \
-        "Pops elements of the first list that has some", "O(N+M), N keys, M elements returned",    \
+        "Pops elements from the first list that is not empty",                                     \
+        "O(N+M), N keys, M elements returned",                                                     \
         KEYS(0, 0, 0, SPEC(INDEX(1), KEYNUM(0, 1, 1), RW | ACCESS | DELETE))                       \
         ARGS("numkeys:integer key@0... where(LEFT | RIGHT) [COUNT count:integer]"))                \
     CMD(lpop, "lpop", LIST, ENGINE, -2, WRITE | FAST, A_LIST, "1.0.0",                             \
@@ -61,29 +62,30 @@
         KEY(1, RW | ACCESS | DELETE) HISTORY("6.2.0 a count")                                      \
         ARGS("key@0 [count:integer{6.2.0}]"))                                                      \
     CMD(lpos, "lpos", LIST, ENGINE, -3, READONLY, A_LIST, "6.0.6",                                 \
-        "Gives the indexes at which an element is in a list", "O(N), N elements compared",     \
+        "Returns the indexes of matching elements of a list", "O(N), N elements compared",         \
         KEY(1, RO | ACCESS)                                                                        \
         ARGS("key@0 element [RANK rank:integer] [COUNT num-matches:integer] [MAXLEN "              \
              "len:integer]"))                                                                      \
     CMD(lpush, "lpush", LIST, ENGINE, -3, WRITE | DENYOOM | FAST, A_LIST, "1.0.0",                 \
-        "Puts elements at the head of a list", "O(N), N elements added",                           \
+        "Inserts elements at the head of a list", "O(N), N elements added",                        \
         KEY(1, RW | INSERT) HISTORY("2.4.0 several elements") ARGS("key@0 element..."))            \
     CMD(lpushx, "lpushx", LIST, ENGINE, -3, WRITE | DENYOOM | FAST, A_LIST, "2.2.0",               \
-        "Puts elements at the head of a list if the list exists", "O(N), N elements added",        \
+        "Inserts elements at the head of a list if the list exists", "O(N), N elements added",     \
         KEY(1, RW | INSERT) HISTORY("4.0.0 several elements") ARGS("key@0 element..."))            \
     CMD(lrange, "lrange", LIST, ENGINE, 4, READONLY, A_LIST, "1.0.0",                              \
-        "Gives a range of a list", "O(S+N), S elements before the range, N returned",              \
+        "Returns a range of elements of a list",                                                   \
+        "O(S+N), S elements before the range, N returned",                                         \
         KEY(1, RO | ACCESS) ARGS("key@0 start:integer stop:integer"))                              \
     CMD(lrem, "lrem", LIST, ENGINE, 4, WRITE, A_LIST, "1.0.0",                                     \
-        "Removes elements of a list that equal a value",                                           \
+        "Removes the elements of a list that equal a value",                                       \
         "O(N+M), N elements of the list, M removed",                                               \
         KEY(1, RW | DELETE) ARGS("key@0 count:integer element"))                                   \
     CMD(lset, "lset", LIST, ENGINE, 4, WRITE | DENYOOM, A_LIST, "1.0.0",                           \
         "Replaces the element of a list at an index",                                              \
-        "O(N), N elements on the way to the index; O(1) at the ends",                              \
+        "O(N), N elements before the index; O(1) at the ends",                                     \
         KEY(1, RW | UPDATE) ARGS("key@0 index:integer element"))                                   \
     CMD(ltrim, "ltrim", LIST, ENGINE, 4, WRITE, A_LIST, "1.0.0",                                   \
-        "Cuts a list down to a range of it", "O(N), N elements removed",                           \
+        "Trims a list to a range of its elements", "O(N), N elements removed",                     \
         KEY(1, RW | DELETE) ARGS("key@0 start:integer stop:integer"))                              \
     CMD(rpop, "rpop", LIST, ENGINE, -2, WRITE | FAST, A_LIST, "1.0.0",                             \
         "Pops elements from the tail of a list", "O(N), N elements returned",                      \
@@ -96,10 +98,10 @@
              SPEC(INDEX(2), RANGE(0, 1, 0), RW | INSERT))                                          \
         DEPRECATED("6.2.0", "LMOVE with RIGHT and LEFT") ARGS("source@0 destination@1"))           \
     CMD(rpush, "rpush", LIST, ENGINE, -3, WRITE | DENYOOM | FAST, A_LIST, "1.0.0",                 \
-        "Puts elements at the tail of a list", "O(N), N elements added",                           \
+        "Appends elements to a list", "O(N), N elements added",                                    \
         KEY(1, RW | INSERT) HISTORY("2.4.0 several elements") ARGS("key@0 element..."))            \
     CMD(rpushx, "rpushx", LIST, ENGINE, -3, WRITE | DENYOOM | FAST, A_LIST, "2.2.0",               \
-        "Puts elements at the tail of a list if the list exists", "O(N), N elements added",        \
+        "Appends elements to a list if the list exists", "O(N), N elements added",                 \
         KEY(1, RW | INSERT) HISTORY("4.0.0 several elements") ARGS("key@0 element..."))
 /* clang-format on */
 

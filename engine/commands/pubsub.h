@@ -1,5 +1,5 @@
-/* pubsub.h - the commands about messages. How to read it is told in
- * engine/commands/table.h.
+/* pubsub.h - the commands about messages. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_PUBSUB_H
 #define ENGINE_COMMANDS_PUBSUB_H
@@ -13,10 +13,10 @@
     CMD(publish, "publish", PUBSUB, SERVER, 3, PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,    \
         0, "2.0.0",                                                                                \
         "Sends a message to a channel",                                                            \
-        "O(N+M), N subscribers of the channel, M patterns in all",                                 \
+        "O(N+M), N subscribers of the channel, M patterns in total",                               \
         ARGS("channel message"))                                                                   \
     BOX(pubsub, "pubsub", PUBSUB, SERVER, -2, 0, 0, "2.8.0",                                       \
-        "Holds the commands that show who is subscribed to what", "by subcommand",)                \
+        "Groups the commands that describe subscriptions", "by subcommand",)                       \
     SUB(pubsub, channels, "pubsub|channels", PUBSUB, SERVER, -2, PUBSUB | LOADING | STALE, 0,      \
         "2.8.0",                                                                                   \
         "Lists the channels that have subscribers", "O(N), N channels in use",                     \
@@ -24,10 +24,10 @@
     SUB(pubsub, help, "pubsub|help", PUBSUB, SERVER, 2, LOADING | STALE, 0, "6.2.0",               \
         "Lists the subcommands of PUBSUB", "O(1)",)                                                \
     SUB(pubsub, numpat, "pubsub|numpat", PUBSUB, SERVER, 2, PUBSUB | LOADING | STALE, 0, "2.8.0",  \
-        "Counts the distinct patterns that are subscribed to", "O(1)",)                            \
+        "Counts the distinct subscribed patterns", "O(1)",)                                        \
     SUB(pubsub, numsub, "pubsub|numsub", PUBSUB, SERVER, -2, PUBSUB | LOADING | STALE, 0,          \
         "2.8.0",                                                                                   \
-        "Counts the subscribers of channels", "O(N), N channels asked for",                        \
+        "Counts the subscribers of channels", "O(N), N channels requested",                        \
         ARGS("[channel...]"))                                                                      \
     SUB(pubsub, shardchannels, "pubsub|shardchannels", PUBSUB, SERVER, -2,                         \
         PUBSUB | LOADING | STALE, 0, "7.0.0",                                                      \
@@ -35,7 +35,7 @@
         ARGS("[pattern:pattern]"))                                                                 \
     SUB(pubsub, shardnumsub, "pubsub|shardnumsub", PUBSUB, SERVER, -2, PUBSUB | LOADING | STALE,   \
         0, "7.0.0",                                                                                \
-        "Counts the subscribers of shard channels", "O(N), N shard channels asked for",            \
+        "Counts the subscribers of shard channels", "O(N), N shard channels requested",            \
         ARGS("[shardchannel...]"))                                                                 \
     END(pubsub)                                                                                    \
     CMD(punsubscribe, "punsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE, 0,  \

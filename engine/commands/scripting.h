@@ -1,5 +1,5 @@
-/* scripting.h - the commands about scripts and functions. How to read it is told in
- * engine/commands/table.h.
+/* scripting.h - the commands about scripts and functions. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_SCRIPTING_H
 #define ENGINE_COMMANDS_SCRIPTING_H
@@ -17,7 +17,7 @@
     CMD(eval_ro, "eval_ro", SCRIPTING, LATER, -3,                                                  \
         READONLY | NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS,             \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Runs a Lua script that may not write", "by script",                                       \
+        "Runs a read-only Lua script", "by script",                                                \
         KEYS(0, 0, 0,                                                                              \
              NOTED(INDEX(2), KEYNUM(0, 1, 1), RO | ACCESS,                                         \
                    "the script may read them in any way"))                                         \
@@ -25,19 +25,19 @@
     CMD(evalsha, "evalsha", SCRIPTING, LATER, -3,                                                  \
         NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS | MAY_REPLICATE,        \
         A_SCRIPTING, "2.6.0",                                                                      \
-        "Runs a Lua script that is cached under its SHA-1", "by script",                           \
+        "Runs a cached Lua script, given its SHA-1", "by script",                                  \
         KEYS(0, 0, 0, SPEC(INDEX(2), KEYNUM(0, 1, 1), RW | ACCESS | UPDATE))                       \
         ARGS("sha1 numkeys:integer [key@0...] [arg...]"))                                          \
     CMD(evalsha_ro, "evalsha_ro", SCRIPTING, LATER, -3,                                            \
         READONLY | NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS,             \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Runs a cached Lua script that may not write", "by script",                                \
+        "Runs a cached read-only Lua script", "by script",                                         \
         KEYS(0, 0, 0, SPEC(INDEX(2), KEYNUM(0, 1, 1), RO | ACCESS))                                \
         ARGS("sha1 numkeys:integer [key@0...] [arg...]"))                                          \
     CMD(fcall, "fcall", SCRIPTING, LATER, -3,                                                      \
         NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS | MAY_REPLICATE,        \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Calls a function of a library", "by function",                                            \
+        "Calls a library function", "by function",                                                 \
         KEYS(0, 0, 0,                                                                              \
              NOTED(INDEX(2), KEYNUM(0, 1, 1), RW | ACCESS | UPDATE,                                \
                    "the script may use them in any way"))                                          \
@@ -45,19 +45,19 @@
     CMD(fcall_ro, "fcall_ro", SCRIPTING, LATER, -3,                                                \
         READONLY | NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS,             \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Calls a function that may not write", "by function",                                      \
+        "Calls a read-only library function", "by function",                                       \
         KEYS(0, 0, 0,                                                                              \
              NOTED(INDEX(2), KEYNUM(0, 1, 1), RO | ACCESS,                                         \
                    "the script may read them in any way"))                                         \
         ARGS("function numkeys:integer [key@0...] [arg...]"))                                      \
     BOX(function, "function", SCRIPTING, LATER, -2, 0, 0, "7.0.0",                                 \
-        "Holds the commands that manage libraries of functions", "by subcommand",)                 \
+        "Groups the commands that manage function libraries", "by subcommand",)                    \
     SUB(function, delete, "function|delete", SCRIPTING, LATER, 3, WRITE | NOSCRIPT, A_SCRIPTING,   \
         "7.0.0",                                                                                   \
         "Deletes a library and its functions", "O(1)",                                             \
         TIPS("request_policy:all_shards response_policy:all_succeeded") ARGS("library-name"))      \
     SUB(function, dump, "function|dump", SCRIPTING, LATER, 2, NOSCRIPT, A_SCRIPTING, "7.0.0",      \
-        "Gives all libraries in serialized form", "O(N), N functions",)                            \
+        "Returns all libraries in serialized form", "O(N), N functions",)                          \
     SUB(function, flush, "function|flush", SCRIPTING, LATER, -2, WRITE | NOSCRIPT, A_SCRIPTING,    \
         "7.0.0",                                                                                   \
         "Deletes all libraries", "O(N), N functions",                                              \
@@ -68,7 +68,7 @@
         "Lists the subcommands of FUNCTION", "O(1)",)                                              \
     SUB(function, kill, "function|kill", SCRIPTING, LATER, 2, NOSCRIPT | ALLOW_BUSY, A_SCRIPTING,  \
         "7.0.0",                                                                                   \
-        "Stops the function that is running", "O(1)",                                              \
+        "Stops the running function", "O(1)",                                                      \
         TIPS("request_policy:all_shards response_policy:one_succeeded"))                           \
     SUB(function, list, "function|list", SCRIPTING, LATER, -2, NOSCRIPT, A_SCRIPTING, "7.0.0",     \
         "Describes the libraries and their functions", "O(N), N functions",                        \
@@ -76,39 +76,39 @@
         ARGS("[LIBRARYNAME library-name-pattern] [WITHCODE]"))                                     \
     SUB(function, load, "function|load", SCRIPTING, LATER, -3, WRITE | DENYOOM | NOSCRIPT,         \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Creates a library from its source", "O(1), compiling apart",                              \
+        "Creates a library from source code", "O(1), plus the time to compile",                    \
         TIPS("request_policy:all_shards response_policy:all_succeeded")                            \
         ARGS("[REPLACE] function-code"))                                                           \
     SUB(function, restore, "function|restore", SCRIPTING, LATER, -3, WRITE | DENYOOM | NOSCRIPT,   \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Creates libraries from what FUNCTION DUMP gave", "O(N), N functions restored",            \
+        "Creates libraries from the output of FUNCTION DUMP", "O(N), N functions restored",        \
         TIPS("request_policy:all_shards response_policy:all_succeeded")                            \
         ARGS("serialized-value [policy(FLUSH | APPEND | REPLACE)]"))                               \
     SUB(function, stats, "function|stats", SCRIPTING, LATER, 2, NOSCRIPT | ALLOW_BUSY,             \
         A_SCRIPTING, "7.0.0",                                                                      \
-        "Describes the function that is running and the script engines", "O(1)",                   \
+        "Describes the running function and the script engines", "O(1)",                           \
         TIPS("nondeterministic_output request_policy:all_shards response_policy:special"))         \
     END(function)                                                                                  \
     BOX(script, "script", SCRIPTING, LATER, -2, 0, 0, "2.6.0",                                     \
-        "Holds the commands that manage cached Lua scripts", "by subcommand",)                     \
+        "Groups the commands that manage cached Lua scripts", "by subcommand",)                    \
     SUB(script, debug, "script|debug", SCRIPTING, LATER, 3, NOSCRIPT, A_SCRIPTING, "3.2.0",        \
-        "Chooses how the next scripts are debugged", "O(1)",                                       \
+        "Sets the debug mode for the next scripts", "O(1)",                                        \
         ARGS("mode(YES | SYNC | NO)"))                                                             \
     SUB(script, exists, "script|exists", SCRIPTING, LATER, -3, NOSCRIPT, A_SCRIPTING, "2.6.0",     \
-        "Says which scripts are cached", "O(N), N scripts asked for",                              \
+        "Reports which scripts are cached", "O(N), N scripts requested",                           \
         TIPS("request_policy:all_shards response_policy:agg_logical_and") ARGS("sha1..."))         \
     SUB(script, flush, "script|flush", SCRIPTING, LATER, -2, NOSCRIPT, A_SCRIPTING, "2.6.0",       \
-        "Empties the cache of scripts", "O(N), N cached scripts",                                  \
+        "Clears the script cache", "O(N), N cached scripts",                                       \
         TIPS("request_policy:all_nodes response_policy:all_succeeded")                             \
         HISTORY("6.2.0 ASYNC, SYNC") ARGS("[async(ASYNC | SYNC){6.2.0}]"))                         \
     SUB(script, help, "script|help", SCRIPTING, LATER, 2, LOADING | STALE, A_SCRIPTING, "5.0.0",   \
         "Lists the subcommands of SCRIPT", "O(1)",)                                                \
     SUB(script, kill, "script|kill", SCRIPTING, LATER, 2, NOSCRIPT | ALLOW_BUSY, A_SCRIPTING,      \
         "2.6.0",                                                                                   \
-        "Stops the script that is running", "O(1)",                                                \
+        "Stops the running script", "O(1)",                                                        \
         TIPS("request_policy:all_shards response_policy:one_succeeded"))                           \
     SUB(script, load, "script|load", SCRIPTING, LATER, 3, NOSCRIPT | STALE, A_SCRIPTING, "2.6.0",  \
-        "Caches a script and gives its SHA-1", "O(N), N bytes of source",                          \
+        "Caches a script and returns its SHA-1", "O(N), N bytes of source",                        \
         TIPS("request_policy:all_nodes response_policy:all_succeeded") ARGS("script"))             \
     END(script)
 /* clang-format on */

@@ -1,5 +1,5 @@
-/* stream.h - the commands about streams. How to read it is told in
- * engine/commands/table.h.
+/* stream.h - the commands about streams. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_STREAM_H
 #define ENGINE_COMMANDS_STREAM_H
@@ -7,10 +7,10 @@
 /* clang-format off */
 #define ENGINE_TABLE_STREAM(CMD, BOX, SUB, END)                                                    \
     CMD(xack, "xack", STREAM, ENGINE, -4, WRITE | FAST, A_STREAM, "5.0.0",                         \
-        "Strikes entries from the pending list of a consumer group", "O(1) an ID",                 \
+        "Removes entries from the pending list of a consumer group", "O(1) per ID",                \
         KEY(1, RW | UPDATE) ARGS("key@0 group id..."))                                             \
     CMD(xadd, "xadd", STREAM, ENGINE, -5, WRITE | DENYOOM | FAST, A_STREAM, "5.0.0",               \
-        "Appends an entry to a stream", "O(1), and O(N) when it trims N entries",                  \
+        "Appends an entry to a stream", "O(1); O(N) if it trims N entries",                        \
         KEY_NOTED(1, RW | UPDATE, "UPDATE: it may also trim") TIPS("nondeterministic_output")      \
         HISTORY("6.2.0 NOMKSTREAM, MINID, LIMIT; 7.0.0 IDs whose second part is chosen by the "    \
                 "server")                                                                          \
@@ -18,22 +18,22 @@
              "[operator('='=equal | '~'=approximately)] threshold [LIMIT "                         \
              "count:integer{6.2.0}])] id_or_auto('*'=auto_id | id) field_value(field value)..."))  \
     CMD(xautoclaim, "xautoclaim", STREAM, ENGINE, -6, WRITE | FAST, A_STREAM, "6.2.0",             \
-        "Takes over entries that other consumers left pending for long",                           \
-        "O(N), N pending entries looked at",                                                       \
+        "Claims entries that other consumers have left pending for a long time",                   \
+        "O(N), N pending entries examined",                                                        \
         KEY(1, RW | DELETE) TIPS("nondeterministic_output")                                        \
         HISTORY("7.0.0 the reply names entries that were gone")                                    \
         ARGS("key@0 group consumer min-idle-time start [COUNT count:integer] [JUSTID]"))           \
     CMD(xclaim, "xclaim", STREAM, ENGINE, -6, WRITE | FAST, A_STREAM, "5.0.0",                     \
-        "Makes a consumer the owner of pending entries", "O(log(N)) an entry, N pending entries",  \
+        "Makes a consumer the owner of pending entries", "O(log(N)) per entry, N pending entries", \
         KEY(1, RW | UPDATE) TIPS("nondeterministic_output")                                        \
         ARGS("key@0 group consumer min-idle-time id... [IDLE ms:integer] [TIME "                   \
              "unix-time-milliseconds:unix-time] [RETRYCOUNT count:integer] [FORCE] [JUSTID] "      \
              "[LASTID id]"))                                                                       \
     CMD(xdel, "xdel", STREAM, ENGINE, -3, WRITE | FAST, A_STREAM, "5.0.0",                         \
-        "Deletes entries of a stream", "O(1) an entry",                                            \
+        "Deletes entries of a stream", "O(1) per entry",                                           \
         KEY(1, RW | DELETE) ARGS("key@0 id..."))                                                   \
     BOX(xgroup, "xgroup", STREAM, ENGINE_BOX, -2, 0, 0, "5.0.0",                                   \
-        "Holds the commands that manage consumer groups", "by subcommand",)                        \
+        "Groups the commands that manage consumer groups", "by subcommand",)                       \
     SUB(xgroup, create, "xgroup|create", STREAM, ENGINE, -5, WRITE | DENYOOM, A_STREAM, "5.0.0",   \
         "Creates a consumer group", "O(1)",                                                        \
         KEY(2, RW | INSERT) HISTORY("7.0.0 ENTRIESREAD")                                           \
@@ -51,12 +51,12 @@
     SUB(xgroup, help, "xgroup|help", STREAM, ENGINE, 2, LOADING | STALE, A_STREAM, "5.0.0",        \
         "Lists the subcommands of XGROUP", "O(1)",)                                                \
     SUB(xgroup, setid, "xgroup|setid", STREAM, ENGINE, -5, WRITE, A_STREAM, "5.0.0",               \
-        "Sets the last ID that a group has delivered", "O(1)",                                     \
+        "Sets the last delivered ID of a group", "O(1)",                                           \
         KEY(2, RW | UPDATE) HISTORY("7.0.0 ENTRIESREAD")                                           \
         ARGS("key@0 groupname id(id | '$'=new_id) [ENTRIESREAD entries_read:integer]"))            \
     END(xgroup)                                                                                    \
     BOX(xinfo, "xinfo", STREAM, ENGINE_BOX, -2, 0, 0, "5.0.0",                                     \
-        "Holds the commands that describe streams", "by subcommand",)                              \
+        "Groups the commands that describe streams", "by subcommand",)                             \
     SUB(xinfo, consumers, "xinfo|consumers", STREAM, ENGINE, 4, READONLY, A_STREAM, "5.0.0",       \
         "Describes the consumers of a group", "O(N), N consumers",                                 \
         KEY(2, RO | ACCESS) TIPS("nondeterministic_output") ARGS("key@0 groupname"))               \
@@ -66,7 +66,7 @@
     SUB(xinfo, help, "xinfo|help", STREAM, ENGINE, 2, LOADING | STALE, A_STREAM, "5.0.0",          \
         "Lists the subcommands of XINFO", "O(1)",)                                                 \
     SUB(xinfo, stream, "xinfo|stream", STREAM, ENGINE, -3, READONLY, A_STREAM, "5.0.0",            \
-        "Describes a stream", "O(1), with FULL O(N) in the entries shown",                         \
+        "Describes a stream", "O(1); with FULL O(N), N entries shown",                             \
         KEY(2, RO | ACCESS)                                                                        \
         HISTORY("6.0.0 FULL; 7.0.0 max-deleted-entry-id, entries-added, "                          \
                 "recorded-first-entry-id, entries-read, lag")                                      \
@@ -76,31 +76,32 @@
         "Counts the entries of a stream", "O(1)",                                                  \
         KEY(1, RO) ARGS("key@0"))                                                                  \
     CMD(xpending, "xpending", STREAM, ENGINE, -3, READONLY, A_STREAM, "5.0.0",                     \
-        "Shows what a group delivered that was not acknowledged",                                  \
-        "O(N), N entries returned, or passed over because of IDLE",                                \
+        "Shows the entries of a group that are delivered but not acknowledged",                    \
+        "O(N), N entries returned or skipped because of IDLE",                                     \
         KEY(1, RO | ACCESS) TIPS("nondeterministic_output")                                        \
         HISTORY("6.2.0 IDLE, and IDs may be exclusive")                                            \
         ARGS("key@0 group [filters([IDLE min-idle-time:integer{6.2.0}] start end count:integer "   \
              "[consumer])]"))                                                                      \
     CMD(xrange, "xrange", STREAM, ENGINE, -4, READONLY, A_STREAM, "5.0.0",                         \
-        "Gives the entries of a stream between two IDs", "O(N), N entries returned",               \
+        "Returns the entries of a stream between two IDs", "O(N), N entries returned",             \
         KEY(1, RO | ACCESS) HISTORY("6.2.0 IDs may be exclusive")                                  \
         ARGS("key@0 start end [COUNT count:integer]"))                                             \
     CMD(xread, "xread", STREAM, ENGINE, -4, READONLY | BLOCKING | MOVABLE_KEYS, A_STREAM,          \
         "5.0.0",                                                                                   \
-        "Gives the entries of streams after given IDs, and may wait", "O(N), N entries returned",  \
+        "Returns the entries of streams after given IDs, and can wait",                            \
+        "O(N), N entries returned",                                                                \
         KEYS(0, 0, 0, SPEC(KEYWORD("STREAMS", 1), RANGE(-1, 1, 2), RO | ACCESS))                   \
         ARGS("[COUNT count:integer] [BLOCK milliseconds:integer] STREAMS streams(key@0... "        \
              "id...)"))                                                                            \
     CMD(xreadgroup, "xreadgroup", STREAM, ENGINE, -7, WRITE | BLOCKING | MOVABLE_KEYS, A_STREAM,   \
         "5.0.0",                                                                                   \
-        "Gives entries of streams to a consumer of a group, and may wait",                         \
+        "Returns entries of streams to a consumer of a group, and can wait",                       \
         "O(N), N entries returned",                                                                \
         KEYS(0, 0, 0, SPEC(KEYWORD("STREAMS", 4), RANGE(-1, 1, 2), RO | ACCESS))                   \
         ARGS("GROUP group_consumer(group consumer) [COUNT count:integer] [BLOCK "                  \
              "milliseconds:integer] [NOACK] STREAMS streams(key@0... id...)"))                     \
     CMD(xrevrange, "xrevrange", STREAM, ENGINE, -4, READONLY, A_STREAM, "5.0.0",                   \
-        "Gives the entries of a stream between two IDs, the last first",                           \
+        "Returns the entries of a stream between two IDs, last first",                             \
         "O(N), N entries returned",                                                                \
         KEY(1, RO | ACCESS) HISTORY("6.2.0 IDs may be exclusive")                                  \
         ARGS("key@0 end start [COUNT count:integer]"))                                             \

@@ -1,5 +1,5 @@
-/* string.h - the commands about strings. How to read it is told in
- * engine/commands/table.h.
+/* string.h - the commands about strings. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_STRING_H
 #define ENGINE_COMMANDS_STRING_H
@@ -16,21 +16,21 @@
         "Subtracts an integer from the number in a string", "O(1)",                                \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 decrement:integer"))                              \
     CMD(get, "get", STRING, ENGINE, 2, READONLY | FAST, A_STRING, "1.0.0",                         \
-        "Gives the string at a key", "O(1)",                                                       \
+        "Returns the string at a key", "O(1)",                                                     \
         KEY(1, RO | ACCESS) ARGS("key@0"))                                                         \
     CMD(getdel, "getdel", STRING, ENGINE, 2, WRITE | FAST, A_STRING, "6.2.0",                      \
-        "Gives the string at a key and deletes the key", "O(1)",                                   \
+        "Returns the string at a key and deletes the key", "O(1)",                                 \
         KEY(1, RW | ACCESS | DELETE) ARGS("key@0"))                                                \
     CMD(getex, "getex", STRING, ENGINE, -2, WRITE | FAST, A_STRING, "6.2.0",                       \
-        "Gives the string at a key and may change its expiry", "O(1)",                             \
+        "Returns the string at a key and can change its expiry", "O(1)",                           \
         KEY_NOTED(1, RW | ACCESS | UPDATE, "UPDATE: it may change the expiry")                     \
         ARGS("key@0 [expiration(EX seconds:integer | PX milliseconds:integer | EXAT "              \
              "unix-time-seconds:unix-time | PXAT unix-time-milliseconds:unix-time | PERSIST)]"))   \
     CMD(getrange, "getrange", STRING, ENGINE, 4, READONLY, A_STRING, "2.4.0",                      \
-        "Gives a part of a string", "O(N), N bytes returned",                                      \
+        "Returns a part of a string", "O(N), N bytes returned",                                    \
         KEY(1, RO | ACCESS) ARGS("key@0 start:integer end:integer"))                               \
     CMD(getset, "getset", STRING, ENGINE, 3, WRITE | DENYOOM | FAST, A_STRING, "1.0.0",            \
-        "Replaces the string at a key and gives the former one", "O(1)",                           \
+        "Replaces the string at a key and returns the previous one", "O(1)",                       \
         KEY(1, RW | ACCESS | UPDATE) DEPRECATED("6.2.0", "SET with GET") ARGS("key@0 value"))      \
     CMD(incr, "incr", STRING, ENGINE, 2, WRITE | DENYOOM | FAST, A_STRING, "1.0.0",                \
         "Adds one to the number in a string", "O(1)",                                              \
@@ -39,15 +39,15 @@
         "Adds an integer to the number in a string", "O(1)",                                       \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 increment:integer"))                              \
     CMD(incrbyfloat, "incrbyfloat", STRING, ENGINE, 3, WRITE | DENYOOM | FAST, A_STRING, "2.6.0",  \
-        "Adds a floating point number to that in a string", "O(1)",                                \
+        "Adds a floating point number to the number in a string", "O(1)",                          \
         KEY(1, RW | ACCESS | UPDATE) ARGS("key@0 increment:double"))                               \
     CMD(lcs, "lcs", STRING, ENGINE, -3, READONLY, A_STRING, "7.0.0",                               \
-        "Finds the longest sequence of bytes common to two strings",                               \
+        "Finds the longest common subsequence of two strings",                                     \
         "O(N*M), N and M bytes of the strings",                                                    \
         KEYS(1, 2, 1, SPEC(INDEX(1), RANGE(1, 1, 0), RO | ACCESS))                                 \
         ARGS("key1@0 key2@0 [LEN] [IDX] [MINMATCHLEN len:integer] [WITHMATCHLEN]"))                \
     CMD(mget, "mget", STRING, ENGINE, -2, READONLY | FAST, A_STRING, "1.0.0",                      \
-        "Gives the strings at several keys", "O(N), N keys",                                       \
+        "Returns the strings at several keys", "O(N), N keys",                                     \
         KEYS_FROM(1, RO | ACCESS) TIPS("request_policy:multi_shard") ARGS("key@0..."))             \
     CMD(mset, "mset", STRING, ENGINE, -3, WRITE | DENYOOM, A_STRING, "1.0.1",                      \
         "Stores strings at several keys", "O(N), N keys",                                          \
@@ -60,10 +60,10 @@
         TIPS("request_policy:multi_shard response_policy:agg_min")                                 \
         ARGS("key_value(key@0 value)..."))                                                         \
     CMD(psetex, "psetex", STRING, ENGINE, 4, WRITE | DENYOOM, A_STRING, "2.6.0",                   \
-        "Stores a string that lives for a number of milliseconds", "O(1)",                         \
+        "Stores a string that expires after a number of milliseconds", "O(1)",                     \
         KEY(1, OW | UPDATE) ARGS("key@0 milliseconds:integer value"))                              \
     CMD(set, "set", STRING, ENGINE, -3, WRITE | DENYOOM, A_STRING, "1.0.0",                        \
-        "Stores a string at a key, whatever the key held", "O(1)",                                 \
+        "Stores a string at a key and replaces any other value", "O(1)",                           \
         KEY_NOTED(1, RW | ACCESS | UPDATE | VARIABLE, "ACCESS: with GET only")                     \
         HISTORY("2.6.12 EX, PX, NX, XX; 6.0.0 KEEPTTL; 6.2.0 GET, EXAT, PXAT; 7.0.0 NX together "  \
                 "with GET")                                                                        \
@@ -72,7 +72,7 @@
              "unix-time-seconds:unix-time{6.2.0} | PXAT unix-time-milliseconds:unix-time{6.2.0} "  \
              "| KEEPTTL{6.0.0})]"))                                                                \
     CMD(setex, "setex", STRING, ENGINE, 4, WRITE | DENYOOM, A_STRING, "2.0.0",                     \
-        "Stores a string that lives for a number of seconds", "O(1)",                              \
+        "Stores a string that expires after a number of seconds", "O(1)",                          \
         KEY(1, OW | UPDATE) ARGS("key@0 seconds:integer value"))                                   \
     CMD(setnx, "setnx", STRING, ENGINE, 3, WRITE | DENYOOM | FAST, A_STRING, "1.0.0",              \
         "Stores a string at a key unless the key exists", "O(1)",                                  \
@@ -81,10 +81,10 @@
         "Overwrites a part of a string", "O(N), N bytes written",                                  \
         KEY(1, RW | UPDATE) ARGS("key@0 offset:integer value"))                                    \
     CMD(strlen, "strlen", STRING, ENGINE, 2, READONLY | FAST, A_STRING, "2.2.0",                   \
-        "Gives the length of a string in bytes", "O(1)",                                           \
+        "Returns the length of a string in bytes", "O(1)",                                         \
         KEY(1, RO) ARGS("key@0"))                                                                  \
     CMD(substr, "substr", STRING, ENGINE, 4, READONLY, A_STRING, "1.0.0",                          \
-        "Gives a part of a string; an old name of GETRANGE", "O(N), N bytes returned",             \
+        "Returns a part of a string (old name of GETRANGE)", "O(N), N bytes returned",             \
         KEY(1, RO | ACCESS) DEPRECATED("2.0.0", "GETRANGE")                                        \
         ARGS("key@0 start:integer end:integer"))
 /* clang-format on */

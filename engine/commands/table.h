@@ -1,37 +1,38 @@
-/* table.h - every command there is, as engine/command.c and engine/cmd/cmd.h read it.
+/* table.h - the table of all commands, which engine/command.c and engine/cmd/cmd.h expand.
  *
- * The entries stand beside this file, one file a group, in the order of the alphabet. An entry:
+ * The entries are in the other headers of this folder, one header per group, in alphabetical
+ * order. An entry:
  *
  *     CMD(getdel, "getdel", STRING, ENGINE, 2, WRITE | FAST, A_STRING, "6.2.0",
- *         "Gives the string at a key and deletes the key", "O(1)",
+ *         "Returns the string at a key and deletes the key", "O(1)",
  *         KEY(1, RW | ACCESS | DELETE) ARGS("key@0"))
  *
  *     identifier, name      engine_cmd_getdel() runs it
  *     group                 of ENGINE_GROUPS
  *     owner                 ENGINE, SERVER or LATER; and of the engine's:
- *                           ENGINE_BOX      a container that is no command by itself
- *     arity                 with the name; negative: at least
+ *                           ENGINE_BOX      a container of subcommands, not itself a command
+ *     arity                 includes the name; negative: a minimum
  *     flags                 of ENGINE_CMD_FLAGS, without prefix; 0: none
- *     categories            of ENGINE_ACL_CATEGORIES, with A_; 0: none but what the flags imply
- *     version               that brought it
+ *     categories            of ENGINE_ACL_CATEGORIES, with prefix A_; 0: those that the flags imply
+ *     version               first version with the command
  *     summary, complexity   in words; complexity may be NULL
- *     the rest              any of the following, in this order, without commas between them
+ *     optional parts        any of the following, in this order, without commas between them
  *
- * Flags imply categories: WRITE write, READONLY read (not where scripting is), ADMIN admin and
+ * Flags imply categories: WRITE write, READONLY read (not with scripting), ADMIN admin and
  * dangerous, PUBSUB pubsub, BLOCKING blocking, FAST fast, and no FAST slow.
  *
  *     KEY(1, RO | ACCESS)                     argument 1 is a key
  *     KEY_NOTED(1, RO, "because")             with a note
- *     KEYS_FROM(1, RO)                        argument 1 and all after it
- *     KEYS(first, last, step, specs)          what a simple range says, and specs without commas
- *     TIPS("request_policy:all_shards")       for clients of a cluster
+ *     KEYS_FROM(1, RO)                        argument 1 and all later ones
+ *     KEYS(first, last, step, specs)          a simple range, then specs without commas
+ *     TIPS("request_policy:all_shards")       hints for cluster clients
  *     SYSCMD                                  not for users
- *     DEPRECATED("6.2.0", "SET with GET")     since, and what to use instead
- *     HISTORY("6.0.0 KEEPTTL; 6.2.0 GET")     what came with which version
+ *     DEPRECATED("6.2.0", "SET with GET")     since, and the replacement
+ *     HISTORY("6.0.0 KEEPTTL; 6.2.0 GET")     additions, by version
  *     ARGS("key@0 [count:integer]")           in the grammar of engine/command_args.h
  *
- * A spec says where to begin, how to find keys from there, and what is done to them. The numbers
- * are those of struct engine_key_spec:
+ * A spec gives the start of the search, the way to find the keys from there, and their use. The
+ * numbers are those of struct engine_key_spec:
  *
  *     SPEC(INDEX(2), KEYNUM(0, 1, 1), RO)
  *     SPEC(KEYWORD("STORE", 6), RANGE(0, 1, 0), OW)
@@ -61,7 +62,7 @@
 #include "engine/commands/transactions.h"
 #include "engine/commands/zset.h"
 
-/* Each of the four is a macro for an entry of its kind. */
+/* CMD, BOX, SUB and END are macros, one for each kind of entry. */
 #define ENGINE_COMMANDS(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_STRING(CMD, BOX, SUB, END)                                                        \
     ENGINE_TABLE_LIST(CMD, BOX, SUB, END)                                                          \

@@ -1,5 +1,5 @@
-/* transactions.h - the commands about transactions. How to read it is told in
- * engine/commands/table.h.
+/* transactions.h - the commands about transactions. See engine/commands/table.h for
+ * the format.
  */
 #ifndef ENGINE_COMMANDS_TRANSACTIONS_H
 #define ENGINE_COMMANDS_TRANSACTIONS_H
@@ -8,19 +8,19 @@
 #define ENGINE_TABLE_TRANSACTIONS(CMD, BOX, SUB, END)                                              \
     CMD(discard, "discard", TRANSACTIONS, ENGINE, 1,                                               \
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY, A_TRANSACTION, "2.0.0",                    \
-        "Gives the queued commands of a transaction up", "O(N), N queued commands",)               \
+        "Discards the queued commands of a transaction", "O(N), N queued commands",)               \
     CMD(exec, "exec", TRANSACTIONS, ENGINE, 1, NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,          \
         A_TRANSACTION, "1.2.0",                                                                    \
         "Runs the queued commands of a transaction", "by the commands that are queued",)           \
     CMD(multi, "multi", TRANSACTIONS, ENGINE, 1, NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,   \
         A_TRANSACTION, "1.2.0",                                                                    \
-        "Begins a transaction: commands are queued from here on", "O(1)",)                         \
+        "Begins a transaction: later commands are queued", "O(1)",)                                \
     CMD(unwatch, "unwatch", TRANSACTIONS, ENGINE, 1,                                               \
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY, A_TRANSACTION, "2.2.0",                    \
-        "Forgets the keys that are watched", "O(1)",)                                              \
+        "Stops watching all keys", "O(1)",)                                                        \
     CMD(watch, "watch", TRANSACTIONS, ENGINE, -2, NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,  \
         A_TRANSACTION, "2.2.0",                                                                    \
-        "Lets the next EXEC fail if one of the keys changes before", "O(N), N keys",               \
+        "Makes the next EXEC fail if one of the keys changes before it", "O(N), N keys",           \
         KEYS_FROM(1, RO) ARGS("key@0..."))
 /* clang-format on */
 
