@@ -105,7 +105,7 @@ static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_er
             continue;
         if (ev.function.pre_ga ||
             !engine_library_parse(rd_slice(w->code.ptr, w->code.len), &lib, &w->why))
-            return rd_err_set(err, RD_ERR_CORRUPT, ev.offset, "a library without a name");
+            return rd_err_set(err, RD_ERR_CORRUPT, ev.offset, "library without a name");
         if (!w->fn(w->ctx, &lib, ev.raw))
             return true;
     }
@@ -234,7 +234,7 @@ static bool rewrite(struct engine *e, struct rd_slice without, struct rewrite *r
     if (walk_engine(e, &walk, &err))
         return true;
     engine_free(ret->records.ptr);
-    *ret_why = "a library that is there cannot be read";
+    *ret_why = "cannot read an existing library";
     return false;
 }
 

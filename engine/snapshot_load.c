@@ -194,7 +194,7 @@ static bool begin_value(struct engine_loader *l, const struct rdb_event *ev, str
 {
     enum engine_type type = type_of_kind[ev->value.type->kind];
     if (type == ENGINE_TYPES)
-        return refuse(l, ev, RD_ERR_UNSUPPORTED, "arrays are not known here", err);
+        return refuse(l, ev, RD_ERR_UNSUPPORTED, "arrays are not supported", err);
     l->in_value = true;
     l->ops = engine_type_ops(type);
     l->mem_kind = engine_type_mem(type);
@@ -216,7 +216,7 @@ static bool link_first(struct engine_loader *l, struct rd_err *err)
         engine_db_remove(w->db, there, NULL);
     if (there != NULL) {
         char name[128];
-        rd_err_set(err, RD_ERR_CORRUPT, w->offset, "the key %s of db %u comes twice",
+        rd_err_set(err, RD_ERR_CORRUPT, w->offset, "duplicate key %s in db %u",
                    rd_err_quote(name, sizeof name, key), w->db->id);
         engine_value_free(&w->entry->value);
         engine_free(w->entry);
@@ -357,7 +357,7 @@ static bool take_value_event(struct engine_loader *l, const struct rdb_event *ev
         bool ok = l->ops->load(&l->value, ev, &l->engine->config, err);
         engine_mem_leave(before);
         if (!ok)
-            return refuse(l, ev, RD_ERR_CORRUPT, "the value makes no sense", err);
+            return refuse(l, ev, RD_ERR_CORRUPT, "invalid value", err);
     }
     if (ev->kind != RDB_VALUE_END)
         return true;
@@ -371,9 +371,10 @@ static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struc
 {
     if (ev->db >= l->engine->n_dbs) {
         const struct rd_err_reason reason = {RDB_REASON_DB, {ev->db, l->engine->n_dbs}};
-        return rd_err_set_reason(err, RD_ERR_LIMIT, ev->offset, reason,
-                                 "the file has a database %llu, this data set has %u databases",
-                                 (unsigned long long)ev->db, l->engine->n_dbs);
+        return rd_err_set_reason(
+            err, RD_ERR_LIMIT, ev->offset, reason,
+            "the file contains database %llu, but this data set has only %u databases",
+            (unsigned long long)ev->db, l->engine->n_dbs);
     }
     l->db = l->engine->dbs[ev->db];
     return true;
@@ -402,7 +403,7 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
     l->engine->extra->n_functions++;
     return engine_extra_add_old_function(&l->engine->extra->functions, ev) ||
            rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
-                      "a function of before the release of 7.0, strangely stored");
+                      "function in an unsupported format from before Redis 7.0");
 }
 
 /* The bytes of a record that is kept, event by event. */
@@ -441,9 +442,10 @@ static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
         return true;
     const struct rd_err_reason reason = {RDB_REASON_SUM,
                                          {ev->trailer.stored, ev->trailer.computed}};
-    return rd_err_set_reason(
-        err, RD_ERR_CHECKSUM, ev->offset, reason, "checksum is %016llx, the bytes give %016llx",
-        (unsigned long long)ev->trailer.stored, (unsigned long long)ev->trailer.computed);
+    return rd_err_set_reason(err, RD_ERR_CHECKSUM, ev->offset, reason,
+                             "checksum mismatch: stored %016llx, computed %016llx",
+                             (unsigned long long)ev->trailer.stored,
+                             (unsigned long long)ev->trailer.computed);
 }
 
 static void note_time(struct engine_loader *l, const struct rdb_event *ev)
@@ -480,7 +482,7 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         return keep(l, ev, err);
     case RDB_KEY_META_BEGIN:
         return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
-                          "module metadata of a key are not known here");
+                          "module metadata of keys is not supported");
     case RDB_TRAILER:
         return check_sum(ev, err);
     default:
@@ -557,7 +559,7 @@ bool engine_load(struct engine *e, struct rd_src *src, const struct engine_load_
         return false;
     enum rdb_status status = engine_loader_step(l, UINT64_MAX, err);
     if (status == RDB_MORE)
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source has no end");
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source has no known end");
     if (ret != NULL)
         *ret = l->info;
     engine_loader_free(l);

@@ -25,7 +25,7 @@ static const char usage_text[] =
     "       redoubt-server --check-system\n"
     "\n"
     "A server with the commands, files and settings of Redis 7.0.15. Options are the lines of\n"
-    "redis.conf, with two dashes in front:\n"
+    "redis.conf, with two leading dashes:\n"
     "       redoubt-server\n"
     "       redoubt-server /etc/redis/6379.conf --loglevel verbose\n"
     "       redoubt-server --port 7777 --appendonly yes --save \"\"\n"
@@ -158,8 +158,8 @@ static bool users_hold(struct settings *s)
             return false;
         bool holds = user_holds(s, n, words);
         if (!holds)
-            log_warning("Fatal error: user '%s': access lists are not supported, and this server "
-                        "would not keep the restriction",
+            log_warning("Fatal error: user '%s': access control lists are not supported, so the "
+                        "server cannot enforce this restriction",
                         n > 0 ? words[0] : "");
         settings_text_free(words, n);
         if (!holds)
@@ -172,7 +172,7 @@ static bool users_hold(struct settings *s)
 static bool can_be_served(struct settings *s)
 {
     if (s->aclfile[0] != '\0') {
-        log_warning("Fatal error: aclfile: access lists are not supported");
+        log_warning("Fatal error: aclfile: access control lists are not supported");
         return false;
     }
     if (s->n_modules != 0) {
@@ -181,13 +181,12 @@ static bool can_be_served(struct settings *s)
         return false;
     }
     if (s->cluster_enabled) {
-        log_warning("Fatal error: cluster-enabled: this server cannot be part of a cluster");
+        log_warning("Fatal error: cluster-enabled: cluster mode is not supported");
         return false;
     }
     if (s->replicaof_host != NULL) {
-        log_warning(
-            "Fatal error: replicaof: this server cannot be a replica, and would be a master "
-            "that takes writes");
+        log_warning("Fatal error: replicaof: replication is not supported, so the server would "
+                    "start as a writable master");
         return false;
     }
     return users_hold(s);

@@ -299,15 +299,15 @@ void engine_cmd_command_help(struct engine_call *call)
         "COUNT",
         "    Count the commands.",
         "DOCS [<command-name> ...]",
-        "    Give the documentation of these commands, or of all.",
+        "    Return the documentation of these commands, or of all.",
         "GETKEYS <command> [<arg> ...]",
         "    List the keys in a command line.",
         "GETKEYSANDFLAGS <command> [<arg> ...]",
-        "    List the keys in a command line and what is done to each.",
+        "    List the keys in a command line and how the command uses them.",
         "INFO [<command-name> ...]",
         "    Describe these commands, or all.",
         "LIST [FILTERBY (MODULE <name>|ACLCAT <category>|PATTERN <pattern>)]",
-        "    List the names of the commands, or of some.",
+        "    List the names of the commands, or of those that match the filter.",
         NULL,
     };
     engine_reply_help(call, lines);

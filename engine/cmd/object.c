@@ -76,13 +76,13 @@ void engine_cmd_object_help(struct engine_call *call)
 {
     static const char *const lines[] = {
         "ENCODING <key>",
-        "    How the value is stored: \"listpack\", \"skiplist\", ...",
+        "    Return the encoding of the value: \"listpack\", \"skiplist\", ...",
         "FREQ <key>",
-        "    How often it was used, logarithmically (LFU policies).",
+        "    Return the logarithmic access frequency (LFU policies).",
         "IDLETIME <key>",
-        "    Seconds since it was last used (other policies).",
+        "    Return the seconds since the last access (other policies).",
         "REFCOUNT <key>",
-        "    How many references to the value there are.",
+        "    Return the number of references to the value.",
         NULL,
     };
     engine_reply_help(call, lines);

@@ -181,16 +181,16 @@ void engine_cmd_xgroup_help(struct engine_call *call)
 {
     static const char *const lines[] = {
         "CREATE <key> <groupname> <id|$> [MKSTREAM] [ENTRIESREAD n]",
-        "    Makes a group that reads what comes after the id. With MKSTREAM the stream is",
-        "    made too, ENTRIESREAD says how many entries the group counts as read.",
+        "    Create a group that reads the entries after the ID. MKSTREAM also creates the stream.",
+        "    ENTRIESREAD sets the number of entries that the group has read.",
         "CREATECONSUMER <key> <groupname> <consumer>",
-        "    Makes a consumer.",
+        "    Create a consumer.",
         "DELCONSUMER <key> <groupname> <consumer>",
-        "    Deletes a consumer with all that is pending for it.",
+        "    Delete a consumer and its pending entries.",
         "DESTROY <key> <groupname>",
-        "    Deletes a group.",
+        "    Delete a group.",
         "SETID <key> <groupname> <id|$> [ENTRIESREAD n]",
-        "    The group continues after this id.",
+        "    Set the last delivered ID of the group.",
         NULL};
     engine_reply_help(call, lines);
 }

@@ -209,12 +209,12 @@ void engine_cmd_xinfo_help(struct engine_call *call)
 {
     static const char *const lines[] = {
         "CONSUMERS <key> <groupname>",
-        "    The consumers of a group.",
+        "    Show the consumers of a group.",
         "GROUPS <key>",
-        "    The groups of a stream.",
+        "    Show the groups of a stream.",
         "STREAM <key> [FULL [COUNT <count>]]",
-        "    What is known of a stream; with FULL its entries, and its groups with all that is",
-        "    pending, up to a count of each that is 10 unless it is given.",
+        "    Show information about a stream; with FULL also its entries, groups and pending",
+        "    entries, at most <count> of each (10 by default; 0: all).",
         NULL};
     engine_reply_help(call, lines);
 }

@@ -77,12 +77,12 @@ void engine_hash_file_abort(struct engine_value *v)
 
 static bool bad_time(const struct rdb_event *ev, struct rd_err *err)
 {
-    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "field that expires at no such time");
+    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "field with an invalid expiry time");
 }
 
 static bool duplicate(const struct rdb_event *ev, struct rd_err *err)
 {
-    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "hash with the same field twice");
+    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "duplicate field in a hash");
 }
 
 /* ---- element by element ---- */
@@ -142,7 +142,7 @@ static bool load_elem(struct loader *load, const struct rdb_event *ev,
     bool is_field = ev->elem.role == RDB_ROLE_FIELD;
     struct rd_slice text;
     if (ev->elem.str.total > (is_field ? INT32_MAX : UINT32_MAX))
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "field or value that is too long");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "field or value too long");
     if (!engine_pieces_take(&load->pieces, &ev->elem.str, &text))
         return true;
     if (!is_field)

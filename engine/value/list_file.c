@@ -95,7 +95,7 @@ static bool load_elem(struct engine_list *list, const struct rdb_event *ev, stru
     const struct rdb_string *str = &ev->elem.str;
     struct rd_slice piece = rdb_string_bytes(str, tmp);
     if (!str->is_int && str->total > UINT32_MAX)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "list element of more than 4 GiB");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "list element larger than 4 GiB");
     if (str->first && !str->more) {
         engine_list_push(list, ENGINE_LIST_TAIL, piece);
         return true;

@@ -132,7 +132,7 @@ static bool module_load(struct engine_value *v, const struct rdb_event *ev,
     } else if (ev->kind == RDB_VALUE_END) {
         add_number(v->u.opaque, RDB_MODULE_END);
     } else {
-        return rd_err_set(err, RD_ERR_USAGE, ev->offset, "no event of a module's value");
+        return rd_err_set(err, RD_ERR_USAGE, ev->offset, "unexpected event in a module value");
     }
     return true;
 }

@@ -252,7 +252,7 @@ static void load_first(struct loader *load, struct rd_slice text,
 
 static bool load_duplicate(const struct rdb_event *ev, struct rd_err *err)
 {
-    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "set with the same member twice");
+    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "duplicate member in a set");
 }
 
 /* False: one that came before is there twice, which is no matter now. */
@@ -271,7 +271,7 @@ static bool load_member(struct engine_value *v, const struct rdb_event *ev,
     struct rd_slice text;
     struct loader *load = loader_of(v);
     if (ev->elem.str.total > UINT32_MAX)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "member of more than 4 GiB");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "member larger than 4 GiB");
     if (!engine_pieces_take(&load->pieces, &ev->elem.str, &text))
         return true;
     if (!load->begun)
@@ -313,7 +313,7 @@ static bool load_packed(struct engine_value *v, const struct rdb_event *ev,
     v->u.intset = engine_intset_from(ev->packed.blob);
     v->encoding = ENGINE_INTSET;
     if (!is_ascending(v->u.intset))
-        return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "intset that is not in order");
+        return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "intset not in order");
     if (too_many(engine_intset_count(v->u.intset), config))
         become_table(v);
     return true;

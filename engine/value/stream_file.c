@@ -55,7 +55,7 @@ static bool load_node(struct engine_stream *stream, const struct rdb_event *ev, 
     bool is_new;
     uint8_t **node = engine_stream_map_add(&stream->nodes, ev->packed.node, &is_new);
     if (!is_new)
-        return corrupt(ev, err, "stream with two nodes of the same id");
+        return corrupt(ev, err, "two stream nodes with the same ID");
     *node = engine_lp_from(ev->packed.blob);
     stream->length += ev->packed.count;
     stream->loading->apart = false;
@@ -104,9 +104,9 @@ static bool begin_entry(struct engine_stream *stream, const struct rdb_event *ev
     struct engine_stream_loading *l = stream->loading;
     struct rdb_stream_id last = engine_stream_edge(stream, false, true);
     if (stream->nodes.count > 0 && rdb_stream_id_cmp(ev->entry.id, last) <= 0)
-        return corrupt(ev, err, "stream entry whose id is not greater than the one before");
+        return corrupt(ev, err, "stream entry ID not greater than the previous one");
     if (ev->entry.n_fields > UINT32_MAX)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "stream entry of more than 2^32 fields");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "stream entry with more than 2^32 fields");
     l->id = ev->entry.id;
     l->strings_left = 2 * ev->entry.n_fields;
     l->n_bytes = l->n_lens = 0;
@@ -122,7 +122,7 @@ static bool load_string(struct engine_stream *stream, const struct rdb_event *ev
     struct rd_slice text;
     if (ev->elem.str.first && !ev->elem.str.is_int &&
         ev->elem.str.total > ENGINE_STREAM_ENTRY_MAX - l->n_bytes)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "stream entry of more than 1 GiB");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "stream entry larger than 1 GiB");
     if (!engine_pieces_take(&l->pieces, &ev->elem.str, &text))
         return true;
     keep_string(l, text);
@@ -166,7 +166,7 @@ static bool load_group(struct engine_stream *stream, const struct rdb_event *ev,
     l->group = engine_stream_group_add(stream, ev->group.name, ev->group.last_id, read);
     l->consumer = NULL;
     l->n_owned = 0;
-    return l->group != NULL || corrupt(ev, err, "consumer group that the stream has already");
+    return l->group != NULL || corrupt(ev, err, "duplicate consumer group");
 }
 
 static bool load_pending(const struct engine_stream_loading *l, const struct rdb_event *ev,
@@ -177,8 +177,7 @@ static bool load_pending(const struct engine_stream_loading *l, const struct rdb
         engine_stream_map_add(&l->group->pending, ev->pending.id, &is_new);
     pending->delivery_ms = ev->pending.delivery_ms;
     pending->delivery_count = ev->pending.delivery_count;
-    return is_new ||
-           corrupt_for(ev, err, RDB_REASON_PENDING_TWICE, "entry that is pending already");
+    return is_new || corrupt_for(ev, err, RDB_REASON_PENDING_TWICE, "duplicate pending entry");
 }
 
 static bool load_consumer(struct engine_stream_loading *l, const struct rdb_event *ev,
@@ -186,8 +185,7 @@ static bool load_consumer(struct engine_stream_loading *l, const struct rdb_even
 {
     l->consumer = engine_stream_consumer_add(l->group, ev->consumer.name, ev->consumer.seen_ms);
     if (l->consumer == NULL)
-        return corrupt_for(ev, err, RDB_REASON_CONSUMER_TWICE,
-                           "consumer that the group has already");
+        return corrupt_for(ev, err, RDB_REASON_CONSUMER_TWICE, "duplicate consumer");
     l->consumer->active_ms = ev->consumer.active_ms;
     return true;
 }
@@ -198,7 +196,7 @@ static bool load_owned(struct engine_stream_loading *l, const struct rdb_event *
     bool is_new;
     struct engine_stream_pending *pending = engine_stream_pending_find(l->group, ev->id);
     if (pending == NULL || pending->consumer != NULL)
-        return corrupt(ev, err, "consumer that owns what is not pending, or another's");
+        return corrupt(ev, err, "consumer with an entry that is not pending or has another owner");
     pending->consumer = l->consumer;
     engine_stream_map_add(&l->consumer->pending, ev->id, &is_new);
     l->n_owned++;
@@ -235,9 +233,9 @@ static bool take(struct engine_stream *stream, const struct rdb_event *ev,
     case RDB_OWNED:
         return load_owned(l, ev, err);
     case RDB_NACKED:
-        return unsupported(ev, err, "stream with entries given back to a group");
+        return unsupported(ev, err, "streams with NACKed entries are not supported");
     case RDB_PRODUCER:
-        return unsupported(ev, err, "stream with idempotent producers");
+        return unsupported(ev, err, "streams with idempotent producers are not supported");
     case RDB_VALUE_END:
         return end_group(l, ev, err);
     default:

@@ -109,7 +109,7 @@ static bool string_load(struct engine_value *v, const struct rdb_event *ev,
     if (ev->kind != RDB_ELEM)
         return true;
     if (ev->elem.str.total > UINT32_MAX)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "string of more than 4 GiB");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "string larger than 4 GiB");
     load_piece(v, &ev->elem.str);
     return true;
 }

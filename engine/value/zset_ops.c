@@ -110,7 +110,7 @@ static void load_begin(struct engine_value *v, const struct rdb_event *ev)
 
 static bool duplicate(const struct rdb_event *ev, struct rd_err *err)
 {
-    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "member that the collection has already");
+    return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "duplicate member");
 }
 
 static bool load_member(struct engine_value *v, struct rd_slice member, const struct rdb_event *ev,
@@ -141,7 +141,7 @@ static bool load_elem(struct engine_value *v, const struct rdb_event *ev, struct
     const struct rdb_string *str = &ev->elem.str;
     bool whole = str->first && !str->more;
     if (str->total > UINT32_MAX)
-        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "member of more than 4 GiB");
+        return rd_err_set(err, RD_ERR_LIMIT, ev->offset, "member larger than 4 GiB");
     if (!whole || v->encoding != ENGINE_SKIPLIST) {
         struct engine_zset_loading *loading = loading_of(v);
         if (!engine_pieces_take(&loading->pieces, str, &member))

@@ -207,7 +207,7 @@ bool net_listen(struct server *srv, struct rd_err *err)
 static void turn_away(const struct listener *l, int fd, const char *text)
 {
     if (!l->tls && write(fd, text, strlen(text)) < 0)
-        log_verbose("a client that is turned away could not be told");
+        log_verbose("cannot send the reason to a refused client");
     l->srv->stats.rejected_connections++;
     close(fd);
 }
@@ -268,7 +268,7 @@ bool net_accepted(struct client *c)
     struct stats *stats = &c->srv->stats;
     if (is_protected(c->conn)) {
         if (conn_write(c->conn, protected_text, strlen(protected_text)) < 0)
-            log_verbose("a client that is turned away could not be told");
+            log_verbose("cannot send the reason to a refused client");
         stats->rejected_connections++;
         client_close_asap(c);
         return false;

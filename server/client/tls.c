@@ -191,7 +191,7 @@ static ssize_t outcome(struct conn *conn, int result)
         return CONN_END;
     unsigned long code = ERR_get_error();
     if (code == 0)
-        snprintf(conn->error, sizeof conn->error, "the connection was cut");
+        snprintf(conn->error, sizeof conn->error, "the peer closed the connection unexpectedly");
     else
         ERR_error_string_n(code, conn->error, sizeof conn->error);
     ERR_clear_error();

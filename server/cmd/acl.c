@@ -99,7 +99,7 @@ static void genpass(struct dispatch_call *call)
     char text[1025];
     size_t n = (size_t)(bits + 3) / 4;
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        engine_reply_error(call->reply, "ERR no random numbers from the system");
+        engine_reply_error(call->reply, "ERR the system provides no random numbers");
         return;
     }
     for (size_t i = 0; i < n; i++)

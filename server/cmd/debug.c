@@ -112,7 +112,8 @@ static void sub_client_eviction(struct dispatch_call *call)
     if (call->srv->settings.maxmemory_clients == 0)
         engine_reply_error(call->reply, "ERR maxmemory-clients is disabled.");
     else
-        engine_reply_verbatim(call->reply, rd_slice_str("No pools of clients are kept.\n"), "txt");
+        engine_reply_verbatim(call->reply,
+                              rd_slice_str("Clients are not grouped into memory pools.\n"), "txt");
 }
 
 static void sub_reply_buffer(struct dispatch_call *call)
@@ -171,7 +172,7 @@ static void sub_mallctl_text(struct dispatch_call *call)
     text_of(call->argv[2], name, sizeof name);
     bool does = call->argc == 4;
     if (does && !dispatch_arg_is(call->argv[3], "void")) {
-        engine_reply_error(call->reply, "ERR texts of the heap cannot be set");
+        engine_reply_error(call->reply, "ERR heap settings with a text value are read-only");
         return;
     }
     int error = does ? heap_do(name) : heap_text(name, &value);
@@ -235,61 +236,61 @@ static void sub_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "AOF-FLUSH-SLEEP <microsec>",
-        "    Wait so long before each write of the log.",
+        "    Wait this long before each write of the log.",
         "ASSERT, OOM, PANIC, SEGFAULT",
-        "    End the process in one of these ways.",
+        "    Crash the process in the given way.",
         "CHANGE-REPL-ID",
-        "    Begin another history.",
+        "    Change the replication IDs.",
         "CONFIG-REWRITE-FORCE-ALL",
-        "    CONFIG REWRITE of all settings, defaults too.",
+        "    CONFIG REWRITE of all settings, including the defaults.",
         "CRASH-AND-RECOVER [<milliseconds>]",
-        "    Start again without saving anything.",
+        "    Restart the server without saving.",
         "DIGEST",
-        "    A sum over all that is stored.",
+        "    Return a digest of the whole data set.",
         "DIGEST-VALUE <key> [<key> ...]",
-        "    A sum over each of these values.",
+        "    Return a digest of each value.",
         "ERROR <string>",
-        "    Answer this error.",
+        "    Return this error.",
         "LEAK <string>",
-        "    Forget a block of memory.",
+        "    Leak a block of memory.",
         "LOG <message>",
-        "    Write to the log.",
+        "    Write the message to the log.",
         "HTSTATS <dbid>, HTSTATS-KEY <key>",
-        "    About the tables of a database, or of a value.",
+        "    Show hash table statistics of a database or of a value.",
         "LISTPACK <key>, QUICKLIST <key>, SDSLEN <key>, OBJECT <key>",
-        "    How a value is stored.",
+        "    Show how a value is stored.",
         "LOADAOF",
-        "    Read the data set from the log.",
+        "    Reload the data set from the log.",
         "MALLCTL <name> [<number>], MALLCTL-STR <name> [VOID]",
-        "    A setting or figure of the heap.",
+        "    Read or change a value of the allocator.",
         "PAUSE-CRON <0|1>",
-        "    Whether what is done from time to time is left undone.",
+        "    Stop or resume the periodic tasks.",
         "POPULATE <count> [<prefix>] [<size>]",
-        "    Add keys \"key:0\" and so on.",
+        "    Add the keys \"key:0\", \"key:1\" and so on.",
         "PROTOCOL <type>",
-        "    Answer with a value of this type: string, integer, double, bignum, null, array, set,",
+        "    Return a value of this type: string, integer, double, bignum, null, array, set,",
         "    map, attrib, push, verbatim, true, false.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
-        "    From which size on an element of a list has a node of its own.",
+        "    Set the size from which a list element has a node of its own.",
         "RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
-        "    Save the data set, forget it and load it.",
+        "    Save the data set, clear it and load it again.",
         "REPLICATE <command>",
         "    Append a command to the log.",
         "REPLYBUFFER (PEAK-RESET-TIME|RESIZING) <value>",
-        "    How long the most that answers took is remembered, in milliseconds, NEVER or RESET;",
-        "    whether the buffers of answers shrink.",
+        "    Set the lifetime of the peak of a reply buffer, in milliseconds, NEVER or RESET;",
+        "    choose whether reply buffers shrink.",
         "RESTART [<milliseconds>]",
-        "    End in order, and start again.",
+        "    Shut down cleanly, then restart the server.",
         "SET-ACTIVE-EXPIRE <0|1>",
-        "    Whether keys expire that nobody touches.",
+        "    Turn active expiry on or off.",
         "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
-        "    Whether sums of snapshots and of RESTORE are left unchecked.",
+        "    Choose whether to skip the checksums of snapshots and of RESTORE.",
         "SLEEP <seconds>",
-        "    Do nothing for so long.",
+        "    Block the server for this long.",
         "STRINGMATCH-LEN <pattern> <string>",
-        "    Whether the pattern fits.",
+        "    Report whether the string matches the pattern.",
         "STRUCTSIZE",
-        "    Bytes of some structs.",
+        "    Show the sizes of some structs.",
         NULL,
     };
     dispatch_help(call, lines);

@@ -55,7 +55,7 @@ static void start_anew(struct dispatch_call *call, int64_t delay_ms)
         for (int fd = 3; fd < FDS_MAX; fd++)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
         execv(program, argv);
-        log_warning("restart: the program cannot be run");
+        log_warning("restart: cannot run the program");
     }
 }
 

@@ -115,9 +115,9 @@ static void function_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "DUMP, LIST, STATS",
-        "    Of no functions: this server does not run any.",
+        "    Return empty results: this server does not run functions.",
         "FLUSH [ASYNC|SYNC]",
-        "    Forget the functions that the data set was loaded with.",
+        "    Delete the functions that were loaded with the data set.",
         "DELETE, KILL, LOAD, RESTORE",
         "    Not supported yet.",
         NULL,
@@ -168,9 +168,9 @@ static void script_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "EXISTS <sha1> [<sha1> ...]",
-        "    Whether these scripts are known: none is, this server does not run any.",
+        "    Report whether these scripts are cached: always 0, this server does not run scripts.",
         "FLUSH [ASYNC|SYNC]",
-        "    Forget all scripts.",
+        "    Clear the script cache.",
         "DEBUG, KILL, LOAD",
         "    Not supported yet.",
         NULL,
@@ -211,7 +211,7 @@ static void module_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "LIST",
-        "    Modules that are loaded: none.",
+        "    List the loaded modules: always empty.",
         "LOAD, LOADEX, UNLOAD",
         "    Not supported yet.",
         NULL,

@@ -124,20 +124,18 @@ static unsigned put_advice(const struct info_memory *m, size_t n_clients, struct
     unsigned n = 0;
     if (m->peak > m->used + m->used / 2) {
         rd_buf_printf(out,
-                      "- Peak: memory use was more than half as high again as it is now. The "
-                      "process may keep pages from that time; MEMORY PURGE gives back some.\n");
+                      "- Peak: the peak memory usage was more than 1.5 times the current usage. "
+                      "The process may still hold pages from then; MEMORY PURGE releases some.\n");
         n++;
     }
     if (m->rss > m->used + m->used / 2) {
-        rd_buf_printf(out,
-                      "- Fragmentation: the process has %.2f times the memory that is in "
-                      "use.\n",
+        rd_buf_printf(out, "- Fragmentation: the process holds %.2f times the memory in use.\n",
                       info_ratio(m->rss, m->used));
         n++;
     }
     if (n_clients > 0 && m->clients_normal / n_clients > 200 * 1024) {
-        rd_buf_printf(out, "- Client buffers: clients take more than 200 KiB each on average. See "
-                           "CLIENT LIST for those that do not read what they asked for.\n");
+        rd_buf_printf(out, "- Client buffers: clients use more than 200 KiB each on average. See "
+                           "CLIENT LIST for clients that do not read their replies.\n");
         n++;
     }
     return n;
@@ -149,9 +147,9 @@ static void sub_doctor(struct dispatch_call *call)
     struct rd_buf text = {0};
     info_memory(call->srv, &m);
     if (m.used < SMALL)
-        rd_buf_printf(&text, "There is so little in memory that nothing can be said about it.\n");
+        rd_buf_printf(&text, "The data set is too small for a report.\n");
     else if (put_advice(&m, call->srv->clients->n, &text) == 0)
-        rd_buf_printf(&text, "No trouble with memory was found.\n");
+        rd_buf_printf(&text, "No memory problems found.\n");
     engine_reply_verbatim(call->reply, rd_buf_slice(&text), "txt");
     rd_buf_done(&text);
 }
@@ -176,15 +174,15 @@ static void sub_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "DOCTOR",
-        "    What is unusual about the use of memory.",
+        "    Report problems with memory usage.",
         "MALLOC-STATS",
-        "    What the heap tells of itself.",
+        "    Show the statistics of the allocator.",
         "PURGE",
-        "    Give memory back that the heap keeps.",
+        "    Release unused memory of the allocator.",
         "STATS",
-        "    What takes how many bytes.",
+        "    Show memory usage by category, in bytes.",
         "USAGE <key> [SAMPLES <count>]",
-        "    Bytes of a key and its value; <count> elements are looked at (5; 0: all).",
+        "    Estimate the bytes of a key from <count> of its elements (5 by default; 0: all).",
         NULL,
     };
     dispatch_help(call, lines);

@@ -177,15 +177,15 @@ static void sub_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "CHANNELS [<pattern>]",
-        "    Channels that have subscribers; those that match the pattern.",
+        "    List the channels that have subscribers and match the pattern.",
         "NUMPAT",
-        "    How many patterns there are.",
+        "    Count the subscribed patterns.",
         "NUMSUB [<channel> ...]",
-        "    How many clients subscribed to these channels, patterns aside.",
+        "    Count the subscribers of these channels, without pattern subscribers.",
         "SHARDCHANNELS [<pattern>]",
-        "    Shard channels that have subscribers; those that match the pattern.",
+        "    List the shard channels that have subscribers and match the pattern.",
         "SHARDNUMSUB [<shardchannel> ...]",
-        "    How many clients subscribed to these shard channels.",
+        "    Count the subscribers of these shard channels.",
         NULL,
     };
     dispatch_help(call, lines);

@@ -74,7 +74,7 @@ void daemon_title(struct server *srv, const char *what)
         memset(title.room, 0, title.size);
         snprintf(title.room, title.size, "%s", (const char *)text.ptr);
     } else {
-        log_warning("the title of the process stays: proc-title-template makes none");
+        log_warning("process title not changed: proc-title-template is invalid");
     }
     rd_buf_done(&text);
 }
@@ -122,7 +122,7 @@ static bool under_systemd(void)
         return false;
     }
     if (!notify("STATUS=Redis is loading...\n"))
-        log_warning("systemd supervision error: the message was not taken: %s", strerror(errno));
+        log_warning("systemd supervision error: cannot send the message: %s", strerror(errno));
     return true;
 }
 
@@ -310,13 +310,13 @@ void daemon_cpus(const char *list)
     for (const char *at = list; *at != '\0';) {
         at = cpu_range(at, &set);
         if (at == NULL || (*at != '\0' && *at != ',')) {
-            log_warning("cannot read the list of processors '%s'", list);
+            log_warning("cannot parse the CPU list '%s'", list);
             return;
         }
         at += strspn(at, ", ");
     }
     if (sched_setaffinity(0, sizeof set, &set) != 0)
-        log_warning("cannot use the processors '%s': %s", list, strerror(errno));
+        log_warning("cannot set the CPU affinity to '%s': %s", list, strerror(errno));
 }
 
 bool daemon_prepare(struct server *srv)

@@ -29,10 +29,9 @@ static const char *overcommit_trouble(void)
     bool strict =
         kernel_says("/proc/sys/vm/overcommit_memory", text, sizeof text) && atoi(text) != 1;
     return strict
-               ? "Memory overcommit must be enabled! Otherwise a child that saves may be refused "
-                 "its memory when memory is short, and so may the server. Add "
-                 "'vm.overcommit_memory = 1' to /etc/sysctl.conf, or run 'sysctl "
-                 "vm.overcommit_memory=1'."
+               ? "Memory overcommit must be enabled! Without it, a background save or an "
+                 "allocation of the server can fail when memory is low. Add 'vm.overcommit_memory "
+                 "= 1' to /etc/sysctl.conf, or run 'sysctl vm.overcommit_memory=1'."
                : NULL;
 }
 
@@ -42,9 +41,9 @@ static const char *huge_pages_trouble(void)
     bool always = kernel_says("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) &&
                   strstr(text, "[always]") != NULL;
     return always
-               ? "Transparent Huge Pages (THP) are enabled for every process: a child that saves "
-                 "makes writes slow and memory grow. Run 'echo madvise > "
-                 "/sys/kernel/mm/transparent_hugepage/enabled' as root, and start again."
+               ? "Transparent Huge Pages (THP) are enabled for every process. During a background "
+                 "save this slows down writes and increases memory usage. Run 'echo madvise > "
+                 "/sys/kernel/mm/transparent_hugepage/enabled' as root, and restart the server."
                : NULL;
 }
 
@@ -54,8 +53,8 @@ static const char *clock_trouble(void)
     bool xen = kernel_says("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
                            sizeof text) &&
                strcmp(text, "xen") == 0;
-    return xen ? "The clock source of this system is 'xen', and each look at the clock a system "
-                 "call. Prefer 'tsc' where it is there."
+    return xen ? "The clock source of this system is 'xen', so each read of the clock is a system "
+                 "call. Use 'tsc' if it is available."
                : NULL;
 }
 
@@ -87,8 +86,8 @@ static const char *slow_clock_trouble(void)
     kernel_says("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
                 sizeof source);
     snprintf(text, sizeof text,
-             "Reading the clock takes %lld %% of its time in the kernel: the clock source '%s' is "
-             "slow. Prefer 'tsc' where it is there.",
+             "Reading the clock spends %lld %% of the time in the kernel: the clock source '%s' is "
+             "slow. Use 'tsc' if it is available.",
              (long long)(system_us * 100 / (system_us + user_us)), source);
     return text;
 }

@@ -289,9 +289,9 @@ static enum dispatch_status refuse_browser(struct client *c)
     struct server *srv = c->srv;
     if (told_us == 0 || srv->mono_us - told_us > QUIET_US) {
         told_us = srv->mono_us;
-        log_warning("Possible SECURITY ATTACK detected: %s sends POST or Host: lines, as a browser "
-                    "does when a page attacks servers after a firewall (cross protocol "
-                    "scripting). The connection is closed.",
+        log_warning("Possible SECURITY ATTACK detected: %s sent POST or Host: lines, as a browser "
+                    "does when a web page attacks a server on its network (cross protocol "
+                    "scripting). Closing the connection.",
                     c->peer);
     }
     client_close_asap(c);

@@ -51,8 +51,8 @@ static int run(size_t len)
                (void *)(uintptr_t)&words[at]);
         return 1;
     }
-    printf("\nYour memory passed this test. A test of all memory, by memtest86+ at boot or by "
-           "memtester, finds more.\n");
+    printf("\nYour memory passed this test. For a test of all memory, use memtest86+ at boot, or "
+           "memtester.\n");
     return 0;
 }
 

@@ -157,7 +157,7 @@ static uint64_t seed(void)
 {
     uint64_t value = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
     if (getrandom(&value, sizeof value, 0) != sizeof value)
-        log_warning("no random numbers from the system: the seed is the time");
+        log_warning("the system provides no random numbers: using the time as the hash seed");
     return value;
 }
 

@@ -231,17 +231,17 @@ static void sub_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "DOCTOR",
-        "    What the spikes may come from, in words.",
+        "    Explain the spikes and their possible causes.",
         "GRAPH <event>",
-        "    The spikes of an event, drawn with characters.",
+        "    Draw the spikes of an event with characters.",
         "HISTORY <event>",
-        "    The spikes of an event: unix time and milliseconds.",
+        "    List the spikes of an event: Unix time and milliseconds.",
         "LATEST",
-        "    Of each event: unix time and duration of the last spike, and the longest ever.",
+        "    List each event with the Unix time and duration of its last spike, and the longest.",
         "RESET [<event> ...]",
-        "    Forget these events, or all; how many there were.",
+        "    Delete these events, or all of them; return how many.",
         "HISTOGRAM [COMMAND ...]",
-        "    How many calls of a command took up to so many microseconds, added up.",
+        "    Show the cumulative latency distribution of commands, in microseconds.",
         NULL,
     };
     dispatch_help(call, lines);

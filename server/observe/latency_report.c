@@ -131,17 +131,17 @@ static const struct {
     unsigned advice;
     const char *text;
 } texts[] = {
-    {ADVICE_SLOWLOG, "Look at SLOWLOG GET for commands that take long, and set "
-                     "slowlog-log-slower-than no higher than latency-monitor-threshold."},
+    {ADVICE_SLOWLOG, "Check SLOWLOG GET for slow commands, and set slowlog-log-slower-than no "
+                     "higher than latency-monitor-threshold."},
     {ADVICE_BIG_KEYS, "Deleting, expiring or evicting a large key takes time in proportion to it: "
                       "use UNLINK and the lazyfree settings, or smaller keys."},
     {ADVICE_FORK, "fork() copies the page tables: save and rewrite less often, and keep "
                   "transparent huge pages off."},
-    {ADVICE_DISK, "The disk is slow or shared with others: see what else writes to it."},
-    {ADVICE_FSYNC, "appendfsync everysec, or no-appendfsync-on-rewrite yes, waits for the disk "
-                   "less often; both can lose more when the machine fails."},
-    {ADVICE_EXPIRE, "Many keys expire at the same time: spread their times of expiry."},
-    {ADVICE_EVICT, "Memory is at maxmemory all the time: raise it, or write less."},
+    {ADVICE_DISK, "The disk is slow or shared: check which other programs write to it."},
+    {ADVICE_FSYNC, "With appendfsync everysec or no-appendfsync-on-rewrite yes, the server waits "
+                   "for the disk less often; both can lose more data if the machine fails."},
+    {ADVICE_EXPIRE, "Many keys expire at the same time: spread their expiry times."},
+    {ADVICE_EVICT, "Memory usage is always at maxmemory: raise the limit, or write less."},
 };
 
 struct doctor {
@@ -183,10 +183,10 @@ void latency_doctor(struct server *srv, struct rd_buf *out)
         return;
     }
     if (n == 0) {
-        rd_buf_printf(out, "No latency spike was seen so far.\n");
+        rd_buf_printf(out, "No latency spikes recorded.\n");
         return;
     }
-    rd_buf_printf(out, "Latency spikes were seen:\n\n");
+    rd_buf_printf(out, "Latency spikes recorded:\n\n");
     for (size_t i = 0; i < n; i++) {
         const struct latency_event *event = latency_event(srv->latency, i);
         struct doctor d = examine(event);
@@ -198,7 +198,7 @@ void latency_doctor(struct server *srv, struct rd_buf *out)
                       (long long)event->max_ms);
         advice |= advice_for(event->name);
     }
-    rd_buf_printf(out, "\nWhat may help:\n\n");
+    rd_buf_printf(out, "\nSuggestions:\n\n");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (advice & texts[i].advice)
             rd_buf_printf(out, "- %s\n", texts[i].text);

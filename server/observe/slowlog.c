@@ -184,12 +184,12 @@ static void sub_help(struct dispatch_call *call)
 {
     static const char *const lines[] = {
         "GET [<count>]",
-        "    The newest entries (10 of them; -1: all). Of each: id, unix time, microseconds,",
-        "    arguments, the client's address and name.",
+        "    Return the newest entries (10 by default; -1: all): ID, Unix time, microseconds,",
+        "    arguments, client address and client name.",
         "LEN",
-        "    How many entries there are.",
+        "    Count the entries.",
         "RESET",
-        "    Forget all entries.",
+        "    Delete all entries.",
         NULL,
     };
     dispatch_help(call, lines);

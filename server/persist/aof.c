@@ -71,7 +71,7 @@ static bool lock_folder(struct server *srv, const char *name, struct rd_err *err
     int tries = srv->state == SERVER_RUNNING ? 1 : TRIES;
     int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return rd_err_sys(err, errno, "opening the folder");
+        return rd_err_sys(err, errno, "cannot open the directory");
     bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     while (!locked && errno == EWOULDBLOCK && --tries > 0) {
         usleep(PAUSE_US);
@@ -79,7 +79,7 @@ static bool lock_folder(struct server *srv, const char *name, struct rd_err *err
     }
     if (!locked && errno == EWOULDBLOCK) {
         close(fd);
-        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another server uses it");
+        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another server is using it");
     }
     if (!locked)
         log_warning("Can't lock the append-only dir %s: %s", name, strerror(errno));
@@ -222,7 +222,7 @@ bool persist_wants_effects(const struct server *srv)
 _Noreturn static void give_up(struct server *srv, const struct rd_err *err)
 {
     log_warning("Can't append to the AOF file: %s", err->text);
-    server_panic(srv, "A command that was run cannot be logged");
+    server_panic(srv, "Cannot log a command that has already run");
 }
 
 static bool append_all(struct aof_writer *w, const struct engine_effects *fx, int64_t now_ms,

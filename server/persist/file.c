@@ -147,7 +147,7 @@ static bool lost_nothing(const struct rdb_commands_loss *loss, struct rd_err *er
     if (loss->keys + loss->field_expires + loss->functions + loss->module_aux + loss->other == 0)
         return true;
     return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "values of modules, or fields of hashes that expire");
+                      "module values, or hash fields with an expiry");
 }
 
 static bool save_fed(struct server *srv, struct feed *feed, const struct engine_save_opts *opts,
@@ -186,7 +186,7 @@ static bool save_commands(struct server *srv, struct rd_sink *sink,
     uint64_t n_functions;
     engine_kept_functions(srv->engine, &n_functions);
     if (n_functions > 0) /* FUNCTION LOAD is no command that this server runs from a log */
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "libraries of functions");
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "function libraries");
     plain.compress = false;
     plain.no_checksum = true;
     plain.n_aux = 0;
@@ -239,10 +239,9 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
     };
     int version = engine_save_version(srv->engine);
     if (version > RDB_VERSION_OF_7_0 && !how->commands)
-        log_notice(
-            "Fields of hashes expire: the snapshot is RDB version %d, which Redis 7.0 cannot "
-            "load, and Redis 7.4 can",
-            version);
+        log_notice("Some hash fields have an expiry: writing the snapshot as RDB version %d, which "
+                   "needs Redis 7.4 or later to load",
+                   version);
     struct progress progress = {.child = how->child, .delay_us = srv->settings.rdb_key_save_delay};
     const struct engine_save_opts opts = {
         .version = version,
@@ -267,8 +266,8 @@ static bool write_as_snapshot(struct server *srv, const struct persist_file *how
 {
     struct persist_file snapshot = *how;
     struct rd_sink *sink;
-    log_warning("No commands make a part of the data set (%s): the base of the log is written as a "
-                "snapshot, as with aof-use-rdb-preamble yes",
+    log_warning("Part of the data set cannot be written as commands (%s): writing the base of the "
+                "log as a snapshot, as with aof-use-rdb-preamble yes",
                 err->text);
     rd_err_reset(err);
     snapshot.commands = false;

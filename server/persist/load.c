@@ -123,8 +123,8 @@ static void tell_more(const struct rd_err *err)
 {
     for (unsigned i = 0; i < err->n_doing; i++)
         log_warning("[additional info] While reading %s", err->doing[i]);
-    log_warning("'redoubt check-rdb %s' tells all that is wrong with it; with --salvage FILE it "
-                "saves every key that is whole.",
+    log_warning("'redoubt check-rdb %s' reports all errors in the file; with --salvage FILE it "
+                "saves every intact key.",
                 err->origin);
 }
 

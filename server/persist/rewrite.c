@@ -105,7 +105,7 @@ static bool begin_files(struct server *srv)
         tell_new_file(srv);
         return true;
     }
-    log_warning("Can't begin a new append only file: %s", reason(&err));
+    log_warning("Can't start a new append only file: %s", reason(&err));
     return false;
 }
 
@@ -174,7 +174,7 @@ static void commit(struct server *srv)
     struct rd_err err = {0};
     persist_wait_sync(srv);
     if (!aof_writer_rewrite_commit(state->writer, state->temp, state->base_snapshot, &err)) {
-        log_warning("Error trying to put the new base of the AOF in place: %s", reason(&err));
+        log_warning("Error installing the new base file of the AOF: %s", reason(&err));
         note_failure(srv);
         state->feeding = info->aof == PERSIST_AOF_ON;
         return;

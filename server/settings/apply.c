@@ -72,8 +72,8 @@ static bool apply_maxmemory(struct server *srv, struct settings_reading *reading
         return true;
     if (max < used)
         log_warning("WARNING: the new maxmemory value set via CONFIG SET (%llu) is smaller than "
-                    "the current memory usage (%llu). Keys are evicted, or writes refused, as "
-                    "maxmemory-policy says.",
+                    "the current memory usage (%llu). Depending on maxmemory-policy, the server "
+                    "evicts keys or refuses writes.",
                     (unsigned long long)max, (unsigned long long)used);
     server_make_room(srv);
     return true;

@@ -47,7 +47,7 @@ static bool line_include(struct reading *r, size_t n, char **words)
 {
     (void)n;
     if (r->depth == INCLUDE_MAX)
-        return wrong(r, "too many files that include each other");
+        return wrong(r, "too many nested include directives");
     r->depth++;
     bool ok = load_named(r, words[1]);
     r->depth--;

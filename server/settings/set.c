@@ -165,7 +165,7 @@ static bool look_up(struct changes *all, const struct rd_slice *names,
             return false;
         if (!settings_item_is_password(change->item) &&
             memchr(values[i].ptr, 0, values[i].len) != NULL)
-            return blame(all, i, "a byte of value 0 cannot are in it");
+            return blame(all, i, "a value cannot contain a NUL byte");
     }
     return true;
 }

@@ -64,7 +64,7 @@ const char *settings_text_split(const char *line, char ***ret_words, size_t *ret
     const char *why = words_split(&words, rd_slice_str(line)) ? NULL : "Unbalanced quotes";
     for (size_t i = 0; i < words.argc && why == NULL; i++) {
         if (memchr(words.argv[i].ptr, 0, words.argv[i].len) != NULL)
-            why = "A byte of value 0";
+            why = "NUL byte";
         append(ret_words, ret_n,
                settings_text_copy((const char *)words.argv[i].ptr, words.argv[i].len));
     }

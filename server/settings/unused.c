@@ -4,11 +4,11 @@
 #include "server/core/log.h"
 #include "server/settings/item.h"
 
-#define REPLICATION "this server has no replication"
-#define CLUSTER     "this server cannot be part of a cluster"
-#define DEFRAG      "this server does not defragment its memory"
-#define SCRIPTS     "this server runs no scripts"
-#define ONE_THREAD  "one thread serves the network"
+#define REPLICATION "replication is not supported"
+#define CLUSTER     "cluster mode is not supported"
+#define DEFRAG      "active defragmentation is not supported"
+#define SCRIPTS     "scripting is not supported"
+#define ONE_THREAD  "a single thread handles all connections"
 
 /* By name, and why. What would lose data or open a door is not here: the server does not start with
  * it (main.c). tests/server/test_unused.py compares the rows with the sources. */
@@ -41,15 +41,15 @@ static const struct {
     {"cluster-replica-no-failover", CLUSTER},
     {"cluster-replica-validity-factor", CLUSTER},
     {"cluster-require-full-coverage", CLUSTER},
-    {"ignore-warnings", "this server makes no check that it could pass over"},
+    {"ignore-warnings", "the server has no checks to ignore"},
     {"io-threads", ONE_THREAD},
     {"io-threads-do-reads", ONE_THREAD},
-    {"list-compress-depth", "this server does not compress lists in memory"},
+    {"list-compress-depth", "lists are not compressed in memory"},
     {"lua-enable-deprecated-api", SCRIPTS},
     {"masterauth", REPLICATION},
     {"masteruser", REPLICATION},
-    {"maxmemory-eviction-tenacity", "eviction continues until there is room"},
-    {"propagation-error-behavior", "a command of the log that fails always ends the start"},
+    {"maxmemory-eviction-tenacity", "eviction continues until enough memory is free"},
+    {"propagation-error-behavior", "a failing command in the log always stops the start"},
     {"rdb-del-sync-files", REPLICATION},
     {"repl-backlog-size", REPLICATION},
     {"repl-backlog-ttl", REPLICATION},
@@ -70,12 +70,12 @@ static const struct {
     {"replica-read-only", REPLICATION},
     {"replica-serve-stale-data", REPLICATION},
     {"shutdown-timeout", REPLICATION},
-    {"tls-client-cert-file", "this server opens no TLS connections"},
-    {"tls-client-key-file", "this server opens no TLS connections"},
-    {"tls-client-key-file-pass", "this server opens no TLS connections"},
+    {"tls-client-cert-file", "the server opens no TLS connections"},
+    {"tls-client-key-file", "the server opens no TLS connections"},
+    {"tls-client-key-file-pass", "the server opens no TLS connections"},
     {"tls-cluster", CLUSTER},
     {"tls-replication", REPLICATION},
-    {"tracking-table-max-keys", "this server does not have CLIENT TRACKING"},
+    {"tracking-table-max-keys", "CLIENT TRACKING is not supported"},
 };
 
 static const char *why_unused(const char *name)

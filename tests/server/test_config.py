@@ -251,7 +251,7 @@ class Files(unittest.TestCase):
         self.write("self.conf", "include self.conf\n")
         status, words = self.run_one(program(), ["self.conf"])
         self.assertEqual(status, 1)
-        self.assertIn("include each other", words)
+        self.assertIn("nested include", words)
 
     def directives(self, *file):
         port = free_port()

@@ -212,7 +212,7 @@ class Alone(unittest.TestCase):
         with Redoubt() as server:
             c = server.client()
             answer = c.ask("CONFIG", "SET", "masterauth", b"abc\0def")[1]
-            self.assertIn(b"'masterauth') - a byte of value 0 cannot are in it", answer)
+            self.assertIn(b"'masterauth') - a value cannot contain a NUL byte", answer)
             self.assertEqual(c.ask("CONFIG", "SET", "requirepass", b"abc\0def"), ("+", b"OK"))
             late = server.client()
             self.assertEqual(late.ask("PING")[0], "-")

@@ -358,7 +358,7 @@ class Locked(unittest.TestCase):
             before = sorted(os.listdir(first.path(AOF)))
             with self.second(first, self.LOG) as second:
                 self.assertEqual(second.process.wait(60), 1)
-                self.assertIn("append-only dir appendonlydir: another server uses it", second.log)
+                self.assertIn("appendonlydir: another server is using it", second.log)
             self.assertEqual(sorted(os.listdir(first.path(AOF))), before)
             c.command("BGREWRITEAOF")
             wait_for(lambda: "rewrite finished successfully" in first.log)

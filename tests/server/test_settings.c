@@ -26,7 +26,7 @@ Test(settings, what_is_quoted_is_read_again_as_it_was)
     }
 }
 
-Test(settings, a_byte_of_value_0_is_refused_and_not_the_end)
+Test(settings, a_nul_byte_is_refused_and_does_not_end_the_value)
 {
     char **words;
     size_t n;
@@ -34,7 +34,7 @@ Test(settings, a_byte_of_value_0_is_refused_and_not_the_end)
     cr_assert_str_eq(words[1], "a\001b");
     settings_text_free(words, n);
     const char *why = settings_text_split("requirepass \"a\\x00b\"", &words, &n);
-    cr_assert_str_eq(why, "A byte of value 0");
+    cr_assert_str_eq(why, "NUL byte");
     cr_assert_eq(n, 0);
     cr_assert_null(words);
 }
