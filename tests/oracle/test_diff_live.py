@@ -194,7 +194,7 @@ class Differences(Case):
         self.server.command("ACL", "SETUSER", "me", "on", f">{SECRET}", "~*", "+@all",
                             "-pexpiretime")
         self.diff(self.file, self.url(f"me:{QUOTED}@"))
-        self.assertIn("1000 ms are allowed", self.err)
+        self.assertIn("up to 1000 ms are ignored", self.err)
 
 
 class Login(Case):

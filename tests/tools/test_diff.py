@@ -214,7 +214,7 @@ class Keys(Case):
         self.two()
         self.assertEqual(self.diff().splitlines(), [
             'db 0, key "both": different expiry: 2100-01-01T00:00:00Z and none; '
-            "value: 1 byte and 1 byte, from byte 0 on",
+            "value: 1 byte and 1 byte, different from byte 0",
             'db 0, key "e": different expiry: 2100-01-01T00:00:00Z and 2100-01-01T00:00:01Z',
             'db 0, key "t": different type: string and set',
             'db 2, key "a": only in A, list',
@@ -303,10 +303,10 @@ class Manners(Case):
             data = f.read()
         with gzip.open(self.a, "wb") as f:
             f.write(data)
-        self.assertIn("1 and 1 parts 1 differ", self.diff())
+        self.assertIn("1 and 1 parts, 1 different", self.diff())
         run = redoubt("diff", "-", self.b, stdin=data)
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertIn(b"1 and 1 parts 1 differ", run.stdout)
+        self.assertIn(b"1 and 1 parts, 1 different", run.stdout)
 
     def test_other_inputs_are_not_supported_yet(self):
         self.write([], [])

@@ -134,7 +134,7 @@ class Text(StatTest):
         self.assertNotIn('"', out)
 
     def test_an_empty_snapshot_has_no_keys(self):
-        self.assertIn("  keys      0, 0 of them expire", self.lines(self.write(Writer())))
+        self.assertIn("  keys      0, 0 with an expiry", self.lines(self.write(Writer())))
 
 
 class Csv(StatTest):

@@ -1,9 +1,9 @@
-/* diff - whether two snapshots, logs or servers hold the same data, and where they do not. */
+/* diff - compares the data of two snapshots, logs or servers. */
 #include "tools/diff/priv.h"
 #include "tools/tools.h"
 
-static bool tell(struct diff *diff, struct diff_found *found, struct rd_slice name,
-                 struct rd_err *err)
+static bool print_difference(struct diff *diff, struct diff_found *found, struct rd_slice name,
+                             struct rd_err *err)
 {
     struct diff_value value;
     bool must = diff_must_look(diff, found);
@@ -41,9 +41,9 @@ bool diff_work(struct diff *diff, struct rd_err *err)
     if (diff->lines && !cli_open_out(cli, NULL, false, false, &diff->out, err))
         return false;
     diff_report_begin(diff);
-    bool ok = diff_each(diff, tell, err);
+    bool ok = diff_each(diff, print_difference, err);
     if (!ok && cli->json)
-        cli->out = diff->json; /* what is open in it is closed with the error */
+        cli->out = diff->json; /* cli_fail() closes the open objects */
     if (!ok)
         return false;
     diff_report_end(diff);
@@ -93,19 +93,20 @@ static int check_options(struct diff *diff)
     if (cli->n_args == 1 && !named)
         return cli_usage_error(cli, "missing argument: diff [OPTION…] A B");
     if (cli->n_args == 2 && named)
-        return cli_usage_error(cli, "-h, -p, -s and -u name a server in the place of B");
+        return cli_usage_error(
+            cli, "-h, -p, -s and -u name the server to compare with; do not give B as well");
     if (cli->n_args == 2 && strcmp(cli->args[0], "-") == 0 && strcmp(cli->args[1], "-") == 0)
-        return cli_usage_error(cli, "standard input can be read once");
+        return cli_usage_error(cli, "only one of A and B can be standard input");
     if (diff->servers.key != NULL && !named && !peer_is_url(cli->args[0]) &&
         !peer_is_url(cli->args[1]))
-        return cli_usage_error(cli, "--key is a private key for TLS, and no server is named; "
-                                    "--match chooses keys");
+        return cli_usage_error(cli, "--key is a TLS private key, but no server is given; "
+                                    "use --match to select keys");
     if (diff->fast && diff->values)
-        return cli_usage_error(cli, "--fast reads no values, --values does");
+        return cli_usage_error(cli, "--fast and --values cannot be used together");
     if (cli->json && diff->lines)
-        return cli_usage_error(cli, "--json and --ndjson are two forms of one output");
+        return cli_usage_error(cli, "--json and --ndjson cannot be used together");
     if (diff->max_elements > DIFF_ELEMENTS_MAX)
-        return cli_usage_error(cli, "--max-elements is at most %d", DIFF_ELEMENTS_MAX);
+        return cli_usage_error(cli, "--max-elements must be at most %d", DIFF_ELEMENTS_MAX);
     return filter_check(&diff->filter, &err) ? CLI_OK : cli_fail(cli, &err);
 }
 
@@ -117,29 +118,29 @@ int tool_diff(struct cli *cli, int argc, char **argv)
         {.name = "values",
          .kind = CLI_FLAG,
          .flag = &diff.values,
-         .help = "also which elements, fields and members differ"},
+         .help = "list the elements, fields and members that differ"},
         {.name = "max-elements",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &diff.max_elements,
-         .help = "of each key, with --values; 10 by default"},
+         .help = "differences listed per key with --values; default 10"},
         {.name = "fast",
          .kind = CLI_FLAG,
          .flag = &diff.fast,
-         .help = "names only: values are not read a second time"},
+         .help = "list keys only, do not read values a second time"},
         {.name = "ignore-expire",
          .kind = CLI_FLAG,
          .flag = &diff.ignore_expire,
-         .help = "when keys and fields expire is not compared"},
+         .help = "do not compare expiry times of keys and fields"},
         {.name = "expire-tolerance",
          .kind = CLI_COUNT,
          .arg = "MS",
          .number = &diff.tolerance_ms,
-         .help = "expiries this near to each other are the same"},
+         .help = "expiry times at most MS apart are equal"},
         {.name = "ndjson",
          .kind = CLI_FLAG,
          .flag = &diff.lines,
-         .help = "an object for each difference, one a line"},
+         .help = "one JSON object per difference, one per line"},
         FILTER_OPTIONS(&diff.filter),
         COMPACT_FROM_OPTION(&diff.log),
         PEER_OPTIONS(&diff.servers),
@@ -147,8 +148,8 @@ int tool_diff(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] A B",
-        .about = "Compares what two snapshots, logs or servers (redis://HOST) hold, whatever\n"
-                 "their encodings. Exit status 1: they differ.",
+        .about = "Compares the data of two snapshots, logs or servers (redis://HOST),\n"
+                 "regardless of encodings. Exit status 1: they differ.",
         .opts = opts,
         .min_args = 1,
         .max_args = 2,

@@ -1,32 +1,33 @@
-/* Files, logs and servers, opened to be compared. */
+/* Opens files, logs and servers for the comparison. */
 #include "tools/diff/priv.h"
 
 #include <errno.h>
 #include <sys/random.h>
 
-/* What is not as it seems, of a server that was read. */
-static void tell(struct diff *diff, enum diff_side side)
+/* Reports what could not be read exactly from a server. */
+static void print_live_notes(struct diff *diff, enum diff_side side)
 {
-    const struct live_result *told = &diff->told[side];
+    const struct live_result *live = &diff->live_result[side];
     struct cli *cli = diff->cli;
     const char *name = diff->target[side].name;
-    if (told->gone > 0)
-        cli_note(cli, "%s: %s key%s went away while they were read", name, cli_count(told->gone).s,
-                 cli_plural(told->gone));
-    if (told->changing > 0)
-        cli_note(cli, "%s: the expiry of %s key%s changed each time that it was read", name,
-                 cli_count(told->changing).s, cli_plural(told->changing));
-    if (told->unknown > 0)
-        cli_warn(cli, "%s: %s key%s not compared, for their types are not known; the first is %s",
-                 name, cli_count(told->unknown).s, told->unknown == 1 ? " is" : "s are",
-                 told->first_unknown);
-    if (told->functions_refused && !diff->no_functions)
-        cli_warn(cli, "%s: functions are not compared: the user may not read them", name);
-    if (told->rough && !diff->ignore_expire)
-        cli_note(cli, "%s: does not tell expiries exactly: %d ms are allowed", name, LIVE_ROUGH_MS);
+    if (live->gone > 0)
+        cli_note(cli, "%s: %s key%s disappeared during the read", name, cli_count(live->gone).s,
+                 cli_plural(live->gone));
+    if (live->changing > 0)
+        cli_note(cli, "%s: the expiry of %s key%s changed between reads", name,
+                 cli_count(live->changing).s, cli_plural(live->changing));
+    if (live->unknown > 0)
+        cli_warn(cli, "%s: %s key%s of unknown type %s not compared; the first is %s", name,
+                 cli_count(live->unknown).s, cli_plural(live->unknown),
+                 live->unknown == 1 ? "is" : "are", live->first_unknown);
+    if (live->functions_refused && !diff->no_functions)
+        cli_warn(cli, "%s: functions are not compared: no permission to read them", name);
+    if (live->rough && !diff->ignore_expire)
+        cli_note(cli, "%s: reports expiry times approximately: differences up to %d ms are ignored",
+                 name, LIVE_ROUGH_MS);
 }
 
-/* The side is the URL that was given, or, in the place of B, what the options name. */
+/* The side is the given URL, or for B the server that the options name. */
 static bool open_server(struct diff *diff, enum diff_side side, struct rd_err *err)
 {
     if (!peer_target_find(&diff->target[side], &diff->servers, diff->url[side], err))
@@ -35,12 +36,13 @@ static bool open_server(struct diff *diff, enum diff_side side, struct rd_err *e
         diff->shown[side] = diff->target[side].name;
     diff->live[side] = (struct live_opts){
         .target = &diff->target[side], .filter = &diff->filter, .functions = !diff->no_functions};
-    if (!again_open_server(&diff->in[side], diff->cli, &diff->live[side], &diff->told[side], err)) {
+    if (!again_open_server(&diff->in[side], diff->cli, &diff->live[side], &diff->live_result[side],
+                           err)) {
         peer_hint(diff->cli, err);
         return false;
     }
-    tell(diff, side);
-    diff->no_functions |= diff->told[side].functions_refused;
+    print_live_notes(diff, side);
+    diff->no_functions |= diff->live_result[side].functions_refused;
     return true;
 }
 
@@ -54,7 +56,7 @@ static bool open_side(struct diff *diff, enum diff_side side, struct rd_err *err
                : again_open(&diff->in[side], diff->cli, path, &diff->log, &diff->filter, err);
 }
 
-/* What the older of two formats does not keep cannot be compared. */
+/* Fields that the older of the two formats does not have are not compared. */
 bool diff_open(struct diff *diff, struct rd_err *err)
 {
     struct rdb_content_opts *hashing = &diff->hashing;
@@ -68,13 +70,13 @@ bool diff_open(struct diff *diff, struct rd_err *err)
     }
     hashing->no_expire = diff->ignore_expire;
     if (getrandom(hashing->key, sizeof hashing->key, 0) < 0)
-        return rd_err_sys(err, errno, "cannot draw random bytes");
+        return rd_err_sys(err, errno, "cannot get random bytes");
     return true;
 }
 
 bool diff_is_partial(const struct diff *diff)
 {
-    return diff->told[DIFF_A].unknown + diff->told[DIFF_B].unknown > 0;
+    return diff->live_result[DIFF_A].unknown + diff->live_result[DIFF_B].unknown > 0;
 }
 
 void diff_close(struct diff *diff)

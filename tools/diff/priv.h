@@ -1,14 +1,14 @@
 /* priv.h - private to diff*.c.
  *
- *     diff.c          options, the order of things
+ *     diff.c                options and the sequence of steps
  *     tools/diff/open.c     files, logs and servers
- *     tools/diff/scan.c     both files as records of a fixed size, sorted and compared
- *     tools/diff/value.c    two values that differ, part by part
- *     tools/diff/report.c   what is told about it
+ *     tools/diff/scan.c     reads both files into records, sorts and compares them
+ *     tools/diff/value.c    compares two values part by part
+ *     tools/diff/report.c   prints the differences
  *
- * The first pass keeps of every key: a hash of database and name, a hash of the content of its
- * value (rdb/content.h), type, expiry, and where it stands. That is sorted on disk; names and
- * values are read again for keys that differ only.
+ * The first pass stores for every key: a hash of database and name, a hash of the content of its
+ * value (rdb/content.h), its type, its expiry and its position. These records are sorted on disk.
+ * Names and values are read again only for keys that differ.
  */
 #ifndef TOOLS_DIFF_PRIV_H
 #define TOOLS_DIFF_PRIV_H
@@ -22,7 +22,7 @@ enum {
     DIFF_MEMORY = 20 << 20,
     DIFF_ELEMENTS_DEFAULT = 10,
     DIFF_ELEMENTS_MAX = 1000,
-    DIFF_TEXT_MAX = 200, /* bytes of an element that are told */
+    DIFF_TEXT_MAX = 200, /* bytes of an element that are shown */
     DIFF_NAME_SORTED = 1024
 };
 
@@ -39,28 +39,28 @@ struct diff_key {
     struct rd_hash128 content;
 };
 
-/* One key that is not the same on both sides. */
+/* A key that differs between the sides. */
 struct diff_found {
     uint64_t db;
     struct diff_key key[2];
-    unsigned flags; /* of both are present */
+    unsigned flags; /* enum diff_flag; set if both are present */
 };
 
-/* A part of a value that is not the same on both sides. */
+/* A part of a value that differs between the sides. */
 struct diff_part {
     enum rdb_part_kind kind;
     bool present[2];
     uint64_t index[2]; /* in the values */
     int64_t expire_ms[2];
     bool expiry_only;
-    /* With --values: the first bytes of what it is called and of what it holds. */
+    /* With --values: the first bytes of its name and of its content. */
     struct rd_buf name;
     struct rd_buf text[2];
     bool name_cut;
     bool text_cut[2];
 };
 
-/* What is told about two values. */
+/* The result of comparing two values. */
 struct diff_value {
     uint64_t changed;
     uint64_t only[2];
@@ -92,79 +92,79 @@ struct diff {
     struct compact_opts log;
     struct peer_opts servers;
 
-    const char *path[2];  /* as they are shown; NULL: the server that the options name */
+    const char *path[2];  /* as shown; NULL: the server that the options name */
     const char *url[2];   /* of a server, with its password */
-    const char *shown[2]; /* what the two are called; no secrets */
+    const char *shown[2]; /* names for messages, without passwords */
     struct peer_target target[2];
     struct live_opts live[2];
-    struct live_result told[2]; /* of a server */
+    struct live_result live_result[2]; /* of a server */
     bool is_server[2];
     struct again in[2];
     struct rdb_content_opts hashing;
     struct sort keys;  /* hash -> side, key */
-    struct sort found; /* where the key stands -> difference */
+    struct sort found; /* position of the key -> difference */
     struct sort named; /* database, name -> difference */
     struct sort parts; /* of two values: kind, name -> side, part */
     struct diff_counts counts;
     uint64_t n_functions[2];
     struct rd_hash128 functions[2];
-    /* With judge_due, a key or field that is on one side only, and whose expiry there is due_ms or
-     * before, is not a difference: at one moment it would be on neither. Set when both are open:
-     * due_ms[DIFF_B] is that moment, and A's clock is shift_ms after B's. */
+    /* With judge_due, a key or field that is on one side only is not a difference if it expires
+     * there at due_ms or before: it has expired since. due_ms is set when both sides are open: of
+     * B it is the current time, of A it is shift_ms earlier. */
     bool judge_due;
     int64_t shift_ms;
     int64_t due_ms[2];
-    uint64_t n_due;    /* keys that were passed over for this */
-    bool no_functions; /* they are not compared */
+    uint64_t n_due;    /* keys that were ignored for this reason */
+    bool no_functions; /* do not compare functions */
     bool functions_differ;
     struct rd_buf name; /* of the key that is reported */
     struct rd_sink *out;
-    struct cli_json json; /* where a difference goes with --json or --ndjson */
+    struct cli_json json; /* the output of --json and --ndjson */
 };
 
-/* diff.c: all of it, for a tool that ends with a comparison: the report goes to standard output, or
- * into the object of JSON that is open. Of *diff, zeroed, what the options set, path and url are
- * filled in. */
+/* diff.c: the whole comparison, also for a tool that ends with one. The report goes to standard
+ * output, or into the open JSON object. The caller zeroes *diff and fills in the options, path and
+ * url. */
 bool diff_work(struct diff *diff, struct rd_err *err);
 bool diff_differs(const struct diff *diff);
-/* Whether there is a filter and no key of either side matches it. */
+/* Whether there is a filter that no key of either side matches. */
 bool diff_is_void(const struct diff *diff);
 void diff_done(struct diff *diff);
 
-/* Opens both; what a server said is told by then. A server's errors have their hint. */
+/* Opens both sides. Prints the notes about servers, and the hints for their errors. */
 bool diff_open(struct diff *diff, struct rd_err *err);
 void diff_close(struct diff *diff);
 
-/* Whether something that could not be read was left out. */
+/* Whether keys were left out because they could not be read. */
 bool diff_is_partial(const struct diff *diff);
 
-/* Reads both files and finds the differences; counts them, but for those that are to be looked at
- * more closely (diff_must_look). */
+/* Reads both sides and finds the differences. Counts them, except those that need a closer look
+ * (diff_must_look). */
 bool diff_scan(struct diff *diff, struct rd_err *err);
 
-/* Calls each() for every difference, by database and name; *name lives during the call. */
+/* Calls each() for every difference, by database and name. `name` is valid during the call. */
 typedef bool (*diff_each_fn)(struct diff *diff, struct diff_found *found, struct rd_slice name,
                              struct rd_err *err);
 bool diff_each(struct diff *diff, diff_each_fn each, struct rd_err *err);
 
-/* Whether hashes of values that differ leave open whether the values do: with a tolerance for the
- * expiries of fields. */
+/* Whether values may be equal although their hashes differ: with a tolerance for the expiry times
+ * of fields. */
 bool diff_must_look(const struct diff *diff, const struct diff_found *found);
 
-/* Whether what is on one side only, with this expiry, is due: see judge_due. */
+/* Whether a key or field on one side only, with this expiry, is due: see judge_due. */
 bool diff_is_due(const struct diff *diff, enum diff_side side, int64_t expire_ms);
 
 bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b);
-/* Of keys, which some servers tell roughly. */
+/* The same for keys: some servers report their expiry approximately. */
 bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b);
 
-/* Compares two values of one kind. With diff->values also their texts. *ret is to be freed with
- * diff_value_done(), also after a failure. */
+/* Compares two values of one kind; with diff->values also collects the texts. The caller frees
+ * *ret with diff_value_done(), also after a failure. */
 bool diff_value_compare(struct diff *diff, const struct diff_found *found, struct diff_value *ret,
                         struct rd_err *err);
 void diff_value_done(struct diff_value *value);
 
-/* One difference; value is NULL where none was looked at. */
+/* Prints one difference; value is NULL if the values were not compared. */
 void diff_report_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
                      const struct diff_value *value);
 void diff_report_begin(struct diff *diff);

@@ -1,4 +1,4 @@
-/* What is told about a difference: a line of text, or an object. */
+/* Prints differences, as lines of text or as JSON objects. */
 #include "tools/diff/priv.h"
 
 static const char *const part_words[] = {
@@ -60,7 +60,7 @@ static void print_part(const struct diff_part *part, enum rdb_kind kind)
     printf("\n");
 }
 
-/* Both strings, or what is around the first byte that differs. */
+/* Prints both strings, or the bytes around the first difference. */
 static void print_string(const struct diff_value *value)
 {
     const struct diff_part *part = &value->parts[0];
@@ -78,10 +78,10 @@ static void print_value(const struct diff *diff, const struct diff_found *found,
     if (value == NULL) {
         printf("value");
     } else if (found->key[DIFF_A].kind == RDB_KIND_STRING) {
-        printf("value: %s and %s, from byte %llu on", cli_bytes(value->bytes[DIFF_A]).s,
+        printf("value: %s and %s, different from byte %llu", cli_bytes(value->bytes[DIFF_A]).s,
                cli_bytes(value->bytes[DIFF_B]).s, (unsigned long long)value->first_byte);
     } else {
-        printf("value: of %s and %s parts %s differ, %s only in A, %s only in B",
+        printf("value: %s and %s parts, %s different, %s only in A, %s only in B",
                cli_count(value->n_parts[DIFF_A]).s, cli_count(value->n_parts[DIFF_B]).s,
                cli_count(value->changed).s, cli_count(value->only[DIFF_A]).s,
                cli_count(value->only[DIFF_B]).s);
@@ -273,9 +273,11 @@ static void put_summary(const struct diff *diff, struct cli_json *json)
     cli_json_put_uint(json, "different_value", n->value);
     put_pair(json, "functions", diff->n_functions[DIFF_A], diff->n_functions[DIFF_B]);
     if (diff->is_server[DIFF_A] || diff->is_server[DIFF_B]) {
-        put_pair(json, "gone", diff->told[DIFF_A].gone, diff->told[DIFF_B].gone);
-        put_pair(json, "changing", diff->told[DIFF_A].changing, diff->told[DIFF_B].changing);
-        put_pair(json, "not_compared", diff->told[DIFF_A].unknown, diff->told[DIFF_B].unknown);
+        put_pair(json, "gone", diff->live_result[DIFF_A].gone, diff->live_result[DIFF_B].gone);
+        put_pair(json, "changing", diff->live_result[DIFF_A].changing,
+                 diff->live_result[DIFF_B].changing);
+        put_pair(json, "not_compared", diff->live_result[DIFF_A].unknown,
+                 diff->live_result[DIFF_B].unknown);
     }
     if (diff->judge_due)
         cli_json_put_uint(json, "due", diff->n_due);
@@ -316,7 +318,7 @@ static void print_summary(const struct diff *diff)
         printf("functions differ: %s and %s libraries\n", cli_count(diff->n_functions[DIFF_A]).s,
                cli_count(diff->n_functions[DIFF_B]).s);
     if (diff->n_due > 0)
-        printf("%s key%s on one side only expired meanwhile, and %s not compared\n",
+        printf("%s key%s on one side only expired in the meantime and %s not compared\n",
                cli_count(diff->n_due).s, cli_plural(diff->n_due), diff->n_due == 1 ? "is" : "are");
     if (diff_is_void(diff))
         return;

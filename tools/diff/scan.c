@@ -1,4 +1,4 @@
-/* Both files as records, sorted and compared with each other.
+/* Reads both files into records, sorts them and compares them.
  *
  *     keys    key: hash (16)                 value: side (1)  db (8)  one key
  *     found   key: side (1)  record (8)      value: db (8)  flags (1)  both keys
@@ -29,7 +29,7 @@ bool diff_same_expiry(const struct diff *diff, int64_t a, int64_t b)
 
 bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b)
 {
-    bool rough = diff->told[DIFF_A].rough || diff->told[DIFF_B].rough;
+    bool rough = diff->live_result[DIFF_A].rough || diff->live_result[DIFF_B].rough;
     uint64_t least = rough ? LIVE_ROUGH_MS : 0;
     return diff->ignore_expire ||
            is_near(a, b, diff->tolerance_ms > least ? diff->tolerance_ms : least);
@@ -89,7 +89,7 @@ struct reading {
     uint8_t hash[RD_HASH128_LEN];
     uint64_t db;
     struct diff_key key;
-    bool in_value; /* else it is a record of a module */
+    bool in_value; /* false: in a record of a module */
     struct rd_siphash function;
 };
 
@@ -126,7 +126,7 @@ static bool end_key(struct diff *diff, struct reading *at, struct rd_err *err)
                     err);
 }
 
-/* Libraries are a set. */
+/* The order of libraries does not matter. */
 static void scan_function(struct diff *diff, struct reading *at, const struct rdb_string *code)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -173,7 +173,7 @@ static bool scan_file(struct diff *diff, enum diff_side side, struct rd_err *err
     return status == RDB_END || again_fail(in, err);
 }
 
-/* ---- compared with each other ---- */
+/* ---- comparison ---- */
 
 static void count(struct diff *diff, const struct diff_found *found)
 {
@@ -188,7 +188,7 @@ static void count(struct diff *diff, const struct diff_found *found)
     counts->value += (found->flags & DIFF_VALUE) != 0;
 }
 
-/* The key on both sides was seen. */
+/* The key exists on both sides. */
 static bool hold(struct diff *diff, struct diff_found *found, struct rd_err *err)
 {
     const struct diff_key *a = &found->key[DIFF_A], *b = &found->key[DIFF_B];
@@ -215,7 +215,7 @@ static bool hold(struct diff *diff, struct diff_found *found, struct rd_err *err
     return sort_add(&diff->found, rd_slice(key, sizeof key), rd_slice(value, sizeof value), err);
 }
 
-/* Of a key that is there twice (SCAN may name one again) the later record counts. */
+/* If a key occurs twice (SCAN may return a key again), the later record counts. */
 static void take_key(struct diff *diff, struct diff_key *key, uint8_t side, struct diff_key one)
 {
     if (key->present)
@@ -262,7 +262,7 @@ bool diff_scan(struct diff *diff, struct rd_err *err)
 
 /* ---- in the order of names ---- */
 
-/* Finds the names, in the order of the files. */
+/* Reads the names, in the order of the files. */
 static bool name_all(struct diff *diff, struct rd_err *err)
 {
     struct rd_slice key, value;
@@ -287,7 +287,7 @@ static bool name_all(struct diff *diff, struct rd_err *err)
     return false;
 }
 
-/* The whole name, where it was cut to be sorted. */
+/* Reads the whole name if it was cut for sorting. */
 static bool whole_name(struct diff *diff, const struct diff_found *found, struct rd_slice cut,
                        struct rd_err *err)
 {

@@ -1,4 +1,4 @@
-/* Two values that differ, part by part.
+/* Compares two values part by part.
  *
  *     parts   key: kind (1)  name (16)     value: side (1)  index (8)  expiry (8)  content (16)
  */
@@ -7,12 +7,12 @@
 #include "base/endian.h"
 #include "base/mem.h"
 
-/* Of a string: bytes before the first that differs that are shown. */
+/* The number of bytes shown before the first byte that differs. */
 enum { STRING_BEFORE = 20 };
 
 enum { PART_KEY = 17, PART_VALUE = 33, PARTS_MEMORY = DIFF_MEMORY / 4 };
 
-/* Brings a side to the value of the key. */
+/* Moves the reader of a side to the value of the key. */
 static bool go_to(struct diff *diff, const struct diff_found *found, enum diff_side side,
                   struct rd_err *err)
 {
@@ -20,7 +20,7 @@ static bool go_to(struct diff *diff, const struct diff_found *found, enum diff_s
     return again_seek(&diff->in[side], found->key[side].record, found->db, &key, err);
 }
 
-/* The next event of a value. */
+/* Reads the next event of a value. */
 static bool next(struct diff *diff, enum diff_side side, struct rdb_event *ret, struct rd_err *err)
 {
     struct again *in = &diff->in[side];
@@ -30,7 +30,7 @@ static bool next(struct diff *diff, enum diff_side side, struct rdb_event *ret, 
 
 /* ---- strings ---- */
 
-/* A string, piece by piece, with what of the piece was not compared yet. */
+/* A string that is read in pieces; `left` is not compared yet. */
 struct stream_of {
     enum diff_side side;
     struct rd_slice left;
@@ -136,7 +136,7 @@ static bool gather_side(struct diff *diff, const struct diff_found *found, enum 
     return true;
 }
 
-/* In the order of A, then what is only in B. */
+/* The order of A, then the parts that are only in B. */
 static bool stands_before(const struct diff_part *a, const struct diff_part *b)
 {
     if (a->present[DIFF_A] != b->present[DIFF_A])
@@ -145,7 +145,8 @@ static bool stands_before(const struct diff_part *a, const struct diff_part *b)
     return a->index[side] < b->index[side];
 }
 
-static void keep(const struct diff *diff, struct diff_value *value, const struct diff_part *part)
+static void keep_part(const struct diff *diff, struct diff_value *value,
+                      const struct diff_part *part)
 {
     size_t at = value->n_kept;
     while (at > 0 && stands_before(part, &value->parts[at - 1]))
@@ -173,7 +174,7 @@ static void hold(const struct diff *diff, struct diff_value *value, struct diff_
             return;
         value->only[side]++;
     }
-    keep(diff, value, part);
+    keep_part(diff, value, part);
 }
 
 static bool hold_all(struct diff *diff, struct diff_value *value, struct rd_err *err)
@@ -228,7 +229,7 @@ static bool add_number(struct diff_part *part, enum diff_side side, double score
     return add_cut(&part->text[side], rd_slice(text, len), &part->text_cut[side], err);
 }
 
-/* The strings of an entry stand one after the other, with a blank between. */
+/* The strings of an entry are separated by a space. */
 static bool add_elem(struct diff_part *part, enum diff_side side, enum rdb_kind kind,
                      const struct rdb_event *ev, struct rd_err *err)
 {
@@ -269,7 +270,7 @@ static bool name_part(struct diff_part *part, const struct rdb_event *ev, struct
     return add_cut(&part->name, rd_slice_str(id_text(ev->entry.id).s), &part->name_cut, err);
 }
 
-/* ---- what a stream and its groups hold beside entries ---- */
+/* ---- metadata, groups and consumers of a stream ---- */
 
 enum { WORDS_MAX = 160 };
 
@@ -313,8 +314,8 @@ static bool add_consumer(struct diff_part *part, enum diff_side side, const stru
            add_words(part, side, owned, err);
 }
 
-/* Is there more to be told of a part with this event? */
-static bool tells(enum rdb_event_kind kind)
+/* Whether this event adds text to a part. */
+static bool has_text(enum rdb_event_kind kind)
 {
     return kind == RDB_ELEM || kind == RDB_ENTRY || kind == RDB_STREAM || kind == RDB_GROUP ||
            kind == RDB_CONSUMER;
@@ -326,7 +327,7 @@ static bool read_event(struct diff_value *value, enum diff_side side, struct rdb
     if (!rdb_content_put(content, ev, err))
         return false;
     struct diff_part *part = NULL;
-    if (tells(ev->kind))
+    if (has_text(ev->kind))
         part = find(value, side, rdb_content_parts(content) - 1);
     if (part == NULL)
         return true;
@@ -361,7 +362,7 @@ static bool read_texts(struct diff *diff, const struct diff_found *found, enum d
     return true;
 }
 
-/* The bytes of a string around the first that differs. */
+/* Reads the bytes of a string around the first difference. */
 static bool read_string(struct diff *diff, const struct diff_found *found, enum diff_side side,
                         struct diff_value *value, struct rd_err *err)
 {

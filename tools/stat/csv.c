@@ -1,4 +1,4 @@
-/* csv.c - the columns of redis-rdb-tools. */
+/* csv.c - the table with the columns of redis-rdb-tools. */
 #include "tools/stat/report.h"
 
 #include "base/num.h"
@@ -48,7 +48,7 @@ static void put_special(struct rd_sink *out, uint8_t c)
     }
 }
 
-/* Programs that calculate take a cell that begins with = + - or @ for a formula, also in quotes. */
+/* Spreadsheets read a cell that begins with = + - or @ as a formula, even in quotes. */
 static void put_name(struct rd_sink *out, struct rd_slice name)
 {
     bool formula = name.len > 0 && name.ptr[0] != 0 && strchr("=+-@", name.ptr[0]) != NULL;

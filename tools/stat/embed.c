@@ -1,6 +1,6 @@
-/* embed.c - makes an array of C out of files, for the build.
+/* embed.c - writes files as a C array, for the build.
  *
- * usage: embed NAME OUT FILE…      the bytes of all FILEs, one after the other
+ * usage: embed NAME OUT FILE…      concatenates the bytes of all FILEs
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "tools/stat/hist.h"
 
-/* The largest value that is counted in a slot. */
+/* Returns the largest value that a slot counts. */
 static uint64_t slot_end(size_t slot)
 {
     if (slot < STAT_HIST_EXACT)

@@ -1,11 +1,11 @@
-/* hist.h - how values are distributed, in a table of fixed size.
+/* hist.h - a histogram in a table of fixed size.
  *
  *     struct stat_hist h = {0};
  *     stat_hist_add(&h, 17, 1);
  *     median = stat_hist_at(&h, 0.5);
  *
- * Values below 64 are counted one by one, larger ones in 32 steps between two powers of two, so
- * that a quantile is at most 1/32 (3.2 %) above the value that it stands for.
+ * Values below 64 have a slot each. Larger values share 32 slots between two powers of two, so that
+ * a quantile is at most 1/32 (3.2 %) above the true value.
  */
 #ifndef TOOLS_STAT_HIST_H
 #define TOOLS_STAT_HIST_H
@@ -29,7 +29,7 @@ static inline size_t stat_hist_slot(uint64_t value)
     return STAT_HIST_EXACT + (top - 6) * STAT_HIST_STEPS + ((size_t)(value >> (top - 5)) & 31);
 }
 
-/* `weight` times the value. */
+/* Adds the value `weight` times. */
 static inline void stat_hist_add(struct stat_hist *hist, uint64_t value, uint64_t weight)
 {
     hist->n += weight;
@@ -37,8 +37,8 @@ static inline void stat_hist_add(struct stat_hist *hist, uint64_t value, uint64_
     hist->max = value > hist->max ? value : hist->max;
 }
 
-/* The smallest value that is not less than a share of all of them, from 0 to 1; 0 where there are
- * none. O(slots). */
+/* Returns the quantile: the smallest value that at least a share (0 to 1) of all values does not
+ * exceed; 0 if there are none. O(slots). */
 uint64_t stat_hist_at(const struct stat_hist *hist, double share);
 
 void stat_hist_merge(struct stat_hist *into, const struct stat_hist *from);

@@ -1,7 +1,7 @@
-/* html.c - the page: a template with a place for the data.
+/* html.c - the page: a template into which the data is inserted.
  *
- * The data are JSON in a script element of a type that no browser runs. A "<" in them is written
- * \u003c, so that nothing in a key's name can end the element.
+ * The data is JSON in a script element of a type that no browser runs. Every "<" in it is written
+ * as \u003c, so that no key name can end the element.
  */
 #include "tools/stat/report.h"
 
@@ -43,7 +43,7 @@ static bool make_data(struct rd_buf *buf, const struct stat_read *read, const ch
     return rd_sink_close(sink, err);
 }
 
-/* The text of the page's only element of this name without attributes. */
+/* Returns the text of the only element of this name that has no attributes. */
 static struct rd_slice element_text(const char *open_tag, const char *close_tag)
 {
     const char *end = (const char *)stat_page + sizeof stat_page;
@@ -53,7 +53,7 @@ static struct rd_slice element_text(const char *open_tag, const char *close_tag)
     return rd_slice(from, (size_t)(to - from));
 }
 
-/* The digest by which the policy of the page allows an element, in base64. */
+/* The digest of an element for the page's Content-Security-Policy, in base64. */
 static bool put_digest(struct rd_sink *out, struct rd_slice text, struct rd_err *err)
 {
     uint8_t digest[32], encoded[128];
@@ -75,7 +75,7 @@ static bool put_mark(struct rd_sink *out, const char *mark, struct rd_slice data
     return true;
 }
 
-/* Which mark begins at a percent sign; NULL: none. */
+/* Returns the placeholder that begins at a percent sign, or NULL. */
 static const char *mark_at(const char *at, size_t left)
 {
     static const char *const marks[] = {data_mark, script_mark, style_mark};
@@ -85,7 +85,7 @@ static const char *mark_at(const char *at, size_t left)
     return NULL;
 }
 
-/* The template, with the data and the digests in their places. */
+/* Writes the template with the data and the digests inserted. */
 static bool put_page(struct rd_sink *out, struct rd_slice data, struct rd_err *err)
 {
     const char *p = (const char *)stat_page, *end = p + sizeof stat_page;

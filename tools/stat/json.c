@@ -44,7 +44,7 @@ static void put_meta(struct cli_json *json, const struct stat_read *read)
     put_time(json, "now", read->opts.now_ms);
 }
 
-/* The tables of every database, which no key is charged with. */
+/* The hash tables of the databases, which are not part of any key's memory. */
 static uint64_t tables(const struct stat_read *read)
 {
     uint64_t all = 0;

@@ -1,4 +1,4 @@
-/* key.h - what is known of a key when its value has been read.
+/* key.h - the measurements of a key.
  */
 #ifndef TOOLS_STAT_KEY_H
 #define TOOLS_STAT_KEY_H
@@ -12,7 +12,7 @@ struct stat_key {
     int64_t expire_ms; /* or RDB_NO_EXPIRE */
     uint64_t memory;   /* bytes in the server, estimated */
     uint64_t stored;   /* bytes of the value in the file */
-    uint64_t elements; /* pairs for hash and sorted set, entries for streams, 1 for strings */
+    uint64_t elements; /* pairs of hashes and sorted sets, entries of streams, 1 for strings */
     uint64_t largest;  /* length of the longest element, or RDB_UNKNOWN */
 };
 

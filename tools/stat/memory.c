@@ -1,6 +1,6 @@
 #include "tools/stat/memory.h"
 
-/* Structures that are the same everywhere. */
+/* Structures that are the same in all servers. */
 enum {
     OBJECT = 16,
     QUICKLIST = 40,
@@ -21,8 +21,8 @@ enum {
     TTL_ENTRY = 24 /* of a field that expires */
 };
 
-/* A skip list's node has 24 bytes and 16 for each of its levels; three of four have one level, and
- * so on. The mean of 48, 64, 80, 96 … with the weights 3/4, 3/16, 3/64 … is 53.3. */
+/* A skip list node takes 24 bytes and 16 for each of its levels; three of four nodes have one
+ * level, and so on. The mean of 48, 64, 80, 96 … with the weights 3/4, 3/16, 3/64 … is 53.3. */
 enum { SKIPLIST_NODE_X3 = 160 };
 
 enum layout_id { REDIS_OLD, REDIS_3, REDIS_70, REDIS_72, REDIS_74, VALKEY_9 };
@@ -75,7 +75,7 @@ uint64_t stat_memory_key(const struct stat_layout *layout, uint64_t name_len)
     return layout->key_entry + stat_memory_sds(name_len);
 }
 
-/* The places of a table for n entries. */
+/* The number of slots of a table for n entries. */
 static uint64_t table(const struct stat_layout *layout, uint64_t n)
 {
     uint64_t slots = 4;
@@ -102,7 +102,7 @@ static uint64_t int_digits(int64_t num)
     return rd_num_put_i64(text, num);
 }
 
-/* The bytes of an entry of a listpack. */
+/* The size of a listpack entry. */
 static uint64_t packed_int(int64_t v)
 {
     if (v >= 0 && v <= 127)
@@ -129,7 +129,8 @@ void stat_value_begin(struct stat_value *value, const struct stat_layout *layout
         .layout = layout, .type = type, .low = INT64_MAX, .high = INT64_MIN, .number = false};
 }
 
-/* As long as a collection may become a packed one, what its elements take there. */
+/* Counts the bytes of an element in a packed collection, as long as the collection may be packed.
+*/
 static void note_packed(struct stat_value *value, const struct rdb_string *str, uint64_t len)
 {
     int64_t num = str->num;
@@ -234,7 +235,7 @@ static uint64_t list_memory(const struct stat_value *value)
     uint64_t nodes = value->nodes, bytes = value->blobs;
     if (value->type->id == RDB_TYPE_LIST_ZIPLIST)
         return OBJECT + bytes;
-    if (value->elems > 0) { /* that came one by one: linked lists, and nodes of great length */
+    if (value->elems > 0) { /* that came one by one: linked lists and plain nodes */
         uint64_t more = value->packed / LIST_NODE + 1;
         nodes += more;
         bytes += value->packed + more * LISTPACK_HEAD;

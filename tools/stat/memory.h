@@ -1,4 +1,4 @@
-/* memory.h - what a value takes in the memory of the server that wrote the snapshot.
+/* memory.h - estimates the memory of a value in the server that wrote the snapshot.
  *
  *     const struct stat_layout *layout = stat_layout_of(dialect, version);
  *     struct stat_value value;
@@ -7,12 +7,12 @@
  *     stat_value_blob(&value, blob.len);       ... every PACKED event
  *     bytes = stat_value_end(&value, bytes) + stat_memory_key(layout, name_len);
  *
- * The figure is the one that MEMORY USAGE KEY SAMPLES 0 gives after the snapshot was loaded: sizes
- * of structures on 64-bit machines, allocations rounded up to the size classes of jemalloc, tables
- * that grow in powers of two, and collections packed where the default configuration packs them. It
- * was compared with Redis 7.0.15; for other servers the sizes of their structures are put in.
- * Nothing is known of memory that an allocator leaves unused, of buffers, and of modules, whose
- * values are taken for as large as they are in the file.
+ * The result is an estimate of what MEMORY USAGE KEY SAMPLES 0 reports after the snapshot is
+ * loaded. It assumes the structures of a 64-bit machine, allocations rounded up to the size classes
+ * of jemalloc, tables that grow in powers of two, and the packing thresholds of the default
+ * configuration. It was verified with Redis 7.0.15; for other servers it uses the sizes of their
+ * structures. It does not include memory that the allocator leaves unused, or buffers. A module's
+ * value counts with its size in the file.
  */
 #ifndef TOOLS_STAT_MEMORY_H
 #define TOOLS_STAT_MEMORY_H
@@ -22,9 +22,9 @@
 
 /* Sizes that differ between servers, in bytes. */
 struct stat_layout {
-    const char *name;   /* whose: "Redis 7.0" */
+    const char *name;   /* of the server: "Redis 7.0" */
     uint32_t key_entry; /* of the table of keys */
-    uint32_t dict;      /* the head of a hash table */
+    uint32_t dict;      /* header of a hash table */
     uint32_t entry;     /* of a hash or sorted set in a table */
     uint32_t set_entry; /* of a set in a table */
     uint32_t node;      /* of a list */
@@ -36,7 +36,7 @@ struct stat_layout {
 
 const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version);
 
-/* What jemalloc gives for a request of n bytes. */
+/* The bytes that jemalloc allocates for a request of n bytes. */
 static inline uint64_t stat_memory_alloc(uint64_t n)
 {
     if (n <= 8)
@@ -47,14 +47,14 @@ static inline uint64_t stat_memory_alloc(uint64_t n)
     return (n + step - 1) & ~(step - 1);
 }
 
-/* A string of the server: a head that grows with the length, the bytes, a NUL. */
+/* A string of the server: a header that grows with the length, the bytes and a NUL. */
 static inline uint64_t stat_memory_sds(uint64_t len)
 {
     uint64_t head = len < 32 ? 1 : len < 256 ? 3 : len < 65536 ? 5 : len < UINT32_MAX ? 9 : 17;
     return stat_memory_alloc(head + len + 1);
 }
 
-/* The value of a string key; `number`: the server keeps it as an integer. */
+/* The value of a string key; `number`: the server stores it as an integer. */
 uint64_t stat_memory_string(uint64_t len, bool number);
 
 /* A collection that is one packed string. */
@@ -63,28 +63,28 @@ uint64_t stat_memory_blob(uint64_t len);
 /* A list of one node. */
 uint64_t stat_memory_list(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len);
 
-/* What a key takes beside its value. */
+/* The memory of a key without its value. */
 uint64_t stat_memory_key(const struct stat_layout *layout, uint64_t name_len);
 
-/* The tables of a database: what MEMORY USAGE does not count. `expires` of the keys expire. */
+/* The hash tables of a database, which MEMORY USAGE does not count. `expires` keys expire. */
 uint64_t stat_memory_tables(const struct stat_layout *layout, uint64_t keys, uint64_t expires);
 
 /* A value while it is read. */
 struct stat_value {
     const struct stat_layout *layout;
     const struct rdb_type *type;
-    uint64_t elems;  /* strings seen: fields and values count by themselves */
+    uint64_t elems;  /* strings seen: fields and values count separately */
     uint64_t length; /* of the last of them */
     uint64_t largest;
-    uint64_t strings; /* bytes that they take one by one */
-    uint64_t packed;  /* bytes that they take in a listpack, as long as they may be packed */
+    uint64_t strings; /* their bytes if each is allocated */
+    uint64_t packed;  /* their bytes in a listpack, as long as they may be packed */
     uint64_t blobs;   /* bytes of packed strings */
     uint64_t nodes;
     uint64_t ttls;     /* fields that expire */
     uint64_t other;    /* consumer groups */
-    uint32_t n_digits; /* elements that are integers, as far as it matters */
+    uint32_t n_digits; /* elements that are integers, up to the threshold */
     int64_t low, high; /* … and their range */
-    bool number;       /* the string is kept as an integer */
+    bool number;       /* the string is stored as an integer */
     struct stat_rax rax;
     struct stat_rax pending; /* of the group, then of each consumer */
 };
@@ -92,14 +92,14 @@ struct stat_value {
 void stat_value_begin(struct stat_value *value, const struct stat_layout *layout,
                       const struct rdb_type *type);
 
-/* A piece of a string: the first one has the length of all. */
+/* A piece of a string: the first piece carries the total length. */
 void stat_value_elem(struct stat_value *value, const struct rdb_event *ev);
-/* A packed string; `plain`: a list's node of one element. */
+/* A packed string; if it is plain: a list node of one element. */
 void stat_value_blob(struct stat_value *value, const struct rdb_event *ev);
-/* What only streams have: GROUP, PENDING, CONSUMER, OWNED and so on. */
+/* The events that only streams have: GROUP, PENDING, CONSUMER, OWNED and so on. */
 void stat_value_group(struct stat_value *value, const struct rdb_event *ev);
 
-/* `bytes` is that of VALUE_END. The key itself is not counted. */
+/* Returns the memory of the value without the key. `bytes` is that of VALUE_END. */
 uint64_t stat_value_end(struct stat_value *value, uint64_t bytes);
 
 #endif

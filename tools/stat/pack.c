@@ -50,8 +50,8 @@ static void set_int(struct entry *e, int64_t num)
 
 /* ---- listpack ---- */
 
-/* From 0xf0 on: a long string, or an integer of 2, 3, 4 or 8 bytes. Size without the length after
- * it; 0: the end mark, or what is not there whole. */
+/* Encodings from 0xf0: a long string, or an integer of 2, 3, 4 or 8 bytes. Returns the size without
+ * the back length; 0 at the end mark or if the entry is cut off. */
 static uint64_t listpack_wide(const uint8_t *p, size_t have, struct entry *e)
 {
     static const uint8_t widths[16] = {4, 2, 3, 4, 8};
@@ -66,7 +66,7 @@ static uint64_t listpack_wide(const uint8_t *p, size_t have, struct entry *e)
     return 1 + width;
 }
 
-/* Takes the next entry; false at the end mark. */
+/* Reads the next entry; false at the end mark. */
 static inline bool listpack_next(struct walk *w, struct entry *e)
 {
     const uint8_t *p = w->p;
@@ -115,7 +115,7 @@ static void listpack(struct walk *w, unsigned keep, unsigned of)
             add_entry(w, &e);
 }
 
-static bool take(struct walk *w, uint64_t n)
+static bool skip_entries(struct walk *w, uint64_t n)
 {
     struct entry e;
     while (n-- > 0) {
@@ -126,25 +126,25 @@ static bool take(struct walk *w, uint64_t n)
     return true;
 }
 
-/* live, deleted, n, names, 0, then entries: flags, two parts of the id, what they have, a length.
+/* live, deleted, n, names, 0, then entries: flags, two parts of the id, the strings, a length.
  */
 static void stream(struct walk *w)
 {
     struct entry skip, n, flags = {0};
     w->p += 6;
     if (!listpack_next(w, &skip) || !listpack_next(w, &skip) || !listpack_next(w, &n) ||
-        !take(w, (uint64_t)n.num) || !listpack_next(w, &skip))
+        !skip_entries(w, (uint64_t)n.num) || !listpack_next(w, &skip))
         return;
     while (listpack_next(w, &flags) && listpack_next(w, &skip) && listpack_next(w, &skip)) {
         struct entry own = n;
         bool same = (flags.num & 2) != 0;
-        if ((!same && !listpack_next(w, &own)) || !take(w, (uint64_t)own.num * (same ? 1 : 2)) ||
-            !listpack_next(w, &skip))
+        if ((!same && !listpack_next(w, &own)) ||
+            !skip_entries(w, (uint64_t)own.num * (same ? 1 : 2)) || !listpack_next(w, &skip))
             return;
     }
 }
 
-/* ---- the older ones ---- */
+/* ---- older encodings ---- */
 
 static size_t ziplist_int(const uint8_t *p, struct entry *e)
 {
@@ -198,7 +198,8 @@ static void ziplist(struct walk *w, unsigned keep, unsigned of)
             add_entry(w, &e);
 }
 
-/* Lengths of one byte, or 254 and four; after a value's length, how many bytes are unused. */
+/* A length is one byte, or 254 and four bytes; after a value's length is the count of unused bytes.
+*/
 static void zipmap(struct walk *w)
 {
     w->p += 1;

@@ -33,7 +33,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Goes on with a hash over more bytes; where the bytes are cut does matter. */
+/* Continues a hash over more bytes. The result depends on how the bytes are split. */
 static uint64_t hash_more(uint64_t hash, const uint8_t *p, size_t len)
 {
     uint64_t word;
@@ -66,7 +66,7 @@ static uint64_t most(const struct stat_prefix *row)
     return row->memory + row->missed;
 }
 
-/* The largest first; among equals the shorter prefix, which holds the longer ones. */
+/* The largest first; of equal rows the shorter prefix, which contains the longer ones. */
 static int by_most(const void *va, const void *vb)
 {
     const struct stat_prefix *a = va, *b = vb;
@@ -83,7 +83,7 @@ static int by_name_at(const void *va, const void *vb)
     return (a->name_at > b->name_at) - (a->name_at < b->name_at);
 }
 
-/* Moves the names of the rows together and finds the rows' slots again. */
+/* Compacts the names of the rows and rebuilds the slots. */
 static void rebuild(struct stat_prefixes *table)
 {
     qsort(table->rows, table->n, sizeof *table->rows, by_name_at);
@@ -135,7 +135,7 @@ static struct stat_prefix *row_of(struct stat_prefixes *table, uint64_t hash, ui
 
 /* ---- keys ---- */
 
-/* The end of the next separator at or after `from`; 0: there is none. */
+/* Returns the end of the next separator at or after `from`, or 0. */
 static size_t next_end(struct rd_slice separator, struct rd_slice name, size_t from)
 {
     if (separator.len == 1) {

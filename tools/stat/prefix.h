@@ -1,4 +1,4 @@
-/* prefix.h - which prefixes of key names take how much, in bounded memory.
+/* prefix.h - sums keys and memory by prefix of the key name, in bounded memory.
  *
  *     struct stat_prefixes table;
  *     if (!stat_prefixes_init(&table, &opts, &err))
@@ -7,11 +7,11 @@
  *     n = stat_prefixes_sort(&table, &list);  ... the largest first
  *     stat_prefixes_done(&table);
  *
- * A prefix ends with a separator: "user:1:name" has "user:" and "user:1:", as deep as opts.depth
- * says. When the table is full, the half that takes least is dropped. What was dropped may come
- * again: then it is counted again, and `missed` is the most bytes that can have been dropped of it.
- * So the true figure lies between `memory` and `memory + missed`, and a prefix that is not in the
- * table takes no more than table.floor.
+ * A prefix ends with a separator: "user:1:name" has the prefixes "user:" and "user:1:", up to
+ * `depth` levels. When the table is full, the half with the least memory is dropped. A dropped
+ * prefix may occur again: it is then counted from zero, and `missed` is the upper bound of the
+ * bytes that were dropped. So the true figure is between `memory` and `memory + missed`, and a
+ * prefix that is not in the table takes at most table.floor.
  */
 #ifndef TOOLS_STAT_PREFIX_H
 #define TOOLS_STAT_PREFIX_H
@@ -21,7 +21,7 @@
 
 enum {
     STAT_PREFIX_DEPTH_MAX = 16,
-    STAT_PREFIX_NAME_MAX = 256, /* bytes; longer ones are left to the shorter prefix before them */
+    STAT_PREFIX_NAME_MAX = 256, /* bytes; a longer prefix counts for its parent only */
     STAT_PREFIX_CAP = 8192
 };
 
@@ -63,8 +63,8 @@ static inline struct rd_slice stat_prefix_name(const struct stat_prefixes *table
     return rd_slice(table->names + row->name_at, row->name_len);
 }
 
-/* Sorts the rows by memory, the largest first; nothing may be added any more. Where rows were
- * dropped, those go too that others as large may have been dropped for. */
+/* Sorts the rows by memory, the largest first; no key may be added afterwards. If rows were
+ * dropped, also removes the rows that are not larger than a dropped one may be. */
 void stat_prefixes_sort(struct stat_prefixes *table);
 
 #endif

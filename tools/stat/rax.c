@@ -2,7 +2,7 @@
 
 enum { ID_BYTES = 16, NODE_BYTES = 4 + 30 * 8 };
 
-/* How many leading bytes two ids share. */
+/* Returns the number of leading bytes that two ids share. */
 static int common(struct rdb_stream_id a, struct rdb_stream_id b)
 {
     if (a.ms != b.ms)
@@ -12,7 +12,7 @@ static int common(struct rdb_stream_id a, struct rdb_stream_id b)
     return ID_BYTES - 1;
 }
 
-/* The nodes of a run of bytes after a fork at `from` (-1: from the root), up to `to`. */
+/* Returns the nodes of a run of bytes after a fork at `from` (-1: from the root), up to `to`. */
 static uint64_t run(int from, int to)
 {
     return to - from > 1 ? 1 : 0;
@@ -23,7 +23,7 @@ static int top(const struct stat_rax *rax)
     return rax->depth == 0 ? -1 : rax->forks[rax->depth - 1];
 }
 
-/* Forks that lie deeper than `at` get no more branches: their place below the next one is known. */
+/* Forks deeper than `at` get no more branches: their position below the next one is known. */
 static void close_forks(struct stat_rax *rax, int at)
 {
     while (rax->depth > 0 && top(rax) > at) {
@@ -33,7 +33,7 @@ static void close_forks(struct stat_rax *rax, int at)
     }
 }
 
-/* The end of an id, which hangs on the deeper of the forks to both sides. */
+/* Adds the end of an id below the deeper of the two neighbouring forks. */
 static uint64_t leaf(int before, int after)
 {
     return 1 + run(before > after ? before : after, ID_BYTES);

@@ -24,7 +24,7 @@ static bool begin_key(struct stat_pass *pass, const struct rdb_event *ev, struct
     return true;
 }
 
-/* The key is known whole. */
+/* All of the key has been measured. */
 static bool end_key(struct stat_pass *pass, struct rd_err *err)
 {
     struct stat_key *key = &pass->key;
@@ -107,12 +107,12 @@ static void pass_done(struct stat_pass *pass)
     pass->aside = NULL;
 }
 
-/* ---- what is in the window after a key ---- */
+/* ---- the bytes in the window after a key ---- */
 
-/* The head of a string: how it is stored. docs/format/rdb.md has the byte diagram. */
+/* The header of a string. docs/format/rdb.md has the byte diagram. */
 struct head {
     uint64_t before; /* bytes of the value before it */
-    uint64_t size;   /* of the head itself, an integer's bytes included */
+    uint64_t size;   /* of the header, including the bytes of an integer */
     uint64_t stored; /* bytes after it */
     uint64_t len;    /* decompressed; 0 for an integer */
     int64_t num;
@@ -142,7 +142,7 @@ static bool get_len(const uint8_t **p, const uint8_t *end, uint64_t *ret)
     return true;
 }
 
-/* False: there is not enough to see, or it is nothing that is known. */
+/* False: the window is too short, or the encoding is unknown. */
 static bool get_head(struct rd_slice seen, struct head *ret)
 {
     const uint8_t *p = seen.ptr, *end = p + seen.len;
@@ -169,7 +169,7 @@ static bool get_head(struct rd_slice seen, struct head *ret)
     return true;
 }
 
-/* Text that the server keeps as the integer that it is. */
+/* Whether the server stores this text as an integer. */
 static bool is_number(const struct head *head, struct rd_slice seen)
 {
     int64_t num;
@@ -185,7 +185,7 @@ static bool adopt(struct stat_read *read, struct rd_err *err)
     return false;
 }
 
-/* What is known of a key before its value is read. The name is the event's. */
+/* Fills in the key before its value is read. The name is borrowed from the event. */
 static void quick_begin(struct stat_read *read, const struct rdb_event *ev, const struct head *head)
 {
     struct stat_pass *pass = &read->pass;
@@ -199,7 +199,7 @@ static void quick_begin(struct stat_read *read, const struct rdb_event *ev, cons
     pass->lengths = pass->aside != NULL ? pass->aside : &pass->sum->lengths[ev->key.type->kind];
 }
 
-/* A string whose head says all. */
+/* Measures a string by its header. */
 static void quick_string(struct stat_read *read, const struct head *head, struct rd_slice seen)
 {
     struct stat_key *key = &read->pass.key;
@@ -210,8 +210,8 @@ static void quick_string(struct stat_read *read, const struct head *head, struct
     stat_hist_add(read->pass.lengths, len, 1);
 }
 
-/* The first bytes of what a compressed string decodes to, as far as they are there as they are:
- * runs of up to 32 bytes after a byte that is their length less one. */
+/* Returns the first decompressed bytes of a compressed string, as far as they are stored literally:
+ * runs of up to 32 bytes, each after a byte with its length less one. */
 static struct rd_slice literals(struct rd_slice lzf, uint8_t dst[STAT_PACK_HEAD])
 {
     size_t n = 0, at = 0;
@@ -223,7 +223,7 @@ static struct rd_slice literals(struct rd_slice lzf, uint8_t dst[STAT_PACK_HEAD]
     return rd_slice(dst, n);
 }
 
-/* Whether the elements of a compressed collection may be passed over. */
+/* Whether the elements of a compressed collection may be skipped. */
 static bool may_pass(struct stat_read *read, const struct stat_key *key)
 {
     const struct stat_top *a = &read->sum.by_memory, *b = &read->sum.by_elements;
@@ -233,8 +233,8 @@ static bool may_pass(struct stat_read *read, const struct stat_key *key)
     return !stat_top_wants(a, key->memory) && !stat_top_wants(b, key->elements);
 }
 
-/* A collection that is one packed string, whole in the window. *ret_done false: it has to be
- * decompressed, and its lengths count as often as read->pass.weight says. */
+/* Measures a collection that is one packed string within the window. *ret_done false: it has to be
+ * decompressed, and its lengths count read->pass.weight times. */
 static void quick_packed(struct stat_read *read, const struct head *head, struct rd_slice seen,
                          enum rdb_codec codec, bool *ret_done)
 {
@@ -261,8 +261,8 @@ static void quick_packed(struct stat_read *read, const struct head *head, struct
         key->largest = stat_pack_lengths(stored, codec, key->type, pass->weight, pass->lengths);
 }
 
-/* The head of the one node that a list has, its codec, and what stands before it; false: it has
- * several, or one that is a single element. */
+/* Finds the header of the only node of a list, its codec, and the bytes before it. False: the list
+ * has several nodes, or a plain one. */
 static bool one_node(struct rd_slice *seen, enum rdb_type_id id, enum rdb_codec *ret)
 {
     enum { PACKED = 2 };
@@ -278,7 +278,7 @@ static bool one_node(struct rd_slice *seen, enum rdb_type_id id, enum rdb_codec 
     return container == PACKED;
 }
 
-/* Deals with a key in one go where that is possible; *ret_done false: its events have to come. */
+/* Measures a key without its events if possible; *ret_done false: the caller must read them. */
 static bool quick_key(struct stat_read *read, const struct rdb_event *ev, bool *ret_done,
                       struct rd_err *err)
 {
@@ -288,7 +288,7 @@ static bool quick_key(struct stat_read *read, const struct rdb_event *ev, bool *
     struct rd_slice seen = rd_slice(read->src->cur, rd_src_avail(read->src));
     *ret_done = false;
     read->pass.weight = 1;
-    /* The value is in the window, unless the key was longer than that. */
+    /* The value is in the window, unless the key was longer than the window. */
     if (ev->offset + ev->raw.len != rd_src_offset(read->src) ||
         (id != RDB_TYPE_STRING && !stat_pack_codec(id, &codec) && !one_node(&seen, id, &codec)) ||
         !get_head(seen, &head))
@@ -333,7 +333,7 @@ static bool plain_key(struct stat_read *read, uint64_t db, const struct rdb_plai
     return end_key(pass, err);
 }
 
-/* Those after a key of the database that are plain; not all of many, for the sake of progress. */
+/* Reads the plain keys that follow in the database; at most a batch, so that progress is shown. */
 static bool plain_keys(struct stat_read *read, uint64_t db, struct rd_err *err)
 {
     enum { AT_ONCE = 32, TURNS = 32 };
@@ -362,7 +362,7 @@ static bool key_event(struct stat_read *read, const struct rdb_event *ev, struct
     return filtered || plain_keys(read, db, err);
 }
 
-/* ---- what the file says about itself ---- */
+/* ---- the metadata of the file ---- */
 
 static void begin_file(struct stat_read *read, const struct rdb_event *ev)
 {

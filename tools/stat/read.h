@@ -6,10 +6,10 @@
  *     ... read.sum, read.meta ...
  *     stat_read_done(&read);
  *
- * Of strings only the head is looked at, and of many small collections that are one compressed
- * string as well: their size and number of elements stand there. How long their elements are is
- * taken from a sample: all of the first STAT_SAMPLE_FROM of a kind, then one of STAT_SAMPLE_EVERY,
- * which counts for all of these. Keys that get into a list of the greatest are always looked at.
+ * For strings, and for many small collections that are one compressed string, only the header is
+ * read: it has the size and the number of elements. The lengths of the elements come from a sample:
+ * all of the first STAT_SAMPLE_FROM keys of a kind, then one of STAT_SAMPLE_EVERY, which counts for
+ * all of these. Keys that enter a list of the largest keys are always read.
  */
 #ifndef TOOLS_STAT_READ_H
 #define TOOLS_STAT_READ_H
@@ -23,18 +23,18 @@
 
 enum { STAT_SAMPLE_FROM = 2048, STAT_SAMPLE_EVERY = 16 };
 
-/* What the file says about itself. */
+/* The metadata of the file. */
 struct stat_meta {
     enum rdb_dialect dialect;
     int version;
     char writer[32];     /* version of the server, printable; may be empty */
-    int64_t ctime_s;     /* when it was written; 0: it does not say */
-    int64_t used_memory; /* of the server; 0: it does not say */
+    int64_t ctime_s;     /* when it was written; 0: unknown */
+    int64_t used_memory; /* of the server; 0: unknown */
     uint64_t functions;
     uint64_t bytes; /* of the file, decompressed */
 };
 
-/* Called for every key that is wanted, in the order of the file. */
+/* Called for every key that passes the filter, in the order of the file. */
 typedef bool (*stat_row_fn)(void *ctx, const struct stat_key *key, struct rd_err *err);
 
 struct stat_pass {
@@ -44,21 +44,21 @@ struct stat_pass {
     struct stat_value value;
     struct stat_key key;
     struct rd_buf name;
-    struct stat_hist *lengths; /* where those of this value go */
-    uint64_t weight;           /* how often they count */
-    struct stat_hist *aside;   /* where they wait when the key may yet be dropped; or NULL */
+    struct stat_hist *lengths; /* counts the element lengths of this value */
+    uint64_t weight;           /* number of times that each counts */
+    struct stat_hist *aside;   /* counts them until it is known that the key counts; or NULL */
     stat_row_fn row;
     void *row_ctx;
     bool in_value;
 };
 
 struct stat_read {
-    struct cli *cli;                /* for its progress; may be NULL */
+    struct cli *cli;                /* to show progress; may be NULL */
     struct rd_src *src;             /* borrowed */
-    const struct compact_opts *log; /* … with which it was opened; NULL: with none */
+    const struct compact_opts *log; /* options with which it was opened, or NULL */
     struct stat_opts opts;
     const struct filter *filter; /* borrowed; NULL: all keys */
-    bool exact;                  /* take no sample */
+    bool exact;                  /* do not sample */
     stat_row_fn row;             /* may be NULL */
     void *row_ctx;
 
@@ -69,10 +69,10 @@ struct stat_read {
     /* Private to read.c. */
     struct rdb_reader *reader;
     struct stat_pass pass;
-    uint64_t n_packed[RDB_KIND_COUNT]; /* that a sample might be taken of */
+    uint64_t n_packed[RDB_KIND_COUNT]; /* keys that may be sampled */
 };
 
-/* A damaged file, or one whose checksum does not hold, is an error. */
+/* A damaged file or a checksum mismatch is an error. */
 bool stat_read_run(struct stat_read *read, struct rd_err *err);
 void stat_read_done(struct stat_read *read);
 

@@ -1,4 +1,4 @@
-/* stat - what is in a snapshot: how much of what, the biggest keys and prefixes, expiry.
+/* stat - statistics of a snapshot: types, the biggest keys and prefixes, expiry.
  */
 #include "tools/compact.h"
 #include "tools/stat/report.h"
@@ -15,12 +15,12 @@ struct job {
     bool csv;
     bool exact;
     bool force;
-    bool is_void; /* no key matches the filter: there is no report */
+    bool is_void; /* no key matches the filter: no report is written */
     int64_t at_ms;
     struct filter filter;
 
     struct compact_opts log;
-    struct spool spool; /* the snapshot that a log amounts to */
+    struct spool spool; /* the snapshot built from a log */
     struct rd_src *src;
     struct rd_sink *out; /* of --csv or --html */
     struct stat_read read;
@@ -104,13 +104,14 @@ static int check_options(struct job *job)
     struct rd_err err = {0};
     bool html_to_stdout = job->html_path != NULL && strcmp(job->html_path, "-") == 0;
     if (job->csv && job->html_path != NULL)
-        return cli_usage_error(job->cli, "--csv and --html are two runs");
+        return cli_usage_error(job->cli, "--csv and --html cannot be used together");
     if (job->cli->json && (job->csv || html_to_stdout))
-        return cli_usage_error(job->cli, "--json would go to standard output as well");
+        return cli_usage_error(job->cli, "--json and --%s would both write to standard output",
+                               job->csv ? "csv" : "html");
     if (job->top > TOP_MAX)
-        return cli_usage_error(job->cli, "--top is at most %d", TOP_MAX);
+        return cli_usage_error(job->cli, "--top must be at most %d", TOP_MAX);
     if (job->depth < 1 || job->depth > STAT_PREFIX_DEPTH_MAX)
-        return cli_usage_error(job->cli, "--depth is from 1 to %d", STAT_PREFIX_DEPTH_MAX);
+        return cli_usage_error(job->cli, "--depth must be from 1 to %d", STAT_PREFIX_DEPTH_MAX);
     if (!filter_check(&job->filter, &err))
         return cli_fail(job->cli, &err);
     job->filter.now_ms = job->at_ms;
@@ -130,46 +131,43 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &job.top,
-         .help = "rows of each list; 10 by default"},
+         .help = "rows of each list; default 10"},
         {.name = "separator",
          .kind = CLI_STRING,
          .arg = "S",
          .string = &job.separator,
-         .help = "what ends a prefix of a key; a colon by default"},
+         .help = "separator that ends a key prefix; default \":\""},
         {.name = "depth",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &job.depth,
-         .help = "how many parts a prefix may have; 4 by default"},
+         .help = "maximum number of parts of a prefix; default 4"},
         {.name = "csv",
          .kind = CLI_FLAG,
          .flag = &job.csv,
-         .help = "a line for each key, in redis-rdb-tools' columns"},
+         .help = "write one line per key, columns as redis-rdb-tools"},
         {.name = "html",
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &job.html_path,
-         .help = "a page with charts, in one file"},
+         .help = "write an HTML page with charts to OUT"},
         {.name = "exact",
          .kind = CLI_FLAG,
          .flag = &job.exact,
-         .help = "lengths of all elements, not of a sample"},
-        {.name = "force",
-         .kind = CLI_FLAG,
-         .flag = &job.force,
-         .help = "replace OUT when it exists"},
+         .help = "measure all elements, not a sample"},
+        {.name = "force", .kind = CLI_FLAG, .flag = &job.force, .help = "replace OUT if it exists"},
         {.name = "at",
          .kind = CLI_TIME,
          .arg = "TIME",
          .time_ms = &job.at_ms,
-         .help = "what expiry is counted from; now by default"},
+         .help = "count expiry from TIME; default now"},
         FILTER_OPTIONS(&job.filter),
         COMPACT_FROM_OPTION(&job.log),
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] FILE",
-        .about = "Tells what is in a snapshot or a log and how much memory it takes in a server.",
+        .about = "Reports the contents of a snapshot or log and the memory they take in a server.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

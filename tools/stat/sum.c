@@ -61,7 +61,7 @@ void stat_sum_done(struct stat_sum *sum)
     sum->n_dbs = 0;
 }
 
-/* Keys of a database stand together. */
+/* The keys of a database are consecutive. */
 static struct stat_count *count_of_db(struct stat_sum *sum, uint64_t db)
 {
     if (sum->n_dbs > 0 && sum->dbs[sum->last_db].db == db)

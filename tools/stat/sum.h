@@ -1,4 +1,4 @@
-/* sum.h - what is known of all keys of a snapshot, in memory that does not grow with it.
+/* sum.h - the statistics of a snapshot, in memory that does not grow with its size.
  *
  *     struct stat_sum sum;
  *     if (!stat_sum_init(&sum, &opts, &err))
@@ -15,10 +15,10 @@
 #include "tools/stat/top.h"
 
 struct stat_opts {
-    size_t top;                /* how many of the greatest keys are kept */
+    size_t top;                /* length of the lists of largest keys */
     struct rd_slice separator; /* borrowed */
     unsigned depth;            /* of prefixes */
-    int64_t now_ms;            /* what expiry is counted from */
+    int64_t now_ms;            /* expiry is counted from this time */
 };
 
 struct stat_count {
@@ -34,7 +34,7 @@ struct stat_db {
     struct stat_count count;
 };
 
-/* How long keys have to live. */
+/* Classes of time to live. */
 #define STAT_EXPIRY(X)                                                                             \
     X(PASSED, "expired", 0)                                                                        \
     X(HOUR, "within 1 hour", 3600)                                                                 \
@@ -54,7 +54,7 @@ enum stat_expiry {
 };
 
 const char *stat_expiry_words(enum stat_expiry class);
-/* Seconds from now to the end of the class; 0 for those that have none. */
+/* Seconds from now to the end of the class; 0 if it has no end. */
 int64_t stat_expiry_seconds(enum stat_expiry class);
 enum stat_expiry stat_expiry_of(int64_t expire_ms, int64_t now_ms);
 
@@ -63,16 +63,16 @@ enum { STAT_DBS_MAX = 1024 };
 struct stat_sum {
     struct stat_opts opts;
     struct stat_count all;
-    struct stat_count types[RDB_TYPE_COUNT]; /* as they are stored */
+    struct stat_count types[RDB_TYPE_COUNT]; /* by stored type */
     struct stat_count expiry[STAT_EXPIRY_COUNT];
-    struct stat_db *dbs; /* ascending when stat_sum_end() was called */
+    struct stat_db *dbs; /* ascending after stat_sum_end() */
     size_t n_dbs, last_db;
     struct stat_count more_dbs; /* beyond STAT_DBS_MAX of them */
     /* By kind: lengths of elements, elements of a key, memory of a key. */
     struct stat_hist lengths[RDB_KIND_COUNT];
     struct stat_hist elements[RDB_KIND_COUNT];
     struct stat_hist memory[RDB_KIND_COUNT];
-    uint64_t passed[RDB_KIND_COUNT]; /* keys whose elements were not looked at */
+    uint64_t passed[RDB_KIND_COUNT]; /* keys whose elements were not read */
     struct stat_top by_memory, by_elements;
     struct stat_prefixes prefixes;
 };
@@ -80,14 +80,14 @@ struct stat_sum {
 bool stat_sum_init(struct stat_sum *sum, const struct stat_opts *opts, struct rd_err *err);
 void stat_sum_done(struct stat_sum *sum);
 
-/* The lengths of its elements are the caller's to add. */
+/* Adds a key. The caller adds the lengths of its elements. */
 void stat_sum_add(struct stat_sum *sum, const struct stat_key *key);
 
-/* Sorts the lists. False where memory was short meanwhile. */
+/* Sorts the lists. False if an earlier allocation failed. */
 bool stat_sum_end(struct stat_sum *sum, struct rd_err *err);
 
 void stat_count_merge(struct stat_count *into, const struct stat_count *from);
-/* All types of a kind. */
+/* Returns the sum of all types of a kind. */
 struct stat_count stat_sum_kind(const struct stat_sum *sum, enum rdb_kind kind);
 
 #endif

@@ -1,11 +1,11 @@
-/* text.c - the report for a terminal of 80 columns. */
+/* text.c - prints the report for a terminal of 80 columns. */
 #include "tools/stat/report.h"
 
 #include <inttypes.h>
 
 enum { BAR = 12, NAME = 34, HEAD = 64, TAIL = 32, QUOTED = 4 * (HEAD + TAIL) + 8 };
 
-/* A name for the table, escaped, cut in its middle where it is too long for at most 80 columns. */
+/* A name for the table, escaped; if it is too long for 80 columns, its middle is cut. */
 struct name {
     char s[QUOTED];
 };
@@ -23,7 +23,7 @@ static struct name fit(struct rd_slice bytes, size_t width)
     static const char dots[] = "...";
     struct name name;
     uint8_t ends[HEAD + TAIL];
-    if (bytes.len > sizeof ends) { /* what is between them is not shown anyway */
+    if (bytes.len > sizeof ends) { /* the middle is not shown anyway */
         memcpy(ends, bytes.ptr, HEAD);
         memcpy(ends + HEAD, bytes.ptr + bytes.len - TAIL, TAIL);
         bytes = rd_slice(ends, sizeof ends);
@@ -93,12 +93,12 @@ static void print_head(const struct screen *s, const char *path)
     if (meta->ctime_s > 0 && meta->ctime_s < INT64_MAX / 1000)
         fprintf(s->out, " at %s", cli_time(meta->ctime_s * 1000).s);
     fprintf(s->out, "\n  size      %s in the file\n", cli_bytes(meta->bytes).s);
-    fprintf(s->out, "  keys      %s, %s of them expire\n", cli_count(all->keys).s,
+    fprintf(s->out, "  keys      %s, %s with an expiry\n", cli_count(all->keys).s,
             cli_count(all->expires).s);
     fprintf(s->out, "  memory    %s, estimated for %s\n", cli_bytes(all->memory).s,
             read->layout->name);
     if (meta->used_memory > 0)
-        fprintf(s->out, "            %s used by the whole server when it wrote the file\n",
+        fprintf(s->out, "            %s used by the server when it wrote the file\n",
                 cli_bytes((uint64_t)meta->used_memory).s);
 }
 
@@ -121,12 +121,12 @@ static void print_types(const struct screen *s)
     heading(s, "Encodings          ", "          keys        elements     memory");
     for (unsigned id = 0; id < RDB_TYPE_COUNT; id++) {
         const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);
-        bool told = type->kind == RDB_KIND_STRING || type->kind == RDB_KIND_STREAM;
+        bool plain = type->kind == RDB_KIND_STRING || type->kind == RDB_KIND_STREAM;
         char name[64];
         if (sum->types[id].keys == 0)
             continue;
-        snprintf(name, sizeof name, "%s%s%s", told ? "" : rdb_kind_name(type->kind),
-                 told ? "" : " ", type->encoding);
+        snprintf(name, sizeof name, "%s%s%s", plain ? "" : rdb_kind_name(type->kind),
+                 plain ? "" : " ", type->encoding);
         print_count(s, fit(rd_slice_str(name), 18).s, &sum->types[id]);
     }
 }
@@ -158,7 +158,7 @@ static void print_expiry(const struct screen *s)
             print_count(s, stat_expiry_words((enum stat_expiry)i), &sum->expiry[i]);
 }
 
-/* "db3 " where there are several databases. */
+/* "db3 " if there are several databases. */
 static struct cli_text db_of(const struct screen *s, uint64_t db)
 {
     struct cli_text text = {""};
@@ -183,9 +183,9 @@ static void print_prefixes(const struct screen *s)
         put_bar(s, row->memory, s->read->sum.all.memory);
     }
     if (table->n > s->n)
-        fprintf(s->out, "  and %s smaller ones\n", cli_count(table->n - s->n).s);
+        fprintf(s->out, "  and %s smaller\n", cli_count(table->n - s->n).s);
     if (table->floor > 0)
-        fprintf(s->out, "  There are more prefixes than can be kept; none of them takes over %s.\n",
+        fprintf(s->out, "  Not all prefixes could be tracked; the others take at most %s each.\n",
                 cli_bytes(table->floor).s);
 }
 
@@ -237,7 +237,7 @@ static void print_sizes(const struct screen *s)
         print_hist(s, "", "memory per key", &sum->memory[kind], true);
     }
     if (passed > 0)
-        fprintf(s->out, "  Lengths of elements are those of a sample; --exact looks at all.\n");
+        fprintf(s->out, "  Element lengths come from a sample; use --exact to measure all.\n");
 }
 
 void stat_text_print(const struct cli *cli, FILE *out, const struct stat_read *read,

@@ -1,11 +1,11 @@
-/* top.h - the n greatest keys by some figure: a heap with the smallest of them on top.
+/* top.h - the n largest keys by some figure: a heap with the smallest of them on top.
  *
  *     struct stat_top top;
  *     if (!stat_top_init(&top, 10, &err))
  *         ...
  *     stat_top_add(&top, key->memory, key);   ... every key
  *     stat_top_sort(&top);
- *     ... top.rows[0] is the greatest ...
+ *     ... top.rows[0] is the largest ...
  *     stat_top_done(&top);
  */
 #ifndef TOOLS_STAT_TOP_H
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "tools/stat/key.h"
 
-/* Of a longer name the first bytes are kept; key.name.len is the true length then. */
+/* Only this many bytes of a name are kept; key.name.len is the full length. */
 enum { STAT_TOP_NAME_MAX = 1024 };
 
 struct stat_top_row {
@@ -26,16 +26,16 @@ struct stat_top_row {
 struct stat_top {
     struct stat_top_row *rows;
     size_t n, max;
-    bool nomem; /* a name could not be kept */
+    bool nomem; /* an allocation failed */
 };
 
 bool stat_top_init(struct stat_top *top, size_t max, struct rd_err *err);
 void stat_top_done(struct stat_top *top);
 
-/* The slow path of stat_top_add(): O(log n). */
+/* The slow path of stat_top_add(). O(log n). */
 void stat_top_put(struct stat_top *top, uint64_t figure, const struct stat_key *key);
 
-/* Whether a key of this figure would get in. Among equals those stay that came first. */
+/* Whether a key of this figure would enter the list. Of equal keys, the earlier ones stay. */
 static inline bool stat_top_wants(const struct stat_top *top, uint64_t figure)
 {
     return top->n < top->max || (top->max > 0 && figure > top->rows[0].figure);
@@ -47,10 +47,10 @@ static inline void stat_top_add(struct stat_top *top, uint64_t figure, const str
         stat_top_put(top, figure, key);
 }
 
-/* The greatest first, then by database and name; nothing may be added any more. */
+/* Sorts by figure, the largest first, then by database and name. No key may be added afterwards. */
 void stat_top_sort(struct stat_top *top);
 
-/* What is kept of the name. */
+/* Returns the kept bytes of the name. */
 static inline struct rd_slice stat_top_name(const struct stat_top_row *row)
 {
     size_t len = row->key.name.len;

@@ -6,7 +6,7 @@ const KEYS_SHOWN = 25;
 
 /* ---- text ---- */
 
-/* Bytes that are no character, controls and marks that turn the direction of text, as escapes. */
+/* Escapes invalid bytes, control characters and characters that change the text direction. */
 const show = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, c => {
   const n = c.codePointAt(0);
   if (n >= 0xdc80 && n <= 0xdcff) return "\\x" + (n - 0xdc00).toString(16);
@@ -29,7 +29,7 @@ const time = ms => {
 };
 const plural = (n, word) => count(n) + " " + word + (n === 1 ? "" : "s");
 
-/* Every text gets onto the page as a text node. */
+/* All text is inserted as text nodes. */
 const make = (tag, attrs = {}, ...children) => {
   const el = document.createElement(tag);
   for (const [name, value] of Object.entries(attrs))
@@ -58,8 +58,8 @@ $("sub").textContent = server + " RDB " + data.rdb_version +
 const figure = (term, value, note) =>
   $("figures").append(make("div", {class: "figure"}, make("dt", {}, term), make("dd", {}, value, make("small", {}, note))));
 figure("Keys", count(total.keys), plural(data.databases.length, "database"));
-figure("Memory", bytes(total.memory), "estimated for " + data.memory_of);
-figure("File", bytes(data.bytes), data.used_memory ? bytes(data.used_memory) + " used by the server then" : plural(total.elements, "element"));
+figure("Memory", bytes(total.memory), "estimate for " + data.memory_of);
+figure("File", bytes(data.bytes), data.used_memory ? bytes(data.used_memory) + " used by the server when saved" : plural(total.elements, "element"));
 figure("Expire", percent(total.expires, total.keys), plural(total.expires, "key"));
 
 /* ---- bars ---- */
@@ -120,7 +120,7 @@ for (const p of [...data.prefixes].sort((a, b) => a.level - b.level)) {
 }
 
 const mainType = types => types ? Object.keys(types).reduce((a, b) => types[b] > (types[a] || 0) ? b : a, "rest") : null;
-/* A database has the colour of what is most in its prefixes. */
+/* A database has the colour of the type that takes most memory in its prefixes. */
 const typeOf = node => {
   if (node.types) return mainType(node.types);
   const sums = {};
@@ -131,7 +131,7 @@ const typeOf = node => {
 const within = (key, node) => node === root ||
   (key.db === node.db && (node.prefix === "" || key.key.startsWith(node.prefix)));
 
-/* What is drawn inside of a node: prefixes, or where there are none, its biggest keys; the rest. */
+/* The parts of a node that are drawn: its prefixes, or else its biggest keys, and the rest. */
 const parts = node => {
   let list = node.children.map(child => ({node: child, label: child.name, memory: child.memory, keys: child.keys, type: typeOf(child)}));
   if (!list.length)
@@ -146,7 +146,7 @@ const parts = node => {
   return shown.filter(part => part.memory > 0).sort(byMemory);
 };
 
-/* Rows of tiles that are as square as can be, along the shorter side of what is left. */
+/* Lays out rows of tiles, as square as possible, along the shorter side of the remaining area. */
 const squarify = (list, width, height) => {
   const out = [], scale = width * height / list.reduce((sum, part) => sum + part.memory, 0);
   const areas = list.map(part => part.memory * scale);
@@ -181,7 +181,7 @@ const about = part => {
   $("about").textContent = text;
 };
 
-/* A box of a face: how much fits into it, what is written there, and its colour. */
+/* The contents of a tile: how much fits into it, its text and its colour. */
 const fits = box => box.w < 34 || box.h < 18 ? " tiny" : box.w < 70 || box.h < 34 ? " small" : box.h < 46 ? " short" : "";
 const label = part => [make("b", {}, show(part.label)),
   make("i", {}, bytes(part.memory) + (part.key || part.rest ? "" : " · " + plural(part.keys, "key")))];
@@ -189,7 +189,7 @@ const place = (el, box, width, height) => Object.assign(el.style, {left: 100 * b
   width: 100 * box.w / width + "%", height: 100 * box.h / height + "%"});
 const CAPTION = 44;
 
-/* Under the caption of a large tile, what is inside of it: to look at, the tile is what is entered. */
+/* Draws the parts of a large tile below its caption. Only the tile itself can be entered. */
 const preview = (part, box) => {
   const list = parts(part.node), width = box.w - 10, height = box.h - CAPTION - 5;
   const inside = make("span", {class: "inside", "aria-hidden": "true"});
@@ -225,7 +225,7 @@ const draw = () => {
 
 const rove = i => tiles.forEach((tile, k) => tile.el.setAttribute("tabindex", k === i ? "0" : "-1"));
 
-/* The nearest tile in a direction, and of those the one that is most in line. */
+/* Finds the nearest tile in a direction, preferring the one that is most in line. */
 const neighbour = (from, dx, dy) => {
   const mid = box => [box.x + box.w / 2, box.y + box.h / 2];
   const [fx, fy] = mid(from.box);
@@ -358,11 +358,11 @@ for (const t of data.types) {
 
 /* ---- the rest ---- */
 
-const notes = ["Memory is an estimate of what MEMORY USAGE would say; the tables of the databases take another " + bytes(total.tables) + "."];
-if (data.types.some(t => t.keys_not_sampled)) notes.push("Lengths of elements of small packed collections are taken from a sample.");
-if (data.unlisted_prefix_at_most) notes.push("There are more prefixes than can be kept: one that is not shown takes at most " + bytes(data.unlisted_prefix_at_most) + ".");
+const notes = ["Memory is an estimate of what MEMORY USAGE reports; the hash tables of the databases take another " + bytes(total.tables) + "."];
+if (data.types.some(t => t.keys_not_sampled)) notes.push("Element lengths of small packed collections come from a sample.");
+if (data.unlisted_prefix_at_most) notes.push("Not all prefixes could be tracked: a prefix that is not listed takes at most " + bytes(data.unlisted_prefix_at_most) + ".");
 if (data.prefixes_left_out) notes.push(plural(data.prefixes_left_out, "smaller prefix").replace(/prefixs$/, "prefixes") + " are not on this page.");
-notes.push("Expiry is counted from " + data.now.replace("T", " ") + ". Made by redoubt stat.");
+notes.push("Expiry is relative to " + data.now.replace("T", " ") + ". Generated by redoubt stat.");
 $("foot").append(...notes.map(note => make("p", {}, note)));
 
 go(root, false);
