@@ -50,7 +50,7 @@ class Snapshots(CheckRdbTest):
             most = max(most, len(want))
         self.assertGreater(most, 20)
         report = self.check("cut.gz")[1]
-        self.assertRegex(report, r"what follows byte \d+ \(0x[0-9a-f]+\) cannot be unpacked")
+        self.assertRegex(report, r"the bytes after byte \d+ \(0x[0-9a-f]+\) cannot be decompressed")
         self.assertNotIn("no bytes are lost", report)
 
     def test_a_damaged_gzip_file_is_read_as_far_as_it_can_be_unpacked(self):
@@ -111,7 +111,7 @@ class Logs(CheckRdbTest):
             plain = unpacked(self.packed[:cut])
             status, out, err = self.salvage(self.packed[:cut])
             self.assertEqual(status, 1)
-            self.assertIn(f"what follows byte {len(plain)} ", out)
+            self.assertIn(f"the bytes after byte {len(plain)} ", out)
             self.assertIn("gzip: input ends", err)
             self.assertEqual(self.out(), plain[:len(plain) // 50 * 50])
 

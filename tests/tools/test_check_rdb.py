@@ -234,9 +234,9 @@ class Verdicts(CheckRdbTest):
         data = bytearray(self.tiny())
         data[-1] ^= 1
         self.assertEqual(self.verdict(bytes(data)),
-                         (1, "f.rdb: checksum does not hold, structure is sound; names and "
-                             "values are not proved"))
-        self.assertIn("stored, the bytes give", self.check("f.rdb")[1])
+                         (1, "f.rdb: checksum mismatch, structure is sound; names and "
+                             "values are not verified"))
+        self.assertIn("mismatch: stored ", self.check("f.rdb")[1])
         self.assertIn("f.rdb: checksum at byte 263 (0x107):", self.check("-q", "f.rdb")[2])
 
     def test_every_cut_is_truncated(self):
@@ -266,7 +266,7 @@ class Verdicts(CheckRdbTest):
         self.assertEqual(err.split("\n")[0], "redoubt check-rdb: %s: corrupt at byte 593 (0x251) "
                          "+ 321: listpack entry with a wrong back length" % path)
         self.assertIn('\n  while reading element 4 of stream "stream:india:2" in db 0\n', err)
-        self.assertIn("\n  hint: --salvage OUT saves 20 keys of it\n", err)
+        self.assertIn("\n  hint: --salvage OUT can save 20 keys\n", err)
 
     def test_damage_that_showed_later_is_reported_where_it_begins(self):
         values = [pair(b"key:%d" % i, b"value:%d" % i) for i in range(40)]
@@ -307,15 +307,15 @@ class Verdicts(CheckRdbTest):
         self.assertLess(file["damage_offset"], start)
         self.assertIsNone(file["breaks_at"])
         self.assertIsNone(file["broken_record"])
-        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; names and "
-                               "values are not proved; the damage begins at or after byte 11 "
+        self.assertEqual(line, "f.rdb: checksum mismatch, structure is sound; names and "
+                               "values are not verified; the damage begins at or after byte 11 "
                                "(0xb)")
 
     def test_where_only_the_checksum_tells_the_damage_may_be_anywhere(self):
         _, file, line = self.damaged_pairs(self.longer(34), sizes=b"")
         self.assertEqual((file["verdict"], file["damage_offset"]), ("checksum", 0))
-        self.assertEqual(line, "f.rdb: checksum does not hold, structure is sound; names and "
-                               "values are not proved")
+        self.assertEqual(line, "f.rdb: checksum mismatch, structure is sound; names and "
+                               "values are not verified")
 
     def test_size_that_does_not_hold_places_damage_also_without_a_checksum(self):
         _, file, _ = self.damaged_pairs(self.longer(34), summed=lambda data: data)
@@ -454,7 +454,7 @@ class Input(CheckRdbTest):
             found = file["salvage"]
             self.assertEqual(found["out"]["keys"] if args else found, keys)
         with subprocess.Popen(["cp", self.bad, self.path("pipe")]):
-            self.assertIn("not searched: give a file, or --salvage OUT", self.check("pipe")[2])
+            self.assertIn("not searched: use a file, or --salvage OUT", self.check("pipe")[2])
 
     def test_standard_input_can_be_salvaged(self):
         status, file = self.one("-", "--salvage", "out.rdb", data=self.bad_bytes)
@@ -721,9 +721,9 @@ class Salvage(CheckRdbTest):
         self.assertRegex(out, r'  lost +\[557, 1675\) 1\.1 KiB, stream "stream:india:2" in db 0: '
                          r".* at byte 593 \(0x251\); then: ")
         self.assertIn("\nout.rdb: 20 keys, 3 of them doubtful, well formed; names and values are "
-                      "not proved\n", out)
+                      "not verified\n", out)
         _, out, _ = self.check("--salvage", "out.rdb", "--force", "--type=list", name)
-        self.assertRegex(out, r"; \d+ keys not asked for\n")
+        self.assertRegex(out, r"; \d+ keys excluded by filters\n")
 
 
 if __name__ == "__main__":

@@ -284,7 +284,7 @@ class Copied(unittest.TestCase):
         self.assertEqual(os.listdir(self.dir.name), [])
         run = convert("--to", "rdb", "--rewrite", "--lossy", path, "-o", self.out)
         self.assertEqual(run.returncode, 0)
-        self.assertIn(b"left out: 3 functions", run.stderr)
+        self.assertIn(b"omitted: 3 functions", run.stderr)
 
 
 class Behaviour(unittest.TestCase):
@@ -451,7 +451,7 @@ class Behaviour(unittest.TestCase):
         self.assertFalse(os.path.exists(self.out))
         run = convert("--to", "rdb", "--rdb-version", "11", "--lossy", self.path, "-o", self.out)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn(b"left out: 1 ", run.stderr)
+        self.assertIn(b"omitted: 1 ", run.stderr)
         lines = facts.read_lines(convert("--to", "ndjson", self.out).stdout)[0]
         self.assertEqual(lines[0]["key"], "a")
 

@@ -242,7 +242,7 @@ class Commands(unittest.TestCase):
             self.assertIn(b"module", run.stderr)
             run = convert("--to", "resp", "--lossy", stem + ".rdb")
             self.assertEqual(run.returncode, 0)
-            self.assertIn(b"left out:", run.stderr)
+            self.assertIn(b"omitted:", run.stderr)
             n += 1
         self.assertGreater(n, 0)
 
@@ -266,7 +266,7 @@ class Commands(unittest.TestCase):
         self.assertIn(b'hash "k"', run.stderr)
         run = convert("--to", "resp", "--rdb-version", "10", "--lossy", "-", stdin=lines)
         self.assertEqual(run.returncode, 0)
-        self.assertIn(b"left out: 1 expiries of hash fields", run.stderr)
+        self.assertIn(b"omitted: 1 hash field expiry", run.stderr)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
-/* check_rdb.c - `redoubt check-rdb`: verifies snapshots, and saves what can be saved of damaged
- * ones.
+/* check_rdb.c - `redoubt check-rdb`: verifies snapshots and salvages damaged ones.
  *
- * A file is checked in one pass. Where its structure breaks, rdb_salvage() looks for what stands
- * after the damage; that needs a source that can seek, so what comes out of a pipe or a
- * decompressor is spooled first: a pipe only when OUT is wanted, because it would have to be kept
- * from the first byte on.
+ * A file is checked in one pass. If its structure breaks, rdb_salvage() searches for records after
+ * the damage. That needs a source that can seek, so the output of a decompressor is spooled first.
+ * A pipe is spooled only if OUT is given, because it has to be spooled from the first byte.
  */
 #include "rdb/check.h"
 
@@ -21,15 +19,15 @@ struct run {
     struct cli *cli;
     bool quick, partial, force, strict, reseal;
     const char *out;        /* --salvage */
-    const char *doubtful;   /* what it takes of what has no proof */
-    struct filter filter;   /* which keys go there */
+    const char *doubtful;   /* --doubtful: the file for keys that are not verified */
+    struct filter filter;   /* keys that are written to OUT */
     struct rd_sink *sink;   /* OUT, while it is open */
     struct rd_sink *doubts; /* and DOUBTFUL */
     FILE *report;
-    bool had[CLI_INTERRUPTED + 1]; /* which statuses files have had */
+    bool had[CLI_INTERRUPTED + 1]; /* statuses of the files so far */
 };
 
-/* One file while it is worked on. */
+/* The file that is checked. */
 struct work {
     struct run *run;
     struct check_file *file;
@@ -76,7 +74,7 @@ struct rd_slice check_aux_find(const struct check_file *file, const char *name)
     return rd_slice("", 0);
 }
 
-/* ---- what the callbacks keep ---- */
+/* ---- results of callbacks ---- */
 
 static void on_finding(void *ctx, const struct rdb_finding *f)
 {
@@ -100,7 +98,7 @@ static void on_finding(void *ctx, const struct rdb_finding *f)
     findings_add(found, &kept);
 }
 
-/* Room for one more element of an array; false where there is no memory. */
+/* Makes room for one more element of an array; false if memory runs out. */
 static bool more(struct check_file *file, void **array, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -157,7 +155,7 @@ static void on_loss(void *ctx, const struct rdb_loss *loss)
 {
     struct check_file *file = ((struct work *)ctx)->file;
     struct findings *found = &file->findings;
-    const char *way_back = loss->way_back != NULL ? loss->way_back : "";
+    const char *resync = loss->way_back != NULL ? loss->way_back : "";
     if (file->n_loss[loss->kind]++ >= FINDINGS_KEPT)
         return;
     struct check_loss *kept = new_loss(file);
@@ -173,12 +171,12 @@ static void on_loss(void *ctx, const struct rdb_loss *loss)
         .has_key = loss->has_key,
         .key = loss->has_key ? findings_keep(found, loss->key) : (struct finding_text){0},
         .why = findings_keep(found, rd_slice_str(loss->why != NULL ? loss->why : "")),
-        .way_back = findings_keep(found, rd_slice_str(way_back)),
+        .resync = findings_keep(found, rd_slice_str(resync)),
         .type = loss->type,
     };
 }
 
-/* The first bytes of a field's value, of each name once. */
+/* Stores the first bytes of an auxiliary field's value; the first of each name. */
 static void on_aux(struct work *work, const struct rdb_event *ev)
 {
     struct check_file *file = work->file;
@@ -235,8 +233,8 @@ static void on_offset(void *ctx, uint64_t offset)
 
 /* ---- the verdict ---- */
 
-/* Whether all that is lost is the end of the file. What is found after the break but holds no key
- * is the tail of a value that happens to read as records. */
+/* Whether only the end of the file is lost. Bytes after the break that hold no key are the tail of
+ * a value that happens to look like records. */
 static bool only_end_lost(const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
@@ -248,14 +246,14 @@ static enum check_verdict verdict_of_damage(const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
     if (file->searched && file->salvage.first_loss < res->record)
-        return CHECK_DAMAGED; /* the break is only where it showed */
+        return CHECK_DAMAGED; /* the damage begins before the break */
     if (res->err.code == RD_ERR_UNSUPPORTED)
         return CHECK_UNSUPPORTED;
     return res->err.code == RD_ERR_TRUNCATED && only_end_lost(file) ? CHECK_TRUNCATED
                                                                     : CHECK_DAMAGED;
 }
 
-/* Whether the structure broke inside a value: its key was counted. */
+/* Whether the structure breaks inside a value; its key was counted. */
 static bool broke_in_key(const struct check_file *file)
 {
     for (size_t i = 0; i < file->findings.n; i++)
@@ -310,8 +308,7 @@ static int status_of(const struct check_file *file)
     }
 }
 
-/* A file that could not be read weighs more than one that is damaged, and that more than one that
- * is not known. */
+/* An unreadable file has precedence over a damaged one, and that over an unsupported one. */
 static int worst(const struct run *run)
 {
     static const int order[] = {CLI_IO,       CLI_LIMIT,   CLI_USAGE,
@@ -352,8 +349,8 @@ static bool check_source(struct work *work, struct rd_src *src, struct rd_err *e
     return ok;
 }
 
-/* A second view of the input, that can seek: the file itself where that will do, else a spool of
- * its bytes. */
+/* A second view of the input that can seek: the file itself if possible, else a spool of its bytes.
+ */
 struct view {
     struct spool spool;
     bool spooled;
@@ -406,7 +403,7 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
         .ctx = work,
     };
     cli_seed(opts.seed);
-    if (view->spooled && view->spool.size == 0) { /* nothing to look at */
+    if (view->spooled && view->spool.size == 0) { /* empty */
         file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;
         file->salvage.first_loss = RD_NO_OFFSET;
         file->searched = true;
@@ -431,7 +428,7 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     return ok;
 }
 
-/* Whether OUT would hold no more than fields of the header, though the input held more. */
+/* Whether OUT would hold only auxiliary fields although the input held more. */
 static bool holds_nothing(const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
@@ -439,7 +436,7 @@ static bool holds_nothing(const struct check_file *file)
     return sv->keys == 0 && sv->others == 0 && (file->res.damaged || lost);
 }
 
-/* Reads OUT again. */
+/* Verifies OUT by reading it again. */
 static bool verify(struct work *work, struct rd_err *err)
 {
     struct check_file *file = work->file;
@@ -456,7 +453,7 @@ static bool verify(struct work *work, struct rd_err *err)
     return ok;
 }
 
-/* Ends DOUBTFUL: there is none where nothing is doubtful. */
+/* Ends DOUBTFUL: without doubtful keys it is not created. */
 static bool end_doubtful(struct work *work, struct rd_err *err)
 {
     struct rd_sink *sink = work->run->doubts;
@@ -471,7 +468,7 @@ static bool end_doubtful(struct work *work, struct rd_err *err)
     return true;
 }
 
-/* Ends the output: given up where nothing could be saved. */
+/* Ends the output: it is discarded if nothing could be saved. */
 static bool end_output(struct work *work, struct rd_sink *out, struct rd_err *err)
 {
     struct check_file *file = work->file;
@@ -499,7 +496,7 @@ static bool salvage(struct work *work, const struct view *view, struct rd_err *e
     return end_output(work, out, err) && ok;
 }
 
-/* The first pass. view is filled before it where the input can be read only once. */
+/* The first pass. The caller has filled `view` if the input can be read only once. */
 static bool check(struct work *work, struct view *view, struct rd_err *err)
 {
     struct cli *cli = work->run->cli;
@@ -558,7 +555,7 @@ static void name_file(struct check_file *file, const char *path)
     file->name[len] = '\0';
 }
 
-static void tell(struct run *run, const struct check_file *file)
+static void report_file(struct run *run, const struct check_file *file)
 {
     check_report_errors(run->cli, file);
     if (run->cli->json)
@@ -567,7 +564,7 @@ static void tell(struct run *run, const struct check_file *file)
         check_report_print(run->cli, run->report, file);
 }
 
-/* False only where there is no memory to begin. */
+/* False only if memory runs out before the check begins. */
 static bool check_one(struct run *run, const char *path, struct rd_err *err)
 {
     struct check_file *file = rd_calloc(1, sizeof *file);
@@ -579,7 +576,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     file->verdict = CHECK_UNREADABLE;
     if (file->checked)
         judge(file);
-    tell(run, file);
+    report_file(run, file);
     run->had[file->checked ? status_of(file) : CLI_OK] = true;
     if (!ok)
         run->had[rd_err_exit_status(file->err.code)] = true;
@@ -593,7 +590,7 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     return true;
 }
 
-/* The input is what there is to go back to: it is not replaced, not even by force. */
+/* The input is never replaced, not even with --force. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat sa, sb;
@@ -601,20 +598,20 @@ static bool is_same_file(const char *a, const char *b)
            sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-/* What goes with --salvage for doubtful keys. */
+/* Checks the options for doubtful keys. */
 static int check_doubtful(struct run *run)
 {
     struct cli *cli = run->cli;
     if (run->out == NULL && run->strict)
-        return cli_usage_error(cli, "--strict goes with --salvage");
+        return cli_usage_error(cli, "--strict requires --salvage");
     if (run->out == NULL && run->reseal)
-        return cli_usage_error(cli, "--reseal goes with --salvage");
+        return cli_usage_error(cli, "--reseal requires --salvage");
     if (run->doubtful == NULL)
         return CLI_OK;
     if (run->out == NULL)
-        return cli_usage_error(cli, "--doubtful goes with --salvage");
+        return cli_usage_error(cli, "--doubtful requires --salvage");
     if (is_stdin(run->doubtful))
-        return cli_usage_error(cli, "--doubtful needs a file of its own");
+        return cli_usage_error(cli, "--doubtful requires a file, not standard output");
     if (strcmp(run->doubtful, run->out) == 0 || is_same_file(run->doubtful, run->out))
         return cli_usage_error(cli, "OUT and DOUBTFUL are the same file");
     if (is_same_file(run->doubtful, cli->args[0]))
@@ -627,16 +624,16 @@ static int check_all(struct run *run)
     struct cli *cli = run->cli;
     run->report = run->out != NULL && is_stdin(run->out) ? stderr : stdout;
     if (run->out != NULL && cli->n_args > 1)
-        return cli_usage_error(cli, "--salvage works on one file at a time");
+        return cli_usage_error(cli, "--salvage accepts only one file");
     if (run->out != NULL && is_same_file(run->out, cli->args[0]))
         return cli_usage_error(cli, "OUT and FILE are the same file");
     if (run->partial && run->out == NULL)
-        return cli_usage_error(cli, "--partial goes with --salvage");
+        return cli_usage_error(cli, "--partial requires --salvage");
     int status = check_doubtful(run);
     if (status != CLI_OK)
         return status;
     if (filter_active(&run->filter) && run->out == NULL)
-        return cli_usage_error(cli, "what chooses keys goes with --salvage");
+        return cli_usage_error(cli, "filter options require --salvage");
     struct rd_err err = {0};
     if (!filter_check(&run->filter, &err))
         return cli_fail(cli, &err);
@@ -670,21 +667,21 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
         {.name = "quick",
          .kind = CLI_FLAG,
          .flag = &run.quick,
-         .help = "checksum and framing only, not packed values"},
+         .help = "check checksum and framing, not packed values"},
         {.name = "salvage",
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &run.out,
-         .help = "write what is whole, also after damage, to OUT"},
+         .help = "write intact keys, also after damage, to OUT"},
         {.name = "doubtful",
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &run.doubtful,
-         .help = "with --salvage: what OUT leaves out, to FILE"},
+         .help = "with --salvage: write omitted keys to FILE"},
         {.name = "strict",
          .kind = CLI_FLAG,
          .flag = &run.strict,
-         .help = "with --salvage: leave out doubtful keys"},
+         .help = "with --salvage: omit doubtful keys"},
         {.name = "reseal",
          .kind = CLI_FLAG,
          .flag = &run.reseal,
@@ -696,15 +693,15 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &run.force,
-         .help = "with --salvage: replace an OUT that exists"},
+         .help = "with --salvage: replace OUT if it exists"},
         FILTER_OPTIONS(&run.filter),
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "[--quick] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
-        .about = "Verifies snapshots to the last byte, and reports what can be read after damage.\n"
-                 "\"-\" is standard input. Exit status 1: something was found; with --salvage 8:\n"
-                 "something was saved, but not all of it or not without doubt.",
+        .about = "Verifies every byte of snapshots, and reports which keys can be recovered.\n"
+                 "\"-\" is standard input. Exit status 1: damage or warnings; with --salvage\n"
+                 "8: saved, but incomplete or with doubtful keys.",
         .opts = opts,
         .min_args = 1,
         .max_args = CLI_MANY,

@@ -1,12 +1,11 @@
 /* compat.c - check-rdb under the name redis-check-rdb (or valkey-check-rdb).
  *
- * The lines, their order, the offsets they carry and the exit statuses 0 and 1 are those of the
- * servers' own tool, so that scripts that use it keep working; see docs/man. Differences: bytes of
- * keys that a terminal would obey are escaped, newer versions are read, and what is wrong inside a
- * value is said in our words.
+ * The lines, their order, their offsets and the exit statuses 0 and 1 are those of the servers' own
+ * tool, so that scripts for it keep working; see docs/man. Differences: control characters in keys
+ * are escaped, newer versions are read, and errors inside a value have messages of our own.
  *
- * That tool counts the bytes it has got whole: where the file ends inside a field, the offset it
- * prints is that of the field. To say the same, the record that broke is walked once more here.
+ * That tool counts complete fields only: if the file ends inside a field, it prints the offset of
+ * the field. To print the same offset, the code here walks the broken record again.
  */
 #include "base/mem.h"
 #include "rdb/reader.h"
@@ -23,15 +22,15 @@ struct compat {
     int64_t now_ms;
     const char *doing;
     bool has_header;
-    bool in_key; /* key is being read */
+    bool in_key; /* the key is being read */
     struct rd_buf key;
     struct rd_buf aux;
-    int type;              /* of the key, or NO_TYPE; 0 before the first, as that tool has it */
+    int type;              /* of the key, or NO_TYPE; 0 before the first key, as in that tool */
     bool expires, expired; /* of the key */
     uint64_t n_keys, n_expires, n_expired;
 };
 
-/* Bytes as they are, but for what a terminal obeys. */
+/* Prints bytes unchanged, except control characters. */
 static void put_escaped(struct rd_slice bytes)
 {
     for (size_t i = 0; i < bytes.len; i++) {
@@ -66,7 +65,7 @@ static const char *type_word(int type)
         "hash-zipmap",    "list-ziplist", "set-intset",    "zset-ziplist",
         "hash-ziplist",   "quicklist",    "stream",        "hash-listpack",
         "zset-listpack",  "quicklist-v2"};
-    /* The list leaves out 8, which no server writes, but is counted through from 9 on. */
+/* That tool's list omits 8, which no server writes; from 9 its numbers differ by one. */
     size_t index = type > 8 ? (size_t)type - 1 : (size_t)type;
     return index < sizeof words / sizeof *words ? words[index] : "unknown";
 }
@@ -87,11 +86,11 @@ static void put_error(const struct compat *c, uint64_t offset, const char *text)
     put_counts(c);
 }
 
-/* ---- the record that broke ---- */
+/* ---- the broken record ---- */
 
 struct probe {
     struct rd_src *src;
-    uint64_t at; /* of the field that is looked at; what was got whole ends here */
+    uint64_t at; /* of the current field: the end of the complete fields */
 };
 
 static bool probe_bytes(struct probe *p, size_t n, struct rd_slice *ret)
@@ -102,7 +101,7 @@ static bool probe_bytes(struct probe *p, size_t n, struct rd_slice *ret)
     return true;
 }
 
-/* A length: one byte, then what it says. special: the encoding of a string that is none. */
+/* Reads a length: one byte and the bytes that it announces. special: a special string encoding. */
 static bool probe_len(struct probe *p, uint64_t *ret, bool *ret_special)
 {
     struct rd_slice s;
@@ -150,7 +149,7 @@ static bool probe_string(struct probe *p)
            probe_skip(p, len);
 }
 
-/* Names the state and moves p->at to where the fields that are whole end. */
+/* Sets the state and moves p->at to the end of the complete fields. */
 static void probe_opcode(struct compat *c, struct probe *p, uint8_t op)
 {
     uint64_t n;
@@ -185,7 +184,7 @@ static void probe_opcode(struct compat *c, struct probe *p, uint8_t op)
     }
 }
 
-/* Past the expiry and access time that may precede a key; *ret is what follows them. */
+/* Skips the expiry and access time that may precede a key; *ret is the opcode after them. */
 static bool probe_prefix(struct compat *c, struct probe *p, uint8_t *ret)
 {
     struct rd_slice s;
@@ -212,14 +211,14 @@ static bool probe_prefix(struct compat *c, struct probe *p, uint8_t *ret)
     }
 }
 
-/* A value that is one string, alone or as a packed encoding, is one field. */
+/* Whether the value is one string, plain or packed, and thus one field. */
 static bool is_one_string(int type)
 {
     return type == 0 || (type >= 9 && type <= 13) || type == 16 || type == 17;
 }
 
-/* Walks the record again up to the field that is not whole. True with *ret_type set where its type
- * is not one that is known. */
+/* Walks the record again up to the incomplete field. Returns true and sets *ret_type if its type is
+ * unknown. */
 static bool probe_record(struct compat *c, struct probe *p, uint8_t *ret_type)
 {
     uint8_t op;
@@ -262,7 +261,7 @@ static void bad_header(struct compat *c, struct probe *p)
     put_error(c, RDB_MAGIC_LEN, text);
 }
 
-/* What is wrong with a value, in our words. */
+/* Prints an error inside a value, with a message of our own. */
 static void bad_value(struct compat *c, uint64_t offset, const char *what)
 {
     char text[RD_ERR_TEXT_MAX + 64];
@@ -352,7 +351,7 @@ static void on_value_end(struct compat *c)
     c->type = NO_TYPE;
 }
 
-/* After the string that a packed value is, or after the count of any other. */
+/* The offset after the string of a packed value, or after the count of any other. */
 static uint64_t after(struct compat *c)
 {
     struct probe p = {0};
@@ -368,8 +367,8 @@ static uint64_t after(struct compat *c)
     return p.at;
 }
 
-/* True where that tool continues. It refuses values that a server would not load, and empty ones,
- * as "Unexpected EOF". It does not compare the ids of stream entries. */
+/* Whether that tool continues. It rejects values that it would not load, and empty collections,
+ * which it reports as "Unexpected EOF". It does not compare the ids of a stream's entries. */
 static bool on_note(struct compat *c, const struct rdb_event *ev)
 {
     if (ev->note.id == RDB_NOTE_EMPTY_COLLECTION) {
@@ -403,7 +402,7 @@ static bool on_trailer(struct compat *c, const struct rdb_event *ev)
     return true;
 }
 
-/* False: the check is over, and it did not end well. */
+/* False: the check has failed. */
 static bool on_event(struct compat *c, const struct rdb_event *ev)
 {
     char name[RDB_MODULE_NAME_LEN + 1];

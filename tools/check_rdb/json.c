@@ -82,8 +82,8 @@ static void put_loss(struct cli_json *json, const struct check_file *file,
     cli_json_put_uint(json, "to", loss->to);
     put_text(json, "why", file, loss->why);
     cli_json_put_offset(json, "at", loss->at);
-    if (loss->way_back.len > 0)
-        put_text(json, "way_back", file, loss->way_back);
+    if (loss->resync.len > 0)
+        put_text(json, "resync", file, loss->resync);
     if (loss->has_key) {
         cli_json_put_uint(json, "db", loss->db);
         put_text(json, "key", file, loss->key);

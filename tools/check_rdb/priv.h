@@ -1,8 +1,8 @@
-/* priv.h - what the parts of check-rdb share: everything that is known of one file.
+/* priv.h - shared by the parts of check-rdb: the results for one file.
  *
- * check_rdb.c fills a struct check_file in; tools/check_rdb/report.c tells it to people and
- * tools/check_rdb/json.c to programs. Losses beyond FINDINGS_KEPT of one kind are counted, not
- * kept, as findings are, so that memory stays bounded.
+ * check_rdb.c fills in a struct check_file; tools/check_rdb/report.c prints it as text and
+ * tools/check_rdb/json.c as JSON. Losses beyond FINDINGS_KEPT of one kind are counted but not
+ * stored, like findings, so that memory is bounded.
  */
 #ifndef TOOLS_CHECK_RDB_PRIV_H
 #define TOOLS_CHECK_RDB_PRIV_H
@@ -15,7 +15,7 @@
 enum {
     CHECK_AUX = 64,      /* auxiliary fields */
     CHECK_AUX_MAX = 256, /* bytes of a field's value */
-    CHECK_RUNS = 10000,  /* runs of records, and doubtful keys, that are named */
+    CHECK_RUNS = 10000,  /* runs of records and doubtful keys that are listed */
 };
 
 enum check_verdict {
@@ -32,11 +32,11 @@ struct check_loss {
     enum rdb_loss_kind kind;
     uint64_t from, to, at, db, kept;
     bool has_key;
-    struct finding_text key, why, way_back;
+    struct finding_text key, why, resync;
     const struct rdb_type *type;
 };
 
-/* A key of which something may be wrong. */
+/* A doubtful key. */
 struct check_doubt {
     uint64_t offset, db;
     unsigned doubts; /* enum rdb_doubt */
@@ -51,37 +51,37 @@ struct check_aux {
 
 struct check_file {
     const char *path;
-    char name[RD_ERR_TEXT_MAX]; /* the path, escaped, for people */
-    bool once;                  /* it can be read only once: standard input, any pipe */
-    bool checked;               /* res is set, and the verdict one of the first six */
+    char name[RD_ERR_TEXT_MAX]; /* the path, escaped for text output */
+    bool once;                  /* can be read only once: standard input, a pipe */
+    bool checked;               /* res is set, and the verdict is one of the first six */
     enum check_verdict verdict;
-    struct rd_err err; /* why it could not be read, or be searched, or OUT be written */
-    uint64_t size;     /* of the snapshot, decompressed, with what trails; or RD_NO_OFFSET */
-    uint64_t torn;     /* where unpacking ended before the file did, or RD_NO_OFFSET */
+    struct rd_err err; /* why reading or searching it, or writing OUT, failed */
+    uint64_t size;     /* decompressed, with trailing bytes; or RD_NO_OFFSET */
+    uint64_t torn;     /* where decompression failed, or RD_NO_OFFSET */
     uint64_t damage;   /* the first byte that may be damaged, or RD_NO_OFFSET */
     struct rdb_damage evidence;
     struct rdb_check_result res;
-    uint64_t whole; /* keys before the place where the structure breaks */
+    uint64_t whole; /* keys before the structure breaks */
     uint64_t slots; /* hash slots announced */
 
     struct findings findings;
     struct check_aux aux[CHECK_AUX];
     size_t n_aux;
 
-    bool searched; /* what follows the damage: salvage and losses are set */
+    bool searched; /* the bytes after the damage were searched: salvage and losses are set */
     struct rdb_salvage_result salvage;
     struct check_loss *losses;
     size_t n_losses, cap_losses;
-    uint64_t n_loss[RDB_LOSS_PARTIAL + 1]; /* by kind, those not kept included */
+    uint64_t n_loss[RDB_LOSS_PARTIAL + 1]; /* by kind, including those not stored */
     struct rdb_salvage_run *runs;
     size_t n_runs, cap_runs;
     struct check_doubt *doubts;
     size_t n_doubts, cap_doubts;
-    uint64_t all_runs, all_doubts; /* those not kept included */
+    uint64_t all_runs, all_doubts; /* including those not stored */
     const char *doubtful;          /* --doubtful: what was written, or NULL */
-    bool salvaged;    /* --salvage was carried out: out is set, or nothing could be saved */
-    const char *out;  /* what was written, or NULL */
-    bool well_formed; /* OUT was read again, and nothing is wrong with it */
+    bool salvaged;                 /* --salvage was done: out is set, or nothing could be saved */
+    const char *out;               /* what was written, or NULL */
+    bool well_formed;              /* OUT was read again and has no errors */
     uint64_t out_keys;
 };
 
@@ -94,36 +94,36 @@ const char *check_verdict_word(enum check_verdict verdict);
 const char *check_sum_word(enum rdb_sum_state state);
 const char *check_loss_word(enum rdb_loss_kind kind);
 
-/* Whether OUT holds what the input held when it was saved: its checksum proves it. */
+/* Whether a checksum of the input proves that OUT holds the data as the server saved it. */
 static inline bool check_is_verified(const struct check_file *file)
 {
     return file->well_formed && file->salvage.proved;
 }
 
-/* Whether a finding is the one that ends the check: the structure breaks there. */
+/* Whether a finding ended the check: the structure breaks there. */
 bool check_is_structural(const struct finding *f);
 
-/* Whether the damage may begin in a record before the one that could not be read. */
+/* Whether the damage may begin in a record before the unreadable one. */
 bool check_is_earlier(const struct check_file *file);
 
-/* The value of an auxiliary field, or an empty slice. */
+/* Returns the value of an auxiliary field, or an empty slice. */
 struct rd_slice check_aux_find(const struct check_file *file, const char *name);
 
 void check_report_print(struct cli *cli, FILE *out, const struct check_file *file);
 
-/* One line for an event as it comes (-v), if it is one that is shown. */
+/* Prints one line for an event (-v), if events of its kind are shown. */
 void check_report_event(FILE *out, const struct rdb_event *ev);
 
-/* Errors among the findings, on stderr. */
+/* Prints the findings that are errors to stderr. */
 void check_report_errors(struct cli *cli, const struct check_file *file);
 
 void check_json_put(struct cli_json *json, const struct check_file *file);
 
-/* `redis-check-rdb FILE`, as scripts know it. */
+/* Implements `redis-check-rdb FILE`, for scripts. */
 int check_rdb_compat(struct cli *cli, int argc, char **argv);
 
-/* The lines about one file, which is called `name` in them, or about the snapshot that a log begins
- * with; *ret_end is where it ends. */
+/* Prints the lines about one file, or about the snapshot at the beginning of a log. `name` is its
+ * name in these lines. Sets *ret_end to the end of the snapshot. */
 bool check_rdb_compat_file(const char *path, const char *name, uint64_t *ret_end);
 
 #endif

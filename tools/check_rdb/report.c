@@ -1,4 +1,4 @@
-/* report.c - what check-rdb tells people. */
+/* report.c - prints the result of check-rdb as text. */
 #include "tools/check_rdb/priv.h"
 
 #include "base/num.h"
@@ -20,7 +20,7 @@ static struct cli_text tally(uint64_t errors, uint64_t warnings)
     return text;
 }
 
-/* " at byte 557 (0x22d)"; where earlier records may be damaged, also where it shows. */
+/* " at byte 557 (0x22d)"; if earlier records may be damaged, also where the structure breaks. */
 static void print_damage(FILE *out, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
@@ -53,7 +53,7 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
         fprintf(out, "sound, but %s", tally(0, res->warnings).s);
         break;
     case CHECK_CHECKSUM:
-        fputs("checksum does not hold, structure is sound; names and values are not proved", out);
+        fputs("checksum mismatch, structure is sound; names and values are not verified", out);
         if (file->damage > 0)
             fprintf(out, "; the damage begins at or after byte %s", cli_place(file->damage).s);
         break;
@@ -74,7 +74,7 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
     fprintf(out, "%s\n", cli_color(cli, out, CLI_PLAIN));
 }
 
-/* ---- what the file is ---- */
+/* ---- format and content ---- */
 
 static void label(FILE *out, const char *word)
 {
@@ -102,13 +102,13 @@ static void print_format(FILE *out, const struct check_file *file)
         fprintf(out, "%s RDB %d", res->dialect == RDB_VALKEY ? "Valkey" : "Redis", res->version);
         print_writer(out, file);
     } else {
-        fputs("no header that is known", out);
+        fputs("unknown header", out);
     }
     fputc('\n', out);
     if (file->size == RD_NO_OFFSET)
         return;
     label(out, "size");
-    fprintf(out, "%s bytes", cli_count(file->size).s);
+    fprintf(out, "%s byte%s", cli_count(file->size).s, cli_plural(file->size));
     if (file->size >= 1024)
         fprintf(out, ", %s", cli_bytes(file->size).s);
     fputc('\n', out);
@@ -171,11 +171,11 @@ static void print_sum(FILE *out, const struct rdb_check_result *res)
         fputs("disabled when it was saved\n", out);
         break;
     case RDB_SUM_OK:
-        fprintf(out, "holds (%016" PRIx64 ")\n", res->stored);
+        fprintf(out, "matches (%016" PRIx64 ")\n", res->stored);
         break;
     case RDB_SUM_BAD:
-        fprintf(out, "does not hold: %016" PRIx64 " is stored, the bytes give %016" PRIx64 "\n",
-                res->stored, res->computed);
+        fprintf(out, "mismatch: stored %016" PRIx64 ", computed %016" PRIx64 "\n", res->stored,
+                res->computed);
         break;
     }
 }
@@ -198,18 +198,18 @@ static void print_loss(FILE *out, const struct check_file *file, const struct ch
         fprintf(out, ": %s", cli_plain(check_slice(file, loss->why)).s);
     if (loss->at != RD_NO_OFFSET)
         fprintf(out, " at byte %s", cli_place(loss->at).s);
-    if (loss->way_back.len > 0)
-        fprintf(out, "; then: %s", cli_plain(check_slice(file, loss->way_back)).s);
+    if (loss->resync.len > 0)
+        fprintf(out, "; then: %s", cli_plain(check_slice(file, loss->resync)).s);
     fputc('\n', out);
 }
 
-/* What may be wrong with a key, in words. */
+/* Prints the doubts about a key. */
 static void print_doubts(FILE *out, unsigned doubts)
 {
     static const char *const words[RDB_DOUBTS] = {
-        "it may be the inside of a value", "it may be a field of a damaged hash",
-        "its expiry may be lost", "its database is not certain",
-        "it lies beside damage, its name or value may be damaged"};
+        "it may be part of another value", "it may be a field of a damaged hash",
+        "its expiry may be lost", "its database is uncertain",
+        "it is next to damage, its name or value may be damaged"};
     const char *link = "";
     for (unsigned i = 0; i < RDB_DOUBTS; i++) {
         if ((doubts >> i & 1) == 0)
@@ -227,7 +227,7 @@ static void print_run(FILE *out, const struct rdb_salvage_run *run)
     fprintf(out, "[%" PRIu64 ", %" PRIu64 ") %s key%s in db %" PRIu64 ", %s", run->from, run->to,
             cli_count(run->keys).s, cli_plural(run->keys), run->db, sides[run->grade]);
     if (run->doubts != 0) {
-        fputs(run->left_out ? "; left out: " : "; doubtful: ", out);
+        fputs(run->left_out ? "; omitted: " : "; doubtful: ", out);
         print_doubts(out, run->doubts);
     }
     fputc('\n', out);
@@ -245,7 +245,7 @@ static void print_runs(FILE *out, const struct check_file *file)
         fprintf(out, "  … and %s more\n", cli_count(file->all_runs - shown).s);
     for (shown = 0; shown < file->n_doubts && shown < FINDINGS_KEPT; shown++) {
         const struct check_doubt *doubt = &file->doubts[shown];
-        label(out, doubt->left_out ? "left out" : "doubtful");
+        label(out, doubt->left_out ? "omitted" : "doubtful");
         findings_print_key(out, check_slice(file, doubt->key), doubt->type, doubt->db);
         fputs(": ", out);
         print_doubts(out, doubt->doubts);
@@ -255,7 +255,7 @@ static void print_runs(FILE *out, const struct check_file *file)
         fprintf(out, "  … and %s more\n", cli_count(file->all_doubts - shown).s);
 }
 
-/* Whether the input says nothing that proves its bytes, though it should. */
+/* Whether no checksum proves the bytes of the input although it should have one. */
 static bool is_unproved(const struct check_file *file)
 {
     return file->searched && !file->salvage.proved &&
@@ -287,14 +287,14 @@ static void print_saved(FILE *out, const struct check_file *file)
     else if (file->torn == RD_NO_OFFSET)
         fputs(is_unproved(file) ? "; no record is lost" : "; no bytes are lost", out);
     if (file->torn != RD_NO_OFFSET)
-        fprintf(out, "; what follows byte %s cannot be unpacked", cli_place(file->torn).s);
+        fprintf(out, "; the bytes after byte %s cannot be decompressed", cli_place(file->torn).s);
     if (sv->keys_dropped > 0)
-        fprintf(out, ", %s key%s that servers refuse", cli_count(sv->keys_dropped).s,
+        fprintf(out, ", %s key%s rejected by servers", cli_count(sv->keys_dropped).s,
                 cli_plural(sv->keys_dropped));
     if (sv->keys_left_out > 0)
-        fprintf(out, "; %s left out for lack of proof", cli_count(sv->keys_left_out).s);
+        fprintf(out, "; %s omitted as doubtful", cli_count(sv->keys_left_out).s);
     if (sv->keys_unwanted > 0)
-        fprintf(out, "; %s key%s not asked for", cli_count(sv->keys_unwanted).s,
+        fprintf(out, "; %s key%s excluded by filters", cli_count(sv->keys_unwanted).s,
                 cli_plural(sv->keys_unwanted));
     fputc('\n', out);
 }
@@ -304,14 +304,12 @@ static void print_salvage(FILE *out, const struct check_file *file)
     const struct rdb_salvage_result *sv = &file->salvage;
     label(out, file->out != NULL ? "saved" : "can save");
     if (sv->guessed_version && sv->keys == 0) {
-        fputs("nothing: it has neither a header nor a record that is sound\n", out);
+        fputs("nothing: no intact header or record found\n", out);
     } else {
         print_saved(out, file);
         if (is_unproved(file)) {
-            label(out, "unproved");
-            fputs("no checksum proves the names, values, expiries and databases of what is "
-                  "saved\n",
-                  out);
+            label(out, "unverified");
+            fputs("no checksum covers the saved names, values, expiries and databases\n", out);
         }
     }
     if (sv->guessed_version && sv->keys > 0) {
@@ -323,7 +321,7 @@ static void print_salvage(FILE *out, const struct check_file *file)
     print_runs(out, file);
 }
 
-/* What became of OUT. */
+/* Prints the state of OUT. */
 static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
@@ -342,13 +340,13 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
     if (sv->keys_doubted > 0)
         fprintf(out, ", %s of them doubtful", cli_count(sv->keys_doubted).s);
     if (is_stdout)
-        fputs(", not read again", out);
+        fputs(", not verified", out);
     else if (!file->well_formed)
         fputs(", NOT WELL FORMED", out);
     else
         fputs(check_is_verified(file) ? ", verified" : ", well formed", out);
     if (is_unproved(file))
-        fputs("; names and values are not proved", out);
+        fputs("; names and values are not verified", out);
     else if (!sv->proved)
         fputs("; the input has no checksum", out);
     fputc('\n', out);
@@ -370,7 +368,7 @@ void check_report_print(struct cli *cli, FILE *out, const struct check_file *fil
 
 /* ---- stderr ---- */
 
-/* Where the break may be only the end of a longer piece of damage, its beginning is reported. */
+/* If the damage may begin before the break, the error has the earliest position. */
 static struct rd_err leading(const struct check_file *file)
 {
     struct rd_err err = file->res.err;
@@ -380,7 +378,8 @@ static struct rd_err leading(const struct check_file *file)
     bool proved = file->searched && file->salvage.first_loss < file->res.record;
     rd_err_reset(&err);
     rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
-               "damage at or after it, that shows only at byte %" PRIu64 " (0x%" PRIx64 "): %.100s",
+               "damage at or after this byte, first detected at byte %" PRIu64 " (0x%" PRIx64
+               "): %.100s",
                shown->offset, shown->offset, shown->text);
     return err;
 }
@@ -390,9 +389,9 @@ static void hint(struct cli *cli, const struct check_file *file)
     if (file->salvaged)
         return;
     if (!file->searched && file->once)
-        cli_hint(cli, "what follows it was not searched: give a file, or --salvage OUT");
+        cli_hint(cli, "the rest of the input was not searched: use a file, or --salvage OUT");
     else if (file->searched && file->salvage.keys > 0)
-        cli_hint(cli, "--salvage OUT saves %s key%s of it", cli_count(file->salvage.keys).s,
+        cli_hint(cli, "--salvage OUT can save %s key%s", cli_count(file->salvage.keys).s,
                  cli_plural(file->salvage.keys));
 }
 
@@ -427,8 +426,8 @@ void check_report_errors(struct cli *cli, const struct check_file *file)
     }
     for (size_t i = 0; file->checked && i < file->findings.n; i++) {
         const struct finding *f = &file->findings.all[i];
-        bool told = f->severity != RDB_SEVERITY_ERROR || check_is_structural(f);
-        if (!told && (cli->quiet || file->res.sum == RDB_SUM_BAD))
+        bool reported = f->severity != RDB_SEVERITY_ERROR || check_is_structural(f);
+        if (!reported && (cli->quiet || file->res.sum == RDB_SUM_BAD))
             report_finding(cli, file, f);
     }
     if (file->err.code != RD_ERR_OK)

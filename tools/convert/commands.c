@@ -1,8 +1,9 @@
-/* To commands that rebuild each value, or with --restore the value as it is serialized.
+/* Converts to commands that rebuild each value, or with --restore to RESTORE with payloads.
  *
- * A payload of RESTORE has the lowest version that knows its type, so that as many servers as
- * possible take it. Where the options name a version that does not know the type, the value is
- * rewritten by a writer of that version, as the only key of a snapshot, and taken from there. */
+ * A RESTORE payload has the lowest version that supports its type, so that as many servers as
+ * possible accept it. If the options name a version that does not support the type, a writer of
+ * that version writes the value as the only key of a snapshot, and the payload is copied from it.
+ */
 #include "base/endian.h"
 #include "tools/convert/priv.h"
 
@@ -68,7 +69,7 @@ static int lowest_version(const struct rdb_type *type)
     return type->since > PAYLOAD_VERSION_MIN ? type->since : PAYLOAD_VERSION_MIN;
 }
 
-/* Servers pass a collection without elements in a snapshot, but refuse it in a payload. */
+/* Servers skip an empty collection in a snapshot, but reject it in a payload. */
 static bool is_empty(struct job *job, const struct rdb_type *type, int version, bool *ret,
                      struct rd_err *err)
 {
@@ -103,9 +104,9 @@ static bool copy_payload(struct job *job, const struct rdb_type *type, int versi
     return empty ? rdb_commands_drop(job->commands, err) : put_payload(job, type, version, err);
 }
 
-/* ---- values in another form ---- */
+/* ---- values in another encoding ---- */
 
-/* The value of the one key in the snapshot that was staged. */
+/* Finds the value of the only key in the staged snapshot. */
 static bool take_recoded(struct job *job, struct rdb_reader *reader, struct rd_err *err)
 {
     struct rdb_event ev;

@@ -1,9 +1,9 @@
-/* convert - a snapshot, or a log, into another format, version or dialect. */
+/* convert - converts a snapshot or log to another format, version or dialect. */
 #include "tools/convert/priv.h"
 #include "tools/input/proof.h"
 #include "tools/tools.h"
 
-enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, that are put at a time */
+enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, per call */
 
 static bool job_adopt(const struct job *job, struct rd_err *err)
 {
@@ -11,7 +11,7 @@ static bool job_adopt(const struct job *job, struct rd_err *err)
     return false;
 }
 
-/* With a filter: what the file says beside the keys about keys that may be gone. */
+/* With a filter: whether the event describes keys that may have been removed. */
 static bool is_about_all_keys(const struct job *job, const struct rdb_event *ev)
 {
     return job->target == TO_RDB &&
@@ -74,7 +74,7 @@ bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err
     return true;
 }
 
-/* Payloads are made of values, key by key. */
+/* Payloads are built from one value at a time. */
 bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -109,9 +109,9 @@ void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int
         *ret_version = job->in_version;
 }
 
-/* ---- a snapshot in ---- */
+/* ---- snapshot input ---- */
 
-/* Whether values go to the output as they are, under a checksum of its own. */
+/* Whether values are copied unchanged to an output that has its own checksum. */
 static bool seals(const struct job *job)
 {
     return (job->target == TO_RDB && !job->rewrite) || job->restore;
@@ -157,7 +157,7 @@ static bool from_snapshot(struct job *job, struct rd_err *err)
     return status == RDB_END || job_adopt(job, err);
 }
 
-/* ---- lines of JSON out ---- */
+/* ---- JSON lines output ---- */
 
 static bool begin_lines(struct job *job, struct rd_err *err)
 {
@@ -216,19 +216,20 @@ static uint64_t report_loss(struct job *job)
     }
     const struct {
         uint64_t n;
-        const char *what;
+        const char *one, *many;
     } rows[] = {
-        {loss.keys, "keys"},
-        {loss.field_expires, "expiries of hash fields"},
-        {loss.functions, "functions"},
-        {loss.module_aux, "module records"},
-        {loss.pending, "pending entries"},
-        {loss.other, "other records"},
+        {loss.keys, "key", "keys"},
+        {loss.field_expires, "hash field expiry", "hash field expiries"},
+        {loss.functions, "function", "functions"},
+        {loss.module_aux, "module record", "module records"},
+        {loss.pending, "pending entry", "pending entries"},
+        {loss.other, "other record", "other records"},
     };
     uint64_t all = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].n > 0)
-            cli_warn(job->cli, "left out: %s %s", cli_count(rows[i].n).s, rows[i].what);
+            cli_warn(job->cli, "omitted: %s %s", cli_count(rows[i].n).s,
+                     rows[i].n == 1 ? rows[i].one : rows[i].many);
         all += rows[i].n;
     }
     return all;
@@ -255,8 +256,8 @@ static const struct target_ops targets[] = {
     [TO_CSV] = {convert_begin_csv, convert_put_csv, NULL, NULL, NULL, NULL},
 };
 
-/* What the input is, by its first bytes: lines of JSON begin with a brace. A log has become a
- * snapshot before. */
+/* Detects the input format by its first bytes: JSON lines begin with a brace. A log has been
+ * converted to a snapshot before. */
 static bool run_input(struct job *job, struct rd_err *err)
 {
     struct rd_slice s;
@@ -267,7 +268,7 @@ static bool run_input(struct job *job, struct rd_err *err)
     if (job->input == FROM_NDJSON || (job->input == FROM_ANY && s.len > 0 && s.ptr[0] == '{'))
         return convert_from_lines(job, err);
     if (job->strings != JSON_UTF8 && job->target != TO_NDJSON && job->target != TO_CSV)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--strings is about lines of JSON");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--strings applies to JSON lines only");
     return from_snapshot(job, err);
 }
 
@@ -340,7 +341,7 @@ static int run(struct job *job)
     return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
 }
 
-/* Options of another target would be ignored in silence. */
+/* Whether all options apply to the target. Others must not be ignored silently. */
 static bool fits_target(const struct job *job)
 {
     bool commands = job->target == TO_RESP || job->target == TO_AOF;
@@ -358,20 +359,22 @@ static int check_options(struct job *job)
     struct rd_err err = {0};
     if (job->target == TO_NOTHING)
         return cli_usage_error(job->cli,
-                               "say what to convert to: --to rdb, resp, aof, ndjson or csv");
+                               "missing output format: use --to rdb, resp, aof, ndjson or csv");
     if (job->cli->json && to_stdout)
-        return cli_usage_error(job->cli, "--json needs -o OUT: both would go to standard output");
+        return cli_usage_error(job->cli,
+                               "--json requires -o OUT: both would write to standard output");
     if (job->version > 999)
-        return cli_usage_error(job->cli, "there is no RDB version %llu",
+        return cli_usage_error(job->cli, "RDB version %llu does not exist",
                                (unsigned long long)job->version);
     if (!filter_check(&job->filter, &err))
         return cli_fail(job->cli, &err);
     if (!fits_target(job))
-        return cli_usage_error(job->cli, "an option does not go with --to %s", words[job->target]);
+        return cli_usage_error(job->cli, "an option cannot be used with --to %s",
+                               words[job->target]);
     return CLI_OK;
 }
 
-/* What holds where no option says otherwise. */
+/* The defaults of the options. */
 static struct job usual(struct cli *cli)
 {
     return (struct job){.cli = cli,
@@ -396,14 +399,14 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .arg = "FORMAT",
          .words = "rdb|ndjson|aof",
          .choice = &job.input,
-         .help = "what IN is; seen from its first bytes by default",
+         .help = "format of IN; default: detected from its first bytes",
          .brief = true},
         {.name = "output",
          .letter = 'o',
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &job.out_path,
-         .help = "where to write; standard output by default"},
+         .help = "output file; default: standard output"},
         COMPACT_OPTIONS(&job.log),
         {.name = "rdb-version",
          .kind = CLI_COUNT,
@@ -415,15 +418,15 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .arg = "NAME",
          .words = "redis|valkey",
          .choice = &job.dialect,
-         .help = "rdb, resp: whose; as in IN by default"},
+         .help = "rdb, resp: redis or valkey; default: as IN"},
         {.name = "lossy",
          .kind = CLI_FLAG,
          .flag = &job.lossy,
-         .help = "drop and count what the target cannot hold"},
+         .help = "drop and count data that the target cannot hold"},
         {.name = "rewrite",
          .kind = CLI_FLAG,
          .flag = &job.rewrite,
-         .help = "rdb: write every value again, copy none"},
+         .help = "rdb: rewrite all values instead of copying them"},
         {.name = "restore",
          .kind = CLI_FLAG,
          .flag = &job.restore,
@@ -431,41 +434,38 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         {.name = "replace",
          .kind = CLI_FLAG,
          .flag = &job.replace,
-         .help = "resp: keys may exist, and are replaced",
+         .help = "resp: replace keys that exist",
          .brief = true},
         {.name = "max-elements",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &job.max_elems,
-         .help = "resp: elements a command; 64",
+         .help = "resp: elements per command; default 64",
          .brief = true},
         {.name = "max-bytes",
          .kind = CLI_SIZE,
          .arg = "SIZE",
          .number = &job.max_bytes,
-         .help = "resp: bytes a command, unless one element has more; 64kb",
+         .help = "resp: bytes per command, except for larger elements; default 64kb",
          .brief = true},
         {.name = "meta",
          .kind = CLI_FLAG,
          .flag = &job.meta,
-         .help = "ndjson: also version, aux fields, functions",
+         .help = "ndjson: add version, aux fields, functions",
          .brief = true},
         {.name = "strings",
          .kind = CLI_ENUM,
          .arg = "FORM",
          .words = "utf8|hex|base64",
          .choice = &job.strings,
-         .help = "ndjson, csv: how bytes are written"},
-        {.name = "force",
-         .kind = CLI_FLAG,
-         .flag = &job.force,
-         .help = "replace OUT when it exists"},
+         .help = "ndjson, csv: encoding of strings"},
+        {.name = "force", .kind = CLI_FLAG, .flag = &job.force, .help = "replace OUT if it exists"},
         FILTER_OPTIONS(&job.filter),
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "--to FORMAT [OPTION…] IN [-o OUT]",
-        .about = "Converts a snapshot, a log, or lines of JSON, to another format or version.",
+        .about = "Converts a snapshot, a log or JSON lines to another format or version.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

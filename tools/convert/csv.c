@@ -1,19 +1,19 @@
-/* To a table of the keys, one a line, in the form of RFC 4180:
+/* Converts to a table with one line per key, in the format of RFC 4180:
  *
  *     db,key,type,encoding,elements,bytes,expire_ms
  *     0,user:1,hash,listpack,2,31,4102444800000
  *
- * elements are pairs of a hash or sorted set and entries of a stream; bytes are those of the value
- * as the file has it; expire_ms is empty where the key does not expire. A key is written as in JSON
- * (control characters and what is not UTF-8 are escaped), and quoted where a comma or a quote asks
- * for it. Programs that calculate take a cell that begins with = + - or @ for a formula: such a key
- * begins with \u003d, \u002b, \u002d or \u0040, as JSON allows. */
+ * elements are pairs of a hash or sorted set and entries of a stream; bytes is the size of the
+ * value in the file; expire_ms is empty if the key does not expire. A key is written as in JSON
+ * (control characters and bytes that are not UTF-8 are escaped), and quoted if it contains a comma
+ * or a quote. Spreadsheets read a cell that begins with = + - or @ as a formula: such a key begins
+ * with \u003d, \u002b, \u002d or \u0040, as JSON allows. */
 #include "base/mem.h"
 #include "tools/convert/priv.h"
 
 struct csv {
     struct json_text text;
-    struct rd_buf line; /* of the key whose value is coming */
+    struct rd_buf line; /* of the key whose value follows */
     struct rd_buf name;
     int64_t expire_ms;
 };
@@ -45,7 +45,7 @@ static bool needs_quotes(struct rd_slice text)
            memchr(text.ptr, '"', text.len) != NULL;
 }
 
-/* What follows an opening quote, and the closing one. */
+/* Writes the text after an opening quote, and the closing quote. */
 static bool add_rest(struct rd_buf *to, struct rd_slice text)
 {
     bool ok = true;

@@ -1,5 +1,5 @@
-/* Lines of JSON in. A value is staged as the encoding that its line names; a target that knows the
- * encoding takes it as it is, any other gets it by element. */
+/* Reads JSON lines. A value is staged in the encoding that its line names. A target that supports
+ * the encoding copies it; any other gets it by element. */
 #include "tools/convert/priv.h"
 #include "tools/json/ndjson_read.h"
 

@@ -1,24 +1,23 @@
-/* Keys in parts, on two threads.
+/* Converts keys in parts, on two threads.
  *
- * The job's own reader passes the keys by their framing alone, which is cheap and sums the checksum
- * on the way, and cuts the file where a key ends. Each part is then read again, by a reader that
- * begins there, and put to a target of its own, whose output is written in the file's order
- * (parts.h).
+ * The job's own reader skips the keys by their framing only, which is cheap and computes the
+ * checksum, and splits the file at ends of keys. Another reader then reads each part again, and
+ * puts it to a target of its own, whose output is written in the file's order (parts.h).
  *
- * All keys of a part are of one database: SELECT precedes what is made of it. Whatever is
- * no key (functions, data of modules, the trailer) ends the parts, and the caller continues as
- * without them. Where the framing breaks, the record that breaks is put to the job's own target,
- * which tells what is wrong as it would have. */
+ * All keys of a part are of one database: SELECT precedes its output. Any other record (functions,
+ * module data, the trailer) ends the parts, and the caller continues without them. If the framing
+ * breaks, the broken record is put to the job's own target, which reports the same error as without
+ * parts. */
 #include "base/mem.h"
 #include "tools/convert/priv.h"
 #include "tools/input/parts.h"
 
 enum {
-    WORTH = 1 << 20, /* bytes of a file that begins a second thread */
-    PLAIN = 64       /* keys that are passed at a time */
+    WORTH = 1 << 20, /* bytes of input from which a second thread is started */
+    PLAIN = 64       /* keys that are skipped per call */
 };
 
-/* One of the two that make parts: a job like the one it works for, with a target of its own. */
+/* One of the two workers: a copy of the job with a target of its own. */
 struct maker {
     struct job job;
     bool open;
@@ -28,11 +27,11 @@ struct cutter {
     struct job *job;
     struct parts *parts;
     struct maker makers[PARTS_WORKERS];
-    struct part part; /* that is measured */
+    struct part part; /* being measured */
     uint64_t end;     /* of the last key */
-    uint64_t db;      /* … and what held there */
+    uint64_t db;      /* … and its database */
     uint64_t slot;
-    uint64_t selected; /* by what was written */
+    uint64_t selected; /* database that the written commands selected */
 };
 
 bool convert_parts_possible(const struct job *job)
@@ -42,7 +41,7 @@ bool convert_parts_possible(const struct job *job)
            job->src->size >= WORTH && !filter_needs_size(&job->filter);
 }
 
-/* ---- a part is made ---- */
+/* ---- converting a part ---- */
 
 static bool open_again(struct job *job, const struct job *of, struct rd_err *err)
 {
@@ -90,8 +89,8 @@ static void close_maker(struct cutter *cutter, struct maker *maker)
     rd_src_close(maker->job.src);
 }
 
-/* Puts what is in [from, to), or up to the first failure. Only the keys of a part that was
- * passed before are known to be of one database. */
+/* Puts the keys in [from, to), or up to the first failure. Only the keys of a part that was skipped
+ * before are known to be of one database. */
 static bool put_range(struct job *job, const struct part *part, struct rd_err *err)
 {
     struct rdb_event ev;
@@ -127,14 +126,14 @@ static bool make_part(void *ctx, unsigned worker, const struct part *part, struc
     struct job *job = &cutter->makers[worker].job;
     convert_select(job, part->key_db);
     bool ok = put_range(job, part, err);
-    /* What was put before a failure is written as well. */
+    /* The output before a failure is written as well. */
     struct rd_err ignored = {0};
     if (job->commands != NULL)
         ok &= rdb_commands_end(job->commands, ok ? err : &ignored);
     return ok;
 }
 
-/* Before the commands of a part. */
+/* Selects the database before the commands of a part. */
 static bool begin_part(void *ctx, const struct part *part, struct rd_err *err)
 {
     struct cutter *cutter = ctx;
@@ -143,9 +142,9 @@ static bool begin_part(void *ctx, const struct part *part, struct rd_err *err)
            (rdb_commands_select(commands, part->key_db, err) && rdb_commands_end(commands, err));
 }
 
-/* ---- where the parts are ---- */
+/* ---- finding the parts ---- */
 
-/* The part that is measured ends here, and the next begins. */
+/* Ends the current part here and begins the next. */
 static bool cut(struct cutter *cutter, uint64_t at, struct rd_err *err)
 {
     struct part part = cutter->part;
@@ -156,7 +155,7 @@ static bool cut(struct cutter *cutter, uint64_t at, struct rd_err *err)
     return part.to == part.from || parts_add(cutter->parts, &part, err);
 }
 
-/* Passes the value of a key. RDB_EVENT: passed. */
+/* Skips the value of a key. RDB_EVENT: skipped. */
 static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *key, bool *ret_ok,
                                 struct rd_err *err)
 {
@@ -180,7 +179,7 @@ static enum rdb_status pass_key(struct cutter *cutter, const struct rdb_event *k
     return status;
 }
 
-/* Passes what is plain after that key. */
+/* Skips the plain keys after that key. */
 static bool pass_plain(struct cutter *cutter, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -193,14 +192,14 @@ static bool pass_plain(struct cutter *cutter, struct rd_err *err)
     return true;
 }
 
-/* What may stand between two keys of a part. */
+/* Whether an event may occur between two keys of a part. */
 static bool is_between(const struct rdb_event *ev)
 {
     return ev->kind == RDB_DB || ev->kind == RDB_DB_SIZE || ev->kind == RDB_SLOT ||
            ev->kind == RDB_AUX;
 }
 
-/* Passes keys until something else comes; *ev is that. */
+/* Skips keys until another event, which is stored in *ev. */
 static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bool *ret_ok,
                                  struct rd_err *err)
 {
@@ -223,7 +222,7 @@ static enum rdb_status pass_keys(struct cutter *cutter, struct rdb_event *ev, bo
     return status;
 }
 
-/* The record that breaks, with the job's own target. */
+/* Puts the broken record to the job's own target. */
 static bool put_broken(struct cutter *cutter, struct rd_err *err)
 {
     struct job *job = cutter->job;
@@ -246,7 +245,7 @@ static bool put_broken(struct cutter *cutter, struct rd_err *err)
     return ok;
 }
 
-/* Writes what is left, and makes the job's own target continue where the parts end. */
+/* Writes the remaining output, and makes the job's own target continue after the parts. */
 static bool end_parts(struct cutter *cutter, const struct rdb_event *ev, enum rdb_status status,
                       struct rd_err *err)
 {

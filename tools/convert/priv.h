@@ -1,15 +1,15 @@
 /* priv.h - private to convert*.c.
  *
- *     convert.c            options; a snapshot in; what goes over as it is
- *     tools/convert/rdb.c        to a snapshot
- *     tools/convert/commands.c   to commands, or RESTORE with payloads
- *     tools/convert/csv.c        to a table of keys
- *     tools/convert/lines.c      lines of JSON in
- *     tools/convert/staged.c     values that were set aside: of lines, and streams
- *     tools/convert/parts.c      keys in parts, on two threads
+ *     tools/convert/convert.c    options; reads a snapshot; copies values
+ *     tools/convert/rdb.c        converts to a snapshot
+ *     tools/convert/commands.c   converts to commands, or RESTORE with payloads
+ *     tools/convert/csv.c        converts to a table of keys
+ *     tools/convert/lines.c      reads JSON lines
+ *     tools/convert/staged.c     staged values: of lines, and streams
+ *     tools/convert/parts.c      converts keys in parts, on two threads
  *
- * Whatever the input is, events come to job_put(). A target that takes the serialized value of a
- * key asks for it with job_copy_value() in the KEY event; no events of the value follow then.
+ * For every kind of input, events arrive at job_put(). A target that uses the serialized value of a
+ * key calls job_copy_value() in the KEY event; then no events of the value follow.
  */
 #ifndef TOOLS_CONVERT_PRIV_H
 #define TOOLS_CONVERT_PRIV_H
@@ -30,8 +30,8 @@ struct job {
     struct cli *cli;
     int target;
     int input;
-    uint64_t version; /* 0: as it comes */
-    int dialect;      /* -1: as it comes */
+    uint64_t version; /* 0: as the input */
+    int dialect;      /* -1: as the input */
     bool lossy;
     bool meta;
     bool rewrite;
@@ -45,7 +45,7 @@ struct job {
     struct filter filter;
     struct compact_opts log;
 
-    struct spool spool; /* the snapshot that a log amounts to */
+    struct spool spool; /* the snapshot built from a log */
     struct rd_src *src;
     struct rd_sink *out;
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
@@ -62,8 +62,8 @@ struct job {
     struct sized sized;
     enum rdb_dialect in_dialect;
     int in_version;
-    const struct stage *value; /* of a line; NULL: the reader's */
-    bool taken;                /* the value of this key was asked for */
+    const struct stage *value; /* of a line; NULL: from the reader */
+    bool taken;                /* the value of this key was copied */
     bool free_encoding;        /* of this key: the target chooses it */
 
     /* The targets. */
@@ -71,29 +71,29 @@ struct job {
     struct ndjson *lines;
     struct rdb_commands *commands;
     struct csv *csv;
-    struct stage payload;        /* … of RESTORE, or a stream */
-    struct rdb_writer_loss lost; /* by what was written again for payloads */
-    struct rdb_writer *recoder;  /* of a value that the target knows in another form */
+    struct stage payload;        /* of RESTORE, or a stream */
+    struct rdb_writer_loss lost; /* when values were rewritten for payloads */
+    struct rdb_writer *recoder;  /* rewrites a value for the target's version */
     struct rdb_commands_loss parts_lost;
-    bool is_part; /* it makes parts of what another job writes */
+    bool is_part; /* converts parts for another job */
 };
 
-/* What the target's dialect and version are, by the options and by what the input is. A version
- * alone says whose it is: Valkey's own numbers begin at 80. *ret_version 0: the newest. */
+/* Chooses the target's dialect and version by the options and the input. A version implies the
+ * dialect: Valkey's own numbers begin at 80. *ret_version 0: the newest. */
 void job_choose_target(const struct job *job, enum rdb_dialect *ret_dialect, int *ret_version);
 
-/* Hands an event over, unless a filter holds it back. */
+/* Puts an event to the target, unless the filter drops it. */
 bool job_put(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 
-/* The same for an event of the job's reader; strings that follow it are taken many at a time, and
- * entries of a stream whole. */
+/* The same for an event of the job's reader. Also puts the strings that follow it, many per call,
+ * and the entries of a stream as a whole. */
 bool job_put_run(struct job *job, const struct rdb_event *ev, struct rd_err *err);
 
-/* Between two keys of this database: takes those that come next, are plain (rdb/plain.h) and begin
- * before an offset, if the target has a way for them and no filter looks at each. Calls again. */
+/* Between two keys of this database: puts the next keys that are plain (rdb/plain.h) and begin
+ * before an offset, if the target supports it and no filter has to see each. */
 bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_err *err);
 
-/* In a KEY event: the serialized value, without type and key, to a sink. */
+/* In a KEY event: copies the serialized value, without type and key, to a sink. */
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
 
 /* tools/convert/rdb.c */
@@ -111,7 +111,7 @@ bool convert_put_command_entry(struct job *job, struct rdb_stream_id id,
                                const struct rdb_text *texts, size_t n, struct rd_err *err);
 bool convert_end_commands(struct job *job, struct rd_err *err);
 
-/* From where it stands between two keys, the commands have selected this database. */
+/* Between two keys: the preceding commands have selected this database. */
 void convert_select(struct job *job, uint64_t db);
 
 /* tools/convert/csv.c */
@@ -122,21 +122,21 @@ void convert_free_csv(struct csv *csv);
 /* tools/convert/lines.c: reads the whole input. */
 bool convert_from_lines(struct job *job, struct rd_err *err);
 
-/* tools/convert/staged.c: the value of a line (job->value), whose events all have its offset; and
- * in the KEY event of a stream that goes to commands, which are told what is pending in it: what
- * was not set aside yet is taken and put. */
+/* tools/convert/staged.c: convert_put_line() puts the value of a line (job->value); all its events
+ * have the offset of the line. convert_put_stream(), in the KEY event of a stream, stages the
+ * stream, passes its pending entries to the commands and puts it. */
 bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t offset,
                       struct rd_err *err);
 bool convert_put_stream(struct job *job, const struct rdb_event *key, struct rd_err *err);
 
-/* tools/convert/parts.c: whether the keys of this input may be taken in parts; and from the KEY
- * event in *ev on, as far as there is nothing but keys, takes them. *ret is then what the reader
- * said last, with the event in *ev, which was not put yet. False: a part failed. */
+/* tools/convert/parts.c: whether the keys of this input can be converted in parts; and converts the
+ * keys from the KEY event in *ev up to the first other event. *ret is then the last status of the
+ * reader, and *ev its event, which was not put yet. False: a part failed. */
 bool convert_parts_possible(const struct job *job);
 bool convert_parts_run(struct job *job, struct rdb_event *ev, enum rdb_status *ret,
                        struct rd_err *err);
 
-/* convert.c: what a target needs before the first event; and the end of all of a job's own. */
+/* convert.c: prepares a target before the first event; and frees everything that a job owns. */
 bool job_begin_target(struct job *job, struct rd_err *err);
 void job_free_target(struct job *job);
 void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more);

@@ -1,9 +1,8 @@
-/* To a snapshot. To the version it has, a snapshot is copied: every record goes over as the bytes
- * it was. To another one, a value is copied where the target knows its type and written again where
- * not. */
+/* Converts to a snapshot. If the version stays the same, every record is copied unchanged. For
+ * another version, a value is copied if the target supports its type, and rewritten if not. */
 #include "tools/convert/priv.h"
 
-/* The writer is made when the header has told what there is to be kept. */
+/* The writer is created after the header, which has the version and dialect. */
 static bool begin_writer(struct job *job, struct rd_err *err)
 {
     struct rdb_writer_opts opts = {.compress = true, .lossy = job->lossy};

@@ -1,11 +1,11 @@
-/* Values that were set aside: those of lines of JSON, and streams on their way to commands.
+/* Staged values: values of JSON lines, and streams that are converted to commands.
  *
- * An entry that is pending in a group may have been deleted from its stream. To make it so again it
- * has to be added among the others, which precede the groups in a snapshot. So a stream
- * is set aside, looked through for what is pending, and put then. */
+ * An entry that is pending in a group may have been deleted from its stream. To restore this state,
+ * the commands must add the entry among the others, which precede the groups in a snapshot. So a
+ * stream is staged, searched for pending entries, and then put. */
 #include "tools/convert/priv.h"
 
-/* Where a value comes from. */
+/* The source of a value. */
 struct staged {
     const struct stage *stage;
     const struct rdb_type *type;
@@ -27,7 +27,7 @@ static bool open_staged(const struct job *job, const struct staged *staged, stru
     return false;
 }
 
-/* *ret: the reader's error, or none. False: a target failed. */
+/* *ret: the error of the reader, if any. False: a target failed. */
 static bool put_events(struct job *job, uint64_t offset, struct rd_err *ret, struct rd_err *err)
 {
     struct rdb_event ev;
@@ -44,8 +44,8 @@ static bool put_events(struct job *job, uint64_t offset, struct rd_err *ret, str
     return true;
 }
 
-/* With the job's reader on it meanwhile. Offsets are told from `offset` on; all of a line are
- * that. */
+/* Puts a staged value through the job's reader. Offsets are relative to `offset`; the offsets of a
+ * line are all equal to it. */
 static bool put_staged(struct job *job, const struct staged *staged, uint64_t offset,
                        struct rd_err *ret, struct rd_err *err)
 {
@@ -62,7 +62,7 @@ static bool put_staged(struct job *job, const struct staged *staged, uint64_t of
     return ok;
 }
 
-/* ---- of a line ---- */
+/* ---- the value of a line ---- */
 
 static struct staged of_line(const struct job *job, const struct rdb_type *type)
 {
@@ -86,7 +86,7 @@ bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t off
     return found.code == RD_ERR_OK;
 }
 
-/* ---- what is pending in a stream ---- */
+/* ---- pending entries of a stream ---- */
 
 static bool tell_pending(struct job *job, const struct staged *staged, struct rd_err *err)
 {
@@ -127,7 +127,7 @@ static bool put_set_aside(struct job *job, const struct rdb_event *key, struct r
     rd_sink_byte(to, staged.type->number);
     if (!job_copy_value(job, to, err) || !stage_end(&job->payload, err))
         return false;
-    /* In the file the type stands elsewhere, before the key. */
+    /* In the file the type is elsewhere, before the key. */
     uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload);
     if (!tell_pending(job, &staged, err) || !put_staged(job, &staged, offset, &found, err))
         return false;
