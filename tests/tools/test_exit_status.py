@@ -284,6 +284,10 @@ class Cells(CaptureTest):
     def case_check_rdb_4(self):
         self.ends(4, "check-rdb", self.new)
 
+    def case_check_rdb_8(self):
+        two = snapshot([Key(b"k", STRING, b"v"), Key(b"l", STRING, b"v")])
+        self.ends(8, "check-rdb", "--salvage", self.out, self.write("two.rdb", two[:-12]))
+
     def case_check_aof_0(self):
         self.ends(0, "check-aof", self.log)
 
