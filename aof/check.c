@@ -130,14 +130,15 @@ static void tell_strangers(struct check *c)
     for (size_t i = 0; i < c->names.n_unknown; i++) {
         const struct aof_unknown_name *s = &c->names.strangers[i];
         rd_err_quote(quoted, sizeof quoted, rd_slice(s->name, s->len));
-        snprintf(c->text, sizeof c->text, "%s is no command that is known; %" PRIu64 " time%s",
-                 quoted, s->n, s->n == 1 ? "" : "s");
+        snprintf(c->text, sizeof c->text, "%s is not a known command; %" PRIu64 " time%s", quoted,
+                 s->n, s->n == 1 ? "" : "s");
         c->file = s->of;
         report(c, AOF_FINDING_UNKNOWN_COMMAND, s->offset, s->line, s->command, c->text);
         c->file = NULL;
     }
     if (c->names.n_more > 0) {
-        snprintf(c->text, sizeof c->text, "%" PRIu64 " commands of other names", c->names.n_more);
+        snprintf(c->text, sizeof c->text, "%" PRIu64 " commands with other unknown names",
+                 c->names.n_more);
         report_file(c, AOF_FINDING_UNKNOWN_COMMAND, NULL, c->text);
     }
 }
@@ -171,10 +172,10 @@ static void multi_ends(struct check *c, const struct aof_log_entry *e)
     if (!c->in_multi) {
         uint64_t line = aof_log_entry_line(c->log);
         report(c, AOF_FINDING_EXEC_ALONE, e->offset, line, f->commands,
-               "the end of a transaction that did not begin");
+               "the end of a transaction without its start");
         if (!f->damaged)
             c->failed_line = line;
-        broke(c, RD_ERR_CORRUPT, e->offset, e->offset, line, "EXEC outside of a transaction");
+        broke(c, RD_ERR_CORRUPT, e->offset, e->offset, line, "EXEC outside a transaction");
         c->expect_after = f->after == RD_NO_OFFSET;
         return;
     }
@@ -662,11 +663,11 @@ static bool look_around(struct check *c)
         if (file != NULL && file->type == AOF_HISTORY)
             report_file(c, AOF_FINDING_HISTORY, name, "the server deletes it when it starts");
         else if (file == NULL && strncmp(name, "temp-", 5) == 0)
-            report_file(c, AOF_FINDING_LEFTOVER, name, "a rewrite that did not end left it after");
+            report_file(c, AOF_FINDING_LEFTOVER, name, "an unfinished rewrite left it");
         else if (file == NULL && (aof_file_name_parse(name, opts->prefix, &seq, &type, &rdb) ||
                                   strcmp(name, opts->prefix) == 0))
             report_file(c, AOF_FINDING_ORPHAN, name,
-                        "by its name it belongs to this log, and no server will read it");
+                        "its name belongs to this log, but no server reads it");
     }
     aof_manifest_names_done(&named);
     return true;

@@ -179,7 +179,7 @@ static bool next_line(struct reading *r)
         struct rd_slice s;
         enum rd_src_status status = rd_src_need(r->src, 1, &s);
         if (status == RD_SRC_MORE)
-            return fail(r, RD_ERR_USAGE, "a manifest is not read from a source that is fed");
+            return fail(r, RD_ERR_USAGE, "a manifest cannot be read from a push source");
         if (status == RD_SRC_FAIL) {
             if (r->err != NULL)
                 rd_err_adopt(r->err, rd_src_err(r->src));
@@ -395,7 +395,8 @@ static bool fits_in(struct reading *r, const struct line_values *at, const struc
                !again;
     }
     if (r->has_incr && file->seq > r->last_seq + 1 &&
-        !tell(r, AOF_MANIFEST_SEQ_MISSING, at->seq->at, "a number is left out before this one"))
+        !tell(r, AOF_MANIFEST_SEQ_MISSING, at->seq->at,
+              "the sequence skips a number before this one"))
         return false;
     r->has_incr = true;
     r->last_seq = file->seq;
@@ -431,7 +432,8 @@ static bool read_line(struct reading *r)
 {
     size_t at = 0;
     if (r->too_long)
-        return tell(r, AOF_MANIFEST_LINE_LONG, AOF_MANIFEST_LINE_MAX, "a line of over 1024 bytes");
+        return tell(r, AOF_MANIFEST_LINE_LONG, AOF_MANIFEST_LINE_MAX,
+                    "a line longer than 1024 bytes");
     if (r->bytes[0] == '#')
         return true;
     const char *nul = memchr(r->bytes, '\0', r->len);
@@ -464,7 +466,7 @@ static bool find_same_names(struct reading *r)
             continue;
         r->begin = file->offset;
         r->line = file->line;
-        tell(r, AOF_MANIFEST_SAME_NAME, 0, "a file that is named before");
+        tell(r, AOF_MANIFEST_SAME_NAME, 0, "a file that an earlier line names");
     }
     aof_manifest_names_done(&names);
     return true;

@@ -219,7 +219,7 @@ static bool checksum_fits(struct aof_reader *r, const struct rdb_event *ev)
     if (!ev->trailer.summed || ev->trailer.stored == 0 ||
         ev->trailer.stored == ev->trailer.computed)
         return true;
-    fail_at(r, RD_ERR_CHECKSUM, ev->offset, "the checksum of the snapshot does not fit its bytes");
+    fail_at(r, RD_ERR_CHECKSUM, ev->offset, "the checksum of the snapshot does not match");
     return false;
 }
 
@@ -283,7 +283,7 @@ static enum aof_status follow(struct aof_reader *r, const struct aof_log_entry *
     } else if (name.len == 4 && is(name, "exec")) {
         r->refused = !r->open;
         if (!r->open)
-            return fail_at(r, RD_ERR_CORRUPT, entry->offset, "EXEC outside of a transaction");
+            return fail_at(r, RD_ERR_CORRUPT, entry->offset, "EXEC outside a transaction");
         r->open = false;
     } else if (name.len == 7 && is(name, "discard")) {
         r->open = false;

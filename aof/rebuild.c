@@ -115,7 +115,7 @@ static bool classify(const struct plan *p, const struct aof_found *found, struct
     }
     if (c->old == NULL) {
         *ret_why = strncmp(found->name, p->prefix, strlen(p->prefix)) == 0
-                       ? "its name is none that a server gives"
+                       ? "not a name that a server gives"
                        : NULL;
         return false;
     }
@@ -341,7 +341,7 @@ static bool note_lost(struct plan *p)
         const struct aof_file *first = aof_manifest_names_find(&p->names, f->name);
         if (!there[first - p->old->files])
             ok = note(p, f->name, AOF_USE_MISSING, f->type != AOF_HISTORY,
-                      "named in the old manifest, and not there");
+                      "named in the old manifest, but missing");
     }
     rd_free(there);
     return ok;
@@ -352,7 +352,7 @@ static bool choose(struct plan *p)
     const struct candidate *base = choose_base(p);
     if (base == NULL && p->n > 0 &&
         !note(p, p->prefix, AOF_USE_MISSING, true,
-              "no base: a server would begin with an empty data set"))
+              "no base: a server would start with an empty data set"))
         return false;
     if (base != NULL && (!take_base(p, base) || !other_bases(p, base)))
         return false;

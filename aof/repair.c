@@ -153,7 +153,7 @@ bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result 
                                                     : NULL;
         if (why == NULL)
             continue;
-        rd_err_set(err, RD_ERR_CORRUPT, f->broken_at, "cannot be repaired by cutting it: %s", why);
+        rd_err_set(err, RD_ERR_CORRUPT, f->broken_at, "truncating it does not repair it: %s", why);
         rd_err_origin(err, f->name);
         return false;
     }

@@ -164,7 +164,7 @@ bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *o
         return rd_err_nomem(err, sizeof *w);
     if (!rd_src_can_seek(src) || src->size == RD_NO_OFFSET) {
         rd_free(w);
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot salvage what cannot seek");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot salvage input that cannot seek");
     }
     w->opts = opts;
     w->res = ret;

@@ -12,8 +12,8 @@ static bool base_is_later(const struct aof_timeline *line, const char *name, con
                           struct rd_err *err)
 {
     rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-               "the base is of %" PRId64 " (%s), later than %" PRId64
-               ": what the data was before is not in this log",
+               "the base is from %" PRId64 " (%s), later than %" PRId64
+               ": the log does not hold earlier data",
                line->base_s, clock, line->limit_s);
     rd_err_origin(err, name);
     return false;
@@ -40,16 +40,15 @@ static enum aof_timeline_step first_is_later(const struct aof_timeline *line, in
 {
     if (line->untimed > 0)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "the first time annotation is of %" PRId64 ", later than %" PRId64 "; %" PRIu64
-                   " command%s before it without a time",
-                   time_s, line->limit_s, line->untimed,
-                   line->untimed == 1 ? " stands" : "s stand");
+                   "the first time annotation is at %" PRId64 ", later than %" PRId64 "; %" PRIu64
+                   " earlier command%s no time",
+                   time_s, line->limit_s, line->untimed, line->untimed == 1 ? " has" : "s have");
     else if (!line->has_base)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                    "the log begins at %" PRId64 ", later than %" PRId64, time_s, line->limit_s);
     else if (line->base_s == AOF_NO_TIME)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "the base does not say when it was made, and the first time annotation is of "
+                   "the base does not record its time, and the first time annotation is at "
                    "%" PRId64 ", later than %" PRId64,
                    time_s, line->limit_s);
     else
@@ -83,6 +82,6 @@ bool aof_timeline_end(const struct aof_timeline *line, struct rd_err *err)
 {
     return line->annotations > 0 ||
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "the log tells no times: it has no time annotation (the server writes them "
+                      "the log has no times: it has no time annotation (the server writes them "
                       "with aof-timestamp-enabled yes, which is off unless it is set)");
 }

@@ -381,13 +381,13 @@ static bool no_key(struct opener *o, const uint8_t *h)
     char want[RD_SEAL_ID_HEX], have[RD_SEAL_ID_HEX];
     rd_digest_hex(want, rd_slice(h + AT_ID, RD_SEAL_ID));
     if (h[AT_KIND] == BY_PASSPHRASE)
-        return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, "sealed with a passphrase, %s",
-                          ring->passphrase.len > 0 ? "and not with this one" : "and none is given");
+        return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET, "sealed with a passphrase; %s",
+                          ring->passphrase.len > 0 ? "the given one is wrong" : "none is given");
     if (ring->n_keys == 0)
         return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "sealed with the key %s, and no key is given", want);
+                          "sealed with the key %s; no key is given", want);
     return rd_err_set(&o->err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "wrong key: sealed with the key %s, the one given is %s%s", want,
+                      "wrong key: sealed with the key %s, the given key is %s%s", want,
                       rd_seal_key_id(&ring->keys[0], have),
                       ring->n_keys > 1 ? " (and others)" : "");
 }
@@ -439,7 +439,8 @@ static bool open_header(struct opener *o, const uint8_t *h)
     EVP_CIPHER_CTX_free(wrap);
     rd_seal_key_done(&key);
     if (!opened)
-        return opener_fail(o, RD_ERR_CHECKSUM, "the header is damaged, or that of another object");
+        return opener_fail(o, RD_ERR_CHECKSUM,
+                           "the header is damaged or belongs to another object");
     o->ctx = cipher_new(bytes, false);
     explicit_bzero(bytes, sizeof bytes);
     return o->ctx != NULL || openssl_failed(&o->err, "AES-256-GCM");
@@ -482,7 +483,7 @@ static bool open_frame(struct opener *o, size_t len, bool last)
     const struct message m = {
         .nonce = nonce, .bound = {rd_slice(o->in, LENGTH)}, .in = o->in + LENGTH, .len = len};
     if (!decrypt(o->ctx, &m, o->plain, o->in + LENGTH + len))
-        return opener_fail(o, RD_ERR_CHECKSUM, "a frame is damaged, or has the place of another");
+        return opener_fail(o, RD_ERR_CHECKSUM, "a frame is damaged or out of place");
     o->frame++;
     o->in_len = 0;
     o->at = 0;

@@ -220,7 +220,8 @@ static bool seek_in_window(struct rd_src *src, uint64_t offset)
 static bool seek_outside(struct rd_src *src, uint64_t offset, struct rd_err *err)
 {
     if (src->buf == NULL)
-        return rd_err_set(err, RD_ERR_USAGE, offset, "cannot go after the end, byte %zu", src->cap);
+        return rd_err_set(err, RD_ERR_USAGE, offset, "cannot seek past the end, byte %zu",
+                          src->cap);
     if (!src->ops->seek(src->impl, offset, err))
         return false;
     src->cur = src->end = src->summed = src->buf;

@@ -222,7 +222,7 @@ static void report_duplicate(struct check *c, const struct rdb_suspect *s, const
 
 static void duplicate_key(void *ctx, const struct rdb_suspect *s)
 {
-    report_duplicate(ctx, s, "key that the database has already; servers refuse to load it");
+    report_duplicate(ctx, s, "key that the database already has; servers refuse to load it");
 }
 
 static void same_hash(void *ctx, const struct rdb_suspect *s)
@@ -258,8 +258,7 @@ static bool is_zeros(struct check *c, const struct rdb_event *ev)
     bool empty = ev->key.name.len == 0 && ev->key.type->id == RDB_TYPE_STRING;
     bool zeros = empty && c->empty_at != RD_NO_OFFSET && ev->key.record == c->empty_at + 3;
     if (zeros && !c->zeros)
-        report_key(c, RDB_FINDING_ZEROED, c->empty_at,
-                   "empty keys one after the other: a range of zeros");
+        report_key(c, RDB_FINDING_ZEROED, c->empty_at, "consecutive empty keys: a range of zeros");
     c->zeros = zeros;
     c->empty_at = empty ? ev->key.record : RD_NO_OFFSET;
     return zeros;
@@ -337,7 +336,7 @@ static void needs_module(struct check *c, uint64_t id, uint64_t offset)
         return;
     c->modules[c->n_modules++] = id;
     rdb_module_name(id, name);
-    snprintf(c->text, sizeof c->text, "loads only where module type %s is known", name);
+    snprintf(c->text, sizeof c->text, "loads only on a server that knows module type %s", name);
     report(c, RDB_FINDING_MODULE, offset, c->text);
 }
 
@@ -350,7 +349,7 @@ static void function(struct check *c, const struct rdb_event *ev)
         c->res->functions++;
     if (ev->function.pre_ga)
         report(c, RDB_FINDING_FUNCTION_OLD, ev->offset,
-               "function in the form of a release candidate of 7.0; later servers refuse it");
+               "function in the format of a 7.0 release candidate; later servers refuse it");
     else if (code->first && !(code->more && code->len == 0) &&
              (fault = rdb_library_fault(rdb_string_bytes(code, tmp), !code->more)) != NULL)
         report(c, RDB_FINDING_FUNCTION, ev->offset, fault);
@@ -508,7 +507,7 @@ static bool finish(struct check *c, struct rd_src *src)
         !compare_names(c, src))
         return false;
     if (c->keys.lost > 0) {
-        snprintf(c->text, sizeof c->text, "%llu keys were not looked at for duplicates",
+        snprintf(c->text, sizeof c->text, "%llu keys were not checked for duplicates",
                  (unsigned long long)c->keys.lost);
         report(c, RDB_FINDING_KEYS_SKIPPED, RD_NO_OFFSET, c->text);
     }

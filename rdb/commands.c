@@ -12,7 +12,7 @@ bool rdb_cmd_misuse(struct rdb_commands *c, const char *what)
 
 bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what)
 {
-    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: no command makes it", what);
+    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: no command can create it", what);
     if (c->state == CMD_KEY || c->state == CMD_VALUE) {
         char name[128];
         rd_err_quote(name, sizeof name, rd_slice(c->key.ptr + c->key_at, c->key_len));
@@ -157,7 +157,7 @@ static bool put_value(struct rdb_commands *c, const struct rdb_event *ev)
     if (c->type->kind == RDB_KIND_STREAM)
         return rdb_cmd_stream_event(c, ev);
     if (ev->kind != RDB_ELEM)
-        return rdb_cmd_misuse(c, "values are taken by element");
+        return rdb_cmd_misuse(c, "values must be given by element");
     if (c->type->kind == RDB_KIND_STRING)
         return rdb_cmd_piece(c, &ev->elem.str, &ends);
     return rdb_cmd_collection_elem(c, ev);
@@ -216,7 +216,7 @@ static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
     case RDB_TRAILER:
         return true;
     default:
-        return rdb_cmd_misuse(c, "an event stands outside of its record");
+        return rdb_cmd_misuse(c, "an event outside its record");
     }
 }
 
@@ -247,7 +247,7 @@ static bool dispatch(struct rdb_commands *c, const struct rdb_event *ev)
     case CMD_PAYLOAD:
         break;
     }
-    return rdb_cmd_misuse(c, "an event comes into a payload");
+    return rdb_cmd_misuse(c, "an event during a payload");
 }
 
 bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev, struct rd_err *err)
@@ -270,7 +270,7 @@ static bool put_texts(struct rdb_commands *c, const struct rdb_text *texts, size
         return true;
     if (c->state != CMD_VALUE || c->type->kind == RDB_KIND_STRING ||
         c->type->kind == RDB_KIND_STREAM || c->has_ttl || (c->open && c->fixed))
-        return rdb_cmd_misuse(c, "strings stand outside of a collection");
+        return rdb_cmd_misuse(c, "strings outside a collection");
     return rdb_cmd_collection_texts(c, texts, n);
 }
 
@@ -310,7 +310,7 @@ static bool put_plain_keys(struct rdb_commands *c, uint64_t db, const struct rdb
     if (c->failed)
         return false;
     if (c->state != CMD_RECORDS)
-        return rdb_cmd_misuse(c, "keys stand outside of values");
+        return rdb_cmd_misuse(c, "keys outside their values");
     c->db = db;
     if (n > 0 && !select_db(c))
         return false;
@@ -334,7 +334,7 @@ static bool put_entry(struct rdb_commands *c, struct rdb_stream_id id, const str
     if (c->state == CMD_SKIP)
         return true;
     if (c->state != CMD_VALUE || c->type->kind != RDB_KIND_STREAM || c->stream.strings_left > 0)
-        return rdb_cmd_misuse(c, "an entry stands outside of a stream");
+        return rdb_cmd_misuse(c, "an entry outside a stream");
     return rdb_cmd_stream_entry(c, id, texts, n);
 }
 
@@ -358,7 +358,7 @@ static bool begin_restore(struct rdb_commands *c, uint64_t len)
 {
     struct rd_buf *out = &c->out;
     if (c->state != CMD_KEY)
-        return rdb_cmd_misuse(c, "a payload belongs to a key");
+        return rdb_cmd_misuse(c, "a payload must follow its key");
     size_t n_args = 4u + c->opts.replace + (c->expire_ms != RDB_NO_EXPIRE) +
                     2u * (c->idle_s != RDB_UNKNOWN) + 2u * (c->freq != RDB_UNKNOWN);
     if (!select_db(c) || !rdb_cmd_head_key(c, n_args, CMD_VERB7("RESTORE")) ||
@@ -387,7 +387,7 @@ static bool end_restore(struct rdb_commands *c)
     if (c->sink->failed)
         return false;
     if (c->state != CMD_PAYLOAD || rd_sink_offset(c->sink) != c->payload_end)
-        return rdb_cmd_misuse(c, "a payload is not as long as was said");
+        return rdb_cmd_misuse(c, "a payload differs from its announced length");
     c->state = CMD_RECORDS;
     return rd_buf_add(out, "\r\n", 2) && (!c->opts.replace || rdb_cmd_bulk_str(out, "REPLACE")) &&
            (c->expire_ms == RDB_NO_EXPIRE || rdb_cmd_bulk_str(out, "ABSTTL")) &&

@@ -401,7 +401,8 @@ static bool end_intset(struct rdb_encoder *e, struct rd_err *err)
     size_t n = (size_t)e->n;
     int64_t *nums = (int64_t *)(void *)e->blob.ptr;
     if (n > UINT32_MAX)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "an intset of so many integers");
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "an intset with too many integers");
     if (n > 0)
         qsort(nums, n, sizeof *nums, compare_i64);
     for (size_t i = 1; i < n; i++)

@@ -97,8 +97,7 @@ static bool copy_range(struct salvage *v, struct output *out, uint64_t from, uin
         struct rd_slice s;
         if (rd_src_need(v->copy, 1, &s) != RD_SRC_OK) {
             rd_err_adopt(v->err, rd_src_err(v->copy));
-            return rd_err_set(v->err, RD_ERR_IO, from,
-                              "the input became shorter while it was read");
+            return rd_err_set(v->err, RD_ERR_IO, from, "the input was truncated while it was read");
         }
         size_t n = s.len < to - from ? s.len : (size_t)(to - from);
         if (!rd_sink_write(out->sink, s.ptr, n))
@@ -527,7 +526,7 @@ static bool prove(struct salvage *v, struct rd_src *src, uint64_t end, bool *ret
     if (left > 0 || rd_src_need(src, RDB_TRAILER_LEN, &s) != RD_SRC_OK) {
         rd_err_adopt(v->err, rd_src_err(src));
         return rd_err_set(v->err, RD_ERR_IO, RD_NO_OFFSET,
-                          "the input became shorter while it was read");
+                          "the input was truncated while it was read");
     }
     uint64_t stored = rd_get_le64(s.ptr);
     *ret = stored != 0 && stored == crc;

@@ -123,10 +123,10 @@ static bool start(struct rdb_writer *w)
 static bool take_header(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (w->started)
-        return rdb_write_misuse(w, "a header is at the beginning");
+        return rdb_write_misuse(w, "a header comes only at the beginning");
     if (w->opts.verbatim &&
         (ev->header.dialect != w->opts.dialect || ev->header.version != w->opts.version))
-        return rdb_write_misuse(w, "what is copied verbatim keeps its version");
+        return rdb_write_misuse(w, "data that is copied verbatim keeps its version");
     return start(w);
 }
 
@@ -169,7 +169,7 @@ static bool dispatch(struct rdb_writer *w, const struct rdb_event *ev)
     case WRITE_ENDED:
         break;
     }
-    return rdb_write_misuse(w, "an event comes after the end, or into a copy");
+    return rdb_write_misuse(w, "an event after the end or during a copy");
 }
 
 bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, struct rd_err *err)

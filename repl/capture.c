@@ -130,11 +130,11 @@ static void missing_segments(const struct repl_capture_segment *segment, uint64_
         snprintf(names, sizeof names, "segments %" PRIu64 " to %" PRIu64, first, last);
     if (next->continues && next->start > end && next->chapter_start <= end)
         rd_err_set(why, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                   "a hole: offsets %" PRIu64 " to %" PRIu64 " are missing (%s)", end,
+                   "a gap: offsets %" PRIu64 " to %" PRIu64 " are missing (%s)", end,
                    next->start - 1, names);
     else
         rd_err_set(why, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                   "a hole: all from offset %" PRIu64 " on is missing (%s)", end, names);
+                   "a gap: everything from offset %" PRIu64 " is missing (%s)", end, names);
 }
 
 bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
@@ -147,12 +147,12 @@ bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t e
         rd_err_set(&why, RD_ERR_CORRUPT, 16, "there are two segments %" PRIu64, next->number);
     } else if (next->continues && next->start > end) {
         rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                   "a hole: offsets %" PRIu64 " to %" PRIu64 " are missing", end, next->start - 1);
+                   "a gap: offsets %" PRIu64 " to %" PRIu64 " are missing", end, next->start - 1);
     } else if (next->continues && next->start < end) {
         rd_err_set(&why, RD_ERR_CORRUPT, 24,
                    "offsets %" PRIu64 " to %" PRIu64 " are in two segments", next->start, end - 1);
     } else if (next->continues && !same_history(segment, next)) {
-        rd_err_set(&why, RD_ERR_CORRUPT, 48, "it continues another history than segment %" PRIu64,
+        rd_err_set(&why, RD_ERR_CORRUPT, 48, "its history differs from that of segment %" PRIu64,
                    segment->number);
     }
     if (why.code == RD_ERR_OK)

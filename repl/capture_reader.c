@@ -266,7 +266,7 @@ static enum repl_capture_status give_rest(struct repl_capture_reader *r,
     ev->kind = REPL_CAPTURE_PIECE;
     ev->place = r->walk.place;
     if (known > ev->bytes.len)
-        return fail(r, RD_ERR_CORRUPT, "another command than before stands here");
+        return fail(r, RD_ERR_CORRUPT, "the command here has changed");
     ev->bytes = rd_slice(ev->bytes.ptr + known, ev->bytes.len - known);
     ev->offset = r->given;
     ev->last = true;
@@ -283,11 +283,11 @@ static enum repl_capture_status give_command(struct repl_capture_reader *r,
     enum capture_walk_status st =
         repl_capture_walk_step(&r->walk, ptr, r->piece.head.len - r->pos, &taken, NULL);
     if (st == CAPTURE_WALK_FAIL || st == CAPTURE_WALK_MORE)
-        return fail(r, RD_ERR_CORRUPT, "the block is sound, but not of whole commands");
+        return fail(r, RD_ERR_CORRUPT, "the block is sound, but does not hold whole commands");
     r->pos += taken;
     ev->bytes = rd_slice(ptr, taken);
     if (!set_time(r, ev))
-        return fail(r, RD_ERR_CORRUPT, "times that no writer would write");
+        return fail(r, RD_ERR_CORRUPT, "times that no writer produces");
     if (is_skipped(r, ev->offset + taken, ev->time_us))
         return REPL_CAPTURE_MORE;
     stop_skipping(r);
@@ -389,7 +389,7 @@ static enum repl_capture_status give_long(struct repl_capture_reader *r,
     struct rd_slice bytes = rd_slice(r->piece.data + from, head->len - from);
     r->pos = head->len;
     if (!set_time(r, ev))
-        return fail(r, RD_ERR_CORRUPT, "times that no writer would write");
+        return fail(r, RD_ERR_CORRUPT, "times that no writer produces");
     if (bytes.len == 0 && !last)
         return REPL_CAPTURE_MORE;
     r->given += bytes.len;

@@ -33,7 +33,7 @@ bool repl_payload_parse(struct repl_payload *p, struct rd_slice line, struct rd_
         }
     }
     rd_err_quote(quoted, sizeof quoted, line);
-    return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "not the begin of a snapshot: %s", quoted);
+    return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "not the start of a snapshot: %s", quoted);
 }
 
 size_t repl_payload_put(const struct repl_payload *p, uint8_t dst[static REPL_PAYLOAD_HEADER_MAX])

@@ -239,7 +239,7 @@ uint64_t repl_psync_tick(struct repl_psync *p, uint64_t now_ms)
         return p->opts.ack_ms;
     if (now_ms - p->heard_ms >= p->opts.timeout_ms) {
         repl_psync_fail(p, REPL_TIMEOUT, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                        "the master is silent since %llu ms, while waiting for %s",
+                        "no data from the master for %llu ms while waiting for %s",
                         (unsigned long long)(now_ms - p->heard_ms), repl_step_word(p->step));
         return 0;
     }
@@ -280,7 +280,7 @@ static enum repl_event_kind wants(struct repl_psync *p)
     if (!p->cut)
         return REPL_MORE;
     return repl_psync_fail(p, REPL_CLOSED, RD_ERR_PROTOCOL, rd_src_offset(p->src),
-                           "the master closed the connection, while it was to send %s",
+                           "the master closed the connection before it sent %s",
                            repl_step_word(p->step));
 }
 

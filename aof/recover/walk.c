@@ -68,7 +68,7 @@ bool aof_recover_copy(struct walk *w, uint64_t from, uint64_t to)
             return false;
         }
         if (status == RD_SRC_END)
-            return rd_err_set(w->err, RD_ERR_IO, from, "the file became shorter");
+            return rd_err_set(w->err, RD_ERR_IO, from, "the file was truncated while it was read");
         size_t len = s.len < to - from ? s.len : (size_t)(to - from);
         if (!rd_sink_write(w->out, s.ptr, len))
             return sink_failed(w);
@@ -205,7 +205,7 @@ static bool may_be(const struct frame *f, const char *name)
 }
 
 /* The end of a line, and then a command or argument: what was read since the last loss were
- * commands inside of an argument, whose own command is lost. */
+ * commands inside an argument, whose own command is lost. */
 static bool was_argument(struct walk *w, const struct frame *f, const struct aof_recover_way *way)
 {
     return w->after_gap && way->exact && aof_recover_byte(&w->in, f->start) == '\r' &&
@@ -239,7 +239,7 @@ static bool broke(struct walk *w, const struct frame *f)
     }
     if (was_argument(w, f, &way)) {
         g.from = w->keep;
-        g.why = "commands inside of an argument";
+        g.why = "commands inside an argument";
         g.counted = false;
     } else if (w->in_multi && w->multi.at < g.from.at) {
         g.kind = AOF_LOSS_TRANSACTION;
@@ -372,7 +372,7 @@ static bool finish(struct walk *w)
 {
     if (w->in_multi) {
         const struct walk_mark end = w->has_near_exec ? w->behind_exec : w->now;
-        if (!lose_transaction(w, &w->multi, &end, "the file ends inside of a transaction"))
+        if (!lose_transaction(w, &w->multi, &end, "the file ends inside a transaction"))
             return false;
     }
     if (!settle(w, &w->now, &w->now))

@@ -72,7 +72,7 @@ static bool begin_again(struct aof_writer *w, struct rd_err *err)
     int result = cut_back(w, w->kept);
     w->doubt = result < 0;
     return result == 0 ||
-           aof_folder_err(err, result, "cannot cut back what may not be on the disk of",
+           aof_folder_err(err, result, "cannot truncate bytes that may not be durable in",
                           aof_flush_file(w));
 }
 

@@ -172,7 +172,7 @@ static bool name_temp_incr(struct aof_writer *w, char *name, struct aof_manifest
 bool aof_writer_rewrite_begin(struct aof_writer *w, struct rd_err *err)
 {
     if (w->rewriting || w->in_multi)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a rewrite cannot begin inside of %s",
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a rewrite cannot begin inside %s",
                           w->rewriting ? "another" : "a transaction");
     if (w->syncing)
         return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "an fsync of the log is running");

@@ -207,7 +207,7 @@ static bool put_string(struct rdb_commands *c, const struct rdb_event *ev)
 {
     bool ends;
     if (c->stream.strings_left == 0)
-        return rdb_cmd_misuse(c, "a string outside of a stream's entries");
+        return rdb_cmd_misuse(c, "a string outside the entries of a stream");
     if (c->stream.skips)
         ends = !ev->elem.str.more;
     else if (!rdb_cmd_piece(c, &ev->elem.str, &ends))
@@ -449,7 +449,7 @@ bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev)
     case RDB_PRODUCED:
         return true;
     default:
-        return rdb_cmd_misuse(c, "an event that is not of a stream");
+        return rdb_cmd_misuse(c, "an event that does not belong to a stream");
     }
 }
 

@@ -238,7 +238,7 @@ static enum rdb_pack_status next_ziplist(struct rdb_pack *pack, const uint8_t *p
         return want(pack, at + 1);
     uint64_t prev = at == 5 ? rd_get_le32(p + 1) : p[0];
     if (prev != pack->prev)
-        return bad(pack, 0, "ziplist entry with a wrong length of the one before");
+        return bad(pack, 0, "ziplist entry with a wrong previous-entry length");
     e->tail = 0;
     enum rdb_pack_status st =
         p[at] < 0xc0 ? ziplist_str(pack, p, at, have, e) : ziplist_int(pack, p, at, have, e);

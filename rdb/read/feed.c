@@ -92,9 +92,9 @@ static int decode_some(struct rdb_reader *r, uint8_t *limit)
     f->raw = rd_slice(s.ptr, used);
     rdb_read_consume(r, used);
     if (f->in_left == 0 && f->left > 0)
-        return rdb_read_corrupt(r, f->off, "compressed string shorter than it says");
+        return rdb_read_corrupt(r, f->off, "compressed string shorter than declared");
     if (f->in_left > 0 && f->left == 0)
-        return rdb_read_corrupt(r, f->off, "compressed string longer than it says");
+        return rdb_read_corrupt(r, f->off, "compressed string longer than declared");
     return STEP_ON;
 }
 

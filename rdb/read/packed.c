@@ -207,10 +207,10 @@ static void check_ttl(struct rdb_reader *r, const struct rdb_pack_entry *e, int6
     *ret = e->is_int && e->num != 0 ? e->num : RDB_NO_EXPIRE;
     if (!e->is_int || e->num < 0 || e->num >= (int64_t)1 << 46)
         rdb_read_note(r, RDB_NOTE_FIELD_TTL_RANGE, r->feed.off, w->pack.pos, r->n_elems,
-                      "field expiry that no server takes");
+                      "field expiry that no server accepts");
     else if (w->ttl == INT64_MAX ? e->num != 0 : e->num != 0 && e->num < w->ttl)
         rdb_read_note(r, RDB_NOTE_FIELD_TTL_ORDER, r->feed.off, w->pack.pos, r->n_elems,
-                      "field that expires before the one before it");
+                      "field that expires before the field before it");
     w->ttl = e->is_int && e->num == 0 ? INT64_MAX : e->num;
 }
 
@@ -235,7 +235,7 @@ static void check_member(struct rdb_reader *r, const struct rdb_pack_entry *e)
         return;
     uint64_t hash = e->is_int ? rdb_hash_int(&r->key, e->num)
                               : rdb_hash_member(&r->key, e->str, (size_t)e->len);
-    const char *text = "member that the collection has already";
+    const char *text = "member that the collection already has";
     if (!rdb_unique_add(&r->unique, hash) && rdb_twin_packed(r, e, layouts[w->layout].n, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, r->feed.off, w->pack.pos, r->n_elems, text);
 }

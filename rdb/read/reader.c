@@ -221,7 +221,7 @@ static enum rdb_status run_quietly(struct rdb_reader *r)
     if (r->err.code != RD_ERR_OK)
         return RDB_FAIL;
     if (r->type == NULL || r->single || r->batch != NULL) {
-        rdb_read_fail(r, RD_ERR_USAGE, rdb_read_offset(r), "no value stands here");
+        rdb_read_fail(r, RD_ERR_USAGE, rdb_read_offset(r), "no value at this position");
         return RDB_FAIL;
     }
     if (rdb_value_pass(r)) {

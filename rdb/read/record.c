@@ -334,7 +334,7 @@ static bool parse_module_aux(struct rdb_reader *r, struct cur *c, uint8_t arg, s
     if (!rdb_cur_len(c, &opcode))
         return false;
     if (opcode != RDB_MODULE_UINT)
-        return refuse(c, at, "module aux field that does not begin with when it was written");
+        return refuse(c, at, "module aux field without its position (before or after the keys)");
     return rdb_cur_len(c, &ev->module.when);
 }
 

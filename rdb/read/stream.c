@@ -81,7 +81,7 @@ static int group_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
         return st;
     r->loop_count = ev->group.n_pending;
     r->stream.group = rdb_hash_bytes(&r->key, ev->group.name.ptr, ev->group.name.len);
-    const char *text = "consumer group that the stream has already";
+    const char *text = "consumer group that the stream already has";
     if (tracks_names(r) && !rdb_unique_add(&r->unique, r->stream.group) &&
         rdb_twin_named(r, RDB_GROUP, ev->group.name, ev->offset, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_GROUP, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
@@ -153,7 +153,7 @@ static int consumer_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
         return st;
     r->loop_count = ev->consumer.n_owned;
     uint64_t hash = rdb_hash_bytes(&r->key, ev->consumer.name.ptr, ev->consumer.name.len);
-    const char *text = "consumer that the group has already";
+    const char *text = "consumer that the group already has";
     if (tracks_names(r) && !rdb_unique_add(&r->unique, (hash ^ r->stream.group) * 31 + 1) &&
         rdb_twin_named(r, RDB_CONSUMER, ev->consumer.name, ev->offset, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_CONSUMER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
@@ -245,7 +245,7 @@ static bool parse_node_key(struct rdb_reader *r, struct cur *c, uint8_t gen, str
 static void check_node_key(struct rdb_reader *r, uint64_t off)
 {
     uint8_t id[NODE_KEY_LEN];
-    const char *text = "stream node whose key an earlier node has; servers refuse to load it";
+    const char *text = "stream node with the key of an earlier node; servers refuse to load it";
     if (!tracks_names(r))
         return;
     rd_put_be64(id, r->node.base.ms);

@@ -62,7 +62,7 @@ static bool parse_prelude(struct rdb_reader *r, struct cur *c, uint8_t prelude,
 static int value_refused(struct rdb_reader *r)
 {
     return rdb_read_fail(r, RD_ERR_UNSUPPORTED, rdb_read_offset(r),
-                         "value of a module API that no release kept: its size cannot be known");
+                         "value of a module API that no release supports: its size is unknown");
 }
 
 int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
@@ -160,7 +160,7 @@ static int value_end(struct rdb_reader *r, struct rdb_event *ev)
     ev->value_end.bytes = ev->offset - r->value_off;
     if (rdb_read_checks(r) && r->unique.full)
         rdb_read_note(r, RDB_NOTE_UNCHECKED_MEMBERS, r->value_off, RD_NO_OFFSET, r->n_elems,
-                      "too many members to look for duplicates among all of them");
+                      "too many members to check all of them for duplicates");
     r->unique.full = false;
     r->type = NULL;
     r->detail = r->opts.detail;
@@ -207,7 +207,7 @@ static bool completes(uint8_t role)
 
 static void note_duplicate(struct rdb_reader *r, uint64_t off, struct rd_slice member)
 {
-    const char *text = "member that the collection has already";
+    const char *text = "member that the collection already has";
     if (!rdb_unique_add(&r->unique, rdb_hash_member(&r->key, member.ptr, member.len)) &&
         rdb_twin_named(r, RDB_ELEM, member, off, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, off, RD_NO_OFFSET, r->n_elems, text);
@@ -281,7 +281,7 @@ static int ttl_op(struct rdb_reader *r, bool absolute, struct rdb_event *ev)
         return rdb_read_corrupt(r, rdb_read_offset(r), "field expiry beyond the end of time");
     if (ttl != 0 && (r->field_expire < 0 || r->field_expire >= (int64_t)1 << 46))
         rdb_read_note(r, RDB_NOTE_FIELD_TTL_RANGE, rdb_read_offset(r), RD_NO_OFFSET, r->n_elems,
-                      "field expiry that no server takes");
+                      "field expiry that no server accepts");
     rdb_read_consume(r, (size_t)(c.p - c.base));
     r->pc++;
     return STEP_ON;
@@ -299,7 +299,7 @@ static int look_at_plain(struct rdb_reader *r)
             return st;
         enum rdb_parse rc = rdb_str_head_parse(s.ptr + 1, s.len - 1, &head);
         if (rc == RDB_PARSE_OK && head.kind != RDB_STR_INT && head.total == 0)
-            return rdb_read_corrupt(r, rdb_read_offset(r), "plain quicklist node of no bytes");
+            return rdb_read_corrupt(r, rdb_read_offset(r), "empty plain quicklist node");
         if (rc != RDB_PARSE_WANT)
             return STEP_ON;
     }

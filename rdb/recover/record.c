@@ -46,8 +46,7 @@ bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb
                        .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
     if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "only a file that can be searched can be salvaged");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "only seekable input can be salvaged");
     if (!rd_src_seek(file, 0, err))
         return false;
     struct rd_src_opts limited = {.origin = file->origin, .size = file->size};

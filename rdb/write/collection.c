@@ -291,7 +291,7 @@ static bool quicklist_node(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_unit unit = {.text = ev->packed.blob, .expire_ms = RDB_NO_EXPIRE};
     if (w->pieces.open)
-        return rdb_write_misuse(w, "a list's element was left in the middle");
+        return rdb_write_misuse(w, "the list element before is incomplete");
     return ev->packed.plain ? rdb_collection_add(w, &unit) : rdb_write_unpack(w, ev);
 }
 
@@ -390,7 +390,7 @@ bool rdb_collection_end(struct rdb_writer *w)
         return true;
     uint64_t n = c->mode == COLLECTION_HELD ? c->n_held : c->n;
     if (w->count != RDB_UNKNOWN && w->count != n)
-        return rdb_write_misuse(w, "a value has not as many elements as it said");
+        return rdb_write_misuse(w, "a value has fewer elements than announced");
     if (c->mode == COLLECTION_HELD) {
         bool done;
         if (!rdb_collection_pack(w, &done))

@@ -73,7 +73,7 @@ static bool end_group(struct rdb_writer *w)
     if (!s->group_open)
         return true;
     if (s->pending_left > 0 || s->owned_left > 0)
-        return rdb_write_misuse(w, "a group has not as many entries as it said");
+        return rdb_write_misuse(w, "a group has fewer pending entries than announced");
     s->group_open = false;
     return rdb_put_len(s->to, s->n_consumers) && rdb_spool_move(&w->side, s->to);
 }
@@ -84,7 +84,7 @@ static bool put_group(struct rdb_writer *w, const struct rdb_event *ev)
     if (!end_group(w))
         return false;
     if (s->groups_left == 0)
-        return rdb_write_misuse(w, "a stream has more groups than it said");
+        return rdb_write_misuse(w, "a stream has more groups than announced");
     s->groups_left--;
     s->group_open = true;
     s->pending_left = ev->group.n_pending;
@@ -102,7 +102,7 @@ static bool put_pending(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_stream_writer *s = &w->stream;
     if (s->pending_left == 0 || s->n_consumers > 0)
-        return rdb_write_misuse(w, "a group has more pending entries than it said");
+        return rdb_write_misuse(w, "a group has more pending entries than announced");
     s->pending_left--;
     return put_raw_id(s->to, ev->pending.id) &&
            rdb_put_le64(s->to, (uint64_t)ev->pending.delivery_ms) &&
@@ -114,7 +114,7 @@ static bool put_consumer(struct rdb_writer *w, const struct rdb_event *ev)
     struct rdb_stream_writer *s = &w->stream;
     struct rd_sink *to = w->side.sink;
     if (s->pending_left > 0 || s->owned_left > 0)
-        return rdb_write_misuse(w, "a consumer stands before the end of what was announced");
+        return rdb_write_misuse(w, "a consumer comes before the end of the pending entries");
     s->n_consumers++;
     s->owned_left = ev->consumer.n_owned;
     int64_t active = ev->consumer.active_ms;
@@ -132,7 +132,7 @@ static bool put_owned(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_stream_writer *s = &w->stream;
     if (s->owned_left == 0)
-        return rdb_write_misuse(w, "a consumer owns more entries than it said");
+        return rdb_write_misuse(w, "a consumer owns more entries than announced");
     s->owned_left--;
     return put_raw_id(w->side.sink, ev->id);
 }
@@ -172,7 +172,7 @@ bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev)
     if (ev->kind == RDB_IDMP || ev->kind == RDB_IDMP_END)
         return idempotency(w);
     if (!w->stream.group_open)
-        return rdb_write_misuse(w, "what belongs to a group stands outside of one");
+        return rdb_write_misuse(w, "a group's event outside a group");
     switch ((int)ev->kind) {
     case RDB_PENDING:
         return put_pending(w, ev);
@@ -187,7 +187,7 @@ bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev)
     default:
         break;
     }
-    return rdb_write_misuse(w, "an event does not belong into a group");
+    return rdb_write_misuse(w, "an event does not belong in a group");
 }
 
 bool rdb_group_end(struct rdb_writer *w)
@@ -195,7 +195,7 @@ bool rdb_group_end(struct rdb_writer *w)
     if (!end_group(w))
         return false;
     if (w->stream.groups_left > 0)
-        return rdb_write_misuse(w, "a stream has not as many groups as it said");
+        return rdb_write_misuse(w, "a stream has fewer groups than announced");
     if (w->stream.to == w->out)
         return true;
     return put_nodes(w) && rdb_spool_move(&w->tail, w->out);

@@ -144,7 +144,7 @@ bool rdb_list_packed(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_list *l = &w->list;
     if (w->pieces.open)
-        return rdb_write_misuse(w, "a list's element was left in the middle");
+        return rdb_write_misuse(w, "the list element before is incomplete");
     choose_type(w, ev);
     if (ev->packed.plain) {
         if (l->type == RDB_TYPE_LIST_QUICKLIST_2)

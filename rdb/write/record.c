@@ -67,7 +67,7 @@ static bool open_pieces(struct rdb_writer *w, const struct rdb_event *ev)
 bool rdb_write_pieces(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != w->open_kind)
-        return rdb_write_misuse(w, "a record was left in the middle of its string");
+        return rdb_write_misuse(w, "the string of the record before is incomplete");
     const struct rdb_string *s = ev->kind == RDB_AUX ? &ev->aux.value : &ev->function.code;
     bool ends = !s->more;
     if (w->raw_record) {
@@ -97,7 +97,7 @@ static bool put_function(struct rdb_writer *w, const struct rdb_event *ev)
     if (!w->raw_record) {
         bool ok;
         if (ev->function.pre_ga)
-            ok = refuse(w, &w->loss.functions, "function in a form of before its release");
+            ok = refuse(w, &w->loss.functions, "function in a pre-release format");
         else if (!rdb_write_has(w, SINCE_FUNCTION))
             ok = refuse(w, &w->loss.functions, "function");
         else
@@ -195,9 +195,9 @@ bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_e
     uint64_t op = ev->item.opcode;
     bool ends;
     if (op == RDB_MODULE_END || op > RDB_MODULE_STRING)
-        return rdb_write_misuse(w, "an item of a module has no such kind");
+        return rdb_write_misuse(w, "a module item of an unknown kind");
     if (w->pieces.open && op != RDB_MODULE_STRING)
-        return rdb_write_misuse(w, "a module's string was left in the middle");
+        return rdb_write_misuse(w, "the module string before is incomplete");
     /* Later pieces of a string come with the same opcode, which stands before the first only. */
     if (!w->pieces.open && !rdb_put_len(to, op))
         return false;
@@ -209,7 +209,7 @@ bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_e
 bool rdb_write_items(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != RDB_MODULE_ITEM && (ev->kind != RDB_VALUE_END || w->pieces.open))
-        return rdb_write_misuse(w, "module data were left in the middle");
+        return rdb_write_misuse(w, "the module data before is incomplete");
     if (ev->kind == RDB_VALUE_END)
         w->state = WRITE_RECORDS;
     if (w->raw_record)
@@ -278,7 +278,7 @@ bool rdb_write_record(struct rdb_writer *w, const struct rdb_event *ev)
     case RDB_KEY:
         return keep_key(w, ev);
     default:
-        return rdb_write_misuse(w, "an event stands outside of its value");
+        return rdb_write_misuse(w, "an event outside its value");
     }
 }
 

@@ -83,7 +83,7 @@ static bool list_event(struct rdb_writer *w, const struct rdb_event *ev)
 static bool module_event(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind != RDB_MODULE_ITEM)
-        return rdb_write_misuse(w, "a module value holds items only");
+        return rdb_write_misuse(w, "a module value contains only items");
     return rdb_write_item(w, w->out, ev);
 }
 
@@ -130,7 +130,7 @@ bool rdb_write_value(struct rdb_writer *w, const struct rdb_event *ev)
 {
     bool ends = ev->kind == RDB_VALUE_END;
     if (!ends && !in_body(ev->kind))
-        return rdb_write_misuse(w, "a value was left in the middle");
+        return rdb_write_misuse(w, "the value before is incomplete");
     if (w->state == WRITE_VALUE && !(ends ? end_value(w) : body_event(w, ev)))
         return false;
     if (ends)

@@ -125,7 +125,7 @@ static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
     if (!repl_capture_name_get(f->seg.name, ".seg", &number, &start) || number != seg.number ||
         start != seg.start) {
         rd_err_set(err, RD_ERR_CORRUPT, 16,
-                   "the header is that of segment %" PRIu64 " from %" PRIu64, seg.number,
+                   "the header belongs to segment %" PRIu64 " from %" PRIu64, seg.number,
                    seg.start);
         return CAPTURE_OPEN_FAIL;
     }

@@ -17,12 +17,12 @@ static bool walk_block(struct repl_capture_writer *w, const struct capture_piece
     size_t taken, len = piece->head.len;
     while (len > 0) {
         if (repl_capture_walk_step(&w->walk, ptr, len, &taken, &why) == CAPTURE_WALK_FAIL)
-            return bad(w, piece, "the block is sound, but not of commands");
+            return bad(w, piece, "the block is sound, but does not hold commands");
         ptr += taken;
         len -= taken;
     }
     if (capture_walk_inside(&w->walk) != ((piece->head.flags & CAPTURE_ENDS_INSIDE) != 0))
-        return bad(w, piece, "the block does not end where a command does");
+        return bad(w, piece, "the block does not end at the end of a command");
     return true;
 }
 
@@ -34,7 +34,7 @@ static bool take_block(struct repl_capture_writer *w, const struct capture_curso
     repl_capture_segment_index(w, &piece->head);
     repl_capture_times_init(&times, &piece->head, piece->times);
     if (!repl_capture_times_at(&times, piece->head.len - 1, &w->last_us))
-        return bad(w, piece, "times that no writer would write");
+        return bad(w, piece, "times that no writer produces");
     if (!walk_block(w, piece))
         return false;
     w->at = c->at;

@@ -65,7 +65,7 @@ bool repl_capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err
         event->trailer.stored == event->trailer.computed)
         return true;
     return rd_err_set(err, RD_ERR_CHECKSUM, event->offset,
-                      "the snapshot's checksum is that of other bytes");
+                      "the checksum of the snapshot does not match");
 }
 
 /* The database that is selected where the stream begins. A master selects one itself; what a

@@ -63,11 +63,11 @@ static bool check_times(struct verify *v, const struct capture_piece *piece)
     repl_capture_times_init(&times, &piece->head, piece->times);
     for (uint64_t at = 0; at < piece->head.len; at = times.upto) {
         if (!repl_capture_times_at(&times, at, &now_us))
-            return wrong(v, RD_ERR_CORRUPT, piece->at, "times that no writer would write");
+            return wrong(v, RD_ERR_CORRUPT, piece->at, "times that no writer produces");
         latest_us = now_us > latest_us ? now_us : latest_us;
     }
     if (times.cur != times.end || latest_us != piece->head.latest_us)
-        return wrong(v, RD_ERR_CORRUPT, piece->at, "the block tells another latest time");
+        return wrong(v, RD_ERR_CORRUPT, piece->at, "the block has a different latest time");
     return true;
 }
 
@@ -78,13 +78,15 @@ static bool check_commands(struct verify *v, const struct capture_piece *piece)
     while (len > 0) {
         enum capture_walk_status st = repl_capture_walk_step(&v->walk, ptr, len, &taken, NULL);
         if (st == CAPTURE_WALK_FAIL)
-            return wrong(v, RD_ERR_CORRUPT, piece->at, "the block is sound, but not of commands");
+            return wrong(v, RD_ERR_CORRUPT, piece->at,
+                         "the block is sound, but does not hold commands");
         v->res.commands += st == CAPTURE_WALK_WHOLE;
         ptr += taken;
         len -= taken;
     }
     if (capture_walk_inside(&v->walk) != ((piece->head.flags & CAPTURE_ENDS_INSIDE) != 0))
-        return wrong(v, RD_ERR_CORRUPT, piece->at, "the block does not end where a command does");
+        return wrong(v, RD_ERR_CORRUPT, piece->at,
+                     "the block does not end at the end of a command");
     return true;
 }
 
@@ -129,7 +131,8 @@ static bool check_index(struct verify *v)
              !c.inside;
     }
     rd_free(copy);
-    return ok || wrong(v, RD_ERR_CORRUPT, f->trailer.index_at, "the index names other blocks");
+    return ok ||
+           wrong(v, RD_ERR_CORRUPT, f->trailer.index_at, "the index does not match the blocks");
 }
 
 static bool digest_file(struct verify *v, struct capture_file *f, uint64_t size, uint8_t *ret)
@@ -156,13 +159,13 @@ static bool check_closed(struct verify *v, const struct capture_cursor *c, int64
     v->res.closed++;
     if (seg->latest_us != c->latest_us || seg->last_us != last_us || seg->end_db != stream->db ||
         seg->end_in_multi != stream->in_multi)
-        wrong(v, RD_ERR_CORRUPT, at, "the trailer tells another end than the blocks");
+        wrong(v, RD_ERR_CORRUPT, at, "the trailer has a different end than the blocks");
     check_index(v);
     if (!digest_file(v, &v->file, seg->size - REPL_CAPTURE_SHA, sum))
         return false;
     if (memcmp(sum, seg->sha256, REPL_CAPTURE_SHA) != 0)
         return wrong(v, RD_ERR_CHECKSUM, seg->size - REPL_CAPTURE_SHA,
-                     "the SHA-256 is that of other bytes");
+                     "the SHA-256 does not match");
     return true;
 }
 
@@ -229,7 +232,7 @@ static bool check_records(struct verify *v, struct snapshot_src *from, struct rd
         return rd_err_set(why, RD_ERR_CORRUPT, RD_NO_OFFSET,
                           "%" PRIu64 " bytes instead of %" PRIu64, from->at, seg->snapshot_size);
     if (memcmp(sum, seg->snapshot_sha256, REPL_CAPTURE_SHA) != 0)
-        return rd_err_set(why, RD_ERR_CHECKSUM, RD_NO_OFFSET, "the SHA-256 is that of other bytes");
+        return rd_err_set(why, RD_ERR_CHECKSUM, RD_NO_OFFSET, "the SHA-256 does not match");
     return true;
 }
 

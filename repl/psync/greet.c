@@ -133,7 +133,7 @@ static enum repl_event_kind strange(struct repl_psync *p, struct rd_slice line)
     char quoted[100];
     rd_err_quote(quoted, sizeof quoted, tellable(p, line));
     return repl_psync_fail(p, REPL_PROTOCOL, RD_ERR_PROTOCOL, rd_src_offset(p->src),
-                           "strange answer to %s: %s", repl_step_word(p->step), quoted);
+                           "unexpected answer to %s: %s", repl_step_word(p->step), quoted);
 }
 
 /* The word at *pos, and *pos after the blank that follows it. */

@@ -88,12 +88,12 @@ Test(commands_refuse, a_key_is_followed_by_its_value_or_by_what_stands_for_it)
 
     cr_assert(commands_begin(&out, NULL));
     cr_assert_not(rdb_commands_restore_begin(out.commands, 1, &to, &out.err));
-    expect_failed(&out, RD_ERR_USAGE, "belongs to a key");
+    expect_failed(&out, RD_ERR_USAGE, "must follow its key");
 
     cr_assert(commands_begin(&out, NULL));
     cr_assert_not(rdb_commands_put_texts(out.commands, &text, 1, &out.err));
     cr_assert_not(rdb_commands_put_texts(out.commands, &text, 1, NULL), "a failure lasts");
-    expect_failed(&out, RD_ERR_USAGE, "outside of a collection");
+    expect_failed(&out, RD_ERR_USAGE, "outside a collection");
 
     cr_assert(commands_begin(&out, NULL) && commands_put(&out, &key));
     cr_assert(rdb_commands_restore_begin(out.commands, 1, &to, &out.err));

@@ -198,7 +198,7 @@ Test(capture_damage, a_hole_is_named_by_its_offsets)
     struct sim_fs *hole = with_file(world.sim, list.segments[1].name, rd_slice(NULL, 0));
     cr_assert_eq(read_all(hole, &err), REPL_CAPTURE_FAIL);
     cr_assert_eq(err.code, RD_ERR_CORRUPT);
-    snprintf(text, sizeof text, "a hole: offsets %u to %u are missing (segment 2)",
+    snprintf(text, sizeof text, "a gap: offsets %u to %u are missing (segment 2)",
              (unsigned)list.segments[0].end, (unsigned)list.segments[2].start - 1);
     cr_assert_str_eq(err.text, text);
     cr_assert_str_eq(err.origin, list.segments[2].name);
@@ -223,14 +223,14 @@ Test(capture_damage, segments_follow_each_other_or_it_is_said_why_not)
     b.start = 100;
     cr_assert(repl_capture_follows(&a, 100, &b, &err));
     cr_assert_not(repl_capture_follows(&a, 90, &b, &err));
-    cr_assert_str_eq(err.text, "a hole: offsets 90 to 99 are missing");
+    cr_assert_str_eq(err.text, "a gap: offsets 90 to 99 are missing");
     rd_err_reset(&err);
     cr_assert_not(repl_capture_follows(&a, 110, &b, &err));
     cr_assert_str_eq(err.text, "offsets 100 to 109 are in two segments");
     rd_err_reset(&err);
     b.replid = world_id('b');
     cr_assert_not(repl_capture_follows(&a, 100, &b, &err));
-    cr_assert_str_eq(err.text, "it continues another history than segment 5");
+    cr_assert_str_eq(err.text, "its history differs from that of segment 5");
     b.begins = true;
     b.chapter = 3;
     b.replid2 = a.replid;
@@ -243,7 +243,7 @@ Test(capture_damage, segments_follow_each_other_or_it_is_said_why_not)
     b.number = 9;
     b.continues = false;
     cr_assert_not(repl_capture_follows(&a, 100, &b, &err));
-    cr_assert_str_eq(err.text, "a hole: all from offset 100 on is missing (segments 6 to 8)");
+    cr_assert_str_eq(err.text, "a gap: everything from offset 100 is missing (segments 6 to 8)");
 }
 
 Test(capture_damage, missing_snapshots_strange_names_and_failing_reads_are_told_apart)

@@ -207,7 +207,7 @@ class Refusals(MasterTest):
             status, _, err = self.start(server).end(None)
             self.assertEqual(status, 6, err)
             self.assertIn([b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"], server.seen)
-        self.assertIn("strange answer to PSYNC", err)
+        self.assertIn("unexpected answer to PSYNC", err)
 
 
 class Stream(MasterTest):

@@ -113,7 +113,7 @@ class Chapters(ConvertTest):
         first, last = (int(n[:-4].split("-")[1]) for n in names[2:4])
         for tool in (["convert", "--to", "ndjson"], ["replay", "--dry-run"]):
             _, err = self.run_tool(*tool, self.capture.path, expect=1)
-            self.assertIn(f"a hole: offsets {first} to {last - 1} are missing (segment 3)", err)
+            self.assertIn(f"a gap: offsets {first} to {last - 1} are missing (segment 3)", err)
         self.assertGreater(len(self.data("--at-offset", str(first))), 20)
         self.run_tool("replay", "--dry-run", "--until-offset", str(first), self.capture.path)
         os.unlink(os.path.join(self.capture.path, names[0]))

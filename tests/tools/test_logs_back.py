@@ -85,13 +85,13 @@ class UntilTime(Case):
         self.refused(self.write("one.aof", SELECT + SET + FLUSH), 100, b"aof-timestamp-enabled")
 
     def test_a_base_that_is_later_is_refused(self):
-        self.refused(self.log(at(30) + SELECT + SET, rdb(20)), 15, b"the base is of 20")
-        self.refused(self.log(at(30) + SET, at(20) + SELECT + SET), 15, b"the base is of 20")
-        self.refused(self.write("one.aof", rdb(20) + at(30) + SELECT + SET), 15, b"the base is of")
+        self.refused(self.log(at(30) + SELECT + SET, rdb(20)), 15, b"the base is from 20")
+        self.refused(self.log(at(30) + SET, at(20) + SELECT + SET), 15, b"the base is from 20")
+        self.refused(self.write("one.aof", rdb(20) + at(30) + SELECT + SET), 15, b"the base is from")
 
     def test_a_base_that_does_not_say_when_it_was_made(self):
         log = self.log(at(30) + SELECT + SET, rdb())
-        self.refused(log, 15, b"does not say when")
+        self.refused(log, 15, b"does not record its time")
         self.assertEqual(self.keys("--until-time", "30", log), ["base", "k"])
 
     def test_between_base_and_first_annotation_it_is_the_base(self):
@@ -100,7 +100,7 @@ class UntilTime(Case):
 
     def test_annotations_that_begin_later_than_that(self):
         log = self.log(SELECT + SET + at(30) + FLUSH, rdb(10))
-        self.refused(log, 15, b"without a time")
+        self.refused(log, 15, b"no time")
         self.assertEqual(self.keys("--until-time", "29", self.log(at(20) + SELECT + SET + at(30) +
                                                                   FLUSH, rdb(10))), ["base", "k"])
 

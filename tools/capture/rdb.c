@@ -169,8 +169,7 @@ static bool judge(struct download *d, struct rd_err *err)
     else if (res->trailing > 0)
         rd_err_set(err, RD_ERR_CORRUPT, res->end, "bytes after the snapshot's end");
     else if (res->sum == RDB_SUM_BAD)
-        rd_err_set(err, RD_ERR_CHECKSUM, res->end,
-                   "the snapshot's checksum is that of other bytes");
+        rd_err_set(err, RD_ERR_CHECKSUM, res->end, "the checksum of the snapshot does not match");
     else if (res->errors > 0)
         rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "%s", d->finding);
     else
