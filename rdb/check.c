@@ -40,8 +40,9 @@ struct check {
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
     size_t n_modules;
-    uint64_t empty_at; /* where the key before this one began, if it was empty; or RD_NO_OFFSET */
-    bool zeros;        /* a run of them was reported */
+    uint64_t empty_at;  /* where the key before this one began, if it was empty; or RD_NO_OFFSET */
+    bool zeros;         /* a run of them was reported */
+    uint64_t n_scripts; /* fields named "lua" */
     char text[256];
     struct rd_err *err;
 };
@@ -398,6 +399,7 @@ static bool event(struct check *c, const struct rdb_event *ev)
         return true;
     case RDB_AUX:
         res->aux += !ev->aux.value.more;
+        c->n_scripts += !ev->aux.value.more && rd_slice_is(ev->aux.name, "lua");
         slot_aux(c, ev);
         return true;
     case RDB_DB:
@@ -500,6 +502,38 @@ static bool trailing(struct check *c, struct rd_src *src)
     return true;
 }
 
+/* Servers compile the code when they load the file, and refuse the file where that fails. */
+static void report_code(struct check *c)
+{
+    unsigned long long libraries = c->res->functions, scripts = c->n_scripts;
+    int len = 0;
+    if (libraries == 0 && scripts == 0)
+        return;
+    len += snprintf(c->text, sizeof c->text, "the code of ");
+    if (libraries > 0)
+        len += snprintf(c->text + len, sizeof c->text - (size_t)len, "%llu function librar%s",
+                        libraries, libraries == 1 ? "y" : "ies");
+    if (scripts > 0)
+        len += snprintf(c->text + len, sizeof c->text - (size_t)len, "%s%llu script%s",
+                        libraries > 0 ? " and " : "", scripts, scripts == 1 ? "" : "s");
+    snprintf(c->text + len, sizeof c->text - (size_t)len,
+             " was not compiled: servers refuse the file if it does not compile");
+    report(c, RDB_FINDING_LUA, RD_NO_OFFSET, c->text);
+}
+
+static void report_enterprise(struct check *c)
+{
+    uint64_t first;
+    unsigned long long n = rdb_reader_enterprise(c->reader, &first);
+    c->res->enterprise = n;
+    if (n == 0)
+        return;
+    snprintf(c->text, sizeof c->text,
+             "%llu opcode%s of Redis Enterprise (107 or 121): other servers refuse the file", n,
+             n == 1 ? "" : "s");
+    report(c, RDB_FINDING_ENTERPRISE, first, c->text);
+}
+
 static bool finish(struct check *c, struct rd_src *src)
 {
     c->res->end = rd_src_offset(src);
@@ -511,6 +545,8 @@ static bool finish(struct check *c, struct rd_src *src)
                  (unsigned long long)c->keys.lost);
         report(c, RDB_FINDING_KEYS_SKIPPED, RD_NO_OFFSET, c->text);
     }
+    report_code(c);
+    report_enterprise(c);
     if (c->res->expired > 0) {
         snprintf(c->text, sizeof c->text,
                  "%llu keys have expired: a master drops them when it loads the file",

@@ -38,6 +38,8 @@
     X(EXPIRED, "expired-keys", INFO)                                                               \
     X(FUNCTION, "function-without-engine", ERROR)                                                  \
     X(FUNCTION_OLD, "pre-release-function", WARNING)                                               \
+    X(LUA, "code-not-compiled", INFO) /* functions, and scripts in the field "lua" */              \
+    X(ENTERPRISE, "enterprise-opcodes", WARNING)                                                   \
     X(MODULE, "needs-module", INFO)
 
 enum rdb_finding_id {
@@ -112,6 +114,7 @@ struct rdb_check_result {
     uint64_t trailing;         /* bytes after the trailer */
     uint64_t keys, expires, expired, field_expires;
     uint64_t dbs, functions, aux, module_aux;
+    uint64_t enterprise; /* opcodes of Redis Enterprise */
     uint64_t keys_by_kind[RDB_KIND_COUNT];
     uint64_t errors, warnings, infos; /* findings by severity */
 };

@@ -38,6 +38,8 @@ enum rdb_reason {
 };
 
 enum rdb_opcode {
+    RDB_OP_RAM_LRU = 107,       /* Redis Enterprise: access time of the next key, as a length */
+    RDB_OP_SLOT_NUM = 121,      /* Redis Enterprise: a hash slot, as a length */
     RDB_OP_HASH_TEMPLATE = 242, /* Redis 15: fields shared by hashes */
     RDB_OP_UPDATE = 242,        /* Valkey 81: a command inside a snapshot */
     RDB_OP_KEY_META = 243,      /* Redis 13: module metadata of the next key */

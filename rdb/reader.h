@@ -52,6 +52,8 @@ struct rdb_reader_opts {
     uint64_t seed[2]; /* key of the hashes that find equal members: random, new for each run */
     const struct rd_src *again; /* the file after the source, to read members a second time; NULL:
                                    the source itself, where it can be opened again */
+    bool no_enterprise; /* opcodes of Redis Enterprise are not known: in damaged files their numbers
+                           are letters of names */
 };
 
 struct rdb_reader;
@@ -115,6 +117,10 @@ RD_API uint64_t rdb_reader_record(const struct rdb_reader *r);
  * and database. False outside of values. */
 RD_API bool rdb_reader_where(const struct rdb_reader *r, struct rd_slice *ret_key,
                              const struct rdb_type **ret_type, uint64_t *ret_db);
+
+/* How many opcodes of Redis Enterprise (107 and 121) were passed over so far, and in *ret_first the
+ * offset of the first record that had them. */
+RD_API uint64_t rdb_reader_enterprise(const struct rdb_reader *r, uint64_t *ret_first);
 
 /* What the header said; 0 before it was read. */
 RD_API int rdb_reader_version(const struct rdb_reader *r);

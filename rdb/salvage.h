@@ -106,6 +106,7 @@ struct rdb_salvage_opts {
     struct rd_sink *doubtful;
     void (*run)(void *ctx, const struct rdb_salvage_run *run);       /* may be NULL */
     void (*doubt)(void *ctx, const struct rdb_salvage_doubt *doubt); /* may be NULL */
+    bool enterprise; /* the file has opcodes of Redis Enterprise (rdb_check_result.enterprise) */
 };
 
 struct rdb_salvage_result {

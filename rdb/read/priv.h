@@ -210,6 +210,8 @@ struct attributes {
     uint64_t idle_s;
     uint64_t freq;
     bool expire_in_s;
+    bool own;              /* one of the above is set */
+    uint64_t n_enterprise; /* opcodes of Redis Enterprise, which are passed over */
 };
 
 struct rdb_reader {
@@ -261,7 +263,8 @@ struct rdb_reader {
     struct attributes held; /* for the next key, read before another record */
     struct attributes meta_held;
     bool holds;
-    bool held_apart; /* that record was not the key's metadata */
+    bool held_apart;                      /* that record was not the key's metadata */
+    uint64_t n_enterprise, enterprise_at; /* opcodes of Redis Enterprise: how many, and the first */
 
     struct rdb_batch *batch;
     struct rd_buf notes; /* of the last batch, not given out yet */

@@ -275,6 +275,12 @@ bool rdb_reader_where(const struct rdb_reader *r, struct rd_slice *ret_key,
     return true;
 }
 
+uint64_t rdb_reader_enterprise(const struct rdb_reader *r, uint64_t *ret_first)
+{
+    *ret_first = r->enterprise_at;
+    return r->n_enterprise;
+}
+
 int rdb_reader_version(const struct rdb_reader *r)
 {
     return r->version;

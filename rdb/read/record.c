@@ -2,6 +2,9 @@
  *
  *     key record:  [ fc ms:8 | fd s:4 ] [ f8 idle:len | f9 freq:1 ]*  type  name  value
  *
+ * Redis Enterprise also has 6b len and 79 len there. They are passed over, and the event of such a
+ * record has no bytes, so that no copy has them.
+ *
  * A record's head is parsed whole or not at all.
  */
 #include "rdb/read/priv.h"
@@ -16,6 +19,14 @@ static void begin_event(struct rdb_reader *r, enum rdb_event_kind kind, struct r
     ev->kind = kind;
     ev->offset = rdb_read_offset(r);
     ev->inner = RD_NO_OFFSET;
+}
+
+/* Counts the opcodes of Redis Enterprise in front of the record at the reader's place. */
+static void count_enterprise(struct rdb_reader *r, uint64_t n)
+{
+    if (n > 0 && r->n_enterprise == 0)
+        r->enterprise_at = rdb_read_offset(r);
+    r->n_enterprise += n;
 }
 
 /* Consumes what was parsed and hands its bytes out with the event. */
@@ -63,12 +74,19 @@ static bool has_opcode(const struct rdb_reader *r, uint8_t op)
         return r->version >= 3;
     case RDB_OP_HASH_TEMPLATE:
         return false;
+    case RDB_OP_RAM_LRU:
+    case RDB_OP_SLOT_NUM:
+        return !valkey && r->version >= 9 && !r->opts.no_enterprise;
     default:
         return true;
     }
 }
 
 /* -- keys -- */
+
+/* Why a key could not be parsed; compared by address. */
+static const char unknown[] = "unknown value type";
+static const char apart[] = "an opcode between a key's attributes and its type";
 
 void rdb_read_drop_attributes(struct rdb_reader *r)
 {
@@ -77,10 +95,21 @@ void rdb_read_drop_attributes(struct rdb_reader *r)
     r->holds = r->held_apart = false;
 }
 
+/* Numbers that are opcodes in files of Redis Enterprise only. Other servers refuse them. */
+static bool is_enterprise(uint8_t op)
+{
+    return op == RDB_OP_RAM_LRU || op == RDB_OP_SLOT_NUM;
+}
+
 static bool parse_attribute(struct cur *c, uint8_t op, struct attributes *a)
 {
     const uint8_t *p;
     uint64_t num;
+    if (is_enterprise(op)) {
+        a->n_enterprise++;
+        return rdb_cur_len(c, &num);
+    }
+    a->own = true;
     switch (op) {
     case RDB_OP_EXPIRETIME_MS:
         if (!rdb_cur_u64le(c, &num))
@@ -107,32 +136,35 @@ static bool parse_attribute(struct cur *c, uint8_t op, struct attributes *a)
 static bool is_attribute(uint8_t op)
 {
     return op == RDB_OP_EXPIRETIME_MS || op == RDB_OP_EXPIRETIME || op == RDB_OP_IDLE ||
-           op == RDB_OP_FREQ;
+           op == RDB_OP_FREQ || is_enterprise(op);
 }
-
-/* Why a key could not be parsed; compared by address. */
-static const char unknown[] = "unknown value type";
-static const char apart[] = "an opcode between a key's attributes and its type";
 
 /* Attributes up to the byte after them. */
 static bool parse_attributes(struct rdb_reader *r, struct cur *c, struct attributes *a,
                              uint8_t *ret_op)
 {
     const uint8_t *op;
+    const uint8_t *enterprise = NULL; /* the opcode before this one, where it is such */
     *a = r->held;
     for (;;) {
         if (!cur_take(c, 1, &op))
             return false;
         if (!is_attribute(op[0]) || !has_opcode(r, op[0]))
             break;
+        enterprise = is_enterprise(op[0]) ? op : NULL;
         if (!parse_attribute(c, op[0], a))
             return false;
     }
     *ret_op = op[0];
+    /* In damaged files the same numbers are letters of names: then no record follows. */
+    if (enterprise != NULL && op[0] < RDB_OP_HASH_TEMPLATE &&
+        rdb_type_find(r->dialect, r->version, op[0]) == NULL)
+        return refuse(c, enterprise, unknown);
     return true;
 }
 
-static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
+static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev,
+                      uint64_t *ret_enterprise)
 {
     uint8_t op;
     struct attributes a;
@@ -142,6 +174,7 @@ static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev)
     ev->key.expire_in_s = a.expire_in_s;
     ev->key.idle_s = a.idle_s;
     ev->key.freq = a.freq;
+    *ret_enterprise = a.n_enterprise;
     ev->key.type = rdb_type_find(r->dialect, r->version, op);
     if (ev->key.type == NULL)
         return refuse(c, c->p - 1, op >= RDB_OP_HASH_TEMPLATE ? apart : unknown);
@@ -173,6 +206,8 @@ static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
     uint8_t op;
     (void)parse_attributes(r, &c, &r->held, &op);
     c.p--;
+    count_enterprise(r, r->held.n_enterprise);
+    r->held.n_enterprise = 0;
     r->holds = r->held_apart = true;
     begin_event(r, RDB_NOTE, ev);
     ev->note.id = RDB_NOTE_DANGLING;
@@ -183,7 +218,7 @@ static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
     ev->note.db = r->db;
     ev->note.record = r->record;
     int st = took(r, &c, ev);
-    return r->opts.notes ? st : STEP_ON;
+    return r->opts.notes && r->held.own ? st : STEP_ON;
 }
 
 static void begin_value(struct rdb_reader *r, const struct rdb_event *ev)
@@ -200,8 +235,9 @@ static void begin_value(struct rdb_reader *r, const struct rdb_event *ev)
 static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *ev)
 {
     struct cur c = cur_of(s);
+    uint64_t n_enterprise = 0;
     begin_event(r, RDB_KEY, ev);
-    while (!parse_key(r, &c, ev)) {
+    while (!parse_key(r, &c, ev, &n_enterprise)) {
         if (c.want == 0 && c.why == unknown)
             return unknown_type(r, &c);
         if (c.want == 0 && c.why == apart)
@@ -218,7 +254,10 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
     ev->key.db = r->db;
     ev->key.record = ev->offset;
     begin_value(r, ev);
+    count_enterprise(r, n_enterprise);
     int st = took(r, &c, ev);
+    if (RD_UNLIKELY(n_enterprise > 0))
+        ev->raw = rd_slice(NULL, 0);
     if (RD_UNLIKELY(r->holds)) {
         if (r->held_apart)
             ev->raw = rd_slice(NULL, 0);
@@ -420,7 +459,13 @@ static int key_meta_begin(struct rdb_reader *r, struct rdb_event *ev)
     r->holds = true;
     r->meta_left = ev->key_meta.n_classes;
     r->step = r->meta_left > 0 ? rdb_key_meta_step : rdb_record_step;
-    return took(r, &c, ev);
+    uint64_t n_enterprise = r->held.n_enterprise;
+    r->held.n_enterprise = 0;
+    count_enterprise(r, n_enterprise);
+    st = took(r, &c, ev);
+    if (n_enterprise > 0)
+        ev->raw = rd_slice(NULL, 0);
+    return st;
 }
 
 static bool parse_slot_range(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)

@@ -65,6 +65,7 @@ bool rdb_recover_scan_version(struct scan *s, enum rdb_dialect dialect, int vers
 {
     struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK,
                                    .notes = true,
+                                   .no_enterprise = !s->opts->enterprise,
                                    .seed = {s->opts->seed[0], s->opts->seed[1]},
                                    .again = s->file};
     rdb_reader_free(s->reader);

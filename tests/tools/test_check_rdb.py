@@ -255,6 +255,57 @@ class Verdicts(CheckRdbTest):
             self.assertEqual(status, 4)
             self.assertRegex(line, r"^f.rdb: not supported at (or after )?byte ")
 
+    def test_opcodes_of_redis_enterprise_are_passed_over_and_reported(self):
+        data = hexfile.load(fixture("hand", "enterprise-opcodes.hex"))
+        status, file = self.one(self.write("f.rdb", data))
+        self.assertEqual((status, file["verdict"], file["keys"], file["expires"]),
+                         (1, "warnings", 4, 1))
+        found = [f for f in file["findings"] if f["severity"] == "warning"]
+        self.assertEqual([(f["id"], f["offset"]) for f in found], [("enterprise-opcodes", 9)])
+        self.assertIn("6 opcodes of Redis Enterprise", found[0]["text"])
+
+    def test_converting_leaves_out_opcodes_of_redis_enterprise(self):
+        self.write("f.rdb", hexfile.load(fixture("hand", "enterprise-opcodes.hex")))
+        convert = [os.path.abspath(REDOUBT), "convert"]
+        status, _, err = self.run_program([*convert, "--to", "rdb", "-o", "out.rdb", "f.rdb"])
+        self.assertEqual(status, 0, err)
+        status, file = self.one("out.rdb")
+        self.assertEqual((status, file["verdict"], file["keys"], file["expires"]), (0, "ok", 4, 1))
+        lines = [self.run_program([*convert, "--to", "ndjson", name])[1]
+                 for name in ("f.rdb", "out.rdb")]
+        self.assertEqual(lines[0], lines[1])
+        self.assertIn('"expire_ms":4102444800000', lines[0])
+
+    def test_letters_of_names_are_not_taken_for_opcodes_of_redis_enterprise(self):
+        head = b"REDIS0012\xfe\x00"
+        for byte in b"ky":
+            data = head + bytes([byte]) + b"ey:1" + b"\xff" + bytes(8)
+            status, file = self.one(self.write("f.rdb", data))
+            self.assertEqual((status, file["damage"]["offset"]), (4, len(head)))
+            self.assertNotIn("enterprise-opcodes", self.ids(file, "warning"))
+            # Not in versions that have no access times, and not in files of Valkey.
+            for old in b"REDIS0008", b"VALKEY080":
+                data = old + b"\xfe\x00" + bytes([byte, 5]) + pair(b"a") + b"\xff" + bytes(8)
+                status, file = self.one(self.write("f.rdb", data))
+                self.assertEqual((status, file["damage"]["offset"]), (4, 11))
+
+    def test_code_that_was_not_compiled_is_reported_as_a_note(self):
+        library = b"\xf5" + string(b"#!lua name=a\nthis is not Lua")
+        script = b"\xfa" + string(b"lua") + string(b"return (")
+        for data, words in (
+                (rdb(library), "1 function library"),
+                (rdb(library, library.replace(b"=a", b"=b")), "2 function libraries"),
+                (rdb(script, version=9), "1 script"),
+                (rdb(library, script, script), "1 function library and 2 scripts")):
+            status, file = self.one(self.write("f.rdb", data))
+            self.assertEqual((status, file["verdict"]), (0, "ok"))
+            notes = {f["id"]: f["text"] for f in file["findings"] if f["severity"] == "info"}
+            self.assertEqual(notes["code-not-compiled"], "the code of %s was not compiled: "
+                             "servers refuse the file if it does not compile" % words)
+            self.assertIn("code-not-compiled: the code of " + words, self.check("f.rdb")[1])
+        self.assertNotIn("code-not-compiled", self.ids(self.one(self.write("f.rdb", self.tiny()))[1],
+                                                       "info"))
+
     def test_duplicate_key_is_an_error(self):
         status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k"), pair(b"k"))))
         self.assertEqual(status, 1)

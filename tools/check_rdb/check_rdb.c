@@ -392,6 +392,7 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     struct rd_src *src = NULL, *copy = NULL;
     struct rdb_salvage_opts opts = {
         .partial = work->run->partial,
+        .enterprise = file->res.enterprise > 0,
         .strict = work->run->strict,
         .reseal = work->run->reseal,
         .doubtful = out != NULL ? work->run->doubts : NULL,
