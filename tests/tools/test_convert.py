@@ -606,6 +606,22 @@ class ByHand(unittest.TestCase):
             (line,), _ = self.lines(name)
             self.assertEqual(line["slot"], 12706)
 
+    def test_a_slot_in_a_line_makes_no_sizes_of_slots(self):
+        # Servers allocate by these sizes, which a line does not know.
+        line = {"db": 0, "key": "k", "slot": 12706, "type": "string", "value": "v"}
+        other = {**line, "key": "a", "slot": 15495}
+        text = "".join(json.dumps(each) + "\n" for each in (line, other)).encode()
+        for target in ((), ("--rdb-version", "12"), ("--dialect", "valkey"),
+                       ("--dialect", "redis", "--rdb-version", "11")):
+            run = convert("--to", "rdb", *target, "--from", "ndjson", "-", stdin=text)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertNotIn(b"slot-info", run.stdout)
+            self.assertNotIn(b"\xf4", run.stdout[:30])
+            told = subprocess.run([REDOUBT, "check-rdb", "--json", "-"], input=run.stdout,
+                                  capture_output=True, check=False)
+            file = json.loads(told.stdout)["files"][0]
+            self.assertEqual((told.returncode, file["keys"], file["slots"]), (0, 2, 0), target)
+
 
 if __name__ == "__main__":
     unittest.main()
