@@ -276,6 +276,11 @@ class Verdicts(CheckRdbTest):
         self.assertEqual(lines[0], lines[1])
         self.assertIn('"expire_ms":4102444800000', lines[0])
 
+    def test_salvage_keeps_keys_with_opcodes_of_redis_enterprise(self):
+        self.write("f.rdb", hexfile.load(fixture("hand", "enterprise-opcodes.hex")))
+        status, file = self.one("--salvage", "out.rdb", "f.rdb")
+        self.assertEqual((status, file["salvage"]["keys"], file["salvage"]["n_ranges"]), (0, 4, 0))
+
     def test_letters_of_names_are_not_taken_for_opcodes_of_redis_enterprise(self):
         head = b"REDIS0012\xfe\x00"
         for byte in b"ky":
@@ -303,8 +308,8 @@ class Verdicts(CheckRdbTest):
             self.assertEqual(notes["code-not-compiled"], "the code of %s was not compiled: "
                              "servers refuse the file if it does not compile" % words)
             self.assertIn("code-not-compiled: the code of " + words, self.check("f.rdb")[1])
-        self.assertNotIn("code-not-compiled", self.ids(self.one(self.write("f.rdb", self.tiny()))[1],
-                                                       "info"))
+        _, file = self.one(self.write("f.rdb", self.tiny()))
+        self.assertNotIn("code-not-compiled", self.ids(file, "info"))
 
     def test_duplicate_key_is_an_error(self):
         status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k"), pair(b"k"))))

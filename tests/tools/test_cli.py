@@ -222,9 +222,11 @@ class Foreign(unittest.TestCase):
                 file.write(data)
             with self.subTest(words):
                 done = run("check-rdb", self.path)
-                self.assertEqual(done.returncode, 1)
+                self.assertEqual(done.returncode, 4)
                 self.assertRegex(done.stderr, f"hint: .*{words}")
-                self.assertRegex(done.stdout, "can save +nothing")
+                self.assertIn("another kind of file: ", done.stdout)
+                if "packed" in words:
+                    self.assertRegex(run("stat", self.path).stderr, f"hint: .*{words}")
 
     def test_a_tool_does_not_point_to_itself(self):
         with open(self.path, "wb") as file:
@@ -245,6 +247,32 @@ class Foreign(unittest.TestCase):
         with open(self.path, "wb") as file:
             file.write(b"Dear diary, ")
         self.assertNotIn("hint", run("check-rdb", self.path).stderr)
+
+    def test_a_hint_looks_at_the_argument_and_not_at_the_name_that_is_printed(self):
+        # An error prints the first name with an escape sequence: that is the second name.
+        named, printed = (os.path.join(self.folder, name) for name in ("\x01.rdb", "\\x01.rdb"))
+        for path, data in ((named, b"Dear diary, "), (printed, b"\xfd7zXZ\x00\x00\x04")):
+            with open(path, "wb") as file:
+                file.write(data)
+        self.assertIn("\\x01.rdb", run("stat", named).stderr)
+        self.assertNotIn("hint", run("stat", named).stderr)
+        self.assertIn("hint: it is packed with xz", run("stat", printed).stderr)
+        os.replace(printed, named)
+        self.assertIn("hint: it is packed with xz", run("stat", named).stderr)
+
+    def test_a_file_of_a_folder_has_no_hint_of_a_file_elsewhere(self):
+        log = os.path.join(self.folder, "log")
+        os.mkdir(log)
+        for path, data in ((os.path.join(log, "a.manifest"), b"file a.1.base.rdb seq 1 type b\n"),
+                           (os.path.join(log, "a.1.base.rdb"), b"Dear diary, "),
+                           (os.path.join(self.folder, "a.1.base.rdb"), b"\xfd7zXZ\x00\x00\x04")):
+            with open(path, "wb") as file:
+                file.write(data)
+        done = subprocess.run([REDOUBT, "stat", "log"], cwd=self.folder, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a.1.base.rdb", done.stderr)
+        self.assertNotIn("xz", done.stderr)
 
     def test_a_pipe_is_not_read_again(self):
         # More than the first look takes: what is left begins like a log, too.

@@ -283,6 +283,7 @@ class Cells(CaptureTest):
 
     def case_check_rdb_4(self):
         self.ends(4, "check-rdb", self.new)
+        self.ends(4, "check-rdb", self.write("page.rdb", b"<html><body>404</body></html>\n"))
 
     def case_check_rdb_8(self):
         two = snapshot([Key(b"k", STRING, b"v"), Key(b"l", STRING, b"v")])

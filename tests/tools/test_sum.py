@@ -161,6 +161,20 @@ class StoredChecksum(SumTest):
         for data in b"REDIS", b"REDIS001", b"REDISxxxx" + bytes(20), b"REDISTRIBUTE" * 3:
             self.check(data, 0, "", None)
 
+    def test_files_of_another_kind_are_named(self):
+        page = b"<!DOCTYPE html>\n<html></html>\n"
+        for data in page, gzip.compress(page):
+            self.write("dump.rdb", data)
+            status, out, err = self.sum("dump.rdb")
+            self.assertEqual((status, out), (0, b"%s  dump.rdb\n" %
+                                             hashlib.sha256(data).hexdigest().encode()))
+            self.assertEqual(err, "dump.rdb: another kind of file: an HTML page, which has no "
+                             "stored CRC64\n")
+            file = json.loads(self.sum("--json", "dump.rdb")[1])["files"][0]
+            self.assertEqual((file["kind"], "rdb" in file), ("html", False))
+        self.write("dump.rdb", rdb())
+        self.assertEqual(json.loads(self.sum("--json", "dump.rdb")[1])["files"][0]["kind"], "rdb")
+
     def test_long_snapshot_is_judged_in_one_pass(self):
         body = b"REDIS0012" + bytes(300 * 1024) + b"\xff"
         self.check(body + struct.pack("<Q", crc64(body)), 0,

@@ -35,8 +35,8 @@ struct work {
 
 const char *check_verdict_word(enum check_verdict verdict)
 {
-    static const char *const words[] = {"ok",        "warnings",    "checksum",  "damaged",
-                                        "truncated", "unsupported", "unreadable"};
+    static const char *const words[] = {"ok",        "warnings",    "checksum",   "damaged",
+                                        "truncated", "unsupported", "other-kind", "unreadable"};
     return words[verdict];
 }
 
@@ -265,6 +265,11 @@ static bool broke_in_key(const struct check_file *file)
 static void judge(struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
+    if (file->kind != NULL) {
+        file->verdict = CHECK_OTHER;
+        file->damage = RD_NO_OFFSET;
+        return;
+    }
     file->damage = rdb_damage_start(res, &file->evidence, file->searched ? &file->salvage : NULL);
     if (res->damaged) {
         file->whole = res->keys - broke_in_key(file);
@@ -302,6 +307,7 @@ static int status_of(const struct check_file *file)
     case CHECK_OK:
         return CLI_OK;
     case CHECK_UNSUPPORTED:
+    case CHECK_OTHER:
         return CLI_UNSUPPORTED;
     default:
         return CLI_FINDINGS;
@@ -497,6 +503,14 @@ static bool salvage(struct work *work, const struct view *view, struct rd_err *e
     return end_output(work, out, err) && ok;
 }
 
+/* What the first bytes look like. */
+static void look_at_head(struct check_file *file, struct rd_src *src)
+{
+    struct rd_slice head = {0};
+    if (rd_src_need(src, FILE_KIND_HEAD, &head) != RD_SRC_FAIL)
+        file->kind = file_kind_of(head);
+}
+
 /* The first pass. The caller has filled `view` if the input can be read only once. */
 static bool check(struct work *work, struct view *view, struct rd_err *err)
 {
@@ -511,8 +525,10 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
         return false;
     if (rd_src_can_seek(src) && file->torn == RD_NO_OFFSET)
         file->size = src->size;
-    bool ok = check_source(work, src, err);
-    if (ok && !file->res.damaged)
+    look_at_head(file, src);
+    bool other = file->kind != NULL && work->run->out == NULL; /* with OUT it is searched */
+    bool ok = other || check_source(work, src, err);
+    if (ok && !other && !file->res.damaged)
         file->size = file->res.end + file->res.trailing;
     cli_close_in(cli, src);
     rd_err_origin(err, file->name);

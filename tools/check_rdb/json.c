@@ -202,9 +202,16 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     cli_json_end(json);
 }
 
+static void put_other_kind(struct cli_json *json, const struct check_file *file)
+{
+    struct rd_err err = check_other_kind(file);
+    cli_json_err(json, &err);
+}
+
 static void put_checked(struct cli_json *json, const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
+    cli_json_put_str(json, "kind", file->kind != NULL ? file->kind->word : "rdb");
     cli_json_put_offset(json, "size", file->size);
     put_format(json, file);
     put_content(json, file);
@@ -215,7 +222,9 @@ static void put_checked(struct cli_json *json, const struct check_file *file)
     cli_json_put_offset(json, "breaks_at", res->damaged ? res->err.offset : RD_NO_OFFSET);
     cli_json_put_offset(json, "broken_record", res->damaged ? res->record : RD_NO_OFFSET);
     cli_json_key(json, "damage");
-    if (res->damaged)
+    if (file->kind != NULL)
+        put_other_kind(json, file);
+    else if (res->damaged)
         cli_json_err(json, &res->err);
     else
         cli_json_null(json);

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "rdb/check.h"
 #include "rdb/damage.h"
+#include "tools/cli/file_kind.h"
 #include "tools/cli/findings.h"
 
 enum {
@@ -25,6 +26,7 @@ enum check_verdict {
     CHECK_DAMAGED,
     CHECK_TRUNCATED,
     CHECK_UNSUPPORTED,
+    CHECK_OTHER, /* another kind of file */
     CHECK_UNREADABLE
 };
 
@@ -61,8 +63,9 @@ struct check_file {
     uint64_t damage;   /* the first byte that may be damaged, or RD_NO_OFFSET */
     struct rdb_damage evidence;
     struct rdb_check_result res;
-    uint64_t whole; /* keys before the structure breaks */
-    uint64_t slots; /* hash slots announced */
+    const struct file_kind *kind; /* of a file that is not a snapshot; or NULL */
+    uint64_t whole;               /* keys before the structure breaks */
+    uint64_t slots;               /* hash slots announced */
 
     struct findings findings;
     struct check_aux aux[CHECK_AUX];
@@ -99,6 +102,9 @@ static inline bool check_is_verified(const struct check_file *file)
 {
     return file->well_formed && file->salvage.proved;
 }
+
+/* The error for a file of another kind. */
+struct rd_err check_other_kind(const struct check_file *file);
 
 /* Whether a finding ended the check: the structure breaks there. */
 bool check_is_structural(const struct finding *f);

@@ -65,6 +65,9 @@ static void print_verdict(struct cli *cli, FILE *out, const struct check_file *f
         fputs("not supported", out);
         print_damage(out, file);
         break;
+    case CHECK_OTHER:
+        fprintf(out, "another kind of file: %s", file->kind->name);
+        break;
     case CHECK_DAMAGED:
     case CHECK_UNREADABLE:
         fputs("damaged", out);
@@ -355,9 +358,11 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
 void check_report_print(struct cli *cli, FILE *out, const struct check_file *file)
 {
     print_verdict(cli, out, file);
-    print_format(out, file);
-    print_content(out, file);
-    print_sum(out, &file->res);
+    if (file->kind == NULL) {
+        print_format(out, file);
+        print_content(out, file);
+        print_sum(out, &file->res);
+    }
     findings_print(cli, out, &file->findings);
     if (file->searched)
         print_salvage(out, file);
@@ -395,6 +400,15 @@ static void hint(struct cli *cli, const struct check_file *file)
                  cli_plural(file->salvage.keys));
 }
 
+struct rd_err check_other_kind(const struct check_file *file)
+{
+    struct rd_err err = {0};
+    rd_err_set(&err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+               "it is another kind of file: %s, not a snapshot", file->kind->name);
+    rd_err_origin(&err, file->name);
+    return err;
+}
+
 static enum rd_err_code code_of(const struct finding *f)
 {
     return strcmp(f->id, "checksum-mismatch") == 0 ? RD_ERR_CHECKSUM : RD_ERR_CORRUPT;
@@ -418,7 +432,12 @@ static void report_finding(struct cli *cli, const struct check_file *file, const
 
 void check_report_errors(struct cli *cli, const struct check_file *file)
 {
-    if (file->checked && file->res.damaged) {
+    if (file->checked && file->kind != NULL) {
+        struct rd_err err = check_other_kind(file);
+        if (file->kind->hint != NULL)
+            cli_hint(cli, "%s", file->kind->hint);
+        cli_report(cli, &err);
+    } else if (file->checked && file->res.damaged) {
         struct rd_err err = leading(file);
         rd_err_origin(&err, file->name);
         hint(cli, file);

@@ -1,57 +1,31 @@
 #include "tools/cli/file_hint.h"
 
+#include "base/src.h"
+#include "tools/cli/file_kind.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { HEAD = 8, MAGIC = 9 /* bytes in which another kind of file shows */ };
-
-struct kind {
-    const char *magic;
-    size_t len;
-    const char *hint;
-    const char *readers; /* tools that need no hint, each between spaces; NULL: none */
-};
-
-#define PACKED(name)                                                                               \
-    "it is packed with " name ": unpack it first (gzip, lz4 and zstd are read as they are)"
-#define LOG " check-aof show replay "
-
-static const struct kind others[] = {
-    {"\xfd\x37zXZ\0", 6, PACKED("xz"), NULL},
-    {"BZh", 3, PACKED("bzip2"), NULL},
-    {"PK\x03\x04", 4, PACKED("zip"), NULL},
-    {"*", 1, "it looks like an append-only log: redoubt check-aof", LOG},
-    {"#TS:", 4, "it looks like an append-only log: redoubt check-aof", LOG},
-    {"file ", 5, "it looks like the manifest of an append-only log: redoubt check-aof", LOG},
-    {"{", 1, "it looks like lines of JSON: redoubt convert --to rdb makes a snapshot of them",
-     " convert "},
-};
+enum { MAGIC = 9 /* bytes in which another kind of file shows */ };
 
 #define DAMAGED "redoubt check-rdb says more, and can save what is whole"
 
-static const struct kind snapshots[] = {
-    {"REDIS", 5, DAMAGED, " check-rdb check-aof "},
-    {"VALKEY", 6, DAMAGED, " check-rdb check-aof "},
-};
+static bool is_snapshot(struct rd_slice head)
+{
+    return (head.len >= 5 && memcmp(head.ptr, "REDIS", 5) == 0) ||
+           (head.len >= 6 && memcmp(head.ptr, "VALKEY", 6) == 0);
+}
 
-#define N_OF(table) (sizeof(table) / sizeof *(table))
-
-static const char *find(const struct kind *kinds, size_t n, const char *head, size_t len,
-                        const char *tool)
+/* Whether the tool is one of readers, which are between spaces. */
+static bool is_one_of(const char *readers, const char *tool)
 {
     char word[32];
     snprintf(word, sizeof word, " %.20s ", tool != NULL ? tool : "");
-    for (size_t i = 0; i < n; i++) {
-        if (len < kinds[i].len || memcmp(head, kinds[i].magic, kinds[i].len) != 0)
-            continue;
-        bool reads = kinds[i].readers != NULL && strstr(kinds[i].readers, word) != NULL;
-        return reads ? NULL : kinds[i].hint;
-    }
-    return NULL;
+    return readers != NULL && strstr(readers, word) != NULL;
 }
 
-static size_t read_head(const char *path, char head[HEAD])
+static size_t read_head(const char *path, uint8_t head[FILE_KIND_HEAD])
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* what a pipe gave is gone */
@@ -59,18 +33,22 @@ static size_t read_head(const char *path, char head[HEAD])
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
-    size_t len = fread(head, 1, HEAD, file);
+    size_t len = fread(head, 1, FILE_KIND_HEAD, file);
     fclose(file);
     return len;
 }
 
 const char *file_hint(const struct rd_err *err, const char *tool, const char *path)
 {
-    char head[HEAD];
+    uint8_t bytes[FILE_KIND_HEAD];
     if (err->code != RD_ERR_CORRUPT && err->code != RD_ERR_TRUNCATED &&
         err->code != RD_ERR_CHECKSUM)
         return NULL;
-    size_t len = path != NULL ? read_head(path, head) : 0;
-    const char *hint = err->offset < MAGIC ? find(others, N_OF(others), head, len, tool) : NULL;
-    return hint != NULL ? hint : find(snapshots, N_OF(snapshots), head, len, tool);
+    struct rd_slice head = rd_slice(bytes, path != NULL ? read_head(path, bytes) : 0);
+    if (rd_src_is_packed(head)) /* the tool has unpacked it */
+        return NULL;
+    const struct file_kind *kind = err->offset < MAGIC ? file_kind_of(head) : NULL;
+    if (kind != NULL)
+        return is_one_of(kind->readers, tool) ? NULL : kind->hint;
+    return is_snapshot(head) && !is_one_of(" check-rdb check-aof ", tool) ? DAMAGED : NULL;
 }

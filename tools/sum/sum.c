@@ -11,6 +11,7 @@
  */
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "tools/cli/file_kind.h"
 #include "tools/sum/list.h"
 #include "tools/tools.h"
 
@@ -29,8 +30,9 @@ struct sums {
     uint64_t version;
     uint64_t stored_crc;
     uint64_t computed_crc;
-    bool packed;       /* the RDB is in a compressed file */
-    struct rd_err err; /* UNPACKED_NOT: why */
+    bool packed;                  /* the RDB is in a compressed file */
+    const struct file_kind *kind; /* of a file that is no RDB, decompressed; or NULL */
+    struct rd_err err;            /* UNPACKED_NOT: why */
 };
 
 struct pass {
@@ -98,7 +100,10 @@ static bool feed_all(struct pass *pass, struct sums *sums, struct rd_err *err)
 {
     struct rd_slice s = {0};
     bool rdb = false;
-    enum rd_src_status status = rd_src_need(pass->src, MAGIC, &s);
+    enum rd_src_status status = rd_src_need(pass->src, FILE_KIND_HEAD, &s);
+    if (status != RD_SRC_FAIL)
+        sums->kind = file_kind_of(s);
+    status = rd_src_need(pass->src, MAGIC, &s);
     if (status == RD_SRC_OK)
         rdb = is_rdb(s, &sums->version);
     pass->crc_wanted = rdb || sums->wanted[SUM_CRC64];
@@ -165,7 +170,10 @@ static void judge_unpacked(struct rd_src *src, struct sums *sums)
 {
     struct rd_slice s = {0};
     uint64_t crc = 0;
-    enum rd_src_status status = rd_src_need(src, MAGIC, &s);
+    enum rd_src_status status = rd_src_need(src, FILE_KIND_HEAD, &s);
+    if (status != RD_SRC_FAIL)
+        sums->kind = file_kind_of(s);
+    status = rd_src_need(src, MAGIC, &s);
     if (status != RD_SRC_OK || !is_rdb(s, &sums->version))
         return;
     for (; status == RD_SRC_OK; status = rd_src_need(src, TAIL + 1, &s)) {
@@ -272,6 +280,9 @@ static void print_stored(struct cli *cli, const char *path, const struct sums *s
     const char *p = name + 1;
     switch (sums->stored) {
     case NOT_RDB:
+        if (sums->kind != NULL && sums->kind->hint != NULL) /* not of plain text */
+            cli_note(cli, "%.*s: another kind of file: %s, which has no stored CRC64", (int)len, p,
+                     sums->kind->name);
         break;
     case NO_CHECKSUM:
         cli_note(cli, "%.*s: version %" PRIu64 " has no checksum", (int)len, p, sums->version);
@@ -345,6 +356,8 @@ static void put_file(struct cli_json *json, const char *path, const struct sums 
                 cli_json_put_str(json, sum_kind_name((enum sum_kind)kind),
                                  rd_digest_hex(hex, rd_slice(sums->digest[kind],
                                                              sum_kind_size((enum sum_kind)kind))));
+        if (sums->stored != NOT_RDB || sums->kind != NULL)
+            cli_json_put_str(json, "kind", sums->stored != NOT_RDB ? "rdb" : sums->kind->word);
         put_stored(json, sums);
     }
     cli_json_end(json);
