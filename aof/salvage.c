@@ -91,6 +91,8 @@ static bool salvage_part(struct walk *w, struct rd_src *src, struct rd_src *copy
         return false;
     w->res->snapshots++;
     w->res->keys += res.keys;
+    w->res->keys_doubted += res.keys_doubted;
+    w->res->keys_left_out += res.keys_left_out;
     w->res->bytes_lost += res.bytes_lost;
     return true;
 }
@@ -121,6 +123,7 @@ static bool take_snapshot(struct walk *w, uint64_t *ret_end)
         return false;
     if (res.damaged || res.errors > 0)
         return salvage_snapshot(w, *ret_end);
+    w->res->keys_sound += res.keys;
     return aof_recover_copy(w, 0, res.end);
 }
 

@@ -80,6 +80,9 @@ struct aof_salvage_result {
     uint64_t annotations;   /* kept */
     uint64_t snapshots;     /* that were not sound */
     uint64_t keys;          /* kept in a snapshot that had to be salvaged */
+    uint64_t keys_doubted;  /* of these: kept, but not proved to be what was written */
+    uint64_t keys_left_out; /* found in such a snapshot, and left out: nothing proves them */
+    uint64_t keys_sound;    /* in snapshots that are sound */
     uint64_t losses;        /* ranges, transactions, keys */
     uint64_t bytes_lost;    /* in ranges and transactions */
     uint64_t transactions;  /* lost */

@@ -49,7 +49,7 @@ class SalvagedLogs(unittest.TestCase):
         self.damage(damaged, rng)
         done = subprocess.run([REDOUBT, "check-aof", "--salvage", out, damaged],
                               capture_output=True, check=False)
-        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertIn(done.returncode, (0, 8), done.stderr)
         self.assertIn(b": verified", done.stdout)
         try:
             server.start()

@@ -110,14 +110,14 @@ class Logs(CheckRdbTest):
         for cut in range(200, len(self.packed), len(self.packed) // 9):
             plain = unpacked(self.packed[:cut])
             status, out, err = self.salvage(self.packed[:cut])
-            self.assertEqual(status, 1)
+            self.assertEqual(status, 8)
             self.assertIn(f"the bytes after byte {len(plain)} ", out)
             self.assertIn("gzip: input ends", err)
             self.assertEqual(self.out(), plain[:len(plain) // 50 * 50])
 
     def test_a_log_that_is_whole_in_a_damaged_container_is_saved_whole(self):
         status, out, _ = self.salvage(self.packed[:-4])
-        self.assertEqual((status, self.out()), (1, b"".join(self.commands)))
+        self.assertEqual((status, self.out()), (8, b"".join(self.commands)))
         self.assertNotIn("no bytes are lost", out)
         _, out, _ = self.salvage(self.packed[:-4], "--json")
         self.assertEqual(json.loads(out)["salvage"]["unpacked_until"], 50 * len(self.commands))

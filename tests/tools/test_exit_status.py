@@ -273,6 +273,7 @@ class Cells(CaptureTest):
 
     def case_check_rdb_1(self):
         self.ends(1, "check-rdb", self.good, self.cut)
+        self.ends(1, "check-rdb", "--salvage", self.out, self.write("nothing.rdb", b"REDIS0010"))
 
     def case_check_rdb_2(self):
         self.ends(2, "check-rdb")
@@ -289,11 +290,16 @@ class Cells(CaptureTest):
         two = snapshot([Key(b"k", STRING, b"v"), Key(b"l", STRING, b"v")])
         self.ends(8, "check-rdb", "--salvage", self.out, self.write("two.rdb", two[:-12]))
 
+    def case_check_rdb_8(self):
+        self.ends(8, "check-rdb", "--salvage", self.out, self.cut)
+
     def case_check_aof_0(self):
         self.ends(0, "check-aof", self.log)
 
     def case_check_aof_1(self):
         self.ends(1, "check-aof", self.torn)
+        nothing = self.write("nothing.aof", b"*3\r\n$3\r\nSE")
+        self.ends(1, "check-aof", "--salvage", self.out, nothing)
 
     def case_check_aof_2(self):
         self.ends(2, "check-aof", "--nonsense", self.log)
@@ -304,6 +310,9 @@ class Cells(CaptureTest):
     def case_check_aof_7(self):
         with open(self.torn, "ab"):
             self.ends(7, "check-aof", "--fix", "--yes", self.torn)
+
+    def case_check_aof_8(self):
+        self.ends(8, "check-aof", "--salvage", self.out, self.torn)
 
     # ---- show, sum ----
 

@@ -291,7 +291,7 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
         .synopsis = "PATH\n--fix | --fix-manifest | --salvage OUT PATH\n"
                     "--truncate-to-timestamp T PATH\n--truncate-to-offset [FILE:]N PATH",
         .about = "Verifies a log: a manifest, its folder, or one file. What is cut is kept as\n"
-                 "NAME.redoubt-save-TIME. Exit status 1: something was found.",
+                 "NAME.redoubt-save-TIME. Exit status 1: something was found; 8: saved in part.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

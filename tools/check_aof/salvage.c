@@ -156,6 +156,11 @@ static void print_end(struct salvage *s, FILE *out)
     if (r->snapshots > 0)
         fprintf(out, " and %s key%s of a snapshot that was damaged", cli_count(r->keys).s,
                 r->keys == 1 ? "" : "s");
+    if (r->keys_doubted > 0)
+        fprintf(out, " (%s doubtful)", cli_count(r->keys_doubted).s);
+    if (r->keys_left_out > 0)
+        fprintf(out, "; %s key%s without proof left out", cli_count(r->keys_left_out).s,
+                r->keys_left_out == 1 ? "" : "s");
     uint64_t torn = spool_torn_at(&s->spool);
     if (r->losses == 0 && torn == RD_NO_OFFSET)
         fputs("; no bytes are lost", out);
@@ -184,6 +189,8 @@ static void json_end(struct salvage *s, struct cli_json *json)
     cli_json_put_uint(json, "annotations", r->annotations);
     cli_json_put_uint(json, "snapshots_damaged", r->snapshots);
     cli_json_put_uint(json, "snapshot_keys", r->keys);
+    cli_json_put_uint(json, "snapshot_keys_doubted", r->keys_doubted);
+    cli_json_put_uint(json, "snapshot_keys_left_out", r->keys_left_out);
     cli_json_put_uint(json, "bytes_lost", r->bytes_lost);
     cli_json_put_offset(json, "unpacked_until", spool_torn_at(&s->spool));
     cli_json_put_uint(json, "transactions_lost", r->transactions);
@@ -474,6 +481,15 @@ static bool work(struct salvage *s, struct rd_err *err)
     return true;
 }
 
+static int status_of(const struct salvage *s)
+{
+    const struct aof_salvage_result *r = &s->res;
+    bool whole = r->losses == 0 && r->snapshots == 0 && !s->rebuilt && s->verified &&
+                 spool_torn_at(&s->spool) == RD_NO_OFFSET;
+    bool some = r->commands > 0 || r->keys > 0 || r->keys_sound > 0;
+    return whole ? CLI_OK : some && s->verified ? CLI_PARTIAL : CLI_FINDINGS;
+}
+
 int aof_job_run_salvage(struct aof_job *job)
 {
     struct salvage s = {.job = job};
@@ -485,12 +501,7 @@ int aof_job_run_salvage(struct aof_job *job)
     aof_manifest_init(&s.in);
     aof_manifest_init(&s.out);
     aof_rebuild_init(&s.plan);
-    int status = CLI_OK;
-    if (!work(&s, &err))
-        status = cli_fail(job->cli, &err);
-    else if (s.res.losses > 0 || spool_torn_at(&s.spool) != RD_NO_OFFSET || s.res.snapshots > 0 ||
-             s.rebuilt || !s.verified)
-        status = CLI_FINDINGS;
+    int status = work(&s, &err) ? status_of(&s) : cli_fail(job->cli, &err);
     aof_rebuild_done(&s.plan);
     aof_manifest_done(&s.out);
     aof_manifest_done(&s.in);
