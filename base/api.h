@@ -1,7 +1,8 @@
-/* api.h - which symbols libredoubt exports.
+/* api.h - symbol visibility and compiler attributes of libredoubt.
  *
- * Everything is compiled with hidden visibility; RD_API marks what users of the shared library may
- * call. A function without it is private to the project even when its header is installed.
+ * All code is compiled with hidden visibility. RD_API marks the functions that users of the shared
+ * library may call. A function without it is private to the project, even if its header is
+ * installed.
  */
 #ifndef BASE_API_H
 #define BASE_API_H

@@ -1,8 +1,8 @@
-/* buf.h - a growing run of bytes.
+/* buf.h - a byte buffer that grows as needed.
  *
  *     struct rd_buf buf = {0};
  *     if (!rd_buf_add(&buf, "abc", 3))
- *         ... out of memory; the old contents stand ...
+ *         ... out of memory; the buffer is unchanged ...
  *     rd_buf_done(&buf);
  *
  * A zeroed struct is an empty buffer. Adding is amortized constant time per byte.

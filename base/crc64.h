@@ -3,8 +3,9 @@
  * Polynomial 0xad93d23594c935a9, reflected in and out, initial value 0, no final xor. The check
  * value (the CRC of "123456789") is 0xe9c6d914c4b8d9ca.
  *
- * rd_crc64() picks the fastest implementation that the processor has at the first call; all of
- * them give the same result at every length and alignment (tests hold each against the table).
+ * rd_crc64() selects the fastest implementation that the processor supports, at the first call. All
+ * implementations give the same result at every length and alignment; tests compare each with the
+ * table implementation.
  */
 #ifndef BASE_CRC64_H
 #define BASE_CRC64_H
@@ -20,7 +21,7 @@ RD_API uint64_t rd_crc64(uint64_t crc, const void *ptr, size_t len);
 RD_API uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2);
 
 /* The implementations by name, for tests and benchmarks, from slow to fast: "table"; on x86-64
- * "pclmul", "vpclmul256" (AVX2) and "vpclmul" (AVX-512); on arm64 "pmull". usable says whether this
+ * "pclmul", "vpclmul256" (AVX2) and "vpclmul" (AVX-512); on arm64 "pmull". usable is true if this
  * processor can run it. The list ends with name NULL. */
 struct rd_crc64_impl {
     const char *name;

@@ -1,7 +1,8 @@
-/* crc64_impl.h - what the implementations of CRC-64 share; private to base/crc64*.c.
+/* crc64_impl.h - declarations shared by the CRC-64 implementations; private to base/crc64*.c.
  *
- * A polynomial over GF(2) of degree below 64 is held reflected: bit 63 is the coefficient of x^0,
- * bit 0 that of x^63. So is every CRC, and so are the bytes of a message loaded little-endian.
+ * A polynomial over GF(2) of degree below 64 is stored reflected: bit 63 is the coefficient of x^0,
+ * bit 0 that of x^63. The same holds for every CRC and for the bytes of a message loaded
+ * little-endian.
  *
  * Folding. Let a 128-bit register A hold 16 bytes of the message, the first byte in its lowest
  * bits: A = L x^64 + H with L the low and H the high half. The same bytes D bits further from the
@@ -30,8 +31,8 @@ struct rd_crc64_fold {
 enum { RD_CRC64_FOLD_MAX = 16 };
 extern struct rd_crc64_fold rd_crc64_folds[RD_CRC64_FOLD_MAX + 1];
 
-/* The portable implementation; the others end with it. The tables must be ready, which they are
- * once rd_crc64() or rd_crc64_impls() was called. */
+/* The portable implementation; the others use it for the last bytes. Its tables are initialized by
+ * the first call of rd_crc64() or rd_crc64_impls(). */
 uint64_t rd_crc64_table(uint64_t crc, const void *ptr, size_t len);
 
 #if defined(__x86_64__)

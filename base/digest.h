@@ -9,9 +9,9 @@
  *     rd_digest_free(digest);
  *     rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
  *
- * OpenSSL keeps the state of a digest in memory of its own, some hundred bytes, which does not pass
- * base/mem.h. Errors are RD_ERR_MEMORY, and RD_ERR_UNSUPPORTED where the system's configuration of
- * OpenSSL forbids the digest.
+ * OpenSSL allocates the state of a digest itself, a few hundred bytes, not through base/mem.h.
+ * Errors are RD_ERR_MEMORY, and RD_ERR_UNSUPPORTED if the system's OpenSSL configuration forbids
+ * the digest.
  */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
@@ -41,24 +41,25 @@ RD_API bool rd_digest_new(struct rd_digest **ret, enum rd_digest_kind kind, stru
 RD_API bool rd_digest_update(struct rd_digest *digest, const void *ptr, size_t len,
                              struct rd_err *err);
 
-/* Writes rd_digest_size() bytes and begins again: the next update belongs to another message. */
+/* Writes rd_digest_size() bytes and resets the state: the next update starts a new message. */
 RD_API bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err);
 
 /* NULL is allowed. */
 RD_API void rd_digest_free(struct rd_digest *digest);
 
-/* All four steps at once. */
+/* Computes the digest of `bytes` in one call. */
 RD_API bool rd_digest_of(enum rd_digest_kind kind, struct rd_slice bytes, uint8_t *ret,
                          struct rd_err *err);
 
-/* Bytes of a digest, and the name of its kind in capitals ("SHA256"). */
+/* The size of a digest in bytes, and its name in capitals ("SHA256"). */
 RD_API size_t rd_digest_size(enum rd_digest_kind kind);
 RD_API const char *rd_digest_name(enum rd_digest_kind kind);
 
-/* Writes two lower-case digits a byte and a terminator: 2 * bytes.len + 1 bytes. Returns dst. */
+/* Writes two lower-case hexadecimal digits per byte and a terminator: 2 * bytes.len + 1 bytes.
+ * Returns dst. */
 RD_API char *rd_digest_hex(char *dst, struct rd_slice bytes);
 
-/* Reads exactly size bytes from 2 * size digits of either case. */
+/* Decodes exactly `size` bytes from 2 * size hexadecimal digits of either case. */
 RD_API bool rd_digest_get_hex(struct rd_slice text, uint8_t *ret, size_t size);
 
 #endif

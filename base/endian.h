@@ -1,6 +1,6 @@
 /* endian.h - integers in a fixed byte order, at any alignment.
  *
- * The file formats mix both orders; each field's header says which it uses.
+ * The file formats mix both orders; the description of each field states its byte order.
  */
 #ifndef BASE_ENDIAN_H
 #define BASE_ENDIAN_H

@@ -1,8 +1,8 @@
-/* err.h - an error is data.
+/* err.h - errors as data.
  *
- * One caller-owned struct rd_err serves one operation. It holds a code, the byte offset of the
- * first wrong byte, what was wrong, and what was being done. No function here allocates, and the
- * first failure wins: setting an error that is already set changes nothing.
+ * The caller owns one struct rd_err per operation. It holds a code, the offset of the first wrong
+ * byte, a description of the problem, and context lines. No function here allocates memory. The
+ * first failure wins: setting an error that is already set has no effect.
  *
  *     struct rd_err err = {0};
  *     if (!rd_src_open_file(&src, path, NULL, &err)) {
@@ -12,11 +12,11 @@
  *     }
  *
  * Functions that can fail return bool (false: see err) or a documented status enum. Every function
- * that takes an err accepts NULL for "not interested".
+ * that takes an err accepts NULL if the caller does not need the details.
  *
- * Text is lower case without a full stop; hints for operators are added by the tools. Bytes of the
- * input (key names, server replies) enter an error only through rd_err_quote(), so that no error
- * carries control bytes to a terminal.
+ * Error text is lower case without a full stop; the tools add hints for operators. Input bytes (key
+ * names, server replies) enter an error only through rd_err_quote(), so an error never sends
+ * control bytes to a terminal.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -24,7 +24,7 @@
 #include "base/api.h"
 #include "base/slice.h"
 
-/* name, exit status of a tool that stops because of it, word in JSON output and in fixtures */
+/* name, exit status of a tool that stops with this error, word in JSON output and in fixtures */
 #define RD_ERR_CODES(X)                                                                            \
     X(OK, 0, "ok")                                                                                 \
     X(CORRUPT, 1, "corrupt")         /* a byte that no writer of the format would have written */  \
@@ -50,9 +50,9 @@ enum rd_err_code {
 
 enum { RD_ERR_DOING_MAX = 4, RD_ERR_TEXT_MAX = 200 };
 
-/* What exactly was wrong, for a program that answers one error unlike another of the same code; the
- * text is for people. Every library numbers its own reasons from 1 on (rdb/rdb.h: RDB_REASON_…) and
- * says what their arguments are; 0: none is named. */
+/* The exact reason, for programs that distinguish errors with the same code; the text is for
+ * people. Each library numbers its reasons from 1 (rdb/rdb.h: RDB_REASON_…) and documents their
+ * arguments. 0: no reason is given. */
 struct rd_err_reason {
     unsigned id;
     uint64_t args[2];
@@ -89,25 +89,24 @@ RD_API bool rd_err_sys(struct rd_err *err, int sys, const char *fmt, ...) RD_PRI
 /* RD_ERR_MEMORY. */
 RD_API bool rd_err_nomem(struct rd_err *err, size_t size);
 
-/* Adds one line of context ("element 17 of hash \"user:1\" in db 0"), innermost first. Ignored when
- * no error is set or the lines are used up. */
+/* Adds one context line ("element 17 of hash \"user:1\" in db 0"), innermost first. Ignored if no
+ * error is set or all lines are used. */
 RD_API void rd_err_doing(struct rd_err *err, const char *fmt, ...) RD_PRINTF(2, 3);
 
-/* Names the file or peer, unless one is named already. Ignored when no error is set. */
+/* Sets the file or peer, unless one is set already. Ignored if no error is set. */
 RD_API void rd_err_origin(struct rd_err *err, const char *origin);
 
-/* Copies src over dst when dst is still unset. */
+/* Copies src to dst if dst is not set. */
 RD_API void rd_err_adopt(struct rd_err *dst, const struct rd_err *src);
 
 RD_API void rd_err_reset(struct rd_err *err);
 
-/* Writes bytes as printable ASCII in double quotes: \n \r \t \" \\ and \xHH for the rest; long runs
- * are cut with "..." so that the result fits `size` (at least 8). Returns dst. */
+/* Writes bytes as printable ASCII in double quotes: \n \r \t \" \\ and \xHH for the rest; long
+ * input is cut with "..." so that the result fits `size` (at least 8). Returns dst. */
 RD_API char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes);
 
-/* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the doing lines;
- * of RD_ERR_IO and RD_ERR_PROTOCOL, whose text says it all, "FILE: text". Truncates to fit. Returns
- * dst. */
+/* One line for people: "FILE: corrupt at byte 7994 (0x1f3a) + 31: text", without the context lines.
+ * For RD_ERR_IO and RD_ERR_PROTOCOL it is "FILE: text". Truncates to fit. Returns dst. */
 RD_API char *rd_err_render(const struct rd_err *err, char *dst, size_t size);
 
 RD_API const char *rd_err_word(enum rd_err_code code);

@@ -1,9 +1,9 @@
-/* mem.h - the one door to the heap.
+/* mem.h - memory allocation.
  *
- * All libraries allocate here and nowhere else, so that a test can make the n-th allocation fail
- * and count what is still in use, and so that a program can bring its own allocator.
+ * All libraries allocate only through these functions. Tests can thus make the n-th allocation fail
+ * and detect leaks, and a program can supply its own allocator.
  *
- * A size that comes from input is checked against a limit before it gets here.
+ * Callers must check sizes from the input against a limit before they allocate.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
@@ -11,23 +11,24 @@
 #include "base/api.h"
 #include "base/slice.h"
 
-/* Each returns NULL when memory is short. rd_free(NULL) does nothing. rd_calloc checks n * size. */
+/* Each returns NULL if memory is exhausted. rd_free(NULL) does nothing. rd_calloc checks n * size.
+ */
 RD_API void *rd_alloc(size_t size);
 RD_API void *rd_calloc(size_t n, size_t size);
 RD_API void *rd_realloc(void *ptr, size_t size);
 RD_API void rd_free(void *ptr);
 
-/* Bytes of the block that may be used: what was asked for, rounded up as the heap does. With hooks
- * that do not tell it: 0. */
+/* The usable size of a block: the requested size, rounded up by the allocator. 0 with hooks that do
+ * not provide it. */
 RD_API size_t rd_usable(const void *ptr);
 
-/* For processes that may not pause, before they allocate much: with the defaults of glibc one
- * rd_free() may return gigabytes to the system, or tidy up millions of blocks that were freed
- * before it, which takes milliseconds to seconds. Afterwards freed memory stays the process's until
- * rd_mem_trim(), and each block is tidied up as it is freed. Of no effect elsewhere. */
+/* Avoids long pauses in rd_free(). Call it before large allocations. With the defaults of glibc a
+ * single rd_free() may return gigabytes to the system or merge millions of freed blocks, which
+ * takes milliseconds to seconds. After this call the process keeps freed memory until
+ * rd_mem_trim(), and each block is merged when it is freed. No effect with other allocators. */
 RD_API void rd_mem_even(void);
 
-/* Returns what is free to the system: takes time in proportion to it. */
+/* Returns free memory to the system. The time is proportional to its size. */
 RD_API void rd_mem_trim(void);
 
 struct rd_mem_hooks {
@@ -38,8 +39,8 @@ struct rd_mem_hooks {
     void *ctx;
 };
 
-/* Replaces the allocator for the whole process; NULL restores malloc. Call it while nothing is
- * allocated and no other thread runs. */
+/* Replaces the allocator for the whole process; NULL restores malloc. Call it only while no memory
+ * is allocated and no other thread runs. */
 RD_API void rd_mem_set_hooks(const struct rd_mem_hooks *hooks);
 RD_API bool rd_mem_has_hooks(void);
 

@@ -19,21 +19,21 @@ RD_API size_t rd_num_put_u64(char *dst, uint64_t v);
 RD_API bool rd_num_get_i64(struct rd_slice text, int64_t *ret);
 RD_API bool rd_num_get_u64(struct rd_slice text, uint64_t *ret);
 
-/* The shortest decimal digits that read back as v, of several the nearest to it: "3", "2.5",
- * "1e+100", "-0", a number in JSON; or "inf", "-inf", "nan". Returns the length, at most
- * RD_NUM_F64_MAX. */
+/* Writes the shortest decimal digits that read back as v, or the nearest of several candidates:
+ * "3", "2.5", "1e+100", "-0", which is valid in JSON; or "inf", "-inf", "nan". Returns the length,
+ * at most RD_NUM_F64_MAX. */
 RD_API size_t rd_num_put_f64(char *dst, double v);
 
-/* Parses a whole slice as strtod does in the C locale ("inf" and "nan" too), without leading blanks
- * or hexadecimal. Refuses more than 512 characters, and numbers too large for a double or so small
- * that they would become zero. */
+/* Parses the whole slice as strtod() does in the C locale ("inf" and "nan" too), without leading
+ * blanks or hexadecimal. Rejects more than 512 characters, and numbers that overflow a double or
+ * underflow to zero. */
 RD_API bool rd_num_get_f64(struct rd_slice text, double *ret);
 
-/* The C locale, for strtod_l() and its kin where rd_num_get_f64() is not what is meant. */
+/* The C locale, for strtod_l() and similar functions where rd_num_get_f64() does not fit. */
 RD_API locale_t rd_num_locale(void);
 
-/* A size as redis.conf means it: 64, 64b, 64k (1000), 64kb (1024), 1gb …, up to t and tb; also KiB,
- * MiB, GiB, TiB. Upper and lower case are one. */
+/* Parses a size as in redis.conf: 64, 64b, 64k (1000), 64kb (1024), 1gb …, up to t and tb; also
+ * KiB, MiB, GiB, TiB. Case is ignored. */
 RD_API bool rd_num_get_size(struct rd_slice text, uint64_t *ret);
 
 #endif

@@ -1,16 +1,16 @@
-/* prefault.h - a second thread that has the pages of the heap ready before they are allocated.
+/* prefault.h - a second thread that faults in heap pages before they are allocated.
  *
  *     struct rd_prefault *ahead = rd_prefault_begin();
  *     ... allocate hundreds of megabytes ...
  *     rd_prefault_end(ahead);
  *
- * A page that is written to for the first time costs the writer some half a microsecond, most of
- * which is the system's, clearing it: a quarter of the time that loading a snapshot takes. While
- * this is under way the heap grows by RD_PREFAULT_STEP at a time instead of 128 KiB, and what it
- * grew by is touched over there at once. What is unused at the end is returned to the system.
+ * The first write to a page costs about half a microsecond, most of it for the system to clear the
+ * page. That is a quarter of the time to load a snapshot. While prefaulting is active, the heap
+ * grows by RD_PREFAULT_STEP at a time instead of 128 KiB, and the second thread touches the new
+ * pages at once. Unused pages are returned to the system at the end.
  *
- * For heaps that grow by moving the program's break, as that of glibc does for the main thread.
- * Others notice nothing.
+ * This works for heaps that grow by moving the program break, such as glibc's for the main thread.
+ * It has no effect on other heaps.
  */
 #ifndef BASE_PREFAULT_H
 #define BASE_PREFAULT_H
@@ -21,10 +21,11 @@ enum { RD_PREFAULT_STEP = 8 << 20 };
 
 struct rd_prefault;
 
-/* NULL where it is no use: with one processor, with hooks (base/mem.h), without a thread. */
+/* NULL if prefaulting is not possible: with one processor, with allocator hooks (base/mem.h), or
+ * without a thread. */
 RD_API struct rd_prefault *rd_prefault_begin(void);
 
-/* The heap grows by small steps again. NULL is allowed. */
+/* Restores small growth steps. NULL is allowed. */
 RD_API void rd_prefault_end(struct rd_prefault *ahead);
 
 #endif

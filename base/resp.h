@@ -14,15 +14,15 @@
  *         case RESP_FAIL:    rd_resp_reader_err(reader) says why
  *         }
  *
- * Multibulk form:  *2 CRLF $3 CRLF GET CRLF $1 CRLF k CRLF      count, then length and bytes of
- * each Inline form:     GET k CRLF                                    words, quoted as in a shell
+ * Multibulk form: *2 CRLF $3 CRLF GET CRLF $1 CRLF k CRLF count, then each length and its bytes
+ * Inline form: GET k CRLF words, quoted as in a shell
  *
  * Counts and lengths are canonical decimal numbers, as servers write and accept them: no plus sign,
  * no leading zeros.
  *
- * Memory. A command that fits the window of the source is handed out where it lies there. A longer
- * one is gathered in a buffer of the reader, which grows as bytes arrive and never by what a length
- * declares; nor is the array of arguments allocated before all of them are there.
+ * Memory. A command that fits the window of the source is returned in place. A longer command is
+ * collected in a buffer of the reader. The buffer grows as bytes arrive, never by a declared
+ * length, and the array of arguments is allocated only after all arguments have arrived.
  */
 #ifndef BASE_RESP_H
 #define BASE_RESP_H
@@ -53,14 +53,13 @@ enum {
     RESP_MAX_MEMORY = 1024 * 1024 * 1024,
 };
 
-/* A limit of 0 stands for the constant above it is named like. What exceeds a limit is
- * RD_ERR_LIMIT. */
+/* 0 selects the constant of the same name above. Input that exceeds a limit is RD_ERR_LIMIT. */
 struct rd_resp_opts {
     size_t max_args;   /* arguments of a command */
     size_t max_bulk;   /* bytes of an argument, or of a string in a reply */
     size_t max_inline; /* bytes of an inline command, or of a simple string, with its line end */
-    size_t max_memory; /* bytes of one command outside the window of the source, and of its array;
-                        * a buffer that doubles may reserve twice as much */
+    size_t max_memory; /* bytes of one command outside the window of the source, and of its array; a
+                          growing buffer may reserve twice as much */
     bool client;       /* read as a server reads from a client: inline commands are commands;
                         * empty lines and counts of 0 and -1 are passed over. Else each is
                         * RD_ERR_CORRUPT. */
@@ -68,13 +67,13 @@ struct rd_resp_opts {
 
 struct rd_resp_reader;
 
-/* The source is borrowed. Between two commands it is at the first byte of the second, so that a
- * caller may look at what comes, take it, or read something else (an AOF's annotations). */
+/* The source is borrowed. Between two commands it is at the first byte of the second. The caller
+ * may inspect or consume these bytes, or read other data (the annotations of an AOF). */
 RD_API bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
                                const struct rd_resp_opts *opts, struct rd_err *err);
 
-/* The next command; *ret is written on RESP_COMMAND only. RESP_MORE takes nothing from the source,
- * except of a command that does not fit its window: those bytes the reader keeps.
+/* The next command; *ret is written on RESP_COMMAND only. RESP_MORE consumes nothing from the
+ * source, except bytes of a command that does not fit its window; the reader keeps those.
  *
  * Errors, with the offset of the first wrong byte: RD_ERR_CORRUPT (expected '*' or '$', bad count,
  * bad length, no CRLF after an argument, unbalanced quotes), RD_ERR_TRUNCATED (at the end of the
@@ -83,11 +82,11 @@ RD_API bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
 RD_API enum resp_status rd_resp_reader_next(struct rd_resp_reader *reader,
                                             struct resp_command *ret);
 
-/* The bytes of the last command as they stood in the input; they live as long as its arguments. */
+/* The bytes of the last command as they were in the input; they live as long as its arguments. */
 RD_API struct rd_slice rd_resp_reader_raw(const struct rd_resp_reader *reader);
 
-/* Offset of the first byte that is not part of a whole command: after a failure, where a log may be
- * cut. */
+/* Offset of the first byte that is not part of a complete command: after a failure, a log can be
+ * truncated here. */
 RD_API uint64_t rd_resp_reader_offset(const struct rd_resp_reader *reader);
 
 RD_API const struct rd_err *rd_resp_reader_err(const struct rd_resp_reader *reader);
@@ -105,7 +104,7 @@ RD_API void rd_resp_reader_free(struct rd_resp_reader *reader);
  *     } while (!node.last);
  */
 
-/* The first byte of each, and whether it came with RESP3. */
+/* The first byte of each type; "3" marks types added by RESP3. */
 enum resp_type {
     RESP_SIMPLE = '+',
     RESP_ERROR = '-',
@@ -134,15 +133,15 @@ struct resp_node {
     uint64_t n_children;  /* aggregates: nodes that follow one level deeper; twice the pairs */
     int64_t integer;      /* RESP_INTEGER; RESP_BOOL: 0 or 1 */
     double number;        /* RESP_DOUBLE */
-    struct rd_slice text; /* strings, errors, numbers as sent; borrowed until the next call */
+    struct rd_slice text; /* strings, errors, numbers as sent; valid until the next call */
     char format[4];       /* RESP_VERBATIM: "txt", "mkd"; text is what follows it */
     uint64_t offset;      /* of the type byte */
 };
 
 struct rd_resp_reply;
 
-/* The source is borrowed. max_depth: how deep aggregates may lie in each other; 0: RESP_DEPTH; at
- * most RESP_DEPTH_MAX. Of opts, max_bulk, max_inline and max_memory count. */
+/* The source is borrowed. max_depth limits the nesting of aggregates; 0: RESP_DEPTH; at most
+ * RESP_DEPTH_MAX. Of opts, only max_bulk, max_inline and max_memory are used. */
 RD_API bool rd_resp_reply_new(struct rd_resp_reply **ret, struct rd_src *src, unsigned max_depth,
                               const struct rd_resp_opts *opts, struct rd_err *err);
 
@@ -157,20 +156,20 @@ RD_API void rd_resp_reply_free(struct rd_resp_reply *reader);
 
 /* ---- writing ----
  *
- * Each appends to a sink and returns what rd_sink_write() returns: a caller may write a whole reply
- * and check once. proto is 2 or 3; what RESP2 lacks is written as servers do: maps as arrays of key
- * and value, sets and pushes as arrays, doubles and big numbers as bulk strings, booleans as 0
- * and 1. */
+ * Each function appends to a sink and returns the result of rd_sink_write(). The caller may write a
+ * whole reply and check once. proto is 2 or 3. Types that RESP2 lacks are written as servers write
+ * them: maps as arrays of key and value, sets and pushes as arrays, doubles and big numbers as bulk
+ * strings, booleans as 0 and 1. */
 
 RD_API bool rd_resp_put_command(struct rd_sink *sink, const struct rd_slice *argv, size_t argc);
 
-/* "TYPE NUMBER CRLF": the beginning of a bulk string or aggregate. */
+/* "TYPE NUMBER CRLF": the header of a bulk string or aggregate. */
 RD_API bool rd_resp_put_header(struct rd_sink *sink, enum resp_type type, uint64_t n);
 RD_API bool rd_resp_put_bulk(struct rd_sink *sink, struct rd_slice text);
 RD_API bool rd_resp_put_integer(struct rd_sink *sink, int64_t value);
 
-/* A line ends at the first CR or LF, so those are written as blanks. The text of an error begins
- * with its code: "ERR no such key". */
+/* CR and LF would end the line, so they are written as blanks. The text of an error begins with its
+ * code: "ERR no such key". */
 RD_API bool rd_resp_put_simple(struct rd_sink *sink, struct rd_slice text);
 RD_API bool rd_resp_put_error(struct rd_sink *sink, struct rd_slice text);
 

@@ -1,8 +1,8 @@
-/* resp_input.h - what the readers of commands and of replies share; private to base/resp*.c.
+/* resp_input.h - input buffering for the command and reply readers; private to base/resp*.c.
  *
- * An item (a command, a node of a reply) is looked at as one run of bytes from its first byte on:
- * in the window of the source as long as it fits there, else in a buffer into which it is moved
- * piece by piece. The parsers work with positions relative to that first byte.
+ * An item (a command, a node of a reply) is parsed as contiguous bytes from its first byte. While
+ * it fits the window of the source it stays there; otherwise it is moved piece by piece to a
+ * buffer. The parsers use positions relative to the first byte.
  */
 #ifndef BASE_RESP_INPUT_H
 #define BASE_RESP_INPUT_H
@@ -39,17 +39,18 @@ void rd_resp_input_end(struct resp_input *in, size_t len);
 enum resp_status rd_resp_input_fail(struct resp_input *in, enum rd_err_code code, size_t pos,
                                     const char *text);
 
-/* What a view that was not RD_SRC_OK means inside an item of which `have` bytes are there. */
+/* Maps a view status other than RD_SRC_OK to the status of an item of which `have` bytes are
+ * available. */
 enum resp_status rd_resp_input_short(struct resp_input *in, enum rd_src_status status, size_t have);
 
 /* A canonical decimal number and CRLF at pos. Returns RESP_COMMAND and the position after it,
- * RESP_MORE, or RESP_FAIL: RD_ERR_CORRUPT `what` at the first wrong byte, also where it exceeds 63
- * bits. */
+ * RESP_MORE, or RESP_FAIL: RD_ERR_CORRUPT `what` at the first wrong byte, also if the number
+ * exceeds 63 bits. */
 enum resp_status rd_resp_input_number(struct resp_input *in, size_t pos, const char *what,
                                       int64_t *ret, size_t *ret_pos);
 
-/* The position of the first LF at or after pos, whose distance from the item's begin must be below
- * max_inline (RD_ERR_LIMIT `what`). */
+/* The position of the first LF at or after pos. Its distance from the start of the item must be
+ * below max_inline (RD_ERR_LIMIT `what`). */
 enum resp_status rd_resp_input_line(struct resp_input *in, size_t pos, const char *what,
                                     size_t *ret_pos);
 

@@ -1,18 +1,18 @@
-/* sink.h - the door through which every byte is written.
+/* sink.h - buffered output with atomic file replacement.
  *
- * A sink buffers, counts, sums and passes on. A file that is written through rd_sink_open_file()
- * appears whole under its name, or not at all:
+ * A sink buffers its output, counts the bytes and computes their checksum. A file written through
+ * rd_sink_open_file() appears under its name either complete or not at all:
  *
  *     struct rd_sink *out;
  *     if (!rd_sink_open_file(&out, "dump.rdb", NULL, &err))
  *         ...
  *     ok = rd_sink_write(out, bytes, len) && ...;
  *     if (!rd_sink_close(out, &err))      // flush, fsync, rename, fsync of the folder
- *         ...                             // nothing was left over
+ *         ... // no file was created
  *     or: rd_sink_abort(out);             // removes the temporary file
  *
- * The first failure sticks: later writes return false and rd_sink_close() reports it. So a caller
- * may write a whole record and check once.
+ * The first failure is remembered: later writes return false and rd_sink_close() reports it. The
+ * caller may thus write a whole record and check once.
  */
 #ifndef BASE_SINK_H
 #define BASE_SINK_H
@@ -29,11 +29,11 @@ struct rd_sink_ops {
     bool (*write)(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err);
     /* Makes everything written so far durable. NULL: nothing to do. */
     bool (*sync)(void *impl, struct rd_err *err);
-    /* Ends the output: commit says whether it may take effect. Frees impl in any case. */
+    /* Ends the output; commit: the output takes effect. Always frees impl. */
     bool (*close)(void *impl, bool commit, struct rd_err *err);
 };
 
-/* Who sums instead of the sink, which has passed on all bytes before it asks. */
+/* Computes the checksum in place of the sink. The sink passes on all bytes before it asks. */
 struct rd_sink_summer {
     void (*begin)(void *impl, uint64_t crc);
     uint64_t (*sum)(void *impl);
@@ -46,9 +46,9 @@ struct rd_sink_opts {
     const char *origin; /* name in errors; copied */
     bool replace;       /* file: an existing file may be replaced */
     bool no_sync;       /* file: leave out fsync (tests, scratch files) */
-    unsigned mode;      /* file: permissions as they are; 0: 0600, for the owner alone */
-    bool set_owner;     /* file: uid and gid hold, as far as the process may give the file away;
-                           without the group there are no permissions for it */
+    unsigned mode;      /* file: its exact permissions; 0: 0600, only for the owner */
+    bool set_owner;     /* file: set uid and gid, as far as the process is allowed to; if the group
+                           cannot be set, the group gets no permissions */
     uid_t uid;
     gid_t gid;
 };
@@ -63,47 +63,47 @@ struct rd_sink {
     bool sum;
     bool failed;
     const struct rd_sink_ops *ops;
-    const struct rd_sink_summer *summer; /* NULL: the sink itself */
+    const struct rd_sink_summer *summer; /* NULL: the sink computes it */
     void *impl;
     struct rd_err err;
     char origin[RD_ERR_TEXT_MAX];
 };
 
-/* A sink over a vtable; takes ownership of impl also when it fails. */
+/* A sink over a vtable; takes ownership of impl even if it fails. */
 RD_API bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, void *impl,
                         const struct rd_sink_opts *opts, struct rd_err *err);
 
 /* Path "-" is standard output. Without opts->replace an existing file is an error (RD_ERR_USAGE),
- * found before anything is written and again, without a race, when the name is given. With it a
- * symbolic link is followed and what it names is replaced. A device, pipe or terminal is written
- * directly. At most 256 files can be open in this way at a time (RD_ERR_LIMIT).
+ * detected before anything is written and again, without a race, when the file gets its name. With
+ * opts->replace a symbolic link is followed and its target is replaced. A device, pipe or terminal
+ * is written directly. At most 256 files can be open this way at a time (RD_ERR_LIMIT).
  *
- * Where the file system allows it, the file has no name until it is whole. Else it has a random one
- * in the same folder; what a process that was killed has left there is removed by the next one that
- * writes the same file. */
+ * If the file system allows it, the file has no name until it is complete. Otherwise it has a
+ * random name in the same folder. If a process is killed, the next process that writes the same
+ * file removes the leftover. */
 RD_API bool rd_sink_open_file(struct rd_sink **ret, const char *path,
                               const struct rd_sink_opts *opts, struct rd_err *err);
 
-/* Closes fd only if `own`, then also when it fails. Waits where a non-blocking fd is not ready. */
+/* Closes fd only if `own`, then even on failure. Waits while a non-blocking fd is not ready. */
 RD_API bool rd_sink_open_fd(struct rd_sink **ret, int fd, bool own, const struct rd_sink_opts *opts,
                             struct rd_err *err);
 
-/* Appends to *buf, which the caller owns; rd_sink_flush() or rd_sink_close() makes sure that
- * everything is there, an abort or failure takes away what was appended. */
+/* Appends to *buf, which the caller owns; rd_sink_flush() or rd_sink_close() completes it. An abort
+ * or failure removes the appended bytes. */
 struct rd_buf;
 RD_API bool rd_sink_open_buf(struct rd_sink **ret, struct rd_buf *buf,
                              const struct rd_sink_opts *opts, struct rd_err *err);
 
-/* Counts and sums, keeps nothing. */
+/* Counts and sums the bytes and discards them. */
 RD_API bool rd_sink_open_null(struct rd_sink **ret, const struct rd_sink_opts *opts,
                               struct rd_err *err);
 
 RD_API bool rd_sink_flush(struct rd_sink *sink);
 RD_API bool rd_sink_sync(struct rd_sink *sink);
 
-/* Ends the output and frees the sink. False when anything failed since it was opened: then nothing
- * took effect, with one exception: when only the last step fails, the fsync of the folder, the file
- * is there but may not outlive a power failure. */
+/* Ends the output and frees the sink. False if anything failed since it was opened; then nothing
+ * took effect, with one exception: if only the last step fails, the fsync of the folder, the file
+ * exists but may not survive a power failure. */
 RD_API bool rd_sink_close(struct rd_sink *sink, struct rd_err *err);
 
 /* Drops the output and frees the sink; NULL is allowed. */
@@ -137,7 +137,8 @@ static inline uint64_t rd_sink_offset(const struct rd_sink *sink)
     return sink->flushed + (uint64_t)(sink->cur - sink->buf);
 }
 
-/* Begins to sum with value crc at the next byte; rd_sink_sum() is the CRC-64 since then. */
+/* Starts a checksum with the value crc at the next byte; rd_sink_sum() returns the CRC-64 since
+ * then. */
 RD_API void rd_sink_sum_begin(struct rd_sink *sink, uint64_t crc);
 RD_API uint64_t rd_sink_sum(struct rd_sink *sink);
 

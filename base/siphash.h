@@ -5,10 +5,9 @@
  *     rd_siphash_add(&hash, bytes, len);      // in any number of pieces
  *     struct rd_hash128 sum = rd_siphash_end(&hash);
  *
- * A keyed hash by Aumasson and Bernstein: who does not know the key cannot choose inputs that
- * collide, and two inputs that were not chosen collide with a chance of 2^-128. About a byte a
- * cycle; short inputs take some thirty nanoseconds. It is not a digest for files: base/digest.h has
- * those.
+ * A keyed hash by Aumasson and Bernstein. Without the key, an attacker cannot choose inputs that
+ * collide; other inputs collide with a probability of 2^-128. It processes about one byte per
+ * cycle; short inputs take about thirty nanoseconds. For digests of files see base/digest.h.
  *
  * The sum of hashes of the members of a set, modulo 2^128 (rd_hash128_add), is a hash of the set.
  */
@@ -27,7 +26,7 @@ struct rd_hash128 {
 
 struct rd_siphash {
     uint64_t v[4];
-    uint64_t tail; /* bytes that are no whole word yet, the first in the low bits */
+    uint64_t tail; /* bytes of an incomplete word, the first in the low bits */
     uint64_t len;  /* of everything */
 };
 
@@ -37,7 +36,7 @@ RD_API void rd_siphash_add(struct rd_siphash *hash, const void *ptr, size_t len)
 /* A number as its eight bytes, little-endian. */
 RD_API void rd_siphash_add_u64(struct rd_siphash *hash, uint64_t number);
 
-/* The state is used up. */
+/* Invalidates the state. */
 RD_API struct rd_hash128 rd_siphash_end(struct rd_siphash *hash);
 
 static inline bool rd_hash128_eq(struct rd_hash128 a, struct rd_hash128 b)

@@ -1,6 +1,6 @@
-/* slice.h - a borrowed run of bytes.
+/* slice.h - a borrowed sequence of bytes.
  *
- * A slice owns nothing. How long its bytes live is said where it is handed out.
+ * A slice owns nothing. The function that returns it documents how long its bytes are valid.
  */
 #ifndef BASE_SLICE_H
 #define BASE_SLICE_H
@@ -35,8 +35,8 @@ static inline bool rd_slice_is(struct rd_slice a, const char *text)
     return rd_slice_eq(a, rd_slice_str(text));
 }
 
-/* memcpy() for runs that are short, of any length: loads that overlap, where compilers call a
- * function or, knowing an upper bound, use an instruction that takes as long as forty others. */
+/* memcpy() for short sequences of any length. Uses overlapping loads; compilers would call a
+ * function or, if they know an upper bound, emit a slow string instruction. */
 static inline void rd_copy_short(uint8_t *dst, const uint8_t *src, size_t len)
 {
     if (len >= 32) {
@@ -59,7 +59,7 @@ static inline void rd_copy_short(uint8_t *dst, const uint8_t *src, size_t len)
     }
 }
 
-/* Order of bytes, a prefix before what it is a prefix of. */
+/* Compares byte by byte; a prefix sorts before the longer slice. */
 static inline int rd_slice_cmp(struct rd_slice a, struct rd_slice b)
 {
     size_t n = a.len < b.len ? a.len : b.len;

@@ -1,9 +1,8 @@
-/* thread.h - private to base/: a thread that is no business of signals, which are for the program's
- * own.
+/* thread.h - private to base/: starts a thread with all signals blocked.
  *
  *     pthread_t thread;
  *     if (!rd_thread_start(&thread, run, arg))
- *         ...                                  // none is to be had
+ *         ... // no thread is available
  *     pthread_join(thread, NULL);
  */
 #ifndef BASE_THREAD_H
@@ -14,7 +13,7 @@
 
 bool rd_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
-/* Whether two threads can get further than one. */
+/* Whether a second thread can run in parallel: the machine has more than one processor. */
 bool rd_thread_can_help(void);
 
 #endif

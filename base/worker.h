@@ -1,12 +1,11 @@
-/* worker.h - a second thread that helps with work which is split by a counter.
+/* worker.h - a second thread that shares work with the calling thread.
  *
- *     static void work(void *arg, unsigned worker) { while (take the next piece) do it; }
- *     rd_worker_start(worker, work, arg);   // work(arg, 1) is under way over there
- *     ... something else ...
- *     rd_worker_join(worker);               // work(arg, 0) here, until all is done
+ *     static void work(void *arg, unsigned worker) { while (get the next piece) process it; }
+ *     rd_worker_start(worker, work, arg); // runs work(arg, 1) on the helper thread ... something
+ *     else ... rd_worker_join(worker); // runs work(arg, 0) here, then waits
  *
- * Between runs the helper stays awake for some microseconds, about as long as waking it would take;
- * then it sleeps. So does rd_worker_join() while it waits for the helper.
+ * Between runs the helper spins for a few microseconds, about as long as a wakeup takes, and then
+ * sleeps. rd_worker_join() waits for the helper in the same way.
  */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H
@@ -18,11 +17,11 @@ enum { RD_TEAM_WORKERS = 2 };
 
 struct rd_worker;
 
-/* NULL when there is one processor only, or no thread to be had. */
+/* NULL if the machine has only one processor or no thread can be started. */
 RD_API struct rd_worker *rd_worker_new(void);
 
-/* While the helper is still busy it must be the same work: that is then done once more, from its
- * beginning. */
+/* If the helper is still busy, `work` and `arg` must be the same as before; the work then runs once
+ * more from its beginning. */
 RD_API void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned worker),
                             void *arg);
 RD_API void rd_worker_join(struct rd_worker *worker);

@@ -159,7 +159,7 @@ class Slow(MasterTest):
         told = self.capture_until(master, 100 + 2 * len(SET_A), "-t", "1")
         self.assertEqual([e["event"] for e in told["events"]],
                          ["full", "snapshot", "lost", "continue"])
-        self.assertIn("silent", told["events"][2]["text"])
+        self.assertIn("no data from the master", told["events"][2]["text"])
         self.assertEqual(master.asked[1], (ID.encode(), b"%d" % (101 + len(SET_A))))
         self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1", (0, "b"): "2"})
 
