@@ -87,7 +87,8 @@ class UntilTime(Case):
     def test_a_base_that_is_later_is_refused(self):
         self.refused(self.log(at(30) + SELECT + SET, rdb(20)), 15, b"the base is from 20")
         self.refused(self.log(at(30) + SET, at(20) + SELECT + SET), 15, b"the base is from 20")
-        self.refused(self.write("one.aof", rdb(20) + at(30) + SELECT + SET), 15, b"the base is from")
+        self.refused(self.write("one.aof", rdb(20) + at(30) + SELECT + SET), 15,
+                     b"the base is from")
 
     def test_a_base_that_does_not_say_when_it_was_made(self):
         log = self.log(at(30) + SELECT + SET, rdb())

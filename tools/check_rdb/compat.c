@@ -65,7 +65,7 @@ static const char *type_word(int type)
         "hash-zipmap",    "list-ziplist", "set-intset",    "zset-ziplist",
         "hash-ziplist",   "quicklist",    "stream",        "hash-listpack",
         "zset-listpack",  "quicklist-v2"};
-/* That tool's list omits 8, which no server writes; from 9 its numbers differ by one. */
+    /* That tool's list omits 8, which no server writes; from 9 its numbers differ by one. */
     size_t index = type > 8 ? (size_t)type - 1 : (size_t)type;
     return index < sizeof words / sizeof *words ? words[index] : "unknown";
 }
