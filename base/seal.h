@@ -1,8 +1,8 @@
 /* seal.h - encrypted and authenticated bytes as a filter over a source or a sink.
  *
- *     struct rd_seal_key key; struct rd_seal_opts opts = {.key = &key, .name =
- *     rd_slice_str("sets/1/dump.rdb")}; if (!rd_seal_key_set(&key, bytes, &err) ||
- *     !fill_with_random_bytes(opts.random))
+ *     struct rd_seal_key key;
+ *     struct rd_seal_opts opts = {.key = &key, .name = rd_slice_str("sets/1/dump.rdb")};
+ *     if (!rd_seal_key_set(&key, bytes, &err) || !fill_with_random_bytes(opts.random))
  *         ...
  *     if (!rd_seal_open_sink(&sealed, file, &opts, &err))
  *         ...

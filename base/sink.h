@@ -8,7 +8,7 @@
  *         ...
  *     ok = rd_sink_write(out, bytes, len) && ...;
  *     if (!rd_sink_close(out, &err))      // flush, fsync, rename, fsync of the folder
- *         ... // no file was created
+ *         ...                             // no file was created
  *     or: rd_sink_abort(out);             // removes the temporary file
  *
  * The first failure is remembered: later writes return false and rd_sink_close() reports it. The

@@ -4,10 +4,13 @@
  * window, reads them in place, and consumes them. The source keeps the offset and the checksum of
  * all consumed bytes, so no parser counts bytes itself.
  *
- *     struct rd_slice s; switch (rd_src_need(src, 9, &s)) { case RD_SRC_OK: parse(s.ptr[0] ..
- *     s.ptr[8]); rd_src_consume(src, 9); break; case RD_SRC_MORE: come back when the peer has sent
- *     more (push sources only) case RD_SRC_END: fewer than 9 bytes are left; s holds them case
- *     RD_SRC_FAIL: see rd_src_err(src) }
+ *     struct rd_slice s;
+ *     switch (rd_src_need(src, 9, &s)) {
+ *     case RD_SRC_OK:   parse(s.ptr[0] .. s.ptr[8]); rd_src_consume(src, 9); break;
+ *     case RD_SRC_MORE: come back when the peer has sent more (push sources only)
+ *     case RD_SRC_END:  fewer than 9 bytes are left; s holds them
+ *     case RD_SRC_FAIL: see rd_src_err(src)
+ *     }
  *
  * Bytes handed out by rd_src_need() live until the next call that takes this source, except
  * rd_src_consume(), which moves no memory: bytes stay readable until the next rd_src_need().

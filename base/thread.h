@@ -2,7 +2,7 @@
  *
  *     pthread_t thread;
  *     if (!rd_thread_start(&thread, run, arg))
- *         ... // no thread is available
+ *         ...                                  // no thread is available
  *     pthread_join(thread, NULL);
  */
 #ifndef BASE_THREAD_H

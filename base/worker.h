@@ -1,8 +1,9 @@
 /* worker.h - a second thread that shares work with the calling thread.
  *
  *     static void work(void *arg, unsigned worker) { while (get the next piece) process it; }
- *     rd_worker_start(worker, work, arg); // runs work(arg, 1) on the helper thread ... something
- *     else ... rd_worker_join(worker); // runs work(arg, 0) here, then waits
+ *     rd_worker_start(worker, work, arg);   // runs work(arg, 1) on the helper thread
+ *     ... something else ...
+ *     rd_worker_join(worker);               // runs work(arg, 0) here, then waits
  *
  * Between runs the helper spins for a few microseconds, about as long as a wakeup takes, and then
  * sleeps. rd_worker_join() waits for the helper in the same way.

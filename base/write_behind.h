@@ -2,9 +2,10 @@
  *
  * If writing the output costs as much as producing it, both can run in parallel:
  *
- *     struct rd_write_behind *wb = rd_write_behind_new(); // NULL: not available if
- *     (!rd_sink_open_file(&file, path, &opts, &err) ||
- *         !rd_write_behind_open(&sink, wb, file, &err)) // owns the file ...
+ *     struct rd_write_behind *wb = rd_write_behind_new();          // NULL: not available
+ *     if (!rd_sink_open_file(&file, path, &opts, &err) ||
+ *         !rd_write_behind_open(&sink, wb, file, &err))      // owns the file
+ *         ...
  *     ... sink is written, synced and closed as any other ...
  *     rd_write_behind_free(wb);                              // after its sinks
  *

@@ -1,4 +1,4 @@
-/* again.h - private to rdb/: a second source over the bytes that a source gives.
+/* again.h - private to rdb/: opens a second source over the bytes of a source.
  *
  *     struct rd_src *src2;
  *     if (rdb_again(src, &src2, &err))
@@ -9,8 +9,8 @@
 
 #include "base/src.h"
 
-/* It begins at offset 0 and has a position of its own. src must stay open as long. False with
- * RD_ERR_USAGE where the input can be read only once: pipes, decompressors. */
+/* The new source begins at offset 0 and has its own position. src must stay open while it is in
+ * use. False with RD_ERR_USAGE if the input can be read only once: pipes, decompressors. */
 static inline bool rdb_again(const struct rd_src *src, struct rd_src **ret, struct rd_err *err)
 {
     if (src->buf != NULL)

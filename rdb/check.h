@@ -1,13 +1,13 @@
-/* check.h - verifies a snapshot and tells everything that is wrong with it.
+/* check.h - verifies a snapshot and reports all problems.
  *
  *     struct rdb_check_opts opts = {.finding = print_it, .ctx = me, .now_ms = now};
  *     struct rdb_check_result res;
  *     if (!rdb_check(src, &opts, &res, &err))
- *         ... the check could not be done (I/O, memory): nothing is known ...
- *     if (res.damaged) ... res.err says where the structure breaks ...
+ *         ... the check failed (I/O, memory) and has no result ...
+ *     if (res.damaged) ... res.err is the position and kind of the damage ...
  *
- * One pass, in memory that does not depend on the input. A check goes as far as the structure
- * holds; what follows damage is for rdb/salvage.h to find.
+ * The check makes one pass, in memory that does not depend on the input. It ends at the first
+ * structural damage; rdb/salvage.h recovers data after it.
  */
 #ifndef RDB_CHECK_H
 #define RDB_CHECK_H
@@ -16,16 +16,17 @@
 #include "base/src.h"
 #include "rdb/event.h"
 
-/* Findings that are not about one value; those of values are RDB_NOTES. Words are stable. */
+/* Findings that do not concern a single value; those of values are RDB_NOTES. The words are stable.
+ */
 #define RDB_FINDINGS(X)                                                                            \
-    X(CORRUPT, "corrupt", ERROR)         /* a byte that no writer would have written */            \
+    X(CORRUPT, "corrupt", ERROR)         /* a byte that no writer produces */                      \
     X(TRUNCATED, "truncated", ERROR)     /* the file ends inside a record */                       \
-    X(UNSUPPORTED, "unsupported", ERROR) /* a version, type or opcode that is not known */         \
+    X(UNSUPPORTED, "unsupported", ERROR) /* an unknown version, type or opcode */                  \
     X(LIMIT, "limit", ERROR)             /* larger than an option allows */                        \
     X(CHECKSUM, "checksum-mismatch", ERROR)                                                        \
     X(CHECKSUM_OFF, "checksum-disabled", INFO)                                                     \
     X(CHECKSUM_NONE, "no-checksum", INFO)    /* versions before 5 */                               \
-    X(CONTAINER, "container-damaged", ERROR) /* compressed, which breaks after the snapshot */     \
+    X(CONTAINER, "container-damaged", ERROR) /* compressed data, damaged after the snapshot */     \
     X(TRAILING, "trailing-bytes", WARNING)                                                         \
     X(DUPLICATE_KEY, "duplicate-key", ERROR)                                                       \
     X(ZEROED, "zeroed-range", ERROR) /* runs of zeros that read as empty keys */                   \
@@ -53,7 +54,7 @@ struct rdb_finding {
     const char *id; /* stable word */
     enum rdb_severity severity;
     uint64_t offset;
-    uint64_t inner;  /* in the decoded string at offset, or RD_NO_OFFSET */
+    uint64_t inner;  /* offset in the decoded string, or RD_NO_OFFSET */
     uint64_t record; /* where the record begins, or RD_NO_OFFSET */
     uint64_t db;
     bool has_key;
@@ -67,19 +68,19 @@ enum { RDB_FINDING_KEY_MAX = 512 };
 
 typedef void (*rdb_finding_fn)(void *ctx, const struct rdb_finding *finding);
 
-/* Where hashes of keys go when they are too many for memory (1.5 million); see
+/* Storage for key hashes that do not fit in memory (more than 1.5 million); see
  * rdb_check_opts.spool.
  */
 struct rdb_spool {
     bool (*append)(void *ctx, const void *bytes, size_t len, struct rd_err *err);
-    /* Reads len bytes at offset (both multiples of what was appended). */
+    /* Reads len bytes at offset (both are multiples of the appended length). */
     bool (*read)(void *ctx, uint64_t offset, void *bytes, size_t len, struct rd_err *err);
     void *ctx;
 };
 
 struct rdb_check_opts {
     bool quick;                               /* framing and checksum only */
-    int64_t now_ms;                           /* to count expired keys; 0: do not */
+    int64_t now_ms;                           /* to count expired keys; 0: do not count */
     rdb_finding_fn finding;                   /* may be NULL */
     void (*tick)(void *ctx, uint64_t offset); /* called for every key; may be NULL */
     /* Called for every event outside of values, KEY included; may be NULL. */
@@ -87,16 +88,18 @@ struct rdb_check_opts {
     void *ctx;
     const struct rdb_spool *spool; /* NULL: keys beyond the first 1.5 million are not
                                       compared */
-    uint64_t seed[2]; /* key of the hashes that find duplicates: random, new for each run. Where the
-                         source can be read again, equal hashes are confirmed by the bytes. */
+    uint64_t seed[2];   /* key of the hashes that find duplicates: random, new for each run. If the
+                         source can be read again, equal hashes are confirmed by comparing the
+                         names. */
     bool single_thread; /* do everything on the calling thread */
-    bool part;          /* what follows the trailer is somebody else's: it is left in the source */
+    bool part;          /* bytes after the trailer do not belong to the snapshot: they are left in
+                           the source */
 };
 
 enum rdb_sum_state {
-    RDB_SUM_UNKNOWN, /* the check did not get to the end */
-    RDB_SUM_NONE,    /* the version has none */
-    RDB_SUM_OFF,     /* the writer kept none */
+    RDB_SUM_UNKNOWN, /* the check did not reach the end */
+    RDB_SUM_NONE,    /* the version has no checksum */
+    RDB_SUM_OFF,     /* the writer disabled the checksum */
     RDB_SUM_OK,
     RDB_SUM_BAD
 };
@@ -106,7 +109,7 @@ struct rdb_check_result {
     enum rdb_dialect dialect;
     int version;
     bool damaged;      /* the structure breaks at err.offset */
-    struct rd_err err; /* where and how; of the structure only */
+    struct rd_err err; /* position and kind; only of structural damage */
     uint64_t record;   /* the record that could not be read */
     enum rdb_sum_state sum;
     uint64_t stored, computed; /* checksums */
@@ -119,7 +122,7 @@ struct rdb_check_result {
     uint64_t errors, warnings, infos; /* findings by severity */
 };
 
-/* False when the check could not be done; *ret is set in any case. */
+/* False if the check failed; *ret is always set. */
 RD_API bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts,
                       struct rdb_check_result *ret, struct rd_err *err);
 

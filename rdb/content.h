@@ -1,8 +1,8 @@
-/* content.h - a hash of what a value holds, however it is stored.
+/* content.h - a hash of the content of a value, independent of its encoding.
  *
- * Two values of the same kind that a server would answer every command about in the same way have
- * the same hash, whatever the version, type and packing they are stored in: a set is the same set
- * as an intset, a listpack and a table, in any order of its members.
+ * Two values of the same kind have the same hash if a server would answer every command about them
+ * in the same way, whatever the RDB version, type and encoding. For example, a set stored as an
+ * intset, a listpack or a table has the same hash, in any order of its members.
  *
  *     struct rdb_content content;
  *     rdb_content_init(&content, &opts);
@@ -15,17 +15,17 @@
  *             ... key, rdb_content_sum(&content) ...
  *     }
  *
- * A value is taken as a set of parts, and its hash is made of the sum of theirs:
+ * A value is a set of parts, and its hash is computed from the sum of their hashes:
  *
- *     string   the string                    list     each element, with its place
+ *     string   the string                    list     each element, with its index
  *     set      each member                   zset     each member, with its score
  *     hash     each field, with its value and expiry
- *     stream   each entry; its meta data; each group, with its consumers and what is pending
- *     array    each item, with its place     module   all items, in their order
+ *     stream   each entry; its metadata; each group, with its consumers and pending entries
+ *     array    each item, with its index     module   all items, in order
  *
- * Left out, because servers change it by themselves: when a consumer was last seen or active, and
- * how a stream falls into nodes. -0 and 0 are one score, and so are all that are not numbers:
- * packed encodings do not keep them apart.
+ * Not included, because servers change them on their own: the times at which a consumer was last
+ * seen or active, and the division of a stream into nodes. -0 and 0 are the same score, and so are
+ * all NaNs, because packed encodings do not distinguish them.
  */
 #ifndef RDB_CONTENT_H
 #define RDB_CONTENT_H
@@ -35,21 +35,21 @@
 #include "rdb/event.h"
 
 enum rdb_part_kind {
-    RDB_PART_ELEMENT, /* of a list or array, by its place; the whole of a string or module value */
+    RDB_PART_ELEMENT, /* of a list or array, by its index; a whole string or module value */
     RDB_PART_MEMBER,  /* of a set or sorted set */
     RDB_PART_FIELD,   /* of a hash */
     RDB_PART_ENTRY,   /* of a stream */
     RDB_PART_META,    /* of a stream: ids and counters */
     RDB_PART_GROUP,
-    RDB_PART_IDMP /* what a stream remembers of idempotent XADD */
+    RDB_PART_IDMP /* state of idempotent XADD in a stream */
 };
 
-/* One part, when it was read. */
+/* One part. */
 struct rdb_part {
     enum rdb_part_kind kind;
-    uint64_t index;            /* of the parts of this value, from 0 on */
-    uint8_t name[16];          /* what it is found by: its place or id, big-endian, or a hash */
-    struct rd_hash128 content; /* of all but the expiry */
+    uint64_t index;            /* number of the part in this value, from 0 */
+    uint8_t name[16];          /* identifies the part: its index or id, big-endian, or a hash */
+    struct rd_hash128 content; /* of everything except the expiry */
     int64_t expire_ms;         /* of a field; else RDB_NO_EXPIRE */
 };
 
@@ -58,10 +58,10 @@ typedef bool (*rdb_part_fn)(void *ctx, const struct rdb_part *part, struct rd_er
 struct rdb_content_opts {
     uint8_t key[RD_SIPHASH_KEY]; /* random, and the same for all values that are compared */
     bool no_expire;              /* leave out the expiries of fields */
-    bool no_offsets;  /* leave out what streams of before type 19 do not keep: the largest deleted
+    bool no_offsets;  /* leave out the fields that stream types before 19 lack: the largest deleted
                          id, the number of entries ever added, the number read by a group */
-    bool no_idmp;     /* leave out what streams of before type 26 do not keep */
-    rdb_part_fn part; /* told of every part; may be NULL */
+    bool no_idmp;     /* leave out the fields that stream types before 26 lack */
+    rdb_part_fn part; /* called for every part; may be NULL */
     void *ctx;
 };
 
@@ -87,12 +87,12 @@ struct rdb_content {
 /* The options are copied. */
 RD_API void rdb_content_init(struct rdb_content *content, const struct rdb_content_opts *opts);
 
-/* Takes VALUE … VALUE_END as a reader gives them, by element; RD_ERR_USAGE where they are packed.
- * Else it fails only where opts.part does. No allocation. */
+/* Adds the events VALUE … VALUE_END of a reader, by element; RD_ERR_USAGE for packed events.
+ * Otherwise it fails only if opts.part fails. It allocates no memory. */
 RD_API bool rdb_content_put(struct rdb_content *content, const struct rdb_event *ev,
                             struct rd_err *err);
 
-/* After VALUE_END; and how many parts there were. */
+/* After VALUE_END: the hash, and the number of parts. */
 RD_API struct rd_hash128 rdb_content_sum(const struct rdb_content *content);
 RD_API uint64_t rdb_content_parts(const struct rdb_content *content);
 

@@ -1,7 +1,9 @@
-/* damage.h - where damage begins, which is not where the structure breaks: a damaged length makes a
- * record swallow those after it, or leaves some of its bytes to be read as records. The place that
- * is told lies at or before the first record that cannot be read any more: from the break back to a
- * record whose head (name, type, expiry) chance makes in less than one place of some thousands.
+/* damage.h - finds the start of damage, which may lie before the point where parsing fails.
+ *
+ * A damaged length makes a record swallow the records after it, or leaves some of its bytes to be
+ * read as records. The reported position is at or before the first record that can no longer be
+ * read: it goes back from the failure to a record whose header (name, type, expiry) would occur by
+ * chance in fewer than one of several thousand places.
  *
  *     struct rdb_damage evidence;
  *     rdb_damage_init(&evidence);
@@ -19,9 +21,9 @@
 enum { RDB_DAMAGE_DBS = 64 };
 
 struct rdb_damage {
-    uint64_t error;               /* first record with an error that is not the checksum's */
-    uint64_t size;                /* first announcement of a size that is contradicted */
-    uint64_t dbs[RDB_DAMAGE_DBS]; /* where the last databases begin */
+    uint64_t error;               /* first record with an error other than the checksum */
+    uint64_t size;                /* first database size that does not match */
+    uint64_t dbs[RDB_DAMAGE_DBS]; /* offsets of the last databases */
     uint64_t n_dbs;
 };
 
@@ -29,12 +31,12 @@ RD_API void rdb_damage_init(struct rdb_damage *evidence);
 RD_API void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev);
 RD_API void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *finding);
 
-/* Whether there is damage whose place a search makes more exact. */
+/* Whether there is damage that a search can locate more exactly. */
 RD_API bool rdb_damage_want_search(const struct rdb_check_result *checked);
 
-/* The first byte that may be damaged: the start of a record, or 0 where the checksum alone tells
- * that something is wrong. RD_NO_OFFSET: nothing is damaged. searched may be NULL: then the place
- * may lie as far back as the start of the database. O(1). */
+/* The first byte that may be damaged: the start of a record, or 0 if only the checksum does not
+ * match. RD_NO_OFFSET: no damage. If searched is NULL, the offset may be as early as the start of
+ * the database. O(1). */
 RD_API uint64_t rdb_damage_start(const struct rdb_check_result *checked,
                                  const struct rdb_damage *evidence,
                                  const struct rdb_salvage_result *searched);

@@ -2,9 +2,9 @@
  *
  *     type (1)  value  version (2, little-endian)  crc64 (8, little-endian, of all before it)
  *
- * There is no magic: versions 12 to 79 are Redis's, from 80 on Valkey's, up to 11 the same in both.
- * A checksum of 0 is accepted by servers that skip the check; here it must hold or be 0 with
- * opts.allow_zero.
+ * There is no magic: versions 12 to 79 belong to Redis, versions from 80 to Valkey; versions up to
+ * 11 are common to both. Servers that skip the check accept a checksum of 0. Here the checksum must
+ * match, or be 0 if allow_zero is set.
  */
 #ifndef RDB_DUMP_H
 #define RDB_DUMP_H
@@ -21,12 +21,12 @@ struct rdb_dump {
     struct rd_slice value; /* borrowed from the payload: after the type byte, before the version */
 };
 
-/* Verifies frame, version and checksum; the value itself is verified by reading it. Offsets in err
- * count from the payload's first byte. */
+/* Verifies framing, version and checksum; reading the value verifies the value itself. Offsets in
+ * err count from the payload's first byte. */
 RD_API bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool allow_zero,
                           struct rd_err *err);
 
-/* Reads the value to its end with RDB_DETAIL_CHECK: the payload holds one sound value and no more.
+/* Verifies the whole payload with RDB_DETAIL_CHECK: it must hold exactly one valid value.
  */
 RD_API bool rdb_dump_verify(struct rd_slice payload, struct rd_err *err);
 

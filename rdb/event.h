@@ -1,11 +1,11 @@
-/* event.h - a snapshot as a stream of events: what the reader gives and the writer takes.
+/* event.h - a snapshot as a stream of events, from the reader to the writer.
  *
  *     HEADER  AUX*  { AUX | DB | DB_SIZE | SLOT | FUNCTION | MODULE_AUX … | key }*  TRAILER
  *
  *     key     = KEY  value
  *     value   = VALUE  body  VALUE_END
  *     body    = ELEM*                              string, list, set, zset, hash, array
- *             | PACKED*                            the same, when packed values were asked for
+ *             | PACKED*                            the same, if packed values were requested
  *             | (NODE? ENTRY ELEM* | PACKED)* STREAM group*      stream
  *             | MODULE_ITEM*                       module
  *     group   = GROUP  PENDING*  { CONSUMER OWNED* }*  NACKED*
@@ -13,8 +13,8 @@
  *     MODULE_AUX = MODULE_AUX  MODULE_ITEM*  VALUE_END
  *     metadata   = KEY_META_BEGIN { KEY_META MODULE_ITEM* VALUE_END }*      before its KEY
  *
- * Every event carries the offset of its first byte. Bytes in an event are borrowed from the reader
- * and live until its next call.
+ * Every event has the offset of its first byte. Bytes in an event are borrowed from the reader and
+ * valid until its next call.
  */
 #ifndef RDB_EVENT_H
 #define RDB_EVENT_H
@@ -43,7 +43,7 @@ enum rdb_event_kind {
     RDB_GROUP,          /* group */
     RDB_PENDING,        /* pending: an entry of the group's pending list */
     RDB_CONSUMER,       /* consumer */
-    RDB_OWNED,          /* id: which of the pending entries the consumer owns */
+    RDB_OWNED,          /* id: a pending entry that the consumer owns */
     RDB_IDMP,           /* idmp: idempotent XADD (stream type 26 on); producers follow */
     RDB_PRODUCER,       /* producer; its ids follow as PRODUCED */
     RDB_PRODUCED,       /* produced */
@@ -51,7 +51,7 @@ enum rdb_event_kind {
     RDB_NACKED,         /* id (stream type 27) */
     RDB_MODULE_ITEM,    /* item */
     RDB_VALUE_END,      /* value_end */
-    RDB_NOTE,           /* note: well framed, but not what a server would have written */
+    RDB_NOTE,           /* note: well framed, but not as a server writes it */
     RDB_TRAILER         /* trailer */
 };
 
@@ -59,7 +59,7 @@ enum rdb_event_kind {
 struct rdb_string {
     const uint8_t *ptr; /* bytes of this piece; not set when is_int */
     size_t len;         /* of this piece */
-    uint64_t total;     /* length of the whole string (not kept up when is_int) */
+    uint64_t total;     /* length of the whole string (not set when is_int) */
     int64_t num;        /* the value, when is_int */
     bool is_int;        /* stored as an integer; rdb_string_bytes() gives its text */
     bool more;          /* another piece follows in the next event of this kind */
@@ -72,13 +72,13 @@ static inline struct rd_slice rdb_string_bytes(const struct rdb_string *s, char 
     return s->is_int ? rd_slice(tmp, rd_num_put_i64(tmp, s->num)) : rd_slice(s->ptr, s->len);
 }
 
-/* What a string is within its value. */
+/* The role of a string in its value. */
 enum rdb_role {
     RDB_ROLE_STRING,  /* the value of a string key */
     RDB_ROLE_ELEMENT, /* of a list */
     RDB_ROLE_MEMBER,  /* of a set or zset */
     RDB_ROLE_FIELD,   /* of a hash or stream entry; a VALUE follows */
-    RDB_ROLE_VALUE,   /* of the field before */
+    RDB_ROLE_VALUE,   /* of the preceding field */
     RDB_ROLE_ITEM     /* of an array */
 };
 
@@ -94,14 +94,14 @@ static inline int rdb_stream_id_cmp(struct rdb_stream_id a, struct rdb_stream_id
     return (a.seq > b.seq) - (a.seq < b.seq);
 }
 
-#define RDB_UNKNOWN   UINT64_MAX /* a count that the file does not tell */
+#define RDB_UNKNOWN   UINT64_MAX /* a count that the file does not contain */
 #define RDB_NO_EXPIRE INT64_MIN  /* no expiry */
 
 /* Encodings of several elements in one string. */
 enum rdb_codec { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP, RDB_INTSET, RDB_CODEC_COUNT };
 
-/* Things that are wrong although every record has its place. Each has a stable word and a severity;
- * where servers refuse to load the file because of it, it is an error. */
+/* Problems in well-framed records. Each has a stable word and a severity; it is an error if servers
+ * refuse to load the file because of it. */
 #define RDB_NOTES(X)                                                                               \
     X(DUPLICATE_MEMBER, "duplicate-member", ERROR)                                                 \
     X(UNSORTED_SET, "unsorted-intset", ERROR)                                                      \
@@ -140,12 +140,11 @@ RD_API enum rdb_severity rdb_note_severity(enum rdb_note_id id);
 struct rdb_event {
     enum rdb_event_kind kind;
     uint64_t offset; /* of the first byte, in the stream the reader was given */
-    uint64_t
-        inner; /* for what lies in a packed string at `offset`: offset there; else RD_NO_OFFSET */
+    uint64_t inner;  /* offset inside the packed string at `offset`, else RD_NO_OFFSET */
     struct rd_slice
-        raw; /* outside of values (AUX … KEY, FUNCTION, MODULE_AUX and its items): the bytes
-                of the file that this event stands for; together they are the file. A KEY whose
-                attributes precede another record has none. */
+        raw; /* outside of values (AUX … KEY, FUNCTION, MODULE_AUX and its items): the bytes of the
+                file that this event represents; together they are the file. Not set for a KEY whose
+                attributes precede another record. */
     union {
         struct {
             enum rdb_dialect dialect;
@@ -188,7 +187,7 @@ struct rdb_event {
             struct rd_slice name;
             const struct rdb_type *type;
             uint64_t db;
-            uint64_t record;   /* offset of the record: of its expiry opcode, where it has one */
+            uint64_t record;   /* offset of the record: of its expiry opcode, if it has one */
             int64_t expire_ms; /* unix time in ms, or RDB_NO_EXPIRE */
             uint64_t idle_s;   /* or RDB_UNKNOWN */
             uint64_t freq;     /* 0 to 255, or RDB_UNKNOWN */
@@ -212,8 +211,8 @@ struct rdb_event {
             enum rdb_codec codec;
             struct rd_slice blob;      /* decompressed, validated */
             uint64_t count;            /* entries in it */
-            struct rdb_stream_id node; /* streams: the id that entries are relative to */
-            bool plain;                /* quicklist 2: one element as it is, not an encoding */
+            struct rdb_stream_id node; /* streams: the id to which entries are relative */
+            bool plain;                /* quicklist 2: one plain element, not an encoding */
         } packed;
         struct {
             struct rdb_stream_id id;
@@ -232,7 +231,7 @@ struct rdb_event {
             struct rd_slice name;
             struct rdb_stream_id last_id;
             uint64_t
-                entries_read; /* from type 19 on; RDB_UNKNOWN also where the server did not know */
+                entries_read; /* from type 19 on; RDB_UNKNOWN also if the server did not know it */
             uint64_t n_pending;
         } group;
         struct {
@@ -282,14 +281,15 @@ struct rdb_event {
             enum rdb_note_id id;
             uint64_t detail;     /* a count or an index, by id; else RDB_UNKNOWN */
             const char *text;    /* static */
-            struct rd_slice key; /* the first bytes of the key's name, where it is about a value */
-            const struct rdb_type *type; /* of the value; NULL where it is about none */
+            struct rd_slice key; /* the first bytes of the key's name, if the note concerns a
+                                    value */
+            const struct rdb_type *type; /* of the value; NULL if it concerns none */
             uint64_t db;
             uint64_t record; /* where the record begins */
         } note;
         struct {
             bool present;    /* the version has a checksum */
-            uint64_t stored; /* 0: the writer kept none */
+            uint64_t stored; /* 0: the writer disabled the checksum */
             uint64_t computed;
             bool summed; /* `computed` is known */
         } trailer;

@@ -1,9 +1,9 @@
 /* hash.h - private to rdb/: keyed 64-bit hashes of names and members, to find duplicates.
  *
- * The key comes from a seed that the tools draw at random for each run, so that nobody can prepare
- * names that collide. Equal hashes are a suspicion only: the bytes are compared before anything is
- * called a duplicate (rdb/twins.h, rdb/read/twin.c). The functions are inline so that the hashes of
- * several members are computed side by side.
+ * The key comes from a random seed that the tools choose for each run, so that an attacker cannot
+ * prepare names that collide. Equal hashes only make a candidate: the bytes are compared before a
+ * duplicate is reported (rdb/twins.h, rdb/read/twin.c). The functions are inline so that the
+ * processor can compute the hashes of several members in parallel.
  */
 #ifndef RDB_HASH_H
 #define RDB_HASH_H
@@ -22,7 +22,7 @@ static inline uint64_t rdb_hash_mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Four odd words out of a seed of two. */
+/* Derives four odd words from a seed of two words. */
 static inline struct rdb_hash_key rdb_hash_key(const uint64_t seed[2])
 {
     struct rdb_hash_key key;

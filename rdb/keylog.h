@@ -1,9 +1,9 @@
-/* keylog.h - private to rdb/: finds keys that a snapshot has twice, in bounded memory and without
- * waiting for memory.
+/* keylog.h - private to rdb/: finds duplicate keys in a snapshot, in bounded memory and without
+ * cache misses in the main loop.
  *
- * A filter of a few MiB tells at once that nearly every key is new. The others are suspects;
- * whether one of them was there before is found at the end, in a log of all hashes, which goes to a
- * spool where it grows over 1.5 million. See rdb/keyset.h for who must know at once.
+ * A Bloom filter of a few MiB shows at once that nearly all keys are new. The other keys are
+ * suspects. A log of all hashes confirms or clears them at the end; it goes to a spool when it
+ * exceeds 1.5 million hashes. See rdb/keyset.h for an immediate answer.
  */
 #ifndef RDB_KEYLOG_H
 #define RDB_KEYLOG_H
@@ -15,7 +15,7 @@
 
 enum { RDB_KEYLOG_NAME_MAX = 64, RDB_KEYLOG_SUSPECTS_MAX = 1 << 16 };
 
-/* A key whose hash the filter had. */
+/* A key whose hash was in the filter already. */
 struct rdb_suspect {
     uint64_t hash;
     uint64_t offset; /* of its record */
@@ -31,23 +31,24 @@ struct rdb_keylog {
     struct rd_buf log;      /* hashes in memory */
     struct rd_buf suspects; /* struct rdb_suspect */
     uint64_t spooled;       /* hashes in the spool, before those in memory */
-    uint64_t lost;          /* keys that cannot be compared any more */
+    uint64_t lost;          /* keys that can no longer be compared */
     const struct rdb_spool *spool;
 };
 
 bool rdb_keylog_init(struct rdb_keylog *log, const struct rdb_spool *spool, const uint64_t seed[2],
                      struct rd_err *err);
 
-/* The hash of a key; its place in the filter is fetched meanwhile. */
+/* Returns the hash of a key and prefetches its place in the filter. */
 uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_slice name);
 
-/* Adds the key. True: it may be there already, and suspect is to be told with rdb_keylog_suspect().
+/* Adds the key. *ret_suspect: it may be a duplicate, and the caller must pass it to
+ * rdb_keylog_suspect().
  */
 bool rdb_keylog_add(struct rdb_keylog *log, uint64_t hash, bool *ret_suspect, struct rd_err *err);
 bool rdb_keylog_suspect(struct rdb_keylog *log, const struct rdb_suspect *suspect,
                         struct rd_err *err);
 
-/* Calls found() for every suspect that was there before, in the order they came. */
+/* Calls found() for every confirmed suspect, in the order in which they were added. */
 bool rdb_keylog_finish(struct rdb_keylog *log,
                        void (*found)(void *ctx, const struct rdb_suspect *suspect), void *ctx,
                        struct rd_err *err);

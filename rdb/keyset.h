@@ -1,7 +1,8 @@
-/* keyset.h - private to rdb/: which keys salvage kept already, told at once and in bounded memory.
+/* keyset.h - private to rdb/: the set of keys that salvage has kept, in bounded memory and with
+ * immediate answers.
  *
- * Keeps the 64-bit hashes of (database, name) of the first RDB_KEYSET_MAX keys; further ones are
- * compared with those only. See rdb/keylog.h for who can wait until the end.
+ * Stores the 64-bit hashes of (database, name) of the first RDB_KEYSET_MAX keys; later keys are
+ * compared only with those. See rdb/keylog.h for an answer at the end.
  */
 #ifndef RDB_KEYSET_H
 #define RDB_KEYSET_H
@@ -21,7 +22,7 @@ struct rdb_keyset {
     struct rdb_keyset_slot *slots;
     size_t mask;
     size_t used;
-    uint64_t lost; /* keys that were not kept, because there were too many */
+    uint64_t lost; /* keys that were not stored, because there were too many */
 };
 
 enum rdb_keyset_status { RDB_KEYSET_NEW, RDB_KEYSET_KNOWN, RDB_KEYSET_LOST, RDB_KEYSET_FAIL };
@@ -29,9 +30,8 @@ enum rdb_keyset_status { RDB_KEYSET_NEW, RDB_KEYSET_KNOWN, RDB_KEYSET_LOST, RDB_
 /* Never 0. */
 uint64_t rdb_keyset_hash(const struct rdb_hash_key *key, uint64_t db, struct rd_slice name);
 
-/* A zeroed struct is an empty set. KNOWN: *ret is the key that has
- * the same hash; its name is to be compared (rdb/twins.h). LOST: not known, and not kept. FAIL:
- * memory is short. */
+/* A zeroed struct is an empty set. KNOWN: *ret is the key with the same hash; the caller must
+ * compare the names (rdb/twins.h). LOST: not in the set, and not stored. FAIL: out of memory. */
 enum rdb_keyset_status rdb_keyset_add(struct rdb_keyset *set, const struct rdb_keyset_slot *key,
                                       struct rdb_keyset_slot *ret, struct rd_err *err);
 void rdb_keyset_done(struct rdb_keyset *set);

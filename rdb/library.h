@@ -6,8 +6,8 @@
 
 #include "base/slice.h"
 
-/* What is wrong with the line, or NULL. `whole`: all of the code is there. A line with quotes is
- * taken as it is. */
+/* Returns the problem of the line, or NULL. `whole`: all of the code is available. A line with
+ * quotes is accepted unchecked. */
 const char *rdb_library_fault(struct rd_slice code, bool whole);
 
 #endif

@@ -1,13 +1,13 @@
 /* rdb.h - the RDB format: magic, dialects, versions, opcodes and value types.
  *
  *     "REDIS" vvvv  |  "VALKEY" vvv        9 bytes, v decimal digits
- *     record*                              opcode or value type, then what belongs to it
+ *     record*                              opcode or value type, then its data
  *     0xFF                                 end
- *     crc64                                8 bytes little-endian, from version 5 on; 0: not kept
+ *     crc64                                8 bytes little-endian, from version 5 on; 0: disabled
  *
- * Redis and Valkey gave different meanings to the same numbers after they parted (types from 22,
- * opcodes 242 to 244), so a type is looked up by dialect, version and number, never by number
- * alone. Sources of these facts: the files that the servers write, and docs/format/rdb.md.
+ * Since Redis and Valkey diverged, they use the same numbers with different meanings (types from
+ * 22, opcodes 242 to 244). So a type is looked up by dialect, version and number, never by number
+ * alone. These facts come from files that the servers write; see docs/format/rdb.md.
  */
 #ifndef RDB_RDB_H
 #define RDB_RDB_H
@@ -29,12 +29,12 @@ enum {
 
 /* Reasons of errors (rd_err_reason.id) of a snapshot, with their arguments. */
 enum rdb_reason {
-    RDB_REASON_VERSION = 1,   /* not known: the version */
-    RDB_REASON_TYPE,          /* not known: its number */
-    RDB_REASON_SUM,           /* does not hold: as stored, as computed */
-    RDB_REASON_DB,            /* more than the data set has: the database, how many there are */
-    RDB_REASON_PENDING_TWICE, /* one entry pending twice in a group */
-    RDB_REASON_CONSUMER_TWICE /* two consumers of a group with one name */
+    RDB_REASON_VERSION = 1,   /* unknown version: the version */
+    RDB_REASON_TYPE,          /* unknown type: its number */
+    RDB_REASON_SUM,           /* checksum mismatch: stored, computed */
+    RDB_REASON_DB,            /* no such database: its number, number of databases */
+    RDB_REASON_PENDING_TWICE, /* an entry is pending twice in a group */
+    RDB_REASON_CONSUMER_TWICE /* two consumers of a group have the same name */
 };
 
 enum rdb_opcode {
@@ -58,10 +58,10 @@ enum rdb_opcode {
     RDB_OP_EOF = 255
 };
 
-/* How the node of a quicklist 2 (type 18) is kept: one long element as it is, or a listpack. */
+/* Storage of a node of a quicklist 2 (type 18): one plain long element, or a listpack. */
 enum { RDB_NODE_PLAIN = 1, RDB_NODE_PACKED = 2 };
 
-/* What a value is to a user of the server. The words are those of the TYPE command. */
+/* The kind of a value as users see it. The words are those of the TYPE command. */
 #define RDB_KINDS(X)                                                                               \
     X(STRING, "string")                                                                            \
     X(LIST, "list")                                                                                \
@@ -79,8 +79,8 @@ enum rdb_kind {
         RDB_KIND_COUNT
 };
 
-/* name, number, family, first version, kind, word for the encoding.
- * The family is REDIS, VALKEY, or BOTH for what was settled before they parted. */
+/* name, number, family, first version, kind, word for the encoding. The family is REDIS, VALKEY, or
+ * BOTH for types from before they diverged. */
 #define RDB_TYPES(X)                                                                               \
     X(STRING, 0, BOTH, 1, STRING, "string")                                                        \
     X(LIST, 1, BOTH, 1, LIST, "linkedlist")                                                        \
@@ -132,12 +132,12 @@ struct rdb_type {
     const char *encoding; /* "listpack" */
 };
 
-/* The type that `number` stands for, or NULL. O(1). */
+/* The type with this number, or NULL. O(1). */
 RD_API const struct rdb_type *rdb_type_find(enum rdb_dialect dialect, int version, uint8_t number);
 RD_API const struct rdb_type *rdb_type_get(enum rdb_type_id id);
 RD_API const char *rdb_kind_name(enum rdb_kind kind);
 
-/* "redis" and "valkey"; the magic word; and whether a version exists in a dialect. */
+/* The name of a dialect ("redis" or "valkey"); and whether a version exists in a dialect. */
 RD_API const char *rdb_dialect_name(enum rdb_dialect dialect);
 RD_API bool rdb_version_known(enum rdb_dialect dialect, int version);
 

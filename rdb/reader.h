@@ -13,12 +13,12 @@
  *     if (st == RDB_FAIL)
  *         ... rdb_reader_err(r) ...
  *
- * One implementation serves blocking and non-blocking input: where the source says MORE, the reader
- * says RDB_MORE, has consumed nothing of the event it was at, and is called again later.
+ * One implementation serves blocking and non-blocking input: if the source returns MORE, the reader
+ * returns RDB_MORE without consuming any byte of the current event. Call it again later.
  *
  * Strings longer than a piece (a quarter of the source's window, 64 KiB by default) arrive in
- * pieces; all others in one. Only the name of a key, of a group or consumer, and an AUX name are
- * always whole; opts.max_name bounds them.
+ * pieces; shorter strings arrive whole. The names of keys, groups, consumers and AUX fields are
+ * always whole; opts.max_name limits them.
  */
 #ifndef RDB_READER_H
 #define RDB_READER_H
@@ -30,12 +30,12 @@
 
 enum rdb_status { RDB_EVENT, RDB_MORE, RDB_END, RDB_FAIL };
 
-/* How much of a value is given out. Whatever is chosen, framing is verified. */
+/* How much of a value the reader returns. Framing is always verified. */
 enum rdb_detail {
     RDB_DETAIL_ELEMENTS, /* every element */
     RDB_DETAIL_PACKED, /* packed encodings as validated blobs (longer than a piece: by element), the
                           rest by element */
-    RDB_DETAIL_CHECK,  /* everything verified, nothing given out: VALUE, then VALUE_END */
+    RDB_DETAIL_CHECK,  /* verify everything, return no content: VALUE, then VALUE_END */
     RDB_DETAIL_FRAMES  /* framing only: VALUE, then VALUE_END */
 };
 
@@ -43,22 +43,23 @@ struct rd_worker;
 
 struct rdb_reader_opts {
     enum rdb_detail detail;
-    bool notes;      /* give RDB_NOTE events; only with RDB_DETAIL_CHECK do they cover members */
+    bool notes;      /* give RDB_NOTE events; they cover members only with RDB_DETAIL_CHECK */
     bool no_sum;     /* do not compute the checksum */
     size_t max_name; /* bytes of a key's name; 0: 16 MiB */
     bool batch; /* RDB_DETAIL_CHECK: strings are verified a window at a time. Faster, but events may
                    run ahead of a failure by a window, and value_end.count is not kept. */
-    struct rd_worker *worker; /* with batch: who helps; see base/worker.h */
+    struct rd_worker *worker; /* with batch: the helper thread; see base/worker.h */
     uint64_t seed[2]; /* key of the hashes that find equal members: random, new for each run */
-    const struct rd_src *again; /* the file after the source, to read members a second time; NULL:
-                                   the source itself, where it can be opened again */
-    bool no_enterprise; /* opcodes of Redis Enterprise are not known: in damaged files their numbers
+    const struct rd_src *again; /* a source over the same file, to read members a second time; NULL:
+                                   the source itself, if it can be opened again */
+    bool no_enterprise; /* do not accept opcodes of Redis Enterprise: in damaged files their numbers
                            are letters of names */
 };
 
 struct rdb_reader;
 
-/* The source stays the caller's and must outlive the reader; its window must be 512 bytes or more.
+/* The caller keeps the source, which must outlive the reader. Its window must be at least 512
+ * bytes.
  */
 RD_API bool rdb_reader_new(struct rdb_reader **ret, struct rd_src *src,
                            const struct rdb_reader_opts *opts, struct rd_err *err);
@@ -70,15 +71,16 @@ RD_API bool rdb_reader_new_value(struct rdb_reader **ret, struct rd_src *src,
                                  enum rdb_dialect dialect, int version,
                                  const struct rdb_reader_opts *opts, struct rd_err *err);
 
-/* A reader that begins between two records, for salvage and for parts of files: gives no HEADER. */
+/* A reader that begins between two records, for salvage and for parts of files. It gives no HEADER
+ * event. */
 RD_API bool rdb_reader_new_records(struct rdb_reader **ret, struct rd_src *src,
                                    enum rdb_dialect dialect, int version,
                                    const struct rdb_reader_opts *opts, struct rd_err *err);
 
-/* Forgets everything and stands between two records at the source's present position. */
+/* Resets the reader to the state between two records, at the current position of the source. */
 RD_API void rdb_reader_restart(struct rdb_reader *r, uint64_t db);
 
-/* Gives out the values of the keys that follow in another detail than opts said. Not with batch. */
+/* Changes the detail for the values of the following keys. Not allowed with batch. */
 RD_API void rdb_reader_set_detail(struct rdb_reader *r, enum rdb_detail detail);
 
 RD_API enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret);
@@ -93,17 +95,17 @@ struct rdb_text {
     uint8_t role; /* enum rdb_role */
 };
 
-/* After an RDB_ELEM event, with RDB_DETAIL_ELEMENTS: strings that come next and lie ready in
- * memory, instead of their events. At most max, which is 2 or more; a field never comes without its
- * value. 0: none, or none that is simple; rdb_reader_next() continues. Taking a few dozen at a time
- * saves most of the cost of an event. */
+/* After an RDB_ELEM event, with RDB_DETAIL_ELEMENTS: returns the next strings that are already in
+ * memory, instead of their events. At most max, which must be at least 2; a field always comes with
+ * its value. 0: no such string; continue with rdb_reader_next(). Reading a few dozen at a time
+ * saves most of the cost of events. */
 RD_API size_t rdb_reader_texts(struct rdb_reader *r, struct rdb_text *ret, size_t max);
 
-/* After RDB_KEY, before the next rdb_reader_next(): the cheapest way past the value. RDB_EVENT:
- * done, the next event is that of the next record. RDB_MORE: call again. */
+/* After RDB_KEY, before the next rdb_reader_next(): skips the value in the fastest way. RDB_EVENT:
+ * done, the next event belongs to the next record. RDB_MORE: call again. */
 RD_API enum rdb_status rdb_reader_skip_value(struct rdb_reader *r);
 
-/* The same, and the serialized value (without type byte and key) goes to the sink verbatim. A
+/* The same, but copies the serialized value (without type byte and key) verbatim to the sink. A
  * failure of the sink is RDB_FAIL with its error. */
 RD_API enum rdb_status rdb_reader_copy_value(struct rdb_reader *r, struct rd_sink *to);
 
@@ -113,16 +115,16 @@ RD_API const struct rd_err *rdb_reader_err(const struct rdb_reader *r);
 /* The offset at which the record (or opcode) being read begins. */
 RD_API uint64_t rdb_reader_record(const struct rdb_reader *r);
 
-/* The key whose value could not be read (or is being read): the first bytes of its name, its type
- * and database. False outside of values. */
+/* The key whose value is being read or failed: the first bytes of its name, its type and its
+ * database. False outside values. */
 RD_API bool rdb_reader_where(const struct rdb_reader *r, struct rd_slice *ret_key,
                              const struct rdb_type **ret_type, uint64_t *ret_db);
 
-/* How many opcodes of Redis Enterprise (107 and 121) were passed over so far, and in *ret_first the
- * offset of the first record that had them. */
+/* The number of Redis Enterprise opcodes (107 and 121) skipped so far; *ret_first is the offset of
+ * the first record that had one. */
 RD_API uint64_t rdb_reader_enterprise(const struct rdb_reader *r, uint64_t *ret_first);
 
-/* What the header said; 0 before it was read. */
+/* The values from the header; 0 before it was read. */
 RD_API int rdb_reader_version(const struct rdb_reader *r);
 RD_API enum rdb_dialect rdb_reader_dialect(const struct rdb_reader *r);
 

@@ -1,7 +1,7 @@
-/* twins.h - private to rdb/: compares the names of two keys of a snapshot, byte by byte.
+/* twins.h - private to rdb/: compares the names of keys of a snapshot byte by byte.
  *
- * Duplicates are first found by a hash of the name. What has the same hash is read again here
- * before anything is said or dropped because of it.
+ * Duplicates are first found by a hash of the name. Names with equal hashes are read again here,
+ * before a key is reported or dropped as a duplicate.
  */
 #ifndef RDB_TWINS_H
 #define RDB_TWINS_H
@@ -9,7 +9,7 @@
 #include "rdb/keylog.h"
 
 struct rdb_twins {
-    const struct rd_src *of; /* the snapshot, at offset 0 of this source */
+    const struct rd_src *of; /* the snapshot begins at offset 0 of this source */
     enum rdb_dialect dialect;
     int version;
     struct {
@@ -26,17 +26,17 @@ enum rdb_twins_status {
     RDB_TWINS_UNKNOWN /* the input can be read only once, or twins.err is set */
 };
 
-/* `of` stays the caller's. To be ended with rdb_twins_done(). */
+/* `of` is borrowed. End with rdb_twins_done(). */
 void rdb_twins_init(struct rdb_twins *t, const struct rd_src *of, enum rdb_dialect dialect,
                     int version);
 void rdb_twins_done(struct rdb_twins *t);
 
-/* The keys whose records begin at a and b. */
+/* Compares the keys whose records begin at a and b. */
 enum rdb_twins_status rdb_twins_compare(struct rdb_twins *t, uint64_t a, uint64_t b);
 
 /* Reads the keys of the snapshot again, from `begin` (its header) up to `end`, and calls found()
- * for each suspect whose name an earlier key of its database has. The n suspects are in the order
- * of the file. SAME: done; UNKNOWN: nothing could be read, and found() was not called. */
+ * for each suspect whose name equals that of an earlier key in the same database. The n suspects
+ * must be in file order. SAME: done; UNKNOWN: nothing could be read, and found() was not called. */
 enum rdb_twins_status rdb_twins_find(struct rdb_twins *t, const struct rdb_hash_key *key,
                                      uint64_t begin, uint64_t end,
                                      const struct rdb_suspect *suspects, size_t n,

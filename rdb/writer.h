@@ -1,7 +1,7 @@
 /* writer.h - writes a snapshot from events.
  *
- * The writer takes what the reader gives: next() then put() of every event is the identity on the
- * data, whatever the source's version was.
+ * The writer accepts the events of the reader: passing every event from next() to put() copies the
+ * data, whatever version the source has.
  *
  *     struct rdb_writer *w;
  *     struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = 10, .compress = true};
@@ -11,26 +11,25 @@
  *     rdb_writer_end(w, &err);
  *     rdb_writer_free(w);
  *
- * The writer writes its own HEADER and TRAILER: it takes those events and ignores what they hold.
- * Encodings are chosen as a server of that version with default settings would choose them.
- * What the target cannot hold is RD_ERR_UNSUPPORTED naming the key, or, with opts.lossy, left out
- * and counted. The grammar of event.h is checked: a sequence that no reader would give is
- * RD_ERR_USAGE.
+ * The writer writes its own HEADER and TRAILER; it ignores the contents of those events. It chooses
+ * encodings like a server of that version with default settings. Data that the target cannot
+ * represent is RD_ERR_UNSUPPORTED with the name of the key or, with opts.lossy, left out and
+ * counted. The grammar of event.h is checked: an invalid sequence of events is RD_ERR_USAGE.
  *
- * Memory: a collection that may still become a packed encoding is held until it is too large for
- * one; a list or stream node is held until it is full. A table (set, sorted set, hash, or list of
- * before Redis 7) whose count is known passes through. What must be counted before it can be
- * written waits in memory in its encoded, possibly compressed form: tables of unknown count, the
- * nodes of quicklists and streams, the consumers of a group.
+ * Memory: a collection is kept in memory until it is too large for a packed encoding; a list or
+ * stream node until it is full. A table (set, sorted set, hash, or list before Redis 7) with a
+ * known count is written directly. Data that must be counted first is kept in its encoded, possibly
+ * compressed form: tables of unknown count, the nodes of quicklists and streams, the consumers of a
+ * group.
  *
- * Strings: one that comes in pieces is put together up to 4 MiB, so that it can be compressed; a
- * longer one is written plain, piece by piece. Entries of streams are always put together; one of
- * more than 1 GiB is RD_ERR_UNSUPPORTED.
+ * Strings: a string in pieces is assembled up to 4 MiB, so that it can be compressed; a longer one
+ * is written uncompressed, piece by piece. Stream entries are always assembled; more than 1 GiB is
+ * RD_ERR_UNSUPPORTED.
  *
- * Packed blobs are copied unread where the target has their type, else taken apart; what is wrong
- * inside one (a score that is no number) is RD_ERR_CORRUPT then.
+ * Packed blobs are copied unread if the target has their type. Otherwise they are decoded; an error
+ * inside (a score that is not a number) is then RD_ERR_CORRUPT.
  *
- * After a failure the writer takes nothing more: each further call fails with the same error.
+ * After a failure every further call fails with the same error.
  */
 #ifndef RDB_WRITER_H
 #define RDB_WRITER_H
@@ -41,17 +40,17 @@
 
 struct rdb_writer_opts {
     enum rdb_dialect dialect;
-    int version;      /* Redis 6 to 12, Valkey 80; with verbatim any that is known, for what is
-                         copied; 0: the newest of the dialect */
+    int version;      /* Redis 6 to 12, Valkey 80; with verbatim any known version; 0: the newest of
+                         the dialect */
     bool compress;    /* LZF for strings over 20 bytes, as rdbcompression yes */
     bool no_checksum; /* write 0, as rdbchecksum no */
-    bool lossy;       /* leave out what the target cannot hold */
-    bool verbatim;    /* events that carry ev->raw are written as those bytes, the record of a key
-                         so when its value is copied by the caller: the output is the input, byte
-                         by byte */
+    bool lossy;       /* leave out data that the target cannot represent */
+    bool verbatim;    /* events with ev->raw are written as those bytes, and so is the record of a
+                         key if the caller copies its value: the output equals the input byte for
+                         byte */
 };
 
-/* What was left out with opts.lossy. */
+/* Counts of the data left out with opts.lossy. */
 struct rdb_writer_loss {
     uint64_t keys;
     uint64_t field_expires;
@@ -62,7 +61,7 @@ struct rdb_writer_loss {
 
 struct rdb_writer;
 
-/* The sink stays the caller's. Nothing is written before the first put. */
+/* The caller keeps the sink. Nothing is written before the first put. */
 RD_API bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,
                            const struct rdb_writer_opts *opts, struct rd_err *err);
 RD_API bool rdb_writer_put(struct rdb_writer *w, const struct rdb_event *ev, struct rd_err *err);
