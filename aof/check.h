@@ -1,18 +1,20 @@
-/* check.h - verifies an append-only log and tells everything that is wrong with it.
+/* check.h - verifies an append-only log and reports all problems.
  *
  *     struct aof_check_opts opts = {.open = open_in_folder, .finding = print_it, .ctx = me};
  *     struct aof_check_result res;
  *     if (!aof_check(manifest_source, &opts, &res, &err))
- *         ... the check could not be done (I/O, memory): nothing is known ...
- *     if (res.verdict == AOF_VERDICT_TORN) ... a cut at res.files[res.n_files - 1].ok_up_to repairs
- * it ... aof_check_done(&res);
+ *         ... the check failed (I/O, memory) and has no result ...
+ *     if (res.verdict == AOF_VERDICT_TORN)
+ *         ... truncating at res.files[res.n_files - 1].ok_up_to repairs it ...
+ *     aof_check_done(&res);
  *
- * One pass over the base and the incremental files, in memory that does not depend on their size.
- * A file is read as far as its structure holds; when it breaks, what follows is searched for
- * whole commands, because that decides what can be done: the torn tail of the last file can be cut
- * off, but damage with commands after it is a case for aof/salvage.h.
+ * The check makes one pass over the base and the incremental files, in memory that does not depend
+ * on their size. It reads a file up to the first structural damage, and then searches the rest for
+ * whole commands. The result decides the repair: a torn tail of the last file can be truncated, but
+ * damage with commands after it needs aof/salvage.h.
  *
- * Commands are not run: names are compared with those that are known, arguments are only measured.
+ * Commands are not run: their names are compared with the known names, and their arguments are only
+ * measured.
  */
 #ifndef AOF_CHECK_H
 #define AOF_CHECK_H
@@ -22,26 +24,26 @@
 #include "aof/text_mode.h"
 #include "rdb/check.h"
 
-/* Besides these there are the words of AOF_MANIFEST_PROBLEMS, and those of RDB_FINDINGS and
- * RDB_NOTES for a snapshot in a base file. Words are stable. */
+/* Findings also use the words of AOF_MANIFEST_PROBLEMS and, for a snapshot in a base file, those of
+ * RDB_FINDINGS and RDB_NOTES. The words are stable. */
 #define AOF_FINDINGS(X)                                                                            \
-    X(CORRUPT, "corrupt", ERROR)               /* a byte that no server would have written */      \
+    X(CORRUPT, "corrupt", ERROR)               /* a byte that no server writes */                  \
     X(TRUNCATED, "truncated", ERROR)           /* the file ends inside a command */                \
     X(LIMIT, "limit", ERROR)                   /* larger than servers accept */                    \
-    X(NOT_LOG, "not-a-log", ERROR)             /* no whole command is in it */                     \
+    X(NOT_LOG, "not-a-log", ERROR)             /* no whole command in it */                        \
     X(TEXT_MODE, "text-mode", ERROR)           /* its line ends were changed */                    \
     X(WRITTEN, "being-written", WARNING)       /* the last command is not complete yet */          \
     X(ZERO_TAIL, "zero-tail", ERROR)           /* zeros up to the end of the file */               \
     X(MULTI_OPEN, "multi-without-exec", ERROR) /* at the end of the file */                        \
     X(MULTI_NESTED, "multi-in-multi", ERROR)   /* or an EXEC was lost */                           \
     X(EXEC_ALONE, "exec-without-multi", ERROR)                                                     \
-    X(MISSING, "file-missing", ERROR)              /* the manifest names what is not there */      \
+    X(MISSING, "file-missing", ERROR)              /* the manifest names a missing file */         \
     X(UNKNOWN_COMMAND, "unknown-command", WARNING) /* once a name */                               \
-    X(TIME_BACK, "time-goes-back", WARNING)        /* an annotation earlier than the one before */ \
-    X(BASE_NEWER, "base-newer", WARNING)           /* than what is to be applied to it */          \
-    X(ORPHAN, "not-in-manifest", WARNING)          /* a file of the log by its name */             \
+    X(TIME_BACK, "time-goes-back", WARNING)        /* an annotation is earlier than the last */    \
+    X(BASE_NEWER, "base-newer", WARNING)           /* than the commands after it */                \
+    X(ORPHAN, "not-in-manifest", WARNING)          /* its name belongs to the log */               \
     X(LEFTOVER, "leftover-file", INFO)             /* the temporary file of a rewrite */           \
-    X(HISTORY, "history-file", INFO)               /* not needed any more */                       \
+    X(HISTORY, "history-file", INFO)               /* no longer needed */                          \
     X(EMPTY_FILE, "empty-file", INFO)
 
 enum aof_finding_id {
@@ -56,23 +58,23 @@ struct aof_finding {
     enum rdb_severity severity;
     const char *file;                   /* its name; NULL: the manifest, or the log as a whole */
     uint64_t offset;                    /* in it, or RD_NO_OFFSET */
-    uint64_t line;                      /* there, as an editor counts; 0: not known */
+    uint64_t line;                      /* its line, as an editor counts; 0: unknown */
     uint64_t command;                   /* its number in the file, from 1; 0: not about a command */
-    const struct rdb_finding *snapshot; /* more of a finding about a snapshot, or NULL */
+    const struct rdb_finding *snapshot; /* details of a finding about a snapshot, or NULL */
     const char *text;                   /* lives until the callback returns */
 };
 
-/* From the best to the worst. */
+/* From best to worst. */
 #define AOF_VERDICTS(X)                                                                            \
     X(SOUND, "ok")                                                                                 \
     X(WARNED, "warnings")                                                                          \
-    X(WRITTEN, "being-written")     /* whole but for its last command, which a server writes */    \
-    X(TORN, "torn")                 /* the end of the last file: it can be cut off */              \
-    X(BAD_MANIFEST, "bad-manifest") /* of the log only: the list of files has to be made again */  \
-    X(UNSUPPORTED, "unsupported")   /* the snapshot has a version or type that is not known */     \
+    X(WRITTEN, "being-written")     /* whole except for a last command that is being written */    \
+    X(TORN, "torn")                 /* the end of the last file: it can be truncated */            \
+    X(BAD_MANIFEST, "bad-manifest") /* only the list of files must be rebuilt */                   \
+    X(UNSUPPORTED, "unsupported")   /* the snapshot has an unknown version or type */              \
     X(MISSING, "missing")           /* a file of the log */                                        \
-    X(DAMAGED, "damaged")           /* before the end: what follows it would be lost */            \
-    X(NOT_LOG, "not-a-log")         /* no whole command is in it: it is something else */
+    X(DAMAGED, "damaged")           /* before the end: truncating would lose data */               \
+    X(NOT_LOG, "not-a-log")         /* no whole command in it: another kind of file */
 
 enum aof_verdict {
 #define X(name, word) AOF_VERDICT_##name,
@@ -80,14 +82,14 @@ enum aof_verdict {
 #undef X
 };
 
-/* Of at most so many files of a log, the first ones and the last, struct aof_check_detail is kept:
- * a manifest of a hundred thousand damaged files must not cost a hundred thousand times as much. */
+/* The maximum number of files for which struct aof_check_detail is kept: the first ones and the
+ * last. It bounds the memory for a manifest of a hundred thousand damaged files. */
 enum { AOF_CHECK_DETAILS = 256 };
 
-/* More of a file that is damaged or holds a snapshot. */
+/* Details of a file that is damaged or holds a snapshot. */
 struct aof_check_detail {
     struct rd_err err;                /* of a file that is damaged */
-    struct rdb_check_result snapshot; /* of one that has a snapshot */
+    struct rdb_check_result snapshot; /* of a file that has a snapshot */
 };
 
 struct aof_check_file {
@@ -97,14 +99,14 @@ struct aof_check_file {
     enum aof_content content;
     bool last;             /* the last file of the log */
     bool damaged;          /* the commands or the snapshot break */
-    enum rd_err_code code; /* then: how */
-    uint64_t broken_at;    /* and where, or RD_NO_OFFSET */
+    enum rd_err_code code; /* then: the kind of damage */
+    uint64_t broken_at;    /* and its offset, or RD_NO_OFFSET */
     bool has_snapshot;     /* it begins with one */
-    bool snapshot_bad;     /* findings in it are errors */
+    bool snapshot_bad;     /* it has findings that are errors */
     enum aof_text_mode text_mode;
-    const char *hint; /* what can be done with a file that is not a log, or NULL */
+    const char *hint; /* advice for a file that is not a log, or NULL */
     uint64_t size;
-    uint64_t ok_up_to; /* after the last whole command that is not inside of a transaction */
+    uint64_t ok_up_to; /* after the last whole command that is not inside a transaction */
     uint64_t ok_up_to_line;
     uint64_t whole; /* after the last whole command */
     uint64_t after; /* where whole commands continue after the damage, or RD_NO_OFFSET */
@@ -113,8 +115,9 @@ struct aof_check_file {
     uint64_t commands, transactions, annotations; /* up to the damage */
     int64_t first_time, last_time;                /* seconds, of time annotations, or AOF_NO_TIME */
     int64_t saved; /* when the snapshot was saved (its aux ctime), or AOF_NO_TIME */
-    struct aof_check_detail *detail; /* the result's. NULL: a sound file of commands, or there are
-                                        too many details already (which the last file ignores) */
+    struct aof_check_detail *detail; /* owned by the result. NULL: a sound file of commands, or too
+                                        many details already (this limit does not apply to the last
+                                        file) */
 };
 
 struct aof_check_result {
@@ -128,37 +131,39 @@ struct aof_check_result {
 };
 
 struct aof_check_opts {
-    /* Opens a file of the log, read from its beginning; closed by the check. A file that is not
-     * there is RD_ERR_IO with sys ENOENT. */
+    /* Opens a file of the log, read from its beginning; closed by the check. A missing file is
+     * RD_ERR_IO with sys ENOENT. */
     bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
     void (*finding)(void *ctx, const struct aof_finding *finding); /* may be NULL */
-    /* Whether the last file is being written: a process has it open for writing, or it has another
-     * size than it had. NULL: not known. */
+    /* Whether the last file is being written: a process has it open for writing, or its size has
+     * changed. NULL: unknown. */
     bool (*written)(void *ctx, const struct aof_file *file, uint64_t size);
-    /* Called for each command up to the damage with its name (empty: it has more than 64 bytes and
-     * its command came in pieces), which lives until the callback returns; may be NULL. */
+    /* Called for each command up to the damage with its name, which is valid until the callback
+     * returns. The name is empty if it has more than 64 bytes and the command came in pieces. May
+     * be NULL. */
     void (*command)(void *ctx, struct rd_slice name);
-    /* Called now and then with the source that is read; may be NULL. */
+    /* Called regularly with the source that is being read; may be NULL. */
     void (*tick)(void *ctx, const struct rd_src *src);
     void *ctx;
-    /* What is in the folder, to find files that the manifest does not name; NULL: do not. */
+    /* The names in the folder, to find files that the manifest does not list; NULL: do not search.
+     */
     const char *const *names;
     size_t n_names;
     const char *prefix; /* of the files' names: "appendonly.aof" */
-    int64_t now_ms;     /* to count expired keys of a snapshot; 0: do not */
+    int64_t now_ms;     /* to count expired keys of a snapshot; 0: do not count */
     bool quick;         /* of snapshots: framing and checksum only */
     bool single_thread;
     const struct rdb_spool *spool; /* see rdb/check.h */
     uint64_t seed[2];              /* see rdb/check.h */
 };
 
-/* The log that a manifest lists. False when the check could not be done; *ret is set in any case
- * and is ended with aof_check_done(). */
+/* Checks the log that a manifest lists. False if the check failed. *ret is always set; release it
+ * with aof_check_done(). */
 RD_API bool aof_check(struct rd_src *manifest, const struct aof_check_opts *opts,
                       struct aof_check_result *ret, struct rd_err *err);
 
-/* A log that is one file (before 7.0, or a file of a folder by itself). `name` is used in findings
- * and must outlive *ret; opts->open is not used. */
+/* Checks a log that is one file (before 7.0, or a single file of a folder). `name` is used in
+ * findings and must outlive *ret; opts->open is not used. */
 RD_API bool aof_check_one(struct rd_src *src, const char *name, const struct aof_check_opts *opts,
                           struct aof_check_result *ret, struct rd_err *err);
 

@@ -4,20 +4,20 @@
  *     #TS:1700000000 CRLF
  *     *3 CRLF $3 CRLF SET CRLF $1 CRLF k CRLF $1 CRLF v CRLF
  *
- * An annotation is a line that begins with '#' (Redis 7.0: aof-timestamp-enabled). Those that are
- * not known pass through. Counts and lengths are decimal numbers as servers write them (no sign, no
- * leading zeros), with at least one argument (servers refuse *0 and *-1) and a length of 0 to 512
- * MB.
+ * An annotation is a line that begins with '#' (Redis 7.0: aof-timestamp-enabled). Unknown
+ * annotations are returned unchanged. Counts and lengths are decimal numbers as servers write them
+ * (no sign, no leading zeros). A command has at least one argument (servers refuse *0 and *-1); an
+ * argument has 0 to 512 MB.
  *
- * The framing is read out of the window of the source at the speed of memory; arguments are handed
- * out where they lie. A command that does not fit the window comes as AOF_LOG_LONG, its bytes in
- * pieces and AOF_LOG_LONG_END, so that memory does not depend on the input. Memory (and a map) is
- * one window: there every command fits.
+ * The framing is parsed in the window of the source, and arguments are returned in place. A command
+ * that does not fit the window is returned as AOF_LOG_LONG, pieces of its bytes and
+ * AOF_LOG_LONG_END, so memory use does not depend on the input. A source over memory or a mapping
+ * is one window, which every command fits.
  *
  *     for (;;)
  *         switch (aof_log_next(log, &e)) {
  *         case AOF_LOG_ENTRY: …
- *         case AOF_LOG_MORE:  come back when more was pushed
+ *         case AOF_LOG_MORE:  call again after pushing more bytes
  *         case AOF_LOG_END:   the file ends between two commands
  *         case AOF_LOG_FAIL:  aof_log_err(log)
  *         }
@@ -33,9 +33,9 @@ enum aof_log_status { AOF_LOG_ENTRY, AOF_LOG_MORE, AOF_LOG_END, AOF_LOG_FAIL };
 enum aof_log_kind {
     AOF_LOG_COMMAND,
     AOF_LOG_ANNOTATION,
-    AOF_LOG_LONG,    /* a command that is not held in memory: its first arguments; PIECEs follow */
-    AOF_LOG_PIECE,   /* bytes of it as they are in the file; the first begins with '*' */
-    AOF_LOG_LONG_END /* it was whole: offset and len are those of the command */
+    AOF_LOG_LONG,    /* a command that does not fit in memory: its first arguments; PIECEs follow */
+    AOF_LOG_PIECE,   /* bytes of it, unchanged; the first piece begins with '*' */
+    AOF_LOG_LONG_END /* it is complete: offset and len are those of the command */
 };
 
 struct aof_log_entry {
@@ -46,65 +46,68 @@ struct aof_log_entry {
                                     LONG and what follows it: argc as declared; argv[0], when it has
                                     at most 64 bytes, else argv is NULL */
     struct resp_command ahead;   /* with opts.ahead: argc and argv of a command up to AOF_LOG_AHEAD
-                                    places after this one; argc 0: none came into sight. Each is
-                                    shown at most once, and may never come, where one before it is
-                                    refused. */
-    struct rd_slice bytes; /* ANNOTATION: the line without its end, '#' included; PIECE; COMMAND:
-                              all its bytes as they are */
+                                    places after this one; argc 0: none is available. Each is
+                                    returned at most once here. It may never follow as an entry if a
+                                    command before it is invalid. */
+    struct rd_slice bytes; /* ANNOTATION: the line without its end, including '#'; PIECE; COMMAND:
+                              all its bytes, unchanged */
 };
 
 enum { AOF_LOG_AHEAD = 8 };
 
 struct aof_log_opts {
-    bool ahead; /* show commands before their turn, for whoever can use the time to fetch what they
-                   will need; not with names, and not of a source that is fed between two calls */
-    bool names; /* arguments after the first are not asked for (checking): faster */
+    bool ahead; /* return commands ahead of their turn, so that the caller can prefetch data for
+                   them; not with names, and not if bytes are pushed to the source between two
+                   calls */
+    bool names; /* return only the first argument (for checks): faster */
     bool lines; /* count lines: see aof_log_line() */
-    bool whole; /* long commands are gathered in memory up to max_memory, not given in pieces */
-    size_t max_args;   /* 0: INT32_MAX, what servers since 7.0 take */
+    bool whole; /* collect long commands in memory up to max_memory instead of returning pieces */
+    size_t max_args;   /* 0: INT32_MAX, the limit of servers since 7.0 */
     size_t max_bulk;   /* 0: RESP_MAX_BULK */
-    size_t max_memory; /* of a command that is gathered, and of its arguments; 0: RESP_MAX_MEMORY */
+    size_t max_memory; /* of a collected command and its arguments; 0: RESP_MAX_MEMORY */
     size_t max_line;   /* of an annotation, 0: 1 MiB */
 };
 
 struct aof_log;
 
-/* Begins where the source stands. The source is borrowed; its window must be 128 bytes or more. */
+/* Begins at the current position of the source. The source is borrowed; its window must be at least
+ * 128 bytes. */
 RD_API bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_opts *opts,
                         struct rd_err *err);
 RD_API void aof_log_free(struct aof_log *log);
 
 /* Borrowed bytes live until the next call that takes the log or its source; *ret is written on
- * ENTRY only. MORE consumes nothing (push sources), except of an item that is gathered because it
- * does not fit the window: those bytes the log keeps.
+ * ENTRY only. MORE consumes nothing (push sources), except bytes of an item that is collected
+ * because it does not fit the window; the log keeps those.
  *
  * Errors are RD_ERR_CORRUPT or RD_ERR_TRUNCATED at the first wrong byte (TRUNCATED: the offset of
  * the end), RD_ERR_LIMIT, RD_ERR_MEMORY or the source's. A file that ends in an annotation line
- * without its end is TRUNCATED. The text says what was expected and what stood there. They stick
+ * without its end is TRUNCATED. The text names the expected and the found bytes. Errors persist
  * until aof_log_restart(). */
 RD_API enum aof_log_status aof_log_next(struct aof_log *log, struct aof_log_entry *ret);
 
 RD_API const struct rd_err *aof_log_err(const struct aof_log *log);
 
-/* After the last whole entry (a long command counts when it ended): where the file may be cut. */
+/* The offset after the last whole entry (a long command counts at its end): the file can be
+ * truncated here. */
 RD_API uint64_t aof_log_whole(const struct aof_log *log);
 
-/* Numbers of lines as an editor counts them: from 1, and every LF ends one, also those in
- * arguments. Only with opts.lines, else 0. aof_log_line(): the line at aof_log_whole().
- * aof_log_entry_line(): the line in which the last entry begins (of a long command: all of it);
- * only before the next aof_log_next().
+/* Line numbers as an editor counts them: from 1, and every LF ends a line, also inside arguments.
+ * Only with opts.lines, else 0. aof_log_line(): the line at aof_log_whole(). aof_log_entry_line():
+ * the line in which the last entry begins (of a long command: all of it); only before the next
+ * aof_log_next().
  *
- * LFs are counted a window at a time and up to the entry only when somebody asks, so entries cost
- * nothing. Therefore bytes may be pushed to a source that is fed only after AOF_LOG_MORE, and a
- * caller who moves the source must restart the log. */
+ * LFs are counted a window at a time, and up to the entry only when the caller asks, so entries
+ * cost nothing. Therefore bytes may be pushed to a push source only after AOF_LOG_MORE, and a
+ * caller that moves the source must restart the log. */
 RD_API uint64_t aof_log_line(struct aof_log *log);
 RD_API uint64_t aof_log_entry_line(struct aof_log *log);
 
-/* After a failure, or anywhere: continues at the present place of the source (which the caller may
- * have moved), in line `line`. */
+/* Continues at the current position of the source, which the caller may have moved, in line `line`.
+ * Allowed at any time, also after a failure. */
 RD_API void aof_log_restart(struct aof_log *log, uint64_t line);
 
-/* "#TS:1700000000": seconds. False: not such an annotation. */
+/* Parses "#TS:1700000000" as seconds. False: not a time annotation. */
 RD_API bool aof_annotation_time(struct rd_slice line, int64_t *ret_s);
 
 #endif

@@ -1,16 +1,17 @@
-/* manifest.h - the list of files that are the log.
+/* manifest.h - the list of the files of a log.
  *
  *     file appendonly.aof.1.base.rdb seq 1 type b
  *     file appendonly.aof.1.incr.aof seq 1 type i
  *     # a comment
  *     file "a name with \x20 blanks" seq 2 type i startoffset 1200 endoffset 3400
  *
- * A line is pairs of a key and a value, quoted as in redis.conf where need be: file, seq and type
+ * A line is a list of key and value pairs, quoted as in redis.conf if necessary. file, seq and type
  * are required, in any order and case; startoffset and endoffset (Redis 8, on incremental files)
- * are offsets of the replication stream; other pairs are kept as they are. Where a key stands twice
- * the last one counts. Lines end with LF or CR LF, have at most 1024 bytes with their end, and may
- * begin and end with blanks. A comment has its '#' at the begin of the line. Of a seq the digits at
- * its begin count, of a type its first byte. (aof.c of Redis 7.0: aofLoadManifestFromFile.)
+ * are offsets of the replication stream; other pairs are kept unchanged. If a key occurs twice, the
+ * last one counts. Lines end with LF or CR LF, have at most 1024 bytes including the line end, and
+ * may begin and end with blanks. A comment has '#' at the start of the line. Only the leading
+ * digits of a seq and the first byte of a type count. (aof.c of Redis 7.0:
+ * aofLoadManifestFromFile.)
  *
  *     struct aof_manifest m;
  *     aof_manifest_init(&m);
@@ -29,11 +30,11 @@
 enum { AOF_MANIFEST_LINE_MAX = 1024, AOF_NAME_MAX = 255, AOF_FILES_MAX = 100000 };
 
 struct aof_file {
-    char *name; /* no '/' in it; ends with a NUL, has none inside */
+    char *name; /* without '/'; NUL-terminated */
     uint64_t seq;
     enum aof_type type;
-    int64_t start_offset, end_offset; /* of the replication stream; -1: not told */
-    char *extra;                      /* other pairs, as they are written, or NULL */
+    int64_t start_offset, end_offset; /* of the replication stream; -1: not given */
+    char *extra;                      /* other pairs, as written, or NULL */
     uint64_t offset;                  /* of its line */
     unsigned line;                    /* 1 is the first; 0: not from a file */
 };
@@ -45,15 +46,15 @@ struct aof_manifest {
 };
 
 RD_API void aof_manifest_init(struct aof_manifest *m);
-/* Frees what it holds; *m is empty afterwards. */
+/* Frees the contents; *m is empty afterwards. */
 RD_API void aof_manifest_done(struct aof_manifest *m);
 
-/* What can be wrong: name, word (stable), and whether servers refuse to start because of it. */
+/* Problems: name, stable word, and whether servers refuse to start because of it. */
 #define AOF_MANIFEST_PROBLEMS(X)                                                                   \
-    X(EMPTY, "manifest-empty", 1)           /* no byte in it */                                    \
-    X(NO_FILES, "manifest-no-files", 0)     /* only comments; servers begin again */               \
+    X(EMPTY, "manifest-empty", 1)           /* no bytes */                                         \
+    X(NO_FILES, "manifest-no-files", 0)     /* only comments; servers start a new log */           \
     X(LINE_LONG, "manifest-line-long", 1)   /* more than 1024 bytes */                             \
-    X(LINE_BLANK, "manifest-line-blank", 1) /* nothing in it */                                    \
+    X(LINE_BLANK, "manifest-line-blank", 1) /* no pairs */                                         \
     X(LINE_CUT, "manifest-line-cut", 1)     /* no line end at the end of the file */               \
     X(LINE_PAIRS, "manifest-line-pairs", 1) /* an odd number of words, or quotes without an end */ \
     X(LINE_NUL, "manifest-line-nul", 1)                                                            \
@@ -63,9 +64,9 @@ RD_API void aof_manifest_done(struct aof_manifest *m);
     X(BAD_TYPE, "manifest-bad-type", 1) /* missing, or not b, h or i */                            \
     X(BAD_OFFSET, "manifest-bad-offset", 0)                                                        \
     X(TWO_BASES, "manifest-two-bases", 1)                                                          \
-    X(SEQ_ORDER, "manifest-seq-order", 1)     /* incremental files not in rising order */          \
-    X(SAME_NAME, "manifest-same-name", 0)     /* one file twice */                                 \
-    X(SEQ_MISSING, "manifest-seq-missing", 0) /* a number was left out between two */
+    X(SEQ_ORDER, "manifest-seq-order", 1)     /* incremental files not in ascending order */       \
+    X(SAME_NAME, "manifest-same-name", 0)     /* a file listed twice */                            \
+    X(SEQ_MISSING, "manifest-seq-missing", 0) /* a gap between two numbers */
 
 enum aof_manifest_problem {
 #define X(name, word, fatal) AOF_MANIFEST_##name,
@@ -74,42 +75,42 @@ enum aof_manifest_problem {
         AOF_MANIFEST_PROBLEM_COUNT
 };
 
-/* Told for each problem, in order of the file (same-name and no-files last); offset is that of the
- * first wrong byte, line 0 stands for the file as a whole. */
+/* Called for each problem, in file order (same-name and no-files last). offset is that of the first
+ * wrong byte; line 0 means the whole file. */
 typedef void (*aof_manifest_problem_fn)(void *ctx, enum aof_manifest_problem problem,
                                         uint64_t offset, unsigned line, const char *text);
 
-/* Reads the whole of src (not one that is fed), at most AOF_FILES_MAX files (RD_ERR_LIMIT). Without
- * `problem` the first thing that servers refuse is RD_ERR_CORRUPT at its offset, and *m stays
- * empty. With it problems are told, lines that cannot be used are left out (a second base; an
- * incremental file named again), and what remains is in *m (which must be initialized and empty).
- * False also for I/O and memory. */
+/* Reads all of src (not a push source), at most AOF_FILES_MAX files (RD_ERR_LIMIT). *m must be
+ * initialized and empty. If `problem` is NULL, the first problem for which servers refuse to start
+ * is RD_ERR_CORRUPT at its offset, and *m stays empty. Otherwise problems are reported to it,
+ * unusable lines are left out (a second base; an incremental file listed again), and the other
+ * files are in *m. False also for I/O and memory errors. */
 RD_API bool aof_manifest_read(struct aof_manifest *m, struct rd_src *src,
                               aof_manifest_problem_fn problem, void *ctx, struct rd_err *err);
 
 RD_API const char *aof_manifest_problem_word(enum aof_manifest_problem problem);
-/* Do servers refuse to start because of it? */
+/* Whether servers refuse to start because of it. */
 RD_API bool aof_manifest_problem_fatal(enum aof_manifest_problem problem);
 
-/* Writes what the server writes: base, history, incremental files, names quoted where need be.
- * Comments are not kept. */
+/* Writes the manifest as servers do: base, history, incremental files, with names quoted if
+ * necessary. Comments are not kept. */
 RD_API bool aof_manifest_write(const struct aof_manifest *m, struct rd_sink *sink);
 
-/* Adds a copy at the end. NULL: memory is short. */
+/* Adds a copy at the end. NULL: out of memory. */
 RD_API struct aof_file *aof_manifest_add(struct aof_manifest *m, const struct aof_file *file);
 RD_API void aof_manifest_remove(struct aof_manifest *m, size_t index);
 
-/* NULL: there is none. */
+/* NULL: no such file. */
 RD_API const struct aof_file *aof_manifest_base(const struct aof_manifest *m);
 RD_API const struct aof_file *aof_manifest_last_incr(const struct aof_manifest *m);
 
 /* "appendonly.aof", 3, AOF_BASE, true: "appendonly.aof.3.base.rdb". False: dst is too small, or
- * there is no such name (AOF_HISTORY; an incremental snapshot). */
+ * such a file cannot exist (AOF_HISTORY; an incremental snapshot). */
 RD_API bool aof_file_name(char *dst, size_t size, const char *prefix, uint64_t seq,
                           enum aof_type type, bool snapshot);
 
-/* The other way: does `name` belong to `prefix`? *ret_snapshot: it ends with .rdb. Names of history
- * files are those they had before, so *ret_type is AOF_BASE or AOF_INCR. */
+/* The reverse: false if `name` does not belong to `prefix`. *ret_snapshot: it ends with .rdb.
+ * History files keep their names, so *ret_type is AOF_BASE or AOF_INCR. */
 RD_API bool aof_file_name_parse(const char *name, const char *prefix, uint64_t *ret_seq,
                                 enum aof_type *ret_type, bool *ret_snapshot);
 

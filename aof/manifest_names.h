@@ -1,4 +1,4 @@
-/* manifest_names.h - the files of a manifest by their names, for many look-ups.
+/* manifest_names.h - an index of the files of a manifest by name.
  *
  *     struct aof_manifest_names names;
  *     if (!aof_manifest_names_init(&names, &manifest, &err))
@@ -6,9 +6,9 @@
  *     const struct aof_file *file = aof_manifest_names_find(&names, "appendonly.aof.1.incr.aof");
  *     aof_manifest_names_done(&names);
  *
- * A folder and a manifest may both have a hundred thousand names, and comparing each with each
- * takes minutes. Building takes n log n comparisons, a look-up log n. The manifest is borrowed and
- * must not change as long as this is used.
+ * A folder and a manifest may both have a hundred thousand names, and comparing all pairs takes
+ * minutes. Building the index takes n log n comparisons, a lookup log n. The manifest is borrowed
+ * and must not change while the index is in use.
  */
 #ifndef AOF_MANIFEST_NAMES_H
 #define AOF_MANIFEST_NAMES_H
@@ -20,7 +20,7 @@ struct aof_manifest_names {
     size_t n;
 };
 
-/* False: RD_ERR_MEMORY; then there is nothing to be ended. */
+/* False: RD_ERR_MEMORY; then _done() is not needed. */
 RD_API bool aof_manifest_names_init(struct aof_manifest_names *names, const struct aof_manifest *m,
                                     struct rd_err *err);
 RD_API void aof_manifest_names_done(struct aof_manifest_names *names);

@@ -1,7 +1,6 @@
-/* pace.h - when to write, when to fsync, when to rewrite: the decisions of a server, without its
- * clock.
+/* pace.h - decides when to write, to fsync and to rewrite a log, as a server does.
  *
- * All times are milliseconds of one clock that the caller reads. The rules are those of aof.c and
+ * All times are milliseconds of a clock that the caller reads. The rules are those of aof.c and
  * server.c of Redis 7.0.
  *
  *     struct aof_pace pace;
@@ -13,7 +12,7 @@
  *                    aof_writer_state(w) == AOF_WRITER_SYNC_FAILED
  *         if (aof_pace_sync(&pace, now_ms, busy, unsynced))
  *             begin an fsync: at once under `always`, else on another thread
- * where `busy` says that an fsync is running there.
+ * `busy`: an fsync is running on that thread.
  */
 #ifndef AOF_PACE_H
 #define AOF_PACE_H
@@ -24,41 +23,41 @@ enum aof_fsync { AOF_FSYNC_NO, AOF_FSYNC_EVERYSEC, AOF_FSYNC_ALWAYS };
 
 enum {
     AOF_PACE_SYNC_MS = 1000,     /* everysec */
-    AOF_PACE_POSTPONE_MS = 2000, /* the longest that a write waits for an fsync */
-    AOF_RETRY_FREE = 3,          /* failing rewrites before the first delay */
+    AOF_PACE_POSTPONE_MS = 2000, /* the longest time that a write waits for an fsync */
+    AOF_RETRY_FREE = 3,          /* failed rewrites before the first delay */
     AOF_RETRY_MAX_MS = 60 * 60 * 1000,
 };
 
 struct aof_pace {
     enum aof_fsync fsync;  /* may be changed at any time */
-    int64_t last_sync_ms;  /* when the last fsync was begun */
-    int64_t waiting_since; /* of a write that is postponed, or AOF_NO_TIME */
-    uint64_t n_delayed;    /* writes that waited in vain (INFO: aof_delayed_fsync) */
+    int64_t last_sync_ms;  /* start of the last fsync */
+    int64_t waiting_since; /* start of a postponed write, or AOF_NO_TIME */
+    uint64_t n_delayed;    /* writes that timed out waiting (INFO: aof_delayed_fsync) */
 };
 
 RD_API void aof_pace_init(struct aof_pace *pace, enum aof_fsync fsync, int64_t now_ms);
 
 enum aof_pace_write {
     AOF_WRITE_NOW,
-    AOF_WRITE_LATER,  /* write(2) would block after the fsync: ask again in the next turn */
-    AOF_WRITE_FORCED, /* it waited two seconds: write, although it blocks */
+    AOF_WRITE_LATER,  /* write(2) would block on the fsync: ask again in the next loop iteration */
+    AOF_WRITE_FORCED, /* it waited two seconds: write, even though it blocks */
 };
 
-/* To be asked when there is something to write. */
+/* Call it when there is data to write. */
 RD_API enum aof_pace_write aof_pace_write(struct aof_pace *pace, int64_t now_ms, bool busy);
 
-/* Shall an fsync begin now? True is taken for its begin. `unsynced`: bytes were written that are
- * not durable, or the last fsync failed. With no-appendfsync-on-rewrite the caller does not ask
- * while a child works. */
+/* Whether to start an fsync now; true records its start. `unsynced`: written bytes are not durable,
+ * or the last fsync failed. With no-appendfsync-on-rewrite the caller does not call it while a
+ * child process is running. */
 RD_API bool aof_pace_sync(struct aof_pace *pace, int64_t now_ms, bool busy, bool unsynced);
 
-/* auto-aof-rewrite-percentage and auto-aof-rewrite-min-size: is a log of `size` bytes so much
- * larger than it was after the last rewrite (`base`; 0 counts as 1)? Percentage 0: never. */
+/* auto-aof-rewrite-percentage and auto-aof-rewrite-min-size: whether a log of `size` bytes has
+ * grown enough since the last rewrite (`base` bytes; 0 counts as 1). Percentage 0: never. */
 RD_API bool aof_pace_rewrite(uint64_t size, uint64_t base, unsigned percentage, uint64_t min_size);
 
-/* Each failing rewrite leaves one more incremental file. After three failures in a row the next
- * automatic one waits 1 minute, then 2, 4, … up to 60. A rewrite that a user asks for does not. A
- * zeroed struct is a rewrite that has not failed. */
+/* Each failed rewrite leaves one more incremental file. After three failures in a row the next
+ * automatic rewrite waits 1 minute, then 2, 4, … up to 60. A rewrite requested by a user does not
+ * wait. A zeroed struct has no failures. */
 struct aof_retry {
     unsigned failures;     /* in a row */
     int64_t not_before_ms; /* with 3 failures and more */

@@ -1,4 +1,4 @@
-/* reader.h - a whole log as one stream of commands, over the base and all incremental files.
+/* reader.h - reads a whole log, the base and all incremental files, as one stream of commands.
  *
  *     struct aof_reader_opts opts = {.open = open_in_folder, .ctx = folder};
  *     if (!aof_reader_new(&r, &manifest, &opts, &err))
@@ -11,8 +11,8 @@
  *         case AOF_FAIL:  aof_reader_err(r): origin is the name of the file, offset is in that file
  *         }
  *
- * The reader knows what the commands before an event said: the database selected, the last time
- * annotation, and whether a transaction is open. It does not run commands; engine/ does.
+ * The reader tracks the selected database, the last time annotation, and whether a transaction is
+ * open. It does not run commands; engine/ does.
  */
 #ifndef AOF_READER_H
 #define AOF_READER_H
@@ -23,11 +23,11 @@
 
 enum aof_status { AOF_EVENT, AOF_MORE, AOF_END, AOF_FAIL };
 
-/* RDB: read the snapshot with ev.snapshot up to RDB_END before the next call, or leave it, or what
- * is left of it, to the reader, which then passes over it and checks its framing and, unless
- * opts.rdb.no_sum, its checksum (RD_ERR_CHECKSUM). Commands may follow in the same file. */
+/* RDB: the caller may read the snapshot with ev.snapshot up to RDB_END before the next call. The
+ * reader skips the remaining bytes, and verifies their framing and, unless opts.rdb.no_sum is set,
+ * the checksum (RD_ERR_CHECKSUM). Commands may follow in the same file. */
 enum aof_event_kind {
-    AOF_FILE_BEGIN, /* another file; ev.content says what it holds */
+    AOF_FILE_BEGIN, /* the next file; ev.content is its content */
     AOF_RDB,        /* a snapshot begins here: ev.snapshot; see above */
     AOF_COMMAND,    /* ev.entry.command */
     AOF_ANNOTATION, /* ev.entry.bytes */
@@ -41,17 +41,17 @@ struct aof_event {
     enum aof_event_kind kind;
     const struct aof_file *file; /* NULL for a log that is one file */
     const char *name;            /* of the file */
-    size_t index;                /* of the file among those read, from 0 */
+    size_t index;                /* number of the file in reading order, from 0 */
     enum aof_content content;    /* of the file */
     uint64_t offset;             /* in the file */
     uint64_t whole;              /* FILE_END: size; else 0 */
     struct aof_log_entry entry;
     struct rdb_reader *snapshot;
-    uint64_t db;     /* selected when the command runs; SELECT itself: the one it selects. Each file
+    uint64_t db;     /* selected when the command runs; for SELECT, the one it selects. Each file
                         begins with 0 */
     int64_t time_s;  /* of the last #TS: annotation before it, in any file; or AOF_NO_TIME */
     bool in_multi;   /* between MULTI and EXEC, both included */
-    uint64_t multi;  /* then: offset of the MULTI */
+    uint64_t multi;  /* if in_multi: offset of the MULTI */
     uint64_t number; /* of the command in the whole log, from 1 */
 };
 
@@ -67,30 +67,30 @@ struct aof_reader_opts {
 struct aof_reader;
 
 /* The manifest is borrowed. Files are read in this order: base, history (with opts.history),
- * incremental ones as they are listed. */
+ * incremental files as listed. */
 RD_API bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest,
                            const struct aof_reader_opts *opts, struct rd_err *err);
 
-/* A log that is one file (before 7.0, or a file of a folder by itself). The source is borrowed;
+/* A log that is one file (before 7.0, or a single file of a folder). The source is borrowed;
  * opts->open is not used. */
 RD_API bool aof_reader_new_file(struct aof_reader **ret, struct rd_src *src,
                                 const struct aof_reader_opts *opts, struct rd_err *err);
 
-/* *ret is defined after AOF_EVENT only; what it borrows lives until the next call. */
+/* *ret is defined after AOF_EVENT only; borrowed data is valid until the next call. */
 RD_API enum aof_status aof_reader_next(struct aof_reader *r, struct aof_event *ret);
 
-/* They stick. Semantic damage, besides what aof/log.h and rdb/reader.h say: MULTI in a transaction
- * and EXEC outside of one (RD_ERR_CORRUPT at the command), a file that ends inside of a transaction
- * (RD_ERR_TRUNCATED at its end). DISCARD closes a transaction, too; outside of one it is let pass,
- * as servers do. Names of commands are compared without case. */
+/* Errors persist. Besides the errors of aof/log.h and rdb/reader.h there are: MULTI inside a
+ * transaction and EXEC outside one (RD_ERR_CORRUPT at the command), a file that ends inside a
+ * transaction (RD_ERR_TRUNCATED at its end). DISCARD also closes a transaction; outside one it is
+ * accepted, as by servers. Command names are compared without case. */
 RD_API const struct rd_err *aof_reader_err(const struct aof_reader *r);
 
-/* In the present file: the end of the last whole command that is not inside of an open transaction,
- * so that a torn file may be cut there. */
+/* In the current file: the end of the last whole command that is not inside an open transaction. A
+ * torn file can be truncated here. */
 RD_API uint64_t aof_reader_safe(const struct aof_reader *r);
 
-/* The log of the present file, to ask it for lines (counted from after a snapshot in the same
- * file); NULL before its commands. */
+/* The log of the current file, for line numbers (counted from the end of a snapshot in the same
+ * file); NULL before its first command. */
 RD_API struct aof_log *aof_reader_log(struct aof_reader *r);
 
 /* NULL is allowed. */

@@ -1,6 +1,6 @@
-/* repair.h - cuts a log: after its last whole command, at a time, or at an offset.
+/* repair.h - truncates a log: after its last whole command, at a time, or at an offset.
  *
- * First a plan is made, which changes nothing and says what would be done; then it is carried out.
+ * Making a plan changes nothing and lists the steps; running it performs them.
  *
  *     struct aof_repair plan;
  *     aof_repair_init(&plan);
@@ -10,13 +10,13 @@
  *     }
  *     aof_repair_done(&plan);
  *
- * A log is never cut inside of a command or a transaction. Files after the one that is cut leave
- * the manifest and are renamed, not deleted. A file that is cut is copied before. The order of what
- * is done is such that a crash between two steps leaves a log that a server loads, or the log as it
- * was, and never takes a byte away that is not in a durable copy:
+ * A log is never truncated inside a command or a transaction. Files after the truncated one are
+ * removed from the manifest and renamed, not deleted. The truncated file is copied first. A crash
+ * between two steps leaves either a log that a server loads or the original log, and no byte is
+ * removed that is not in a durable copy:
  *
- *     the copy is written and durable -> the manifest is replaced in one step -> the file is cut ->
- *     files that the manifest does not name any more are renamed
+ *     the copy is made durable -> the manifest is replaced atomically -> the file is truncated ->
+ *     files that are no longer in the manifest are renamed
  */
 #ifndef AOF_REPAIR_H
 #define AOF_REPAIR_H
@@ -25,8 +25,8 @@
 #include "aof/manifest.h"
 
 enum aof_repair_kind {
-    AOF_REPAIR_CUT,  /* to its first `to` bytes */
-    AOF_REPAIR_ASIDE /* out of the manifest, and renamed */
+    AOF_REPAIR_CUT,  /* truncate to the first `to` bytes */
+    AOF_REPAIR_ASIDE /* remove from the manifest, and rename */
 };
 
 struct aof_repair_step {
@@ -37,13 +37,13 @@ struct aof_repair_step {
 };
 
 struct aof_repair {
-    struct aof_repair_step *steps; /* at most one CUT, the first; none: there is nothing to do */
+    struct aof_repair_step *steps; /* at most one CUT, the first; empty: nothing to do */
     size_t n_steps, cap_steps;
     bool swap;                    /* the manifest changes */
-    struct aof_manifest manifest; /* then: the new one */
-    int64_t time_s;               /* plan_time: of the first annotation that goes, or AOF_NO_TIME */
+    struct aof_manifest manifest; /* if swap: the new one */
+    int64_t time_s;               /* plan_time: of the first removed annotation, or AOF_NO_TIME */
     int64_t base_time;            /* plan_time: when the base was saved, or AOF_NO_TIME */
-    uint64_t annotations;         /* plan_time: time annotations that were seen */
+    uint64_t annotations;         /* plan_time: number of time annotations read */
 };
 
 /* A log whose files can be opened. */
@@ -59,42 +59,43 @@ struct aof_repair_log {
 void aof_repair_init(struct aof_repair *plan);
 void aof_repair_done(struct aof_repair *plan);
 
-/* Cuts the last file after the last whole command that is not in a transaction. RD_ERR_CORRUPT
- * where that does not help: damage in another file, in a snapshot or in the manifest, a file that
- * is not a log, changed line ends. RD_ERR_LOCKED: it is being written. */
+/* Truncates the last file after the last whole command that is not in a transaction. RD_ERR_CORRUPT
+ * if that does not repair the log: damage in another file, in a snapshot or in the manifest, a file
+ * that is not a log, changed line ends. RD_ERR_LOCKED: the file is being written. */
 RD_API bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result *checked,
                                 struct rd_err *err);
 
-/* Keeps what was written up to the end of second time_s: what stands before the first annotation
- * that is later. RD_ERR_USAGE where the base was saved later (a snapshot says so in its aux ctime,
- * a base of commands in its first annotation), and where no annotation tells a time. Damage before
- * the place is RD_ERR_CORRUPT or RD_ERR_TRUNCATED. */
+/* Keeps the data written up to the end of second time_s: everything before the first later
+ * annotation. RD_ERR_USAGE if the base was saved later (according to the aux field ctime of a
+ * snapshot, or the first annotation of a base of commands), or if the log has no time annotation.
+ * Damage before that position is RD_ERR_CORRUPT or RD_ERR_TRUNCATED. */
 RD_API bool aof_repair_plan_time(struct aof_repair *plan, const struct aof_repair_log *log,
                                  int64_t time_s, struct rd_err *err);
 
-/* Cuts the named file (NULL: the last) to `offset` bytes. RD_ERR_USAGE where a command or
- * transaction does not end there: the text names the ends before and after it. What follows
- * the place may be damaged. */
+/* Truncates the named file (NULL: the last) to `offset` bytes. RD_ERR_USAGE if no command or
+ * transaction ends there; the text names the nearest ends before and after it. The bytes after the
+ * offset may be damaged. */
 RD_API bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_repair_log *log,
                                    const char *file, uint64_t offset, struct rd_err *err);
 
 struct aof_repair_run {
     const char *folder;   /* of the files and the manifest */
-    const char *manifest; /* name of the manifest, where plan.swap */
-    const char *suffix;   /* of copies and of files that are set aside: ".redoubt-save-TIME" */
-    bool no_copy;         /* of the file that is cut; files are set aside all the same */
+    const char *manifest; /* name of the manifest, if plan.swap */
+    const char *suffix;   /* of copies and of renamed files: ".redoubt-save-TIME" */
+    bool no_copy;         /* do not copy the truncated file; other files are still renamed */
     void (*done)(void *ctx, const struct aof_repair_step *step, const char *saved_as);
     void *ctx;
 };
 
-/* RD_ERR_LOCKED, before anything is done, where a file has another size than planned or another
- * process has it open for writing. When it fails later, everything that was is still there, under
- * its name or with the suffix. */
+/* RD_ERR_LOCKED, before any change, if the size of a file differs from the plan or another process
+ * has it open for writing. If it fails later, all original data still exists, under its name or
+ * with the suffix. */
 RD_API bool aof_repair_run(const struct aof_repair *plan, const struct aof_repair_run *run,
                            struct rd_err *err);
 
-/* Whether some process has the file open for writing, as far as the kernel tells (it grants a lease
- * to read only where nobody writes; not on every file system, and to the owner alone). */
+/* Whether a process has the file open for writing, as far as the kernel can tell. It grants a read
+ * lease only if no process writes the file; some file systems do not support leases, and only the
+ * owner can get one. */
 RD_API bool aof_file_is_written(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* timeline.h - what the time annotations of a log say about a moment, and what they do not say.
+/* timeline.h - finds the state of a log at a given time from its time annotations.
  *
  *     struct aof_timeline line;
  *     aof_timeline_init(&line, limit_s);
@@ -6,13 +6,12 @@
  *         snapshot:    aof_timeline_snapshot(&line, saved_s, name, &err)    // false: refuse
  *         command:     aof_timeline_command(&line, in_base)
  *         annotation:  aof_timeline_annotation(&line, t, in_base, name, &err)
- *                          AOF_TIMELINE_GO_ON; AOF_TIMELINE_STOP: what follows is later than the
- *                          limit; AOF_TIMELINE_REFUSE
- *     at the end, where nothing was later: aof_timeline_end(&line, &err)
+ *                          AOF_TIMELINE_GO_ON; AOF_TIMELINE_STOP: the rest is later than the limit; AOF_TIMELINE_REFUSE
+ *     at the end, if nothing was later: aof_timeline_end(&line, &err)
  *
- * The data at a moment is known only where an annotation says when a command was written
- * (aof-timestamp-enabled, which is off unless it is set), and where the base is not later.
- * Everything else is RD_ERR_USAGE, with the reason.
+ * The data at a given time is known only if annotations record when commands were written
+ * (aof-timestamp-enabled, off by default), and if the base is not later. All other cases are
+ * RD_ERR_USAGE with the reason.
  */
 #ifndef AOF_TIMELINE_H
 #define AOF_TIMELINE_H
@@ -21,7 +20,7 @@
 
 struct aof_timeline {
     int64_t limit_s;
-    int64_t base_s; /* when the base was made, or AOF_NO_TIME */
+    int64_t base_s; /* time of the base, or AOF_NO_TIME */
     bool has_base;  /* a snapshot, or commands of a base file */
     uint64_t annotations;
     int64_t first_s, last_s; /* annotations, or AOF_NO_TIME */
@@ -38,7 +37,7 @@ RD_API bool aof_timeline_snapshot(struct aof_timeline *line, int64_t saved_s, co
 
 RD_API void aof_timeline_command(struct aof_timeline *line, bool in_base);
 
-/* in_base: the file is the base; its first annotation says when it was made. */
+/* in_base: the file is the base; its first annotation is the time of the base. */
 RD_API enum aof_timeline_step aof_timeline_annotation(struct aof_timeline *line, int64_t time_s,
                                                       bool in_base, const char *name,
                                                       struct rd_err *err);
