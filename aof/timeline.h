@@ -6,7 +6,8 @@
  *         snapshot:    aof_timeline_snapshot(&line, saved_s, name, &err)    // false: refuse
  *         command:     aof_timeline_command(&line, in_base)
  *         annotation:  aof_timeline_annotation(&line, t, in_base, name, &err)
- *                          AOF_TIMELINE_GO_ON; AOF_TIMELINE_STOP: the rest is later than the limit; AOF_TIMELINE_REFUSE
+ *             AOF_TIMELINE_GO_ON, AOF_TIMELINE_REFUSE, or AOF_TIMELINE_STOP: the rest is later than
+ *             the limit
  *     at the end, if nothing was later: aof_timeline_end(&line, &err)
  *
  * The data at a given time is known only if annotations record when commands were written

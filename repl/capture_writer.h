@@ -3,7 +3,7 @@
  *     struct repl_capture_writer_opts opts = {.max_size = 100 << 20};
  *     if (!repl_capture_writer_open(&w, &fs, &opts, &err))
  *         ...
- *     flush, where the writer was in use: see repl_capture_writer_point()
+ *     flush, if the writer was in use: see repl_capture_writer_point()
  *     if (repl_capture_writer_point(w, &point))
  *         send "PSYNC point.replid (point.offset + 1)"
  *     else
@@ -22,15 +22,15 @@
  *
  *     repl_capture_writer_close(w, &err);
  *
- * What is on disk between any two system calls is a capture that another writer continues: opened
- * again, it cuts off what is torn, after the last whole block and at the end of a command, and
- * tells from where on to ask the master for the stream. What _synced() has told is there after a
- * power failure, what _written() has told after the death of the process. So nothing is missing
- * and nothing stands twice, as long as the master still has what follows.
+ * Between any two system calls the capture on disk can be continued by another writer. When it
+ * opens the capture, it truncates a torn end after the last complete block, at the end of a
+ * command, and returns the offset from which to request the stream. Data up to _synced() survives a
+ * power failure, data up to _written() a crash of the process. So no data is missing or duplicated,
+ * as long as the master still has the following data.
  *
- * A failure of the system, or bytes that are no commands, end the writer: every later call fails
- * with the same error. It cuts back what was written in part and, where an fsync has failed, what
- * is not durable. Close it and open another one, which continues.
+ * A system error, or bytes that are not commands, stop the writer: every later call fails with the
+ * same error. It truncates partly written data and, if an fsync failed, data that is not durable.
+ * Close it and open another writer, which continues.
  *
  * A writer is used by one thread at a time. Memory: two blocks, and the index of a segment.
  */
@@ -49,18 +49,17 @@ enum {
 struct repl_capture_writer;
 
 struct repl_capture_writer_opts {
-    uint64_t segment_size; /* 0: REPL_CAPTURE_SEGMENT. A segment is closed before it gets larger,
-                              except that a command is never parted, and a transaction only when the
-                              segment has become twice as large. */
-    uint64_t max_size; /* of all segments and snapshots; 0: no limit. Oldest segments are deleted
-                          with their snapshots, as segments are begun; the one that is written
-                          stays. */
-    size_t block_size; /* bytes that are written at once, at most; 0: REPL_CAPTURE_BLOCK */
-    struct repl_replid
-        run; /* a name for this run of the program, put into segments; may be unset */
+    uint64_t segment_size; /* 0: REPL_CAPTURE_SEGMENT. A segment is closed before it exceeds this
+                              size, except that a command is never split, and a transaction is split
+                              only if the segment has reached twice the size. */
+    uint64_t max_size; /* of all segments and snapshots; 0: no limit. When a segment is started, the
+                          oldest segments are deleted with their snapshots; the current segment is
+                          always kept. */
+    size_t block_size; /* maximum bytes of one write; 0: REPL_CAPTURE_BLOCK */
+    struct repl_replid run; /* id of this program run, stored in segments; may be unset */
 };
 
-/* Where the capture ends, so that the master can be asked for what follows. */
+/* The end of the capture, from which to resume the stream. */
 struct repl_capture_point {
     struct repl_replid replid;
     uint64_t offset; /* of the next byte */
@@ -71,67 +70,68 @@ struct repl_capture_point {
     bool in_multi;
 };
 
-/* Takes over the capture in the folder, or begins one. *fs is copied; what it is on must
- * outlive the writer. Errors: RD_ERR_LOCKED, another writer has the folder; RD_ERR_USAGE, a
- * size is out of range; RD_ERR_CHECKSUM or RD_ERR_CORRUPT, the last segment is damaged in a part
- * that was durable: this is no torn end, and nothing is cut off; what repl_capture_list() says. */
+/* Opens the capture in the folder, or starts a new one. *fs is copied; its context must outlive the
+ * writer. Errors: RD_ERR_LOCKED, another writer uses the folder; RD_ERR_USAGE, a size is out of
+ * range; RD_ERR_CHECKSUM or RD_ERR_CORRUPT, the last segment is damaged in a durable part (this is
+ * not a torn end, and nothing is truncated); and the errors of repl_capture_list(). */
 RD_API bool repl_capture_writer_open(struct repl_capture_writer **ret, const struct rd_fs *fs,
                                      const struct repl_capture_writer_opts *opts,
                                      struct rd_err *err);
 
-/* The point is after what the system has. Whole commands that are not flushed yet stay in the
- * capture and would come again: before a master is asked, repl_capture_writer_flush() goes first.
- * False: nothing was captured yet. */
+/* The end of the data written to the system. Commands that are not flushed yet stay in the capture
+ * and would arrive again, so call repl_capture_writer_flush() before requesting the stream from a
+ * master. False: nothing was captured yet. */
 RD_API bool repl_capture_writer_point(const struct repl_capture_writer *w,
                                       struct repl_capture_point *ret);
 
-/* Bytes that opening cut off as torn. */
+/* Bytes of a torn end that opening truncated. */
 RD_API uint64_t repl_capture_writer_cut(const struct repl_capture_writer *w);
 
 /* ---- chapters ---- */
 
-/* The master continues at the end of the capture. Bytes of a command that was not whole are
- * forgotten: they come again. id: its history has this name from here on (a replica became the
- * master), which begins a chapter; NULL, or the same id: it has the name it had. */
+/* The master continues at the end of the capture. Bytes of an incomplete command are dropped,
+ * because they will arrive again. id: the new id of the history (a replica became the master),
+ * which begins a chapter; NULL, or the same id: the id is unchanged. */
 RD_API bool repl_capture_writer_continue(struct repl_capture_writer *w,
                                          const struct repl_replid *id, int64_t now_us,
                                          struct rd_err *err);
 
-/* A full resynchronization: another data set, at `offset` of another history (or the same one). The
- * snapshot follows; the chapter begins when it has arrived whole, and until then the capture ends
- * where it did. A snapshot that was begun before is dropped. */
+/* A full sync: a new data set, at `offset` of another (or the same) history. The snapshot follows.
+ * The chapter begins when the snapshot is complete; until then the end of the capture does not
+ * change. An incomplete earlier snapshot is dropped. */
 RD_API bool repl_capture_writer_begin(struct repl_capture_writer *w, const struct repl_replid *id,
                                       uint64_t offset, int64_t now_us, struct rd_err *err);
 
-/* The next bytes of the snapshot, without the transfer's own framing. They are checked as they come
- * (framing of its records, checksum): RD_ERR_CORRUPT and its kin, as rdb/reader.h says, at the
- * offset of the snapshot. */
+/* The next bytes of the snapshot, without the transfer's own framing. They are verified as they
+ * arrive (framing of the records, checksum): RD_ERR_CORRUPT and the other errors of rdb/reader.h,
+ * with the offset in the snapshot. */
 RD_API bool repl_capture_writer_snapshot(struct repl_capture_writer *w, struct rd_slice bytes,
                                          struct rd_err *err);
 
-/* It is complete: makes it durable and begins the chapter. RD_ERR_TRUNCATED: it is not. */
+/* Ends the snapshot: makes it durable and begins the chapter. RD_ERR_TRUNCATED: it is incomplete.
+ */
 RD_API bool repl_capture_writer_snapshot_end(struct repl_capture_writer *w, int64_t now_us,
                                              struct rd_err *err);
 
-/* A chapter without a snapshot. db and in_multi: what `offset` is in. */
+/* Begins a chapter without a snapshot. db and in_multi: the state at `offset`. */
 RD_API bool repl_capture_writer_bare(struct repl_capture_writer *w,
                                      const struct repl_capture_point *at, int64_t now_us,
                                      struct rd_err *err);
 
 /* ---- the stream ---- */
 
-/* Bytes as they arrived, cut anywhere. They are written in blocks of whole commands; longer
- * commands are parted. A command's time is that of the bytes in which it became whole.
+/* Adds bytes as they arrived, split anywhere. They are written in blocks of whole commands; longer
+ * commands are split. The time of a command is that of the bytes that completed it.
  *
- * RD_ERR_PROTOCOL: no command begins there (the offset is that of the stream); those before it are
- * kept. RD_ERR_USAGE: no chapter has begun. */
+ * RD_ERR_PROTOCOL: the bytes do not start a command (the offset is that of the stream); earlier
+ * commands are kept. RD_ERR_USAGE: no chapter has begun. */
 RD_API bool repl_capture_writer_append(struct repl_capture_writer *w, struct rd_slice bytes,
                                        int64_t now_us, struct rd_err *err);
 
-/* Gives all whole commands to the system. */
+/* Writes all whole commands to the system. */
 RD_API bool repl_capture_writer_flush(struct repl_capture_writer *w, struct rd_err *err);
 
-/* Flushes, and makes it durable. */
+/* Flushes, and makes the data durable. */
 RD_API bool repl_capture_writer_sync(struct repl_capture_writer *w, struct rd_err *err);
 
 struct repl_capture_sync {
@@ -141,19 +141,19 @@ struct repl_capture_sync {
 };
 
 /* The same in two steps, for an fsync on another thread: result = fs.sync(fs.ctx, sync.fd), 0 or a
- * negative errno, in between. Until the end the segment is not closed, so that it may get larger,
- * and nothing may be called but _append(), _flush() and what tells offsets. */
+ * negative errno, in between. In between the segment is not closed, so it may grow larger, and only
+ * _append(), _flush() and the functions that return offsets may be called. */
 RD_API bool repl_capture_writer_sync_begin(struct repl_capture_writer *w,
                                            struct repl_capture_sync *ret, struct rd_err *err);
 RD_API bool repl_capture_writer_sync_end(struct repl_capture_writer *w,
                                          const struct repl_capture_sync *sync, int result,
                                          struct rd_err *err);
 
-/* Closes the segment now and begins another one; does nothing when it is empty. */
+/* Closes the segment now and starts another one; does nothing if it is empty. */
 RD_API bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err);
 
-/* Offsets after the last byte that came; the last whole command that is with the system; the last
- * that is durable. */
+/* Offsets after the last received byte, after the last command written to the system, and after the
+ * last durable command. */
 RD_API uint64_t repl_capture_writer_received(const struct repl_capture_writer *w);
 RD_API uint64_t repl_capture_writer_written(const struct repl_capture_writer *w);
 RD_API uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w);
@@ -161,11 +161,11 @@ RD_API uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w);
 /* Bytes of all files of the capture. */
 RD_API uint64_t repl_capture_writer_size(const struct repl_capture_writer *w);
 
-/* Writes and syncs what is whole, and frees. The last segment stays open, to be continued. False:
- * not all is durable; it is freed nevertheless. */
+/* Writes and syncs all whole commands, and frees the writer. The last segment stays open, to be
+ * continued. False: some data is not durable; the writer is freed anyway. */
 RD_API bool repl_capture_writer_close(struct repl_capture_writer *w, struct rd_err *err);
 
-/* Frees; what was not flushed is lost. NULL is allowed. */
+/* Frees the writer; unflushed data is lost. NULL is allowed. */
 RD_API void repl_capture_writer_abort(struct repl_capture_writer *w);
 
 #endif

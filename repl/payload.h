@@ -1,10 +1,10 @@
-/* payload.h - how a snapshot is framed on a replication link.
+/* payload.h - the framing of a snapshot on a replication link.
  *
- *     $LENGTH CR LF  LENGTH bytes                  the master has it as a file
- *     $EOF:MARK CR LF  bytes  MARK                 it is made as it is sent; MARK is 40 bytes drawn
- *                                                  for this one transfer
+ *     $LENGTH CR LF  LENGTH bytes                  sent from a file
+ *     $EOF:MARK CR LF  bytes  MARK                 streamed as it is created; MARK is 40
+ *                                                  random bytes for this transfer
  *
- * Neither has a line end after it. Whoever receives:
+ * No line end follows the snapshot in either form. The receiver:
  *
  *     struct repl_payload p;
  *     if (!repl_payload_parse(&p, line, &err))           // the line without its end
@@ -14,11 +14,11 @@
  *         size_t used;
  *         status = repl_payload_take(&p, bytes, &piece, &used);
  *         ... piece is part of the snapshot; drop `used` bytes ...
- *         REPL_PAYLOAD_AT_END: what follows is the stream; REPL_PAYLOAD_WANTS: bring more bytes,
- * with those before them that were not used
+ *         REPL_PAYLOAD_AT_END: the stream follows
+ *         REPL_PAYLOAD_WANTS:  pass the unused bytes again, with more bytes after them
  *     }
  *
- * Whoever sends writes the header of repl_payload_put(), the bytes, and the mark, if there is one.
+ * The sender writes the header of repl_payload_put(), the bytes, and the mark, if any.
  */
 #ifndef REPL_PAYLOAD_H
 #define REPL_PAYLOAD_H
@@ -36,7 +36,7 @@ struct repl_payload {
     uint64_t done; /* bytes taken */
 };
 
-/* A header line without its end. RD_ERR_CORRUPT without an offset where it is none;
+/* Parses a header line without its end. RD_ERR_CORRUPT without an offset if it is invalid;
  * RD_ERR_UNSUPPORTED for "$ENDOFF:", the second channel of Valkey 8. */
 RD_API bool repl_payload_parse(struct repl_payload *p, struct rd_slice line, struct rd_err *err);
 
@@ -46,11 +46,10 @@ RD_API size_t repl_payload_put(const struct repl_payload *p,
 
 enum repl_payload_status { REPL_PAYLOAD_PIECE, REPL_PAYLOAD_WANTS, REPL_PAYLOAD_AT_END };
 
-/* *ret is the part of the snapshot at the front of `bytes`, borrowed, and *ret_used how many bytes
- * are done with. PIECE: at least one byte of it; ask again. WANTS: the rest, fewer than 40 bytes,
- * may be the begin of the mark; nothing is used. AT_END: nothing of it is left, and the mark, which
- * is used, was seen where there is one. Time is linear in the bytes; a mark is found wherever
- * it stands. */
+/* *ret is the part of the snapshot at the start of `bytes`, borrowed; *ret_used is the number of
+ * consumed bytes. PIECE: *ret has at least one byte; call again. WANTS: the remaining bytes, fewer
+ * than 40, may be the start of the mark; nothing is consumed. AT_END: the snapshot has ended, and
+ * the mark, if any, is consumed. Time is linear in the bytes; the mark may be split in any way. */
 RD_API enum repl_payload_status repl_payload_take(struct repl_payload *p, struct rd_slice bytes,
                                                   struct rd_slice *ret, size_t *ret_used);
 

@@ -1,9 +1,9 @@
-/* stream.h - where in a history of commands one stands.
+/* stream.h - tracks the position in a replication stream.
  *
- * A replication stream is a run of commands of which every byte counts: the offset of a command is
- * the number of bytes of the history before it. What a command means also depends on those before
- * it: SELECT names the database, MULTI and EXEC hold a transaction together. This is kept here for
- * whoever reads or writes such a stream: a replica, a master, a capture.
+ * The offset of a command in a replication stream is the number of bytes before it in the history;
+ * every byte counts. A command also depends on earlier commands: SELECT selects the database, MULTI
+ * and EXEC enclose a transaction. This module tracks both for every reader and writer of such a
+ * stream: a replica, a master, a capture.
  *
  *     struct repl_stream s;
  *     struct repl_place place;
@@ -11,10 +11,9 @@
  *     for each command of len bytes:
  *         if (!repl_stream_take(&s, argc, argv, len, &place, &err))
  *             ...
- *         place.db, place.in_multi: what it is in; s.offset: after it
+ *         place.db, place.in_multi: its context; s.offset: the offset after it
  *
- * Servers count from 1 on the wire: "PSYNC ID N" asks for the byte that is at offset N - 1
- * here.
+ * Servers count from 1 on the wire: "PSYNC ID N" requests the byte at offset N - 1 here.
  */
 #ifndef REPL_STREAM_H
 #define REPL_STREAM_H
@@ -26,44 +25,44 @@
 /* A zeroed struct is the beginning of a history. */
 struct repl_stream {
     uint64_t offset; /* of the next byte */
-    uint64_t safe;   /* where one can begin again: before the MULTI of an open transaction, else
-                        offset. A transaction that was open from the start on has no MULTI: then it
-                        is where that start was. */
+    uint64_t safe;   /* where to resume: before the MULTI of an open transaction, else offset. If
+                        the transaction was open at the start, its MULTI is unknown, and this is the
+                        start offset. */
     uint64_t db;
     uint64_t safe_db; /* selected at safe: a SELECT may be in the transaction */
     bool in_multi;
 };
 
 enum repl_kind {
-    REPL_WRITE,  /* everything else */
+    REPL_WRITE,  /* any other command */
     REPL_PING,   /* the master is alive */
     REPL_SELECT, /* another database */
     REPL_MULTI,  /* a transaction begins */
     REPL_EXEC,   /* it ends; also DISCARD */
-    REPL_GETACK  /* the master wants to know the offset: REPLCONF GETACK */
+    REPL_GETACK  /* the master requests the offset: REPLCONF GETACK */
 };
 
 struct repl_place {
     enum repl_kind kind;
     uint64_t offset; /* of the first byte of the command */
     uint64_t len;    /* in the stream */
-    uint64_t db;     /* selected when it runs; SELECT itself: the one it selects */
+    uint64_t db;     /* selected when it runs; for SELECT, the one it selects */
     bool in_multi;   /* between MULTI and EXEC, both included */
-    uint64_t multi;  /* then: offset of the MULTI, as far as it is known (see safe) */
-    bool stray;      /* MULTI inside of a transaction, EXEC outside of one: servers answer with an
-                        error that nobody reads, and continue; so does this */
+    uint64_t multi;  /* if in_multi: offset of the MULTI, if known (see safe) */
+    bool stray;      /* MULTI inside a transaction, or EXEC outside one: a server answers with an
+                        error, which a master ignores, and continues */
 };
 
 RD_API void repl_stream_init(struct repl_stream *s, uint64_t offset, uint64_t db, bool in_multi);
 
-/* The next command, argc at least 1, which takes len bytes. Names are compared without case, as
- * masters of 2.4 send "select 0". A SELECT that names no database is RD_ERR_CORRUPT, without an
- * offset: what follows it would go to the wrong one. *ret is written on success only, and then
- * alone the stream has moved. */
+/* Adds the next command, which has len bytes; argc is at least 1. Names are compared without case,
+ * because masters of 2.4 send "select 0". A SELECT without a valid database is RD_ERR_CORRUPT,
+ * without an offset, because later commands would go to the wrong database. Only on success is *ret
+ * written and the position advanced. */
 RD_API bool repl_stream_take(struct repl_stream *s, size_t argc, const struct rd_slice *argv,
                              uint64_t len, struct repl_place *ret, struct rd_err *err);
 
-/* Bytes that are no command: empty lines. */
+/* Skips bytes that are not a command: empty lines. */
 RD_API void repl_stream_pass(struct repl_stream *s, uint64_t len);
 
 #endif
