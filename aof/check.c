@@ -106,7 +106,7 @@ static void worse(enum aof_verdict *verdict, enum aof_verdict than)
         *verdict = than;
 }
 
-/* The commands of the file break here: what stands before `ok` is all that is sure. */
+/* The framing of the commands fails here: only the bytes before `ok` are certain. */
 static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint64_t ok,
                   uint64_t ok_line, const char *text)
 {
@@ -126,9 +126,9 @@ static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint6
 
 static void tell_strangers(struct check *c)
 {
-    char quoted[AOF_STRANGER_MAX * 2];
+    char quoted[AOF_UNKNOWN_NAME_MAX * 2];
     for (size_t i = 0; i < c->names.n_unknown; i++) {
-        const struct aof_unknown_name *s = &c->names.strangers[i];
+        const struct aof_unknown_name *s = &c->names.unknown[i];
         rd_err_quote(quoted, sizeof quoted, rd_slice(s->name, s->len));
         snprintf(c->text, sizeof c->text, "%s is not a known command; %" PRIu64 " time%s", quoted,
                  s->n, s->n == 1 ? "" : "s");
@@ -186,15 +186,15 @@ static void multi_ends(struct check *c, const struct aof_log_entry *e)
 static void command(struct check *c, const struct aof_log_entry *e)
 {
     struct rd_slice name = e->command.argv != NULL ? e->command.argv[0] : rd_slice(NULL, 0);
-    struct aof_unknown_name *stranger = NULL;
+    struct aof_unknown_name *unknown = NULL;
     c->file->commands++;
-    enum aof_name_kind kind = aof_names_look_up(&c->names, name, &stranger);
-    c->known += kind != AOF_NAME_STRANGER;
-    if (RD_UNLIKELY(stranger != NULL)) {
-        stranger->of = c->file;
-        stranger->offset = e->offset;
-        stranger->line = aof_log_entry_line(c->log);
-        stranger->command = c->file->commands;
+    enum aof_name_kind kind = aof_names_look_up(&c->names, name, &unknown);
+    c->known += kind != AOF_NAME_UNKNOWN;
+    if (RD_UNLIKELY(unknown != NULL)) {
+        unknown->of = c->file;
+        unknown->offset = e->offset;
+        unknown->line = aof_log_entry_line(c->log);
+        unknown->command = c->file->commands;
     }
     if (RD_UNLIKELY(c->expect_after)) {
         c->file->after = e->offset;

@@ -427,7 +427,7 @@ static bool add_line(struct reading *r, struct rd_buf *extra)
     return aof_manifest_add(r->m, &file) != NULL || fail(r, RD_ERR_MEMORY, "out of memory");
 }
 
-/* False where reading must end; a line that cannot be used was told of. */
+/* False if reading must stop. An unusable line has been reported. */
 static bool read_line(struct reading *r)
 {
     size_t at = 0;

@@ -36,7 +36,7 @@ struct aof_reader {
     uint64_t multi;
     uint64_t number;
     uint64_t safe; /* of the file before, when it is closed */
-    bool refused;  /* the command at err.offset is whole, but must not stand there */
+    bool refused;  /* the command at err.offset is complete, but not allowed there */
     struct rd_err err;
 };
 

@@ -93,8 +93,8 @@ static bool read_old(struct plan *p)
     return aof_manifest_names_init(&p->names, p->old, p->err);
 }
 
-/* True: *c is filled. False: it is no file of the log; *ret_why says what it is, or is NULL where
- * nobody would take it for one. */
+/* True: *c is filled. False: not a file of the log; *ret_why describes it, or is NULL if its name
+ * does not look like one. */
 static bool classify(const struct plan *p, const struct aof_found *found, struct candidate *c,
                      const char **ret_why)
 {
@@ -294,8 +294,8 @@ static bool take_incr(struct plan *p, const struct candidate *base, const struct
         doubtful = !has_older_base(p, base);
     } else if (age == AGE_UNKNOWN) {
         age = AGE_BEHIND;
-        why = base == NULL ? "commands; there is no base"
-                           : "its number is not below that of the base";
+        why =
+            base == NULL ? "commands, without a base" : "its number is not below that of the base";
     }
     if (age == AGE_OLDER && doubtful)
         return note(p, c->found->name, AOF_USE_NONE, true, "%s", why);

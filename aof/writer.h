@@ -86,7 +86,7 @@ RD_API bool aof_writer_open(struct aof_writer **ret, const struct rd_fs *fs,
                             const struct aof_writer_opts *opts, struct rd_err *err);
 
 /* Moves a log from before Redis 7.0, a file `name` next to the folder, into the folder as the base
- * file. Call it before loading the log. Does nothing if there is no such file, or if the folder
+ * file. Call it before loading the log. Does nothing if the file does not exist, or if the folder
  * already has a log. As in servers, the manifest is written first; if the file is then not moved,
  * the next call detects this and moves it. */
 RD_API bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err *err);

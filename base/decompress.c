@@ -5,10 +5,10 @@
  *     28 b5 2f fd  a Zstandard frame
  *     5? 2a 4d 18  a skippable frame; before a file, pzstd writes it
  *
- * No snapshot, log or list of digests begins so. What comes out of the filter is not looked at
- * again: a file that was compressed twice gives the inner compressed file. A stream of fewer than
- * four bytes stays as it is, and so does a push source that has not been fed four bytes yet:
- * whoever pushes must push those before asking.
+ * No snapshot, log or list of digests begins with these bytes. The output of the filter is not
+ * examined again: a file that was compressed twice gives the inner compressed file. A stream of
+ * fewer than four bytes is unchanged, and so is a push source with fewer than four bytes: the
+ * caller must push those first.
  */
 #include "base/src.h"
 

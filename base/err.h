@@ -36,7 +36,7 @@
     X(LIMIT, 5, "limit")             /* an option forbids continuing */                            \
     X(MEMORY, 5, "memory")           /* out of memory */                                           \
     X(PROTOCOL, 6, "protocol")       /* a peer broke the protocol, or refused us */                \
-    X(LOCKED, 7, "locked")           /* somebody else works on it */                               \
+    X(LOCKED, 7, "locked")           /* in use by another process */                               \
     X(CANCELLED, 130, "cancelled")   /* the user asked to stop */
 
 enum rd_err_code {

@@ -13,7 +13,7 @@
 /* No program writes a double in more characters: printf("%f") of the largest takes 316. */
 enum { F64_TEXT_MAX = 512 };
 
-/* By the number of bits, which tells the digits but for one. */
+/* Uses the number of bits, which determines the number of digits except for one. */
 static inline size_t count_digits(uint64_t v)
 {
     static const uint64_t powers[] = {0,

@@ -285,7 +285,8 @@ static uint8_t unescape(const uint8_t *p, size_t left, size_t *used)
     if (left >= 4 && p[1] == 'x') {
         const char *high = memchr(digits, p[2] | 0x20, 16);
         const char *low = memchr(digits, p[3] | 0x20, 16);
-        /* A digit has the bit 0x20 already; a control byte that would gain it is no digit. */
+        /* A digit has the bit 0x20 already; setting it must not turn a control byte into a digit.
+         */
         if (high != NULL && low != NULL && p[2] >= '0' && p[3] >= '0') {
             *used = 4;
             return (uint8_t)((high - digits) << 4 | (low - digits));

@@ -158,7 +158,7 @@ static size_t put_temp_begin(const struct file *file, char *dst, size_t size)
     return (size_t)snprintf(dst, size, ".%.*s.redoubt-", NAME_KEPT, file->name);
 }
 
-/* Gives the slot a name that nobody can guess. */
+/* Gives the slot an unpredictable name. */
 static bool choose_temp_name(struct file *file, struct rd_err *err)
 {
     uint64_t number;
@@ -222,8 +222,8 @@ static struct proc_path proc_path(int fd)
     return path;
 }
 
-/* A file without a name: nobody can guess it, and nothing is left of it when the process is
- * killed. False where the file system has none, or where it could get no name later. */
+/* Creates a file without a name, which leaves nothing if the process is killed. False if the file
+ * system does not support it, or if the file could not get a name later. */
 static bool create_unnamed(struct file *file)
 {
     struct stat st;
@@ -239,11 +239,11 @@ static bool create_unnamed(struct file *file)
     return true;
 }
 
-/* Locks the temporary file. False: somebody took it for one that was left, and removed it. */
+/* Locks the temporary file. False: another process removed it as a leftover. */
 static bool lock_temp(struct file *file)
 {
     struct stat st;
-    (void)flock(file->fd, LOCK_EX); /* where there are no locks, nobody else gets one */
+    (void)flock(file->fd, LOCK_EX); /* without lock support no process gets a lock */
     if (fstat(file->fd, &st) != 0 || st.st_nlink > 0)
         return true;
     close(file->fd);
@@ -308,8 +308,8 @@ static bool give_name_by_link(struct file *file, struct rd_err *err)
     return true;
 }
 
-/* What is replaced is kept a moment longer: the system takes a file apart when nobody has it open
- * any more, and not while it changes the folder, on which others may wait. */
+/* Keeps the replaced file open a moment longer: the system then frees its blocks when it is closed,
+ * not while it changes the folder, which other processes may be waiting for. */
 static int rename_temp(const struct file *file, unsigned flags)
 {
     int old = file->replace ? openat(file->dir, file->name, O_PATH | O_CLOEXEC | O_NOFOLLOW) : -1;

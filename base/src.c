@@ -76,7 +76,7 @@ bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes, const struct
                         struct rd_err *err)
 {
     static const struct rd_src_ops ops = {0};
-    static const uint8_t nothing[1]; /* a place to point at when there are no bytes */
+    static const uint8_t nothing[1]; /* a valid address for empty input */
     struct rd_src *src = new_bare(&ops, NULL, opts);
     if (src == NULL)
         return nomem(sizeof *src, opts, err);

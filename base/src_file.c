@@ -12,7 +12,7 @@
 struct file {
     int fd;
     bool own;
-    uint64_t base; /* where fd stood when it was opened: offset 0 of the stream */
+    uint64_t base; /* position of fd at opening: offset 0 of the stream */
     /* Of one that was opened again: */
     uint64_t at;  /* its own position in the file */
     uint64_t end; /* where it is to end */
@@ -158,7 +158,7 @@ bool rd_src_open_fd(struct rd_src **ret, int fd, bool own, const struct rd_src_o
     return rd_src_new(ret, ops, file, &known, err);
 }
 
-/* Opens a path for reading. A folder can be opened but not read: that is told at once. */
+/* Opens a path for reading. A folder can be opened but not read: this is reported at once. */
 static bool open_path(int *ret, const char *path, bool regular, struct rd_err *err)
 {
     struct stat st;

@@ -14,7 +14,7 @@
  *     list      RPUSH key element…                  set     SADD key member…
  *     zset      ZADD key score member …             hash    HSET key field value …
  *     stream    XADD key id field value …           one for each entry
- *               XADD key MAXLEN 0 0-1 x y           if there is no entry
+ *               XADD key MAXLEN 0 0-1 x y           if it has no entries
  *               XSETID key last ENTRIESADDED n MAXDELETEDID id
  *               XGROUP CREATE key group last [ENTRIESREAD n]
  *               XCLAIM key group consumer 0 id TIME ms RETRYCOUNT n JUSTID FORCE

@@ -2,9 +2,9 @@
  *
  *     type (1)  value  version (2, little-endian)  crc64 (8, little-endian, of all before it)
  *
- * There is no magic: versions 12 to 79 belong to Redis, versions from 80 to Valkey; versions up to
- * 11 are common to both. Servers that skip the check accept a checksum of 0. Here the checksum must
- * match, or be 0 if allow_zero is set.
+ * The payload has no magic: versions 12 to 79 belong to Redis, versions from 80 to Valkey; versions
+ * up to 11 are common to both. Servers that skip the check accept a checksum of 0. Here the
+ * checksum must match, or be 0 if allow_zero is set.
  */
 #ifndef RDB_DUMP_H
 #define RDB_DUMP_H

@@ -147,8 +147,9 @@ bool rdb_keylog_finish(struct rdb_keylog *log,
     for (size_t i = 0; ok && i < n; i++)
         find(counts, cap - 1, s[i].hash)->suspects++;
     for (size_t i = 0; ok && i < n; i++) {
-        /* The first key of its hash is a suspect only where the filter was mistaken. Where hashes
-         * were lost, there may be fewer of them than suspects, and only what is certain is told. */
+        /* The first key of its hash is a suspect only after a false positive of the filter. If
+         * hashes were lost, there may be fewer of them than suspects; only certain duplicates are
+         * reported. */
         struct count *c = find(counts, cap - 1, s[i].hash);
         if (c->n > c->suspects || c->first_seen)
             found(ctx, &s[i]);

@@ -1,4 +1,4 @@
-/* A key, and an entry in a stream's node (the whole of which is told in read/node.c):
+/* A key, and an entry in a stream node (read/node.c describes the whole node):
  *
  *     [ fc ms:8 ]  00  name  value        both short raw strings; the value may be an integer
  *     flags ms-diff seq-diff [n-fields] { [field] value }* lp-count

@@ -9,7 +9,7 @@
  *     00000002-67108000.seg
  *     capture.lock
  *
- * There is no separate list of files. docs/format/capture.md specifies the format.
+ * A capture has no separate list of files. docs/format/capture.md specifies the format.
  * repl/capture_writer.h writes a capture, repl/capture_reader.h reads it.
  *
  *     struct repl_capture_list list;

@@ -202,7 +202,7 @@ static enum repl_capture_status take_block(struct repl_capture_reader *r)
     return REPL_CAPTURE_EVENT;
 }
 
-/* EVENT: r->piece has something at r->pos, or the chapter is to be told. */
+/* EVENT: r->piece has data at r->pos, or the chapter must be reported. */
 static enum repl_capture_status next_block(struct repl_capture_reader *r)
 {
     if (!r->is_open)

@@ -68,7 +68,7 @@
 
 /* ---- options ---- */
 
-/* A position in a history. If the id is not set, there is no position. */
+/* A position in a history. An unset id means no position. */
 struct repl_resume {
     struct repl_replid replid;
     uint64_t offset;
@@ -212,9 +212,9 @@ RD_API void repl_psync_ack_now(struct repl_psync *p);
  * snapshot. Call it before the event after PAYLOAD_END. Default: 0. */
 RD_API void repl_psync_set_db(struct repl_psync *p, uint64_t db);
 
-/* The position after the last event, possibly inside a transaction. False, with *ret empty, if
- * there is no position to resume from: before FULL or CONTINUE, while the payload is incomplete,
- * and with SYNC. Before CONTINUE it is opts.resume. */
+/* The position after the last event, possibly inside a transaction. False, with *ret empty, if the
+ * replica cannot resume: before FULL or CONTINUE, while the payload is incomplete, and with SYNC.
+ * Before CONTINUE it is opts.resume. */
 RD_API bool repl_psync_place(const struct repl_psync *p, struct repl_resume *ret);
 
 /* The same, but before the MULTI of an open transaction: for callers that drop an incomplete

@@ -19,14 +19,14 @@ static enum aof_name_kind kind_of(struct rd_slice name)
         return AOF_NAME_MULTI;
     if (is_name(name, "exec") || is_name(name, "discard"))
         return AOF_NAME_END;
-    return aof_command_known(name) ? AOF_NAME_PLAIN : AOF_NAME_STRANGER;
+    return aof_command_known(name) ? AOF_NAME_PLAIN : AOF_NAME_UNKNOWN;
 }
 
 static void count(struct aof_names *names, struct rd_slice name, struct aof_unknown_name **ret_new)
 {
-    size_t keep = name.len < AOF_STRANGER_MAX ? name.len : AOF_STRANGER_MAX;
+    size_t keep = name.len < AOF_UNKNOWN_NAME_MAX ? name.len : AOF_UNKNOWN_NAME_MAX;
     for (size_t i = 0; i < names->n_unknown; i++) {
-        struct aof_unknown_name *s = &names->strangers[i];
+        struct aof_unknown_name *s = &names->unknown[i];
         if (rd_slice_eq(rd_slice(s->name, s->len), rd_slice(name.ptr, keep))) {
             s->n++;
             return;
@@ -36,7 +36,7 @@ static void count(struct aof_names *names, struct rd_slice name, struct aof_unkn
         names->n_more++;
         return;
     }
-    struct aof_unknown_name *s = &names->strangers[names->n_unknown++];
+    struct aof_unknown_name *s = &names->unknown[names->n_unknown++];
     *s = (struct aof_unknown_name){.len = keep, .n = 1};
     if (keep > 0)
         memcpy(s->name, name.ptr, keep);
@@ -53,7 +53,7 @@ enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_na
         slot->len = name.len;
         slot->kind = kind;
     }
-    if (kind == AOF_NAME_STRANGER)
+    if (kind == AOF_NAME_UNKNOWN)
         count(names, name, ret_new);
     return kind;
 }

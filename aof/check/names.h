@@ -1,4 +1,4 @@
-/* names.h - tells what the commands of a log are by their names, and counts strangers.
+/* names.h - classifies the commands of a log by their names, and counts unknown names.
  *
  * Most commands of a log have one of a few names, always in the same letters: each is looked up
  * once and then known by its bytes, so that a name costs a few instructions.
@@ -14,18 +14,18 @@ enum {
     AOF_NAME_WORDS = 3, /* a name of up to 24 bytes is compared as so many words */
     AOF_NAME_SLOTS = 64,
     AOF_UNKNOWN_NAMES = 32, /* names that are not known; more are counted together */
-    AOF_STRANGER_MAX = 64
+    AOF_UNKNOWN_NAME_MAX = 64
 };
 
 enum aof_name_kind {
     AOF_NAME_PLAIN,
     AOF_NAME_MULTI,
     AOF_NAME_END, /* EXEC, DISCARD */
-    AOF_NAME_STRANGER
+    AOF_NAME_UNKNOWN
 };
 
 struct aof_unknown_name {
-    char name[AOF_STRANGER_MAX]; /* its first bytes */
+    char name[AOF_UNKNOWN_NAME_MAX]; /* its first bytes */
     size_t len;
     uint64_t n;
     /* The caller's: where it was seen first. */
@@ -33,20 +33,20 @@ struct aof_unknown_name {
     uint64_t offset, line, command;
 };
 
-/* A name as it was written before, and what it is. */
+/* A name that was seen before, in its spelling, and its kind. */
 struct aof_name_slot {
     uint64_t words[AOF_NAME_WORDS];
     size_t len; /* 0: free */
     enum aof_name_kind kind;
-    size_t stranger;
+    size_t unknown;
 };
 
 /* A zeroed struct is ready. */
 struct aof_names {
     struct aof_name_slot slots[AOF_NAME_SLOTS];
-    struct aof_unknown_name strangers[AOF_UNKNOWN_NAMES];
+    struct aof_unknown_name unknown[AOF_UNKNOWN_NAMES];
     size_t n_unknown;
-    uint64_t n_more; /* commands whose names there was no room for */
+    uint64_t n_more; /* commands with other unknown names, which did not fit */
 };
 
 /* Fills in a slot, or (NULL) looks up a name that does not fit one. */
@@ -54,9 +54,8 @@ enum aof_name_kind aof_names_look_up_slow(struct aof_names *names, struct aof_na
                                           const uint64_t *words, struct rd_slice name,
                                           struct aof_unknown_name **ret_new);
 
-/* A name of 1 to 24 bytes as words; with its length they tell it from every other. Loads that
- * overlap, straight to registers: bytes that were just stored piecemeal cannot be loaded as a word
- * without waiting for them. */
+/* A name of 1 to 24 bytes as words; together with its length they identify it. Uses overlapping
+ * loads to registers: loading a word from bytes that were just stored one by one would stall. */
 static inline void aof_name_words(struct rd_slice name, uint64_t words[AOF_NAME_WORDS])
 {
     const uint8_t *p = name.ptr;
@@ -74,7 +73,7 @@ static inline void aof_name_words(struct rd_slice name, uint64_t words[AOF_NAME_
     }
 }
 
-/* *ret_new is set when the name is a stranger that is seen for the first time. */
+/* *ret_new is set if the name is unknown and seen for the first time. */
 static inline enum aof_name_kind aof_names_look_up(struct aof_names *names, struct rd_slice name,
                                                    struct aof_unknown_name **ret_new)
 {
@@ -86,7 +85,7 @@ static inline enum aof_name_kind aof_names_look_up(struct aof_names *names, stru
     struct aof_name_slot *slot = &names->slots[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 58];
     const uint64_t differ = (slot->words[0] ^ words[0]) | (slot->words[1] ^ words[1]) |
                             (slot->words[2] ^ words[2]) | (slot->len ^ name.len);
-    if (RD_UNLIKELY(differ != 0 || slot->kind == AOF_NAME_STRANGER))
+    if (RD_UNLIKELY(differ != 0 || slot->kind == AOF_NAME_UNKNOWN))
         return aof_names_look_up_slow(names, slot, words, name, ret_new);
     return slot->kind;
 }

@@ -42,7 +42,7 @@ struct aof_log {
     uint64_t bulk;  /* AT_BYTES: bytes that are still to come */
     size_t argc;
     struct rd_buf buf;
-    struct rd_slice name; /* argv of a command of which only the name is told */
+    struct rd_slice name; /* argv of a command of which only the name is returned */
     uint8_t name_bytes[AOF_LOG_NAME_KEEP];
     bool has_name; /* of a long command */
     /* Lines are counted up to the byte `counted`; `line` is the line there. */
@@ -55,8 +55,8 @@ struct aof_log {
 enum step aof_log_fail(struct aof_log *log, enum rd_err_code code, uint64_t offset,
                        const char *text);
 
-/* Goes on through the item, which log->stage and log->pos tell the place in. STEP_OK: to its end.
- * TOO_LONG: the window cannot hold what comes next; log->pos bytes of it are checked. */
+/* Continues parsing the item at log->stage and log->pos. STEP_OK: reached its end. TOO_LONG: the
+ * window cannot hold the rest; log->pos bytes of it are verified. */
 enum step aof_log_walk(struct aof_log *log);
 
 /* Counts lines up to the next byte of the source, before its window moves. */

@@ -11,7 +11,7 @@
 
 enum {
     OPAQUE_MAX = 1 << 20, /* of an argument in which the file ends, and which is believed to */
-    CHAIN = 8,            /* commands that nobody doubts */
+    CHAIN = 8,            /* consecutive commands that are accepted as real */
     CHAIN_SEARCH = 3,     /* enough where every byte is looked at */
     HEADER_MAX = 16,      /* "$536870912 CRLF" and some more */
     DIGITS_MAX = 10,

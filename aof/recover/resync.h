@@ -22,8 +22,8 @@ bool aof_recover_way_back(struct aof_recover_in *in, struct aof_recover_in *prob
                           const struct frame *f, const struct frame *prev,
                           struct aof_recover_way *ret);
 
-/* The first place in [from, size) from which many commands parse in a row, after the end mark of a
- * snapshot and its checksum. *ret is the size where there is none. */
+/* Finds the first position in [from, size) from which many consecutive commands parse, after the
+ * end mark of a snapshot and its checksum. *ret is the size if none is found. */
 bool aof_recover_find_tail(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
                            uint64_t *ret);
 

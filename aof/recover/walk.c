@@ -106,7 +106,7 @@ static bool settle(struct walk *w, const struct walk_mark *upto, const struct wa
 
 /* -- databases -- */
 
-/* "$6 CRLF SELECT CRLF $1 CRLF 7 CRLF" at `at`, whatever stands before it. */
+/* "$6 CRLF SELECT CRLF $1 CRLF 7 CRLF" at `at`, whatever precedes it. */
 static bool select_at(struct walk *w, uint64_t at, uint64_t *ret)
 {
     static const char name[] = "$6\r\nselect\r\n$";
@@ -272,7 +272,7 @@ static bool lose_transaction(struct walk *w, const struct walk_mark *from,
     if (!leave_out(w, &g))
         return false;
     w->has_prev = has_prev;
-    /* What stands between the end of the transaction and the present place is kept. */
+    /* The bytes between the end of the transaction and the current position are kept. */
     if (now.at > upto.at) {
         w->now.at = now.at;
         w->now.db = now.db;

@@ -10,11 +10,11 @@
 
 enum { WALK_LOSSES = 64 };
 
-/* A place between two commands, and how things stand there. */
+/* A position between two commands, and the state there. */
 struct walk_mark {
     uint64_t at;
     uint64_t db;
-    uint64_t commands, annotations; /* before it, of those that were kept or are to be */
+    uint64_t commands, annotations; /* before it, kept or to be kept */
 };
 
 /* A loss waits until it is known which time annotation follows. */

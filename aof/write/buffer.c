@@ -130,7 +130,7 @@ bool aof_writer_multi_end(struct aof_writer *w, struct rd_err *err)
     if (aof_flush_dead(w, err))
         return false;
     if (!w->in_multi)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is no transaction to end");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no open transaction to end");
     if (w->buf.len == w->multi_empty) {
         aof_writer_multi_drop(w);
         return true;

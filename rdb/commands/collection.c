@@ -26,7 +26,7 @@ static bool open_command(struct rdb_commands *c, uint64_t expected)
     return rdb_cmd_head_key(c, c->guess, c->verb);
 }
 
-/* Makes the head tell how many arguments there are. */
+/* Writes the number of arguments to the head. */
 static bool fix_head(struct rdb_commands *c, size_t n_args)
 {
     if (RD_LIKELY(n_args == c->guess))

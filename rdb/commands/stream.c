@@ -1,11 +1,11 @@
-/* Streams: an XADD for each entry, then what the stream knows of itself, then its groups.
+/* Streams: an XADD for each entry, then the metadata of the stream, then its groups.
  *
- * In a snapshot a group's pending entries precede the consumers, each of which lists the
- * ids it owns: they are kept until then. From 7.0 on XCLAIM passes an entry that is not in the
- * stream in silence; so the ids of the entries are kept, to tell which pending entries that are.
+ * In a snapshot a group's pending entries precede the consumers, each of which lists the ids it
+ * owns: they are kept until then. From 7.0 on XCLAIM silently ignores an entry that is not in the
+ * stream; so the ids of the entries are kept, to detect such pending entries.
  *
- * Where the pending entries were told before, an entry is made of each that is gone. What the
- * stream knows of itself is set after them then, as adding and deleting changes it. */
+ * If the pending ids were given in advance, each deleted one is added as an entry. The metadata of
+ * the stream is then set after them, because adding and deleting entries changes it. */
 #include "rdb/commands/cmd.h"
 
 #include "base/mem.h"

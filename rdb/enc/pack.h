@@ -58,8 +58,8 @@ static inline bool rdb_packer_has_room(const struct rdb_packer *pack, size_t len
     return len <= UINT32_MAX - 32 && rdb_packer_size(pack) <= UINT32_MAX - 32 - len;
 }
 
-/* An encoding of one string of len bytes, without holding it: what comes before the string and what
- * comes after. False where 32 bits cannot say how long it is. */
+/* The encoding of one string of len bytes, without the string itself: the bytes before and after
+ * it. False if the length does not fit 32 bits. */
 enum { RDB_PACKER_AROUND_MAX = 16 };
 struct rdb_packer_around {
     uint8_t head[RDB_PACKER_AROUND_MAX];

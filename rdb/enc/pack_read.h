@@ -75,10 +75,10 @@ enum rdb_pack_status rdb_pack_next(struct rdb_pack *pack, const uint8_t *p, size
  */
 bool rdb_pack_pass(struct rdb_pack *pack, const struct rdb_pack_entry *entry, const uint8_t *tail);
 
-/* Walks the whole of a string that is in memory. False: pack says where and why. */
+/* Validates a whole string in memory. False: pack has the position and the cause. */
 bool rdb_pack_validate(struct rdb_pack *pack, struct rd_slice blob);
 
-/* The whole next entry of a validated string, at *p; false at the end. For whoever iterates a blob.
+/* Gets the next entry of a validated string at *p; false at the end.
  */
 static inline bool rdb_pack_step(struct rdb_pack *pack, const uint8_t **p, const uint8_t *end,
                                  struct rdb_pack_entry *ret)

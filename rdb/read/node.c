@@ -170,7 +170,7 @@ static int number(struct rdb_reader *r, int64_t num, struct rdb_event *ev)
     return STEP_ON;
 }
 
-/* A string was given out or passed: what comes next? */
+/* Advances after a string was returned or skipped. */
 static void next_string(struct node *n)
 {
     if (n->phase == NODE_OWN_FIELD) {

@@ -246,7 +246,7 @@ struct rdb_reader {
     uint64_t ttl;            /* of a field, as it is stored */
     bool item_open;          /* an array item's index and tag were passed, its string was not */
     uint64_t pass_left;      /* bytes of a string still to be passed over */
-    const uint8_t *seen_cur; /* where the window stood when the last call ended */
+    const uint8_t *seen_cur; /* position of the window at the end of the last call */
 
     struct feed feed;
     struct pieces pieces;

@@ -434,7 +434,7 @@ static int slot_import_step(struct rdb_reader *r, struct rdb_event *ev)
     return took(r, &c, ev);
 }
 
-/* Metadata stand between a key's attributes and its type. */
+/* Metadata is between a key's attributes and its type. */
 static bool parse_key_meta(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
 {
     uint8_t op;

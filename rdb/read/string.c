@@ -219,7 +219,7 @@ int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-/* AUX and FUNCTION stand outside of values, and whoever copies a file wants their bytes: one event
+/* AUX and FUNCTION are outside values, and a caller that copies a file needs their bytes: one event
  * has all of a short one. A long one begins with an empty piece that has the bytes up to the
  * string. */
 int rdb_read_prefixed(struct rdb_reader *r, enum rdb_event_kind kind, size_t prefix,

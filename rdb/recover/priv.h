@@ -21,7 +21,7 @@ enum {
     WEIGHT_KEY = 8,
     WEIGHT_FIELD = 1,   /* of a string that may be a field of a hash with field expiries */
     WEIGHT_ANCHOR = 24, /* of an opcode that is rare in other bytes */
-    CHAIN_STRONG = 64,  /* weight of records in a row that nobody doubts */
+    CHAIN_STRONG = 64,  /* weight of consecutive records that are accepted as real */
     CHAIN_AT_END = 3,   /* keys, where the file was cut after them */
     SHAPES = 4096,
     RING = 256,           /* records remembered after the present one */
@@ -252,7 +252,7 @@ struct span {
     bool early_end; /* an end mark follows that is not the end of the file */
 
     enum rdb_grade grade;
-    uint64_t start_db; /* in which it begins, as far as can be told */
+    uint64_t start_db; /* in which it begins, as far as is known */
     uint64_t trim;     /* keys at its start that are more than were announced */
     uint64_t mark;     /* keys after these that may be fields */
     bool db_doubt;     /* of the keys before its first selector */

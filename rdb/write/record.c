@@ -198,7 +198,7 @@ bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_e
         return rdb_write_misuse(w, "a module item of an unknown kind");
     if (w->pieces.open && op != RDB_MODULE_STRING)
         return rdb_write_misuse(w, "the module string before is incomplete");
-    /* Later pieces of a string come with the same opcode, which stands before the first only. */
+    /* Later pieces of a string have the same opcode, which is written only before the first. */
     if (!w->pieces.open && !rdb_put_len(to, op))
         return false;
     if (op != RDB_MODULE_STRING)

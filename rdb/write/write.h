@@ -148,7 +148,7 @@ struct rdb_stream_writer {
     struct rd_sink *to; /* where what follows the nodes goes */
     uint64_t n_nodes;
     bool tail_begun; /* the STREAM event came */
-    bool producers;  /* what comes now is left out */
+    bool producers;  /* the following events are left out */
     /* the node that is being built */
     bool node_open;
     struct rdb_stream_id node_id;

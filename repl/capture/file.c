@@ -105,7 +105,7 @@ bool repl_capture_file_refresh(struct capture_file *f, struct rd_err *err)
     return load_trailer(f, err);
 }
 
-/* The header, of which the name must tell the same. */
+/* Reads the header, which must match the name. */
 static enum capture_open load_header(struct capture_file *f, struct rd_err *err)
 {
     const uint8_t *bytes;
@@ -202,7 +202,7 @@ static enum found find_block(struct capture_file *f, uint64_t at, struct capture
 }
 
 /* Whether a block after `at` says that what should be there, `offset` of the stream, had become
- * durable before it was written: then the bytes were lost later, and this is no torn end. */
+ * durable before it was written: then the bytes were lost later, and this is not a torn end. */
 static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offset,
                              struct rd_err *err)
 {
@@ -380,7 +380,7 @@ bool repl_capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t
         if (!next.inside)
             *c = next;
     } while (repl_capture_cursor_hop(&next, &block, &why) && is_before(&next, offset, time_us));
-    /* Where no header is, reading will tell what is wrong there. */
+    /* Without a header, reading will report the error. */
     rd_err_adopt(err, &why);
     return why.code == RD_ERR_OK;
 }

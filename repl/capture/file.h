@@ -28,8 +28,8 @@ struct capture_file {
 
 enum capture_open {
     CAPTURE_OPEN_OK,
-    CAPTURE_OPEN_TORN, /* it was being created when that was cut short; nothing is in it */
-    CAPTURE_OPEN_GONE, /* there is no such file */
+    CAPTURE_OPEN_TORN, /* its creation was interrupted; it holds no data */
+    CAPTURE_OPEN_GONE, /* the file does not exist */
     CAPTURE_OPEN_FAIL
 };
 

@@ -23,7 +23,7 @@ enum {
 enum capture_block_flag {
     CAPTURE_BEGINS_INSIDE = 1, /* its first byte is inside of a command */
     CAPTURE_ENDS_INSIDE = 2,   /* so is what follows its last byte */
-    CAPTURE_IN_MULTI = 4,      /* its first command stands between MULTI and EXEC */
+    CAPTURE_IN_MULTI = 4,      /* its first command is between MULTI and EXEC */
     CAPTURE_BLOCK_FLAGS = 7,
 };
 

@@ -71,7 +71,7 @@ void repl_capture_writer_abort(struct repl_capture_writer *w)
 bool repl_capture_writer_close(struct repl_capture_writer *w, struct rd_err *err)
 {
     bool ok = repl_capture_writer_sync(w, err);
-    /* What is left of a long command would be cut by whoever opens the capture. */
+    /* The next writer would truncate the rest of a long command. */
     if (ok && w->inside)
         ok = repl_capture_done(w, repl_capture_drop_part(w), err);
     repl_capture_writer_abort(w);

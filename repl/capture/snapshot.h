@@ -5,7 +5,8 @@
 #include "base/err.h"
 #include "rdb/event.h"
 
-/* Any event of the snapshot. RD_ERR_CHECKSUM: it is the trailer, and tells of other bytes. */
+/* Checks any event of the snapshot. RD_ERR_CHECKSUM: it is the trailer, and its checksum does not
+ * match. */
 bool repl_capture_snapshot_sum(const struct rdb_event *event, struct rd_err *err);
 
 #endif

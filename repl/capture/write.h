@@ -73,7 +73,7 @@ struct repl_capture_writer {
     uint64_t db; /* at its first command */
     bool in_multi;
     struct capture_walk walk;
-    struct rd_err walk_err; /* of it: told when what stands before is written */
+    struct rd_err walk_err; /* its error, reported after the preceding data is written */
     struct capture_mark *marks;
     size_t n_marks;
 

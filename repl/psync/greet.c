@@ -122,7 +122,7 @@ void repl_greet_begin(struct repl_psync *p)
     send_step(p);
 }
 
-/* As much of an answer as may be told. */
+/* The part of an answer that may be reported. */
 static struct rd_slice tellable(const struct repl_psync *p, struct rd_slice line)
 {
     return p->step == REPL_STEP_AUTH ? repl_refuse_discreet(line, p->password) : line;

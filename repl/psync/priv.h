@@ -63,13 +63,13 @@ enum repl_event_kind repl_greet_next(struct repl_psync *p, struct repl_event *re
 
 /* ---- repl/psync/refuse.c ---- */
 
-/* What an error reply means; the line begins with '-'. */
+/* The class of an error reply; the line begins with '-'. */
 enum repl_class repl_refuse_class(struct rd_slice line);
 
-/* As much of an answer to AUTH as surely does not repeat the password. */
+/* The part of an answer to AUTH that cannot contain the password. */
 struct rd_slice repl_refuse_discreet(struct rd_slice line, const char *password);
 
-/* Fails with the line, of which `text` may be told. */
+/* Fails with the line; `text` is the part that may be reported. */
 enum repl_event_kind repl_refuse(struct repl_psync *p, enum repl_class class, struct rd_slice text);
 
 #endif

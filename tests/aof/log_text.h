@@ -1,8 +1,8 @@
-/* log_text.h - what a log says, as text, so that two ways of reading it can be compared.
+/* log_text.h - the content of a log as text, to compare two ways of reading it.
  *
  * A line is "OFFSET+LEN argc NAME checksum" for a command and "OFFSET+LEN text" for an annotation;
- * the last one is "end@WHOLE", "more@WHOLE" or "CODE@OFFSET after WHOLE". A command that came in
- * pieces reads like one that came whole; of names over 64 bytes only their length is told.
+ * the last one is "end@WHOLE", "more@WHOLE" or "CODE@OFFSET after WHOLE". A command in pieces has
+ * the same text as a whole one; for names over 64 bytes only the length is printed.
  */
 #ifndef TESTS_AOF_LOG_TEXT_H
 #define TESTS_AOF_LOG_TEXT_H

@@ -435,7 +435,7 @@ Test(check, names_of_commands_are_sorted_and_known_in_any_case)
 Test(check, names_are_told_apart_by_every_byte)
 {
     static struct aof_names names;
-    struct aof_unknown_name *stranger = NULL;
+    struct aof_unknown_name *unknown = NULL;
     memset(&names, 0, sizeof names);
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < aof_command_count(); i++) {
@@ -443,13 +443,13 @@ Test(check, names_are_told_apart_by_every_byte)
             size_t len = strlen(name);
             char other[64];
             memcpy(other, name, len + 1);
-            enum aof_name_kind kind = aof_names_look_up(&names, rd_slice(name, len), &stranger);
-            cr_assert_neq(kind, AOF_NAME_STRANGER, "%s", name);
+            enum aof_name_kind kind = aof_names_look_up(&names, rd_slice(name, len), &unknown);
+            cr_assert_neq(kind, AOF_NAME_UNKNOWN, "%s", name);
             cr_assert_eq(kind == AOF_NAME_MULTI, strcmp(name, "multi") == 0);
             for (size_t k = 0; k < len; k++) {
                 other[k] = '~';
-                cr_assert_eq(aof_names_look_up(&names, rd_slice(other, len), &stranger),
-                             AOF_NAME_STRANGER, "%s", other);
+                cr_assert_eq(aof_names_look_up(&names, rd_slice(other, len), &unknown),
+                             AOF_NAME_UNKNOWN, "%s", other);
                 other[k] = name[k];
             }
         }

@@ -440,7 +440,7 @@ Test(salvage, a_sound_file_comes_out_as_it_was)
     }
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 struct told {
     struct aof_loss at[16];

@@ -318,7 +318,7 @@ Test(aof_writer, a_rewrite_that_is_given_up_or_fails_leaves_the_complete_set)
     assert_gone("temp-x");
     cr_assert(aof_writer_rewrite_begin(w, NULL));
     struct rd_err err = {0};
-    cr_assert_not(aof_writer_rewrite_commit(w, "temp-x", false, &err), "there is no such file");
+    cr_assert_not(aof_writer_rewrite_commit(w, "temp-x", false, &err), "the file does not exist");
     cr_assert_eq(err.sys, ENOENT);
     cr_assert_not(aof_writer_rewriting(w));
     assert_file(MANIFEST, "file " INCR_1 " seq 1 type i\n"

@@ -61,7 +61,7 @@ Test(aof_writer_fresh, the_old_log_stays_until_the_first_rewrite_is_committed)
     struct rd_fs fs = sim_fs_calls(sim);
     struct aof_writer *w = open_as(&fs, AOF_WRITER_FRESH);
     cr_assert_not_null(w);
-    cr_assert_not(ping(w), "there is no place for it");
+    cr_assert_not(ping(w), "the log has no file for it");
     for (int i = 0; i < 2; i++) {
         cr_assert(aof_writer_rewrite_begin(w, NULL));
         cr_assert(ping(w) && aof_writer_flush(w, NULL) && aof_writer_sync(w, NULL));

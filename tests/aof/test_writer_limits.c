@@ -210,7 +210,7 @@ Test(aof_writer_limits, a_log_is_taken_over_or_left_alone_where_memory_is_short)
     }
 }
 
-/* History that cannot be deleted stays in the list, for which there is no memory. */
+/* History that cannot be deleted stays in the list, although no memory is left for it. */
 Test(aof_writer_limits, history_is_not_forgotten_where_memory_is_short)
 {
     static const char text[] = "file appendonly.aof.2.base.aof seq 2 type b\n"

@@ -3,8 +3,8 @@
  *     system_fsync = (struct system_fault){.left = 2, .sys = EIO};    // the second call from now
  *     system_processors = 1;                                          // the machine is a small one
  *
- * The program's own definitions stand before those of the C library. Each test is a process of its
- * own, so that nothing has to be put back.
+ * The program's own definitions override those of the C library. Each test is a separate process,
+ * so nothing has to be restored.
  */
 #ifndef TESTS_BASE_SYSTEM_H
 #define TESTS_BASE_SYSTEM_H

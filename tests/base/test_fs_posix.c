@@ -82,7 +82,7 @@ Test(rd_fs_posix, a_file_beside_the_folder_is_adopted)
     fputs("abc", file);
     fclose(file);
     cr_assert_eq(fs.outside(fs.ctx, "old"), 1);
-    cr_assert_eq(fs.outside(fs.ctx, "log"), 0, "a folder is no file");
+    cr_assert_eq(fs.outside(fs.ctx, "log"), 0, "a folder is not a file");
     cr_assert_eq(fs.adopt(fs.ctx, "old"), 0);
     cr_assert_eq(fs.sync_folder(fs.ctx, true), 0);
     cr_assert_eq(fs.outside(fs.ctx, "old"), 0);

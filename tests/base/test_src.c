@@ -254,7 +254,7 @@ Test(src, a_missing_file_and_a_folder_are_told_when_opened)
     check_open_error("/", EISDIR, "/: cannot open: Is a directory");
 }
 
-/* A vtable that gives some bytes and then whatever it is told to. */
+/* A vtable that returns some bytes and then a chosen status. */
 struct scripted {
     size_t n_bytes;
     enum rd_src_status then;

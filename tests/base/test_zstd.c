@@ -1,5 +1,5 @@
-/* The zstd filter. There is no encoder here: frames are made by hand, of raw blocks, and one is
- * what the zstd program wrote.
+/* The zstd filter. The test has no encoder: frames are built by hand from raw blocks, and one was
+ * written by the zstd program.
  *
  *     28 b5 2f fd  descriptor  window  { last:1 type:2 size:21  bytes }*  checksum:4?
  */

@@ -1,10 +1,10 @@
 /* fuzz_plain.c - a snapshot as commands: by events, and with keys and entries taken without them.
  * Strings of values are taken without events both ways, since how many go into a command depends on
- * the pieces in which they come. What is pending in the last stream is told of every stream; and of
- * each it must be the same from its framing and from events.
+ * the pieces in which they come. The pending ids of the last stream are given for every stream; for
+ * each stream they must be the same from its framing and from events.
  *
- * The last byte, which is of the checksum, also chooses the window. Both ways must come to an end,
- * to the same verdict, and where that is good to the same bytes.
+ * The last byte, which is of the checksum, also chooses the window. Both ways must end with the
+ * same result and, on success, with the same bytes.
  */
 #include <stdlib.h>
 

@@ -36,7 +36,7 @@ static bool describe(struct rd_slice file, int version, bool sum, struct rd_buf 
     return st == RDB_END;
 }
 
-/* A reader's version, as far as it tells what an event can hold. */
+/* The version of a reader, as far as it determines the contents of events. */
 static int version_of(const struct rdb_reader *r)
 {
     return rdb_reader_dialect(r) == RDB_VALKEY ? 11 : rdb_reader_version(r);

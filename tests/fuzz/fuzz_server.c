@@ -10,8 +10,8 @@
  * waits, no channel. Then an engine that was given only what the log is given, and one that loads a
  * snapshot of the data set, must hold the same data.
  *
- * CONFIG, DEBUG, SAVE, BGSAVE and BGREWRITEAOF work on a folder of the target's own. What ends the
- * process, what takes as long as it is told to, and what changes the data set without the log is
+ * CONFIG, DEBUG, SAVE, BGSAVE and BGREWRITEAOF work on a folder of the target's own. Commands that
+ * end the process, that sleep for a given time, or that change the data set without the log are
  * refused. The linker puts the functions with __wrap_ in place of the server's (see meson.build).
  */
 #include <errno.h>
@@ -229,8 +229,7 @@ static void open_peer(int i)
     client_new(&srv, conn_new(&srv, fds[1], true, NULL));
 }
 
-/* Reads what was answered; nobody looks at it. A client may get more than he asked for, yet not
- * without end. */
+/* Reads and discards the answers. A client may get more than it asked for, but not without end. */
 static void take_answers(int i)
 {
     static char buf[64 * 1024];
@@ -259,7 +258,8 @@ static void close_peer(int i)
     turn();
 }
 
-/* Nothing is left to be done: what is ready and not taken would be told again for ever. */
+/* Whether the loop is idle: an event that is ready and not handled would be reported again forever.
+ */
 static bool rests(void)
 {
     struct pollfd loop = {.fd = uv_backend_fd(srv.loop), .events = POLLIN};
@@ -355,7 +355,7 @@ static void finish(void)
     for (int n = 0; n < TURNS_MAX && srv.clients->n > 0; n++)
         turn();
     check(srv.clients->n == 0, "a client stays");
-    check(srv.clients->n_blocked == 0 && srv.clients->n_waiting == 0, "somebody waits");
+    check(srv.clients->n_blocked == 0 && srv.clients->n_waiting == 0, "a client waits");
     for (int kind = 0; kind < PUBSUB_KINDS; kind++)
         check(pubsub_total(&srv, (enum pubsub_kind)kind) == 0, "a channel has listeners");
     srv.active_expire_off = srv.cron_paused = srv.skip_checksum = false;

@@ -113,7 +113,7 @@ Test(commands_refuse, a_key_may_be_refused_or_dropped_after_its_event)
     cr_assert(rdb_commands_refuse(out.commands, "too big", &out.err));
     cr_expect_eq(rdb_commands_loss(out.commands)->keys, 1);
     cr_assert(commands_put(&out, &key) && rdb_commands_drop(out.commands, &out.err));
-    cr_expect_eq(rdb_commands_loss(out.commands)->keys, 1, "dropping is no loss");
+    cr_expect_eq(rdb_commands_loss(out.commands)->keys, 1, "dropping does not count as loss");
     commands_expect(&out, "");
     commands_end(&out);
 }

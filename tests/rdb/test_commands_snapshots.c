@@ -11,7 +11,7 @@
 struct how {
     struct rdb_commands_opts opts;
     struct way way;
-    bool texts; /* take strings many at a time where they are to be had */
+    bool texts; /* read many strings at a time if available */
 };
 
 struct made {

@@ -126,7 +126,7 @@ Test(commands_stream, memory_that_is_short_for_an_entry_is_an_error)
     cr_assert_gt(commands_fail_allocations(put_long_entry), 3);
 }
 
-/* Of formats that do not tell what a group has read. */
+/* Formats that do not store the number of entries read by a group. */
 Test(commands_stream, what_a_group_has_read_is_estimated_as_servers_do)
 {
     static const struct {
@@ -136,7 +136,7 @@ Test(commands_stream, what_a_group_has_read_is_estimated_as_servers_do)
         {5, 9, 2, 9, 9, "$11\r\nENTRIESREAD\r\n$1\r\n2\r\n"},
         {5, 9, 2, 9, 3, "$11\r\nENTRIESREAD\r\n$1\r\n0\r\n"},
         {5, 9, 2, 9, 5, "$11\r\nENTRIESREAD\r\n$1\r\n1\r\n"},
-        {5, 9, 2, 9, 7, "$3\r\n7-0\r\n"},   /* between two: nobody knows */
+        {5, 9, 2, 9, 7, "$3\r\n7-0\r\n"},   /* between two: unknown */
         {5, 9, 2, 9, 10, "$4\r\n10-0\r\n"}, /* after the last: the same */
         {0, 0, 0, 9, 3, "$11\r\nENTRIESREAD\r\n$1\r\n0\r\n"},
     };
@@ -309,7 +309,7 @@ Test(commands_stream, memory_that_is_short_for_what_is_gone_is_an_error)
     cr_assert_gt(commands_fail_allocations(put_gone), 6);
 }
 
-/* What was told of one stream is forgotten with it. */
+/* The pending ids of a stream do not affect the next one. */
 Test(commands_stream, the_next_stream_is_not_told_of)
 {
     struct commands_bench out;

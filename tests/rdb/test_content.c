@@ -70,7 +70,7 @@ Test(content, the_order_counts_in_a_list_and_not_in_a_set)
     struct rd_hash128 list = sum_of(RDB_TYPE_LIST, RDB_ROLE_ELEMENT, abc, 0);
     cr_expect(rd_hash128_eq(list, sum_of(RDB_TYPE_LIST_QUICKLIST_2, RDB_ROLE_ELEMENT, abc, 0)));
     cr_expect_not(rd_hash128_eq(list, sum_of(RDB_TYPE_LIST, RDB_ROLE_ELEMENT, cab, 0)));
-    cr_expect_not(rd_hash128_eq(list, set), "a list is no set");
+    cr_expect_not(rd_hash128_eq(list, set), "a list differs from a set");
 }
 
 Test(content, the_two_zeros_are_one_score_and_so_are_all_that_are_not_numbers)
@@ -342,7 +342,7 @@ static void check_failures(void *ctx, const struct snapshot *s)
         if (hash_file(s->bytes, &way, &told, &sum, &n_parts, &err))
             break;
         cr_assert_eq(err.code, RD_ERR_CANCELLED, "%s", s->path);
-        cr_assert_eq(parts.n, n, "%s: nobody is told of more", s->path);
+        cr_assert_eq(parts.n, n, "%s: more parts were reported", s->path);
         ++*(unsigned *)ctx;
     }
 }

@@ -180,8 +180,8 @@ Test(encode, an_intset_takes_integers_only_and_each_once)
 
 enum { LONG = 20000 }; /* of an element that no node takes among others */
 
-/* N elements, or as many and a long one; what comes goes to the sink, the head to *ret_head, which
- * may be NULL. */
+/* Encodes N elements, optionally with a long one, to the sink, and the head to *ret_head, which may
+ * be NULL. */
 static bool encode_all(const struct rdb_type *type, size_t piece, bool with_long,
                        struct rd_sink *sink, struct rd_buf *ret_head, struct rd_err *err)
 {

@@ -232,8 +232,8 @@ static void sweep(enum damage kind)
     cr_assert_leq(w.all.silent * 10, w.all.shown, "%s: %llu of %llu not reported",
                   damage_names[kind], (unsigned long long)w.all.silent,
                   (unsigned long long)w.all.shown);
-    /* A place that is early by far is no help. A bit that makes a length longer by whole records
-     * shows in nothing but their number and the checksum. */
+    /* A position far too early is useless. A bit that makes a length longer by whole records
+     * changes only their number and the checksum. */
     uint64_t limit = kind == DAMAGE_FLIP ? w.all.shown / 4 : w.all.shown / 10;
     cr_assert_leq(w.all.before, limit, "%s: %llu of %llu reported far before it",
                   damage_names[kind], (unsigned long long)w.all.before,
@@ -262,7 +262,7 @@ Test(salvage, keeps_the_keys_in_front_of_a_cut)
 
 /* -- single cases -- */
 
-/* A collection whose third element (0-based) is no string, between sound keys. */
+/* A collection whose third element (0-based) is not a string, between sound keys. */
 static void cut_collection(struct rd_buf *file, uint8_t type, unsigned strings)
 {
     made_add(file, "REDIS0011\xfe\0\xfb\x14\0", 14);
@@ -465,7 +465,8 @@ Test(salvage, learns_the_version_from_the_server_when_the_header_is_damaged)
         cr_expect(res.guessed_version);
         cr_expect_eq(res.keys, 10);
         cr_assert_gt(out.len, 9);
-        /* Where nothing tells the release, any version will do that has what was kept. */
+        /* If nothing determines the release, any version that supports the kept data is accepted.
+         */
         if (cases[i].magic[0] != '\0')
             cr_expect(rd_slice_is(rd_slice(out.ptr, 9), cases[i].magic), "%s", cases[i].release);
         check_out(&out, cases[i].release);

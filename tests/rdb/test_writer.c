@@ -253,7 +253,7 @@ Test(writer, a_count_that_is_known_only_at_the_end_changes_no_byte)
         }
 }
 
-/* Length of the record of a value that has one long string, and what stands before that string. */
+/* Length of the record of a value that has one long string, and of the bytes before that string. */
 static size_t long_value(enum rdb_type_id type, int version, size_t total, const char *before)
 {
     struct bench b;

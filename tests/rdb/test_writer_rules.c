@@ -256,7 +256,7 @@ Test(writer_rules, without_verbatim_a_copied_value_gets_a_record_of_its_own)
     close_bench(&b);
 }
 
-/* A table whose elements are too many to be packed; its count is told or not. */
+/* A table whose elements are too many to be packed; its count is given or not. */
 static void table(struct bench *b, enum rdb_type_id type, bool known)
 {
     enum { N = 600 };
@@ -410,7 +410,8 @@ Test(writer_rules, each_failing_allocation_is_an_error_and_leaks_nothing)
                 cr_assert(b.ok, "%s", b.err.text);
                 break;
             }
-            /* Without memory to compress in, a string is stored as it is, which is no failure. */
+            /* Without memory for compression, a string is stored uncompressed, which is not a
+             * failure. */
             if (!made || !b.ok)
                 cr_assert_eq(b.err.code, RD_ERR_MEMORY, "%zu: %s", n, b.err.text);
         }

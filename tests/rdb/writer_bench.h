@@ -6,7 +6,7 @@
  *     check_hex(&b, "0d016b...", "hash");       // what follows the file's header
  *     close_bench(&b);
  *
- * After a failure nothing more is put: b.ok and b.err tell of it.
+ * After a failure nothing more is put: see b.ok and b.err.
  */
 #ifndef TESTS_RDB_WRITER_BENCH_H
 #define TESTS_RDB_WRITER_BENCH_H

@@ -69,7 +69,7 @@ static int run(const struct rd_fs *fs, const char *what)
     if (what[0] == '\0') {
         status = print_list(&list);
     } else if (list.n == 0 || !repl_capture_base(&list, list.n - 1, &base)) {
-        fprintf(stderr, "there is no snapshot\n");
+        fprintf(stderr, "no snapshot\n");
     } else if (strcmp(what, "base") == 0) {
         repl_capture_snapshot_name(&list.segments[base], name);
         status = puts(name) < 0;

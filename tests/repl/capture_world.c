@@ -145,7 +145,7 @@ static void promise(struct world *world, const struct repl_capture_writer *w, un
     cr_assert_leq(synced, written);
     cr_assert_leq(written, repl_capture_writer_received(w));
     world->told[h] = written;
-    world->promised[h] = synced;
+    world->durable[h] = synced;
 }
 
 bool world_feed(struct world *world, struct repl_capture_writer *w, unsigned history, size_t to)

@@ -37,8 +37,8 @@ struct world {
     struct rd_buf snapshot;
     int64_t now_us;
 
-    uint64_t promised[2]; /* offsets that were told to be durable */
-    uint64_t told[2];     /* that were told to be written */
+    uint64_t durable[2]; /* offsets reported as durable */
+    uint64_t told[2];     /* offsets reported as written */
     struct rd_err err;
 };
 

@@ -15,7 +15,7 @@ static struct world small_world(void)
                           .long_len = 200};
 }
 
-static bool holds(struct sim_fs *left, unsigned h, uint64_t promised)
+static bool holds(struct sim_fs *left, unsigned h, uint64_t durable)
 {
     struct rd_fs fs = sim_fs_calls(left);
     struct repl_capture_reader *r;
@@ -26,15 +26,15 @@ static bool holds(struct sim_fs *left, unsigned h, uint64_t promised)
         if ((ev.segment->replid.hex[0] == 'c') == (h == 1))
             end = ev.offset + ev.bytes.len;
     repl_capture_reader_close(r);
-    return end >= promised;
+    return end >= durable;
 }
 
-/* What is left holds what was promised, and is continued without a hole. */
+/* What is left holds what was durable, and is continued without a hole. */
 static void check_left(struct world *world, struct sim_fs *left, const char *what)
 {
     struct sim_fs *sim = world->sim;
     for (unsigned h = 0; h < 2; h++)
-        cr_assert(holds(left, h, world->promised[h]), "%s: history %u", what, h);
+        cr_assert(holds(left, h, world->durable[h]), "%s: history %u", what, h);
     world->sim = left;
     cr_assert(world_play(world), "%s: %s in %s", what, world->err.text, world->err.origin);
     world->sim = sim;
@@ -53,13 +53,13 @@ Test(capture_crash, a_power_failure_at_every_call_loses_nothing_that_was_synced)
         crashed = world.sim->crashed;
         cr_assert(ok || crashed, "call %u: %s", n, world.err.text);
         cr_assert_eq(world.sim->n_open, 0);
-        uint64_t promised[2] = {world.promised[0], world.promised[1]};
+        uint64_t durable[2] = {world.durable[0], world.durable[1]};
         for (unsigned contents = 0; contents < 4; contents++) {
             unsigned n_names = world.sim->n_changes < 3 ? 1u << world.sim->n_changes : 8;
             for (uint32_t names = 0; names < n_names; names++) {
                 char what[80];
                 snprintf(what, sizeof what, "call %u, contents %u, names %x", n, contents, names);
-                memcpy(world.promised, promised, sizeof promised);
+                memcpy(world.durable, durable, sizeof durable);
                 check_left(&world, sim_fs_after_crash(world.sim, contents, names), what);
             }
         }
@@ -134,9 +134,9 @@ Test(capture_crash, every_call_failing_ends_the_writer_and_the_next_one_goes_on)
             cr_assert(ok || hit, "%s: %s", what, world.err.text);
             cr_assert_eq(world.sim->n_open, 0, "%s", what);
             cr_assert(ok || world.err.code == RD_ERR_IO, "%s: %s", what, world.err.text);
-            uint64_t promised[2] = {world.promised[0], world.promised[1]};
+            uint64_t durable[2] = {world.durable[0], world.durable[1]};
             check_left(&world, sim_fs_after_crash(world.sim, SIM_SEEDED, SIM_ALL_NAMES), what);
-            memcpy(world.promised, promised, sizeof promised);
+            memcpy(world.durable, durable, sizeof durable);
             check_left(&world, sim_fs_after_crash(world.sim, SIM_NONE, 0), what);
             cr_assert(world_play(&world), "%s: %s", what, world.err.text);
             world_check(&world, world.sim, false, what);

@@ -14,7 +14,7 @@ static struct repl_capture_reader *reader(struct world *world,
     return r;
 }
 
-/* The next event that is no chapter. */
+/* The next event other than a chapter. */
 static enum repl_capture_status next(struct repl_capture_reader *r, struct repl_capture_event *ev)
 {
     enum repl_capture_status st;

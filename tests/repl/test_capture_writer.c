@@ -259,7 +259,7 @@ Test(capture_writer, transactions_are_parted_only_in_segments_twice_as_large)
     cr_assert_geq(list.segments[0].size, 2000);
     cr_assert(list.segments[1].in_multi);
     size_t base;
-    cr_assert_not(repl_capture_base(&list, 1, &base), "there is no snapshot");
+    cr_assert_not(repl_capture_base(&list, 1, &base), "the capture has no snapshot");
     repl_capture_list_done(&list);
     world_done(&world);
 }

@@ -58,7 +58,7 @@ class Running:
 
 
 class Load(threading.Thread):
-    """Writes of many kinds, in turns, until it is told to stop."""
+    """Writes of many kinds, in turns, until it is stopped."""
 
     def __init__(self, port, seed=1, pause=0.0):
         super().__init__(daemon=True)

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where a mapping begins cannot be told from the pointer, so it is kept aside. */
+/* The pointer does not show where its mapping begins, so the start is stored separately. */
 struct mapping {
     struct mapping *next;
     uint8_t *ptr;

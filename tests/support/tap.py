@@ -66,7 +66,7 @@ def run(path):
     try:
         load(path).run(result)
         if result.n == 0:
-            result.bad_line(path, "there is no test in this file")
+            result.bad_line(path, "the file has no tests")
     except (Exception, SystemExit):
         result.bad_line(path, traceback.format_exc())
     print(f"1..{result.n}", flush=True)
