@@ -1,4 +1,4 @@
-/* command.h - what is known of every command: the table of Redis 7.0.15 and a few later commands.
+/* command.h - the command table: the commands of Redis 7.0.15 and a few later ones.
  *
  *     const struct engine_command *cmd = engine_command_resolve(argv, argc);
  *     if (cmd == NULL)                              // unknown command or subcommand
@@ -13,11 +13,11 @@
  *         for (size_t i = 0; i < n && i < 16; i++)
  *             ... argv[keys[i].index] ...
  *
- * The table itself is text for humans to maintain: engine/commands/. It is constant, has static
- * storage, and may be read by all threads at any time.
+ * The table is text for maintainers: engine/commands/. It is constant, has static storage, and all
+ * threads can read it at any time.
  *
- * Commands form two levels. A container ("config") has subcommands ("config|get"), which are
- * commands of their own: argv[0] and argv[1] name them, and both are counted by their arity.
+ * Commands have two levels. A container ("config") has subcommands ("config|get"), which are
+ * commands themselves: argv[0] and argv[1] name them, and their arity counts both.
  */
 #ifndef ENGINE_COMMAND_H
 #define ENGINE_COMMAND_H
@@ -30,29 +30,29 @@
 
 struct engine_call;
 
-/* Name, bit, word in a reply of COMMAND. NULL: never shown. The order is that of the replies. */
+/* Name, bit, word in replies of COMMAND. NULL: never shown. The order is that of the replies. */
 #define ENGINE_CMD_FLAGS(X)                                                                        \
     X(WRITE, 0, "write")                                                                           \
     X(READONLY, 1, "readonly")                                                                     \
-    X(DENYOOM, 2, "denyoom") /* refused when memory is short */                                    \
+    X(DENYOOM, 2, "denyoom") /* refused if memory is short */                                      \
     X(ADMIN, 3, "admin")                                                                           \
     X(PUBSUB, 4, "pubsub")                                                                         \
     X(NOSCRIPT, 5, "noscript")                                                                     \
     X(BLOCKING, 6, "blocking")                                                                     \
     X(LOADING, 7, "loading") /* allowed while a dataset is loaded */                               \
-    X(STALE, 8, "stale")     /* allowed on a replica that lost its master */                       \
+    X(STALE, 8, "stale")     /* allowed on a replica without a link to its master */               \
     X(SKIP_MONITOR, 9, "skip_monitor")                                                             \
     X(SKIP_SLOWLOG, 10, "skip_slowlog")                                                            \
-    X(ASKING, 11, "asking") /* as if ASKING had come before */                                     \
+    X(ASKING, 11, "asking") /* runs as if ASKING had been sent */                                  \
     X(FAST, 12, "fast")                                                                            \
     X(NO_AUTH, 13, "no_auth")                                                                      \
-    X(MAY_REPLICATE, 14, NULL) /* not a write, yet replicas may have to hear of it */              \
+    X(MAY_REPLICATE, 14, NULL) /* not a write, but replicas may need it */                         \
     X(NO_MANDATORY_KEYS, 15, "no_mandatory_keys")                                                  \
     X(NO_ASYNC_LOADING, 16, "no_async_loading")                                                    \
     X(NO_MULTI, 17, "no_multi")                                                                    \
     X(ALLOW_BUSY, 18, "allow_busy")    /* allowed while a script runs for too long */              \
-    X(MOVABLE_KEYS, 19, "movablekeys") /* first, last and step do not find all keys */             \
-    X(LATER_VERSION, 20, NULL)         /* 7.0.15 does not know it: COMMAND does not list it */
+    X(MOVABLE_KEYS, 19, "movablekeys") /* first, last and step do not cover all keys */            \
+    X(LATER_VERSION, 20, NULL)         /* unknown to 7.0.15: COMMAND does not list it */
 
 enum engine_cmd_flag {
 #define X(name, bit, word) ENGINE_CMD_##name = 1 << (bit),
@@ -116,15 +116,15 @@ enum engine_group {
 };
 
 enum engine_owner {
-    ENGINE_OWNER_ENGINE, /* the dataset and its commands: run is set, but for containers */
+    ENGINE_OWNER_ENGINE, /* the data set and its commands: run is set, except for containers */
     ENGINE_OWNER_SERVER, /* clients, persistence, replication, configuration: run is NULL */
-    ENGINE_OWNER_LATER   /* nobody runs it so far: scripts, functions, modules, clusters */
+    ENGINE_OWNER_LATER   /* not implemented so far: scripts, functions, modules, clusters */
 };
 
 /* ---- where the keys are ---- */
 
-/* What is done to a key. RO, RW, OW (overwrites without a look) and RM (removes without a look) are
- * about the key as a whole; access, insert, update and delete about what users stored in it. */
+/* The use of a key. RO, RW, OW (overwrites without reading) and RM (removes without reading)
+ * concern the key as a whole; access, insert, update and delete concern the user's data in it. */
 #define ENGINE_KEY_FLAGS(X)                                                                        \
     X(RO, 0, "RO")                                                                                 \
     X(RW, 1, "RW")                                                                                 \
@@ -134,9 +134,9 @@ enum engine_owner {
     X(UPDATE, 5, "update")                                                                         \
     X(INSERT, 6, "insert")                                                                         \
     X(DELETE, 7, "delete")                                                                         \
-    X(NOT_KEY, 8, "not_key")          /* a channel, say: routed like a key, but none */            \
-    X(INCOMPLETE, 9, "incomplete")    /* the spec may miss keys */                                 \
-    X(VARIABLE, 10, "variable_flags") /* the arguments decide which flags hold */
+    X(NOT_KEY, 8, "not_key")          /* routed like a key but not a key, such as a channel */     \
+    X(INCOMPLETE, 9, "incomplete")    /* the spec can miss keys */                                 \
+    X(VARIABLE, 10, "variable_flags") /* the arguments decide which flags apply */
 
 enum engine_key_flag {
 #define X(name, bit, word) ENGINE_KEY_##name = 1 << (bit),
@@ -147,7 +147,7 @@ enum engine_key_flag {
 enum engine_begin { ENGINE_BEGIN_INDEX, ENGINE_BEGIN_KEYWORD, ENGINE_BEGIN_UNKNOWN };
 enum engine_find { ENGINE_FIND_RANGE, ENGINE_FIND_KEYNUM, ENGINE_FIND_UNKNOWN };
 
-/* One way to find keys: where to begin, and which arguments from there on are keys. */
+/* One way to find keys: the start of the search, and which arguments from there on are keys. */
 struct engine_key_spec {
     const char *keyword; /* KEYWORD: the keys follow this word */
     const char *note;    /* or NULL */
@@ -158,24 +158,24 @@ struct engine_key_spec {
     int16_t last;  /* RANGE: the last key, from the first; < 0: from the end of the arguments */
     int16_t limit; /* RANGE, last < 0: 2: only the first half of the arguments, … */
     int16_t step;  /* RANGE, KEYNUM: distance of keys */
-    int16_t key_num; /* KEYNUM: where the number of keys stands, from the begin */
-    int16_t first;   /* KEYNUM: where the first key stands, from the begin */
+    int16_t key_num; /* KEYNUM: position of the number of keys, relative to the start */
+    int16_t first;   /* KEYNUM: position of the first key, relative to the start */
 };
 
 /* ---- the command ---- */
 
 struct engine_command {
-    void (*run)(struct engine_call *call); /* NULL: owner is not the engine, or a mere container */
+    void (*run)(struct engine_call *call); /* NULL: not run by the engine, or a container */
     const char *name;                      /* lower case: "get", "config|get" */
     uint64_t flags;                        /* enum engine_cmd_flag */
-    uint32_t acl;                          /* enum engine_acl, implied ones included */
-    int16_t arity;                         /* with the name; < 0: at least -arity */
-    int16_t first_key; /* what a simple range can say of the keys; 0: none, or hard to say */
+    uint32_t acl;                          /* enum engine_acl, including implied ones */
+    int16_t arity;                         /* including the name; < 0: at least -arity */
+    int16_t first_key; /* the keys as a simple range; 0: none, or not a simple range */
     int16_t last_key;  /* < 0: from the end */
     int16_t key_step;
-    uint16_t id;         /* 0 … engine_command_count() - 1, in the order of the table */
+    uint16_t id;         /* 0 … engine_command_count() - 1, in table order */
     uint8_t name_len;    /* of name */
-    uint8_t own_name_at; /* where the last part of name begins: "get" of "config|get" */
+    uint8_t own_name_at; /* start of the last part of name: "get" of "config|get" */
     uint8_t group;       /* enum engine_group */
     uint8_t owner;       /* enum engine_owner */
     uint8_t n_key_specs;
@@ -190,24 +190,25 @@ struct engine_command {
     const char *complexity;
     const char *args;             /* the grammar of engine/command_args.h */
     const char *tips;             /* "request_policy:all_shards …", separated by blanks */
-    const char *history;          /* "6.0.0 what is new; 7.0.0 …" */
+    const char *history;          /* "6.0.0 addition; 7.0.0 …" */
     const char *deprecated_since; /* version */
-    const char *replaced_by;      /* what to use instead */
-    bool syscmd;                  /* for servers among themselves and for tests */
+    const char *replaced_by;      /* replacement */
+    bool syscmd;                  /* internal: for servers and tests */
 };
 
-/* The command of this name in any case, or NULL. No subcommands: "config|get" is unknown. O(1). */
+/* The command of this name, case-insensitive, or NULL. Does not find subcommands: "config|get" is
+ * unknown. O(1). */
 const struct engine_command *engine_command_find(struct rd_slice name);
 
 /* The subcommand of a container, or NULL. O(1). */
 const struct engine_command *engine_command_find_sub(const struct engine_command *container,
                                                      struct rd_slice name);
 
-/* By one name: "get", "config" and "config|get". */
+/* By one name: "get", "config" or "config|get". */
 const struct engine_command *engine_command_find_path(struct rd_slice path);
 
-/* What a command line runs: a subcommand where argv[0] is a container and there is an argv[1].
- * NULL: unknown; engine_command_find() tells whether it is the subcommand that is. */
+/* The command that a command line runs: a subcommand if argv[0] is a container and argv[1] exists.
+ * NULL: unknown; engine_command_find() shows whether only the subcommand is unknown. */
 const struct engine_command *engine_command_resolve(const struct rd_slice *argv, size_t argc);
 
 static inline bool engine_command_arity_ok(const struct engine_command *cmd, size_t argc)
@@ -215,26 +216,26 @@ static inline bool engine_command_arity_ok(const struct engine_command *cmd, siz
     return cmd->arity >= 0 ? argc == (size_t)cmd->arity : argc >= (size_t)-cmd->arity;
 }
 
-/* All of the table, containers before their subcommands, later commands too:
+/* Iterates over the table, containers before their subcommands, including later commands:
  *
  *     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;)
  */
 const struct engine_command *engine_command_next(const struct engine_command *cmd);
 size_t engine_command_count(void);
 
-/* Words of a bit (0, 1, …) or group; NULL: there is no such bit, or it is not shown. */
+/* Words of a bit (0, 1, …) or group; NULL: no such bit, or not shown. */
 const char *engine_cmd_flag_name(unsigned bit);
 const char *engine_acl_name(unsigned bit);
 const char *engine_key_flag_name(unsigned bit);
 const char *engine_group_name(enum engine_group group);
 
-/* The bit of a category's name, or 0. */
+/* The bit of a category, or 0. */
 uint32_t engine_acl_find(struct rd_slice name);
 
 /* ---- keys of a command line ---- */
 
 struct engine_key {
-    size_t index;   /* into argv */
+    size_t index;   /* index into argv */
     uint16_t flags; /* enum engine_key_flag */
 };
 
@@ -242,13 +243,13 @@ enum engine_keys_status {
     ENGINE_KEYS_OK,
     ENGINE_KEYS_NONE,   /* the command has no key arguments */
     ENGINE_KEYS_ARITY,  /* wrong number of arguments */
-    ENGINE_KEYS_INVALID /* the arguments make no sense: "numkeys" too large, say */
+    ENGINE_KEYS_INVALID /* invalid arguments, such as a "numkeys" that is too large */
 };
 
-/* The keys of a command line, as COMMAND GETKEYSANDFLAGS gives them: the flags of SET and BITFIELD
- * are those that hold for these arguments. *ret_n is the number of all keys; the first `max` of
- * them are in out (which may be NULL if max is 0). ENGINE_KEYS_OK with no keys happens: EVAL … 0.
- * *ret_n is set to 0 with every other status. O(argc). */
+/* The keys of a command line, as for COMMAND GETKEYSANDFLAGS: the flags of SET and BITFIELD are
+ * those for these arguments. *ret_n is the number of all keys; out receives the first `max` of them
+ * (out may be NULL if max is 0). ENGINE_KEYS_OK without keys is possible: EVAL … 0. With every
+ * other status *ret_n is 0. O(argc). */
 enum engine_keys_status engine_command_keys(const struct engine_command *cmd,
                                             const struct rd_slice *argv, size_t argc,
                                             struct engine_key *out, size_t max, size_t *ret_n);

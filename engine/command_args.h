@@ -1,4 +1,4 @@
-/* command_args.h - the arguments of a command, as the table writes them down.
+/* command_args.h - parses the arguments of a command as written in the table.
  *
  *     struct engine_arg args[ENGINE_ARGS_MAX];
  *     size_t n;
@@ -28,7 +28,7 @@
 
 #include "base/slice.h"
 
-/* More than any command has: the tests parse them all. */
+/* More than any command has: the tests parse all of them. */
 enum { ENGINE_ARGS_MAX = 64, ENGINE_ARGS_DEPTH = 8 };
 
 #define ENGINE_ARG_TYPES(X)                                                                        \
@@ -49,25 +49,25 @@ enum engine_arg_type {
         ENGINE_ARG_TYPE_COUNT
 };
 
-/* Slices point into the text. Without a version len is 0. */
+/* Slices point into the text. Without a version, len is 0. */
 struct engine_arg {
-    struct rd_slice name; /* of a word without own name: the word, to be lower-cased */
+    struct rd_slice name; /* for a word without its own name: the word, to be lower-cased */
     struct rd_slice token;
     struct rd_slice since;
     struct rd_slice deprecated_since;
     enum engine_arg_type type;
     int key_spec; /* -1: none */
     bool has_token;
-    bool lower_name; /* name is the token */
+    bool lower_name; /* the name is the token */
     bool optional;
     bool multiple;
     bool multiple_token;
-    size_t n_args; /* of ONEOF and BLOCK: the first follows this one */
-    size_t next;   /* index of the argument that follows on the same level, or 0 */
+    size_t n_args; /* of ONEOF and BLOCK: the first child is the next argument */
+    size_t next;   /* index of the next argument on the same level, or 0 */
 };
 
-/* Parents before their children. *ret_n: the number of arguments on the first level, of which the
- * first is at args[0]. False: the text is malformed or holds too many arguments. */
+/* Parents come before their children. *ret_n: the number of arguments on the first level; the first
+ * is args[0]. False: the text is malformed or has too many arguments. */
 bool engine_args_parse(const char *text, struct engine_arg args[ENGINE_ARGS_MAX], size_t *ret_n);
 
 static inline const struct engine_arg *engine_args_next(const struct engine_arg *args,

@@ -1,6 +1,7 @@
-/* config.h - the settings of a server that change what commands do to a data set.
+/* config.h - the settings of a server that affect commands on a data set.
  *
- * The names are those of redis.conf, with _ for -. engine_config_init() sets the defaults of 7.0.
+ * The names are those of redis.conf, with _ for -. engine_config_init() sets the defaults of Redis
+ * 7.0.
  */
 #ifndef ENGINE_CONFIG_H
 #define ENGINE_CONFIG_H
@@ -20,7 +21,7 @@ enum engine_policy {
     ENGINE_VOLATILE_TTL
 };
 
-/* Classes of keyspace events: notify-keyspace-events and its letters. */
+/* Classes of keyspace events: notify-keyspace-events and their letters. */
 enum engine_notify {
     ENGINE_NOTIFY_KEYSPACE = 1 << 0, /* K */
     ENGINE_NOTIFY_KEYEVENT = 1 << 1, /* E */
@@ -38,8 +39,8 @@ enum engine_notify {
     ENGINE_NOTIFY_NEW = 1 << 14      /* n */
 };
 
-/* Values count their bytes in 32 bits, hashes those of a field in 31, and an integer of BITFIELD
- * may begin at the last bit of a string and continue. A snapshot's names are read whole. */
+/* Values count their bytes in 32 bits and hash fields in 31. An integer of BITFIELD can begin at
+ * the last bit of a string and extend past its end. The names in a snapshot are read whole. */
 #define ENGINE_VALUE_MAX ((uint64_t)UINT32_MAX - 8)
 #define ENGINE_NAME_MAX  ((uint64_t)512 << 20)
 #define ENGINE_FIELD_MAX ((uint64_t)INT32_MAX)
@@ -52,16 +53,16 @@ struct engine_config {
     size_t set_max_intset_entries;
     size_t zset_max_listpack_entries;
     size_t zset_max_listpack_value;
-    int list_max_listpack_size; /* -1 to -5: 4, 8, 16, 32, 64 KiB a node; above 0: entries */
+    int list_max_listpack_size; /* -1 to -5: 4, 8, 16, 32, 64 KiB per node; above 0: entries */
     int list_compress_depth;
     size_t stream_node_max_bytes;
     uint64_t stream_node_max_entries;
     size_t hll_sparse_max_bytes;
 
-    uint64_t proto_max_bulk_len; /* the longest string that commands may make */
-    uint64_t value_max;          /* what a value holds at most: longer arguments are refused */
-    uint64_t name_max;           /* the same for names of keys, and for what streams hold */
-    uint64_t field_max;          /* the same for what hashes hold */
+    uint64_t proto_max_bulk_len; /* maximum length of a string that commands make */
+    uint64_t value_max;          /* maximum length of a value: longer arguments are refused */
+    uint64_t name_max;           /* the same for key names and for strings in streams */
+    uint64_t field_max;          /* the same for hashes */
     uint64_t maxmemory;          /* bytes of the whole data set; 0: no limit */
     enum engine_policy maxmemory_policy;
     int maxmemory_samples;
@@ -76,9 +77,9 @@ struct engine_config {
     bool lazyfree_lazy_user_del;
     bool lazyfree_lazy_user_flush;
     unsigned notify_keyspace_events; /* enum engine_notify */
-    bool skip_dump_checksum;         /* RESTORE takes payloads whose checksum does not hold */
-    bool sanitize_dump;              /* RESTORE looks at every member of what it takes */
-    bool standstill; /* nothing is evicted; keys that are due stay, though not for who reads */
+    bool skip_dump_checksum;         /* RESTORE accepts payloads with a wrong checksum */
+    bool sanitize_dump;              /* RESTORE checks every member of a payload */
+    bool standstill;                 /* no eviction; expired keys stay, but reads do not see them */
 };
 
 void engine_config_init(struct engine_config *config);

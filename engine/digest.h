@@ -1,15 +1,15 @@
-/* digest.h - what a data set amounts to, in 20 bytes: DEBUG DIGEST and DEBUG DIGEST-VALUE.
+/* digest.h - a digest of a data set in 20 bytes: DEBUG DIGEST and DEBUG DIGEST-VALUE.
  *
  *     uint8_t sum[ENGINE_DIGEST];
  *     engine_digest(e, sum);
  *
- * Two data sets that hold the same have the same digest, whatever their encodings, the order of
- * members in their tables and the times at which keys expire (whether they do counts). It is that
- * of Redis 7.0.15, and like it does not look at groups of streams. Keys that are due and still
- * there count. Module values, which cannot be understood here, count by their serialized bytes; a
+ * Two data sets with the same content have the same digest, whatever their encodings, the order of
+ * members in their tables and the expiry times of keys (whether a key has an expiry does count). It
+ * is the digest of Redis 7.0.15 and, like it, does not cover groups of streams. Expired keys that
+ * still exist count. Module values cannot be decoded here and count by their serialized bytes; a
  * server asks the module instead.
  *
- * The sums that values mix their elements into, where o is exclusive or:
+ * The sums into which values mix their elements, where o is exclusive or:
  *
  *     xor(sum, bytes)    sum = sum o SHA-1(bytes)              the order does not matter
  *     mix(sum, bytes)    sum = SHA-1(sum o SHA-1(bytes))       the order matters
@@ -27,13 +27,13 @@ enum { ENGINE_DIGEST = 20 };
 void engine_digest_xor(uint8_t sum[ENGINE_DIGEST], struct rd_slice bytes);
 void engine_digest_mix(uint8_t sum[ENGINE_DIGEST], struct rd_slice bytes);
 
-/* A key and all that belongs to it. */
+/* A key with its value and expiry. */
 void engine_digest_entry(const struct engine_entry *entry, uint8_t ret[ENGINE_DIGEST]);
 
-/* All databases. Takes about half a microsecond for each element of a collection. */
+/* All databases. Takes about half a microsecond per element of a collection. */
 void engine_digest(struct engine *e, uint8_t ret[ENGINE_DIGEST]);
 
-/* DEBUG DIGEST-VALUE. False, and ret is zeros: there is no such key. */
+/* DEBUG DIGEST-VALUE. False, and ret is all zeros: the key does not exist. */
 bool engine_digest_key(const struct engine_db *db, struct rd_slice key, uint8_t ret[ENGINE_DIGEST]);
 
 #endif

@@ -1,7 +1,8 @@
-/* effects.h - what a command did, as commands that do the same anywhere and at any time.
+/* effects.h - the effects of a command, as commands with the same result everywhere and at any
+ * time.
  *
- * This is what goes to the append-only file and to replicas: SPOP becomes SREM, EXPIRE becomes
- * PEXPIREAT, an expired key a DEL. Most commands are their own effect.
+ * Effects go to the append-only file and to replicas: SPOP becomes SREM, EXPIRE becomes PEXPIREAT,
+ * an expired key a DEL. Most commands are their own effect.
  *
  *     struct engine_effects fx = {0};
  *     engine_apply(e, s, &cmd, &env, &reply, &fx, &err);
@@ -9,10 +10,9 @@
  *         ... fx.list[i].db, .argc, .argv ...     // borrowed until the next call that takes fx
  *     engine_effects_done(&fx);
  *
- * Several effects of one command, and those of EXEC, are one transaction: MULTI and EXEC belong
- * around list[first] to the last, if `transaction`. What stands before them are keys that were
- * evicted to make room. engine_effects_write() puts all of it, with SELECT where the database
- * changes.
+ * Several effects of one command, and those of EXEC, form a transaction: if `transaction`, MULTI
+ * and EXEC enclose list[first] to the last. The effects before list[first] are keys evicted to make
+ * room. engine_effects_write() writes all of it, with a SELECT if the database changes.
  */
 #ifndef ENGINE_EFFECTS_H
 #define ENGINE_EFFECTS_H
@@ -31,28 +31,29 @@ struct engine_effects {
     size_t n;
     size_t first;
     bool transaction;
-    bool apart; /* set by a command whose effects are no transaction: keys that SCAN found due */
-    bool off;   /* keep nothing: nobody asks */
+    bool apart; /* set by a command whose effects are not a transaction: expired keys that SCAN
+                 * found */
+    bool off;   /* keep nothing: effects are not needed */
 
     /* Private to effects.c. */
     size_t cap;
-    struct engine_chunk *chunks; /* where argv and copied bytes lie */
+    struct engine_chunk *chunks; /* holds argv and copied bytes */
 };
 
-/* Empties it; keeps some memory for the next. */
+/* Empties it; keeps some memory for reuse. */
 void engine_effects_reset(struct engine_effects *fx);
 void engine_effects_done(struct engine_effects *fx);
 
-/* Appends one; the arguments are copied. */
+/* Appends an effect; the arguments are copied. */
 void engine_effects_add(struct engine_effects *fx, unsigned db, size_t argc,
                         const struct rd_slice *argv);
 
-/* Appends one whose arguments live at least as long as fx is read: nothing is copied. */
+/* Appends an effect whose arguments stay valid as long as fx is read: nothing is copied. */
 void engine_effects_borrow(struct engine_effects *fx, unsigned db, size_t argc,
                            const struct rd_slice *argv);
 
-/* As a log or a replication stream has them. *db: the database selected there (UINT_MAX: none yet);
- * follows. */
+/* Writes the effects as in a log or a replication stream. *db: the database selected there
+ * (UINT_MAX: none yet); is updated. */
 bool engine_effects_write(const struct engine_effects *fx, struct rd_sink *sink, unsigned *db);
 
 #endif

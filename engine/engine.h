@@ -1,4 +1,4 @@
-/* engine.h - a whole data set and its commands, without a server.
+/* engine.h - a complete data set and its commands, without a server.
  *
  *     struct engine *e = engine_new(&(struct engine_opts){.seed = 1});
  *     struct engine_session s;
@@ -11,9 +11,10 @@
  *     case ENGINE_ELSEWHERE: ... a command of the server, or one that is not here ...
  *     }
  *
- * No socket, no clock, no randomness of its own: time comes with every command, the random seed
- * with engine_new(). The same commands with the same times on engines of the same seed give the
- * same replies, effects and data. An engine and its sessions belong to one thread at a time.
+ * The engine has no socket, no clock and no randomness of its own: each command brings the time,
+ * and engine_new() the random seed. The same commands with the same times on engines with the same
+ * seed give the same replies, effects and data. One thread at a time may use an engine and its
+ * sessions.
  *
  * Commands, replies, errors and effects are those of Redis 7.0.15.
  */
@@ -33,14 +34,14 @@ struct engine_db;
 
 struct engine_opts {
     uint64_t seed;
-    /* Of the tables; 0: made of the other. That one can be found out from what RANDOMKEY and the
-     * like answer, so a server gives two that have nothing in common. */
+    /* Seed of the tables; 0: derived from the other seed. The other seed can be inferred from
+     * replies of RANDOMKEY and similar commands, so a server passes two unrelated seeds. */
     uint64_t table_seed;
     const struct engine_config *config; /* copied; NULL: the defaults */
 };
 
-/* Called for each keyspace event that config.notify_keyspace_events asks for: event "expired" of
- * class ENGINE_NOTIFY_EXPIRED, and so on. Must not change the engine. */
+/* Called for each keyspace event that config.notify_keyspace_events selects, such as event
+ * "expired" of class ENGINE_NOTIFY_EXPIRED. Must not change the engine. */
 typedef void (*engine_notify_fn)(void *ctx, enum engine_notify class, const char *event,
                                  struct rd_slice key, unsigned db);
 
@@ -48,51 +49,50 @@ typedef void (*engine_notify_fn)(void *ctx, enum engine_notify class, const char
 typedef void (*engine_touched_fn)(void *ctx, struct rd_slice key, unsigned db);
 
 struct engine_env {
-    int64_t now_us; /* unix time in microseconds; may stand still, should not go back */
+    int64_t now_us; /* Unix time in microseconds; may stand still, should not go back */
 };
 
 enum engine_status {
-    ENGINE_OK,       /* answered, perhaps with an error */
-    ENGINE_BLOCKED,  /* the session waits; engine/block.h */
+    ENGINE_OK,       /* replied, perhaps with an error */
+    ENGINE_BLOCKED,  /* the session is blocked; engine/block.h */
     ENGINE_ELSEWHERE /* known, but the server's or a later work's: nothing was done or answered. In
                         a transaction such a command is queued, and EXEC calls `foreign` for it. */
 };
 
 struct engine *engine_new(const struct engine_opts *opts);
 
-/* Sessions must be done before. */
+/* All sessions must be released before. */
 void engine_delete(struct engine *e); /* NULL is allowed */
 
-/* Runs one command: looks it up, checks its arity, queues it inside MULTI, runs it. argv is
- * borrowed during the call, and by the effects until they are reset. reply and fx may not be NULL;
- * reply is appended to, fx is reset. */
+/* Runs one command: looks it up, checks its arity, queues it in MULTI or runs it. argv is borrowed
+ * during the call, and by the effects until they are reset. reply and fx must not be NULL; reply is
+ * appended to, fx is reset. */
 enum engine_status engine_apply(struct engine *e, struct engine_session *s, size_t argc,
                                 const struct rd_slice *argv, const struct engine_env *env,
                                 struct engine_reply *reply, struct engine_effects *fx);
 
-/* The same when the command was looked up already (and NULL when it is unknown). */
+/* The same if the command was looked up already (NULL if it is unknown). */
 enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
                                         const struct engine_command *command, size_t argc,
                                         const struct rd_slice *argv, const struct engine_env *env,
                                         struct engine_reply *reply, struct engine_effects *fx);
 
-/* How EXEC runs commands that are not the engine's (PUBLISH, CONFIG): the caller's, who answers. */
+/* Runs commands in EXEC that are not the engine's (PUBLISH, CONFIG): the caller replies to them. */
 typedef void (*engine_foreign_fn)(void *ctx, struct engine_session *s,
                                   const struct engine_command *command, size_t argc,
                                   const struct rd_slice *argv, struct engine_reply *reply,
                                   struct engine_effects *fx);
 
-/* Called after each command that EXEC ran: for those who count commands. Must not change the
- * engine. */
+/* Called after each command that EXEC ran, for counters of commands. Must not change the engine. */
 typedef void (*engine_ran_fn)(void *ctx, struct engine_session *s,
                               const struct engine_command *command, size_t argc,
                               const struct rd_slice *argv, struct engine_reply *reply);
 
-/* Takes over what is slow to free; engine/trash.h. */
+/* Takes ownership of memory that is slow to free; engine/trash.h. */
 struct engine_trash;
 typedef void (*engine_trash_fn)(void *ctx, struct engine_trash *trash);
 
-/* Called when RESTORE refuses a value: its type, and what is wrong. */
+/* Called when RESTORE refuses a value, with its type and the reason. */
 struct rdb_type;
 typedef void (*engine_refused_fn)(void *ctx, const struct rdb_type *type, const struct rd_err *err);
 
@@ -108,12 +108,12 @@ struct engine_hooks {
 
 void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks);
 
-struct engine_config *engine_config(struct engine *e);      /* may be changed between commands */
-struct engine_db *engine_db(struct engine *e, unsigned id); /* NULL: no such database */
+struct engine_config *engine_config(struct engine *e);      /* can be changed between commands */
+struct engine_db *engine_db(struct engine *e, unsigned id); /* NULL: the database does not exist */
 
 struct engine_stats {
     uint64_t commands;
-    uint64_t dirty; /* changes since the beginning */
+    uint64_t dirty; /* changes since the start */
     uint64_t hits;
     uint64_t misses;
     uint64_t expired;
@@ -123,26 +123,26 @@ struct engine_stats {
 
 const struct engine_stats *engine_stats(const struct engine *e);
 
-/* Hits, misses, expired and evicted begin at zero again; commands and dirty continue. */
+/* Resets hits, misses, expired and evicted keys; the counts of commands and changes continue. */
 void engine_stats_reset(struct engine *e);
 
-/* Bytes of the data set, in all and by kind (enum engine_mem_kind; may be NULL). */
+/* Bytes of the data set, in total and by kind (enum engine_mem_kind; may be NULL). */
 uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[]);
 
 /* ---- housekeeping, driven from outside ---- */
 
-/* The active expire cycle: takes out keys that are due, for about budget_us (judged by work done, a
- * clock is not looked at). Effects (DEL, UNLINK) are added to fx. Returns how many. When it is not
- * the fast one, it also takes fields of hashes that are due out (HDEL), which do not count. */
+/* The active expire cycle: removes expired keys for about budget_us (estimated from the work done,
+ * without a clock). Adds effects (DEL, UNLINK) to fx. Returns the number of keys. The slow cycle
+ * also removes expired hash fields (HDEL), which are not counted. */
 uint64_t engine_expire_cycle(struct engine *e, const struct engine_env *env, bool fast,
                              uint64_t budget_us, struct engine_effects *fx);
 
-/* Evicts until the data set is within maxmemory less `extra` bytes that the caller does not count.
- * False: it could not (the policy, or nothing left that it may take). */
+/* Evicts keys until the data set is within maxmemory minus `extra`, the bytes that the caller does
+ * not count. False: not possible (because of the policy, or no more keys to evict). */
 bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra,
                   struct engine_effects *fx);
 
-/* Moves tables that are being resized a little further: n buckets. */
+/* Continues to move the tables that are being resized: n buckets. */
 void engine_resize_step(struct engine *e, unsigned n_buckets);
 
 #endif

@@ -1,4 +1,4 @@
-/* evict.h - the keys that go first when memory is short; private to engine/.
+/* evict.h - candidates for eviction; private to engine/.
  *
  * engine_evict() itself is declared in engine/engine.h.
  */
@@ -11,13 +11,13 @@
 enum { ENGINE_VICTIMS_MAX = 16 };
 
 struct engine_victim {
-    uint64_t points; /* how much it deserves to go */
+    uint64_t points; /* the higher, the sooner it is evicted */
     uint8_t *key;
     size_t key_len;
     unsigned db;
 };
 
-/* Those seen so far, the one to go first last. */
+/* The candidates so far, the next to be evicted last. */
 struct engine_victims {
     struct engine_victim list[ENGINE_VICTIMS_MAX];
     unsigned n;

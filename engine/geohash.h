@@ -1,4 +1,4 @@
-/* geohash.h - places on the earth as numbers, so that a sorted set can find those that are near.
+/* geohash.h - places on the earth as numbers, so that a sorted set can find nearby places.
  *
  *     uint64_t hash = engine_geohash_encode(13.361389, 38.115556);
  *     double xy[2];
@@ -12,13 +12,13 @@
  *             ... members with scores from engine_geo_cell_min(cells[i]) to below _max, and of
  *                 those the ones that are engine_geohash_within(&shape, xy, &distance) ...
  *
- * Longitude and latitude, of -180 to 180 and -85.05112878 to 85.05112878 degrees, become 26 bits
- * each, which alternate: a longitude's bits are the odd ones. A cell of step n is what has the same
- * first 2 n bits; its hashes are neighbours, its eight neighbours are found by adding to the
- * halves.
+ * Longitude and latitude, from -180 to 180 and from -85.05112878 to 85.05112878 degrees, become 26
+ * bits each. The bits alternate: those of the longitude are the odd ones. A cell of step n contains
+ * the places with the same first 2 n bits. The hashes in a cell are consecutive; its eight
+ * neighbours are found by adding to the two halves.
  *
- * All numbers come out bit by bit as those of a server, so the order of operations matters here.
- * xy is { longitude, latitude } everywhere.
+ * All results are equal bit by bit to those of redis-server, so the order of operations matters. xy
+ * is { longitude, latitude } everywhere.
  */
 #ifndef ENGINE_GEOHASH_H
 #define ENGINE_GEOHASH_H
@@ -44,31 +44,31 @@ struct engine_geo_cell {
 struct engine_geo_shape {
     bool box;
     double xy[2];
-    double radius; /* unless box */
+    double radius; /* unless it is a box */
     double width;
     double height;
     double meters;
 };
 
-/* Coordinates must lie in the ranges above. */
+/* Coordinates must be in the ranges above. */
 uint64_t engine_geohash_encode(double lon, double lat);
 
-/* Takes any score: what is no hash gives some place, as it does in servers. */
+/* Accepts any score: one that is not a hash gives some place, as in redis-server. */
 void engine_geohash_decode(double score, double ret_xy[2]);
 
 /* In meters, on a sphere. */
 double engine_geohash_distance(double lon1, double lat1, double lon2, double lat2);
 
-/* The usual text of eleven letters and digits, the last of which means nothing. No terminator. */
+/* The usual text of eleven letters and digits; the last one has no meaning. Not terminated. */
 void engine_geohash_text(const double xy[2], char ret[ENGINE_GEO_TEXT]);
 
-/* The cells that hold all of the shape: its own, then those north, south, east, west, north-east,
- * north-west, south-east and south-west of it; step 0 where one is not needed. On large shapes
- * cells may be equal. */
+/* The cells that cover the shape: the one with its center, then those to the north, south, east,
+ * west, north-east, north-west, south-east and south-west; step 0 if one is not needed. For large
+ * shapes, cells can be equal. */
 void engine_geohash_cover(const struct engine_geo_shape *shape,
                           struct engine_geo_cell ret[ENGINE_GEO_CELLS]);
 
-/* Scores of what is in a cell: from min to below max. */
+/* The scores of a cell: from min to below max. */
 static inline double engine_geo_cell_min(struct engine_geo_cell cell)
 {
     return (double)(cell.bits << (2 * (ENGINE_GEO_STEPS - cell.step)));
@@ -79,7 +79,7 @@ static inline double engine_geo_cell_max(struct engine_geo_cell cell)
     return (double)((cell.bits + 1) << (2 * (ENGINE_GEO_STEPS - cell.step)));
 }
 
-/* Whether a place lies in the shape, and how many meters from its middle. */
+/* Whether a place is in the shape, and its distance from the center in meters. */
 bool engine_geohash_within(const struct engine_geo_shape *shape, const double xy[2],
                            double *ret_meters);
 

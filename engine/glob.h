@@ -1,4 +1,4 @@
-/* glob.h - patterns of KEYS, SCAN, PSUBSCRIBE, CONFIG GET and ACL rules, as the server reads them.
+/* glob.h - patterns of KEYS, SCAN, PSUBSCRIBE, CONFIG GET and ACL rules, as in redis-server.
  *
  *     engine_glob_match(rd_slice_str("user:[0-9]*"), rd_slice_str("user:17"), false);     // true
  *
@@ -10,10 +10,10 @@
  *     \x         the byte x, and x alone
  *     others     themselves
  *
- * An empty text matches the empty pattern only, as in a server; commands take "*" by itself for
- * everything before they ask. Bytes, not characters. nocase folds the letters of ASCII, but for
- * what a backslash takes inside a class. One thing is different on purpose: stars match the empty
- * text too, where the server asks each command to see to that.
+ * The empty text matches only the empty pattern, as in redis-server; commands handle the pattern
+ * "*" themselves. Patterns match bytes, not characters. nocase ignores the case of ASCII letters,
+ * except after a backslash in a class. One difference is deliberate: stars also match the empty
+ * text, which redis-server leaves to each command.
  */
 #ifndef ENGINE_GLOB_H
 #define ENGINE_GLOB_H
@@ -22,7 +22,7 @@
 
 #include "base/slice.h"
 
-/* Whether the whole text matches the whole pattern. At worst O(pattern.len * text.len). */
+/* Whether the whole text matches the whole pattern. At most O(pattern.len * text.len). */
 bool engine_glob_match(struct rd_slice pattern, struct rd_slice text, bool nocase);
 
 #endif

@@ -1,12 +1,12 @@
-/* hash.h - a seeded hash of bytes, 64 bits, for tables.
+/* hash.h - a seeded 64-bit hash of bytes, for tables.
  *
  *     uint64_t hash = engine_hash(name.ptr, name.len, seed);
  *
- * SipHash-1-3 by Aumasson and Bernstein, with a key of 128 bits that is made of the seed: who does
- * not know the seed cannot choose names that collide, nor learn it from the order in which SCAN
- * gives keys. It is not a hash for signatures, and not for files.
+ * SipHash-1-3 by Aumasson and Bernstein, with a 128-bit key derived from the seed. Without the
+ * seed, clients cannot choose names that collide, nor derive it from the order in which SCAN
+ * returns keys. The hash is not for signatures or files.
  *
- * All 64 bits are good: take the low ones for a position and the high ones for a tag.
+ * All 64 bits are good: use the low ones for a position and the high ones for a tag.
  */
 #ifndef ENGINE_HASH_H
 #define ENGINE_HASH_H
@@ -42,7 +42,7 @@ static inline uint64_t engine_hash_fold(uint64_t a, uint64_t b)
     return product.lo ^ product.hi;
 }
 
-/* `random`, of 64 random bits, as a number below n. */
+/* Maps `random`, 64 random bits, to a number below n. */
 static inline uint64_t engine_hash_below(uint64_t random, uint64_t n)
 {
     return engine_hash_multiply(random, n).hi;
@@ -77,8 +77,8 @@ static inline void engine_hash_word(struct engine_hash_state *s, uint64_t word)
     s->a ^= word;
 }
 
-/* The last bytes, less than eight, below the length's low byte. They are loaded in two halves that
- * may overlap. */
+/* The last bytes, fewer than eight, below the low byte of the length. They are loaded in two halves
+ * that may overlap. */
 static inline uint64_t engine_hash_tail(const uint8_t *p, size_t len)
 {
     size_t n = len & 7;

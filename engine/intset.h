@@ -1,4 +1,4 @@
-/* intset.h - sets of integers in one sorted block, as RDB files and servers hold them.
+/* intset.h - sets of integers in one sorted block, as in RDB files and servers.
  *
  *     uint8_t *is = engine_intset_new();
  *     engine_intset_add(&is, 12);                 // true: it was not in there
@@ -10,12 +10,12 @@
  *
  *     width: 2, 4 or 8 (4)  count (4)  integers, strictly ascending      little-endian
  *
- * All integers have the width of the widest that ever was in the set: adding one that needs more
- * widens all of them, removing it narrows none. So does a server.
+ * All integers have the width of the widest one ever in the set: adding a wider one widens all of
+ * them, removing it narrows none. redis-server does the same.
  *
- * A look-up takes logarithmic time; adding and removing also moves what follows. Functions
- * that take `uint8_t **is` may move the block. It grows in steps, and is never more than a quarter
- * and 16 bytes larger than what is in it, those of up to 512 bytes excepted.
+ * A lookup takes logarithmic time; adding and removing also moves the later integers. Functions
+ * that take `uint8_t **is` can move the block. It grows in steps: it exceeds its content by at most
+ * a quarter and 16 bytes, except for blocks of up to 512 bytes.
  */
 #ifndef ENGINE_INTSET_H
 #define ENGINE_INTSET_H
@@ -28,7 +28,7 @@ enum { ENGINE_INTSET_HEAD = 8 /* bytes before the first integer */ };
 /* An empty set. */
 uint8_t *engine_intset_new(void);
 
-/* A copy of an encoding that has been validated. */
+/* A copy of a validated encoding. */
 uint8_t *engine_intset_from(struct rd_slice blob);
 
 /* An exact copy, without room to grow. */
@@ -47,7 +47,7 @@ static inline size_t engine_intset_count(const uint8_t *is)
     return rd_get_le32(is + 4);
 }
 
-/* Bytes of the whole encoding; rd_slice(is, engine_intset_bytes(is)) is what goes into a file. */
+/* Bytes of the whole encoding; rd_slice(is, engine_intset_bytes(is)) is written to files. */
 static inline size_t engine_intset_bytes(const uint8_t *is)
 {
     return ENGINE_INTSET_HEAD + engine_intset_count(is) * engine_intset_width(is);
@@ -63,7 +63,7 @@ static inline int64_t engine_intset_get(const uint8_t *is, size_t index)
     return width == 4 ? (int32_t)rd_get_le32(p) : (int64_t)rd_get_le64(p);
 }
 
-/* The ends of a set that is not empty. */
+/* The smallest and largest integer of a set that is not empty. */
 static inline int64_t engine_intset_min(const uint8_t *is)
 {
     return engine_intset_get(is, 0);
@@ -77,11 +77,10 @@ static inline int64_t engine_intset_max(const uint8_t *is)
 /* Whether v is in the set. */
 bool engine_intset_find(const uint8_t *is, int64_t v);
 
-/* Whether the set has changed: v was not in it, and now is. A set of 2^32 - 1 integers takes no
- * more. */
+/* Returns whether v was added. A set of 2^32 - 1 integers is full. */
 bool engine_intset_add(uint8_t **is, int64_t v);
 
-/* Whether the set has changed: v was in it, and is no more. */
+/* Returns whether v was removed. */
 bool engine_intset_remove(uint8_t **is, int64_t v);
 
 #endif

@@ -1,4 +1,4 @@
-/* library.h - libraries of functions as data: no code is run or compiled.
+/* library.h - function libraries as data: code is neither run nor compiled.
  *
  *     struct engine_library lib;
  *     if (!engine_library_parse(code, &lib, &why))       // "#!lua name=mylib"
@@ -7,9 +7,9 @@
  *         ...
  *     engine_library_each(e, me, add_to_list, &err);
  *
- * A library is what a snapshot keeps of it: its code, whose first line has the engine and the name.
- * What snapshots held (engine/snapshot.h) is here too, and what is here is saved with the data set.
- * Errors are the texts that servers answer with, without "ERR ".
+ * A library is kept as in a snapshot: its code, whose first line has the engine and the name.
+ * Libraries from snapshots (engine/snapshot.h) are here too, and the libraries here are saved with
+ * the data set. Errors are those of redis-server, without "ERR ".
  */
 #ifndef ENGINE_LIBRARY_H
 #define ENGINE_LIBRARY_H
@@ -21,10 +21,10 @@ struct engine_library {
     struct rd_slice code;
 };
 
-/* The first line. False: *ret_why is the reason. */
+/* Parses the first line. False: *ret_why is the reason. */
 bool engine_library_parse(struct rd_slice code, struct engine_library *ret, const char **ret_why);
 
-/* FUNCTION LOAD: without replace the name must be new. */
+/* FUNCTION LOAD: without replace, the name must be new. */
 bool engine_library_load(struct engine *e, struct rd_slice code, bool replace,
                          const char **ret_why);
 
@@ -33,14 +33,14 @@ bool engine_library_delete(struct engine *e, struct rd_slice name, const char **
 
 /* FUNCTION RESTORE: the payload of FUNCTION DUMP. All or nothing. */
 enum engine_library_policy {
-    ENGINE_LIBRARY_APPEND, /* a name that is there is an error */
+    ENGINE_LIBRARY_APPEND, /* an existing name is an error */
     ENGINE_LIBRARY_REPLACE,
     ENGINE_LIBRARY_FLUSH
 };
 bool engine_library_restore(struct engine *e, struct rd_slice payload,
                             enum engine_library_policy policy, const char **ret_why);
 
-/* Calls fn for each library, in the order in which they are saved, until it returns false. False:
+/* Calls fn for each library, in the order of saving, until it returns false. False: out of
  * memory. */
 bool engine_library_each(struct engine *e, void *ctx,
                          bool (*fn)(void *ctx, const struct engine_library *lib),

@@ -1,4 +1,4 @@
-/* listpack.h - small collections in one block, as RDB files and servers hold them.
+/* listpack.h - small collections in one block, as in RDB files and servers.
  *
  *     uint8_t *lp = engine_lp_new(0);
  *     engine_lp_append(&lp, rd_slice_str("field"));
@@ -21,22 +21,22 @@
  *                f1 f2 f3 f4        integers of 16, 24, 32 and 64 bits, little-endian
  *                10llllll           1110llll llllllll     f0 and 4 bytes, little-endian: strings
  *
- * What is written is what a server writes: text that is the canonical decimal form of an int64 in
- * the smallest form of integer that holds it, other text in the smallest form of string. What is
- * read may be in any form that is valid.
+ * Written entries are those of a server: text that is the canonical decimal form of an int64
+ * becomes the smallest integer form, other text the smallest string form. Entries that are read can
+ * have any valid form.
  *
- * Positions are pointers to the first byte of an entry, and NULL is no entry. A function that takes
- * `uint8_t **lp` may move the block: afterwards all positions but the one that it returns are void.
- * Text that is handed in must not lie in the block that is changed. Indexes count from 0, negative
- * ones from the end: -1 is the last entry.
+ * Positions are pointers to the first byte of an entry; NULL means no entry. A function that takes
+ * `uint8_t **lp` can move the block: afterwards only the position that it returns is valid. Text
+ * arguments must not be in the block that is changed. Indexes count from 0, negative ones from the
+ * end: -1 is the last entry.
  *
- * Functions that add return NULL or false, and change nothing, where the block would become longer
- * than 4 GiB. Servers stay below 1 GiB, and so should the caller, with engine_lp_fits().
+ * Functions that add return NULL or false, and change nothing, if the block would exceed 4 GiB.
+ * Servers stay below 1 GiB, and so should the caller, with engine_lp_fits().
  *
- * Moving from an entry to its neighbours takes constant time, an index a walk from the nearer end.
- * Changes move what follows them. Blocks grow in steps, so that appending n entries copies a
- * small multiple of their bytes; the block is never more than a quarter and 16 bytes larger than
- * what is in it, those of up to 512 bytes and what was reserved excepted.
+ * Moving to a neighbour takes constant time, an index a walk from the nearer end. Changes move the
+ * later entries. Blocks grow in steps, so appending n entries copies a small multiple of their
+ * bytes. The block exceeds its content by at most a quarter and 16 bytes, except for blocks of up
+ * to 512 bytes and reserved space.
  */
 #ifndef ENGINE_LISTPACK_H
 #define ENGINE_LISTPACK_H
@@ -48,11 +48,11 @@
 enum {
     ENGINE_LP_HEAD = 6,          /* bytes before the first entry */
     ENGINE_LP_END = 0xff,        /* the byte after the last one */
-    ENGINE_LP_UNKNOWN = 65535,   /* in the header: as many entries or more */
-    ENGINE_LP_SAFE_MAX = 1 << 30 /* bytes that servers let a listpack have */
+    ENGINE_LP_UNKNOWN = 65535,   /* in the header: this many entries or more */
+    ENGINE_LP_SAFE_MAX = 1 << 30 /* maximum bytes of a listpack in servers */
 };
 
-/* The content of an entry: a number, or text that lies in the block. */
+/* The content of an entry: a number, or text in the block. */
 struct engine_lp_item {
     const uint8_t *ptr; /* NULL when is_num */
     size_t len;         /* 0 when is_num */
@@ -60,10 +60,10 @@ struct engine_lp_item {
     bool is_num;
 };
 
-/* An empty listpack that can grow to `reserve` bytes without being moved. */
+/* An empty listpack that can grow to `reserve` bytes without moving. */
 uint8_t *engine_lp_new(size_t reserve);
 
-/* A copy of an encoding that has been validated: its length is the one in its header. */
+/* A copy of a validated encoding: its length is that in the header. */
 uint8_t *engine_lp_from(struct rd_slice blob);
 
 /* An exact copy, without room to grow. */
@@ -72,27 +72,27 @@ uint8_t *engine_lp_dup(const uint8_t *lp);
 /* NULL is allowed. */
 void engine_lp_free(uint8_t *lp);
 
-/* Gives back memory that is not in use. */
+/* Releases unused memory of the block. */
 void engine_lp_shrink(uint8_t **lp);
 
-/* Bytes of the whole encoding; rd_slice(lp, engine_lp_bytes(lp)) is what goes into a file. */
+/* Bytes of the whole encoding; rd_slice(lp, engine_lp_bytes(lp)) is written to files. */
 static inline size_t engine_lp_bytes(const uint8_t *lp)
 {
     return rd_get_le32(lp);
 }
 
-/* Number of entries. Walks only where the header does not say it: from 65535 entries on, and in
- * what once was such a listpack. */
+/* The number of entries. Needs a walk only if the header does not have it: from 65535 entries on,
+ * and in listpacks that once had as many. */
 size_t engine_lp_count(const uint8_t *lp);
 
-/* Whether `add` more bytes keep a listpack within the limit of servers; lp NULL: a new one. */
+/* Whether a listpack with `add` more bytes is within the limit of servers; lp NULL: a new one. */
 static inline bool engine_lp_fits(const uint8_t *lp, size_t add)
 {
     size_t len = lp == NULL ? 0 : engine_lp_bytes(lp);
     return len <= ENGINE_LP_SAFE_MAX && add <= ENGINE_LP_SAFE_MAX - len;
 }
 
-/* Bytes that an entry of this text, or number, takes, with its back length. */
+/* Bytes of an entry with this text or number, including its back length. */
 size_t engine_lp_entry_size(struct rd_slice text);
 size_t engine_lp_entry_size_int(int64_t num);
 
@@ -101,7 +101,7 @@ size_t engine_lp_span_long(const uint8_t *p);
 size_t engine_lp_span_back_long(const uint8_t *end);
 struct engine_lp_item engine_lp_get_long(const uint8_t *p);
 
-/* Bytes of the entry at p, with its back length. */
+/* Bytes of the entry at p, including its back length. */
 static inline size_t engine_lp_span(const uint8_t *p)
 {
     if (p[0] < 0x80)
@@ -126,7 +126,7 @@ static inline uint8_t *engine_lp_first(uint8_t *lp)
     return lp[ENGINE_LP_HEAD] == ENGINE_LP_END ? NULL : lp + ENGINE_LP_HEAD;
 }
 
-/* The neighbours of the entry at p; NULL when it has none. */
+/* The neighbours of the entry at p; NULL at an end. */
 static inline uint8_t *engine_lp_next(uint8_t *p)
 {
     p += engine_lp_span(p);
@@ -143,10 +143,10 @@ static inline uint8_t *engine_lp_last(uint8_t *lp)
     return engine_lp_prev(lp, lp + engine_lp_bytes(lp) - 1);
 }
 
-/* NULL: there is no such index. */
+/* NULL: the index does not exist. */
 uint8_t *engine_lp_at(uint8_t *lp, long index);
 
-/* The content of the entry at p, borrowed until the block is changed. */
+/* The content of the entry at p, borrowed until the block changes. */
 static inline struct engine_lp_item engine_lp_get(const uint8_t *p)
 {
     if (p[0] < 0x80)
@@ -156,7 +156,7 @@ static inline struct engine_lp_item engine_lp_get(const uint8_t *p)
     return engine_lp_get_long(p);
 }
 
-/* The text of an item. That of a number is written to tmp. */
+/* The text of an item. The text of a number is written to tmp. */
 static inline struct rd_slice engine_lp_item_text(struct engine_lp_item item,
                                                   char tmp[RD_NUM_I64_MAX])
 {
@@ -165,37 +165,37 @@ static inline struct rd_slice engine_lp_item_text(struct engine_lp_item item,
     return rd_slice(tmp, rd_num_put_i64(tmp, item.num));
 }
 
-/* Whether the item is this text; a number is its canonical text and no other. */
+/* Whether the item equals this text; a number equals its canonical text only. */
 bool engine_lp_item_eq(struct engine_lp_item item, struct rd_slice text);
 
-/* The first entry that is this text, among `from`, the (skip + 1)th after it, and so on; skip 1
- * looks at the fields of a hash. NULL: there is none, or from is NULL. */
+/* Finds the first entry with this text among `from`, the (skip + 1)th after it, and so on; skip 1
+ * checks the fields of a hash. NULL: not found, or from is NULL. */
 uint8_t *engine_lp_find(const uint8_t *lp, uint8_t *from, struct rd_slice text, unsigned skip);
 
-/* Each adds an entry and returns its position. Where p is NULL, engine_lp_insert() appends. */
+/* Each adds an entry and returns its position. If p is NULL, engine_lp_insert() appends. */
 uint8_t *engine_lp_append(uint8_t **lp, struct rd_slice text);
 uint8_t *engine_lp_append_int(uint8_t **lp, int64_t num);
 uint8_t *engine_lp_prepend(uint8_t **lp, struct rd_slice text);
 uint8_t *engine_lp_insert(uint8_t **lp, uint8_t *p, struct rd_slice text, bool after);
 uint8_t *engine_lp_insert_int(uint8_t **lp, uint8_t *p, int64_t num, bool after);
 
-/* Gives the entry at p another content; returns its position. An entry that keeps its size is
- * overwritten where it stands. */
+/* Replaces the content of the entry at p; returns its position. An entry of the same size is
+ * overwritten in place. */
 uint8_t *engine_lp_replace(uint8_t **lp, uint8_t *p, struct rd_slice text);
 uint8_t *engine_lp_replace_int(uint8_t **lp, uint8_t *p, int64_t num);
 
-/* Deletes the entry at p, or n entries from p on, or all where there are fewer. Returns the entry
- * that follows, NULL at the end. */
+/* Deletes the entry at p, or n entries from p on (fewer at the end). Returns the next entry, or
+ * NULL at the end. */
 uint8_t *engine_lp_delete(uint8_t **lp, uint8_t *p);
 uint8_t *engine_lp_delete_range(uint8_t **lp, uint8_t *p, size_t n);
 
-/* The same from an index on; nothing where there is no such index. */
+/* The same from an index on; does nothing if the index does not exist. */
 void engine_lp_delete_index(uint8_t **lp, long index, size_t n);
 
-/* Appends all entries of src, which is another listpack and stays as it is. */
+/* Appends all entries of src, another listpack, which does not change. */
 bool engine_lp_merge(uint8_t **lp, const uint8_t *src);
 
-/* Takes the entry at p and all after it away, and returns them as a listpack of its own. */
+/* Cuts the listpack before p; returns the entries from p on as a listpack of its own. */
 uint8_t *engine_lp_split(uint8_t **lp, uint8_t *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* reply.h - the answer to a command, as bytes of RESP2 or RESP3.
+/* reply.h - the reply to a command in RESP2 or RESP3.
  *
  *     struct engine_reply reply = {.proto = 2};
  *     engine_reply_array(&reply, 2);
@@ -7,9 +7,9 @@
  *     ... send reply.buf ...
  *     engine_reply_done(&reply);
  *
- * A zeroed reply with proto set is empty. With `off` nothing is kept: a log is replayed faster so.
- * Only whether the first answer was an error is noted in any case. A reply that reaches `limit` is
- * one that nobody will get: it becomes `off`, and commands that continue for long look at that.
+ * A zeroed reply with proto set is empty. With `off` nothing is kept, which makes replaying a log
+ * faster; only whether the first reply was an error is recorded. When a reply reaches `limit`, it
+ * will not be sent: it becomes `off`, and long commands check that.
  */
 #ifndef ENGINE_REPLY_H
 #define ENGINE_REPLY_H
@@ -21,10 +21,10 @@ struct engine_reply {
     struct rd_buf buf;
     unsigned proto; /* 2 or 3 */
     bool off;       /* keep nothing */
-    bool over;      /* buf.len has reached the limit; the caller's to take back, as `off` is */
+    bool over;      /* buf.len has reached the limit; reset by the caller, like `off` */
     size_t limit;   /* 0: none */
-    bool error;     /* an error was given */
-    char text[200]; /* the first error, also when off; cut; without CR and LF */
+    bool error;     /* an error was added */
+    char text[200]; /* the first error, also when off; truncated; without CR and LF */
 };
 
 void engine_reply_reset(struct engine_reply *r);
@@ -35,7 +35,8 @@ void engine_reply_ok(struct engine_reply *r);
 void engine_reply_int(struct engine_reply *r, int64_t value);
 void engine_reply_bulk(struct engine_reply *r, struct rd_slice bytes);
 void engine_reply_str(struct engine_reply *r, const char *text);   /* a bulk string */
-void engine_reply_bulk_int(struct engine_reply *r, int64_t value); /* its digits as a bulk string */
+void engine_reply_bulk_int(struct engine_reply *r, int64_t value); /* the digits of a number as a
+                                                                    * bulk string */
 void engine_reply_null(struct engine_reply *r);                    /* $-1 or _ */
 void engine_reply_null_array(struct engine_reply *r);              /* *-1 or _ */
 void engine_reply_bool(struct engine_reply *r, bool value);
@@ -43,7 +44,8 @@ void engine_reply_double(struct engine_reply *r, double value); /* RESP2: %.17g 
 void engine_reply_verbatim(struct engine_reply *r, struct rd_slice bytes, const char format[4]);
 
 void engine_reply_array(struct engine_reply *r, uint64_t n);
-void engine_reply_map(struct engine_reply *r, uint64_t n_pairs); /* RESP2: an array of 2 n */
+void engine_reply_map(struct engine_reply *r, uint64_t n_pairs); /* RESP2: an array of 2 n
+                                                                  * elements */
 void engine_reply_set(struct engine_reply *r, uint64_t n);
 void engine_reply_push(struct engine_reply *r, uint64_t n);
 
@@ -51,8 +53,8 @@ void engine_reply_push(struct engine_reply *r, uint64_t n);
 void engine_reply_error(struct engine_reply *r, const char *text);
 void engine_reply_errorf(struct engine_reply *r, const char *fmt, ...) RD_PRINTF(2, 3);
 
-/* An aggregate whose count is known only afterwards: keep the mark, give the elements, then name
- * their number. Costs a copy of what lies after the mark. Marks may be nested. */
+/* An aggregate whose count is known only afterwards: keep the mark, add the elements, then pass
+ * their number. Costs a copy of the bytes after the mark. Marks can be nested. */
 size_t engine_reply_mark(const struct engine_reply *r);
 void engine_reply_mark_array(struct engine_reply *r, size_t mark, uint64_t n);
 void engine_reply_mark_map(struct engine_reply *r, size_t mark, uint64_t n_pairs);

@@ -1,4 +1,4 @@
-/* session.h - what the engine knows about one client: its database, transaction and watched keys.
+/* session.h - the engine's state of one client: its database, transaction and watched keys.
  */
 #ifndef ENGINE_SESSION_H
 #define ENGINE_SESSION_H
@@ -7,17 +7,17 @@
 #include "engine/command.h"
 #include "engine/engine.h"
 
-/* Who speaks. */
+/* The source of the commands. */
 enum engine_role {
-    ENGINE_CLIENT,  /* somebody: keys that are due expire when he touches them */
-    ENGINE_LOADING, /* a log that is replayed: nothing expires, no limit of memory */
-    ENGINE_MASTER   /* a master's stream: nothing expires, no limit of memory */
+    ENGINE_CLIENT,  /* a client: access removes expired keys */
+    ENGINE_LOADING, /* a log being replayed: no expiry, no memory limit */
+    ENGINE_MASTER   /* a stream from a master: no expiry, no memory limit */
 };
 
 struct engine_queued {
     const struct engine_command *command;
     size_t argc;
-    struct rd_slice *argv; /* one block with the bytes after it */
+    struct rd_slice *argv; /* one block, with the bytes after it */
 };
 
 struct engine_watch; /* engine/watch.c */
@@ -27,8 +27,8 @@ struct engine_session {
     struct engine *engine;
     unsigned db;
     enum engine_role role;
-    void *ctx;       /* the caller's */
-    bool subscribed; /* the caller's: PING of RESP2 is answered as a message */
+    void *ctx;       /* of the caller */
+    bool subscribed; /* of the caller: the reply to PING in RESP2 is a message */
 
     /* MULTI */
     bool in_multi;
@@ -40,21 +40,21 @@ struct engine_session {
     size_t cap_queued;
     size_t queued_len; /* bytes of the arguments in it */
 
-    struct engine_watch *watches; /* its list */
+    struct engine_watch *watches; /* its list of waiting sessions */
     size_t n_watches;
     struct engine_waiter *waiter; /* not NULL: blocked */
 };
 
 void engine_session_init(struct engine_session *s, struct engine *e, enum engine_role role);
 
-/* Forgets its transaction, its watched keys and what it waits for. */
+/* Drops its transaction, its watched keys and its waiting. */
 void engine_session_done(struct engine_session *s);
 
-/* After MULTI: remembers a copy of the command. */
+/* In MULTI: queues a copy of the command. */
 void engine_session_queue(struct engine_session *s, const struct engine_command *command,
                           size_t argc, const struct rd_slice *argv);
 
-/* Leaves MULTI: forgets what is queued, and the watched keys. */
+/* Ends MULTI: drops the queue and the watched keys. */
 void engine_session_discard(struct engine_session *s);
 
 #endif

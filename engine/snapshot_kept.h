@@ -1,7 +1,7 @@
-/* snapshot_kept.h - private to engine/: what a snapshot held that is no key.
+/* snapshot_kept.h - private to engine/: records of a snapshot other than keys.
  *
- * AUX fields, functions and auxiliary data of modules are kept as the bytes of their records, which
- * a reader makes events of again when the data set is saved.
+ * AUX fields, functions and auxiliary data of modules are kept as the bytes of their records. On
+ * saving, a reader turns them into events again.
  */
 #ifndef ENGINE_SNAPSHOT_KEPT_H
 #define ENGINE_SNAPSHOT_KEPT_H
@@ -27,9 +27,9 @@ struct engine_extra {
 /* Appends. */
 void engine_extra_add(struct engine_kept_records *records, struct rd_slice bytes);
 
-/* Appends a function of a release candidate of 7.0 as the release makes it on loading: with a first
- * line of the language and the library's name. False: its names are stored in a way that nobody
- * writes. */
+/* Appends a function of a release candidate of 7.0 in the form of the release: with a first line
+ * that has the language and the library's name. False: its names are stored in an unsupported
+ * form. */
 bool engine_extra_add_old_function(struct engine_kept_records *records, const struct rdb_event *ev);
 
 #endif

@@ -7,7 +7,7 @@
 #include "engine/evict.h"
 
 struct engine_block_state;
-struct engine_extra; /* what a snapshot held that is no key; snapshot.c */
+struct engine_extra; /* records of a snapshot other than keys; snapshot.c */
 
 void engine_extra_free(struct engine_extra *extra); /* NULL is allowed */
 
@@ -19,18 +19,18 @@ struct engine {
     uint64_t random[4];
     struct engine_stats stats;
     struct engine_hooks hooks;
-    struct engine_mem mem; /* what the data set takes */
+    struct engine_mem mem; /* memory of the data set */
     struct engine_block_state *block;
     struct engine_extra *extra;
-    unsigned next_expire_db; /* where the expire cycle continues */
+    unsigned next_expire_db; /* where the expire cycle resumes */
     unsigned next_evict_db;
     struct engine_victims victims;
-    unsigned depth;     /* of engine_enter() */
-    uint64_t n_trashed; /* times that something went to hooks.trash */
+    unsigned depth;     /* set by engine_enter() */
+    uint64_t n_trashed; /* how often the trash hook was used */
 };
 
-/* Around everything that changes the data set, so that its bytes are counted for this engine. They
- * nest. */
+/* Encloses all changes of the data set, so that their bytes are counted for this engine. Can be
+ * nested. */
 struct engine_scope {
     struct engine_mem before;
 };
@@ -38,10 +38,10 @@ struct engine_scope {
 struct engine_scope engine_enter(struct engine *e);
 void engine_leave(struct engine *e, struct engine_scope scope);
 
-/* For a second thread, which engine_enter() knows nothing of: what engine_table_seed() gives. */
+/* For a second thread, which engine_enter() does not cover: the value of engine_table_seed(). */
 void engine_table_use_seed(uint64_t seed);
 
-/* Prepares a call of no particular command: the expire cycle, evicting, serving. */
+/* Prepares a call without a command: the expire cycle, eviction, serving. */
 void engine_call_init(struct engine_call *call, struct engine *e, struct engine_session *s,
                       const struct engine_env *env, struct engine_reply *reply,
                       struct engine_effects *fx);
@@ -53,15 +53,15 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
                                    const struct rd_slice *only_key, struct engine_reply *reply,
                                    struct engine_effects *fx);
 
-/* The key is due, and it is this engine's turn to take it out. */
+/* The key is expired, and this engine must remove it. */
 bool engine_call_due(const struct engine_call *call, const struct engine_entry *entry);
 
-/* Takes out a key that is due: event "expired", effect DEL or UNLINK before everything else. A call
- * that keeps them leaves it; it is to be treated as gone all the same. */
+/* Removes an expired key: event "expired", effect DEL or UNLINK before all others. A call that
+ * keeps such keys leaves it; treat it as missing in either case. */
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry);
 
-/* Takes fields of a hash out that are due, looking at n_buckets of a table: events and effects are
- * those of a command that comes upon them. With the last field the entry goes. */
+/* Removes expired fields of a hash from n_buckets of its table. Events and effects are those of a
+ * command that finds them. The last field removes the entry. */
 struct engine_hash_pass;
 void engine_call_expire_fields(struct engine_call *call, struct engine_entry *entry,
                                size_t n_buckets, struct engine_hash_pass *ret);

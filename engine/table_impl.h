@@ -3,17 +3,16 @@
  *     byte  0    1    2    3    4    5    6    7    8 .. 63
  *          tag0 tag1 tag2 tag3 tag4 tag5 tag6 filter  slot0 .. slot6
  *
- * A tag is 0 where the slot is empty, else the top byte of the item's hash, made 2 or more. Tag 6
- * may be TAG_CHILD: slot 6 then points to the next bucket of the chain. The filter has the bit (tag
- * & 7) of every item further down the chain, and may have more. The eight bytes are handled as a
- * number, byte 0 the lowest, whatever the machine's byte order.
+ * A tag is 0 if the slot is empty, else the top byte of the item's hash, made 2 or more. Tag 6 can
+ * be TAG_CHILD: slot 6 then points to the next bucket of the chain. The filter has the bit (tag &
+ * 7) of every item further down the chain, and can have more. The eight bytes are handled as a
+ * number, byte 0 lowest, on any byte order.
  *
- * While items move from arrays[0] to arrays[1], those of the buckets below `moved` are in the
- * second array, all others in the first: a name has one place at any time. Moved buckets are not
- * cleared.
+ * While items move from arrays[0] to arrays[1], the buckets below `moved` are in the second array,
+ * all others in the first: a name has one place at any time. Moved buckets are not cleared.
  *
- * An array of up to SEGMENT_BUCKETS is one block, a larger one consists of such blocks. Children
- * come from the block of the chain they belong to, and go with it.
+ * An array of up to SEGMENT_BUCKETS is one block, a larger one consists of such blocks. Child
+ * buckets are allocated from the block of their chain and freed with it.
  */
 #ifndef ENGINE_TABLE_IMPL_H
 #define ENGINE_TABLE_IMPL_H
@@ -49,7 +48,7 @@ static inline uint64_t array_mask(const struct engine_table_array *a)
     return ((uint64_t)1 << a->bits) - 1;
 }
 
-/* The array is not empty. NULL: nothing was ever written to that segment. */
+/* The array is not empty. NULL: the segment was never written. */
 static inline struct engine_bucket *array_at(const struct engine_table_array *a, uint64_t index)
 {
     if (a->bits <= SEGMENT_BITS)
@@ -58,7 +57,7 @@ static inline struct engine_bucket *array_at(const struct engine_table_array *a,
     return segment == NULL ? NULL : segment + (index & (SEGMENT_BUCKETS - 1));
 }
 
-/* Where names of this hash are, if anywhere. */
+/* The bucket where names of this hash are, if anywhere. */
 static inline unsigned array_of(const struct engine_table *t, uint64_t hash)
 {
     return (hash & array_mask(&t->arrays[0])) < t->moved;
@@ -86,7 +85,7 @@ static inline uint64_t zero_bytes(uint64_t word)
     return ~(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS);
 }
 
-/* As high bits of bytes: slots with this tag, slots that are empty, slots with items. */
+/* As high bits of bytes: slots with this tag, empty slots, slots with items. */
 static inline uint64_t meta_match(uint64_t meta, uint64_t tag)
 {
     return zero_bytes(meta ^ tag * ALL_BYTES) & SLOT_HIGH;
@@ -113,7 +112,7 @@ static inline struct engine_bucket *bucket_child(const struct engine_bucket *b)
     return meta_has_child(b->meta) ? b->slots[CHILD_SLOT] : NULL;
 }
 
-/* The next bucket where a name of this tag may be. */
+/* The next bucket that may contain a name of this tag. */
 static inline struct engine_bucket *bucket_next(const struct engine_bucket *b, uint64_t tag)
 {
     bool further = meta_has_child(b->meta) && (b->meta >> (56 + (tag & 7)) & 1);

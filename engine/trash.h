@@ -1,4 +1,4 @@
-/* trash.h - freeing on another thread what takes long to free.
+/* trash.h - frees large values in another thread.
  *
  *     static void take(void *ctx, struct engine_trash *trash)     // hooks.trash
  *     {
@@ -6,10 +6,9 @@
  *             then, where the engine runs: engine_trash_done(engine, trash);
  *     }
  *
- * What UNLINK, FLUSHALL ASYNC and the lazyfree settings take out of a data set is nobody's any
- * more: values of more than 64 blocks, and whole databases, are given to the hook instead of being
- * freed. Without a hook they are freed at once. The data set counts their bytes until
- * engine_trash_done().
+ * UNLINK, FLUSHALL ASYNC and the lazyfree settings pass values of more than 64 blocks, and whole
+ * databases, to the hook instead of freeing them. Without a hook they are freed at once. Their
+ * bytes count for the data set until engine_trash_done().
  */
 #ifndef ENGINE_TRASH_H
 #define ENGINE_TRASH_H
@@ -18,14 +17,14 @@
 
 struct engine_trash;
 
-/* How many keys it held. */
+/* The number of keys in it. */
 uint64_t engine_trash_count(const struct engine_trash *trash);
 
-/* Frees what it holds, on any thread, once. */
+/* Frees its content, in any thread, once. */
 void engine_trash_free(struct engine_trash *trash);
 
-/* Its bytes are the data set's no more; frees the trash itself. On the engine's thread, after
- * engine_trash_free() has returned. */
+/* Removes its bytes from the counts of the data set and frees the trash itself. In the engine's
+ * thread, after engine_trash_free() has returned. */
 void engine_trash_done(struct engine *e, struct engine_trash *trash);
 
 #endif

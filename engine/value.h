@@ -1,7 +1,7 @@
-/* value.h - what a key holds: a type, an encoding, and what the encoding needs.
+/* value.h - the value of a key: a type, an encoding and the data of the encoding.
  *
- * A value is 16 bytes that lie in the entry of its key (engine/db.h) or, while it is made, on the
- * stack of a command. Whoever holds it owns what it points to; storing it under a key moves it.
+ * A value is 16 bytes in the entry of its key (engine/db.h) or, while it is made, on the stack of a
+ * command. The holder owns the data that it points to; storing it under a key moves it.
  *
  *     encoding      types                what `u` is
  *     INT           string               num
@@ -14,8 +14,8 @@
  * engine/value/zset.h STREAM        stream               stream: engine/value/stream.h OPAQUE
  * module               opaque: the serialized value, kept and saved as it is
  *
- * Each type has one file in engine/value/ with the functions that every type needs; the functions
- * here find the right one.
+ * Each type has a file in engine/value/ with the functions that every type needs; the functions
+ * here call the right one.
  */
 #ifndef ENGINE_VALUE_H
 #define ENGINE_VALUE_H
@@ -52,7 +52,7 @@ enum engine_encoding {
     ENGINE_ENCODINGS
 };
 
-/* The longest string that is kept beside its key, as OBJECT ENCODING shows it. */
+/* The longest string that is stored with its key, as OBJECT ENCODING shows it. */
 enum { ENGINE_EMBSTR_MAX = 44 };
 
 struct engine_list;
@@ -78,47 +78,48 @@ struct engine_value {
     uint32_t len; /* of the bytes of a string */
     unsigned type : 4;
     unsigned encoding : 4;
-    unsigned lru : 24; /* last access, or LFU counter; engine/evict.h */
+    unsigned lru : 24; /* last access or LFU counter; engine/evict.h */
 };
 
 /* "string", "list" …: the words of TYPE; "int", "embstr" …: those of OBJECT ENCODING. */
 const char *engine_type_name(enum engine_type type);
 const char *engine_encoding_name(const struct engine_value *v);
 
-/* Asks for the memory of what the value points to. What is no pointer does no harm. */
+/* Prefetches the memory that the value points to. Harmless for a value without a pointer. */
 static inline void engine_value_prefetch(const struct engine_value *v)
 {
     __builtin_prefetch(v->u.bytes);
 }
 
-/* Frees what the value points to. EMBSTR: nothing, its entry holds it. */
+/* Frees the data of the value. EMBSTR: nothing, its entry has the bytes. */
 void engine_value_free(struct engine_value *v);
 
-/* A copy that owns all it points to, to be stored: an EMBSTR lies in a block until then. */
+/* A copy that owns its data, to be stored: the bytes of an EMBSTR are in a block until then. */
 struct engine_value engine_value_dup(const struct engine_value *v);
 
-/* Elements: of a string 1; pairs of a hash; entries of a stream. */
+/* The number of elements: 1 for a string; pairs of a hash; entries of a stream. */
 uint64_t engine_value_count(const struct engine_value *v);
 
-/* How much work freeing it is: blocks of the heap, about. Above 64 servers free in the background.
+/* The cost of freeing it: the approximate number of heap blocks. Above 64, servers free it in the
+ * background.
  */
 size_t engine_value_effort(const struct engine_value *v);
 
-/* When the first of its parts expires, or earlier; RDB_NO_EXPIRE: none does. Constant time. */
+/* The earliest expiry of its parts, or an earlier time; RDB_NO_EXPIRE: none. Constant time. */
 int64_t engine_value_next_expire(const struct engine_value *v);
 
-/* DEBUG DIGEST-VALUE: mixes the contents into sum as servers of 7.0 do (engine/digest.h). */
+/* DEBUG DIGEST-VALUE: mixes the content into sum as servers of Redis 7.0 do (engine/digest.h). */
 void engine_value_digest(const struct engine_value *v, uint8_t sum[20]);
 
 /* ---- strings ---- */
 
-/* A RAW or INT string of its own: INT where the text is a canonical int64. */
+/* A RAW or INT string with its own data: INT if the text is a canonical int64. */
 struct engine_value engine_string_new(struct rd_slice text);
 
-/* RAW in any case. */
+/* Always RAW. */
 struct engine_value engine_string_raw(struct rd_slice text);
 
-/* The text; tmp holds the digits of INT. Lives until the value changes. */
+/* The text; tmp receives the digits of INT. Valid until the value changes. */
 static inline struct rd_slice engine_string_text(const struct engine_value *v,
                                                  char tmp[RD_NUM_I64_MAX])
 {
@@ -128,15 +129,16 @@ static inline struct rd_slice engine_string_text(const struct engine_value *v,
 
 size_t engine_string_len(const struct engine_value *v);
 
-/* Makes it RAW with room for at least `len` bytes (its own bytes are kept, len is not changed), and
- * returns the block. Amortized constant per byte when called for each append. */
+/* Makes it RAW with room for at least `len` bytes (keeps its bytes and its length), and returns the
+ * block. Amortized constant time per byte if called for each append. */
 uint8_t *engine_string_room(struct engine_value *v, size_t len);
 
 /* ---- to and from snapshots ----
  *
- * A type's load function is given the events of one value as a reader with RDB_DETAIL_PACKED gives
- * them, VALUE to VALUE_END; v is zeroed before the first, and owns what was made so far also after
- * a failure. What does not fit the encodings of `config` is converted as a server does on loading.
+ * The load function of a type receives the events of one value from a reader with
+ * RDB_DETAIL_PACKED, VALUE to VALUE_END. v is zeroed before the first event, and owns the data so
+ * far even after a failure. Values that do not fit the encodings of `config` are converted as by a
+ * server.
  */
 
 typedef bool (*engine_load_fn)(struct engine_value *v, const struct rdb_event *ev,
@@ -144,11 +146,11 @@ typedef bool (*engine_load_fn)(struct engine_value *v, const struct rdb_event *e
 
 struct rdb_writer;
 
-/* Puts VALUE … VALUE_END; packed encodings as they are. */
+/* Writes VALUE … VALUE_END; packed encodings unchanged. */
 typedef bool (*engine_save_fn)(const struct engine_value *v, struct rdb_writer *w,
                                struct rd_err *err);
 
-/* What every type brings: one in each file of engine/value/. */
+/* The functions of a type; one struct in each file of engine/value/. */
 struct engine_type_ops {
     void (*free)(struct engine_value *v);
     void (*dup)(struct engine_value *ret,
@@ -171,15 +173,15 @@ extern const struct engine_type_ops engine_stream_ops;
 
 const struct engine_type_ops *engine_type_ops(enum engine_type type);
 
-/* What the blocks of a value count as: to be entered around whatever makes or changes one. Commands
- * of a family are called so already. */
+/* The kind of memory of a value's blocks: enter it around code that makes or changes one. Commands
+ * are called with the kind of their family. */
 enum engine_mem_kind engine_type_mem(enum engine_type type);
 
-/* The type of the format that stands for all encodings of this one: for KEY events to a writer,
- * which takes the encoding from VALUE. */
+/* The RDB type that stands for all encodings of this type: for KEY events to a writer, which reads
+ * the encoding from VALUE. */
 const struct rdb_type *engine_type_in_files(enum engine_type type);
 
-/* Strings of a snapshot may come in several pieces: this puts them together.
+/* Strings of a snapshot can come in several pieces: this joins them.
  *
  *     struct engine_pieces pieces = {0};
  *     if (!engine_pieces_take(&pieces, &ev->elem.str, &text))

@@ -1,4 +1,4 @@
-/* conn.h - a connection: a socket, plain or with TLS, that never blocks.
+/* conn.h - a connection: a non-blocking socket, plain or with TLS.
  *
  *     struct conn *conn = conn_new(srv, fd, tls);
  *     conn_watch(conn, true, false);          // calls client_readable(conn->client)
@@ -17,41 +17,42 @@
 
 struct client;
 struct server;
-struct tls; /* tls.h: a context made of the settings */
+struct tls; /* tls.h: a context made from the settings */
 
-enum { CONN_NAME = 80 }; /* bytes of a name that CLIENT LIST can hold */
+enum { CONN_NAME = 80 }; /* bytes of a name that CLIENT LIST can show */
 enum { CONN_AGAIN = 0, CONN_END = -1, CONN_FAIL = -2 };
 
 struct conn {
     struct server *srv;
-    struct client *client; /* who is told; NULL after conn_free() */
+    struct client *client; /* the client to notify; NULL after conn_free() */
     int fd;
     uv_poll_t poll;
-    int events; /* watched now */
+    int events; /* events watched now */
     void *ssl;  /* NULL: plain */
     bool tls_wants_write, tls_wants_read;
-    bool shakes_hands; /* TLS: nothing can be read or written yet */
+    bool shakes_hands; /* TLS: the handshake is not complete */
     bool is_unix;
-    char error[128]; /* why it failed */
+    char error[128]; /* reason of a failure */
 };
 
-/* Takes fd. tls NULL: plain. The caller makes a client for it at once; with TLS, the client's input
- * is read after the handshake. NULL: the library refused, and fd is closed. */
+/* Takes ownership of fd. tls NULL: plain. The caller must create a client for the connection
+ * immediately; with TLS, the client's input is read after the handshake. NULL: the library refused,
+ * and fd is closed. */
 struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls);
 
 /* Closes the socket; the struct is freed by the loop later. */
 void conn_free(struct conn *conn);
 
-/* Which events call client_readable() and client_writable(). */
+/* Selects the events that call client_readable() and client_writable(). */
 void conn_watch(struct conn *conn, bool read, bool write);
 
 ssize_t conn_read(struct conn *conn, void *dst, size_t size);
 ssize_t conn_write(struct conn *conn, const void *src, size_t len);
 
-/* "ip:port" of the other side of a socket; dst keeps what it holds where that is not known. */
+/* "ip:port" of the peer of a socket; dst is unchanged if that is not known. */
 void conn_peer_name(int fd, char *dst, size_t size);
 
-/* "ip:port" of the peer and of our side. */
+/* "ip:port" of the peer and of the local side. */
 void conn_names(struct conn *conn, char *peer, char *local, size_t size);
 
 #endif

@@ -6,23 +6,24 @@
 #include "base/err.h"
 #include "server/core/server.h"
 
-/* Opens all that the settings ask for (bind, port, tls-port, unixsocket, unixsocketperm,
- * tcp-backlog). An address with '-' in front may be unavailable. Nothing is accepted yet. */
+/* Opens all listening sockets in the settings (bind, port, tls-port, unixsocket, unixsocketperm,
+ * tcp-backlog). An address with a leading '-' may be unavailable. Does not accept connections
+ * yet. */
 bool net_listen(struct server *srv, struct rd_err *err);
 
-/* Accepts from now on. */
+/* Starts to accept connections. */
 void net_start(struct server *srv);
 
-/* The connection of c stands (with TLS: after the handshake): counts it. False: protected mode
- * turns it away, and it is closed before the loop sleeps. */
+/* The connection of c is established (with TLS: after the handshake): counts it. False: protected
+ * mode refuses the client, and it is closed before the loop sleeps. */
 bool net_accepted(struct client *c);
 
-/* CONFIG SET bind, port, tls-port, tls-*: opens what the settings say now, if it can before it
- * closes what was open. On failure nothing may be open: take the settings back and call it again.
+/* CONFIG SET bind, port, tls-port, tls-*: opens the new sockets, if possible before closing the old
+ * ones. After a failure possibly nothing is open: restore the settings and call it again.
  */
 bool net_change(struct server *srv, struct rd_err *err);
 
-/* Closes all; removes the unix socket. */
+/* Closes all sockets and removes the Unix socket file. */
 void net_stop(struct server *srv);
 
 #endif

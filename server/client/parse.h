@@ -1,8 +1,7 @@
-/* parse.h - commands out of a client's bytes; private to server/client/input.c and tests.
+/* parse.h - parses commands from the bytes of a client; private to server/client/input.c and tests.
  *
- * The bytes of a command need not be there all at once: what was understood is kept, so that a long
- * command is not read again from its begin with each piece that comes. What is refused, and with
- * which words, is what 7.0 refuses.
+ * A command can arrive in pieces. The parsed part is kept, so that a long command is not parsed
+ * again from its start for each piece. Errors and their messages are those of Redis 7.0.
  */
 #ifndef SERVER_CLIENT_PARSE_H
 #define SERVER_CLIENT_PARSE_H
@@ -12,9 +11,9 @@
 
 enum client_parse {
     CLIENT_PARSE_COMMAND, /* in->argc arguments in in->argv; *ret_used bytes */
-    CLIENT_PARSE_NOTHING, /* an empty command: *ret_used bytes to be passed over */
+    CLIENT_PARSE_NOTHING, /* an empty command: skip *ret_used bytes */
     CLIENT_PARSE_MORE,
-    CLIENT_PARSE_FAIL /* *ret_error says why: "Protocol error: …" */
+    CLIENT_PARSE_FAIL /* *ret_error is the message: "Protocol error: …" */
 };
 
 struct client_parse_limits {
@@ -22,18 +21,21 @@ struct client_parse_limits {
     bool authenticated;
 };
 
-enum { CLIENT_PARSE_LINE = 64 * 1024 }; /* the longest inline command, and line with a number */
+enum {
+    CLIENT_PARSE_LINE = 64 * 1024
+}; /* the longest inline command, and the longest line with a
+                                         * number */
 
-/* in->base[0 .. len) is what is there, from the command's first byte on. words is used for inline
- * commands, whose arguments then lie in it. */
+/* in->base[0 .. len) are the available bytes, from the first byte of the command on. words is used
+ * for inline commands; their arguments then point into it. */
 enum client_parse client_parse(struct client_input *in, size_t len, struct words *words,
                                const struct client_parse_limits *limits, size_t *ret_used,
                                const char **ret_error);
 
-/* The command was run, or is to be read again from its begin. */
+/* The command was run, or will be parsed again from its start. */
 void client_parse_reset(struct client_input *in);
 
-/* Its bytes moved. */
+/* The bytes of the input have moved. */
 void client_parse_rebase(struct client_input *in, const uint8_t *base);
 
 #endif

@@ -1,4 +1,4 @@
-/* tls.h - TLS for clients: a context made of the tls-* settings.
+/* tls.h - TLS for clients: a context made from the tls-* settings.
  */
 #ifndef SERVER_CLIENT_TLS_H
 #define SERVER_CLIENT_TLS_H
@@ -8,20 +8,21 @@
 
 struct tls;
 
-/* From certificates, keys, CA file or folder, protocols, ciphers. Errors as 7.0 words them. */
+/* Loads certificates, keys, the CA file or directory, protocols and ciphers. The error messages are
+ * those of Redis 7.0. */
 bool tls_new(struct tls **ret, const struct settings *settings, struct rd_err *err);
 void tls_free(struct tls *tls);
 
-/* A session for a socket that was accepted; conn.c drives it. */
+/* A session for an accepted socket; conn.c drives it. */
 bool tls_begin(struct tls *tls, struct conn *conn);
 
-/* As conn_read() and conn_write(); tls_wants_* of conn tell what to wait for. */
+/* Like conn_read() and conn_write(); tls_wants_* of conn say which event to wait for. */
 ssize_t tls_handshake(struct conn *conn); /* 1: done, CONN_AGAIN, CONN_FAIL */
 ssize_t tls_read(struct conn *conn, void *dst, size_t size);
 ssize_t tls_write(struct conn *conn, const void *src, size_t len);
 void tls_end(struct conn *conn);
 
-/* Decrypted bytes wait inside: the socket will not tell. */
+/* Decrypted bytes are buffered inside: the socket does not report them. */
 bool tls_pending(const struct conn *conn);
 
 #endif

@@ -1,11 +1,12 @@
-/* client.h - what the files of CLIENT share.
+/* client.h - shared by the files of CLIENT.
  */
 #ifndef SERVER_CMD_CLIENT_H
 #define SERVER_CMD_CLIENT_H
 
 #include "server/core/dispatch.h"
 
-/* The word of a type; CLIENT_TYPES: "master", which no client is. False: answered. */
+/* Parses the word of a client type; CLIENT_TYPES stands for "master", a type that no client has.
+ * False: an error was returned to the client. */
 bool cmd_client_type(struct dispatch_call *call, struct rd_slice word, enum client_type *ret);
 
 void cmd_client_kill(struct dispatch_call *call);

@@ -1,7 +1,7 @@
-/* commands.h - the commands that are the server's own, and who answers them.
+/* commands.h - the commands of the server itself, and their handlers.
  *
- * Each is `void server_cmd_NAME(struct dispatch_call *call)`; a container's subcommands are handled
- * one by one ("client|list") or, where the container's name stands here, by one function.
+ * Each handler is `void server_cmd_NAME(struct dispatch_call *call)`. The subcommands of a
+ * container have handlers of their own ("client|list"), or the container has one handler for all.
  */
 #ifndef SERVER_CMD_COMMANDS_H
 #define SERVER_CMD_COMMANDS_H
@@ -69,7 +69,8 @@
     X("readwrite", cluster)                                                                        \
     X("asking", cluster)
 
-/* Stack traces of crashes and of the watchdog show the names that programs look for: debugCommand.
+/* Stack traces of crashes and of the watchdog show names that programs look for, such as
+ * debugCommand.
  */
 #define X(path, name) void server_cmd_##name(struct dispatch_call *call) __asm__(#name "Command");
 SERVER_COMMANDS(X)

@@ -1,4 +1,4 @@
-/* debug.h - what the files of DEBUG share: handlers by subcommand.
+/* debug.h - shared by the files of DEBUG: handlers by subcommand.
  */
 #ifndef SERVER_CMD_DEBUG_H
 #define SERVER_CMD_DEBUG_H
@@ -7,11 +7,11 @@
 
 struct cmd_debug_sub {
     const char *name;
-    size_t min_args, max_args; /* with DEBUG and the name; max 0: any */
+    size_t min_args, max_args; /* including DEBUG and the name; max 0: no limit */
     dispatch_fn run;
 };
 
-/* Each ends with a NULL name. */
+/* Each array ends with a NULL name. */
 extern const struct cmd_debug_sub cmd_debug_crash_subs[];
 extern const struct cmd_debug_sub cmd_debug_keys_subs[];
 

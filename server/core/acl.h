@@ -1,4 +1,5 @@
-/* acl.h - who a client is. So far there is one user, "default", with the password of requirepass.
+/* acl.h - the user of a client. So far the only user is "default", with the password of
+ * requirepass.
  */
 #ifndef SERVER_CORE_ACL_H
 #define SERVER_CORE_ACL_H
@@ -7,10 +8,10 @@
 
 bool acl_default_has_password(const struct server *srv);
 
-/* True: the client is this user from now on. Takes the same time for every wrong password. */
+/* True: the client is now this user. Takes the same time for every wrong password. */
 bool acl_authenticate(struct client *c, struct rd_slice user, struct rd_slice password);
 
-/* As a client that has just connected. */
+/* Sets the user of a client that has just connected. */
 void acl_reset(struct client *c);
 
 #endif

@@ -11,10 +11,10 @@
  *         child_reap(&child);
  *     }
  *
- * The child has none of the server's descriptors but standard output and error, its signals are the
- * default ones, and SIGUSR1 ends it with CHILD_SILENT, which means that nothing went wrong. Where
- * processors are short it gets a third of what the server gets. It must not touch the loop, and no
- * thread but its own is there.
+ * The child has none of the server's descriptors except standard output and standard error. Its
+ * signals are the default ones, and SIGUSR1 ends it with CHILD_SILENT, which is not an error. If
+ * CPUs are scarce, it gets a third of the time of the server. It must not use the loop, and it has
+ * one thread only.
  */
 #ifndef SERVER_CORE_CHILD_H
 #define SERVER_CORE_CHILD_H
@@ -23,42 +23,42 @@
 
 enum { CHILD_SILENT = 255 };
 
-/* How far it got; goes through a pipe. */
+/* Its progress, sent through a pipe. */
 struct child_report {
     uint64_t keys;
-    uint64_t cow; /* bytes that it does not share with the server any more */
+    uint64_t cow; /* bytes no longer shared with the server */
     uint64_t cow_peak;
 };
 
 struct child {
     int pid;
-    int fd; /* the pipe's end of whoever looks; -1 */
+    int fd; /* this process's end of the pipe; -1: none */
     int error;
     const char *name; /* "RDB", "AOF rewrite" */
     struct child_report report;
-    int64_t reported_us; /* monotonic; when the last report came, or went */
+    int64_t reported_us; /* monotonic; time of the last report received or sent */
     uint64_t cow_sum, n_cow;
-    int64_t cow_cost_us; /* of looking, and when it was done last */
+    int64_t cow_cost_us; /* cost of the last measurement, and its time */
     int64_t cow_at_us;
 };
 
-/* 0 in the child, -1 where it failed, else the pid. Counts and times it: stats, latency "fork".
- * cpulist: where the child may run; "": anywhere. */
+/* Returns 0 in the child, -1 after a failure, else the pid. Counts and times the fork: stats,
+ * latency "fork". cpulist: CPUs of the child; "": all. */
 int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist);
 
-/* In the child: after each key. A report goes out every second. */
+/* In the child: to be called after each key. Sends a report every second. */
 void child_progress(struct child *child, uint64_t keys);
 
-/* In the child: a last report, with a log line about memory when it succeeded; then its end. */
+/* In the child: sends the last report, with a log line about memory after a success; then exits. */
 _Noreturn void child_exit(struct child *child, int status);
 
-/* In the parent: takes the reports that came. */
+/* In the parent: reads the pending reports. */
 void child_poll(struct child *child, int64_t mono_us);
 
-/* In the parent: SIGUSR1, and waits for the end. */
+/* In the parent: sends SIGUSR1 and waits for the end. */
 void child_kill(struct child *child);
 
-/* In the parent, when it has ended. */
+/* In the parent, after the child has exited. */
 void child_reap(struct child *child, int64_t mono_us);
 
 #endif

@@ -1,4 +1,4 @@
-/* daemon.h - what a server does to its own process: background, limits, titles, supervisors.
+/* daemon.h - settings of the server process: background, limits, title, supervisors.
  *
  *     daemon_begin(argc, argv);                        // first of all
  *     ... settings_load() ...
@@ -14,55 +14,56 @@
 
 #include "server/core/server.h"
 
-enum { DAEMON_FILES_RESERVED = 32 }; /* descriptors that are not clients */
+enum { DAEMON_FILES_RESERVED = 32 }; /* descriptors reserved for other uses than clients */
 
-/* Which value of oom-score-adj-values counts. */
+/* Index into oom-score-adj-values. */
 enum daemon_class { DAEMON_MASTER, DAEMON_REPLICA, DAEMON_CHILD };
 
-/* Keeps the room of argv and environ, where titles are written later. argv stays readable. */
+/* Reserves the memory of argv and environ, where titles are written later. argv stays readable. */
 void daemon_begin(int argc, char **argv);
 
-/* supervised and daemonize, as the settings ask for. Under daemonize this returns in the child; the
- * parent has ended. */
+/* Applies supervised and daemonize. With daemonize this returns in the child; the parent has
+ * exited. */
 void daemon_enter(struct settings *settings);
 
-/* Title, processors, huge pages, oom score and the limit of open files, which may make
- * maxclients smaller. Logs. False: there are too few descriptors to start at all. */
+/* Sets title, CPUs, huge pages, OOM score and the limit of open files, which can lower maxclients.
+ * Logs. False: there are too few descriptors to start. */
 bool daemon_prepare(struct server *srv);
 
-/* The words that the process was started with, ended by NULL; NULL before daemon_begin(). What the
- * system shows of them is the title. */
+/* The arguments of the process, ended by NULL; NULL before daemon_begin(). The system shows the
+ * title instead. */
 char *const *daemon_argv(void);
 
-/* A copy of this absolute path replaces the first argument: a restart may be in another folder. */
+/* A copy of this absolute path replaces the first argument, because a restart can happen in another
+ * directory. */
 void daemon_config_file(const char *path);
 
-/* The title of the process: that of proc-title-template for `what` in the place of {title}; NULL:
- * the program's own name. Nothing with set-proc-title no. */
+/* Sets the process title to proc-title-template with `what` for {title}; NULL: the name of the
+ * program. Does nothing with set-proc-title no. */
 void daemon_title(struct server *srv, const char *what);
 
-/* Writes oom_score_adj. False: it could not (logged). */
+/* Writes oom_score_adj. False: that failed (logged). */
 bool daemon_oom_score(const struct settings *settings, enum daemon_class class);
 
-/* Binds the process to processors: "0-3,8,10-14:2"; "" is all, what cannot be read changes nothing.
- * For the server and each of its children. */
+/* Binds the process to CPUs: "0-3,8,10-14:2"; "" means all. An invalid list changes nothing. For
+ * the server and each of its children. */
 void daemon_cpus(const char *list);
 
-/* Raises the limit of open files to `want` or as near as it goes; returns what there is now.
- * ret_errno: why it is no more; may be NULL. */
+/* Raises the limit of open files to `want` or as near as possible; returns the limit now.
+ * ret_errno: the reason why it is lower; may be NULL. */
 uint64_t daemon_open_files(uint64_t want, int *ret_errno);
 
-/* After the ports were opened: the pid file, " PID: 1234" and the mode, "Server initialized", and
- * what is unwise about this system. */
+/* After the ports are open: writes the pid file, logs " PID: 1234", the mode, "Server initialized"
+ * and warnings about this system. */
 void daemon_announce(const struct server *srv);
 
 void daemon_ready(void);
 void daemon_stopping(void);
 
-/* Who really supervises: "no", "systemd" or "upstart". */
+/* The supervisor in use: "no", "systemd" or "upstart". */
 const char *daemon_supervisor(void);
 
-/* --check-system: 0: all is well, 1: something is not. Prints to stdout. */
+/* --check-system: returns 0 if all checks pass, else 1. Prints to stdout. */
 int daemon_check_system(void);
 
 #endif

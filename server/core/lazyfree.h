@@ -1,5 +1,5 @@
-/* lazyfree.h - what takes long to free is freed on another thread: UNLINK, FLUSHALL ASYNC and the
- * settings lazyfree-lazy-*.
+/* lazyfree.h - frees large values in a background thread: UNLINK, FLUSHALL ASYNC and the
+ * lazyfree-lazy-* settings.
  */
 #ifndef SERVER_CORE_LAZYFREE_H
 #define SERVER_CORE_LAZYFREE_H
@@ -9,7 +9,7 @@
 /* The hook of engine/trash.h; ctx is the server. */
 void lazyfree_take(void *ctx, struct engine_trash *trash);
 
-/* Keys that were taken and are not freed yet. */
+/* The number of removed keys that are not freed yet. */
 uint64_t lazyfree_pending(void);
 
 #endif

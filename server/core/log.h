@@ -1,6 +1,6 @@
 /* log.h - the log: "PID:M 22 Nov 2026 01:45:19.131 # text", to stdout or logfile, and syslog.
  *
- * Programs read some of these lines, so their words are redis-server's.
+ * Programs parse some of these lines, so their texts are those of redis-server.
  */
 #ifndef SERVER_CORE_LOG_H
 #define SERVER_CORE_LOG_H
@@ -8,8 +8,8 @@
 #include "base/api.h"
 #include "server/settings/settings.h"
 
-/* From the settings: file ("" is stdout), level, syslog. Reopens nothing: each line opens the file,
- * so that it can be moved away. Before it is called, lines go to stdout. */
+/* Applies the settings: file ("" is stdout), level, syslog. Reopens nothing: each line opens the
+ * file, so that it can be moved away. Before this is called, lines go to stdout. */
 void log_setup(const struct settings *settings);
 
 /* The letter of the lines: 'M' master, 'S' replica, 'C' child. */
@@ -20,13 +20,13 @@ void log_verbose(const char *fmt, ...) RD_PRINTF(1, 2);
 void log_notice(const char *fmt, ...) RD_PRINTF(1, 2);
 void log_warning(const char *fmt, ...) RD_PRINTF(1, 2);
 
-/* From a signal handler: the text alone, async-signal-safe. */
+/* For signal handlers: writes the text alone; async-signal-safe. */
 void log_from_handler(const char *text);
 
-/* Bytes as they are, no frame. */
+/* Writes bytes without a frame. */
 void log_raw(const char *text);
 
-/* A descriptor of where lines go, for those who write there themselves; negative: there is none. */
+/* A descriptor of the log, for code that writes to it directly; negative: there is none. */
 int log_open(void);
 void log_close(int fd);
 

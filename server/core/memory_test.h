@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes patterns into n words, `passes` times, and reads them back. False: a word was not what was
- * written; *ret_at is where. */
+/* Writes patterns to n words, `passes` times, and reads them back. False: a word differed; *ret_at
+ * points to it. */
 bool memory_test(volatile uint64_t *words, size_t n, unsigned passes, size_t *ret_at);
 
-/* The command line; its exit status: 0 sound, 1 wrong words or memory that is damaged or missing.
+/* Runs the command line option and returns its exit status: 0 for intact memory, 1 if a word is
+ * wrong or there is not enough memory.
  */
 int memory_test_main(int argc, char **argv);
 

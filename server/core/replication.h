@@ -1,13 +1,13 @@
-/* replication.h - how this server's history is named. Replicas come with later work.
+/* replication.h - the replication IDs of this server. Replicas are not supported yet.
  */
 #ifndef SERVER_CORE_REPLICATION_H
 #define SERVER_CORE_REPLICATION_H
 
-/* 40 hexadecimal digits: of the history that is written, and of the one before it (zeros: none). */
+/* 40 hexadecimal digits: the ID of the current history, and of the previous one (zeros: none). */
 const char *replication_id(void);
 const char *replication_second_id(void);
 
-/* Another history from here on. */
+/* Starts a new history. */
 void replication_change_id(void);
 
 #endif

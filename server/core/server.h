@@ -1,4 +1,4 @@
-/* server.h - the reference server: what all of its parts share.
+/* server.h - the server: the state that all of its parts share.
  *
  * One thread runs commands, in the callbacks of one libuv loop. A turn of the loop:
  *
@@ -9,12 +9,12 @@
  *     before it sleeps       server.c: waiting sessions are served, the log is written and made
  *                            durable where `always` asks for it, then replies go out
  *
- * so a reply never leaves before what it acknowledges is as durable as appendfsync promises, and
- * many clients share one write and one fsync.
+ * so a reply is never sent before the change that it acknowledges is as durable as appendfsync
+ * promises, and many clients share one write and one fsync.
  *
- * The rest is split by what it is about, one header each: settings.h (redis.conf and CONFIG),
- * client.h and conn.h (who is connected), pubsub.h, persist.h (snapshots and logs), stats.h and
- * info.h (what it tells about itself), slowlog.h, latency.h, monitor.h, log.h.
+ * Each part has a header: settings.h (redis.conf and CONFIG), client.h and conn.h (connections),
+ * pubsub.h, persist.h (snapshots and logs), stats.h and info.h (statistics), slowlog.h, latency.h,
+ * monitor.h, log.h.
  */
 #ifndef SERVER_CORE_SERVER_H
 #define SERVER_CORE_SERVER_H
@@ -36,25 +36,25 @@ struct pubsub;
 struct slowlog;
 struct tls;
 
-#define SERVER_REDIS_VERSION "7.0.15" /* whose behaviour it has: INFO, HELLO, AUX fields */
+#define SERVER_REDIS_VERSION "7.0.15" /* the compatible version: INFO, HELLO, AUX fields */
 
 enum server_state {
     SERVER_LOADING,
     SERVER_RUNNING,
-    SERVER_STOPPING /* SHUTDOWN waits for something */
+    SERVER_STOPPING /* SHUTDOWN is waiting */
 };
 
 struct server {
     uv_loop_t *loop;
     struct settings settings;
     struct engine *engine;
-    uint64_t table_seed; /* of all tables whose names clients choose */
+    uint64_t table_seed; /* hash seed of all tables with names from clients */
     enum server_state state;
 
-    /* Clocks, read once a command: unix time, and one that never goes back. */
+    /* Clocks, read once per command: Unix time, and a monotonic clock. */
     int64_t now_us;
     int64_t mono_us;
-    bool slept;                /* since the clocks were read */
+    bool slept;                /* events since the clocks were read */
     int64_t expire_fast_at_us; /* mono_us: not before */
 
     struct clients *clients;
@@ -65,19 +65,20 @@ struct server {
     struct latency *latency;
     struct stats stats;
 
-    /* Bytes of the process besides the data set, as the allocator said last; read by the cron. */
+    /* Bytes of the process besides the data set, from the allocator's last figures; read by the
+     * cron. */
     int64_t other_memory;
-    int64_t measured_mono_us; /* when that was */
-    int stop_signal;          /* that asks for a shutdown; 0: none does */
+    int64_t measured_mono_us; /* time of these figures */
+    int stop_signal;          /* signal that asks for a shutdown; 0: none */
 
-    struct engine_effects fx; /* of the command that runs */
-    struct client *current;   /* whose command runs; NULL: nobody's */
+    struct engine_effects fx; /* time of the current command */
+    struct client *current;   /* client of the current command; NULL: none */
 
     char run_id[41];
     char *executable;  /* absolute path */
     char *config_file; /* absolute path, or NULL */
     int64_t started_us;
-    int64_t hz; /* turns of the cron a second now: more than `hz` with many clients */
+    int64_t hz; /* turns of the cron per second now: more than `hz` with many clients */
 
     /* DEBUG */
     bool active_expire_off; /* SET-ACTIVE-EXPIRE 0 */
@@ -95,15 +96,15 @@ struct server {
 /* Reads both clocks. Cheap (tens of nanoseconds). */
 void server_clock(struct server *srv);
 
-/* The loop may have slept for long: the first event after that reads the clocks. (libuv's own
- * hook after the sleep comes only when all sockets have been served.) */
+/* The loop may have slept for long: the first event afterwards reads the clocks. (The hook of libuv
+ * after the sleep runs only when all sockets have been served.) */
 static inline void server_awake(struct server *srv)
 {
     if (srv->slept)
         server_clock(srv);
 }
 
-/* For how long something takes or lasts: this clock is never set. */
+/* For measuring durations: this clock is never set. */
 static inline int64_t server_mono_ms(const struct server *srv)
 {
     return srv->mono_us / 1000;
@@ -119,41 +120,43 @@ static inline struct engine_env server_env(const struct server *srv)
     return (struct engine_env){.now_us = srv->now_us};
 }
 
-/* Everything but sockets: engine, clients, persist … Settings must be in place. */
+/* Creates everything except sockets: engine, clients, persistence … The settings must be
+ * complete. */
 void server_init(struct server *srv);
 
-/* Loads the data, opens the ports, runs the loop until the end; the exit status. */
+/* Loads the data, opens the ports, runs the loop until the end; returns the exit status. */
 int server_run(struct server *srv);
 
-/* What is done before the loop sleeps. */
+/* The work before the loop sleeps. */
 void server_turn(struct server *srv);
 
-/* Ends the process in order (flush, save, remove pid file and socket) or says why not: false, with
- * the reason logged. `nosave`/`save` as SHUTDOWN's options; `now` does not wait for replicas;
- * `force` ends it whatever fails. Does not return when it succeeds. */
+/* Shuts the process down in order (flush, save, remove pid file and socket), or returns false and
+ * logs the reason. `nosave` and `save` are the options of SHUTDOWN; `now` does not wait for
+ * replicas; `force` ignores failures. Does not return on success. */
 struct server_shutdown {
     bool save, nosave, now, force;
     bool by_signal;
 };
 bool server_shutdown(struct server *srv, const struct server_shutdown *how);
 
-/* The shutdown that a signal has asked for. Does not return if it succeeds. */
+/* The shutdown that a signal has requested. Does not return on success. */
 void server_stop_if_asked(struct server *srv);
 
 /* Every 1000/hz ms. cron.c */
 void server_cron(struct server *srv);
 
-/* Bytes in use: the data set's, and what else the process had allocated a moment ago. Cheap. */
+/* Bytes in use: the data set, and recent figures for the rest of the process. Cheap. */
 uint64_t server_used_memory(const struct server *srv);
 
-/* Takes out keys until the data set is within maxmemory; false: it cannot. cron.c */
+/* Evicts keys until the data set is within maxmemory; false: that is not possible. cron.c */
 bool server_make_room(struct server *srv);
 
-/* What commands did (expiry, eviction, a command) goes to whoever has to know: the log now, later
- * replicas. To be called after everything that took fx. */
+/* Propagates the effects of commands (also of expiry and eviction): to the log now, later to
+ * replicas. To be called after every function that received fx. */
 void server_propagate(struct server *srv, const struct engine_effects *fx);
 
-/* Ends the process at once with a crash report in the log ("=== REDIS BUG REPORT START …"). */
+/* Terminates the process immediately, with a crash report in the log ("=== REDIS BUG REPORT START
+ * …"). */
 _Noreturn void server_panic(struct server *srv, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* heap.h - what the allocator of this process tells of itself: jemalloc where the program is linked
- * with it, else the C library's.
+/* heap.h - statistics of the allocator: jemalloc if the program is linked with it, else the C
+ * library's.
  *
  *     struct heap heap;
  *     if (heap_ask(&heap))
@@ -14,33 +14,33 @@
 #include "base/buf.h"
 
 struct heap {
-    uint64_t allocated; /* bytes that the program has */
-    uint64_t active;    /* of pages that have some of them */
-    uint64_t resident;  /* with what is kept for later */
+    uint64_t allocated; /* bytes allocated by the program */
+    uint64_t active;    /* bytes of the pages that hold them */
+    uint64_t resident;  /* including pages kept for later */
 };
 
-/* False: it does not tell, or not without a walk over all its blocks. */
+/* False: not available, or only by a walk over all blocks. */
 bool heap_ask(struct heap *ret);
 
 /* "jemalloc-5.3.0" or "libc". */
 const char *heap_name(void);
 
-/* MEMORY MALLOC-STATS: the allocator's own report. */
+/* MEMORY MALLOC-STATS: the report of the allocator. */
 void heap_report(struct rd_buf *out);
 
-/* Gives back what is kept for later. */
+/* Releases unused memory to the system. */
 void heap_purge(void);
 
-/* Whether a thread of the heap's own gives unused pages back by and by, instead of whoever happens
- * to free next. To be asked for after all forks that continue as the server. */
+/* Selects whether a background thread of the allocator releases unused pages, instead of the thread
+ * that frees next. To be called after all forks that continue as the server. */
 void heap_use_thread(bool yes);
 
-/* DEBUG MALLCTL: a number, or a text, of the heap by its name; fresh may be NULL. 0 or an errno:
- * ENOENT where nothing has that name, or the heap knows no names. */
+/* DEBUG MALLCTL: reads a number or text of the allocator by its name and sets it; fresh may be
+ * NULL. Returns 0 or an errno: ENOENT if the name is unknown or the allocator has no names. */
 int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh);
 int heap_text(const char *name, const char **ret);
 
-/* DEBUG MALLCTL-STR name VOID: what is done rather than told. */
+/* DEBUG MALLCTL-STR name VOID: runs an action of the allocator. */
 int heap_do(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* info.h - INFO: what the server tells about itself, in the sections and fields of 7.0.
+/* info.h - INFO, with the sections and fields of Redis 7.0.
  *
  *     struct rd_buf text = {0};
  *     info_text(srv, 0, NULL, &text);              // the default sections
@@ -6,9 +6,9 @@
  *     struct info_memory m;
  *     info_memory(srv, &m);
  *
- * Memory is what this program counted: bytes of the data set as the heap rounds them up, what
- * clients and logs hold, and what the process took before there was anything. The heap itself is
- * not asked, which would take a walk over all its free blocks.
+ * Memory is what this program counts: bytes of the data set as the allocator rounds them up, memory
+ * of clients and logs, and what the process used before it had any data. The allocator is not
+ * asked, since that would take a walk over all its free blocks.
  */
 #ifndef SERVER_OBSERVE_INFO_H
 #define SERVER_OBSERVE_INFO_H
@@ -16,22 +16,22 @@
 #include "server/observe/heap.h"
 #include "server/core/server.h"
 
-/* The text for these sections (none: the default ones). Unknown ones add nothing. */
+/* The text of these sections (none: the default ones). Unknown sections add nothing. */
 void info_text(struct server *srv, size_t n, const struct rd_slice *sections, struct rd_buf *out);
 
-/* Bytes in use: of data set, clients, buffers. O(clients). */
+/* Bytes in use by the data set, clients and buffers. O(clients). */
 uint64_t info_used_memory(struct server *srv);
 
-/* Resident bytes of the process; 0: the system does not tell. */
+/* Resident bytes of the process; 0: not available. */
 uint64_t info_rss(void);
 
 struct info_memory {
     uint64_t used, peak, startup;
-    uint64_t overhead; /* all that is not keys and values: startup, clients, tables, buffers */
+    uint64_t overhead; /* everything except keys and values: startup, clients, tables, buffers */
     uint64_t dataset;  /* the rest */
     uint64_t rss;
-    /* Where the heap does not tell: what is used and resident. Large tables are pages of the system
-     * (engine/table.c): they are used and no part of the heap, so `used` may be more than
+    /* If the allocator has no figures: used and resident. Large tables are mapped pages
+     * (engine/table.c) that are used but not part of the heap, so `used` can exceed
      * heap.allocated. */
     struct heap heap;
     uint64_t clients_normal;
@@ -42,9 +42,9 @@ struct info_memory {
 
 void info_memory(struct server *srv, struct info_memory *ret);
 
-/* What two figures say together: a / b, and how much more a is than b. */
+/* A ratio and a difference of two figures: a / b, and a - b. */
 struct info_proportion {
-    const char *info[2];  /* names of both in INFO */
+    const char *info[2];  /* names of both fields in INFO */
     const char *stats[2]; /* in MEMORY STATS */
     uint64_t a, b;
 };
@@ -53,10 +53,10 @@ enum { INFO_PROPORTIONS = 4 };
 
 void info_proportions(const struct info_memory *m, struct info_proportion ret[INFO_PROPORTIONS]);
 
-/* What the tables of a database take: of keys, of expiries. */
+/* Bytes of the tables of a database: keys, expiries. */
 void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *ret_expires);
 
-/* a / b, 0 where b is; how much more a is than b. */
+/* a / b, or 0 if b is 0; and a - b. */
 static inline double info_ratio(uint64_t a, uint64_t b)
 {
     return b > 0 ? (double)a / (double)b : 0;

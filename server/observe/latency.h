@@ -4,8 +4,8 @@
  *     ... fork() ...
  *     latency_end(srv, "fork", from);
  *
- * Of each event the last 160 seconds that had a spike are kept, each with its longest, and the
- * longest of all times. Events are few and their names are the server's own.
+ * The last 160 seconds with a spike are kept for each event, each with its longest spike, and the
+ * longest spike ever. There are few events, and the server defines their names.
  */
 #ifndef SERVER_OBSERVE_LATENCY_H
 #define SERVER_OBSERVE_LATENCY_H
@@ -15,10 +15,10 @@
 struct latency *latency_new(void);
 void latency_free(struct latency *latency);
 
-/* Kept when the duration is at least latency-monitor-threshold (0: never). */
+/* Recorded if the duration is at least latency-monitor-threshold (0: never). */
 void latency_add(struct server *srv, const char *event, int64_t ms);
 
-/* Microseconds of the monotonic clock; 0 while nothing is monitored. */
+/* Microseconds of the monotonic clock; 0 while monitoring is off. */
 int64_t latency_begin(const struct server *srv);
 void latency_end(struct server *srv, const char *event, int64_t from_us);
 

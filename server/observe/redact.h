@@ -1,9 +1,9 @@
-/* redact.h - arguments that nobody else should read: passwords in MONITOR and SLOWLOG.
+/* redact.h - finds secret arguments: passwords in MONITOR and SLOWLOG.
  *
  *     struct rd_slice shown = redact_is_secret(command, argc, argv, i) ? REDACTED : argv[i];
  *
- * It depends on the command line alone: AUTH, HELLO … AUTH, ACL SETUSER, MIGRATE … AUTH, CONFIG SET
- * of what is a password. A few comparisons for other commands.
+ * The result depends on the command line alone: AUTH, HELLO … AUTH, ACL SETUSER, MIGRATE … AUTH,
+ * and CONFIG SET of a password. Other commands cost a few comparisons.
  */
 #ifndef SERVER_OBSERVE_REDACT_H
 #define SERVER_OBSERVE_REDACT_H
@@ -12,10 +12,10 @@
 
 #define REDACTED "(redacted)"
 
-/* The command line may have a secret at all: else nothing need be asked. */
+/* Returns whether the command line may contain a secret; if not, the arguments need no check. */
 bool redact_may_have(const struct engine_command *command);
 
-/* Argument i is one. */
+/* Returns whether argument i is secret. */
 bool redact_is_secret(const struct engine_command *command, size_t argc,
                       const struct rd_slice *argv, size_t i);
 

@@ -1,4 +1,4 @@
-/* stats.h - what the server counts: INFO stats, commandstats, errorstats, latencystats.
+/* stats.h - counters of the server: INFO stats, commandstats, errorstats, latencystats.
  */
 #ifndef SERVER_OBSERVE_STATS_H
 #define SERVER_OBSERVE_STATS_H
@@ -24,7 +24,7 @@ struct stats_command {
     uint64_t us;
     uint64_t rejected;               /* refused before it ran */
     uint64_t failed;                 /* answered with an error */
-    struct stats_histogram *latency; /* latency-tracking; NULL: never ran */
+    struct stats_histogram *latency; /* latency-tracking; NULL: the command never ran */
 };
 
 struct stats {
@@ -36,15 +36,15 @@ struct stats {
     uint64_t unexpected_errors, total_errors;
     uint64_t evicted_clients;
     uint64_t forks;
-    int64_t fork_us; /* the last */
+    int64_t fork_us; /* the last value */
     uint64_t query_buffer_limit_closed, output_buffer_limit_closed;
-    uint64_t output_shrinks, output_expands; /* of buffers of answers */
+    uint64_t output_shrinks, output_expands; /* of the reply buffers */
     uint64_t dump_sanitizations;
     int64_t peak_memory;
-    uint64_t startup_memory; /* what the process took before it had data; info.c */
+    uint64_t startup_memory; /* memory of the process before it had data; info.c */
     uint64_t expire_cycle_us;
     uint64_t expired_cap_reached;
-    uint64_t evict_us;           /* how long memory was over maxmemory and stayed so, in all … */
+    uint64_t evict_us; /* total time in which memory was over maxmemory and stayed so … */
     int64_t evict_since_mono_us; /* … and since when it is now; 0: it is not */
     uint64_t lazyfreed;
 
@@ -65,11 +65,11 @@ void stats_done(struct stats *stats);
 /* CONFIG RESETSTAT. */
 void stats_reset(struct stats *stats);
 
-/* A command ran. */
+/* Counts a command that ran. */
 void stats_ran(struct stats *stats, const struct engine_command *command, uint64_t us, bool failed,
                bool track_latency);
 
-/* A command that was counted has waited: what its answer took, and whether it is an error. */
+/* A counted command was blocked: adds the time of its reply, and whether it is an error. */
 void stats_ended(struct stats *stats, const struct engine_command *command, uint64_t us,
                  bool failed);
 static inline void stats_rejected(struct stats *stats, const struct engine_command *command)
@@ -77,15 +77,15 @@ static inline void stats_rejected(struct stats *stats, const struct engine_comma
     stats->by_command[command->id].rejected++;
 }
 
-/* An error was answered: its first word is counted (errorstats: "ERR", "WRONGTYPE" …). */
+/* Counts an error by its first word (errorstats: "ERR", "WRONGTYPE" …). */
 void stats_error(struct stats *stats, const char *text);
 
-/* Ten times a second: a sample of something that grows; and its mean, by second. */
+/* Adds a sample of a growing value ten times a second; and returns its mean per second. */
 void stats_sample(struct stats *stats, enum stats_metric metric, uint64_t now_at, int64_t mono_us);
 uint64_t stats_per_second(const struct stats *stats, enum stats_metric metric);
 
-/* LATENCY HISTOGRAM: how many calls took up to so long; the levels double. Returns how many levels
- * have calls that those before did not, at most max. */
+/* LATENCY HISTOGRAM: cumulative counts of calls by duration; each level doubles the time. Returns
+ * the number of levels with more calls than the level before, at most max. */
 struct stats_level {
     uint64_t us;
     uint64_t count;

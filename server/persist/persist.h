@@ -1,8 +1,8 @@
-/* persist.h - snapshots and the log: when they are written, by whom, and what becomes of writes
- * while they cannot be.
+/* persist.h - snapshots and the log: when and by which process they are written, and how writes are
+ * handled after errors.
  *
- * The formats are rdb/ and aof/, the data engine/; here is what drives them: save points, children,
- * the loop's flush, the start, the end.
+ * rdb/ and aof/ handle the formats, engine/ the data. This part handles save points, child
+ * processes, the flush in the loop, the start and the shutdown.
  *
  *     persist_load(srv, &err)           once, at the start
  *     persist_append(srv, fx)           after every command
@@ -22,19 +22,19 @@
 enum persist_child { PERSIST_NO_CHILD, PERSIST_CHILD_RDB, PERSIST_CHILD_AOF };
 enum persist_aof { PERSIST_AOF_OFF, PERSIST_AOF_ON, PERSIST_AOF_WAIT_REWRITE };
 
-/* Read by INFO; written by persist*.c only. */
+/* Read by INFO; written in server/persist/ only. */
 struct persist_info {
     bool loading, async_loading;
     int64_t loading_start_s;
     uint64_t loading_total, loading_read; /* bytes */
-    uint64_t loading_used_mem;            /* of the server that wrote the snapshot; 0: not known */
+    uint64_t loading_used_mem;            /* of the server that wrote the snapshot; 0: unknown */
     uint64_t loaded_keys, loaded_expired; /* of the last snapshot loaded */
 
     uint64_t dirty; /* changes since the last snapshot */
     int64_t last_save_s;
     bool last_bgsave_ok;
     int64_t last_bgsave_took_s, bgsave_began_s; /* -1: none */
-    uint64_t rdb_saves;                         /* SAVE and snapshots in the background */
+    uint64_t rdb_saves;                         /* SAVE and background saves */
     uint64_t rdb_last_cow, aof_last_cow;
     uint64_t cow_now, cow_peak;
     int64_t cow_age_s;
@@ -63,40 +63,43 @@ void persist_free(struct persist *persist);
 
 /* Loads the log (appendonly yes) or the snapshot, with the log lines of redis-server, and opens the
  * log for writing. Answers clients meanwhile (-LOADING) every
- * loading-process-events-interval-bytes. False: the server must not start; why was logged. */
+ * loading-process-events-interval-bytes. False: the server must not start; the reason was
+ * logged. */
 bool persist_load(struct server *srv);
 
-/* Effects of a command go to the log; counts changes. */
+/* Appends the effects of a command to the log; counts changes. */
 void persist_append(struct server *srv, const struct engine_effects *fx);
 void persist_count_dirty(struct server *srv, uint64_t changes);
 
-/* Does anybody want effects at all? */
+/* Returns whether effects are needed at all. */
 bool persist_wants_effects(const struct server *srv);
 
 void persist_before_sleep(struct server *srv);
 void persist_cron(struct server *srv);
 void persist_child_ended(struct server *srv, int pid, int status);
 
-/* NULL, or why writes are refused just now: "MISCONF …". */
+/* NULL, or the reason why writes are refused now: "MISCONF …". */
 const char *persist_refusal(const struct server *srv);
 
-/* What SHUTDOWN has to do: kills children, flushes and fsyncs the log, saves when `save`. False:
- * it failed (logged). */
+/* The work of SHUTDOWN: kills children, flushes and syncs the log, saves if `save`. False: that
+ * failed (logged). */
 bool persist_shutdown(struct server *srv, bool save, bool nosave, bool force);
-bool persist_shutdown_prepare(struct server *srv, bool force); /* a first rewrite is waited for */
+bool persist_shutdown_prepare(struct server *srv, bool force); /* an initial rewrite is in
+                                                                * progress */
 
-/* CONFIG SET appendonly, appendfsync, …: to be called after the setting was changed; false: it
- * could not be done. */
+/* CONFIG SET appendonly, appendfsync, …: to be called after the setting has changed. False: the
+ * change could not be applied. */
 bool persist_set_appendonly(struct server *srv, bool on);
 void persist_settings_changed(struct server *srv);
 
-/* FLUSHALL: kills a snapshot under way and, with save points, writes an empty one. */
+/* FLUSHALL: kills a snapshot in progress and, with save points, writes an empty one. */
 void persist_flushed_all(struct server *srv);
 
-/* CONFIG RESETSTAT: how many snapshots and rewrites there were. */
+/* CONFIG RESETSTAT: resets the counts of snapshots and rewrites. */
 void persist_reset_stats(struct server *srv);
 
-/* DEBUG RELOAD [MERGE] [NOFLUSH] [NOSAVE]; DEBUG LOADAOF. The error to be answered, or NULL. */
+/* DEBUG RELOAD [MERGE] [NOFLUSH] [NOSAVE]; DEBUG LOADAOF. Returns the error for the client, or
+ * NULL. */
 const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool merge);
 const char *persist_debug_loadaof(struct server *srv);
 
@@ -106,7 +109,7 @@ uint64_t persist_aof_size(const struct server *srv);      /* aof_current_size */
 uint64_t persist_aof_base_size(const struct server *srv); /* aof_base_size */
 uint64_t persist_aof_buffered(const struct server *srv);  /* aof_buffer_length */
 
-/* The hook of the engine for payloads of RESTORE that it refuses: tells the log why. */
+/* The hook of the engine for RESTORE payloads that it refuses: logs the reason. */
 struct rdb_type;
 void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err *err);
 

@@ -1,4 +1,4 @@
-/* priv.h - what the parts of persistence share; private to persist*.c and server/cmd/persist.c.
+/* priv.h - shared by the parts of persistence; private to server/persist/ and server/cmd/persist.c.
  *
  *     persist.c           state, dirt, save points, refusals, the end
  *     server/persist/rdb.c       SAVE, BGSAVE
@@ -15,31 +15,31 @@
 #include "server/persist/persist.h"
 
 enum {
-    PERSIST_BGSAVE_RETRY_S = 5, /* after a BGSAVE that failed, a save point waits */
-    PERSIST_LOG_ERROR_S = 30,   /* one line about a disk that stays full in this time */
+    PERSIST_BGSAVE_RETRY_S = 5, /* delay of a save point after a failed BGSAVE */
+    PERSIST_LOG_ERROR_S = 30,   /* at most one log line about a full disk in this time */
     PERSIST_PATH = 512
 };
 
 struct persist_state {
     struct server *srv;
 
-    /* What is not in the last snapshot. */
-    uint64_t dirty_base;    /* changes that the engine had counted then */
-    uint64_t dirty_at_fork; /* … when the snapshot under way began */
+    /* Changes that are not in the last snapshot. */
+    uint64_t dirty_base;    /* changes counted by the engine at that time */
+    uint64_t dirty_at_fork; /* … at the start of the snapshot in progress */
     int64_t last_try_s;     /* the last BGSAVE, by persist_mono_s() */
     int64_t saved_at_s;     /* the last snapshot, by persist_mono_s() */
-    uint64_t seen_flushes;  /* FLUSHALLs that the snapshot knows of */
+    uint64_t seen_flushes;  /* number of FLUSHALLs before the snapshot */
 
     /* The log. */
-    struct rd_fs fs; /* server's: files are closed in the background */
+    struct rd_fs fs; /* of the server: closes files in the background */
     int (*unlink)(void *, const char *);
     int (*rename)(void *, const char *, const char *);
-    bool quiet; /* the first base of a start is not told as that of a rewrite */
+    bool quiet; /* do not log the first base of a start as a rewrite */
     bool has_fs;
-    int lock_fd;               /* of the folder, while has_fs; nobody else may write to it */
-    struct aof_writer *writer; /* NULL: none is open */
-    bool feeding;              /* commands go to it */
-    bool postponed;            /* a write waits for the fsync of before */
+    int lock_fd;               /* of the directory, while has_fs; no other server may write to it */
+    struct aof_writer *writer; /* NULL: not open */
+    bool feeding;              /* commands are appended to it */
+    bool postponed;            /* a write waits for the previous fsync */
     struct aof_pace pace;
     struct aof_retry retry;
     bool limit_told;
@@ -47,19 +47,19 @@ struct persist_state {
     struct aof_sync sync;
     int sync_result;
     int64_t error_told_s; /* when the last error of the log was logged */
-    bool has_incr;        /* the log of the start has a file of commands */
-    bool cut;             /* the start found a torn end */
+    bool has_incr;        /* the log at the start has a file of commands */
+    bool cut;             /* the start found an incomplete end */
     uint64_t cut_to;
 
     /* The child. */
     struct child child;
-    char temp[64];      /* file that it writes */
+    char temp[64];      /* the file that it writes */
     bool base_snapshot; /* a base: as a snapshot */
-    bool killed;        /* by us: nothing is to be said of it */
+    bool killed;        /* killed by the server: do not log it */
 
     bool may_run_loop; /* loading at the start: clients are answered meanwhile */
     uint64_t next_events_at;
-    unsigned empty_told; /* collections without elements */
+    unsigned empty_told; /* empty collections */
 };
 
 static inline struct persist_state *persist_state(const struct server *srv)
@@ -77,7 +77,7 @@ static inline int64_t persist_now_s(const struct server *srv)
     return srv->now_us / 1000000;
 }
 
-/* By a clock that is never set. */
+/* Times of a clock that is never set. */
 static inline int64_t persist_mono_s(const struct server *srv)
 {
     return srv->mono_us / 1000000;
@@ -88,16 +88,17 @@ static inline bool persist_has_child(const struct server *srv)
     return persist_info(srv)->child != PERSIST_NO_CHILD;
 }
 
-/* Inside of EXEC nothing forks. */
+/* In EXEC no child is forked. */
 bool persist_in_exec(const struct server *srv);
 
-/* info.dirty is what the engine counted since the last snapshot. */
+/* info.dirty: changes counted by the engine since the last snapshot. */
 void persist_refresh_dirty(struct server *srv);
 void persist_reset_dirty(struct server *srv, uint64_t counted);
 
 uint64_t persist_count_keys(struct server *srv);
 
-/* Microseconds, as key-load-delay and rdb-key-save-delay have them; below 0: one of so many. */
+/* Microseconds, as in key-load-delay and rdb-key-save-delay; below 0: one microsecond per that many
+ * keys, on average. */
 void persist_delay(int64_t us);
 
 /* ---- server/persist/file.c ---- */
@@ -106,14 +107,14 @@ struct persist_file {
     const char *path;
     bool base;              /* of a log */
     bool commands;          /* RESP instead of a snapshot; only of a base */
-    bool incremental_fsync; /* while it is written, not all at its end */
-    struct child *child;    /* is told how far it got; NULL: nobody */
+    bool incremental_fsync; /* sync regularly while writing, not only at the end */
+    struct child *child;    /* receives the progress; NULL: none */
 };
 
 bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, struct rd_err *err);
 
-/* Writes the data set to the file and makes it durable; on failure nothing is left. Takes the sink
- * in any case. */
+/* Writes the data set to the file and makes it durable; removes the file after a failure. Takes
+ * ownership of the sink in any case. */
 bool persist_file_write(struct server *srv, const struct persist_file *how, struct rd_sink *sink,
                         struct rd_err *err);
 bool persist_sync_folder(const char *path);
@@ -123,11 +124,11 @@ bool persist_sync_folder(const char *path);
 bool persist_save(struct server *srv);   /* SAVE */
 bool persist_bgsave(struct server *srv); /* False: logged */
 void persist_bgsave_ended(struct server *srv, int status, int by_signal);
-void persist_kill_child(struct server *srv); /* whichever runs; waits for its end */
+void persist_kill_child(struct server *srv); /* any child; waits for its end */
 
 /* ---- server/persist/load.c ---- */
 
-/* REFUSED: not a file of ours, or of a version that is not known. */
+/* REFUSED: not a known file type or version. */
 enum persist_loaded { PERSIST_LOADED, PERSIST_NOTHING, PERSIST_FAILED, PERSIST_REFUSED };
 
 enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, bool merge);
@@ -135,12 +136,12 @@ enum persist_loaded persist_load_log(struct server *srv);
 
 void persist_loading_begin(struct server *srv, uint64_t bytes);
 void persist_loading_end(struct server *srv);
-/* So far `read` bytes of all: answers clients when it is time. */
+/* `read` bytes have been read so far: answers clients if it is time. */
 void persist_loading_at(struct server *srv, uint64_t read);
 
-/* A snapshot's AUX fields go to the log; path is opened and closed. */
+/* Logs the AUX fields of a snapshot; opens and closes path. */
 void persist_tell_aux(struct server *srv, const char *path);
-/* Steps a loader to its end. */
+/* Runs a loader to its end. */
 bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,
                         struct rd_err *err);
 void persist_load_opts(struct server *srv, struct engine_load_opts *ret);
@@ -153,14 +154,14 @@ bool persist_empty(struct server *srv); /* removes all keys */
 bool persist_log_path(const struct server *srv, const char *name, char *dst, size_t size);
 bool persist_open_fs(struct server *srv, struct rd_err *err);
 void persist_close_fs(struct persist_state *state);
-/* At the start: takes the log over, or begins one; has_incr: it has a file of commands. */
+/* At the start: continues the log, or begins one; has_incr: it has a file of commands. */
 bool persist_open_log(struct server *srv, bool has_log, bool has_incr);
-/* A log that is in force when its first rewrite is: see AOF_WRITER_FRESH. */
+/* Opens a log that becomes valid with its first rewrite: see AOF_WRITER_FRESH. */
 bool persist_open_beside(struct server *srv, bool commands, struct rd_err *err);
 void persist_close_log(struct server *srv);
-/* Writes what is buffered; force: though an fsync runs. */
+/* Writes the buffer; force: even if an fsync is running. */
 void persist_flush(struct server *srv, bool force);
-/* And waits until it is durable. */
+/* The same, and waits until it is durable. */
 bool persist_flush_all(struct server *srv);
 void persist_wait_sync(struct server *srv);
 
@@ -169,7 +170,7 @@ void persist_wait_sync(struct server *srv);
 bool persist_rewrite(struct server *srv); /* False: logged */
 void persist_rewrite_ended(struct server *srv, int status, int by_signal);
 void persist_rewrite_cron(struct server *srv);
-/* A log that has no file gets its first base now, in this process. */
+/* Writes the first base of a log without files now, in this process. */
 bool persist_first_base(struct server *srv, struct rd_err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* item.h - one directive: how its value is read, told and checked. Private to settings*.c,
- * main.c and server/cmd/config.c.
+/* item.h - one directive: how its value is parsed, printed and checked. Private to
+ * server/settings/, main.c and server/cmd/config.c.
  *
  *     const struct settings_item *item = settings_item_find("maxmemory");
  *     struct settings_reading reading = {0};
@@ -7,7 +7,7 @@
  *     if (!settings_item_set(s, item, 1, words, &reading))
  *         ... reading.why, as 7.0 words it ...
  *
- * Setting a value does nothing else: what has to happen then is server/settings/apply.c.
+ * Setting a value has no other effect; server/settings/apply.c applies it.
  */
 #ifndef SERVER_SETTINGS_ITEM_H
 #define SERVER_SETTINGS_ITEM_H
@@ -28,9 +28,9 @@ struct settings_word {
     int value;
 };
 
-/* Where values come from, and what was wrong with one. */
+/* The source of a value, and its error. */
 struct settings_reading {
-    bool at_start;  /* file and command line: several lines of `save` add up */
+    bool at_start;  /* file and command line: several `save` lines add up */
     bool save_seen; /* the first of them has replaced the default */
     char why[512];
 };
@@ -43,7 +43,7 @@ struct settings_special {
 struct settings_item {
     const char *name;
     const char *alias; /* NULL: none */
-    const char *value; /* the default, as text; of numbers and switches see settings_init() */
+    const char *value; /* the default, as text; for numbers and switches see settings_init() */
     enum settings_kind kind;
     unsigned flags; /* enum settings_flag */
     size_t offset;  /* in struct settings */
@@ -56,10 +56,10 @@ struct settings_item {
 extern const struct settings_item settings_items[];
 extern const size_t settings_n_items;
 
-/* By name or alias, without case; NULL: there is none. O(items) */
+/* By name or alias, case-insensitive; NULL: there is none. O(items) */
 const struct settings_item *settings_item_find(const char *name);
 
-/* Is it requirepass, whose value is bytes rather than text? */
+/* Returns whether it is requirepass, whose value is bytes rather than text. */
 bool settings_item_is_password(const struct settings_item *item);
 
 /* All or nothing. */
@@ -68,16 +68,16 @@ bool settings_item_set(struct settings *s, const struct settings_item *item, siz
 void settings_item_get(const struct settings *s, const struct settings_item *item,
                        struct rd_buf *ret);
 
-/* "1gb", with or without case; false: no such number. As in 7.0 "" is 0, what is too large for 64
- * bits is the largest, and a unit may overflow. */
+/* Parses "1gb", case-insensitive; false: not a number. As in Redis 7.0, "" is 0, a number too large
+ * for 64 bits is the largest one, and a unit can overflow. */
 bool settings_item_memory(const char *text, uint64_t *ret);
 
-/* What a text must be like for a directive that takes text. */
+/* The check of a text value. */
 bool settings_item_sound(const struct settings_item *item, const char *text,
                          struct settings_reading *reading);
 
 /* Logs a warning for each directive that differs from its default and has no effect in this server;
- * `only` NULL: of all. server/settings/unused.c */
+ * `only` NULL: for all directives. server/settings/unused.c */
 void settings_warn_unused(const struct settings *s, const struct settings_item *only);
 
 /* server/settings/special.c */

@@ -1,4 +1,4 @@
-/* settings.h - redis.conf: every directive of 7.0, its value, and how it is read and changed.
+/* settings.h - redis.conf: every directive of Redis 7.0, its value, and how it is read and changed.
  *
  *     settings_init(&srv->settings);                       // the defaults
  *     if (!settings_load(&srv->settings, argc, argv, &file, &why)) // file, stdin, command line
@@ -6,7 +6,7 @@
  *     srv->settings.maxclients
  *
  * A directive `some-name` is the field some_name: bool, int64_t, uint64_t (bytes), char * (never
- * NULL) or an enum whose values are declared here. The table is server/settings/table.h.
+ * NULL) or an enum declared here. The table is server/settings/table.h.
  */
 #ifndef SERVER_SETTINGS_SETTINGS_H
 #define SERVER_SETTINGS_SETTINGS_H
@@ -41,7 +41,7 @@ enum settings_sanitize { SETTINGS_SANITIZE_NO, SETTINGS_SANITIZE_YES, SETTINGS_S
 
 enum settings_oom { SETTINGS_OOM_NO, SETTINGS_OOM_RELATIVE, SETTINGS_OOM_ABSOLUTE };
 
-/* shutdown-on-sigterm, shutdown-on-sigint: bits; none of them is "default". */
+/* shutdown-on-sigterm, shutdown-on-sigint: bits; 0 is "default". */
 enum settings_shutdown {
     SETTINGS_SHUTDOWN_SAVE = 1,
     SETTINGS_SHUTDOWN_NOSAVE = 2,
@@ -77,23 +77,23 @@ struct settings {
 #define X(field, name, alias, value, flags) int field;
     SETTINGS_ENUM(X)
 #undef X
-    size_t requirepass_len; /* it may hold bytes of value 0 */
+    size_t requirepass_len; /* can contain NUL bytes */
     struct settings_save *save;
     size_t n_save;
     char **bind;
     size_t n_bind;
-    char *dir; /* as given at the start; CONFIG GET tells the working directory */
+    char *dir; /* as given at the start; CONFIG GET returns the working directory */
     struct settings_limit client_output_buffer_limit[3]; /* by enum client_type */
     unsigned notify_keyspace_events;                     /* enum engine_notify */
     int oom_score_adj_values[3];
     double latency_tracking_info_percentiles[16];
     size_t n_latency_tracking_info_percentiles;
     char *proc_title_template;
-    char *replicaof_host; /* NULL: a master */
+    char *replicaof_host; /* NULL: not a replica */
     int64_t replicaof_port;
 
-    /* What the file says besides. Lines of users and modules are kept as they were read, without
-     * their first word. */
+    /* Other lines of the file. Lines of users and modules are kept as they were read, without their
+     * first word. */
     struct settings_rename {
         char *from, *to;
     } * renames;
@@ -104,10 +104,10 @@ struct settings {
     size_t n_modules;
 };
 
-/* maxmemory-clients in bytes, also where it is a share of maxmemory; 0: no limit. */
+/* maxmemory-clients in bytes, even if it is a percentage of maxmemory; 0: no limit. */
 uint64_t settings_maxmemory_clients(const struct settings *s);
 
-/* requirepass, whatever bytes it has; of no bytes: there is none. */
+/* requirepass, which can contain any bytes; empty: no password. */
 static inline struct rd_slice settings_password(const struct settings *s)
 {
     return rd_slice(s->requirepass, s->requirepass_len);
@@ -117,37 +117,40 @@ void settings_set_password(struct settings *s, struct rd_slice password);
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);
 
-/* argv as main() got it: [FILE | -] [--option value …]; a file named by argv[1] unless that begins
- * with '-'. --help, --version and --test-memory are main's. *ret_file: the absolute path of the
- * file, to be freed, or NULL. On failure why is what to tell: for stderr where it begins with a
- * line end (several lines: FATAL CONFIG FILE ERROR with line number and line, as 7.0 has it), else
- * for the log. Changes the working directory where the file says so. */
+/* argv is that of main(): [FILE | -] [--option value …]; argv[1] is a file unless it begins with
+ * '-'. main handles --help, --version and --test-memory. *ret_file: the absolute path of the file,
+ * to be freed, or NULL. On failure why is the message: for stderr if it begins with a line end
+ * (several lines: FATAL CONFIG FILE ERROR with line number and line, as in Redis 7.0), else for the
+ * log. Changes the working directory if the file says so. */
 bool settings_load(struct settings *s, int argc, char **argv, char **ret_file, struct rd_buf *why);
 
-/* What of the settings the engine keeps for itself. */
+/* The settings that the engine keeps. */
 void settings_to_engine(const struct settings *s, struct engine_config *config);
 
-/* The title of the process that a template makes, ended by a NUL; config_file may be NULL. False:
- * it names variables that do not exist, or is nothing but blanks. */
+/* The process title from a template, ended by a NUL; config_file may be NULL. False: the template
+ * has unknown variables, or the title is blank. */
 bool settings_title(const struct settings *s, const char *config_file, const char *template,
                     const char *title, struct rd_buf *ret);
 
-/* CONFIG GET: the value as text; false: there is no such directive. Names without case. */
+/* CONFIG GET: the value as text; false: there is no such directive. Names are case-insensitive. */
 bool settings_get(const struct settings *s, const char *name, struct rd_buf *ret);
 
-/* CONFIG SET of several, all or none: applies what has to be done (ports, logs, appendonly …), and
- * takes it back when one fails. why: the error that 7.0 answers. */
+/* CONFIG SET of several directives, all or none: applies them (ports, logs, appendonly …), and
+ * restores the old values if one fails. why: the error of Redis 7.0. */
 bool settings_set(struct server *srv, size_t n, const struct rd_slice *names,
                   const struct rd_slice *values, struct rd_buf *why);
 
-/* CONFIG REWRITE: the file with comments and order kept, what changed replaced, what is missing
- * appended; written beside and renamed. `all`: what has its default too. Text of err: why not. */
+/* CONFIG REWRITE: keeps the comments and the order of the file, replaces changed values and appends
+ * missing ones; writes a temporary file and renames it. `all`: includes default values. The text of
+ * err is the reason of a failure. */
 bool settings_rewrite(struct server *srv, bool all, struct rd_err *err);
 
-/* Is the value of this directive a password? Logs of commands keep it out. */
+/* Returns whether the value of this directive is a password, which logs of commands must not
+ * contain. */
 bool settings_secret(struct rd_slice name);
 
-/* "1gb", "yes" …: words of keyspace events: "KEA" to bits and back; UINT_MAX: wrong letter. */
+/* Converts "1gb", "yes" …; the letters of keyspace events: "KEA" to bits and back; UINT_MAX: wrong
+ * letter. */
 unsigned settings_events_parse(struct rd_slice letters);
 void settings_events_print(unsigned events, struct rd_buf *ret);
 

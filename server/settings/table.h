@@ -1,11 +1,10 @@
-/* table.h - every directive of redis.conf, by type.
+/* table.h - all directives of redis.conf, by type.
  *
  *     BOOL, STR, ENUM, SPECIAL    field of struct settings, name, alias or NULL, default, flags
  *     INT, SIZE                   the same with the smallest and the largest value before the flags
  *
- * A value of type SIZE is bytes where the flags say S_MEMORY, a count of something otherwise. The
- * words of an ENUM and how a SPECIAL is read are in server/settings/item.c and
- * server/settings/special.c.
+ * A value of type SIZE is bytes if the flags contain S_MEMORY, else a count. server/settings/item.c
+ * and server/settings/special.c have the words of an ENUM and the parsers of a SPECIAL.
  */
 #ifndef SERVER_SETTINGS_TABLE_H
 #define SERVER_SETTINGS_TABLE_H
@@ -16,10 +15,10 @@
 enum settings_flag {
     S_FIXED = 1 << 0,       /* CONFIG SET refuses: read at the start only */
     S_PROTECTED = 1 << 1,   /* CONFIG SET refuses unless enable-protected-configs allows it */
-    S_HIDDEN = 1 << 2,      /* found by its name, not by a pattern */
-    S_SECRET = 1 << 3,      /* its value never reaches a log */
-    S_NOT_LOADING = 1 << 4, /* not to be set while data is loaded */
-    S_MULTI = 1 << 5,       /* takes several words */
+    S_HIDDEN = 1 << 2,      /* found by name only, not by a pattern */
+    S_SECRET = 1 << 3,      /* its value is never logged */
+    S_NOT_LOADING = 1 << 4, /* cannot be set while data is loaded */
+    S_MULTI = 1 << 5,       /* has several values */
     S_MEMORY = 1 << 6,      /* 1gb, 512mb … */
     S_PERCENT = 1 << 7,     /* or 5%, kept as (uint64_t)-5 */
     S_OCTAL = 1 << 8
