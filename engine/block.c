@@ -360,7 +360,7 @@ static struct engine_session *serve_phase(const struct serving *sv, struct engin
     return NULL;
 }
 
-/* The next one who waits for this key; NULL: there is nobody left who can be served. */
+/* The next session that waits for this key; NULL: no other session can be served. */
 static struct engine_session *serve_key(const struct serving *sv, struct engine_ready *ready)
 {
     const struct engine_table *waiting = &sv->engine->dbs[ready->db]->waiting;

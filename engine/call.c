@@ -132,7 +132,7 @@ struct engine_entry *engine_call_add(struct engine_call *call, struct rd_slice k
     return entry;
 }
 
-/* Sessions that read a stream as a group are told that it is gone. */
+/* Sessions that read a stream as a group get an error: the stream is gone. */
 static void signal_overwritten(struct engine_call *call, const struct engine_entry *entry)
 {
     if (entry->value.type == ENGINE_STREAM)
@@ -361,7 +361,7 @@ static bool timeout_ms(struct engine_call *call, struct rd_slice arg, int64_t *r
     return true;
 }
 
-/* What is no int64 has the sign of the least of them. */
+/* A number outside the range of int64 has the sign of the least one. */
 static bool timeout_s(struct engine_call *call, struct rd_slice arg, int64_t *ret)
 {
     long double value;

@@ -12,7 +12,7 @@
  *     count:integer                other types: double, pattern, unix-time
  *     key@0                        a key, found by key spec 0; pattern:pattern@1
  *     NX                           a word to be written so; its name is nx
- *     CH=change  '*'=auto_id       words with another name; quotes where it is no capital letters
+ *     CH=change  '*'=auto_id       words with another name; quotes unless in capital letters
  *     EX seconds:integer           a word before an argument. A comma parts a word from an argument
  *                                  that does not belong to it: LEFT, element
  *     order(ASC | DESC)            one of several

@@ -69,7 +69,7 @@ static enum begun spec_begin(const struct line *line, const struct engine_key_sp
     return BEGUN;
 }
 
-/* The last key that starts at *first; false: this is no sensible command line. */
+/* The last key that starts at *first; false: the command line is invalid. */
 static bool spec_find(const struct line *line, const struct engine_key_spec *spec, size_t *first,
                       int64_t *ret_last)
 {
@@ -235,8 +235,8 @@ static int64_t loose_number(struct rd_slice arg)
     return n;
 }
 
-/* A number of keys that is no proper number still counts as far as it has digits. Nothing is known
- * of how such keys are used; the destination, where there is one, comes last. */
+/* An invalid number of keys still counts as far as it has digits. The use of such keys is unknown;
+ * the destination, if any, comes last. */
 static void loose_keys(const struct line *line, struct found *found)
 {
     const struct engine_command *cmd = line->cmd;

@@ -203,7 +203,7 @@ static struct engine_entry *embed(struct engine_db *db, struct engine_entry *ent
     return entry;
 }
 
-/* What the entry holds; afterwards it holds a number, which nobody frees. */
+/* The value of the entry; afterwards the entry holds a number, which needs no freeing. */
 static struct engine_value take_value(struct engine_db *db, struct engine_entry *entry)
 {
     struct engine_value old = entry->value;

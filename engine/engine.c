@@ -217,7 +217,7 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
     return call.status;
 }
 
-/* ---- what stands before a command ---- */
+/* ---- checks before a command ---- */
 
 /* A command that is not run spoils the transaction it is in. EXEC itself ends it. */
 static bool refuse(struct engine_session *s, const struct engine_command *command,

@@ -38,7 +38,7 @@ static bool match_class(struct rd_slice p, size_t at, uint8_t c, bool nocase, si
     return match != negate;
 }
 
-/* What begins at p[at], and is no star, against one byte. */
+/* Matches the element at p[at], which is not a star, against one byte. */
 static bool match_one(struct rd_slice p, size_t at, uint8_t c, bool nocase, size_t *ret_next)
 {
     if (p.ptr[at] == '[')
@@ -51,8 +51,8 @@ static bool match_one(struct rd_slice p, size_t at, uint8_t c, bool nocase, size
     return lower(p.ptr[at], nocase) == lower(c, nocase);
 }
 
-/* Only the last star is ever tried again: what stands before it matched as early as it could, and
- * the star makes good for everything after that. */
+/* Only the last star is retried: everything before it matched as early as possible, and the star
+ * absorbs the rest. */
 bool engine_glob_match(struct rd_slice pattern, struct rd_slice text, bool nocase)
 {
     size_t p = 0;

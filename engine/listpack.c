@@ -465,8 +465,8 @@ uint8_t *engine_lp_at(uint8_t *lp, long index)
     return from_end ? walk_back(lp, engine_lp_last(lp), steps) : walk(engine_lp_first(lp), steps);
 }
 
-/* What is searched: text, and the number that it is. Its first and last bytes are kept apart so
- * that most entries of the same length are told from it without a call. */
+/* The searched text, and its number if it is one. Its first and last bytes are kept separately:
+ * they rule out most entries of the same length without a call. */
 struct needle {
     struct rd_slice text;
     uint64_t first, last; /* the first and the last 8 bytes; 4 where there are not 8 */

@@ -67,7 +67,7 @@ void engine_scratch_free(void *ptr); /* NULL is allowed */
 /* Usable bytes of the block, at least the requested size. */
 size_t engine_usable(const void *ptr);
 
-/* Called when there is no memory; must not return. NULL (the default): the process aborts.
+/* Called when memory is exhausted; must not return. NULL (the default): the process aborts.
  */
 typedef void (*engine_mem_exhausted_fn)(size_t size);
 void engine_mem_on_exhausted(engine_mem_exhausted_fn fn);

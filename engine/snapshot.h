@@ -101,17 +101,16 @@ struct engine_save_opts {
     bool keep_expired; /* write expired keys, and expired fields if the version has field
                         * expiries */
     bool with_access;  /* write idle times or frequencies, as Redis 7.0 does if maxmemory-policy
-                        * uses
-                          them; without a policy that does, neither is written */
-    bool two_threads;  /* with two processors; the bytes are the same. each() is called
-                          once for up to a thousand keys then, and some tens of MB are used where
-                          collections are large */
+                        * uses them; without such a policy, neither is written */
+    bool two_threads;  /* use two processors if available; the bytes are the same. each() is then
+                        * called once for up to a thousand keys, and large collections take some
+                        * tens of MB */
     int64_t now_ms;
     /* NULL, or called after each key with the number of keys so far: progress. */
     void (*each)(void *ctx, uint64_t n_keys);
     void *ctx;
-    const struct engine_aux *aux; /* the file's AUX fields; of those that were kept, one that has */
-    size_t n_aux;                 /* the same name gives way */
+    const struct engine_aux *aux; /* the file's AUX fields; they replace kept ones */
+    size_t n_aux;                 /* of the same name */
 };
 
 /* Saves all databases, in the order of their numbers. Changes nothing; no command may run

@@ -21,7 +21,7 @@ struct waiting {
 
 struct engine_loader {
     struct engine *engine;
-    struct rd_src *src; /* NULL: the reader is somebody else's */
+    struct rd_src *src; /* NULL: the reader is the caller's */
     struct rdb_reader *reader;
     struct engine_load_opts opts;
     struct engine_load_info info;
@@ -365,7 +365,7 @@ static bool take_value_event(struct engine_loader *l, const struct rdb_event *ev
     return l->ops == NULL || store_value(l, err);
 }
 
-/* ---- what is no key ---- */
+/* ---- records other than keys ---- */
 
 static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {

@@ -50,8 +50,8 @@ static bool put_piece(struct engine_pair *pair, struct rdb_writer *w, size_t pie
     return true;
 }
 
-/* Pieces are counted, whoever takes them: as one thread takes the first ones and the other the
- * last, none is taken twice. */
+/* Pieces are counted for both threads: one takes the first ones and the other the last, so none is
+ * taken twice. */
 static bool take(struct engine_pair *pair)
 {
     return !atomic_load_explicit(&pair->failed, memory_order_relaxed) &&

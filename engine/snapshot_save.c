@@ -25,7 +25,7 @@ static bool put(const struct saver *s, const struct rdb_event *ev, struct rd_err
     return rdb_writer_put(s->writer, ev, err);
 }
 
-/* ---- what is no key ---- */
+/* ---- records other than keys ---- */
 
 static bool put_aux(const struct saver *s, struct rd_err *err)
 {

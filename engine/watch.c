@@ -44,7 +44,7 @@ static struct watched *watched_get(struct engine_db *db, struct rd_slice key, ui
 
 enum key_state {
     KEY_NONE,
-    KEY_DUE, /* still there, but nobody sees it */
+    KEY_DUE, /* exists, but commands do not see it */
     KEY_THERE,
 };
 
@@ -112,8 +112,8 @@ void engine_watch_touch(struct engine_db *db, struct rd_slice key)
         watch->session->dirty_cas = true;
 }
 
-/* The key becomes what `after` says. A key that is due is as good as none: that it goes, comes or
- * stays is no change for who watches it. */
+/* The key becomes what `after` says. An expired key counts as missing: its removal or reappearance
+ * is not a change for watchers. */
 static void become(struct engine_watch *watch, enum key_state before, enum key_state after)
 {
     bool was_none = before == KEY_NONE || watch->was_due;

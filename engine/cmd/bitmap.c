@@ -9,7 +9,7 @@ bool engine_bitmap_offset(struct engine_call *call, struct rd_slice arg, unsigne
     bool in_widths = width > 0 && arg.len > 0 && arg.ptr[0] == '#';
     int64_t offset;
     bool is_number = rd_num_get_i64(in_widths ? rd_slice(arg.ptr + 1, arg.len - 1) : arg, &offset);
-    /* Servers let the product wrap around, and take what comes out where that is in range. */
+    /* Servers let the product overflow, and accept the result if it is in range. */
     if (is_number && in_widths)
         offset = (int64_t)((uint64_t)offset * width);
     if (!is_number || offset < 0 || (uint64_t)offset >> 3 >= engine_string_limit(call)) {

@@ -1,9 +1,9 @@
-/* cmd.h - the functions that run the commands of the engine, one for each, named as in the table.
+/* cmd.h - the functions that run the commands of the engine, named as in the table.
  *
  *     void engine_cmd_strlen(struct engine_call *call);
  *     void engine_cmd_object_encoding(struct engine_call *call);
  *
- * A function is called with the arity checked; engine/call.h says what it may do.
+ * The arity is checked before the call; engine/call.h has the rules for these functions.
  */
 #ifndef ENGINE_CMD_CMD_H
 #define ENGINE_CMD_CMD_H

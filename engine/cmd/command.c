@@ -137,11 +137,11 @@ static void reply_command(struct engine_reply *r, const struct engine_command *c
     engine_reply_array(r, cmd->n_subcommands);
     for (size_t i = 0; i < cmd->n_subcommands; i++) {
         reply_facts(r, &cmd->subcommands[i]);
-        engine_reply_set(r, 0); /* there is no third level */
+        engine_reply_set(r, 0); /* a third level does not exist */
     }
 }
 
-/* What is listed where nobody asked for a command by its name. */
+/* The commands to list if none are named. */
 static bool is_listed(const struct engine_command *cmd)
 {
     return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0;
@@ -211,7 +211,7 @@ static bool passes(const struct filter *filter, const struct engine_command *cmd
     case FILTER_NONE:
         return true;
     case FILTER_MODULE:
-        return false; /* there are no modules */
+        return false; /* modules are not supported */
     case FILTER_CATEGORY:
         return (cmd->acl & filter->category) != 0;
     case FILTER_PATTERN:

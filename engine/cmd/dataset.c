@@ -39,7 +39,7 @@ static void flush(struct engine_call *call, struct engine_db *db, bool lazy)
     engine_mem_leave(before);
 }
 
-/* Also of a database that was empty: whoever follows the log must not take it for a mistake. */
+/* Also for a database that was empty: a reader of the log must see the command. */
 static void flushed(struct engine_call *call)
 {
     engine_reply_ok(call->reply);

@@ -49,7 +49,7 @@ static bool serialize(const struct engine_value *v, struct rd_buf *ret)
     return rd_sink_close(sink, NULL) && ok;
 }
 
-/* What stands between the header (and the selected database) and the value. */
+/* The bytes between the header (and the selected database) and the value. */
 static bool make_payload(const struct engine_value *v, struct rd_buf *ret)
 {
     struct rd_buf record = {0};

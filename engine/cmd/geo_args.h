@@ -1,4 +1,4 @@
-/* geo_args.h - private to the geo commands: arguments and answers they have in common.
+/* geo_args.h - private to the geo commands: common arguments and replies.
  */
 #ifndef ENGINE_CMD_GEO_ARGS_H
 #define ENGINE_CMD_GEO_ARGS_H
@@ -7,10 +7,10 @@
 #include "engine/geohash.h"
 #include "engine/value/zset.h"
 
-/* Each answers its error and returns false. */
+/* Each replies with its error and returns false. */
 bool engine_geo_arg_xy(struct engine_call *call, const struct rd_slice *args, double ret_xy[2]);
 
-/* "m", "km", "ft" or "mi": how many meters. */
+/* "m", "km", "ft" or "mi", as a number of meters. */
 bool engine_geo_arg_unit(struct engine_call *call, struct rd_slice arg, double *ret);
 
 /* Radius and unit; width, height and unit. */
@@ -19,7 +19,7 @@ bool engine_geo_arg_radius(struct engine_call *call, const struct rd_slice *args
 bool engine_geo_arg_box(struct engine_call *call, const struct rd_slice *args,
                         struct engine_geo_shape *ret);
 
-/* Where a member is. False, and nothing is answered: there is no such member. */
+/* The coordinates of a member. False, without a reply: the member does not exist. */
 bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, double ret_xy[2]);
 
 /* A distance, with four digits after the point. */

@@ -1,4 +1,4 @@
-/* geo_sort.h - private to the geo commands: what a search found, sorted by distance.
+/* geo_sort.h - private to the geo commands: the results of a search, sorted by distance.
  */
 #ifndef ENGINE_CMD_GEO_SORT_H
 #define ENGINE_CMD_GEO_SORT_H
@@ -9,9 +9,9 @@ struct engine_geo_point {
     double xy[2];
     double distance; /* in meters */
     double score;
-    struct rd_slice member; /* the set's; ptr NULL: the digits of num */
+    struct rd_slice member; /* owned by the set; ptr NULL: the digits of num */
     int64_t num;
-    size_t index; /* the place at which it was found */
+    size_t index; /* index in the order of the search */
 };
 
 struct engine_geo_points {
@@ -20,9 +20,9 @@ struct engine_geo_points {
     size_t cap;
 };
 
-/* Puts the first `wanted` points in their order; the others follow in any. Points at the same
- * distance come in the order in which a server gives them: all of them as they were found, but only
- * some of them as the quicksort of Bentley and McIlroy leaves them. */
+/* Sorts the first `wanted` points; the others follow in any order. Points at the same distance are
+ * in the order of a server: as found when all are sorted, and as the quicksort of Bentley and
+ * McIlroy leaves them when only some are. */
 void engine_geo_sort(struct engine_geo_points *points, bool descending, size_t wanted);
 
 #endif

@@ -1,4 +1,4 @@
-/* Fields that are due, which leave a hash when somebody looks. */
+/* Expired fields, which are removed when a command accesses the hash. */
 #include "engine/cmd/hash_impl.h"
 #include "engine/state.h"
 

@@ -1,4 +1,4 @@
-/* hash_impl.h - private to engine/cmd: how commands get at hashes, of which fields may be due.
+/* hash_impl.h - private to engine/cmd: access to hashes whose fields may be expired.
  *
  *     struct engine_entry *entry;
  *     struct engine_hash_names names = {.list = call->argv + 2, .n = 1, .step = 1};
@@ -11,7 +11,7 @@
 #include "engine/call.h"
 #include "engine/value/hash.h"
 
-/* The fields that a command is about: each step-th of n * step arguments. n 0: all. */
+/* The fields of a command: each step-th of n * step arguments. n 0: all. */
 struct engine_hash_names {
     const struct rd_slice *list;
     size_t n;
@@ -25,24 +25,24 @@ static inline struct engine_hash_names engine_hash_one(const struct rd_slice *fi
     return (struct engine_hash_names){.list = field, .n = 1, .step = 1};
 }
 
-/* Like engine_call_read() and _write(). Those fields that are due are taken out first, which is an
- * event and has the effect HDEL, and where nothing is left the key goes: *ret is NULL then. Of a
- * table only fields that are asked for are looked at. */
+/* Like engine_call_read() and _write(). Expired fields among these are removed first, with an event
+ * and the effect HDEL. If no field is left, the key is removed too, and *ret is NULL. In a table,
+ * only the requested fields are checked. */
 bool engine_hash_read(struct engine_call *call, struct rd_slice key, struct engine_hash_names names,
                       struct engine_entry **ret);
 bool engine_hash_write(struct engine_call *call, struct rd_slice key,
                        struct engine_hash_names names, struct engine_entry **ret);
 
-/* The second half of them: what is left of a hash that the command has looked up; entry may be
+/* The second half: removes expired fields of a hash that the command has looked up; entry may be
  * NULL. */
 struct engine_entry *engine_hash_fresh(struct engine_call *call, struct engine_entry *entry,
                                        struct rd_slice key, struct engine_hash_names names);
 
-/* Whether a field is there and due, for those who leave it where it is. */
+/* Whether a field exists and is expired, for callers that do not remove it. */
 bool engine_hash_due(const struct engine_call *call, const struct engine_value *v,
                      struct rd_slice field);
 
-/* Says what the command did to a hash that has lost fields, with the key where none is left. */
+/* Reports a command that removed fields; deletes the key if no field is left. */
 void engine_hash_lost(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
                       uint64_t n);
 

@@ -133,7 +133,7 @@ void engine_cmd_pfmerge(struct engine_call *call)
 
 /* ---- PFDEBUG ---- */
 
-/* The change is an effect, but for servers no change of the key that others are told of. */
+/* The change is an effect, but servers do not report it as a change of the key. */
 static bool debug_to_dense(struct engine_call *call, struct engine_value *v, bool *ret_changed)
 {
     *ret_changed = !engine_hll_is_dense(v);

@@ -78,7 +78,7 @@ void engine_cmd_blmpop(struct engine_call *call)
 
 /* ---- BLMOVE, BRPOPLPUSH ---- */
 
-/* False: there is no list to take from, and the session waits. */
+/* False: no list to take from; the session waits. */
 static bool move_waiting(struct engine_call *call, enum engine_list_end from,
                          enum engine_list_end to, int64_t deadline)
 {

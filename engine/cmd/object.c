@@ -6,8 +6,8 @@
 
 #include <limits.h>
 
-/* NULL: there is no such key, and that was answered. It counts as a hit or a miss, and neither is
- * an access nor an event. */
+/* NULL: the key does not exist, and that was replied. Counts as a hit or a miss, but not as an
+ * access, and sends no event. */
 static const struct engine_entry *find(struct engine_call *call)
 {
     const struct engine_entry *entry = engine_call_peek(call, call->argv[2]);

@@ -1,4 +1,4 @@
-/* sample.h - members picked by chance: SRANDMEMBER and HRANDFIELD.
+/* sample.h - random members: SRANDMEMBER and HRANDFIELD.
  *
  *     int64_t count;
  *     if (!engine_sample_count(call, call->argv[2], &count))
@@ -14,12 +14,12 @@
 
 #include "engine/call.h"
 
-/* How many: negative for as many that may repeat. False: the error was answered. */
+/* The count: negative if members may repeat. False: the error was replied. */
 bool engine_sample_count(struct engine_call *call, struct rd_slice arg, int64_t *ret);
 
-/* Whether an answer of n bulk strings of one byte or more is within proto-max-bulk-len: repeating
- * makes answers of any length out of little data. A reply with a limit ends there by itself. False:
- * an error was answered. */
+/* Whether a reply of n bulk strings of at least one byte is within proto-max-bulk-len: repetitions
+ * make large replies from little data. A reply with a limit ends by itself. False: an error was
+ * replied. */
 bool engine_sample_fits(struct engine_call *call, uint64_t n);
 
 struct engine_sample {
@@ -27,11 +27,11 @@ struct engine_sample {
     uint64_t left;
 };
 
-/* Whether the next of those that are left is one of those that are needed. */
+/* Whether the next of the remaining items is selected. */
 bool engine_sample_takes(struct engine_call *call, struct engine_sample *pick);
 
 /* Different items of a table, n of them or all; an array for engine_scratch_free(). Takes time for
- * n items, or for all where n is more than a third of them. */
+ * n items, or for all if n is more than a third of them. */
 void **engine_sample_items(struct engine_call *call, struct engine_table *t, size_t n);
 
 #endif

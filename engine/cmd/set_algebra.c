@@ -3,7 +3,7 @@
 #include "engine/cmd/cmd.h"
 #include "engine/value/set.h"
 
-/* The sets that a command names. NULL: there is no such key. */
+/* The sets that a command names. NULL: the key does not exist. */
 struct operands {
     const struct engine_value **sets;
     size_t n;
@@ -11,7 +11,7 @@ struct operands {
     bool repeated; /* the first one is named twice */
 };
 
-/* False: one is no set; WRONGTYPE was answered. */
+/* False: a key has another type; WRONGTYPE was replied. */
 static bool operands_find(struct engine_call *call, size_t n, const struct rd_slice *keys,
                           struct operands *ret)
 {
@@ -48,7 +48,8 @@ static void reply_members(struct engine_call *call, const struct engine_value *s
     engine_set_iter_end(&it);
 }
 
-/* Takes the result. An empty one deletes the key, also one that is due: that is no expiry then. */
+/* Takes ownership of the result. An empty result deletes the key, even an expired one, which is not
+ * an expiry then. */
 static void store(struct engine_call *call, struct rd_slice key, struct engine_value *result,
                   const char *event)
 {
@@ -195,7 +196,7 @@ static void add_all(struct engine_call *call, struct engine_value *to,
     engine_set_iter_end(&it);
 }
 
-/* False: there is no result, an error was answered. */
+/* False: an error was replied. */
 static bool make_union(struct engine_call *call, size_t first, struct engine_value *ret)
 {
     struct operands ops;

@@ -1,4 +1,4 @@
-/* SPOP and SRANDMEMBER: members picked by chance. What SPOP does is told as SREM, or DEL. */
+/* SPOP and SRANDMEMBER: random members. The effect of SPOP is SREM, or DEL. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/sample.h"
 #include "engine/value/set.h"

@@ -26,7 +26,7 @@ struct options {
 struct element {
     uint8_t *text;
     size_t len;
-    uint8_t *by; /* ALPHA with BY; NULL: there is no such key */
+    uint8_t *by; /* ALPHA with BY; NULL: the key does not exist */
     size_t by_len;
     double score;
 };
@@ -234,7 +234,7 @@ static bool parse_score(struct rd_slice text, double *ret)
     return ok;
 }
 
-/* What an element is sorted by. False: it is no number. */
+/* The sort key of an element. False: not a number. */
 static bool weigh(struct sorting *s, struct element *el)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -287,7 +287,7 @@ static int compare(const void *a, const void *b, void *ctx)
     return opts->descending ? -order : order;
 }
 
-/* False: something is no number. */
+/* False: an element is not a number. */
 static bool put_in_order(struct sorting *s)
 {
     bool ok = true;

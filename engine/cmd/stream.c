@@ -79,7 +79,7 @@ static bool set_limit(struct engine_call *call, struct options *o)
     return true;
 }
 
-/* argv[*i] of XADD that is no option. */
+/* argv[*i] of XADD, which is not an option. */
 static bool id_argument(struct engine_call *call, size_t i, struct options *o)
 {
     o->id_at = i;

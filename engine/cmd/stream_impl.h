@@ -1,7 +1,7 @@
-/* stream_impl.h - what the files of the stream commands share; private to engine/cmd/stream*.c.
+/* stream_impl.h - shared by engine/cmd/stream*.c.
  *
- * Reading as a group, and what a consumer takes over, changes a stream's groups alone: that counts
- * as a change for the log (call->dirty), and is none for those who watch the key.
+ * Reading as a group, and claiming, change only the groups of a stream: that counts as a change for
+ * the log (call->dirty), but not for sessions that watch the key.
  */
 #ifndef ENGINE_CMD_STREAM_IMPL_H
 #define ENGINE_CMD_STREAM_IMPL_H
@@ -11,25 +11,25 @@
 
 /* ---- arguments ---- */
 
-/* "ms-seq", or "ms" with the given seq. strict: "-" and "+" are none. ret_has_seq (may be NULL):
- * "ms-*" is allowed, and false then. Numbers are read as strtoull does. */
+/* "ms-seq", or "ms" with the given seq. strict: "-" and "+" are invalid. ret_has_seq (may be NULL):
+ * "ms-*" is allowed and sets it to false. Numbers are parsed like strtoull(). */
 bool engine_stream_parse_id(struct rd_slice arg, uint64_t missing_seq, bool strict,
                             struct rdb_stream_id *ret, bool *ret_has_seq);
 
-/* Each answers its error and returns false. */
+/* Each replies with its error and returns false. */
 bool engine_stream_arg_id(struct engine_call *call, struct rd_slice arg, struct rdb_stream_id *ret);
 
-/* Ends of an interval: "-", "+", "(" before an id leaves it out. */
+/* Ends of an interval: "-", "+"; a leading "(" excludes the ID. */
 bool engine_stream_arg_start(struct engine_call *call, struct rd_slice arg,
                              struct rdb_stream_id *ret);
 bool engine_stream_arg_end(struct engine_call *call, struct rd_slice arg,
                            struct rdb_stream_id *ret);
 
-/* Arguments that are all ids, argv[from] and on, as a block to be freed by engine_scratch_free().
- * NULL: an error was answered. */
+/* Arguments from argv[from] on, which are all IDs, as a block for engine_scratch_free(). NULL: an
+ * error was replied. */
 struct rdb_stream_id *engine_stream_arg_ids(struct engine_call *call, size_t from);
 
-/* As an argument of a text: what servers print of it ends at its first byte that is 0. */
+/* An argument for a message: servers print it up to its first NUL byte. */
 int engine_stream_shown(struct rd_slice arg);
 
 /* "NOGROUP No such key … or consumer group …". */
@@ -40,28 +40,28 @@ void engine_stream_reply_no_group(struct engine_call *call, struct rd_slice key,
 
 void engine_stream_reply_id(struct engine_call *call, struct rdb_stream_id id);
 
-/* The entry where the iterator stands. */
+/* The entry at the iterator. */
 void engine_stream_reply_entry(struct engine_call *call, struct engine_stream_iter *it);
 
-/* An array of the entries between two ids; count 0: all. */
+/* An array of the entries between two IDs; count 0: all. */
 void engine_stream_reply_range(struct engine_call *call, const struct engine_stream *stream,
                                struct rdb_stream_id start, struct rdb_stream_id end, uint64_t count,
                                bool reverse);
 
-/* One entry, not in an array; false: there is none, and no answer. */
+/* One entry, not in an array; false: not found, and nothing was replied. */
 bool engine_stream_reply_one(struct engine_call *call, const struct engine_stream *stream,
                              struct rdb_stream_id id);
 
 /* ---- groups ---- */
 
-/* The consumer, seen now; one that is not there is made, and its event given. */
+/* The consumer, with its seen time updated. Creates a missing one, with its event. */
 struct engine_stream_consumer *engine_stream_consumer_seen(struct engine_call *call,
                                                            struct engine_stream_group *group,
                                                            struct rd_slice key,
                                                            struct rd_slice name, bool *ret_is_new);
 
-/* What a log gets: that an entry is pending as it is now (or was, before it is struck), how far the
- * group has read, and that a consumer was made. */
+/* Effects for the log: the present (or previous) state of a pending entry, the last ID that the
+ * group has read, and a new consumer. */
 void engine_stream_claim_effect(struct engine_call *call, struct rd_slice key,
                                 const struct engine_stream_group *group, struct rd_slice id,
                                 const struct engine_stream_pending *pending);

@@ -19,7 +19,7 @@ struct reading {
 struct source {
     struct rdb_stream_id after;
     struct engine_stream_group *group;
-    bool fresh; /* ">": what nobody of the group has got */
+    bool fresh; /* ">": entries not delivered to the group yet */
 };
 
 static bool refuse(struct engine_call *call, const char *text)
@@ -193,7 +193,7 @@ static void give(struct engine_call *call, struct rd_slice key, struct engine_st
                                    rd_slice(text, engine_stream_id_text(text, id)), pending);
 }
 
-/* Entries that nobody of the group has got, as an array. */
+/* Entries not delivered to the group yet, as an array. */
 static void deliver(struct engine_call *call, const struct reading *r, struct rd_slice key,
                     const struct engine_stream *stream, struct engine_stream_group *group,
                     struct engine_stream_consumer *consumer, struct rdb_stream_id start,

@@ -1,4 +1,4 @@
-/* string_impl.h - what the commands about strings, bitmaps and HyperLogLogs share; private to them.
+/* string_impl.h - shared by the commands for strings, bitmaps and HyperLogLogs.
  *
  *     struct engine_entry *entry;
  *     if (!engine_call_write(call, key, ENGINE_STRING, &entry) ||
@@ -13,18 +13,19 @@
 
 #include "engine/call.h"
 
-/* GET: answers the string, or null where there is no such key. False: it holds another type, which
- * was answered. */
+/* GET: replies with the string, or null if the key does not exist. False: another type; the error
+ * was replied. */
 bool engine_string_give(struct engine_call *call, struct rd_slice key, struct engine_entry **ret);
 
-/* A string of len and more bytes is within proto-max-bulk-len; or answers that it is not. */
+/* Checks that a string of len + more bytes is within proto-max-bulk-len; otherwise replies with the
+ * error. */
 bool engine_string_fits(struct engine_call *call, uint64_t len, uint64_t more);
 
-/* How many bytes a string may have at most: what the configuration says, for a client. */
+/* The maximum length of a string: that of the configuration, for a client. */
 uint64_t engine_string_limit(const struct engine_call *call);
 
-/* The string of a key as RAW and not shorter than len, a number that is within the limit. What was
- * not there is zero; entry may be NULL: the key is added. *ret_grown: it is longer than it was. */
+/* The string of a key as RAW and at least len bytes long, a length within the limit. New bytes are
+ * zero; entry may be NULL: adds the key. *ret_grown: it is longer than before. */
 struct engine_value *engine_string_stretch(struct engine_call *call, struct engine_entry *entry,
                                            struct rd_slice key, size_t len, bool *ret_grown);
 

@@ -75,8 +75,7 @@ static void say_effect(struct engine_call *call, const struct pop *pop, struct r
 
 /* ---- the first of several keys ---- */
 
-/* *ret: the first key that is there; NULL: none. False: it is no sorted set; WRONGTYPE was
- * answered.
+/* *ret: the first existing key; NULL: none. False: not a sorted set; WRONGTYPE was replied.
  */
 static bool find_first(struct engine_call *call, const struct pop *pop, struct engine_entry **ret,
                        struct rd_slice *ret_key)

@@ -135,7 +135,7 @@ static void scan_list(struct engine_call *call, const struct engine_scan_opts *o
     engine_scan_items_done(&items);
 }
 
-/* Scores as they are stored: 1e18 is told in digits here. */
+/* Scores as they are stored: 1e18 is written in digits here. */
 static void scan_lp(struct engine_call *call, const struct engine_scan_opts *opts, uint8_t *lp)
 {
     char tmp[RD_NUM_I64_MAX];

@@ -1,4 +1,4 @@
-/* hll.h - HyperLogLogs: strings that tell how many distinct elements were added to them.
+/* hll.h - HyperLogLogs: strings that estimate the number of distinct elements added.
  *
  *     struct engine_value v = engine_hll_new();
  *     engine_hll_add(&v, rd_slice_str("a"), config->hll_sparse_max_bytes);
@@ -6,8 +6,8 @@
  *     if (engine_hll_count(&v, &n))
  *         ... about n distinct elements ...
  *
- * They are ordinary strings, so that SET, GET and snapshots carry them, and what is here is byte by
- * byte what Redis 7.0.15 stores:
+ * They are ordinary strings, so that SET, GET and snapshots carry them. They equal those of Redis
+ * 7.0.15 byte by byte:
  *
  *     0      4   5        8                16
  *     "HYLL" enc 0 0 0    cached count     registers
@@ -19,13 +19,13 @@
  *                      01nnnnnn nnnnnnnn    XZERO  n + 1 registers are 0
  *                      1vvvvvnn             VAL    n + 1 registers are v + 1
  *
- * The cached count is little-endian; its highest bit says that it is stale. An element belongs to
- * the register that the lowest 14 bits of its hash (MurmurHash64A) name, which holds the greatest
- * number of zeros, plus one, that the other bits began with. A sparse one becomes dense when it
- * would be longer than hll-sparse-max-bytes or hold more than 32, and stays so.
+ * The cached count is little-endian; its highest bit means that it is stale. The lowest 14 bits of
+ * an element's hash (MurmurHash64A) select its register, which holds the greatest number of leading
+ * zeros of the other bits, plus one. A sparse HyperLogLog becomes dense if it would be longer than
+ * hll-sparse-max-bytes or have a register above 32, and stays dense.
  *
- * Anything may be in a string: engine_hll_is() checks what is cheap to check, and what is found to
- * be wrong later is reported as corrupt. All functions but that one want it to be true.
+ * Strings can hold anything: engine_hll_is() checks what is cheap to check, and errors found later
+ * are reported as corrupt. All other functions require that it returned true.
  */
 #ifndef ENGINE_VALUE_HLL_H
 #define ENGINE_VALUE_HLL_H
@@ -41,18 +41,18 @@ enum {
 
 enum engine_hll_status { ENGINE_HLL_SAME, ENGINE_HLL_CHANGED, ENGINE_HLL_CORRUPT };
 
-/* An empty one: RAW, sparse. */
+/* A new one: RAW, sparse. */
 struct engine_value engine_hll_new(void);
 
-/* The string has the header of a HyperLogLog, and the length of a dense one if it is dense. */
+/* Whether the string has the header of a HyperLogLog, and the right length if dense. */
 bool engine_hll_is(const struct engine_value *v);
 
 bool engine_hll_is_dense(const struct engine_value *v);
 
 /* ---- changing; the value must be RAW ---- */
 
-/* Adds an element. What is added to a sparse one makes the cached count stale, if it changed
- * anything; for a dense one that is the caller's to do. Linear in the length of a sparse one. */
+/* Adds an element. A change of a sparse one makes the cached count stale; for a dense one the
+ * caller must do that. Linear in the length of a sparse one. */
 enum engine_hll_status engine_hll_add(struct engine_value *v, struct rd_slice element,
                                       size_t sparse_max);
 
@@ -68,7 +68,7 @@ bool engine_hll_to_dense(struct engine_value *v);
 /* False: it is corrupt. */
 bool engine_hll_count(const struct engine_value *v, uint64_t *ret);
 
-/* Raises each of the registers to what it is in v. False: it is corrupt; some may be raised. */
+/* Raises each register to its value in v. False: v is corrupt; some may be raised. */
 bool engine_hll_gather(const struct engine_value *v, uint8_t registers[ENGINE_HLL_REGISTERS]);
 
 uint64_t engine_hll_count_registers(const uint8_t registers[ENGINE_HLL_REGISTERS]);
@@ -86,11 +86,11 @@ struct engine_hll_run {
     bool is_long;   /* XZERO */
 };
 
-/* Reads the run at *at, the first of which is at 0, and moves *at after it. False: there is none.
+/* Reads the run at *at, the first of which is at 0, and advances *at. False: the end.
  */
 bool engine_hll_next_run(const struct engine_value *v, size_t *at, struct engine_hll_run *ret);
 
-/* Private to hll.c and hll_sparse.c: engine_hll_raise() for each of the two. */
+/* Private to hll.c and hll_sparse.c: engine_hll_raise() for each of the two forms. */
 enum engine_hll_status engine_hll_raise_dense(struct engine_value *v, unsigned index,
                                               unsigned rank);
 enum engine_hll_status engine_hll_raise_sparse(struct engine_value *v, unsigned index,

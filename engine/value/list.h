@@ -9,20 +9,20 @@
  *         use(engine_list_text(&pos, tmp));
  *     }
  *
- * What the nodes hold is what a server's hold after the same commands, so that DUMP gives the same
- * bytes: an element goes into the node at its end as long as `fill` allows, a full node is split by
- * an insertion in its middle and the pieces are merged with their neighbours where they fit, and
- * deleting merges nothing. An element of 1 GiB or more is a plain node: the bytes without a
- * listpack around them. Nodes of a snapshot are adopted as they are.
+ * The nodes equal those of a server after the same commands, so that DUMP gives the same bytes: an
+ * element goes into the last node of its end if `fill` allows, an insertion into the middle of a
+ * full node splits it and merges the pieces with their neighbours if they fit, and deleting merges
+ * nothing. An element of 1 GiB or more is a plain node: the bytes without a listpack. Nodes of a
+ * snapshot are kept unchanged.
  *
- * fill is list-max-listpack-size when the list was made: -1 to -5 are 4, 8, 16, 32 and 64 KiB a
- * node, 0 and above elements a node, and then 8 KiB. It bounds what is added to a node, not what is
- * replaced in one. list-compress-depth is not followed: it shows nowhere but in memory.
+ * fill is list-max-listpack-size at the creation of the list: -1 to -5 are 4, 8, 16, 32 and 64 KiB
+ * per node, 0 and above elements per node, and then 8 KiB. It limits additions to a node, not
+ * replacements. list-compress-depth is ignored: it would affect memory only.
  *
- * The first node lies in the list itself: a short list is two blocks of the heap.
+ * The first node is part of the list itself: a short list is two heap blocks.
  *
  * Pushing and popping take constant time, an index a walk over the nodes from the nearer end. Text
- * that is handed in must not lie in the list that is changed.
+ * arguments must not be in the list that is changed.
  */
 #ifndef ENGINE_VALUE_LIST_H
 #define ENGINE_VALUE_LIST_H
@@ -32,13 +32,13 @@
 
 enum engine_list_end { ENGINE_LIST_HEAD, ENGINE_LIST_TAIL };
 
-/* One element, in a node that is nothing else. */
+/* a plain node with one element */
 struct engine_list_plain {
     size_t len;
     uint8_t bytes[];
 };
 
-/* Nodes form a ring, so that the first one knows the last. */
+/* Nodes form a ring, so that the first one links to the last. */
 struct engine_list_node {
     struct engine_list_node *prev;
     struct engine_list_node *next;
@@ -47,7 +47,7 @@ struct engine_list_node {
         struct engine_list_plain *plain;
     };
     uint32_t n;   /* elements */
-    int16_t fill; /* of the list; kept in its first node alone */
+    int16_t fill; /* of the list; in its first node only */
     bool is_plain;
     uint8_t loading; /* private to list_file.c */
 };
@@ -57,20 +57,20 @@ struct engine_list {
     uint64_t count;
 };
 
-/* Where an element is. Void after any change of the list but the one made through it. */
+/* The position of an element. Invalid after any change of the list except through it. */
 struct engine_list_pos {
     struct engine_list *list;
     struct engine_list_node *node;
     uint8_t *p; /* in the listpack of the node; NULL in a plain one */
 };
 
-/* An empty list as a value that is to be stored under a key. */
+/* An empty list as a value to be stored under a key. */
 struct engine_value engine_list_value(const struct engine_config *config);
 
 struct engine_list *engine_list_new(int fill);
 
-/* From how many bytes on an element has a node of its own, in all lists (0: 1 GiB, as servers have
- * it). For tests that cannot afford such elements. */
+/* The size in bytes from which an element has a node of its own, in all lists (0: 1 GiB, as in
+ * servers). For tests that cannot use such elements. */
 void engine_list_set_plain_min(size_t bytes);
 void engine_list_free(struct engine_list *list);
 struct engine_list *engine_list_dup(const struct engine_list *list);
@@ -80,7 +80,7 @@ static inline uint64_t engine_list_count(const struct engine_list *list)
     return list->count;
 }
 
-/* Walks over them. */
+/* Iterates over the nodes. */
 size_t engine_list_nodes(const struct engine_list *list);
 
 void engine_list_push(struct engine_list *list, enum engine_list_end end, struct rd_slice text);
@@ -91,13 +91,13 @@ void engine_list_push(struct engine_list *list, enum engine_list_end end, struct
 bool engine_list_begin(struct engine_list *list, enum engine_list_end end,
                        struct engine_list_pos *ret);
 
-/* By index: 0 is the first, -1 the last. False: there is none. */
+/* By index: 0 is the first, -1 the last. False: out of range. */
 bool engine_list_at(struct engine_list *list, int64_t index, struct engine_list_pos *ret);
 
-/* To the neighbour that is nearer to this end. False: there is none, and pos is void. */
+/* Moves to the neighbour nearer to this end. False: there is none, and pos is invalid. */
 bool engine_list_step(struct engine_list_pos *pos, enum engine_list_end towards);
 
-/* The element, borrowed until the list is changed. */
+/* The element, borrowed until the list changes. */
 static inline struct engine_lp_item engine_list_item(const struct engine_list_pos *pos)
 {
     const struct engine_list_node *node = pos->node;
@@ -114,30 +114,30 @@ static inline struct rd_slice engine_list_text(const struct engine_list_pos *pos
 
 /* ---- changes in the middle ---- */
 
-/* Beside the element at pos, which is void then. */
+/* Inserts next to the element at pos, which becomes invalid. */
 void engine_list_insert(struct engine_list_pos *pos, struct rd_slice text, bool after);
 
-/* Instead of the element at pos, which is void then. */
+/* Replaces the element at pos, which becomes invalid. */
 void engine_list_replace(struct engine_list_pos *pos, struct rd_slice text);
 
-/* Takes the element out and moves pos to the neighbour nearer to this end. False: there is none. */
+/* Removes the element and moves pos to the neighbour nearer to this end. False: there is none. */
 bool engine_list_remove(struct engine_list_pos *pos, enum engine_list_end towards);
 
-/* n elements from an index on (0 is the first), or as many as there are. */
+/* Removes n elements from an index on (0 is the first), fewer at the end. */
 void engine_list_remove_range(struct engine_list *list, uint64_t start, uint64_t n);
 
 /* ---- for list_file.c ---- */
 
-/* A node after the last one that takes a listpack, or a plain block, of n elements. Nothing is
- * done where n is 0: the block is freed. */
+/* Appends a node that takes ownership of a listpack, or a plain block, of n elements. If n is 0,
+ * only frees the block. */
 void engine_list_adopt(struct engine_list *list, uint8_t *lp, uint32_t n);
 struct engine_list_node *engine_list_adopt_plain(struct engine_list *list,
                                                  struct engine_list_plain *plain);
 
-/* Takes a node out and frees what is in it. */
+/* Removes a node and frees its content. */
 void engine_list_drop(struct engine_list *list, struct engine_list_node *node);
 
-/* NULL after the last. */
+/* NULL at the end. */
 static inline struct engine_list_node *engine_list_next_node(struct engine_list *list,
                                                              struct engine_list_node *node)
 {

@@ -1,6 +1,6 @@
-/* module.h - the value of a module, which nobody here can read: its serialized bytes.
+/* module.h - a module value, which cannot be decoded here: its serialized bytes.
  *
- * It is kept as a snapshot has it, type byte and module id first, and given out again so.
+ * It is kept as in a snapshot, type byte and module ID first, and written again unchanged.
  */
 #ifndef ENGINE_VALUE_MODULE_H
 #define ENGINE_VALUE_MODULE_H
@@ -13,7 +13,7 @@ struct engine_opaque {
     uint8_t *bytes; /* the type's number, then the value of type MODULE_2 */
 };
 
-/* The id under which the module's type is known: nine letters and a version (rdb_module_name()). */
+/* The ID of the module's type: nine letters and a version (rdb_module_name()). */
 uint64_t engine_module_id(const struct engine_value *v);
 
 #endif

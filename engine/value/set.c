@@ -255,7 +255,7 @@ static bool load_duplicate(const struct rdb_event *ev, struct rd_err *err)
     return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "duplicate member in a set");
 }
 
-/* False: one that came before is there twice, which is no matter now. */
+/* False: an earlier member is a duplicate, which does not matter now. */
 static bool queue_add(struct loader *load, struct engine_member *m)
 {
     struct engine_member *twice =

@@ -1,4 +1,4 @@
-/* skiplist.h - the members of a large sorted set in their order: by score, then by bytes.
+/* skiplist.h - the members of a large sorted set in order: by score, then by bytes.
  *
  *     struct engine_skiplist list;
  *     engine_skiplist_init(&list, seed);
@@ -10,22 +10,22 @@
  *     engine_skiplist_remove(&list, node);
  *     engine_skiplist_done(&list);
  *
- * A node is one block: its member's bytes are at its end, so that a table of members can hold
- * pointers to nodes and nothing is stored twice. A node has its place in the chain of all nodes
- * and, every other one, in a chain above it, every other one of those in yet another one. The links
- * of the chains above know how many nodes they pass, which is what ranks are counted by, and the
- * score they lead to, so that a search fetches few of the nodes that it does not come by:
+ * A node is one block with its member's bytes at its end, so that a table of members can hold
+ * pointers to nodes and nothing is stored twice. All nodes are in the lowest chain, every other one
+ * in the chain above, every other one of those in the next, and so on. The links of the upper
+ * chains have the number of nodes that they skip, for ranks, and the score they lead to, so that a
+ * search fetches few nodes outside its path:
  *
  *     score (8)  back (8)  next (8)  len (4)  n_upper (1)
  *         no link above:       the member at once
  *         else:                3 bytes unused, n_upper times a link, the member
  *     link      next (8)  span (8)  score (8)
  *
- * Nodes do not move while they are in the list. Members are unique, which the caller sees to, and
- * shorter than 4 GiB; scores are numbers, not NaN. How high a node reaches is decided by the state
- * of a generator that begins with the seed: the same calls make the same list.
+ * Nodes do not move while they are in the list. Members are unique, which the caller ensures, and
+ * shorter than 4 GiB; scores are not NaN. A generator that starts with the seed chooses the height
+ * of each node: the same calls make the same list.
  *
- * Every function takes logarithmic time unless it says something else.
+ * Every function takes logarithmic time unless stated otherwise.
  */
 #ifndef ENGINE_VALUE_SKIPLIST_H
 #define ENGINE_VALUE_SKIPLIST_H
@@ -51,13 +51,14 @@ struct engine_skiplist_link {
 };
 
 struct engine_skiplist {
-    struct engine_skiplist_node *head; /* no member; has a link for each chain; NULL: never used */
+    struct engine_skiplist_node *head; /* without a member; has a link for each chain; NULL: never
+                                        * used */
     struct engine_skiplist_node *last;
     size_t count;
     uint64_t random;
 };
 
-/* Takes no memory. */
+/* Allocates no memory. */
 void engine_skiplist_init(struct engine_skiplist *list, uint64_t seed);
 
 /* Frees the nodes, in linear time. */
@@ -80,35 +81,34 @@ static inline struct engine_skiplist_node *engine_skiplist_first(const struct en
     return list->head == NULL ? NULL : list->head->next;
 }
 
-/* The order of the list: below, at or above 0. */
+/* Compares in list order: below, at or above 0. */
 int engine_skiplist_cmp(const struct engine_skiplist_node *node, double score,
                         struct rd_slice member);
 
-/* Constant time where the new one is the first: filling a list from its end is fastest. */
+/* Constant time if the new node is the first: filling a list from its end is fastest. */
 struct engine_skiplist_node *engine_skiplist_insert(struct engine_skiplist *list, double score,
                                                     struct rd_slice member);
 
-/* Gives a node of the list another score, and its place. Mostly constant time when it keeps its
- * place. */
+/* Changes the score and the place of a node. Usually constant time if it keeps its place. */
 void engine_skiplist_move(struct engine_skiplist *list, struct engine_skiplist_node *node,
                           double score);
 
-/* Takes a node out and frees it. */
+/* Removes a node and frees it. */
 void engine_skiplist_remove(struct engine_skiplist *list, struct engine_skiplist_node *node);
 
-/* Takes n nodes out and frees them, each after fn (which may be NULL) was told; the first of them
- * has this rank. There must be so many. O(log N + n). */
+/* Removes and frees n nodes, each after a call of fn (which may be NULL), from this rank on. They
+ * must exist. O(log N + n). */
 typedef void (*engine_skiplist_fn)(void *ctx, struct engine_skiplist_node *node);
 void engine_skiplist_cut(struct engine_skiplist *list, size_t rank, size_t n, engine_skiplist_fn fn,
                          void *ctx);
 
-/* The rank of a node of the list, and the node of a rank (NULL: there are not so many). */
+/* The rank of a node, and the node of a rank (NULL: out of range). */
 size_t engine_skiplist_rank(const struct engine_skiplist *list,
                             const struct engine_skiplist_node *node);
 struct engine_skiplist_node *engine_skiplist_at(const struct engine_skiplist *list, size_t rank);
 
-/* How many nodes from the first on the test holds for, which must hold for none after them.
- * *ret is the last of them, or NULL. */
+/* The number of leading nodes that pass the test; the test must fail for all later ones. *ret is
+ * the last of them, or NULL. */
 typedef bool (*engine_skiplist_test_fn)(const void *ctx, const struct engine_skiplist_node *node);
 size_t engine_skiplist_seek(const struct engine_skiplist *list, engine_skiplist_test_fn test,
                             const void *ctx, struct engine_skiplist_node **ret);

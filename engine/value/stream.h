@@ -1,4 +1,4 @@
-/* stream.h - streams: entries under growing ids, and groups that read them.
+/* stream.h - streams: entries with increasing IDs, and the groups that read them.
  *
  *     struct engine_value v = engine_stream_value();
  *     struct rd_slice pairs[] = {rd_slice_str("field"), rd_slice_str("value")};
@@ -12,19 +12,20 @@
  *             use(it.id, field, value);
  *         }
  *
- * Entries are in nodes: listpacks under the id of their first entry, with what servers and RDB
- * files have in theirs, so that DUMP gives the same bytes and trimming by nodes removes the same:
+ * Entries are in nodes: listpacks stored under the ID of their first entry, with the content of
+ * those in servers and RDB files, so that DUMP gives the same bytes and trimming by nodes removes
+ * the same entries:
  *
  *     live  deleted  fields  name*  0              the names are those of the first entry
  *     flags  ms  seq  value*  size                 an entry with these fields (flag 2)
  *     flags  ms  seq  fields  { name value }*  size    any other
  *
- * where ids are relative to the node's, and size is the number of elements of the entry before it.
- * Deleting sets flag 1; a node whose last live entry goes is removed. An entry goes into the last
- * node unless that is full: stream-node-max-bytes, stream-node-max-entries, deleted ones counted.
+ * IDs are relative to that of the node, and size is the number of elements of the previous entry.
+ * Deleting sets flag 1; a node without live entries is removed. An entry goes into the last node
+ * unless that is full (stream-node-max-bytes, stream-node-max-entries, including deleted entries).
  *
- * Adding takes constant time, trimming constant time a node, an entry by its id O(log n) and a walk
- * in its node. Nodes, and what is pending, lie in engine/value/stream_map.h.
+ * Adding takes constant time, trimming constant time per node, an entry by its ID O(log n) and a
+ * walk in its node. Nodes and pending entries are in engine/value/stream_map.h.
  */
 #ifndef ENGINE_VALUE_STREAM_H
 #define ENGINE_VALUE_STREAM_H
@@ -37,15 +38,15 @@ enum {
     ENGINE_STREAM_DELETED = 1,
     ENGINE_STREAM_SAME_FIELDS = 2,
     ENGINE_STREAM_ENTRY_MAX = 1 << 30, /* bytes of the text of one entry */
-    ENGINE_STREAM_ID_MAX = 41          /* bytes of an id as text */
+    ENGINE_STREAM_ID_MAX = 41          /* bytes of an ID as text */
 };
 
-#define ENGINE_STREAM_UNREAD (-1) /* entries_read: not known */
+#define ENGINE_STREAM_UNREAD (-1) /* entries_read: unknown */
 
 #define ENGINE_STREAM_ID_ZERO ((struct rdb_stream_id){0, 0})
 #define ENGINE_STREAM_ID_LAST ((struct rdb_stream_id){UINT64_MAX, UINT64_MAX})
 
-/* Things with names, ordered by these. Each begins with a struct rd_slice, its name. */
+/* Named objects, ordered by name. Each begins with a struct rd_slice, its name. */
 struct engine_stream_names {
     void **items;
     size_t n;
@@ -53,21 +54,21 @@ struct engine_stream_names {
 };
 
 struct engine_stream_consumer {
-    struct rd_slice name; /* its bytes lie after the struct */
+    struct rd_slice name; /* its bytes follow the struct */
     int64_t seen_ms;
-    int64_t active_ms; /* as a file of type 21 on had it, until it is seen again; RDB_NO_EXPIRE */
-    struct engine_stream_map pending; /* nothing under the ids: it lies in that of the group */
+    int64_t active_ms; /* from a file of type 21 or later, until it is seen again; RDB_NO_EXPIRE */
+    struct engine_stream_map pending; /* IDs only: the entries are in the group's map */
 };
 
-/* An entry that was delivered and not acknowledged. */
+/* A pending entry: delivered and not acknowledged. */
 struct engine_stream_pending {
     int64_t delivery_ms;
     uint64_t delivery_count;
-    struct engine_stream_consumer *consumer; /* NULL only while a file is read */
+    struct engine_stream_consumer *consumer; /* NULL only while a file is loaded */
 };
 
 struct engine_stream_group {
-    struct rd_slice name; /* its bytes lie after the struct */
+    struct rd_slice name; /* its bytes follow the struct */
     struct rdb_stream_id last_id;
     int64_t entries_read;             /* or ENGINE_STREAM_UNREAD */
     struct engine_stream_map pending; /* of struct engine_stream_pending */
@@ -81,13 +82,13 @@ struct engine_stream {
     uint64_t length;
     uint64_t entries_added;
     struct rdb_stream_id last_id;
-    struct rdb_stream_id first_id; /* of the first live entry; zeros where there is none */
+    struct rdb_stream_id first_id; /* of the first live entry; zeros if there is none */
     struct rdb_stream_id max_deleted_id;
     struct engine_stream_names groups;
     struct engine_stream_loading *loading;
 };
 
-/* An empty stream as a value that is to be stored under a key. */
+/* An empty stream as a value to be stored under a key. */
 struct engine_value engine_stream_value(void);
 
 void engine_stream_free(struct engine_stream *stream);
@@ -103,39 +104,39 @@ static inline bool engine_stream_id_is_zero(struct rdb_stream_id id)
 /* "ms-seq"; returns its length. */
 size_t engine_stream_id_text(char dst[ENGINE_STREAM_ID_MAX], struct rdb_stream_id id);
 
-/* The next id, and the one before. False: there is none, and it becomes the first, or last. */
+/* The next or previous ID. False: there is none, and it becomes the first, or last. */
 bool engine_stream_id_up(struct rdb_stream_id *id);
 bool engine_stream_id_down(struct rdb_stream_id *id);
 
 /* ---- entries ---- */
 
-/* Adds an entry whose id is greater than last_id, and whose text is at most ENGINE_STREAM_ENTRY_MAX
- * long. pairs: field and value in turn. */
+/* Adds an entry whose ID is greater than last_id, with at most ENGINE_STREAM_ENTRY_MAX bytes of
+ * text. pairs: field and value in turn. */
 void engine_stream_append(struct engine_stream *stream, const struct engine_config *config,
                           struct rdb_stream_id id, size_t n_fields, const struct rd_slice *pairs);
 
-/* Takes an entry out; first_id and max_deleted_id are the caller's. False: there is none. */
+/* Removes an entry; the caller updates first_id and max_deleted_id. False: not found. */
 bool engine_stream_delete(struct engine_stream *stream, struct rdb_stream_id id);
 
 struct engine_stream_trim {
     bool by_id;                  /* else by length */
-    bool approx;                 /* whole nodes alone */
-    uint64_t limit;              /* entries at most; 0: any number */
+    bool approx;                 /* whole nodes only */
+    uint64_t limit;              /* maximum number of entries; 0: no limit */
     uint64_t max_len;            /* entries to keep */
-    struct rdb_stream_id min_id; /* older ones go */
+    struct rdb_stream_id min_id; /* older entries are removed */
 };
 
-/* Removes entries from the front, and follows with first_id; how many. */
+/* Removes entries from the front and updates first_id; returns their number. */
 uint64_t engine_stream_trim(struct engine_stream *stream, const struct engine_stream_trim *trim);
 
-/* The first entry, or the last; deleted ones too, where they are still in their nodes and
- * `tombstones`. Where there is none, the greatest id, or zeros. */
+/* The first or last entry; `tombstones` includes deleted ones that are still in their nodes.
+ * Without entries, the greatest ID, or zeros. */
 struct rdb_stream_id engine_stream_edge(const struct engine_stream *stream, bool first,
                                         bool tombstones);
 
 bool engine_stream_has(const struct engine_stream *stream, struct rdb_stream_id id);
 
-/* Nodes of the radix tree that servers have in the place of `nodes`, which XINFO shows. */
+/* The number of radix tree nodes that servers would have for `nodes`, which XINFO shows. */
 uint64_t engine_stream_radix_nodes(const struct engine_stream *stream);
 
 /* ---- entries in turn ---- */
@@ -150,22 +151,23 @@ struct engine_stream_iter {
     struct rdb_stream_id start, end;
     struct engine_stream_map_pos pos; /* of the node */
     bool reverse, tombstones;
-    bool ready;    /* pos was not gone into */
-    bool any;      /* there is a node at pos */
+    bool ready;    /* the node at pos was not opened yet */
+    bool any;      /* a node exists at pos */
     uint8_t *lp;   /* NULL: between nodes */
-    uint8_t *head; /* of the entry: its flags */
-    uint8_t *p;    /* the element to be read next */
+    uint8_t *head; /* flags of the entry */
+    uint8_t *p;    /* the next element to read */
     uint8_t *names, *name;
     struct rdb_stream_id node_id;
     uint64_t n_names;
-    uint64_t left; /* fields that were not read */
+    uint64_t left; /* fields not read yet */
 };
 
-/* Entries from start to end, both included, or from end to start. The stream may not be changed. */
+/* Iterates over entries from start to end, both included, or from end to start. The stream must not
+ * change. */
 void engine_stream_iter_begin(struct engine_stream_iter *it, const struct engine_stream *stream,
                               struct rdb_stream_id start, struct rdb_stream_id end, bool reverse);
 
-/* False: there are no more; not to be called again then. */
+/* False: the end; do not call it again. */
 bool engine_stream_iter_next(struct engine_stream_iter *it);
 
 /* The next field of the entry, n_fields times at most. */
@@ -174,10 +176,10 @@ void engine_stream_iter_field(struct engine_stream_iter *it, struct engine_lp_it
 
 /* ---- groups ---- */
 
-/* NULL: there is none. O(log n). */
+/* NULL: not found. O(log n). */
 void *engine_stream_name_find(const struct engine_stream_names *names, struct rd_slice name);
 
-/* NULL: there is one already. O(log n), and moves the pointers to those after it. */
+/* NULL: it exists already. O(log n), and moves the pointers to later ones. */
 struct engine_stream_group *engine_stream_group_add(struct engine_stream *stream,
                                                     struct rd_slice name,
                                                     struct rdb_stream_id last_id,
@@ -187,7 +189,7 @@ struct engine_stream_consumer *engine_stream_consumer_add(struct engine_stream_g
 
 void engine_stream_group_remove(struct engine_stream *stream, struct engine_stream_group *group);
 
-/* With all that is pending for it. */
+/* Including its pending entries. */
 void engine_stream_consumer_remove(struct engine_stream_group *group,
                                    struct engine_stream_consumer *consumer);
 
@@ -215,15 +217,15 @@ engine_stream_consumer_at(const struct engine_stream_group *group, size_t i)
     return group->consumers.items[i];
 }
 
-/* NULL: the entry is not pending. Void after the next change of what is pending. */
+/* NULL: the entry is not pending. Invalid after the next change of pending entries. */
 static inline struct engine_stream_pending *
 engine_stream_pending_find(const struct engine_stream_group *group, struct rdb_stream_id id)
 {
     return engine_stream_map_find(&group->pending, id);
 }
 
-/* The entry is pending for this consumer from now on, and for no other. What is new has zeros in
- * delivery_ms and delivery_count. O(log n). */
+/* Makes the entry pending for this consumer only. A new one has zeros in delivery_ms and
+ * delivery_count. O(log n). */
 struct engine_stream_pending *engine_stream_pending_give(struct engine_stream_group *group,
                                                          struct rdb_stream_id id,
                                                          struct engine_stream_consumer *consumer);
@@ -231,14 +233,13 @@ struct engine_stream_pending *engine_stream_pending_give(struct engine_stream_gr
 /* False: it was not pending. O(log n). */
 bool engine_stream_pending_drop(struct engine_stream_group *group, struct rdb_stream_id id);
 
-/* How many entries were ever added up to this id, as far as that can be told; else
- * ENGINE_STREAM_UNREAD. */
+/* The number of entries ever added up to this ID, if it is known; else ENGINE_STREAM_UNREAD. */
 int64_t engine_stream_entries_to(const struct engine_stream *stream, struct rdb_stream_id id);
 
-/* Whether an entry from `from` on was deleted that is not older than the first one. */
+/* Whether an entry from `from` on, not older than the first one, was deleted. */
 bool engine_stream_gaps_from(const struct engine_stream *stream, struct rdb_stream_id from);
 
-/* Entries that the group has not read; false: that is not known. */
+/* The number of entries that the group has not read; false: unknown. */
 bool engine_stream_lag(const struct engine_stream *stream, const struct engine_stream_group *group,
                        int64_t *ret);
 

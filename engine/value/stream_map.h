@@ -1,5 +1,4 @@
-/* stream_map.h - what lies under ids of streams, in their order: nodes, and entries that are
- * pending.
+/* stream_map.h - a map ordered by stream IDs: nodes, and pending entries.
  *
  *     struct engine_stream_map map = {.width = sizeof(struct thing)};
  *     bool is_new;
@@ -10,13 +9,12 @@
  *         use(engine_stream_map_id(&map, pos), engine_stream_map_at(&map, pos));
  *     engine_stream_map_done(&map);
  *
- * A zeroed map with its width set is empty and has no block of the heap. Ids and what lies under
- * them are in chunks of up to ENGINE_STREAM_CHUNK, and the chunks in an ordered array. Finding
- * takes O(log n); adding after the last one, and removing the first or last one, amortized
- * constant time. Elsewhere a chunk is moved in part, and once for many such changes the n / 64
- * places of the array.
+ * A zeroed map with its width set is empty and has no heap block. IDs and their values are in
+ * chunks of up to ENGINE_STREAM_CHUNK, and the chunks in an ordered array. Lookups take O(log n);
+ * adding after the last one, and removing the first or last one, amortized constant time. Other
+ * changes move part of a chunk and, once in many changes, the n / 64 places of the array.
  *
- * Positions, and pointers to what lies under an id, are void after the map was changed.
+ * Positions, and pointers to values, are invalid after a change of the map.
  */
 #ifndef ENGINE_VALUE_STREAM_MAP_H
 #define ENGINE_VALUE_STREAM_MAP_H
@@ -30,21 +28,22 @@ struct engine_stream_chunk {
     uint16_t n;     /* at least 1 */
     uint16_t cap;
     uint16_t unused;
-    struct rdb_stream_id ids[]; /* cap of them; then as many times the width */
+    struct rdb_stream_id ids[]; /* cap IDs; then cap values of `width` bytes */
 };
 
 struct engine_stream_run {
-    struct rdb_stream_id low; /* at most the first id, more than the last one of the run before */
+    struct rdb_stream_id low; /* at most the first ID, more than the last one of the previous
+                               * chunk */
     struct engine_stream_chunk *chunk;
 };
 
 struct engine_stream_map {
-    struct engine_stream_run *runs; /* those from `first` on are in use */
+    struct engine_stream_run *runs; /* those from `first` on are used */
     size_t first;
     size_t n_runs;
     size_t cap;
     uint64_t count;
-    size_t width; /* bytes under an id: a multiple of 8, or 0 */
+    size_t width; /* bytes per value: a multiple of 8, or 0 */
 };
 
 struct engine_stream_map_pos {
@@ -54,10 +53,10 @@ struct engine_stream_map_pos {
 
 void engine_stream_map_done(struct engine_stream_map *map);
 
-/* What lies under the ids is copied as bytes. */
+/* Values are copied as bytes. */
 void engine_stream_map_dup(struct engine_stream_map *ret, const struct engine_stream_map *map);
 
-/* False: there is none. _ge: the first that is not less; _le: the last that is not greater. */
+/* False: not found. _ge: the first that is not less; _le: the last that is not greater. */
 bool engine_stream_map_first(const struct engine_stream_map *map,
                              struct engine_stream_map_pos *ret);
 bool engine_stream_map_last(const struct engine_stream_map *map, struct engine_stream_map_pos *ret);
@@ -75,7 +74,7 @@ static inline struct rdb_stream_id engine_stream_map_id(const struct engine_stre
     return c->ids[c->start + pos.slot];
 }
 
-/* What lies under the id there: width bytes. */
+/* The value at the position: width bytes. */
 static inline void *engine_stream_map_at(const struct engine_stream_map *map,
                                          struct engine_stream_map_pos pos)
 {
@@ -83,16 +82,16 @@ static inline void *engine_stream_map_at(const struct engine_stream_map *map,
     return (uint8_t *)(c->ids + c->cap) + (c->start + pos.slot) * map->width;
 }
 
-/* NULL: there is no such id. */
+/* NULL: not found. */
 void *engine_stream_map_find(const struct engine_stream_map *map, struct rdb_stream_id id);
 
-/* What lies under the id; zeros where it was not there. */
+/* The value of an ID; zeros if it is new. */
 void *engine_stream_map_add(struct engine_stream_map *map, struct rdb_stream_id id,
                             bool *ret_is_new);
 
 void engine_stream_map_remove(struct engine_stream_map *map, struct engine_stream_map_pos pos);
 
-/* False: there is no such id. */
+/* False: not found. */
 bool engine_stream_map_drop(struct engine_stream_map *map, struct rdb_stream_id id);
 
 #endif

@@ -11,7 +11,7 @@ static inline uint8_t *node_first(uint8_t *lp)
     return lp + ENGINE_LP_HEAD;
 }
 
-/* The element after this one, or the end mark. */
+/* The next element, or the end mark. */
 static inline uint8_t *node_after(uint8_t *p)
 {
     return p + engine_lp_span(p);

@@ -1,4 +1,4 @@
-/* zip.h - private to engine/: ziplists and zipmaps, what listpacks were before Redis 7.
+/* zip.h - private to engine/: ziplists and zipmaps, the predecessors of listpacks before Redis 7.
  *
  *     struct engine_zip zip;
  *     struct engine_lp_item item;
@@ -13,8 +13,7 @@
  *     zipmap   count:u8 { len key  len free value unused[free] }* ff
  *     len      one byte below 254, or fe and 4 bytes
  *
- * Little-endian where nothing else is said. The blob must have been validated, as the reader of
- * snapshots does.
+ * Little-endian unless stated otherwise. The blob must have been validated, as the RDB reader does.
  */
 #ifndef ENGINE_VALUE_ZIP_H
 #define ENGINE_VALUE_ZIP_H
@@ -25,12 +24,12 @@
 struct engine_zip {
     const uint8_t *p; /* the next entry */
     bool is_map;
-    bool value; /* of a zipmap: what comes next */
+    bool value; /* of a zipmap: the next item is a value */
 };
 
 void engine_zip_begin(struct engine_zip *zip, enum rdb_codec codec, struct rd_slice blob);
 
-/* False: there are no more. Text lies in the blob. */
+/* False: the end. Text points into the blob. */
 bool engine_zip_next(struct engine_zip *zip, struct engine_lp_item *ret);
 
 #endif

@@ -2,7 +2,7 @@
  *
  *     struct client *c = client_new(srv, conn);
  *     ... the loop calls client_readable(c), which runs what he sent ...
- *     client_reply(c) is where his answers are appended; they go out before the loop sleeps
+ *     append replies to client_reply(c); they are sent before the loop sleeps
  *     client_close_soon(c): after what is pending has been sent
  *     client_free(c): now
  *

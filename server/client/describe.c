@@ -32,7 +32,8 @@ static size_t input_len(const struct client *c)
     return in->buf.len + in->shared_len - (is_long ? in->at : 0);
 }
 
-/* Who has no buffer of his own reads into the one that all share: there is room for him, too. */
+/* A client without a buffer of its own reads into the shared one, so that space counts for it,
+ * too. */
 static size_t input_room(const struct client *c)
 {
     if (c->in.shared_len > 0)

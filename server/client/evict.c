@@ -3,7 +3,7 @@
 
 #include "server/core/log.h"
 
-/* With less nobody could talk to the server any more, not even to set it right. */
+/* With less, clients could not connect to the server to correct the setting. */
 enum { LIMIT_MIN = 128 * 1024 };
 
 void client_uncount(struct client *c)

@@ -187,7 +187,7 @@ static ssize_t read_shared(struct client *c)
     return n;
 }
 
-/* Who is only waited for until he has read what he was told may continue sending, or go. */
+/* Closing after flush: the client may continue sending, or disconnect. */
 static ssize_t read_nothing(struct client *c)
 {
     uint8_t dropped[4096];

@@ -186,7 +186,7 @@ static void flush(struct client *c)
 
 void client_writable(struct client *c)
 {
-    /* What it is about to be told may have been done in this turn of the loop. */
+    /* The output may acknowledge changes made in this turn of the loop. */
     persist_before_sleep(c->srv);
     flush(c);
 }
@@ -195,7 +195,7 @@ void clients_flush(struct server *srv)
 {
     struct clients *all = srv->clients;
     struct client *c = all->to_write;
-    all->to_write = NULL; /* whoever is queued meanwhile has his turn next time */
+    all->to_write = NULL; /* clients queued meanwhile are handled next time */
     while (c != NULL) {
         struct client *next = c->write_next;
         if (next != NULL)

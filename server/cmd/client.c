@@ -240,7 +240,7 @@ static void sub_caching(struct dispatch_call *call)
                        "with OPTIN or OPTOUT mode enabled");
 }
 
-/* The options are read, so that a wrong one is told before what is not supported. */
+/* Parses the options, so that a syntax error comes before "not supported". */
 static bool tracking_options_ok(struct dispatch_call *call)
 {
     static const char *const words[] = {"bcast", "optin", "optout", "noloop"};

@@ -62,7 +62,7 @@ static void config_get(struct dispatch_call *call)
             size_t by = name != NULL ? asked_by(call, &settings_items[i], name) : 0;
             if (by == 0)
                 continue;
-            /* Who asks by name is answered in his own spelling. */
+            /* A directive requested by name is returned in the client's spelling. */
             char spelling[128];
             struct rd_slice asked = call->argv[by];
             snprintf(spelling, sizeof spelling, "%.*s", (int)asked.len, (const char *)asked.ptr);

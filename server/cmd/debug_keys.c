@@ -16,7 +16,7 @@ static struct engine_db *db_of(const struct dispatch_call *call)
     return engine_db(call->srv->engine, call->c->session.db);
 }
 
-/* NULL: there is no such key, and that was answered. */
+/* NULL: the key does not exist, and the error was replied. */
 static const struct engine_entry *find(struct dispatch_call *call)
 {
     const struct engine_entry *entry = engine_db_find(db_of(call), call->argv[2]);

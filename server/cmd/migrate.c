@@ -183,7 +183,7 @@ static bool send_all(struct migration *m, struct peer *peer)
     return ok;
 }
 
-/* ---- what comes back ---- */
+/* ---- replies ---- */
 
 struct verdict {
     bool refused;          /* something was; told the client already */

@@ -4,7 +4,7 @@
 #include "server/core/pubsub.h"
 #include "server/cmd/subcommand.h"
 
-/* What a client is told as his number of subscriptions. */
+/* The number of subscriptions in replies to a client. */
 static size_t told_count(const struct client *c, enum pubsub_kind kind)
 {
     if (kind == PUBSUB_SHARD)

@@ -15,7 +15,7 @@ void replication_change_id(void)
     static const char digits[] = "0123456789abcdef";
     uint8_t random[ID_LEN] = {0};
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        random[0] = 1; /* zeros would say that there is no history */
+        random[0] = 1; /* all zeros would mean: without a history */
     for (unsigned i = 0; i < ID_LEN; i++)
         id[i] = digits[random[i] & 15];
 }

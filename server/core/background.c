@@ -145,7 +145,7 @@ static void need_async(struct server *srv)
     cpus = srv->settings.bio_cpulist;
 }
 
-/* Where there is no memory or thread, it is done here and now: slower, but done. */
+/* Without memory or a thread, the job runs here at once: slower, but done. */
 static void run_here(background_fn work, background_fn done, void *arg)
 {
     work(arg);

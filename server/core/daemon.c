@@ -235,8 +235,8 @@ static bool prepare_open_files(struct settings *s)
     return true;
 }
 
-/* What the system had before the server changed it: "relative" is added to it, and it is put back
- * when the server is told to leave it alone. */
+/* The value before the server changed it: "relative" is added to it, and it is restored when the
+ * setting is turned off. */
 static struct {
     bool changed;
     int before;

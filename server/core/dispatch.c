@@ -116,7 +116,7 @@ static bool must_wait(const struct client *c, const struct engine_command *comma
     return !all->pause_writes_only || does(c, command, ENGINE_CMD_WRITE | ENGINE_CMD_MAY_REPLICATE);
 }
 
-/* Whatever a transaction is told to keep takes memory. */
+/* Queueing a command in a transaction takes memory. */
 static bool is_queued(const struct client *c, const struct engine_command *command)
 {
     static const char *const at_once[] = {"exec", "discard", "quit", "reset"};
@@ -126,7 +126,7 @@ static bool is_queued(const struct client *c, const struct engine_command *comma
     return c->session.in_multi;
 }
 
-/* This server has no replicas: any number that it is told to wait for is too many. */
+/* This server has no replicas: any number to wait for is too many. */
 static bool lacks_replicas(const struct settings *s)
 {
     return s->min_replicas_to_write > 0 && s->min_replicas_max_lag > 0;
@@ -276,7 +276,7 @@ static enum dispatch_status execute(struct client *c, const struct engine_comman
     return DISPATCH_DONE;
 }
 
-/* A page in somebody's browser can send lines to this port: their head ends it. */
+/* A page in a browser can send lines to this port: the connection ends at their header. */
 static bool is_browser(struct rd_slice word)
 {
     return dispatch_arg_is(word, "post") || dispatch_arg_is(word, "host:");

@@ -40,8 +40,8 @@ typedef void (*dispatch_fn)(struct dispatch_call *call);
 /* The handler of a command, or NULL. Generated from server/cmd/commands.h. */
 dispatch_fn dispatch_handler(const struct engine_command *command);
 
-/* rename-command: sets the name of a command ("": disables it). False: there is no such command, or
- * the new name exists. */
+/* rename-command: sets the name of a command ("": disables it). False: the command does not exist,
+ * or the new name does. */
 bool dispatch_rename(struct rd_slice from, struct rd_slice to);
 
 /* The command or container that has this name for clients, after renaming; and the same with its

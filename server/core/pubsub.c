@@ -7,7 +7,7 @@
 
 struct subscription;
 
-/* A channel or pattern that somebody listens to. */
+/* A channel or pattern with subscribers. */
 struct topic {
     struct topic *prev, *next; /* of its kind */
     struct subscription *first, *last;
@@ -33,7 +33,7 @@ struct pubsub {
     struct rd_buf frame;   /* the message under way */
     struct rd_buf channel; /* the name of a keyspace channel */
     struct client *held;   /* whose command runs */
-    struct rd_buf kept;    /* what he gets before his answer */
+    struct rd_buf kept;    /* messages to insert before the reply */
 };
 
 struct pubsub_client {

@@ -112,8 +112,8 @@ void server_stop_if_asked(struct server *srv)
     crash_end_patience();
 }
 
-/* What is asked for is done by the cron, which is called at once: whoever has paused it may take
- * the shutdown back. */
+/* The cron does what the signal asks for, and is called at once. After CLIENT PAUSE, the shutdown
+ * can be aborted. */
 static void on_stop_signal(uv_signal_t *handle, int signum)
 {
     struct server *srv = handle->data;

@@ -142,7 +142,7 @@ static void on_crash(int signum, siginfo_t *info, void *opaque)
     tell_registers(context);
     tell_server();
     tell_current();
-    log_raw("\n------ MODULES INFO OUTPUT ------\n"); /* there are no modules */
+    log_raw("\n------ MODULES INFO OUTPUT ------\n"); /* modules are not supported */
     crash_config(crashed);
     if (crashed->settings.crash_memcheck_enabled)
         crash_memory_test();

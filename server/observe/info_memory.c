@@ -140,7 +140,7 @@ static void put_use(const struct info_memory *m, struct rd_buf *out)
     put_both(out, "total_system_memory", system_memory());
 }
 
-/* There is no interpreter yet; functions that a snapshot held are kept as they are. */
+/* Scripts are not supported yet; functions from a snapshot are kept unchanged. */
 static void put_scripts(struct server *srv, const struct info_memory *m, struct rd_buf *out)
 {
     uint64_t n_functions;

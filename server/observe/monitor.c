@@ -17,7 +17,7 @@ void server_cmd_monitor(struct dispatch_call *call)
 {
     struct client *c = call->c;
     if (c->flags & CLIENT_MONITOR)
-        return; /* it was answered, and what comes since are lines */
+        return; /* already replied; the following output is lines */
     if (watchers.n == watchers.cap) {
         watchers.cap = watchers.cap > 0 ? watchers.cap * 2 : 4;
         watchers.list =

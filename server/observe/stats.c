@@ -155,7 +155,7 @@ size_t stats_latency_levels(const struct stats_histogram *h, struct stats_level 
 {
     size_t n = 0, slot = 0;
     uint64_t seen = 0, told = 0;
-    /* A level tells all slots up to the one that it begins. */
+    /* A level covers all slots up to the one that it begins. */
     for (uint64_t level = FIRST_LEVEL_NS; seen < h->total && n < max; level *= 2) {
         size_t last = slot_of(level) < SLOTS ? slot_of(level) : SLOTS - 1;
         for (; slot <= last; slot++)
@@ -169,7 +169,7 @@ size_t stats_latency_levels(const struct stats_histogram *h, struct stats_level 
 
 /* ---- errors ---- */
 
-/* Its code: what stands before the first blank, if that is near. */
+/* The error code: the text before the first blank, if that is near. */
 static struct rd_slice error_name(const char *text)
 {
     const char *blank = memchr(text, ' ', strnlen(text, ERROR_NAME_MAX - 1));

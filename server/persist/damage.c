@@ -6,7 +6,7 @@
 
 #include "server/core/log.h"
 
-/* NULL: a value that is not packed, whose damage is told as what it is. */
+/* NULL: a value that is not packed, whose damage is reported as such. */
 static const char *encoding_words(enum rdb_type_id id)
 {
     switch (id) {

@@ -139,8 +139,9 @@ static bool feed_close(void *impl, bool commit, struct rd_err *err)
     return true;
 }
 
-/* Pending entries whose entry was deleted are left out, as servers do: commands make them only
- * where they are told of before (rdb_commands_pending()). Anything else that is lost is a failure.
+/* Pending entries whose entry was deleted are omitted, as in redis-server: commands can create them
+ * only if they are announced before (rdb_commands_pending()). Anything else that is lost is a
+ * failure.
  */
 static bool lost_nothing(const struct rdb_commands_loss *loss, struct rd_err *err)
 {
@@ -185,7 +186,7 @@ static bool save_commands(struct server *srv, struct rd_sink *sink,
     const struct rdb_commands_opts how = {.lossy = true};
     uint64_t n_functions;
     engine_kept_functions(srv->engine, &n_functions);
-    if (n_functions > 0) /* FUNCTION LOAD is no command that this server runs from a log */
+    if (n_functions > 0) /* this server cannot run FUNCTION LOAD from a log */
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "function libraries");
     plain.compress = false;
     plain.no_checksum = true;
@@ -247,7 +248,7 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
         .version = version,
         .compress = srv->settings.rdbcompression,
         .no_checksum = !srv->settings.rdbchecksum,
-        .keep_expired = true, /* whoever loads it decides; a log after it may speak of them */
+        .keep_expired = true, /* the loader decides; a log after it may use such keys */
         .with_access = true,
         .two_threads = how->child == NULL && progress.delay_us == 0, /* everybody waits for SAVE */
         .now_ms = server_now_ms(srv),

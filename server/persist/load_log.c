@@ -30,7 +30,7 @@ struct replay {
     uint64_t before; /* bytes of the files before the present one */
     int64_t file_began_us;
     size_t last; /* index of the last file */
-    bool failed; /* it was told why */
+    bool failed; /* the reason was logged */
 };
 
 static bool is_old_style(const struct server *srv, const char *name)
@@ -101,7 +101,7 @@ static void tell_fault(const struct fault *fault, const char *path)
     log_warning("%s\n", fault_text(fault, line));
 }
 
-/* NOTHING: there is no manifest, or no file in it. */
+/* NOTHING: no manifest, or no file in it. */
 static enum persist_loaded read_manifest(struct replay *replay)
 {
     char path[PERSIST_PATH], name[PERSIST_PATH];

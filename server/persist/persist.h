@@ -10,7 +10,7 @@
  *     persist_cron(srv)                 save points, rewrites, retries
  *     persist_child_ended(srv, pid, …)  SIGCHLD
  *
- * REQUIREMENTS P01-P28, F01-F25 by way of docs/: what a row asks for is told where it is done.
+ * The sources describe details where they are implemented.
  */
 #ifndef SERVER_PERSIST_PERSIST_H
 #define SERVER_PERSIST_PERSIST_H

@@ -212,7 +212,7 @@ void persist_rewrite_ended(struct server *srv, int status, int by_signal)
         info->rewrite_scheduled = true;
 }
 
-/* ---- when nobody asks ---- */
+/* ---- automatic rewrites ---- */
 
 static bool is_limited(struct server *srv)
 {

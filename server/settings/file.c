@@ -41,7 +41,7 @@ static bool wrong_words(struct reading *r, const char *why)
     return false;
 }
 
-/* ---- lines that are no values ---- */
+/* ---- lines other than values ---- */
 
 static bool line_include(struct reading *r, size_t n, char **words)
 {
@@ -358,7 +358,7 @@ static bool fatal(struct reading *r, const char *what, const char *more)
     return false;
 }
 
-/* What single lines cannot see. A log that cannot be written is told before a line is lost. */
+/* Checks across lines. A log file that cannot be written is an error before any line is lost. */
 static bool load_checked(struct reading *r)
 {
     if (r->s->cluster_enabled && r->s->replicaof_host != NULL)

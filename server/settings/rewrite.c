@@ -218,7 +218,7 @@ static void put_all(struct rewrite *r)
 
 /* ---- the new file ---- */
 
-/* Lines of directives that nobody took go; of several empty lines one stays. */
+/* Removes lines of unused directives; keeps one of several empty lines. */
 static void join(const struct rewrite *r, struct rd_buf *ret)
 {
     bool was_empty = false;

@@ -132,7 +132,7 @@ void settings_to_engine(const struct settings *s, struct engine_config *config);
 bool settings_title(const struct settings *s, const char *config_file, const char *template,
                     const char *title, struct rd_buf *ret);
 
-/* CONFIG GET: the value as text; false: there is no such directive. Names are case-insensitive. */
+/* CONFIG GET: the value as text; false: unknown directive. Names are case-insensitive. */
 bool settings_get(const struct settings *s, const char *name, struct rd_buf *ret);
 
 /* CONFIG SET of several directives, all or none: applies them (ports, logs, appendonly …), and

@@ -11,7 +11,7 @@
  * words.h describes words and quotation marks. Here words are NUL-terminated text, each in a block
  * of its own.
  *
- * If there is no memory, the process ends here: it cannot continue without a configuration.
+ * Without memory, the process ends here: it cannot continue without a configuration.
  */
 #ifndef SERVER_SETTINGS_TEXT_H
 #define SERVER_SETTINGS_TEXT_H

@@ -24,10 +24,10 @@
  *
  * Each command is answered by four RESP values: a bulk string of the reply (empty: the session is
  * blocked; "-ELSEWHERE …": not a command of the engine), a bulk string of the effects (with SELECT
- * and MULTI, as a log has them), an array of the keyspace events [event, key, database], and an
- * array of the sessions that were waiting and got their answer, [session, reply, effects] (session
- * -1: nobody was served, but keys that were due went when they were looked at). Events
- * are those of all of these; effects of sessions that were served come after the command's own.
+ * and MULTI, as in a log), an array of the keyspace events [event, key, database], and an array of
+ * the sessions that were waiting and were served, [session, reply, effects] (session -1: none was
+ * served, but expired keys were removed). Events are those of all of these; the effects of sessions
+ * that were served follow the effects of the command.
  */
 #include "engine/call.h"
 #include "engine/digest.h"

@@ -28,7 +28,7 @@ static inline struct rd_slice item_name(const void *ptr)
 
 static const struct engine_table_type type = {.name = item_name};
 
-/* Numbers from a seed: a failure can be had again. */
+/* Random numbers from a seed, so that a failure can be reproduced. */
 static inline uint64_t draw(uint64_t *state)
 {
     *state += 0x9e3779b97f4a7c15;

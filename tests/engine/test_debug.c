@@ -4,8 +4,8 @@
 #include "engine/snapshot.h"
 #include "tests/engine/ask.h"
 
-/* What is told about the memory and the inside of values, and shapes of replies that commands of
- * the engine itself do not use. */
+/* Reports about memory and the internals of values, and shapes of replies that commands of the
+ * engine itself do not use. */
 
 static const struct engine_entry *entry_of(struct ask *ask, const char *key)
 {

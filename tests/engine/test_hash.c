@@ -7,7 +7,7 @@
 
 enum { SEED = 4711 };
 
-/* Numbers from a seed: a failure can be had again. */
+/* Random numbers from a seed, so that a failure can be reproduced. */
 static uint64_t draw(uint64_t *state)
 {
     *state += 0x9e3779b97f4a7c15;

@@ -109,8 +109,8 @@ static void same_after_saving(const struct snapshot *s, struct engine *e)
     struct engine *other = new_engine();
     cr_assert(load(other, rd_buf_slice(&bytes), true, NULL, &err), "%s: %s", s->path, err.text);
     expect_digest(other, sum, s->path);
-    /* What no digest covers (groups, fields' expiries, what is no key) is in the bytes; where
-     * members are in their tables is up to their tables, so sizes are compared. */
+    /* The bytes cover the parts without a digest (groups, field expiries, records other than keys).
+     * The positions of members in tables vary, so sizes are compared. */
     cr_assert(save(other, &opts, &again, &err), "%s: %s", s->path, err.text);
     opts.compress = false;
     rd_buf_reset(&bytes);
@@ -348,7 +348,7 @@ Test(snapshot, a_claim_of_many_keys_takes_no_memory)
     rd_buf_done(&bytes);
 }
 
-/* ---- what is no key ---- */
+/* ---- records other than keys ---- */
 
 static void put_text(struct rdb_writer *w, struct rdb_event *ev, struct rdb_string *at,
                      const char *text)

@@ -3,7 +3,7 @@
  *     value_file_save(&engine_set_ops, &v, RDB_TYPE_SET, 10, &file);
  *     cr_assert(value_file_load(&engine_set_ops, rd_buf_slice(&file), &config, &again, &err));
  *
- * The value is that of the only key, "k". Where payloads are loaded, the snapshot's can be had:
+ * The value is that of the only key, "k". If payloads are loaded, the snapshot's is available:
  *
  *     struct rd_slice payload = value_file_payload(&file, RDB_TYPE_ZSET_2);
  *     cr_assert(value_file_load_payload(&engine_zset_ops, payload, 0, &config, &again, &err));

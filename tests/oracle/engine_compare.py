@@ -27,7 +27,7 @@ BLOCKING = {"BLPOP", "BRPOP", "BLMOVE", "BRPOPLPUSH", "BLMPOP", "BZPOPMIN", "BZP
 
 
 class Mismatch(Exception):
-    """kind tells which comparison failed; index, of which item; name, of which command."""
+    """kind: the comparison that failed; index: of this item; name: of this command."""
 
     def __init__(self, kind, index, name, ours, theirs):
         super().__init__(f"{kind} differs at item {index} ({name})\n"
@@ -221,7 +221,7 @@ class World:
         return False
 
     def _connect(self, session):
-        """What the shell must be told before a command of this session, as commands."""
+        """The commands that the shell needs before a command of this session."""
         settings = []
         if session != self.current:
             settings.append(encode([b"%", b"SESSION", b"%d" % session]))
@@ -304,7 +304,7 @@ class World:
             self.control("PING")
         for session, reply, _ in record.served:
             if session < 0:
-                continue  # nobody was served
+                continue  # no session was served
             waiting = self.blocked.pop(session, item)
             connection = self.connections[session]
             if not connection.poll():
@@ -407,7 +407,7 @@ class World:
             due, lambda engine, server, key: (engine("EXISTS", key), server("EXISTS", key)))
 
     def _helper(self, keys, do):
-        """do(ask the engine, ask the server, key) for keys of databases; what comes of it is not
+        """do(ask the engine, ask the server, key) for keys of databases; its result is not
         compared."""
         shell, control = self.peers.shell, self.control
         effects = []

@@ -27,7 +27,7 @@ class Died(Exception):
 
 
 class Stream:
-    """Bytes to and from a peer, over descriptors that do not block: while it is told something, its
+    """Bytes to and from a peer, over descriptors that do not block: while it receives data, its
     answers are taken, so that neither waits for the other."""
 
     def __init__(self, name, fd_in, fd_out):

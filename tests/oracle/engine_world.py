@@ -49,7 +49,7 @@ CHECK_EVERY = 1000
 CHUNK = 100
 MAX_WAITING = 5
 MINIMISE_SECONDS = 60
-LONG = 20  # items of a script, whose reason is told after it, too
+LONG = 20  # items of a script; the reason is repeated after a longer one
 
 SMALL = {
     "hash-max-listpack-entries": 5, "hash-max-listpack-value": 10, "set-max-intset-entries": 5,
@@ -260,7 +260,7 @@ class Runner:
         return next(n for n in range(wanted, wanted + 100) if n not in blocked)
 
     def _relief(self):
-        """Sessions that wait for too long: their time passes, or somebody ends it."""
+        """Sessions that wait for too long: their time passes, or another session ends it."""
         blocked = sorted(self.world.blocked)
         if len(blocked) < MAX_WAITING:
             return []

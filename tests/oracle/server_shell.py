@@ -223,7 +223,7 @@ class ServerShell:
 
     def _do_keys(self):
         """Database, name, type, encoding and expiry of all keys that are there. Those that are due
-        hide from whoever asks; they are compared when somebody touches them."""
+        hide from readers; they are compared when a command touches them."""
         out = []
         for db in range(16):
             self.control("SELECT", db)

@@ -118,7 +118,7 @@ class Fixtures(Compact):
 
 
 class Mistakes(Compact):
-    """A log with annotations, in which somebody typed FLUSHALL."""
+    """A log with annotations and an accidental FLUSHALL."""
 
     def test_the_log_ends_at_any_second_and_leaves_out_what_it_is_told_to(self):
         config = {"appendonly": "yes", "aof-timestamp-enabled": "yes", "appendfsync": "no"}

@@ -82,7 +82,7 @@ def content(server):
             info = server.command("XINFO", "STREAM", key, "FULL", "COUNT", 0)
             info = timeless(writer.without_layout(info))
             # Of an empty stream in an old form the server has made up a first entry; and of none
-            # deleted it is not to be told any more, once one was.
+            # deleted it is not known any more, once one was.
             info = [pair for pair in info if pair[1] not in (b"0-0", b"0-1") and
                     (pair[0] != b"recorded-first-entry-id" or server.command("XLEN", key))]
             out[db, key] = out[db, key][:2] + [info]

@@ -1,6 +1,6 @@
 """A replica of ours follows a real master: what arrives must make the master's data.
 
-Redis 7.0.15; DEBUG DIGEST tells whether data is the same.
+Redis 7.0.15; DEBUG DIGEST shows whether the data is the same.
 """
 
 import os
@@ -229,7 +229,7 @@ class Psync(unittest.TestCase):
             wait_until("a replica is online", lambda: "state=online" in
                        master.command("INFO", "replication").decode())
             some_commands(master, self.rng, 200)
-            time.sleep(0.5)  # nobody tells how far such a replica is
+            time.sleep(0.5)  # the progress of such a replica is not visible
         finally:
             master.command("CLIENT", "KILL", "TYPE", "replica")
             run = Run.__new__(Run).end(follower)

@@ -1,6 +1,6 @@
 """What servers remember of accesses, and whom chance chooses, beside redis-server.
 
-Values are no small numbers: redis-server keeps one of each for all keys, times of access included.
+Values are not small numbers: redis-server keeps one of each for all keys, times of access included.
 """
 
 import os
@@ -20,7 +20,7 @@ SADD set a b c
 ZADD zset 1 a 2 b
 """
 
-# Each is run on keys that nobody has touched for long.
+# Each is run on keys that were not used for a long time.
 ACCESSES = """
 GET k
 SET k 20002

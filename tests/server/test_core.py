@@ -28,7 +28,7 @@ def bytes_after(client, data, end=b"", seconds=5):
 
 
 class Beside(unittest.TestCase):
-    """Both servers are told the same; both must answer the same bytes."""
+    """Both servers receive the same commands and must return the same bytes."""
 
     @classmethod
     def setUpClass(cls):
@@ -96,7 +96,7 @@ class Beside(unittest.TestCase):
 
     def test_hello_speaks_of_the_same_server(self):
         for line in ("HELLO", "HELLO 3", "HELLO 2", "HELLO 4", "HELLO x", "HELLO 3 AUTH a",
-                     "HELLO 3 AUTH default x", "HELLO 3 AUTH nobody x", "HELLO 2 SETNAME a\x01",
+                     "HELLO 3 AUTH default x", "HELLO 3 AUTH unknown x", "HELLO 2 SETNAME a\x01",
                      "HELLO 3 SETNAME ok", "HELLO 3 NOSUCH"):
             with self.subTest(line):
                 self.both(lambda s, line=line: mask_id(s.client().ask(*line.split())))

@@ -70,7 +70,7 @@ class Keys(unittest.TestCase):
             here = s.client()
             here.command("SET", "k", 1)
             for args, want in (((), b"NOAUTH"), (("AUTH", "wrong"), b"WRONGPASS"),
-                               (("AUTH2", "nobody", "secret"), b"WRONGPASS")):
+                               (("AUTH2", "unknown", "secret"), b"WRONGPASS")):
                 kind, text = migrate(here, t, "k", 0, 5000, *args)
                 self.assertEqual(kind, "-")
                 self.assertIn(want, text)

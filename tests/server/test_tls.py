@@ -1,4 +1,4 @@
-"""TLS: what a client that is not through its handshake may take, and what it is told."""
+"""TLS: limits of a client before its handshake is complete, and the replies it gets."""
 
 import os
 import re

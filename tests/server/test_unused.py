@@ -142,7 +142,7 @@ class Fatal(unittest.TestCase):
         ("aclfile users.acl", "aclfile"),
         ("loadmodule /nope.so", "modules"),
         ("user alice on >swordfish ~* &* +@all", "alice"),
-        # What redis-server makes of these lets nobody in, or not to everything.
+        # With these, redis-server lets no client in, or restricts its access.
         ("user default on ~* &* +@all", "default"),
         ("user default nopass ~* &* +@all", "default"),
         ("user default on nopass ~* +@all", "default"),

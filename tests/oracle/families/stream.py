@@ -269,7 +269,7 @@ def waiting(m):
 
 def other(m):
     """Other types, and what makes, moves and ends keys. Not SWAPDB: who waits for several streams
-    may be told of any of them first (engine_cases/ has it for one)."""
+    may receive an error for any of them first (engine_cases/ has it for one)."""
     rng = m.rng
     return rng.choice([
         lambda: ["DEL", m.key()],
