@@ -82,7 +82,7 @@ static void tell_aux(struct server *srv, const struct rdb_event *ev)
     tell_field(name, value);
 }
 
-void persist_tell_aux(struct server *srv, const char *path)
+void persist_report_aux(struct server *srv, const char *path)
 {
     struct rd_src *src;
     struct rdb_reader *reader;
@@ -100,7 +100,7 @@ void persist_tell_aux(struct server *srv, const char *path)
     rd_src_close(src);
 }
 
-void persist_tell_loaded(const struct engine_load_info *info)
+void persist_report_loaded(const struct engine_load_info *info)
 {
     if (info->empty > 0)
         log_notice("Done loading RDB, keys loaded: %" PRIu64 ", keys expired: %" PRIu64
@@ -132,7 +132,7 @@ static void tell_more(const struct rd_err *err)
 static bool last_was_damage;
 
 /* In the words that programs look for. */
-enum persist_loaded persist_tell_rdb_error(const struct rd_err *err)
+enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
 {
     char line[512];
     const uint64_t *args = err->reason.args;
@@ -239,7 +239,7 @@ static bool load_source(struct server *srv, struct rd_src *src, bool merge, stru
     info->loaded_keys = engine_loader_info(loader)->keys;
     info->loaded_expired = engine_loader_info(loader)->expired;
     if (ok)
-        persist_tell_loaded(engine_loader_info(loader));
+        persist_report_loaded(engine_loader_info(loader));
     engine_loader_free(loader);
     return ok;
 }
@@ -256,12 +256,12 @@ enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, 
                     strerror(err.sys));
         return PERSIST_FAILED;
     }
-    persist_tell_aux(srv, path);
+    persist_report_aux(srv, path);
     persist_loading_begin(srv, src->size == RD_NO_OFFSET ? 0 : src->size);
     bool ok = load_source(srv, src, merge, &err);
     persist_loading_end(srv);
     rd_src_close(src);
-    return ok ? PERSIST_LOADED : persist_tell_rdb_error(&err);
+    return ok ? PERSIST_LOADED : persist_report_rdb_error(&err);
 }
 
 static bool start_from_snapshot(struct server *srv)

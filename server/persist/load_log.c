@@ -258,19 +258,19 @@ static bool load_base(struct replay *replay, const struct aof_event *ev)
     log_notice(old ? "Reading RDB preamble from AOF file..."
                    : "Reading RDB base file on AOF loading...");
     if (persist_log_path(srv, ev->name, path, sizeof path))
-        persist_tell_aux(srv, path);
+        persist_report_aux(srv, path);
     persist_load_opts(srv, &opts);
     opts.keep_expired = true; /* the log after it may speak of such a key */
     if (!engine_loader_new_reader(&loader, srv->engine, ev->snapshot, &opts, &env, &err)) {
-        persist_tell_rdb_error(&err);
+        persist_report_rdb_error(&err);
         return false;
     }
     bool ok = persist_load_steps(srv, loader, replay->before, &err);
     persist_info(srv)->loaded_keys = engine_loader_info(loader)->keys;
     persist_info(srv)->loaded_expired = engine_loader_info(loader)->expired;
     if (ok)
-        persist_tell_loaded(engine_loader_info(loader));
-    else if (persist_tell_rdb_error(&err) == PERSIST_REFUSED)
+        persist_report_loaded(engine_loader_info(loader));
+    else if (persist_report_rdb_error(&err) == PERSIST_REFUSED)
         log_warning("Error reading the RDB preamble of the AOF file %s, AOF loading aborted",
                     ev->name);
     engine_loader_free(loader);

@@ -140,13 +140,13 @@ void persist_loading_end(struct server *srv);
 void persist_loading_at(struct server *srv, uint64_t read);
 
 /* Logs the AUX fields of a snapshot; opens and closes path. */
-void persist_tell_aux(struct server *srv, const char *path);
+void persist_report_aux(struct server *srv, const char *path);
 /* Runs a loader to its end. */
 bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,
                         struct rd_err *err);
 void persist_load_opts(struct server *srv, struct engine_load_opts *ret);
-void persist_tell_loaded(const struct engine_load_info *info);
-enum persist_loaded persist_tell_rdb_error(const struct rd_err *err);
+void persist_report_loaded(const struct engine_load_info *info);
+enum persist_loaded persist_report_rdb_error(const struct rd_err *err);
 bool persist_empty(struct server *srv); /* removes all keys */
 
 /* ---- server/persist/aof.c ---- */

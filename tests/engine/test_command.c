@@ -178,7 +178,7 @@ Test(command, flags_imply_categories)
     cr_assert_str_eq(engine_group_name(ENGINE_GROUP_ZSET), "sorted-set");
 }
 
-Test(command, subcommands_stand_after_their_container)
+Test(command, subcommands_follow_their_container)
 {
     for (const struct engine_command *c = NULL; (c = engine_command_next(c)) != NULL;) {
         for (size_t i = 0; i < c->n_subcommands; i++) {
@@ -240,7 +240,7 @@ Test(command, keys_are_found_with_what_is_done_to_them)
         cr_assert_str_eq(keys_text(cases[i].line), cases[i].keys, "%s", cases[i].line);
 }
 
-Test(command, lines_without_sensible_keys_are_told_apart)
+Test(command, lines_without_valid_keys_are_distinguished)
 {
     static const struct {
         const char *line;

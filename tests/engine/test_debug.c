@@ -43,7 +43,7 @@ static void fill(struct ask *ask, unsigned n)
         }
 }
 
-Test(debug, memory_of_a_value_grows_with_its_elements_and_a_sample_tells_about_as_much)
+Test(debug, memory_of_a_value_grows_with_its_elements_and_a_sample_gives_a_similar_figure)
 {
     struct ask few, many;
     ask_init(&few, ENGINE_CLIENT);
@@ -82,7 +82,7 @@ Test(debug, the_bytes_of_a_value_in_a_snapshot_are_those_of_its_dump)
     ask_done(&ask);
 }
 
-Test(debug, of_a_list_the_nodes_are_told)
+Test(debug, the_nodes_of_a_list_are_reported)
 {
     struct ask ask;
     struct engine_debug_list list;
@@ -100,7 +100,7 @@ Test(debug, of_a_list_the_nodes_are_told)
 }
 
 /* With a threshold elements have nodes of their own, and go through every change. */
-Test(debug, elements_of_lists_may_be_made_to_stand_apart)
+Test(debug, elements_of_lists_can_have_nodes_of_their_own)
 {
     struct ask ask;
     struct engine_debug_list list;

@@ -63,7 +63,7 @@ Test(digest, what_is_xored_has_no_order_and_what_is_mixed_has)
 }
 
 /* Told by redis-server 7.0.15: DEBUG DIGEST and DEBUG DIGEST-VALUE. */
-Test(digest, a_data_set_has_the_digest_that_the_server_tells)
+Test(digest, a_data_set_has_the_digest_of_the_server)
 {
     static const char *const lines[] = {
         "SET s hello",

@@ -114,7 +114,7 @@ Test(evict, without_anything_to_take_commands_that_take_memory_are_refused)
     ask_done(&ask);
 }
 
-Test(evict, lazy_eviction_is_told_as_unlink_and_comes_before_the_command)
+Test(evict, lazy_eviction_is_logged_as_unlink_and_precedes_the_command)
 {
     struct ask ask;
     ask_init(&ask, ENGINE_CLIENT);

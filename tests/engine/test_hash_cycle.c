@@ -89,7 +89,7 @@ static void count_events(void *ctx, enum engine_notify class, const char *event,
     snprintf(text + len, 200 - len, "%s %.*s %u; ", event, (int)key.len, (const char *)key.ptr, db);
 }
 
-Test(hash_cycle, events_are_those_of_a_look_and_watchers_are_told)
+Test(hash_cycle, events_are_those_of_an_access_and_watchers_are_notified)
 {
     struct ask ask;
     char events[200] = "";

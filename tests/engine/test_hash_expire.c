@@ -147,7 +147,7 @@ static void play(const struct step *steps, size_t n)
         play(steps, sizeof steps / sizeof *steps);                                                 \
     } while (0)
 
-Test(hash_expire, times_are_set_and_told)
+Test(hash_expire, times_are_set_and_returned)
 {
     PLAY({"HSET h a 1 b 2 c 3", ":3", "HSET h a 1 b 2 c 3 / "},
          {"HEXPIRE h 10 FIELDS 2 a nofield", "*2 :1 :-2",
@@ -191,7 +191,7 @@ Test(hash_expire, a_time_that_has_passed_deletes)
          {"HEXPIREAT h 1700000000 FIELDS 1 d", "*1 :2", "HDEL h d / "}, {"EXISTS h", ":0", ""});
 }
 
-Test(hash_expire, what_is_due_is_seen_by_nobody)
+Test(hash_expire, expired_fields_are_not_visible)
 {
     PLAY({"HSET h a 1 b 2 c 3", ":3", NULL}, {"HPEXPIRE h 100 FIELDS 1 a", "*1 :1", NULL},
          {"HPEXPIRE h 200 FIELDS 1 b", "*1 :1", NULL}, {"HGET h a", "$1 1", "", 100},
@@ -346,7 +346,7 @@ Test(hash_expire, a_session_that_replays_expires_nothing)
     close_world(&w);
 }
 
-Test(hash_expire, events_tell_what_happened)
+Test(hash_expire, events_report_the_changes)
 {
     static const struct {
         const char *command, *events;
@@ -451,7 +451,7 @@ Test(hash_expire, a_version_without_such_times_says_so)
     close_world(&w);
 }
 
-Test(hash_expire, packed_fields_stand_in_the_order_of_their_times)
+Test(hash_expire, packed_fields_are_ordered_by_time)
 {
     struct world w;
     uint64_t state = 99;

@@ -448,7 +448,7 @@ Test(listpack, find_returns_the_first_entry_that_is_the_text)
     engine_lp_free(lp);
 }
 
-Test(listpack, texts_that_differ_in_one_byte_are_told_apart)
+Test(listpack, texts_that_differ_in_one_byte_are_distinguished)
 {
     uint8_t text[80];
     for (size_t len = 1; len < sizeof text; len++) {

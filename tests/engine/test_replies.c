@@ -169,7 +169,7 @@ Test(replies, what_is_picked_by_chance_is_there_and_no_two_are_the_same)
     }
 }
 
-Test(replies, spop_of_nearly_all_leaves_the_rest_and_tells_each_that_went)
+Test(replies, spop_of_nearly_all_leaves_the_rest_and_reports_each_removed_member)
 {
     struct ask ask;
     char line[64];

@@ -114,7 +114,7 @@ Test(snapshot_big, every_member_of_a_big_collection_is_there)
     }
 }
 
-Test(snapshot_big, a_member_that_comes_twice_is_found_wherever_it_stands)
+Test(snapshot_big, a_duplicate_member_is_found_at_any_position)
 {
     static const unsigned places[] = {1,           2,          15, 16, 17, 1000, MEMBERS - 17,
                                       MEMBERS - 2, MEMBERS - 1};

@@ -105,7 +105,7 @@ Test(snapshot_pair, fields_that_are_due_are_left_out_by_both)
     ask_done(&ask);
 }
 
-Test(snapshot_pair, a_value_of_many_megabytes_stands_where_it_belongs)
+Test(snapshot_pair, a_value_of_many_megabytes_is_written_in_its_place)
 {
     struct ask ask;
     ask_init(&ask, ENGINE_CLIENT);
@@ -141,7 +141,7 @@ Test(snapshot_pair, progress_ends_with_all_keys)
 }
 
 /* Among 3000 keys the one that is refused is anywhere: in the part of one thread or the other. */
-Test(snapshot_pair, what_cannot_be_written_is_an_error_wherever_it_stands)
+Test(snapshot_pair, an_unwritable_value_is_an_error_at_any_position)
 {
     for (unsigned seed = 0; seed < 24; seed++) {
         struct ask ask;

@@ -490,7 +490,7 @@ Test(stream, loading_survives_every_changed_byte)
 /* ---- commands ---- */
 
 /* A log is replayed without limits, without waiting, and with "*" in it as it comes. */
-Test(stream, a_log_is_replayed_as_it_stands)
+Test(stream, a_log_is_replayed_unchanged)
 {
     struct ask ask;
     ask_init(&ask, ENGINE_LOADING);
@@ -507,7 +507,7 @@ Test(stream, a_log_is_replayed_as_it_stands)
 }
 
 /* What is answered may be thrown away; what happened may not. */
-Test(stream, reading_as_a_group_delivers_also_when_nobody_listens)
+Test(stream, reading_as_a_group_also_delivers_without_a_listener)
 {
     struct ask ask;
     ask_init(&ask, ENGINE_CLIENT);

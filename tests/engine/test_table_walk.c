@@ -148,7 +148,7 @@ Test(table_walk, a_scan_of_a_table_halfway_to_a_much_larger_or_smaller_one_is_co
     engine_free(items);
 }
 
-Test(table_walk, a_scan_at_rest_gives_each_item_once_also_while_moving_stands_still)
+Test(table_walk, a_scan_without_changes_returns_each_item_once_even_if_moving_is_paused)
 {
     for (unsigned n = 1; n < 30000; n += n / 9 + 1) {
         struct item *items = items_new(n);

@@ -254,7 +254,7 @@ class WriterAndServer(unittest.TestCase):
             f.write(f"file {NAME} seq 1 type b\n")
         self.assertEqual(self.load(), both.digest())
 
-    def test_a_torn_end_is_cut_and_the_log_goes_on(self):
+    def test_a_torn_end_is_cut_and_the_log_continues(self):
         both = Both(self.told, 51)
         both.commands(30)
         self.write(both)

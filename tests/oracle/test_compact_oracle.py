@@ -120,7 +120,7 @@ class Fixtures(Compact):
 class Mistakes(Compact):
     """A log with annotations and an accidental FLUSHALL."""
 
-    def test_the_log_ends_at_any_second_and_leaves_out_what_it_is_told_to(self):
+    def test_the_log_ends_at_any_second_and_omits_the_excluded_commands(self):
         config = {"appendonly": "yes", "aof-timestamp-enabled": "yes", "appendfsync": "no"}
         rng = random.Random(SEED)
         with redis_server.RedisServer(config) as server, redis_server.RedisServer() as other:

@@ -283,7 +283,7 @@ class Silence(Case):
             self.assertIn("timed out", self.err)
             self.assertIn("hint:", self.err)
 
-    def test_nobody_listens(self):
+    def test_no_server_is_listening(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             place = f"127.0.0.1:{s.getsockname()[1]}"
@@ -385,7 +385,7 @@ class Tls(Case):
                   self.path("ca.key"), status=2)
         self.diff(self.file, self.tls, *ca, "--tls-key", self.path("client.key"), status=2)
 
-    def test_a_port_with_tls_is_told_by_its_silence(self):
+    def test_a_tls_port_is_recognised_by_its_silence(self):
         self.diff(self.file, self.tls.replace("rediss", "redis"), "-t", "2", status=6)
         self.assertIn("TLS", self.err)
 

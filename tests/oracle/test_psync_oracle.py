@@ -167,7 +167,7 @@ class Psync(unittest.TestCase):
             self.assertEqual(run.all("payload"), [])
             self.same(run, master)
 
-    def test_an_offset_that_the_master_has_not_makes_it_begin_anew(self):
+    def test_an_unknown_offset_causes_a_full_sync(self):
         with RedisServer(MASTER) as master:
             first = self.follow_writes(master)
             replid, offset, _ = first.one("place").split(" ")
@@ -176,7 +176,7 @@ class Psync(unittest.TestCase):
             self.assertEqual(run.one("full").split(" ")[0], replid)
             self.same(run, master)
 
-    def test_a_promoted_replica_goes_on_under_a_new_id(self):
+    def test_a_promoted_replica_continues_with_a_new_id(self):
         with RedisServer(MASTER) as master, RedisServer(MASTER) as other:
             other.command("REPLICAOF", "127.0.0.1", master.port)
             wait_until("the link is up", lambda: info(other, "master_link_status") == "up")
@@ -194,7 +194,7 @@ class Psync(unittest.TestCase):
             self.assertEqual(run.one("place").split(" ")[0], new)
             self.same(run, other)
 
-    def test_a_replica_of_a_replica_goes_on_in_the_database_that_the_snapshot_tells(self):
+    def test_a_replica_of_a_replica_continues_in_the_database_of_the_snapshot(self):
         with RedisServer(MASTER) as master, RedisServer(MASTER) as middle:
             middle.command("REPLICAOF", "127.0.0.1", master.port)
             wait_until("the link is up", lambda: info(middle, "master_link_status") == "up")

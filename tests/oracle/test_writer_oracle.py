@@ -178,7 +178,7 @@ class WrittenAnew(ServerCase):
         if not has_minus_zero(self.server):
             self.assertEqual(want["digest"], got["digest"], what)
 
-    def test_fixtures_written_anew_load_with_the_same_digest(self):
+    def test_rewritten_fixtures_load_with_the_same_digest(self):
         loaded = 0
         for path, version in snapshots():
             if not self.loads(path):
@@ -229,7 +229,7 @@ class WrittenAnew(ServerCase):
             total += self.server.command("DBSIZE")
         self.assertEqual(total, len(lines))
 
-    def test_payloads_of_dump_written_anew_are_the_values_that_restore_makes(self):
+    def test_rewritten_dump_payloads_are_the_values_that_restore_makes(self):
         files = 0
         for folder, _, names in sorted(os.walk(FIXTURES)):
             if "dump-payloads.json" not in names:

@@ -119,7 +119,7 @@ def fill(clients):
 
 
 class Access(unittest.TestCase):
-    def test_the_same_commands_end_the_time_in_which_nobody_looked(self):
+    def test_the_same_commands_reset_the_idle_time(self):
         with pair() as servers:
             clients = [server.client() for server in servers]
             dumps = fill(clients)

@@ -92,7 +92,7 @@ Test(client_parse, lines_are_commands_with_quotes)
     expect("SET \"k\r\n", "!Protocol error: unbalanced quotes in request");
 }
 
-Test(client_parse, what_is_no_command_is_told_in_the_words_of_servers)
+Test(client_parse, invalid_commands_have_the_error_messages_of_servers)
 {
     expect("*x\r\n", "!Protocol error: invalid multibulk length");
     expect("*+1\r\n", "!Protocol error: invalid multibulk length");
@@ -105,7 +105,7 @@ Test(client_parse, what_is_no_command_is_told_in_the_words_of_servers)
     expect("*1\r\n$9999999999999999999\r\n", "!Protocol error: invalid bulk length");
 }
 
-Test(client_parse, who_has_not_said_his_password_gets_small_commands_only)
+Test(client_parse, unauthenticated_clients_may_send_small_commands_only)
 {
     expect_as("*11\r\n", false, "!Protocol error: unauthenticated multibulk length");
     expect_as("*1\r\n$16385\r\n", false, "!Protocol error: unauthenticated bulk length");

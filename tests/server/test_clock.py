@@ -35,7 +35,7 @@ class Clock(unittest.TestCase):
             server.client().command("RPUSH", "list", "x")
             self.assertEqual(waiting.read(), ("*", [("$", b"list"), ("$", b"x")]))
 
-    def test_who_is_not_idle_stays_when_the_clock_goes_forward(self):
+    def test_active_clients_stay_when_the_clock_goes_forward(self):
         with Faulty({"timeout": "600"}) as server:
             c = server.client()
             self.assertEqual(c.command("PING"), b"PONG")
@@ -43,7 +43,7 @@ class Clock(unittest.TestCase):
             time.sleep(2)
             self.assertEqual(c.command("PING"), b"PONG")
 
-    def test_who_is_idle_goes_although_the_clock_goes_back(self):
+    def test_idle_clients_are_closed_although_the_clock_goes_back(self):
         with Faulty({"timeout": "1"}) as server:
             c = server.client()
             self.assertEqual(c.command("PING"), b"PONG")

@@ -230,7 +230,7 @@ class Files(unittest.TestCase):
             with self.subTest(args):
                 self.both(args, b"timeout 3\ntimeout 4\n")
 
-    def test_a_missing_file_is_told_in_the_log(self):
+    def test_a_missing_file_is_logged(self):
         for args in (["nope.conf"], ["--include", "nope.conf"]):
             done = subprocess.run([program(), *args], cwd=self.folder, stdout=subprocess.PIPE,
                                   check=False)
@@ -386,7 +386,7 @@ class Process(unittest.TestCase):
             [program(), "--port", str(free_port()), "--dir", self.folder, "--logfile",
              self.path("log"), *args], env={**os.environ, **(env or {})})
 
-    def test_the_version_is_told_as_programs_read_it(self):
+    def test_the_version_is_printed_as_programs_read_it(self):
         out = subprocess.run([program(), "--version"], stdout=subprocess.PIPE, check=True).stdout
         self.assertRegex(out.decode(), r"^Redis server v=7\.0\.15 sha=\S+ malloc=\S+ bits=\d+ "
                          r"build=\S+ redoubt=\S+\n$")
@@ -410,7 +410,7 @@ class Process(unittest.TestCase):
         wait_for(lambda: "bye bye" in self.read("log"))
         wait_for(lambda: not os.path.exists(self.path("pid")))
 
-    def test_systemd_is_told_when_it_is_ready_and_when_it_stops(self):
+    def test_systemd_is_notified_when_it_is_ready_and_when_it_stops(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
             notified.bind(self.path("notify"))
             notified.settimeout(60)
@@ -474,7 +474,7 @@ class Process(unittest.TestCase):
         self.assertIn("(debugCommand+", log)
         self.assertRegex(log, r"dump of function \(hexdump of [1-9]\d* bytes\):\n[0-9a-f]{32}")
 
-    def test_a_report_leaves_the_memory_alone_where_it_is_told_to(self):
+    def test_a_report_skips_the_memory_test_if_configured(self):
         with Redoubt({"crash-memcheck-enabled": "no"}) as server:
             with contextlib.suppress(Exception):
                 server.client().command("DEBUG", "SEGFAULT")

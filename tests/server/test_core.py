@@ -47,7 +47,7 @@ class Beside(unittest.TestCase):
     def raw(self, data, end=b"+PONG\r\n"):
         return self.both(lambda server: bytes_after(server.client(), data, end))
 
-    def test_protocol_errors_are_told_and_close_the_connection(self):
+    def test_protocol_errors_are_reported_and_close_the_connection(self):
         for data in (b"*x\r\n", b"*1\r\nPING\r\n", b"*1\r\n$x\r\n", b"*1\r\n$-1\r\n",
                      b"*1\r\n$600000000\r\n", b"*2147483648\r\n", b"SET \"a\r\n",
                      b"*" + b"1" * 70000, b"x" * 70000, b"*1\r\n$" + b"1" * 70000):
@@ -58,7 +58,7 @@ class Beside(unittest.TestCase):
         got = self.raw(b"PING\r\n*1\r\n$4\r\nECHO\r\nset a 1\r\n*x\r\nPING\r\n", b"")
         self.assertTrue(got.startswith(b"+PONG\r\n-ERR wrong number"))
 
-    def test_who_goes_on_sending_after_a_protocol_error_gets_all_answers(self):
+    def test_a_client_that_sends_after_a_protocol_error_gets_all_replies(self):
         def act(server):
             server.client().command("SET", "large", "v" * (8 << 20))
             client = server.client()
@@ -70,7 +70,7 @@ class Beside(unittest.TestCase):
         got = self.both(act)
         self.assertEqual((len(got) > 8 << 20, got[-8:]), (True, b"<closed>"))
 
-    def test_who_goes_with_answers_unread_after_a_protocol_error_is_gone(self):
+    def test_a_client_that_leaves_unread_replies_after_a_protocol_error_is_freed(self):
         def act(server):
             control = server.client()
             control.command("SET", "large", "v" * (8 << 20))
@@ -117,7 +117,7 @@ class Beside(unittest.TestCase):
             return out
         self.both(act)
 
-    def test_who_waits_is_served_in_the_order_of_coming(self):
+    def test_blocked_clients_are_served_in_order_of_arrival(self):
         def act(server):
             first, second, pusher = server.client(), server.client(3), server.client()
             first.send("BLPOP", "q", "r", 0)

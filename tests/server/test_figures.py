@@ -27,7 +27,7 @@ class Beside(unittest.TestCase):
         self.assertEqual(ours, theirs)
         return ours
 
-    def test_snapshots_are_counted_where_somebody_asked_for_them(self):
+    def test_requested_snapshots_are_counted(self):
         def steps(server):
             c, seen = server.client(), []
             for args in (["SAVE"], ["SET", "a", "b"], ["FLUSHALL"], ["FLUSHALL"],

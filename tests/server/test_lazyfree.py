@@ -68,7 +68,7 @@ class LazyFree(unittest.TestCase):
                 freed(n)
                 c.command("CONFIG", "SET", name, "no")
 
-    def test_memory_goes_down_and_writing_goes_on_meanwhile(self):
+    def test_memory_goes_down_and_writes_continue_meanwhile(self):
         for c, freed in self.steps():
             for i in range(50):
                 c.command("SADD", "big", *range(i * 4000, i * 4000 + 4000))

@@ -69,7 +69,7 @@ class Output(unittest.TestCase):
             self.assertEqual(c.buf, b"")
             self.assertEqual(watching.command("EXISTS", "after"), 1)
 
-    def test_an_answer_that_nobody_will_get_is_not_made_to_its_end(self):
+    def test_a_reply_that_cannot_be_sent_is_not_completed(self):
         commands = [["HRANDFIELD", "h"], ["SRANDMEMBER", "s"], ["ZRANDMEMBER", "z"]]
         for server in both(self.LIMIT):
             watching = server.client()
@@ -204,7 +204,7 @@ class Eviction(unittest.TestCase):
         sizes = [int(fields["tot-mem"]) for fields in found.values()]
         return sizes if sum(sizes) >= at_least else None
 
-    def test_who_is_over_the_limit_is_gone_before_the_next_command(self):
+    def test_a_client_over_the_limit_is_closed_before_the_next_command(self):
         for server in both():
             control = self.limited(server, 1000000)
             control.command("SET", "big", "x" * 100000)
@@ -284,7 +284,7 @@ class Buffers(unittest.TestCase):
             self.assertEqual(c.read(), ("+", b"OK"))
             self.assertEqual(asking.command("STRLEN", "k"), 1000000)
 
-    def test_the_line_of_who_asks_shows_his_command(self):
+    def test_the_line_of_the_calling_client_shows_its_command(self):
         for server in both():
             c = server.client()
             fields = clients(c)[""]
@@ -305,7 +305,7 @@ class Buffers(unittest.TestCase):
 
 
 class Paused(unittest.TestCase):
-    def test_who_waits_for_the_end_of_a_pause_is_blocked_and_counted(self):
+    def test_clients_that_wait_for_the_end_of_a_pause_are_blocked_and_counted(self):
         for server in both():
             c, writing, asking = (server.client() for _ in range(3))
             c.command("CLIENT", "PAUSE", 100000, "WRITE")
@@ -365,7 +365,7 @@ class Excess(unittest.TestCase):
             self.assertEqual(server.info("stats")["evicted_keys"], "0")
             self.assertEqual(c.command("DBSIZE"), 80)
 
-    def test_the_time_over_maxmemory_is_told_and_ends(self):
+    def test_the_time_over_maxmemory_is_reported_and_ends(self):
         for server in both({"maxmemory-policy": "volatile-lru"}):
             c = server.client()
             c.command("SET", "k", 1)
@@ -385,7 +385,7 @@ class Excess(unittest.TestCase):
 
 
 class Strangers(unittest.TestCase):
-    def test_who_talks_like_a_browser_is_shown_the_door(self):
+    def test_a_client_that_talks_like_a_browser_is_closed(self):
         for server in both():
             for head in [b"POST / HTTP/1.1\r\nSET a 1\r\n", b"Host: x\r\nSET a 1\r\n"]:
                 c = server.client()

@@ -65,7 +65,7 @@ class Keys(unittest.TestCase):
             self.assertEqual(here.command("EXISTS", "b"), 1)
             self.assertEqual(there.command("GET", "b"), b"new")
 
-    def test_a_password_is_given_and_a_refusal_told(self):
+    def test_a_password_is_sent_and_a_refusal_reported(self):
         with servers(target_config={"requirepass": "secret"}) as (s, t):
             here = s.client()
             here.command("SET", "k", 1)
@@ -81,7 +81,7 @@ class Keys(unittest.TestCase):
             self.assertEqual(migrate(here, t, "k", 0, 5000, "REPLACE", "AUTH", "secret"),
                              ("+", b"OK"))
 
-    def test_a_key_that_went_is_deleted_in_the_log_and_for_who_watches(self):
+    def test_a_migrated_key_is_deleted_in_the_log_and_for_watchers(self):
         with servers(source_config={"appendonly": "yes"}) as (s, t):
             here, watching = s.client(), s.client()
             here.command("MSET", "a", 1, "b", 2)
@@ -101,7 +101,7 @@ class Connections(unittest.TestCase):
     def cached(self, server):
         return server.info("stats")["migrate_cached_sockets"]
 
-    def test_one_is_kept_and_made_anew_when_the_other_side_has_closed_it(self):
+    def test_a_connection_is_kept_and_reopened_after_the_peer_has_closed_it(self):
         with servers() as (s, t):
             here = s.client()
             for i in range(3):
@@ -115,7 +115,7 @@ class Connections(unittest.TestCase):
             self.assertEqual(migrate(here, t, "k", 0, 5000), ("+", b"OK"))
             self.assertEqual(t.client().command("GET", "k"), b"x")
 
-    def test_nobody_there_and_no_answer(self):
+    def test_no_server_and_no_reply(self):
         with servers() as (s, t):
             here = s.client()
             here.command("SET", "k", "x")

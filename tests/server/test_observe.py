@@ -330,7 +330,7 @@ class Beside(unittest.TestCase):
 
         self.compare(play)
 
-    def test_latencies_of_commands_are_told_in_the_same_shape(self):
+    def test_latencies_of_commands_have_the_same_shape(self):
         def play(server, proto):
             c = server.client(proto)
             c.command("CONFIG", "RESETSTAT")
@@ -385,7 +385,7 @@ class Beside(unittest.TestCase):
 
         self.compare(play)
 
-    def test_subscribers_are_told_in_order(self):
+    def test_subscribers_receive_messages_in_order(self):
         def play(server, proto):
             c, p = server.client(proto), server.client()
             out = []
@@ -599,7 +599,7 @@ class Beside(unittest.TestCase):
         for proto in (2, 3):
             self.compare(play, proto)
 
-    def test_debug_object_and_digest_tell_the_same(self):
+    def test_debug_object_and_digest_agree(self):
         def play(server):
             c = server.client()
             c.command("RPUSH", "l", *range(300))
@@ -619,7 +619,7 @@ class Beside(unittest.TestCase):
 class Alone(unittest.TestCase):
     """What is this server's own."""
 
-    def test_it_tells_its_own_version_and_counts_from_anew(self):
+    def test_it_reports_its_own_version_and_resets_its_counters(self):
         with Redoubt() as server:
             info = server.info()
             self.assertEqual(info["redis_version"], "7.0.15")
@@ -654,7 +654,7 @@ class Alone(unittest.TestCase):
             self.assertEqual(push, (">", [("$", b"message"), ("$", b"ch"), ("$", b"m")]))
             self.assertEqual(reply, ("*", [("+", b"PONG"), (":", 1), ("+", b"PONG")]))
 
-    def test_lolwut_draws_and_tells_the_version_last(self):
+    def test_lolwut_draws_and_prints_the_version_last(self):
         with Redoubt() as server:
             lines = server.client().command("LOLWUT").decode().splitlines()
             self.assertGreater(len(lines), 10)

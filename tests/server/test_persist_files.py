@@ -189,7 +189,7 @@ class Damage(unittest.TestCase):
         said = self.both(self.put(self.INCR, b"hello\r\n" + SET, "ab"), False)
         self.assertIn("Bad file format reading the append only file", said[-1])
 
-    def test_commands_that_nobody_knows(self):
+    def test_unknown_commands(self):
         self.both(self.put(self.INCR, b"*1\r\n$5\r\nMULTX\r\n", "ab"), False)
 
     def test_commands_that_fail(self):

@@ -20,7 +20,7 @@ def both(config=None):
 
 
 class Signals(unittest.TestCase):
-    def test_the_watchdog_tells_where_a_server_hangs_and_it_goes_on(self):
+    def test_the_watchdog_logs_where_a_server_hangs_and_it_continues(self):
         for server in both():
             c = server.client()
             c.command("CONFIG", "SET", "watchdog-period", 200)
@@ -68,7 +68,7 @@ class Signals(unittest.TestCase):
             self.assertIn("You insist... exiting now.", server.log)
             self.assertFalse([n for n in os.listdir(server.dir) if n.endswith(".rdb")])
 
-    def test_a_crash_report_tells_whose_command_it_was_but_no_password(self):
+    def test_a_crash_report_shows_the_client_and_its_command_but_no_password(self):
         for server in both():
             c = server.client()
             c.command("CLIENT", "SETNAME", "culprit")
@@ -90,7 +90,7 @@ class Signals(unittest.TestCase):
             self.assertIn("=== REDIS BUG REPORT START", server.log)
 
 
-    def test_memory_that_is_used_up_is_told_as_such(self):
+    def test_out_of_memory_is_reported_as_such(self):
         with mock.patch.dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1"):
             for server in both():
                 c = server.client()

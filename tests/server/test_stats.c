@@ -40,7 +40,7 @@ Test(stats, percentiles_have_the_digits_of_redis)
     stats_done(&stats);
 }
 
-Test(stats, levels_double_and_tell_who_is_below)
+Test(stats, levels_double_and_count_the_calls_below)
 {
     struct stats stats;
     struct stats_level levels[STATS_LEVELS];

@@ -118,7 +118,7 @@ class Handshakes(unittest.TestCase):
             self.assertRegex(server.log, rf"Accepted 127\.0\.0\.1:{port}\n")
 
     @each
-    def test_what_is_no_handshake_is_told_in_the_log(self, which):
+    def test_bytes_other_than_a_handshake_are_logged(self, which):
         with which(config()) as server:
             one = silent(server)
             one.send_raw(b"PING\r\n")
