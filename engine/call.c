@@ -27,7 +27,7 @@ static void delete_effect(struct engine_call *call, struct rd_slice key, bool la
 }
 
 /* Caches that keep the key, if anybody has them. */
-static void tell_touched(struct engine_call *call, struct rd_slice key)
+static void signal_changed(struct engine_call *call, struct rd_slice key)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
     if (hooks->touched != NULL)
@@ -44,7 +44,7 @@ void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry
     delete_effect(call, key, call->config->lazyfree_lazy_expire);
     engine_notify(call, ENGINE_NOTIFY_EXPIRED, "expired", key);
     engine_watch_expired(call->db, key);
-    tell_touched(call, key);
+    signal_changed(call, key);
     engine_call_delete_as(call, entry, call->config->lazyfree_lazy_expire);
     call->dirty = dirty;
 }
@@ -231,7 +231,7 @@ void engine_touch(struct engine_call *call, struct rd_slice key, uint64_t n)
     call->dirty += n;
     if (engine_table_count(&call->db->watched) > 0)
         engine_watch_touch(call->db, key);
-    tell_touched(call, key);
+    signal_changed(call, key);
 }
 
 void engine_changed(struct engine_call *call, enum engine_notify class, const char *event,

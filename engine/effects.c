@@ -44,7 +44,7 @@ static struct engine_chunk *new_chunk(size_t size)
 }
 
 /* The first chunk, of the usual size, stays at the end of the list for the next command. */
-static void *take(struct engine_effects *fx, size_t size)
+static void *take_memory(struct engine_effects *fx, size_t size)
 {
     size = (size + 7) & ~(size_t)7;
     if (fx->chunks == NULL)
@@ -75,7 +75,7 @@ void engine_effects_add(struct engine_effects *fx, unsigned db, size_t argc,
     size_t len = 0;
     for (size_t i = 0; i < argc; i++)
         len += argv[i].len;
-    struct rd_slice *copy = take(fx, argc * sizeof *copy + len);
+    struct rd_slice *copy = take_memory(fx, argc * sizeof *copy + len);
     uint8_t *bytes = (uint8_t *)(copy + argc);
     for (size_t i = 0; i < argc; i++) {
         copy[i] = rd_slice(bytes, argv[i].len);

@@ -99,7 +99,7 @@ static void make_room(uint8_t **is, size_t len)
         *is = engine_realloc(*is, len + (len <= SMALL_MAX ? len / 4 : len / 6));
 }
 
-static void give_back(uint8_t **is, size_t len)
+static void release_space(uint8_t **is, size_t len)
 {
     size_t usable = engine_usable(*is);
     if (usable > SMALL_MAX && usable > len + len / 4 + 16)
@@ -153,6 +153,6 @@ bool engine_intset_remove(uint8_t **is, int64_t v)
     uint8_t *p = *is + ENGINE_INTSET_HEAD + at * width;
     memmove(p, p + width, (n - at - 1) * width);
     set_head(*is, width, n - 1);
-    give_back(is, engine_intset_bytes(*is));
+    release_space(is, engine_intset_bytes(*is));
     return true;
 }

@@ -283,7 +283,7 @@ static void make_room(uint8_t **lp, size_t len)
         *lp = engine_realloc(*lp, len + (len <= SMALL_MAX ? len / 4 : len / 6));
 }
 
-static void give_back(uint8_t **lp, size_t len)
+static void release_space(uint8_t **lp, size_t len)
 {
     size_t usable = engine_usable(*lp);
     if (usable > SMALL_MAX && usable > len + len / 4 + 16)
@@ -310,7 +310,7 @@ static inline uint8_t *resize(uint8_t **lp, size_t at, size_t old_len, size_t ne
         memmove(p + new_len, p + old_len, after);
     set_bytes(*lp, bytes);
     if (new_len < old_len)
-        give_back(lp, bytes);
+        release_space(lp, bytes);
     return *lp + at;
 }
 

@@ -52,7 +52,7 @@ static bool put_piece(struct engine_pair *pair, struct rdb_writer *w, size_t pie
 
 /* Pieces are counted for both threads: one takes the first ones and the other the last, so none is
  * taken twice. */
-static bool take(struct engine_pair *pair)
+static bool take_piece(struct engine_pair *pair)
 {
     return !atomic_load_explicit(&pair->failed, memory_order_relaxed) &&
            atomic_fetch_add_explicit(&pair->n_taken, 1, memory_order_relaxed) < pair->n_pieces;
@@ -60,7 +60,7 @@ static bool take(struct engine_pair *pair)
 
 static void put_first(struct engine_pair *pair)
 {
-    for (size_t piece = 0; take(pair); piece++)
+    for (size_t piece = 0; take_piece(pair); piece++)
         if (!put_piece(pair, pair->own->writer, piece, pair->err))
             atomic_store(&pair->failed, true);
 }
@@ -69,7 +69,7 @@ static void put_last(struct engine_pair *pair)
 {
     struct engine_mem before = engine_mem;
     engine_table_use_seed(pair->seed);
-    while (take(pair)) {
+    while (take_piece(pair)) {
         if (!put_piece(pair, pair->writer, pair->n_pieces - 1 - pair->n_made, &pair->other_err))
             atomic_store(&pair->failed, true);
         pair->ends[pair->n_made++] = rd_sink_offset(pair->sink);

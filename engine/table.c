@@ -76,7 +76,7 @@ static void block_free(struct engine_table *t, struct block *block)
     munmap(block, block->mapped);
 }
 
-static void give_unused(struct segment_head *head, struct engine_bucket *buckets, size_t n)
+static void release_unused(struct segment_head *head, struct engine_bucket *buckets, size_t n)
 {
     for (size_t i = n; i-- > 0;) {
         buckets[i].slots[0] = head->unused;
@@ -94,7 +94,7 @@ static struct engine_bucket *segment_new(struct engine_table *t, size_t n)
     struct engine_bucket *segment = n >= ALIGNED_FROM ? aligned(start) : (void *)start;
     head_of(segment)->block = block;
     if (map)
-        give_unused(head_of(segment), segment + n, MAPPED_MORE / LINE - 2);
+        release_unused(head_of(segment), segment + n, MAPPED_MORE / LINE - 2);
     return segment;
 }
 
@@ -123,7 +123,7 @@ static void children_add(struct engine_table *t, struct segment_head *head, size
     void *start = block + 1;
     if (map)
         n_more = CHILDREN_SIZE / LINE - 2;
-    give_unused(head, map || n_more > 1 ? aligned(start) : start, n_more);
+    release_unused(head, map || n_more > 1 ? aligned(start) : start, n_more);
 }
 
 static void array_open(struct engine_table *t, struct engine_table_array *a, unsigned bits)

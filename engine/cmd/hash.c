@@ -162,7 +162,7 @@ void engine_cmd_hlen(struct engine_call *call)
 
 enum { NAMES = 1, VALUES = 2 };
 
-static void give_all(struct engine_call *call, const struct engine_value *v, unsigned what)
+static void reply_all(struct engine_call *call, const struct engine_value *v, unsigned what)
 {
     struct engine_hash_iter it;
     struct engine_hash_pair pair;
@@ -187,7 +187,7 @@ static void get_all(struct engine_call *call, unsigned what)
     else
         engine_reply_array(call->reply, n);
     if (entry != NULL)
-        give_all(call, &entry->value, what);
+        reply_all(call, &entry->value, what);
 }
 
 void engine_cmd_hgetall(struct engine_call *call)

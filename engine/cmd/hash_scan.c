@@ -6,8 +6,8 @@
 
 /* ---- HSCAN ---- */
 
-static uint64_t give_match(struct engine_call *call, const struct engine_scan_opts *opts,
-                           const struct engine_hash_pair *pair)
+static uint64_t reply_match(struct engine_call *call, const struct engine_scan_opts *opts,
+                            const struct engine_hash_pair *pair)
 {
     if (!engine_scan_matches(opts, pair->field))
         return 0;
@@ -27,7 +27,7 @@ static void scan_table(struct engine_call *call, const struct engine_scan_opts *
     for (size_t i = 0; i < items.n; i++) {
         struct engine_hash_pair pair;
         engine_field_pair(items.list[i], &pair);
-        n += give_match(call, opts, &pair);
+        n += reply_match(call, opts, &pair);
     }
     engine_reply_mark_array(call->reply, mark, n);
     engine_scan_items_done(&items);
@@ -43,7 +43,7 @@ static void scan_whole(struct engine_call *call, const struct engine_scan_opts *
     size_t mark = engine_reply_mark(call->reply);
     engine_hash_iter_begin(&it, v);
     while (engine_hash_iter_next(&it, &pair))
-        n += give_match(call, opts, &pair);
+        n += reply_match(call, opts, &pair);
     engine_hash_iter_end(&it);
     engine_reply_mark_array(call->reply, mark, n);
 }
@@ -78,7 +78,7 @@ static void give_pair(struct engine_call *call, const struct engine_hash_pair *p
 }
 
 /* RESP3 has an array of pairs, RESP2 one of all strings. */
-static void give_head(struct engine_call *call, uint64_t n, bool values)
+static void reply_header(struct engine_call *call, uint64_t n, bool values)
 {
     engine_reply_array(call->reply, values && call->reply->proto == 2 ? 2 * n : n);
 }
@@ -89,7 +89,7 @@ static void give_repeating(struct engine_call *call, const struct engine_value *
     struct engine_hash_pair pair;
     if (!engine_sample_fits(call, n))
         return;
-    give_head(call, n, values);
+    reply_header(call, n, values);
     for (uint64_t i = 0; i < n && !call->reply->off; i++) {
         engine_hash_random(v, engine_random(call), &pair);
         give_pair(call, &pair, values);
@@ -114,7 +114,7 @@ static void give_different(struct engine_call *call, const struct engine_value *
     struct engine_sample pick = {.need = n, .left = engine_hash_count(v)};
     struct engine_hash_iter it;
     struct engine_hash_pair pair;
-    give_head(call, n, values);
+    reply_header(call, n, values);
     if (v->encoding == ENGINE_HASHTABLE) {
         give_from_table(call, v->u.hash, n, values);
         return;

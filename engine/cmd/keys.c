@@ -140,7 +140,7 @@ static void put_under(struct engine_call *call, struct rd_slice key, struct engi
         engine_call_expire(call, entry, expire_ms);
 }
 
-static struct engine_value take_out(struct engine_call *call, struct engine_entry *entry)
+static struct engine_value take_value(struct engine_call *call, struct engine_entry *entry)
 {
     struct engine_value value;
     if (entry->value.type == ENGINE_STREAM)
@@ -160,7 +160,7 @@ static bool rename_entry(struct engine_call *call, struct engine_entry *entry, b
     if (there != NULL)
         engine_call_delete(call, there);
     int64_t expire_ms = entry->expire_ms;
-    struct engine_value value = take_out(call, entry);
+    struct engine_value value = take_value(call, entry);
     put_under(call, to, &value, expire_ms);
     engine_touch(call, from, 0);
     engine_touch(call, to, 1);
@@ -232,7 +232,7 @@ void engine_cmd_move(struct engine_call *call)
     }
     int64_t expire_ms = entry->expire_ms;
     call->db = from;
-    struct engine_value value = take_out(call, entry);
+    struct engine_value value = take_value(call, entry);
     call->db = to;
     put_under(call, key, &value, expire_ms);
     call->db = from;

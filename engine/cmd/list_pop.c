@@ -167,7 +167,7 @@ struct taken {
     uint8_t *many; /* NULL: the text lies in few or digits */
 };
 
-static void take(struct engine_list *list, enum engine_list_end end, struct taken *ret)
+static void take_element(struct engine_list *list, enum engine_list_end end, struct taken *ret)
 {
     struct engine_list_pos pos;
     engine_list_begin(list, end, &pos);
@@ -191,7 +191,7 @@ bool engine_list_move(struct engine_call *call, struct engine_entry *source,
     struct taken taken;
     if (!engine_call_write(call, call->argv[2], ENGINE_LIST, &target))
         return false;
-    take(source->value.u.list, from, &taken);
+    take_element(source->value.u.list, from, &taken);
     if (target == NULL) {
         struct engine_value value = engine_list_value(call->config);
         target = engine_call_add(call, call->argv[2], &value);

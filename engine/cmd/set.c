@@ -124,8 +124,8 @@ void engine_cmd_smembers(struct engine_call *call)
     engine_set_iter_end(&it);
 }
 
-static uint64_t give_match(struct engine_call *call, const struct engine_scan_opts *opts,
-                           struct rd_slice member)
+static uint64_t reply_match(struct engine_call *call, const struct engine_scan_opts *opts,
+                            struct rd_slice member)
 {
     if (!engine_scan_matches(opts, member))
         return 0;
@@ -142,7 +142,7 @@ static void scan_table(struct engine_call *call, const struct engine_scan_opts *
     engine_scan_reply_cursor(call, items.cursor);
     size_t mark = engine_reply_mark(call->reply);
     for (size_t i = 0; i < items.n; i++)
-        n += give_match(call, opts, engine_member_text(items.list[i]));
+        n += reply_match(call, opts, engine_member_text(items.list[i]));
     engine_reply_mark_array(call->reply, mark, n);
     engine_scan_items_done(&items);
 }
@@ -157,7 +157,7 @@ static void scan_whole(struct engine_call *call, const struct engine_scan_opts *
     size_t mark = engine_reply_mark(call->reply);
     engine_set_iter_begin(&it, v);
     while (engine_set_iter_next(&it, &member))
-        n += give_match(call, opts, member);
+        n += reply_match(call, opts, member);
     engine_set_iter_end(&it);
     engine_reply_mark_array(call->reply, mark, n);
 }

@@ -38,7 +38,7 @@ static void pop_single(struct engine_call *call)
     engine_touch(call, key, 1);
 }
 
-static void give_all(struct engine_call *call, const struct engine_value *set)
+static void reply_all(struct engine_call *call, const struct engine_value *set)
 {
     struct engine_set_iter it;
     struct rd_slice member;
@@ -53,7 +53,7 @@ static void pop_all(struct engine_call *call, struct engine_entry *entry)
     struct rd_slice key = call->argv[1];
     struct rd_slice effect[] = {rd_slice_str("DEL"), key};
     engine_reply_set(call->reply, engine_set_count(&entry->value));
-    give_all(call, &entry->value);
+    reply_all(call, &entry->value);
     engine_call_delete(call, entry);
     engine_notify(call, ENGINE_NOTIFY_GENERIC, "del", key);
     engine_effect(call, 2, effect);
@@ -124,7 +124,7 @@ void engine_cmd_spop(struct engine_call *call)
         engine_reply_syntax(call);
 }
 
-static void give_one(struct engine_call *call, const struct engine_value *set)
+static void reply_one(struct engine_call *call, const struct engine_value *set)
 {
     char tmp[RD_NUM_I64_MAX];
     engine_reply_bulk(call->reply, engine_set_random(set, engine_random(call), tmp));
@@ -136,7 +136,7 @@ static void give_repeating(struct engine_call *call, const struct engine_value *
         return;
     engine_reply_array(call->reply, n);
     for (uint64_t i = 0; i < n && !call->reply->off; i++)
-        give_one(call, set);
+        reply_one(call, set);
 }
 
 static void give_different(struct engine_call *call, const struct engine_value *set, uint64_t n)
@@ -177,7 +177,7 @@ static void random_count(struct engine_call *call)
     }
     engine_reply_array(call->reply, n < size ? n : size);
     if (n >= size)
-        give_all(call, &entry->value);
+        reply_all(call, &entry->value);
     else
         give_different(call, &entry->value, n);
 }
@@ -198,5 +198,5 @@ void engine_cmd_srandmember(struct engine_call *call)
     if (entry == NULL)
         engine_reply_null(call->reply);
     else
-        give_one(call, &entry->value);
+        reply_one(call, &entry->value);
 }

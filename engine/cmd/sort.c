@@ -151,7 +151,7 @@ static uint8_t *copy_text(struct rd_slice text)
     return copy;
 }
 
-static void take(struct sorting *s, struct rd_slice text)
+static void add_element(struct sorting *s, struct rd_slice text)
 {
     s->list[s->n++] = (struct element){.text = copy_text(text), .len = text.len};
 }
@@ -166,7 +166,7 @@ static void take_list(struct sorting *s, struct engine_list *list, size_t skip, 
     bool any = n > 0 && engine_list_at(list, index, &pos);
     for (; any && s->n < n;
          any = engine_list_step(&pos, back ? ENGINE_LIST_HEAD : ENGINE_LIST_TAIL))
-        take(s, engine_list_text(&pos, tmp));
+        add_element(s, engine_list_text(&pos, tmp));
 }
 
 static void take_zset(struct sorting *s, const struct engine_value *v, size_t skip, size_t n)
@@ -176,7 +176,7 @@ static void take_zset(struct sorting *s, const struct engine_value *v, size_t sk
     struct engine_zset_cursor at;
     bool any = n > 0 && engine_zset_at(v, rank, &at);
     for (; any && s->n < n; any = back ? engine_zset_prev(&at) : engine_zset_next(&at))
-        take(s, engine_zset_member(&at));
+        add_element(s, engine_zset_member(&at));
 }
 
 static void take_set(struct sorting *s, const struct engine_value *v)
@@ -185,7 +185,7 @@ static void take_set(struct sorting *s, const struct engine_value *v)
     struct rd_slice member;
     engine_set_iter_begin(&it, v);
     while (engine_set_iter_next(&it, &member))
-        take(s, member);
+        add_element(s, member);
     engine_set_iter_end(&it);
 }
 
@@ -222,7 +222,7 @@ static void gather(struct sorting *s, struct engine_value *v)
 
 /* ---- order ---- */
 
-/* A number as servers take it here: as strtod() does, blanks in front included. */
+/* A number as servers take it here: as strtod() does, including leading blanks. */
 static bool parse_score(struct rd_slice text, double *ret)
 {
     char *copy = (char *)copy_text(text);

@@ -217,8 +217,8 @@ static void strike(struct engine_call *call, const struct claim *c, struct rdb_s
 }
 
 /* One that was not pending counts as delivered once before. */
-static void take_over(struct engine_call *call, struct claim *c, struct rdb_stream_id id,
-                      struct rd_slice text, bool is_new)
+static void claim_entry(struct engine_call *call, struct claim *c, struct rdb_stream_id id,
+                        struct rd_slice text, bool is_new)
 {
     bool made;
     if (c->consumer == NULL)
@@ -252,7 +252,7 @@ static enum claimed claim_one(struct engine_call *call, struct claim *c, struct 
         return LEFT;
     if (pending != NULL && c->min_idle > 0 && idle_ms(call, pending) < c->min_idle)
         return LEFT;
-    take_over(call, c, id, text, pending == NULL);
+    claim_entry(call, c, id, text, pending == NULL);
     return TAKEN;
 }
 

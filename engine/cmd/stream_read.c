@@ -181,8 +181,9 @@ static bool advance(const struct engine_stream *stream, struct engine_stream_gro
     return true;
 }
 
-static void give(struct engine_call *call, struct rd_slice key, struct engine_stream_group *group,
-                 struct engine_stream_consumer *consumer, struct rdb_stream_id id)
+static void reply_entries(struct engine_call *call, struct rd_slice key,
+                          struct engine_stream_group *group,
+                          struct engine_stream_consumer *consumer, struct rdb_stream_id id)
 {
     char text[ENGINE_STREAM_ID_MAX];
     struct engine_stream_pending *pending = engine_stream_pending_give(group, id, consumer);
@@ -208,7 +209,7 @@ static void deliver(struct engine_call *call, const struct reading *r, struct rd
         advanced |= advance(stream, group, it.id);
         engine_stream_reply_entry(call, &it);
         if (!r->no_ack)
-            give(call, key, group, consumer, it.id);
+            reply_entries(call, key, group, consumer, it.id);
         n++;
     }
     if (advanced && r->no_ack) /* else each XCLAIM says it */

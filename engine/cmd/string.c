@@ -4,7 +4,7 @@
 
 /* ---- what others use too ---- */
 
-static void give(struct engine_call *call, const struct engine_value *v)
+static void reply_string(struct engine_call *call, const struct engine_value *v)
 {
     if (v->encoding == ENGINE_INT)
         engine_reply_bulk_int(call->reply, v->u.num);
@@ -17,7 +17,7 @@ bool engine_string_give(struct engine_call *call, struct rd_slice key, struct en
     if (!engine_call_read(call, key, ENGINE_STRING, ret))
         return false;
     if (*ret != NULL)
-        give(call, &(*ret)->value);
+        reply_string(call, &(*ret)->value);
     else
         engine_reply_null(call->reply);
     return true;
@@ -76,7 +76,7 @@ void engine_cmd_mget(struct engine_call *call)
     for (size_t i = 1; i < call->argc; i++) {
         const struct engine_entry *entry = engine_call_find_read(call, call->argv[i]);
         if (entry != NULL && entry->value.type == ENGINE_STRING)
-            give(call, &entry->value);
+            reply_string(call, &entry->value);
         else
             engine_reply_null(call->reply);
     }

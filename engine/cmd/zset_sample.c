@@ -6,7 +6,7 @@
 
 /* ---- ZRANDMEMBER ---- */
 
-static void give(struct engine_call *call, struct engine_zset_cursor *at, bool with_scores)
+static void reply_member(struct engine_call *call, struct engine_zset_cursor *at, bool with_scores)
 {
     if (with_scores && call->reply->proto >= 3)
         engine_reply_array(call->reply, 2);
@@ -15,7 +15,7 @@ static void give(struct engine_call *call, struct engine_zset_cursor *at, bool w
         engine_reply_double(call->reply, engine_zset_score_at(at));
 }
 
-static void give_head(struct engine_call *call, uint64_t n, bool with_scores)
+static void reply_header(struct engine_call *call, uint64_t n, bool with_scores)
 {
     engine_reply_array(call->reply, with_scores && call->reply->proto < 3 ? 2 * n : n);
 }
@@ -33,10 +33,10 @@ static void give_repeating(struct engine_call *call, const struct engine_value *
     struct engine_zset_cursor at;
     if (!engine_sample_fits(call, n))
         return;
-    give_head(call, n, with_scores);
+    reply_header(call, n, with_scores);
     for (uint64_t i = 0; i < n && !call->reply->off; i++) {
         pick(call, zset, &at);
-        give(call, &at, with_scores);
+        reply_member(call, &at, with_scores);
     }
 }
 
@@ -47,12 +47,12 @@ static void give_different(struct engine_call *call, const struct engine_value *
     struct engine_zset_cursor at = {.v = zset};
     uint64_t size = engine_zset_count(zset);
     n = n > size ? size : n;
-    give_head(call, n, with_scores);
+    reply_header(call, n, with_scores);
     if (zset->encoding == ENGINE_SKIPLIST && n < size) {
         void **nodes = engine_sample_items(call, &zset->u.zset->members, (size_t)n);
         for (uint64_t i = 0; i < n; i++) {
             at.node = nodes[i];
-            give(call, &at, with_scores);
+            reply_member(call, &at, with_scores);
         }
         engine_scratch_free(nodes);
         return;
@@ -60,7 +60,7 @@ static void give_different(struct engine_call *call, const struct engine_value *
     struct engine_sample sample = {.need = n, .left = size};
     for (bool is = engine_zset_at(zset, 0, &at); is; is = engine_zset_next(&at))
         if (n == size || engine_sample_takes(call, &sample))
-            give(call, &at, with_scores);
+            reply_member(call, &at, with_scores);
 }
 
 static bool parse_random(struct engine_call *call, int64_t *ret_count, bool *ret_with_scores)

@@ -210,8 +210,8 @@ static bool unsupported(const struct rdb_event *ev, struct rd_err *err, const ch
     return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset, "%s", what);
 }
 
-static bool take(struct engine_stream *stream, const struct rdb_event *ev,
-                 const struct engine_config *config, struct rd_err *err)
+static bool load_event(struct engine_stream *stream, const struct rdb_event *ev,
+                       const struct engine_config *config, struct rd_err *err)
 {
     struct engine_stream_loading *l = stream->loading;
     switch (ev->kind) {
@@ -252,7 +252,7 @@ bool engine_stream_load(struct engine_value *v, const struct rdb_event *ev,
         *v = engine_stream_value();
         v->u.stream->loading = engine_calloc(1, sizeof *v->u.stream->loading);
     } else {
-        ok = take(v->u.stream, ev, config, err);
+        ok = load_event(v->u.stream, ev, config, err);
     }
     if (ev->kind == RDB_VALUE_END) {
         engine_stream_loading_free(v->u.stream->loading);

@@ -91,7 +91,7 @@ static void drop(struct client_input *in, size_t n)
     client_parse_rebase(in, in->buf.ptr);
 }
 
-static void give_back(struct client_input *in)
+static void release_space(struct client_input *in)
 {
     if (in->argc == 0 && in->cap_argv > KEEP_ARGV) {
         rd_free(in->argv);
@@ -106,7 +106,7 @@ void client_run_input(struct client *c)
         size_t done = run_view(c, c->in.buf.ptr, c->in.buf.len);
         drop(&c->in, done);
     }
-    give_back(&c->in);
+    release_space(&c->in);
 }
 
 static bool too_long(struct client *c)
@@ -182,7 +182,7 @@ static ssize_t read_shared(struct client *c)
     all->shared_busy = false;
     c->in.shared_len = 0;
     keep(c, all->shared + done, (size_t)n - done);
-    give_back(&c->in);
+    release_space(&c->in);
     client_count(c);
     return n;
 }

@@ -279,7 +279,7 @@ bool net_accepted(struct client *c)
 
 /* A client counts from here on, also while TLS shakes hands: it is one of maxclients, and `timeout`
  * ends it. */
-static void take(struct listener *l, int fd)
+static void accept_socket(struct listener *l, int fd)
 {
     struct server *srv = l->srv;
     log_accepted(l, fd);
@@ -306,7 +306,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < ACCEPT_TURN; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take(l, fd);
+            accept_socket(l, fd);
             continue;
         }
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)

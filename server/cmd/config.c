@@ -11,7 +11,8 @@
 
 /* ---- GET ---- */
 
-static void tell(struct dispatch_call *call, const char *name, const struct settings_item *item)
+static void reply_directive(struct dispatch_call *call, const char *name,
+                            const struct settings_item *item)
 {
     struct rd_buf value = {0};
     settings_item_get(&call->srv->settings, item, &value);
@@ -66,7 +67,7 @@ static void config_get(struct dispatch_call *call)
             char spelling[128];
             struct rd_slice asked = call->argv[by];
             snprintf(spelling, sizeof spelling, "%.*s", (int)asked.len, (const char *)asked.ptr);
-            tell(call, is_pattern(asked) ? name : spelling, &settings_items[i]);
+            reply_directive(call, is_pattern(asked) ? name : spelling, &settings_items[i]);
             n++;
         }
     }

@@ -44,7 +44,7 @@ static void wait_ms(int64_t ms)
 }
 
 /* Returns only when it could not. */
-static void start_anew(struct dispatch_call *call, int64_t delay_ms)
+static void start_again(struct dispatch_call *call, int64_t delay_ms)
 {
     char *const *argv = daemon_argv();
     const char *program = call->srv->executable;
@@ -66,7 +66,7 @@ static void restart(struct dispatch_call *call, bool in_order)
         !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &delay_ms, NULL))
         return;
     if (!in_order || persist_shutdown(call->srv, false, false, false))
-        start_anew(call, delay_ms > 0 ? delay_ms : 0);
+        start_again(call, delay_ms > 0 ? delay_ms : 0);
     engine_reply_error(call->reply, "ERR failed to restart the server. Check server logs.");
 }
 

@@ -192,7 +192,7 @@ struct verdict {
     struct rd_buf problem; /* of AUTH or SELECT, which is then the problem of every key */
 };
 
-static void tell_refusal(struct migration *m, struct verdict *v, struct rd_slice line)
+static void reply_refusal(struct migration *m, struct verdict *v, struct rd_slice line)
 {
     if (!v->refused)
         engine_reply_errorf(m->call->reply, "ERR Target instance replied with error: %.*s",
@@ -230,9 +230,9 @@ static void read_answers(struct migration *m, struct peer *peer, struct verdict 
             break;
         v->any = true;
         if (v->problem.len > 0)
-            tell_refusal(m, v, rd_buf_slice(&v->problem));
+            reply_refusal(m, v, rd_buf_slice(&v->problem));
         else if (is_error(line))
-            tell_refusal(m, v, line);
+            reply_refusal(m, v, line);
         else
             m->found[n_taken++] = m->found[i];
     }

@@ -5,7 +5,7 @@
 #include "server/cmd/subcommand.h"
 
 /* The number of subscriptions in replies to a client. */
-static size_t told_count(const struct client *c, enum pubsub_kind kind)
+static size_t subscription_count(const struct client *c, enum pubsub_kind kind)
 {
     if (kind == PUBSUB_SHARD)
         return pubsub_count(c, PUBSUB_SHARD);
@@ -13,8 +13,8 @@ static size_t told_count(const struct client *c, enum pubsub_kind kind)
 }
 
 /* CLIENT REPLY OFF does not keep it back: it is a message, not an answer. */
-static void tell(struct dispatch_call *call, const char *what, const struct rd_slice *name,
-                 enum pubsub_kind kind)
+static void push_subscription(struct dispatch_call *call, const char *what,
+                              const struct rd_slice *name, enum pubsub_kind kind)
 {
     bool off = call->reply->off;
     call->reply->off = false;
@@ -24,7 +24,7 @@ static void tell(struct dispatch_call *call, const char *what, const struct rd_s
         engine_reply_bulk(call->reply, *name);
     else
         engine_reply_null(call->reply);
-    engine_reply_int(call->reply, (int64_t)told_count(call->c, kind));
+    engine_reply_int(call->reply, (int64_t)subscription_count(call->c, kind));
     call->reply->off = off;
 }
 
@@ -32,7 +32,7 @@ static void subscribe(struct dispatch_call *call, enum pubsub_kind kind, const c
 {
     for (size_t i = 1; i < call->argc; i++) {
         pubsub_subscribe(call->c, kind, call->argv[i]);
-        tell(call, what, &call->argv[i], kind);
+        push_subscription(call, what, &call->argv[i], kind);
     }
 }
 
@@ -40,7 +40,7 @@ static void unsubscribe_all(struct dispatch_call *call, enum pubsub_kind kind, c
 {
     struct rd_slice name;
     if (!pubsub_first(call->c, kind, &name)) {
-        tell(call, what, NULL, kind);
+        push_subscription(call, what, NULL, kind);
         return;
     }
     struct rd_buf copy = {0}; /* the name goes with the last of its listeners */
@@ -49,7 +49,7 @@ static void unsubscribe_all(struct dispatch_call *call, enum pubsub_kind kind, c
         rd_buf_add(&copy, name.ptr, name.len);
         name = rd_buf_slice(&copy);
         pubsub_unsubscribe(call->c, kind, name);
-        tell(call, what, &name, kind);
+        push_subscription(call, what, &name, kind);
     } while (pubsub_first(call->c, kind, &name));
     rd_buf_done(&copy);
 }
@@ -60,7 +60,7 @@ static void unsubscribe(struct dispatch_call *call, enum pubsub_kind kind, const
         unsubscribe_all(call, kind, what);
     for (size_t i = 1; i < call->argc; i++) {
         pubsub_unsubscribe(call->c, kind, call->argv[i]);
-        tell(call, what, &call->argv[i], kind);
+        push_subscription(call, what, &call->argv[i], kind);
     }
 }
 

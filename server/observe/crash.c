@@ -33,7 +33,7 @@ static void *instruction(const ucontext_t *context)
 #endif
 }
 
-static void tell_stack(void)
+static void log_stack(void)
 {
     void *frames[CRASH_FRAMES];
     int fd = log_open();
@@ -46,7 +46,7 @@ static void tell_stack(void)
 }
 
 #if defined(__x86_64__)
-static void tell_registers(const ucontext_t *context)
+static void log_registers(const ucontext_t *context)
 {
     static const struct {
         const char *name;
@@ -62,21 +62,21 @@ static void tell_registers(const ucontext_t *context)
                     (unsigned long long)context->uc_mcontext.gregs[registers[i].index]);
 }
 #else
-static void tell_registers(const ucontext_t *context)
+static void log_registers(const ucontext_t *context)
 {
     (void)context;
 }
 #endif
 
 /* What there was memory for. */
-static void tell_text(struct rd_buf *text)
+static void log_text(struct rd_buf *text)
 {
     if (rd_buf_add_byte(text, '\0'))
         log_raw((const char *)text->ptr);
 }
 
 /* Whose command it was, and what he said. */
-static void tell_current(void)
+static void log_current_client(void)
 {
     const struct client *c = crashed->current;
     struct rd_buf text = {0};
@@ -93,18 +93,18 @@ static void tell_current(void)
         rd_buf_printf(&text, "argv[%zu]: %s\n", i,
                       secret ? REDACTED : rd_err_quote(quoted, sizeof quoted, *arg));
     }
-    tell_text(&text);
+    log_text(&text);
 }
 
 /* Much of this is not meant for handlers; it comes last, where all that may be lost is itself. */
-static void tell_server(void)
+static void log_server(void)
 {
     struct rd_buf text = {0};
     if (crashed->engine == NULL || crashed->clients == NULL)
         return;
     log_raw("\n------ INFO OUTPUT ------\n");
     info_text(crashed, 0, NULL, &text);
-    tell_text(&text);
+    log_text(&text);
     log_raw("\n------ CLIENT LIST OUTPUT ------\n");
     rd_buf_reset(&text);
     size_t n = 0;
@@ -113,7 +113,7 @@ static void tell_server(void)
         rd_buf_add_byte(&text, '\n');
         c = c->next;
     }
-    tell_text(&text);
+    log_text(&text);
 }
 
 static void end_by(int signum)
@@ -138,10 +138,10 @@ static void on_crash(int signum, siginfo_t *info, void *opaque)
     if (info->si_code <= SI_USER && info->si_pid != 0)
         log_warning("Killed by PID: %ld, UID: %d", (long)info->si_pid, (int)info->si_uid);
     log_warning("Crashed running the instruction at: %p", instruction(context));
-    tell_stack();
-    tell_registers(context);
-    tell_server();
-    tell_current();
+    log_stack();
+    log_registers(context);
+    log_server();
+    log_current_client();
     log_raw("\n------ MODULES INFO OUTPUT ------\n"); /* modules are not supported */
     crash_config(crashed);
     if (crashed->settings.crash_memcheck_enabled)
@@ -170,7 +170,7 @@ static void on_alarm(int signum, siginfo_t *info, void *opaque)
     log_from_handler(info->si_code <= SI_USER && info->si_pid != 0
                          ? "Received SIGALRM"
                          : "\n--- WATCHDOG TIMER EXPIRED ---");
-    tell_stack();
+    log_stack();
     log_from_handler("--------\n");
     errno = before;
 }

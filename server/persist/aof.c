@@ -146,7 +146,7 @@ static size_t count_incrs(const struct persist_state *state)
     return n;
 }
 
-static void told_open(struct server *srv, bool was_there)
+static void log_opened(struct server *srv, bool was_there)
 {
     const struct aof_file *incr =
         aof_manifest_last_incr(aof_writer_manifest(persist_state(srv)->writer));
@@ -164,7 +164,7 @@ static bool begin_log(struct server *srv, struct rd_err *err)
     const struct aof_file *base =
         aof_manifest_base(aof_writer_manifest(persist_state(srv)->writer));
     log_notice("Creating AOF base file %s on server start", base->name);
-    told_open(srv, false);
+    log_opened(srv, false);
     return true;
 }
 
@@ -172,7 +172,7 @@ static bool continue_log(struct server *srv, bool has_incr, struct rd_err *err)
 {
     if (!open_writer(srv, AOF_WRITER_CONTINUE, err))
         return false;
-    told_open(srv, has_incr && count_incrs(persist_state(srv)) > 0);
+    log_opened(srv, has_incr && count_incrs(persist_state(srv)) > 0);
     return true;
 }
 
@@ -257,7 +257,7 @@ static const char *reason(const struct rd_err *err)
     return err->sys != 0 ? strerror(err->sys) : err->text;
 }
 
-static bool may_tell(struct server *srv)
+static bool may_log_error(struct server *srv)
 {
     struct persist_state *state = persist_state(srv);
     int64_t now_s = srv->mono_us / 1000000;
@@ -281,7 +281,7 @@ static void write_failed(struct server *srv, const struct rd_err *err)
         exit(1);
     }
     persist_info(srv)->last_write_ok = false;
-    if (!may_tell(srv))
+    if (!may_log_error(srv))
         return;
     log_warning("Error writing to the AOF file: %s", reason(err));
     if (aof_writer_state(persist_state(srv)->writer) == AOF_WRITER_TORN)
@@ -298,7 +298,7 @@ static void sync_failed(struct server *srv, const struct rd_err *err)
         exit(1);
     }
     persist_info(srv)->last_write_ok = false;
-    if (may_tell(srv))
+    if (may_log_error(srv))
         log_warning("Fail to fsync the AOF file: %s", reason(err));
 }
 

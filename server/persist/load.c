@@ -49,7 +49,7 @@ void persist_loading_at(struct server *srv, uint64_t read)
 
 /* ---- what is said about a snapshot ---- */
 
-static void tell_field(const char *name, const char *value)
+static void log_aux_field(const char *name, const char *value)
 {
     if (strcmp(name, "redis-ver") == 0) {
         log_notice("Loading RDB produced by version %s", value);
@@ -64,7 +64,7 @@ static void tell_field(const char *name, const char *value)
     }
 }
 
-static void tell_aux(struct server *srv, const struct rdb_event *ev)
+static void log_aux(struct server *srv, const struct rdb_event *ev)
 {
     char name[AUX_MAX], value[AUX_MAX];
     const struct rdb_string *s = &ev->aux.value;
@@ -79,7 +79,7 @@ static void tell_aux(struct server *srv, const struct rdb_event *ev)
                  (const char *)s->ptr);
     if (strcmp(name, "used-mem") == 0)
         persist_info(srv)->loading_used_mem = strtoull(value, NULL, 10);
-    tell_field(name, value);
+    log_aux_field(name, value);
 }
 
 void persist_report_aux(struct server *srv, const char *path)
@@ -94,7 +94,7 @@ void persist_report_aux(struct server *srv, const char *path)
         while (rdb_reader_next(reader, &ev) == RDB_EVENT &&
                (ev.kind == RDB_HEADER || ev.kind == RDB_AUX))
             if (ev.kind == RDB_AUX)
-                tell_aux(srv, &ev);
+                log_aux(srv, &ev);
         rdb_reader_free(reader);
     }
     rd_src_close(src);
@@ -111,7 +111,7 @@ void persist_report_loaded(const struct engine_load_info *info)
                    info->keys, info->expired);
 }
 
-static void tell_internal(const struct rd_err *err, const char *text)
+static void log_internal_error(const struct rd_err *err, const char *text)
 {
     log_warning("Internal error in RDB reading offset %" PRIu64
                 ", function at rdb_reader_next -> %s",
@@ -119,7 +119,7 @@ static void tell_internal(const struct rd_err *err, const char *text)
 }
 
 /* What the operator wants to know next: where it is, and what can be done. */
-static void tell_more(const struct rd_err *err)
+static void log_error_details(const struct rd_err *err)
 {
     for (unsigned i = 0; i < err->n_doing; i++)
         log_warning("[additional info] While reading %s", err->doing[i]);
@@ -140,16 +140,16 @@ enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
     switch (err->code) {
     case RD_ERR_TRUNCATED:
         log_warning("Short read or OOM loading DB. Unrecoverable error, aborting now.");
-        tell_internal(err, "Unexpected EOF reading RDB file");
+        log_internal_error(err, "Unexpected EOF reading RDB file");
         log_warning("[additional info] %s", line);
-        tell_more(err);
+        log_error_details(err);
         return PERSIST_FAILED;
     case RD_ERR_CHECKSUM:
         log_warning("Wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64
                     "). Aborting now.",
                     args[1], args[0]);
-        tell_internal(err, "RDB CRC error");
-        tell_more(err);
+        log_internal_error(err, "RDB CRC error");
+        log_error_details(err);
         return PERSIST_FAILED;
     case RD_ERR_UNSUPPORTED:
         if (err->reason.id == RDB_REASON_VERSION) {
@@ -175,10 +175,10 @@ enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
     }
     last_was_damage = err->code == RD_ERR_CORRUPT;
     if (last_was_damage && err->inner != RD_NO_OFFSET)
-        tell_internal(err, "Packed value integrity check failed.");
-    tell_internal(err, line);
+        log_internal_error(err, "Packed value integrity check failed.");
+    log_internal_error(err, line);
     if (last_was_damage)
-        tell_more(err);
+        log_error_details(err);
     return PERSIST_FAILED;
 }
 

@@ -89,7 +89,7 @@ static const char *fault_text(const struct fault *fault, const char *line)
     }
 }
 
-static void tell_fault(const struct fault *fault, const char *path)
+static void log_fault(const struct fault *fault, const char *path)
 {
     char line[AOF_MANIFEST_LINE_MAX + 2];
     read_line(path, fault->line, line, sizeof line);
@@ -121,7 +121,7 @@ static enum persist_loaded read_manifest(struct replay *replay)
     bool ok = aof_manifest_read(&replay->manifest, src, on_problem, &fault, &err);
     rd_src_close(src);
     if (fault.found) {
-        tell_fault(&fault, path);
+        log_fault(&fault, path);
         return PERSIST_FAILED;
     }
     if (!ok) {
@@ -166,7 +166,7 @@ static bool refuse_command(const struct replay *replay, const struct aof_event *
     return false;
 }
 
-static void tell_error(const struct engine_reply *reply, const struct engine_command *command)
+static void log_error_reply(const struct engine_reply *reply, const struct engine_command *command)
 {
     const char *text = reply->text;
     log_warning("== CRITICAL == This server is sending an error to its AOF-loading-client: '%s' "
@@ -237,7 +237,7 @@ static bool run_command(struct replay *replay, const struct aof_event *ev)
     if (RD_UNLIKELY(status == ENGINE_ELSEWHERE))
         run_elsewhere(replay, command, cmd);
     if (RD_UNLIKELY(replay->reply.error)) {
-        tell_error(&replay->reply, command);
+        log_error_reply(&replay->reply, command);
         engine_reply_reset(&replay->reply);
     }
     persist_loading_at(srv, replay->before + ev->offset);
@@ -292,7 +292,7 @@ static void end_file(struct replay *replay, const struct aof_file *file, uint64_
     replay->before += bytes;
 }
 
-static bool take(struct replay *replay, const struct aof_event *ev)
+static bool take_event(struct replay *replay, const struct aof_event *ev)
 {
     switch (ev->kind) {
     case AOF_COMMAND:
@@ -366,7 +366,7 @@ static bool read_all(struct replay *replay)
     while ((status = aof_reader_next(replay->reader, &ev)) == AOF_EVENT) {
         file = ev.file;
         index = ev.index;
-        if (!take(replay, &ev))
+        if (!take_event(replay, &ev))
             return false;
     }
     return status == AOF_END || fail(replay, file, index);

@@ -106,7 +106,7 @@ static bool apply(struct changes *all, size_t end, size_t *ret_failed)
     return true;
 }
 
-static void take_back(struct changes *all)
+static void restore_old_values(struct changes *all)
 {
     struct settings_reading why = all->reading;
     for (size_t i = 0; i < all->n; i++) {
@@ -124,7 +124,7 @@ static bool set_all(struct changes *all)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (!set_one(all, i)) {
-            take_back(all);
+            restore_old_values(all);
             return false;
         }
     }
@@ -134,7 +134,7 @@ static bool set_all(struct changes *all)
     log_warning("Failed applying new configuration. Possibly related to new %s setting. Restoring "
                 "previous settings.",
                 all->list[failed].item->name);
-    take_back(all);
+    restore_old_values(all);
     struct settings_reading why = all->reading;
     size_t again;
     if (!apply(all, failed + 1, &again))
