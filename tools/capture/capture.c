@@ -1,4 +1,4 @@
-/* capture - a replica that keeps what it hears: snapshot and stream of a master, in a folder. */
+/* capture - records the snapshot and stream of a master in a folder, as a replica. */
 #include "tools/capture/priv.h"
 #include "tools/tools.h"
 
@@ -36,7 +36,7 @@ static void on_signal(int number)
     stopped = number;
 }
 
-/* They arrive in ppoll() alone, so that none is overlooked. */
+/* Signals are unblocked in ppoll() only, so that none is missed. */
 static void catch_signals(sigset_t *ret_waiting)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -98,7 +98,7 @@ static bool prepare(struct capture *c, struct pollfd *polls, uint64_t *ret_wait_
 static bool turn(struct capture *c, const sigset_t *waiting, bool *ret_over, struct rd_err *err)
 {
     uint64_t wait_ms = WAIT_MAX_MS;
-    /* Links can become more in here, and nowhere else in this turn. */
+    /* Links are added here only, and nowhere else in this turn. */
     if (!capture_hosts_tick(c, capture_now_ms(), &wait_ms, err))
         return false;
     size_t n = c->n_links;
@@ -142,7 +142,7 @@ static int run(struct capture *c)
     capture_job_init(&c->syncer);
     capture_report_begin(c);
     bool ok = capture_hosts_begin(c, &err) && loop(c, &err);
-    /* What has arrived is kept, whatever ended it. */
+    /* Everything received is stored, however the capture ends. */
     ok = finish(c, ok ? &err : NULL) && ok;
     capture_report_end(c);
     capture_hosts_end(c);
@@ -164,12 +164,12 @@ static bool add_sentinel(void *ctx, const char *value, struct rd_err *err)
 {
     struct capture *c = ctx;
     if (c->n_sentinels == CAPTURE_SENTINELS_MAX)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there are too many sentinels");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many sentinels");
     c->sentinel_texts[c->n_sentinels++] = value;
     return true;
 }
 
-/* "90", "15m", "2h30m": what follows the minus of a time that is so long ago. */
+/* "90", "15m", "2h30m": a duration, as after the minus of a relative time. */
 static bool set_duration(void *ctx, const char *value, struct rd_err *err)
 {
     struct capture *c = ctx;
@@ -178,10 +178,10 @@ static bool set_duration(void *ctx, const char *value, struct rd_err *err)
     size_t len = strlen(value);
     bool plain = len > 0 && strspn(value, "0123456789") == len;
     if (len + 3 > sizeof text)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no duration");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration");
     snprintf(text, sizeof text, "-%s%s", value, plain ? "s" : "");
     if (!cli_get_time(text, 0, &ms) || ms >= 0)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no duration such as 90s or 2h");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a duration such as 90s or 2h");
     c->duration_ms = (uint64_t)-ms;
     return true;
 }
@@ -191,10 +191,10 @@ static bool set_until(void *ctx, const char *value, struct rd_err *err)
     struct capture *c = ctx;
     c->has_until = true;
     return rd_num_get_u64(rd_slice_str(value), &c->until) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no offset");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not an offset");
 }
 
-/* Three numbers with a point between them. */
+/* Whether the text is three numbers separated by points. */
 static bool is_version(const char *text)
 {
     for (int i = 0; i < 3; i++) {
@@ -206,7 +206,7 @@ static bool is_version(const char *text)
     return true;
 }
 
-/* Options that make no sense, alone or together; NULL where there are none. */
+/* Returns the error of invalid options or combinations, or NULL. */
 static const char *contradiction(const struct capture *c)
 {
     bool named = c->cli->n_args > 0 || peer_opts_names_one(&c->servers);
@@ -215,25 +215,25 @@ static const char *contradiction(const struct capture *c)
     if (!named && c->n_sentinels == 0)
         return "missing argument: capture URL -o DIR";
     if (named && c->n_sentinels > 0)
-        return "sentinels name the master: there is no URL beside --sentinel";
+        return "--sentinel finds the master: do not give a URL as well";
     if (c->cli->n_args > 0 && peer_opts_names_one(&c->servers))
-        return "-h, -p, -s and -u name a server in the place of URL";
+        return "use either URL, or -h, -p, -s or -u, not both";
     if (c->cli->n_args > 0 && !peer_is_url(c->cli->args[0]))
-        return "a server is meant by its URL: redis://HOST, rediss://HOST, unix:///PATH";
+        return "not a server URL: use redis://HOST, rediss://HOST or unix:///PATH";
     if (c->cluster && c->n_sentinels > 0)
-        return "a cluster has no sentinels";
+        return "--cluster and --sentinel cannot be used together";
     if (c->rdb_only == NULL && c->functions_only)
-        return "--functions-only needs --rdb-only FILE";
+        return "--functions-only requires --rdb-only FILE";
     if (c->rdb_only != NULL && (stream || c->cluster))
-        return "--rdb-only FILE takes one snapshot, and no stream";
+        return "--rdb-only cannot be used with --cluster or options for the stream";
     if (c->rdb_only == NULL && c->out == NULL)
-        return "where to? -o DIR, or --rdb-only FILE";
+        return "missing output: use -o DIR or --rdb-only FILE";
     if (c->cluster && c->has_until)
-        return "--until-offset is about one master, not about a cluster";
+        return "--until-offset cannot be used with --cluster";
     if (c->replica_version != NULL && !is_version(c->replica_version))
-        return "--replica-version is three numbers: 7.2.0";
+        return "--replica-version must be three numbers, such as 7.2.0";
     if (c->servers.has_db)
-        return "a capture is of all databases: there is no -n";
+        return "a capture includes all databases: -n cannot be used";
     return NULL;
 }
 
@@ -241,7 +241,7 @@ static bool draw_run(struct capture *c, struct rd_err *err)
 {
     uint8_t bytes[REPL_REPLID_LEN / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return rd_err_sys(err, errno, "cannot draw random bytes");
+        return rd_err_sys(err, errno, "cannot get random bytes");
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(c->run.hex + 2 * i, 3, "%02x", bytes[i]);
     return true;
@@ -260,7 +260,8 @@ static int start(struct capture *c)
     if (!ok)
         status = cli_fail(c->cli, &err);
     else if (c->target.has_db)
-        status = cli_usage_error(c->cli, "a capture is of all databases: the URL names one");
+        status =
+            cli_usage_error(c->cli, "a capture includes all databases: the URL must not name one");
     else
         status = c->rdb_only != NULL ? capture_rdb(c) : run(c);
     peer_target_done(&c->target);
@@ -272,8 +273,8 @@ static int parse_and_start(struct capture *c, const struct cli_opt *opts, int ar
 {
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] URL -o DIR | --rdb-only FILE",
-        .about = "Follows a master as a replica does, and keeps snapshot and stream in a folder.\n"
-                 "Goes on where it ended, whatever ended it.",
+        .about = "Connects to a master as a replica, and records its snapshot and stream in a\n"
+                 "folder. A new run resumes where the last one ended.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt capture --max-size 10gb redis://10.0.0.7 -o /var/lib/capture",
@@ -295,90 +296,90 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "DIR",
          .string = &c.out,
-         .help = "the folder of the capture; one that is there continues"},
+         .help = "the folder; an existing capture is resumed"},
         {.name = "ack",
          .kind = CLI_ENUM,
          .arg = "WHAT",
          .words = "received|written|synced",
          .choice = &c.ack,
-         .help = "what the master is told; written by default"},
+         .help = "acknowledge received, written or synced data"},
         {.name = "duration",
          .kind = CLI_EACH,
          .arg = "TIME",
          .each = set_duration,
          .ctx = &c,
-         .help = "ends so long after the stream began: 90s, 2h30m"},
+         .help = "stop T after the stream began: 90s, 2h30m"},
         {.name = "until-offset",
          .kind = CLI_EACH,
          .arg = "N",
          .each = set_until,
          .ctx = &c,
-         .help = "ends with the command that reaches this offset"},
+         .help = "stop at the command that reaches this offset"},
         {.name = "max-size",
          .kind = CLI_SIZE,
          .arg = "SIZE",
          .number = &c.max_size,
-         .help = "oldest segments are deleted beyond this"},
+         .help = "delete the oldest segments beyond this size"},
         {.name = "segment-size",
          .brief = true,
          .kind = CLI_SIZE,
          .arg = "SIZE",
          .number = &c.segment_size,
-         .help = "of one file; 64mb by default"},
+         .help = "size of a file; default 64mb"},
         {.name = "wait",
          .brief = true,
          .kind = CLI_FLAG,
          .flag = &c.wait,
-         .help = "also for a master that cannot be reached yet"},
+         .help = "keep trying if the master cannot be reached at first"},
         {.name = "cluster",
          .kind = CLI_FLAG,
          .flag = &c.cluster,
-         .help = "every master of the cluster, a folder each"},
+         .help = "every master of the cluster, one folder each"},
         {.name = "sentinel",
          .kind = CLI_EACH,
          .arg = "HOST:PORT",
          .each = add_sentinel,
          .ctx = &c,
-         .help = "who knows the master; several may be given"},
+         .help = "ask this sentinel for the master; repeatable"},
         {.name = "master",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "NAME",
          .string = &c.master,
-         .help = "by which they know it; mymaster by default"},
+         .help = "name of the master in Sentinel; default mymaster"},
         {.name = "sentinel-pass-file",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &c.sentinel_pass_file,
-         .help = "the sentinels' password is its first line"},
+         .help = "read the sentinels' password from FILE"},
         {.name = "metrics",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &c.report.metrics,
-         .help = "figures for Prometheus, every second"},
+         .help = "write Prometheus metrics to FILE every second"},
         {.name = "rdb-only",
          .kind = CLI_STRING,
          .arg = "FILE",
          .string = &c.rdb_only,
-         .help = "the snapshot alone, verified; - is standard output"},
+         .help = "fetch and verify the snapshot only; - is stdout"},
         {.name = "functions-only",
          .brief = true,
          .kind = CLI_FLAG,
          .flag = &c.functions_only,
-         .help = "of it the functions alone"},
+         .help = "with --rdb-only: the functions only"},
         {.name = "replica-version",
          .brief = true,
          .kind = CLI_STRING,
          .arg = "X.Y.Z",
          .string = &c.replica_version,
-         .help = "told to the master, which may choose the snapshot's format by it"},
+         .help = "version reported to the master, which may choose the RDB version by it"},
         {.name = "force",
          .brief = true,
          .kind = CLI_FLAG,
          .flag = &c.force,
-         .help = "a FILE that is there is replaced"},
+         .help = "replace FILE if it exists"},
         PEER_OPTIONS(&c.servers),
         {0},
     };

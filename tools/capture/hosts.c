@@ -1,4 +1,4 @@
-/* hosts.c - who the masters are: as told, as sentinels say, or all of a cluster.
+/* hosts.c - finds the masters: from the command line, from sentinels, or all of a cluster.
  */
 #include "tools/capture/priv.h"
 
@@ -10,7 +10,7 @@ enum { WATCH_MS = 10000, HURRY_MS = 1000, PATIENCE_MS = 3000, SENTINEL_PORT = 26
 
 /* ---- sentinels ---- */
 
-/* They log in, if at all, with a password of their own. */
+/* Sentinels have a password of their own, if any. */
 static bool find_sentinels(struct capture *c, struct rd_err *err)
 {
     struct peer_target like = {.opts = &c->watch.opts, .tls = c->target.tls};
@@ -26,7 +26,7 @@ static bool find_sentinels(struct capture *c, struct rd_err *err)
         uint64_t port;
         struct rd_slice text = rd_slice_str(c->sentinel_texts[i]);
         ok = peer_target_split(text, SENTINEL_PORT, &host, &port) ||
-             rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel takes HOST:PORT");
+             rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel requires HOST:PORT");
         ok = ok && peer_target_at(&c->sentinels[i], &like, host, port, err);
     }
     peer_target_done(&secret);
@@ -43,7 +43,7 @@ static void ask_sentinels(void *arg)
 
 /* ---- a cluster ---- */
 
-/* The first of them that answers. */
+/* Asks the members in turn until one answers. */
 static void ask_cluster(void *arg)
 {
     struct capture *c = arg;
@@ -69,7 +69,7 @@ static void drop_seeds(struct capture_watch *w)
     w->n_seeds = 0;
 }
 
-/* Copies, for the links move meanwhile. */
+/* Makes copies, because the links may change in the meantime. */
 static bool collect_seeds(struct capture *c, struct rd_err *err)
 {
     struct capture_watch *w = &c->watch;
@@ -88,7 +88,7 @@ static bool collect_seeds(struct capture *c, struct rd_err *err)
     return true;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static bool is_watched(const struct capture *c)
 {
@@ -106,7 +106,7 @@ static bool ask(struct capture *c, struct rd_err *err)
     return true;
 }
 
-/* The target without its user's patience: it is asked again and again. */
+/* The target with a shorter timeout: the query is repeated. */
 static bool begin_watch(struct capture *c, struct rd_err *err)
 {
     struct capture_watch *w = &c->watch;
@@ -131,7 +131,7 @@ static bool copy_target(struct peer_target *ret, const struct capture *c, const 
     return peer_target_at(ret, &c->target, rd_slice_str(host), port, err);
 }
 
-/* ---- what was found out ---- */
+/* ---- results ---- */
 
 static bool follow_master(struct capture *c, uint64_t now_ms, struct rd_err *err)
 {
@@ -166,7 +166,7 @@ bool capture_hosts_begin(struct capture *c, struct rd_err *err)
     struct capture_link *link;
     if (!is_watched(c)) {
         struct peer_target target = c->target;
-        c->target.user = c->target.password = NULL; /* the link has them now */
+        c->target.user = c->target.password = NULL; /* owned by the link now */
         return capture_add_link(c, &target, "", &link, err);
     }
     if (!begin_watch(c, err) || (c->cluster && !capture_topology_load(c, err)) || !ask(c, err))

@@ -1,4 +1,4 @@
-/* link.c - one master: its connection, the protocol, and what becomes of either.
+/* link.c - one master: its connection, the protocol and their errors.
  */
 #include "tools/capture/priv.h"
 
@@ -7,10 +7,10 @@
 
 #include "base/mem.h"
 
-/* So much is read for one link before the others have their turn. */
+/* Bytes read for one link before the others get their turn. */
 enum { READS_A_TURN = 16 };
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 static bool open_store(struct capture_link *link, struct rd_err *err)
 {
@@ -24,7 +24,7 @@ static bool open_store(struct capture_link *link, struct rd_err *err)
     const char *slash = link->folder[0] != '\0' ? "/" : "";
     int n = snprintf(path, sizeof path, "%s%s%s", c->out, slash, link->folder);
     if (n < 0 || (size_t)n >= sizeof path)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder's name is too long");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder name is too long");
     return capture_store_open(&link->store, &opts, &link->capture->syncer, err);
 }
 
@@ -60,9 +60,9 @@ void capture_link_free(struct capture_link *link)
     rd_free(link);
 }
 
-/* ---- when it goes wrong ---- */
+/* ---- errors ---- */
 
-/* Jitter, so that many do not come at once. */
+/* Adds jitter, so that many clients do not connect at once. */
 static uint64_t backoff_ms(const struct capture_link *link, uint64_t now_ms)
 {
     unsigned doublings = link->tries < 7 ? link->tries : 7;
@@ -75,7 +75,7 @@ static uint64_t backoff_ms(const struct capture_link *link, uint64_t now_ms)
 static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_err *why)
 {
     char line[512];
-    rd_err_render(why, line, sizeof line); /* it may be of what is freed next */
+    rd_err_render(why, line, sizeof line); /* its text may be freed next */
     if (link->stream_ms != 0) {
         bool moved_on = link->resumed && link->n_bytes > link->n_before;
         link->n_lost++;
@@ -87,12 +87,12 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
     link->tries++;
     link->state = CAPTURE_WAITING;
     link->retry_ms = now_ms + ms;
-    capture_event(link->capture, link, "lost", true, "%s; trying again in %s", line,
+    capture_event(link->capture, link, "lost", true, "%s; retrying in %s", line,
                   cli_duration(ms).s);
     capture_hosts_hurry(link->capture, now_ms);
 }
 
-/* What gets better by itself. */
+/* Errors that are temporary. */
 static bool is_busy(const struct rd_err *err)
 {
     static const char *const words[] = {"\"LOADING", "\"NOMASTERLINK",        "\"MASTERDOWN",
@@ -120,7 +120,7 @@ static bool can_retry(const struct capture_link *link, enum repl_class class,
     }
 }
 
-/* False: the error is the end of all. */
+/* False: the error ends the capture. */
 static bool fail(struct capture_link *link, enum repl_class class, const struct rd_err *why,
                  uint64_t now_ms, struct rd_err *err)
 {
@@ -187,10 +187,10 @@ void capture_link_move(struct capture_link *link, struct peer_target *target, ui
     link->tries = 0;
     link->state = CAPTURE_WAITING;
     link->retry_ms = now_ms;
-    capture_event(link->capture, link, "moved", false, "this is the master now");
+    capture_event(link->capture, link, "moved", false, "connected to the new master");
 }
 
-/* ---- what the master says ---- */
+/* ---- replies of the master ---- */
 
 static void tell_acks(struct capture_link *link, uint64_t now_ms)
 {
@@ -225,10 +225,10 @@ static void on_full(struct capture_link *link, const struct repl_event *ev)
     if (had)
         capture_event(link->capture, link, "full", true,
                       "the master does not continue at offset %" PRIu64
-                      ": a new snapshot, of offset %" PRIu64,
+                      ": receiving a new snapshot at offset %" PRIu64,
                       at.offset, ev->offset);
     else
-        capture_event(link->capture, link, "full", false, "a snapshot of offset %" PRIu64,
+        capture_event(link->capture, link, "full", false, "receiving a snapshot at offset %" PRIu64,
                       ev->offset);
 }
 
@@ -237,7 +237,7 @@ static void on_continue(struct capture_link *link, const struct repl_event *ev, 
     link->accepted = true;
     link->resumed = true;
     link->n_partial++;
-    capture_event(link->capture, link, "continue", false, "continues at offset %" PRIu64 "%s",
+    capture_event(link->capture, link, "continue", false, "resuming at offset %" PRIu64 "%s",
                   ev->offset, ev->changed ? ", under a new id" : "");
     stream_begins(link, now_ms);
 }
@@ -268,7 +268,7 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
     if (ev->kind == REPL_CONTINUE)
         on_continue(link, ev, now_ms);
     if (ev->kind == REPL_PAYLOAD_END) {
-        capture_event(link->capture, link, "snapshot", false, "the snapshot is there: %s",
+        capture_event(link->capture, link, "snapshot", false, "snapshot received: %s",
                       cli_bytes(ev->payload.done).s);
         stream_begins(link, now_ms);
     }
@@ -283,7 +283,7 @@ static bool on_event(struct capture_link *link, const struct repl_event *ev, uin
     return true;
 }
 
-/* Everything that is there to be told. */
+/* Handles all pending events of the protocol. */
 static bool take_events(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
     struct repl_event ev;
@@ -386,7 +386,7 @@ static bool is_over(const struct capture_link *link, uint64_t now_ms)
            !at.in_multi;
 }
 
-/* The poll is for another round only where there is something to wait for. */
+/* The caller polls only if there is an event to wait for. */
 static bool tick_psync(struct capture_link *link, uint64_t now_ms, uint64_t *ret_wait_ms,
                        struct rd_err *err)
 {
@@ -424,7 +424,7 @@ bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pol
     *ret_poll = (struct pollfd){.fd = -1};
     if (link->state != CAPTURE_DONE && is_over(link, now_ms))
         link->state = CAPTURE_DONE;
-    if (link->state == CAPTURE_DONE) /* a master must not pile up what nobody reads */
+    if (link->state == CAPTURE_DONE) /* the master must not buffer data that is not read */
         return link->peer == NULL || capture_link_finish(link, now_ms, err);
     if (!tick(link, now_ms, ret_wait_ms, err))
         return false;
@@ -445,7 +445,7 @@ bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pol
     return true;
 }
 
-/* Who is gone by now is not asked again. */
+/* A closed connection is not acknowledged again. */
 static void say_last(struct capture_link *link, uint64_t now_ms)
 {
     struct rd_err ignored = {0};

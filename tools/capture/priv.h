@@ -1,9 +1,9 @@
-/* priv.h - what the parts of `redoubt capture` share; private to tools/capture*.c.
+/* priv.h - shared by the parts of `redoubt capture`; private to tools/capture.
  *
- * One loop around ppoll() carries all links. A link is one master: a connection (tools/peer.h), the
+ * One loop around ppoll() serves all links. A link is one master: a connection (tools/peer.h), the
  * replica's side of the protocol (repl/psync.h), and a store, which is a folder on disk
- * (repl/capture_writer.h). What would block is a job on another thread: fsync, and asking
- * sentinels or a cluster who the masters are.
+ * (repl/capture_writer.h). Blocking operations run as jobs on another thread: fsync, and queries to
+ * sentinels or cluster members for the masters.
  */
 #ifndef TOOLS_CAPTURE_PRIV_H
 #define TOOLS_CAPTURE_PRIV_H
@@ -21,14 +21,14 @@
 #include "tools/topology.h"
 
 enum {
-    CAPTURE_READ = 256 * 1024, /* bytes that are read at once */
-    CAPTURE_FLUSH_MS = 100,    /* whole commands are with the system after so long */
-    CAPTURE_SYNC_MS = 1000,    /* and durable after so long */
+    CAPTURE_READ = 256 * 1024, /* bytes per read */
+    CAPTURE_FLUSH_MS = 100,    /* delay until commands are written */
+    CAPTURE_SYNC_MS = 1000,    /* delay until commands are synced */
     CAPTURE_REPORT_MS = 1000,  /* between two lines of progress */
     CAPTURE_BACKOFF_MS = 100,  /* before the first try to connect again, then doubled */
     CAPTURE_BACKOFF_MAX_MS = 10000,
-    CAPTURE_DOUBT_MS = 3000,   /* a master without slots is left after so long */
-    CAPTURE_STEADY_MS = 10000, /* a stream that lasted so long was a good one */
+    CAPTURE_DOUBT_MS = 3000,   /* delay until a master without slots is dropped */
+    CAPTURE_STEADY_MS = 10000, /* a stream of this duration resets the backoff */
     CAPTURE_FOLDER_MAX = 300,
     CAPTURE_SENTINELS_MAX = 16
 };
@@ -38,7 +38,7 @@ enum capture_ack { CAPTURE_ACK_RECEIVED, CAPTURE_ACK_WRITTEN, CAPTURE_ACK_SYNCED
 /* ---- jobs on another thread ---- */
 
 struct capture_job {
-    struct rd_worker *worker; /* NULL: there is one processor only, and jobs are done at once */
+    struct rd_worker *worker; /* NULL with a single processor: jobs run synchronously */
     void (*run)(void *arg);
     void *arg;
     bool busy;
@@ -47,9 +47,9 @@ struct capture_job {
 
 void capture_job_init(struct capture_job *job);
 void capture_job_start(struct capture_job *job, void (*run)(void *arg), void *arg);
-/* Whether the job that was started has ended; true once. */
+/* Whether the started job has ended; true once per job. */
 bool capture_job_ended(struct capture_job *job);
-/* Waits for what is under way. */
+/* Waits for the running job. */
 void capture_job_free(struct capture_job *job);
 
 /* ---- tools/capture/store.c: a folder ---- */
@@ -60,15 +60,15 @@ struct capture_store {
     struct repl_capture_writer *writer; /* NULL: closed */
     struct capture_job *syncer;         /* shared by all stores */
     bool syncing;
-    bool sync_wanted; /* the master has asked, and what is durable is told */
+    bool sync_wanted; /* the master asked for an acknowledgement of durable data */
     struct repl_capture_sync sync;
     int sync_result;
     uint64_t synced_ms;
-    uint64_t flush_ms; /* when to flush; 0: there is nothing to */
+    uint64_t flush_ms; /* when to flush; 0: nothing to flush */
     uint64_t commands;
-    int64_t now_us; /* when the bytes that are taken arrived; the caller sets it */
-    bool loading;   /* a snapshot is under way */
-    bool by_sync;   /* from a master that knows no PSYNC */
+    int64_t now_us; /* arrival time of the current bytes; the caller sets it */
+    bool loading;   /* a snapshot is being received */
+    bool by_sync;   /* from a master without PSYNC */
     struct rd_buf words;
     enum capture_ack ack;
 };
@@ -82,22 +82,21 @@ struct capture_store_opts {
 
 bool capture_store_open(struct capture_store *store, const struct capture_store_opts *opts,
                         struct capture_job *syncer, struct rd_err *err);
-/* Writes and syncs what is whole. May be called twice. */
+/* Writes and syncs all complete commands. May be called twice. */
 bool capture_store_close(struct capture_store *store, struct rd_err *err);
 
-/* Where to ask the master to continue. */
+/* The history and offset to request with PSYNC. */
 bool capture_store_resume(struct capture_store *store, struct repl_resume *ret, struct rd_err *err);
 
-/* FULL, SYNC, CONTINUE, PAYLOAD, PAYLOAD_END, COMMAND and KEEPALIVE of the stream. */
+/* Handles FULL, SYNC, CONTINUE, PAYLOAD, PAYLOAD_END, COMMAND and KEEPALIVE of the stream. */
 bool capture_store_take(struct capture_store *store, const struct repl_event *ev, uint64_t now_ms,
                         struct rd_err *err);
 
-/* Flushes and syncs where it is time to; returns in how many milliseconds it wants to be called
- * again. */
+/* Flushes and syncs if due; returns the milliseconds until it must be called again. */
 bool capture_store_tick(struct capture_store *store, uint64_t now_ms, uint64_t *ret_wait_ms,
                         struct rd_err *err);
 bool capture_store_flush(struct capture_store *store, struct rd_err *err);
-/* Waits until everything whole is durable. */
+/* Waits until all complete commands are durable. */
 bool capture_store_sync(struct capture_store *store, struct rd_err *err);
 
 uint64_t capture_store_received(const struct capture_store *store);
@@ -122,25 +121,25 @@ struct capture_link {
     char folder[CAPTURE_FOLDER_MAX]; /* its name in OUT; "": OUT itself */
     struct capture_slots slots;      /* of a cluster */
     char id[TOPOLOGY_ID_MAX];
-    bool known;          /* by the topology that was read last */
-    uint64_t doubted_ms; /* since then it has no slots; 0: it has some */
-    bool gone;           /* it is left, for it had none for long enough */
+    bool known;          /* in the topology that was read last */
+    uint64_t doubted_ms; /* since when it has no slots; 0: it has slots */
+    bool gone;           /* dropped because it had no slots for too long */
 
     enum capture_state state;
     struct peer *peer;
     struct repl_psync *psync;
     struct capture_store store;
     uint64_t retry_ms;
-    unsigned tries;     /* since it went well */
-    bool resumed;       /* this connection continues where the one before ended */
-    bool accepted;      /* a master has answered to PSYNC, in this run */
-    uint64_t stream_ms; /* since when the stream flows, on this connection; 0: it does not */
-    uint64_t began_ms;  /* when it flowed first; 0: not yet */
-    uint64_t heard_ms;  /* when a byte came */
-    uint64_t mark;      /* this offset was received at mark_ms, and is not acknowledged yet */
+    unsigned tries;     /* since the last success */
+    bool resumed;       /* this connection resumes where the previous one ended */
+    bool accepted;      /* a master has accepted PSYNC in this run */
+    uint64_t stream_ms; /* start of the stream on this connection; 0: none */
+    uint64_t began_ms;  /* start of the first stream; 0: not yet */
+    uint64_t heard_ms;  /* time of the last byte */
+    uint64_t mark;      /* an offset received at mark_ms and not acknowledged yet */
     uint64_t mark_ms;
     uint64_t n_bytes;    /* of the stream, in this run */
-    uint64_t n_before;   /* of them, before this connection */
+    uint64_t n_before;   /* of these, before this connection */
     uint64_t n_snapshot; /* bytes of snapshots, in this run */
     uint64_t n_full, n_partial, n_lost;
 };
@@ -149,42 +148,42 @@ bool capture_link_new(struct capture_link **ret, struct capture *capture,
                       const struct peer_target *target, const char *folder, struct rd_err *err);
 void capture_link_free(struct capture_link *link);
 
-/* Does what time asks for: connects, acknowledges, flushes. *ret_poll is what to wait for (fd -1:
- * nothing). Returns for how long at most. False: the capture has failed. */
+/* Runs the timers: connects, acknowledges, flushes. *ret_poll is the event to wait for (fd -1:
+ * none); *ret_wait_ms is the maximum time. False: the capture has failed. */
 bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pollfd *ret_poll,
                           uint64_t *ret_wait_ms, struct rd_err *err);
 bool capture_link_work(struct capture_link *link, short revents, uint64_t now_ms,
                        struct rd_err *err);
-/* The master is elsewhere now: connects there at once. Takes over the target. */
+/* The master has moved: connects to the new address at once. Takes ownership of the target. */
 void capture_link_move(struct capture_link *link, struct peer_target *target, uint64_t now_ms);
-/* Last words to the master, and everything on disk. */
+/* Sends the last acknowledgement to the master, and syncs everything to disk. */
 bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_err *err);
-/* The same with what has arrived by now, for a master that is none any more. */
+/* The same with the data received so far, for a server that is not a master any more. */
 bool capture_link_leave(struct capture_link *link, uint64_t now_ms, struct rd_err *err);
 
-/* ---- tools/capture/hosts.c: who the masters are ---- */
+/* ---- tools/capture/hosts.c: finding the masters ---- */
 
 struct capture_watch {
     struct capture_job job;
-    struct peer_opts opts; /* as the command line has them, with less patience */
+    struct peer_opts opts; /* of the command line, with a shorter timeout */
     struct peer_target target;
-    struct peer_target *seeds; /* of a cluster: who is asked */
+    struct peer_target *seeds; /* of a cluster: the members to ask */
     size_t n_seeds;
-    bool ok; /* what the job has found out */
+    bool ok; /* the result of the job */
     struct rd_err err;
     struct peer_target master;
     struct topology cluster;
     uint64_t next_ms;
 };
 
-/* Finds the masters and makes the first links. */
+/* Finds the masters and creates the first links. */
 bool capture_hosts_begin(struct capture *capture, struct rd_err *err);
-/* Asks again now and then, and moves links. */
+/* Asks again from time to time, and moves links. */
 bool capture_hosts_tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms,
                         struct rd_err *err);
-/* A connection was lost: asks soon. */
+/* A connection was lost: asks again soon. */
 void capture_hosts_hurry(struct capture *capture, uint64_t now_ms);
-/* Once, for who wants a snapshot alone. */
+/* Finds the master once, for --rdb-only. */
 bool capture_hosts_find_master(struct capture *capture, struct peer_target *ret,
                                struct rd_err *err);
 void capture_hosts_end(struct capture *capture);
@@ -204,17 +203,17 @@ struct capture_report {
     uint64_t bytes_ms;
 };
 
-/* What can be done about an error of a connection. */
+/* Sets the hint for an error of a connection. */
 void capture_hint(struct capture *capture, const struct rd_err *err);
 
 void capture_report_begin(struct capture *capture);
-/* Something has happened: a line on stderr, an object in JSON. `trouble`: a warning. */
+/* Reports an event: a line on stderr, an object in JSON. `trouble`: as a warning. */
 void capture_event(struct capture *capture, const struct capture_link *link, const char *event,
                    bool trouble, const char *fmt, ...) RD_PRINTF(5, 6);
 void capture_report_tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms);
 void capture_report_end(struct capture *capture);
 
-/* ---- tools/capture/rdb.c: the snapshot alone ---- */
+/* ---- tools/capture/rdb.c: the snapshot only ---- */
 
 int capture_rdb(struct capture *capture);
 
@@ -223,10 +222,10 @@ int capture_rdb(struct capture *capture);
 struct capture {
     struct cli *cli;
     struct peer_opts servers;
-    struct peer_target target; /* what the command line names */
+    struct peer_target target; /* from the command line */
     const char *out;
     const char *rdb_only;
-    const char *replica_version; /* or NULL: nothing is said */
+    const char *replica_version; /* NULL: not reported */
     bool functions_only;
     bool force;
     bool wait;

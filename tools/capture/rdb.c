@@ -1,8 +1,8 @@
-/* rdb.c - the snapshot alone: asked for, verified while it is written, and given its name
- * when it is whole and sound.
+/* rdb.c - fetches the snapshot only: verifies it while writing, and renames it when it is complete
+ * and sound.
  *
- * The check (rdb/check.h) is a reader of a source. Here the source is the connection: it is carried
- * on as far as the check needs bytes, and what it gives is written to the output on the way.
+ * The check (rdb/check.h) reads a source. Here the source is the connection: each read of the check
+ * receives bytes from the master and also writes them to the output.
  */
 #include "tools/capture/priv.h"
 #include "tools/input/spool.h"
@@ -16,7 +16,7 @@ struct download {
     struct repl_psync *psync;
     struct rd_sink *out;
     uint8_t *at, *end;     /* bytes of the peer that are not fed yet */
-    struct rd_slice piece; /* of the snapshot, not given out yet */
+    struct rd_slice piece; /* of the snapshot, not returned yet */
     bool ended;
     uint64_t size;
     struct rdb_check_result res;
@@ -54,7 +54,7 @@ static bool connect_to_master(struct download *d, struct rd_err *err)
     return repl_psync_new(&d->psync, &opts, err);
 }
 
-/* One step with the peer: something was sent or read, or time has passed. */
+/* One step with the peer: sends or receives bytes, or waits. */
 static bool carry(struct download *d, struct rd_err *err)
 {
     uint64_t wait_ms = repl_psync_tick(d->psync, capture_now_ms());
@@ -93,7 +93,7 @@ static bool refused(const struct download *d, const struct repl_event *ev, struc
     return false;
 }
 
-/* Up to the next piece of the snapshot, or its end. */
+/* Continues up to the next piece of the snapshot, or its end. */
 static bool next_piece(struct download *d, struct rd_err *err)
 {
     while (d->piece.len == 0 && !d->ended) {
@@ -167,9 +167,9 @@ static bool judge(struct download *d, struct rd_err *err)
     if (res->damaged)
         rd_err_adopt(err, &res->err);
     else if (res->trailing > 0)
-        rd_err_set(err, RD_ERR_CORRUPT, res->end, "bytes after the snapshot's end");
+        rd_err_set(err, RD_ERR_CORRUPT, res->end, "there are bytes after the end of the snapshot");
     else if (res->sum == RDB_SUM_BAD)
-        rd_err_set(err, RD_ERR_CHECKSUM, res->end, "the checksum of the snapshot does not match");
+        rd_err_set(err, RD_ERR_CHECKSUM, res->end, "checksum mismatch in the snapshot");
     else if (res->errors > 0)
         rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "%s", d->finding);
     else
@@ -228,7 +228,7 @@ static bool work(struct download *d, struct rd_err *err)
     return false;
 }
 
-static void tell(const struct download *d)
+static void print_summary(const struct download *d)
 {
     struct cli *cli = d->capture->cli;
     const char *name = d->capture->rdb_only;
@@ -255,7 +255,7 @@ int capture_rdb(struct capture *capture)
     repl_psync_free(d.psync);
     peer_close(d.peer);
     if (ok)
-        tell(&d);
+        print_summary(&d);
     peer_target_done(&d.target);
     return ok ? CLI_OK : cli_fail(capture->cli, &err);
 }

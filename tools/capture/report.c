@@ -1,4 +1,4 @@
-/* report.c - what people and machines are told while a capture runs.
+/* report.c - events, metrics and progress of a capture.
  */
 #include "tools/capture/priv.h"
 
@@ -15,8 +15,8 @@ static const char *shown_folder(const struct capture_link *link)
 
 struct figures {
     uint64_t received, written, synced, acked;
-    uint64_t lag_bytes; /* that have reached this machine and are not acknowledged */
-    uint64_t lag_ms;    /* since when; without a connection: since the last byte */
+    uint64_t lag_bytes; /* received and not acknowledged */
+    uint64_t lag_ms;    /* age of these bytes; without a connection, time since the last byte */
     bool up;
 };
 
@@ -64,7 +64,7 @@ static void json_event(struct capture *c, const struct capture_link *link, const
         cli_json_put_uint(json, "offset", repl_capture_writer_received(link->store.writer));
     cli_json_put_str(json, "text", text);
     cli_json_end(json);
-    rd_sink_flush(json->out); /* whoever reads along sees it now */
+    rd_sink_flush(json->out); /* readers of a pipe see it now */
 }
 
 void capture_event(struct capture *c, const struct capture_link *link, const char *event,
@@ -83,7 +83,7 @@ void capture_event(struct capture *c, const struct capture_link *link, const cha
         cli_note(c->cli, "%s: %s", link->target.name, text);
 }
 
-/* A refusal quotes the master, whose words are what a hint is known for. */
+/* A refusal quotes the error of the master, from which the hint is chosen. */
 void capture_hint(struct capture *c, const struct rd_err *err)
 {
     struct rd_err said = *err;
@@ -148,15 +148,15 @@ static const struct {
     const char *help;
     enum metric_type type;
 } metrics[] = {
-    {"up", "Whether the stream flows.", GAUGE},
-    {"stream_bytes_total", "Bytes of the stream that arrived in this run.", COUNTER},
-    {"snapshot_bytes_total", "Bytes of snapshots that arrived in this run.", COUNTER},
-    {"commands_total", "Commands that arrived in this run.", COUNTER},
-    {"received_offset", "Offset after the last byte that arrived.", GAUGE},
-    {"written_offset", "Offset after the last command that the system has.", GAUGE},
-    {"synced_offset", "Offset after the last command that is durable.", GAUGE},
-    {"lag_bytes", "Bytes on this machine that are not acknowledged.", GAUGE},
-    {"lag_seconds", "Age of the oldest of them; when down, of the last byte.", GAUGE},
+    {"up", "Whether the replication stream is connected.", GAUGE},
+    {"stream_bytes_total", "Bytes of the stream received in this run.", COUNTER},
+    {"snapshot_bytes_total", "Bytes of snapshots received in this run.", COUNTER},
+    {"commands_total", "Commands received in this run.", COUNTER},
+    {"received_offset", "Offset after the last received byte.", GAUGE},
+    {"written_offset", "Offset after the last command written to the file.", GAUGE},
+    {"synced_offset", "Offset after the last command synced to disk.", GAUGE},
+    {"lag_bytes", "Bytes received but not acknowledged.", GAUGE},
+    {"lag_seconds", "Age of the oldest unacknowledged byte; when down, of the last byte.", GAUGE},
     {"full_syncs_total", "Full synchronizations in this run.", COUNTER},
     {"partial_syncs_total", "Partial synchronizations in this run.", COUNTER},
     {"lost_total", "Connections lost in this run.", COUNTER},
@@ -196,7 +196,7 @@ static void put_metric(struct rd_sink *out, const struct capture *c, size_t i, u
     }
 }
 
-/* That it cannot be written is told once, and does not end a capture. */
+/* A write error is reported once, and does not end the capture. */
 static void write_metrics(struct capture *c, uint64_t now_ms)
 {
     const struct rd_sink_opts opts = {.replace = true, .no_sync = true, .buffer = 8192};
@@ -208,13 +208,13 @@ static void write_metrics(struct capture *c, uint64_t now_ms)
         put_metric(out, c, i, now_ms);
     ok = ok && rd_sink_close(out, &err);
     if (!ok && !c->report.metrics_failed)
-        cli_warn(c->cli, "the metrics: %s", rd_err_render(&err, line, sizeof line));
+        cli_warn(c->cli, "cannot write the metrics: %s", rd_err_render(&err, line, sizeof line));
     c->report.metrics_failed = !ok;
 }
 
 /* ---- the line of progress ---- */
 
-/* Of all links: sums, and the longest lag. */
+/* The sums of all links, and the longest lag. */
 static void draw(struct capture *c, uint64_t now_ms)
 {
     struct capture_report *r = &c->report;

@@ -1,4 +1,4 @@
-/* store.c - what arrives from a master, into the folder of a capture.
+/* store.c - writes the data from a master to the folder of a capture.
  */
 #include "tools/capture/priv.h"
 
@@ -79,7 +79,7 @@ static bool end_sync(struct capture_store *store, struct rd_err *err)
     return repl_capture_writer_sync_end(store->writer, &store->sync, store->sync_result, err);
 }
 
-/* The thread may still have the file. */
+/* The thread may still use the file. */
 static bool settle_sync(struct capture_store *store, struct rd_err *err)
 {
     if (!store->syncing)
@@ -104,13 +104,13 @@ bool capture_store_close(struct capture_store *store, struct rd_err *err)
     return ok;
 }
 
-/* ---- where it stands ---- */
+/* ---- the position ---- */
 
-/* Masters before 2.8 have no name for their history. */
+/* Masters before 2.8 have no replication id. */
 static const char no_id[] = "0000000000000000000000000000000000000000";
 
-/* The point is after what the system has: what is whole has to get there before, for it stays in
- * the capture, and would come again. */
+/* The position is the end of the written data. Complete commands must be written first: they stay
+ * in the capture, and the master would send them again. */
 bool capture_store_resume(struct capture_store *store, struct repl_resume *ret, struct rd_err *err)
 {
     struct repl_capture_point at;
@@ -142,7 +142,7 @@ uint64_t capture_store_acked(const struct capture_store *store)
 
 /* ---- events ---- */
 
-/* A chapter can begin or end here, which is nothing for two threads. */
+/* A chapter may begin or end here, so the sync thread must not run. */
 static bool begin(struct capture_store *store, const struct repl_event *ev, struct rd_err *err)
 {
     struct repl_replid id = ev->replid;
@@ -168,8 +168,8 @@ static bool end_snapshot(struct capture_store *store, struct rd_err *err)
     return true;
 }
 
-/* Masters before 2.8 send "select 0" and "PING" as a line of words. Captures hold one form of
- * commands; the offsets of such a master, who knows none, are those of the capture. */
+/* Masters before 2.8 send "select 0" and "PING" as inline commands. A capture has commands as
+ * arrays only. Such a master has no offsets: those of the capture are used. */
 static bool append_words(struct capture_store *store, const struct resp_command *cmd,
                          struct rd_err *err)
 {

@@ -1,8 +1,8 @@
-/* topology.c - the shards of a cluster, each with a folder that it keeps.
+/* topology.c - assigns a permanent folder to each shard of a cluster.
  *
- * A shard is identified by the address of its master and, after that has changed, by its slots: the
- * master that now serves most of them continues in its folder. OUT/topology has a line for each
- * shard, so that the next run finds the folders again:
+ * A shard is identified by the address of its master. If that has changed, it is identified by its
+ * slots: the master that now serves most of them uses the folder. OUT/topology has a line for each
+ * shard, so that the next run finds the folders:
  *
  *     FOLDER HOST PORT ID FIRST-LAST[,FIRST-LAST…]
  */
@@ -46,7 +46,7 @@ static bool topology_path(const struct capture *c, char *path, struct rd_err *er
 {
     int n = snprintf(path, PATH_SIZE, "%s/topology", c->out);
     return (n > 0 && n < PATH_SIZE) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder's name is too long");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder name is too long");
 }
 
 static void put_ranges(struct rd_sink *out, const struct capture_slots *slots)
@@ -83,7 +83,7 @@ static bool save(const struct capture *c, struct rd_err *err)
     return rd_sink_close(out, err);
 }
 
-/* The text up to the next blank; moves after it. */
+/* Returns the text up to the next blank, and moves past it. */
 static struct rd_slice word(struct rd_slice *rest, char end)
 {
     const uint8_t *at = rest->len > 0 ? memchr(rest->ptr, end, rest->len) : NULL;
@@ -124,7 +124,7 @@ static bool load_line(struct capture *c, struct rd_slice line, struct rd_err *er
     uint64_t number;
     if (!is_folder_name(folder) || !rd_num_get_u64(port, &number) || id.len >= TOPOLOGY_ID_MAX ||
         !get_ranges(line, &slots))
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "a line that makes no sense");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "invalid line");
     memcpy(name, folder.ptr, folder.len);
     name[folder.len] = '\0';
     if (!peer_target_at(&target, &c->target, host, number, err) ||
@@ -147,7 +147,7 @@ static bool load_lines(struct capture *c, struct rd_src *src, struct rd_err *err
             return true;
         if (status != RD_SRC_OK) {
             rd_err_adopt(err, rd_src_err(src));
-            return rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET, "the last line has no end");
+            return rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET, "the last line is incomplete");
         }
         if (!load_line(c, rd_slice(all.ptr, len - 1), err))
             return false;
@@ -178,7 +178,7 @@ bool capture_topology_load(struct capture *c, struct rd_err *err)
     return ok;
 }
 
-/* ---- a new state of things ---- */
+/* ---- changes of the topology ---- */
 
 static struct capture_link *find_by_address(const struct capture *c,
                                             const struct topology_node *node)
@@ -257,8 +257,8 @@ static void update(struct capture_link *link, const struct topology_node *node, 
     *ret_changed = true;
 }
 
-/* A master whose slots all belong to others now. One that has failed keeps them: it may come
- * back, or somebody follows it. */
+/* Drops a master whose slots all belong to others now. A failed master keeps its slots: it may come
+ * back, or a replica takes over. */
 static bool drop_gone(struct capture *c, const struct topology *cluster, uint64_t now_ms,
                       struct rd_err *err)
 {
@@ -273,11 +273,12 @@ static bool drop_gone(struct capture *c, const struct topology *cluster, uint64_
             continue;
         if (link->doubted_ms == 0)
             link->doubted_ms = now_ms;
-        if (now_ms - link->doubted_ms < CAPTURE_DOUBT_MS) /* the last may still be on the way */
+        if (now_ms - link->doubted_ms <
+            CAPTURE_DOUBT_MS) /* the last bytes may still be in transit */
             continue;
         if (!capture_link_leave(link, now_ms, err))
             return false;
-        capture_event(c, link, "gone", true, "it has no slots any more");
+        capture_event(c, link, "gone", true, "the master has no slots any more");
     }
     return true;
 }

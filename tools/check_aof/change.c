@@ -30,9 +30,9 @@ static void make_suffix(struct change *c)
     strftime(c->suffix, sizeof c->suffix, ".redoubt-save-%Y%m%dT%H%M%SZ", &tm);
 }
 
-/* ---- what must be so ---- */
+/* ---- preconditions ---- */
 
-/* A file that is decompressed to be read has other offsets than it has itself. */
+/* The offsets of a compressed file are those of its decompressed bytes. */
 static bool is_plain(struct aof_job *job, struct rd_err *err)
 {
     struct rd_src *src;
@@ -43,7 +43,8 @@ static bool is_plain(struct aof_job *job, struct rd_err *err)
     bool same = src == before;
     rd_src_close(src);
     if (ok && !same)
-        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "compressed: decompress it first");
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "the file is compressed: decompress it first");
     rd_err_origin(err, job->shown);
     return ok;
 }
@@ -64,7 +65,7 @@ static bool nobody_writes(struct change *c, struct rd_err *err)
             return false;
         if (!aof_file_is_written(path))
             continue;
-        rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "a process has it open for writing");
+        rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another process has it open for writing");
         rd_err_origin(err, name);
         cli_hint(c->job->cli, "stop the server first");
         return false;
@@ -84,7 +85,7 @@ static bool read_manifest(struct change *c, struct rd_err *err)
     bool ok = aof_manifest_read(&c->manifest, src, NULL, NULL, err);
     rd_src_close(src);
     if (!ok)
-        cli_hint(c->job->cli, "--fix-manifest writes a new one from the files that are there");
+        cli_hint(c->job->cli, "--fix-manifest writes a new one from the existing files");
     rd_err_origin(err, c->job->name);
     return ok;
 }
@@ -98,7 +99,7 @@ static bool parse_offset(const char *text, char *file, size_t size, uint64_t *re
     size_t len = colon != NULL ? (size_t)(colon - text) : 0;
     if (!rd_num_get_u64(rd_slice_str(digits), ret) || len >= size || (colon != NULL && len == 0))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "--truncate-to-offset takes a number of bytes, or FILE:N");
+                          "--truncate-to-offset requires a number of bytes, or FILE:N");
     memcpy(file, text, len);
     file[len] = '\0';
     return true;
@@ -131,8 +132,8 @@ static bool plan_cut(struct change *c, struct rd_err *err)
     return ok;
 }
 
-/* What a cut takes away that could hold data: zero bytes at the end hold none, and neither does one
- * command that is not complete, or a few bytes after the last one. */
+/* Returns the bytes of a cut that could hold data. Zero bytes at the end hold none, nor does one
+ * incomplete command, or a few bytes after the last one. */
 static uint64_t cut_counts(const struct aof_check_file *f)
 {
     enum { ONE_COMMAND = 4096, FEW = 64 };
@@ -143,8 +144,7 @@ static uint64_t cut_counts(const struct aof_check_file *f)
     return cut <= (f->code == RD_ERR_TRUNCATED ? ONE_COMMAND : FEW) ? 0 : cut;
 }
 
-/* A tear is short. More than a thousandth of the file, or 1 MiB, is cut only when that is asked for
- * a second time. */
+/* A torn end is short. A cut of more than a thousandth of the file, or 1 MiB, needs --force. */
 static bool is_short(struct change *c, const struct aof_check_file *last, struct rd_err *err)
 {
     enum { SHARE = 1000, MOST = 1024 * 1024 };
@@ -153,22 +153,22 @@ static bool is_short(struct change *c, const struct aof_check_file *last, struct
         return true;
     double percent = 100.0 * (double)cut / (double)last->size;
     if (c->job->force || c->job->dry_run) {
-        cli_warn(c->job->cli, "%s: %.1f%% of the file is cut, %" PRIu64 " of %" PRIu64 " bytes%s",
+        cli_warn(c->job->cli, "%s: cutting %.1f%% of the file, %" PRIu64 " of %" PRIu64 " bytes%s",
                  c->job->shown, percent, cut, last->size,
-                 c->job->force ? "" : "; this needs --yes --force");
+                 c->job->force ? "" : "; this requires --yes --force");
         return true;
     }
-    cli_hint(c->job->cli, "--salvage OUT keeps what is whole; --yes --force cuts all the same");
+    cli_hint(c->job->cli, "--salvage OUT saves all intact commands; --yes --force cuts anyway");
     rd_err_set(err, RD_ERR_USAGE, last->ok_up_to,
-               "the cut would take %.1f%% of the file, %" PRIu64 " of %" PRIu64
-               " bytes; a torn end is shorter",
+               "the cut would remove %.1f%% of the file, %" PRIu64 " of %" PRIu64
+               " bytes; a torn end would be shorter",
                percent, cut, last->size);
     rd_err_origin(err, last->name);
     return false;
 }
 
-/* Where commands stand after the damage, what is cut off is more than what is damaged: without a
- * copy they would be gone. */
+/* If there are commands after the damage, the cut would remove them too. Without a copy they would
+ * be lost. */
 static bool may_cut(struct change *c, struct rd_err *err)
 {
     const struct aof_check_result *res = &c->job->found.res;
@@ -177,10 +177,10 @@ static bool may_cut(struct change *c, struct rd_err *err)
         return true;
     if (last->verdict == AOF_VERDICT_TORN)
         return is_short(c, last, err);
-    cli_hint(c->job->cli, "--salvage OUT keeps them");
+    cli_hint(c->job->cli, "--salvage OUT saves them");
     if (c->job->no_copy) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "whole commands stand after the damage: not cut without a copy");
+                   "intact commands follow the damage: not cut without a copy");
         rd_err_origin(err, last->name);
         return false;
     }
@@ -228,7 +228,7 @@ static bool carry_out(struct change *c, struct rd_err *err)
     return c->done;
 }
 
-/* Asks and does it. *ret_go_on: the log changed. */
+/* Asks, then changes the log. *ret_go_on: the log was changed. */
 static bool perform(struct change *c, struct rd_err *err)
 {
     struct aof_job *job = c->job;
@@ -256,7 +256,7 @@ static bool perform(struct change *c, struct rd_err *err)
     return ok;
 }
 
-/* What the log is now. */
+/* Checks and reports the log after the change. */
 static bool check_again(struct change *c, struct rd_err *err)
 {
     struct aof_job *job = c->job;
@@ -268,8 +268,7 @@ static bool check_again(struct change *c, struct rd_err *err)
     return true;
 }
 
-/* A log that was repaired is as good as one that is loaded without a word: warnings do not count.
- */
+/* A log is repaired if a server loads it without errors: warnings do not count. */
 static int status_after(const struct change *c)
 {
     const struct aof_job_found *found = &c->job->found;
@@ -300,7 +299,8 @@ int aof_job_run_change(struct aof_job *job)
     struct change c = {.job = job};
     struct rd_err err = {0};
     if (job->cli->json && !job->yes && !job->dry_run)
-        return cli_usage_error(job->cli, "--json does not ask: give --yes or --dry-run");
+        return cli_usage_error(job->cli,
+                               "--json cannot ask for confirmation: use --yes or --dry-run");
     aof_repair_init(&c.plan);
     aof_manifest_init(&c.manifest);
     make_suffix(&c);

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* ---- what the callbacks keep ---- */
+/* ---- callbacks ---- */
 
-/* A check and the job it belongs to: what its callbacks get. */
+/* A check and its job: the context of the callbacks. */
 struct check_ctx {
     struct aof_job *job;
     struct aof_job_found *found;
@@ -59,8 +59,8 @@ static void on_tick(void *ctx, const struct rd_src *src)
     aof_job_tick(((struct check_ctx *)ctx)->job, src);
 }
 
-/* A server has the file open for writing; where that cannot be known, a file that changed a moment
- * ago is looked at a second time. */
+/* Whether a server has the file open for writing. If that is unknown and the file changed recently,
+ * checks again whether it changes. */
 static bool is_written(void *ctx, const struct aof_file *file, uint64_t size)
 {
     enum { FRESH_S = 10, PAUSE_MS = 100 };
@@ -82,7 +82,7 @@ static bool is_written(void *ctx, const struct aof_file *file, uint64_t size)
 
 /* ---- the check ---- */
 
-/* "appendonly.aof.manifest" is of files whose names begin with "appendonly.aof". */
+/* "appendonly.aof.manifest" belongs to files whose names begin with "appendonly.aof". */
 static void prefix_of(const struct aof_job *job, char *dst, size_t size)
 {
     static const char tail[] = ".manifest";
@@ -113,7 +113,7 @@ static bool check_one(struct aof_job *job, const struct aof_check_opts *opts,
     if (!cli_open_in(job->cli, job->path, &src, err))
         return false;
     struct aof_check_opts own = *opts;
-    if (!rd_src_can_seek(src)) /* a pipe, or a compressed file, whose size is another one */
+    if (!rd_src_can_seek(src)) /* a pipe or a compressed file, whose size is unknown */
         own.written = NULL;
     job->passed = job->current = 0;
     bool ok = aof_check_one(src, job->name, &own, ret, err);
@@ -215,7 +215,7 @@ struct choice {
     const char *offset;
 };
 
-/* False: more than one of those that exclude each other. */
+/* False: more than one of the options that exclude each other. */
 static bool choose(struct aof_job *job, const struct choice *c)
 {
     unsigned n = 0;
@@ -245,7 +245,7 @@ bool aof_job_ask(struct aof_job *job, const char *question)
     if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
         return true;
     fputc('\n', stderr);
-    cli_warn(job->cli, "nothing was changed; --yes answers the question");
+    cli_warn(job->cli, "nothing was changed; use --yes to confirm");
     return false;
 }
 
@@ -257,31 +257,31 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
         {.name = "fix",
          .kind = CLI_FLAG,
          .flag = &choice.fix,
-         .help = "cut the last file after its last whole command"},
+         .help = "cut the last file after its last complete command"},
         {.name = "truncate-to-timestamp",
          .kind = CLI_TIME,
          .arg = "T",
          .time_ms = &choice.time_ms,
-         .help = "keep what was written up to the end of second T"},
+         .help = "cut everything written after second T"},
         {.name = "truncate-to-offset",
          .kind = CLI_STRING,
          .arg = "[FILE:]N",
          .string = &choice.offset,
-         .help = "keep the first N bytes of FILE, and the files before"},
+         .help = "cut everything after the first N bytes of FILE"},
         {.name = "salvage",
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &job.out,
-         .help = "write what is whole to OUT, skipping the damage"},
+         .help = "write intact commands to OUT, skipping damage"},
         {.name = "fix-manifest",
          .kind = CLI_FLAG,
          .flag = &choice.fix_manifest,
-         .help = "write a manifest from the files that are there"},
+         .help = "write a manifest from the existing files"},
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &job.force,
          .brief = true,
-         .help = "overwrite OUT; cut more than a torn end"},
+         .help = "overwrite OUT; allow cutting more than a torn end"},
         {.name = "dry-run", .kind = CLI_FLAG, .flag = &job.dry_run, .brief = true},
         {.name = "yes", .letter = 'y', .kind = CLI_FLAG, .flag = &job.yes, .brief = true},
         {.name = "no-copy", .kind = CLI_FLAG, .flag = &job.no_copy, .brief = true},
@@ -290,8 +290,8 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "PATH\n--fix | --fix-manifest | --salvage OUT PATH\n"
                     "--truncate-to-timestamp T PATH\n--truncate-to-offset [FILE:]N PATH",
-        .about = "Verifies a log: a manifest, its folder, or one file. What is cut is kept as\n"
-                 "NAME.redoubt-save-TIME. Exit status 1: something was found; 8: saved in part.",
+        .about = "Verifies an append-only log: a manifest, its folder, or one file. Files are\n"
+                 "copied before a cut. Exit status 1: damage found; 8: partly saved.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,
@@ -304,7 +304,7 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
         return status;
     job.path = cli->args[0];
     if (!choose(&job, &choice))
-        return cli_usage_error(cli, "only one change at a time");
+        return cli_usage_error(cli, "only one of these options can be used at a time");
     status = run(&job);
     aof_job_done(&job);
     return status;

@@ -1,11 +1,11 @@
 /* compat.c - check-aof under the name redis-check-aof (or valkey-check-aof).
  *
  * The options, the lines and their order, the offsets and the exit statuses 0 and 1 are those of
- * the servers' own tool, so that scripts around it continue working. It reads with the C library's
- * fgets() into 128 bytes, and numbers with strtol(); what it says of a damaged line follows from
- * that, so lines are read in the same way here. Differences: a base that begins with VALKEY is a
- * snapshot, files are opened for writing only to be cut, and bytes of names that a terminal would
- * obey are escaped.
+ * the servers' own tool, so that scripts for it keep working. That tool reads with the C library's
+ * fgets() into 128 bytes, and numbers with strtol(). Its messages about a damaged line depend on
+ * this, so the code here reads lines in the same way. Differences: a base that begins with VALKEY
+ * is a snapshot, files are opened for writing only to be cut, and control characters in names are
+ * escaped.
  */
 #include "aof/manifest.h"
 #include "tools/check_aof/priv.h"
@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 enum {
-    LINE = 128,           /* its buffer for a line of a number */
-    ANNOTATION = 1024,    /* and for an annotation */
-    MANIFEST_LINE = 1024, /* and for a line of a manifest */
-    NAME_KEPT = 8         /* of a command, to know MULTI and EXEC */
+    LINE = 128,           /* that tool's buffer for a line with a number */
+    ANNOTATION = 1024,    /* its buffer for an annotation */
+    MANIFEST_LINE = 1024, /* its buffer for a line of a manifest */
+    NAME_KEPT = 8         /* bytes of a command name, to recognise MULTI and EXEC */
 };
 
 enum outcome { FILE_OK, FILE_EMPTY, FILE_CUT, FILE_CUT_AT_TIME, FILE_BAD };
@@ -32,18 +32,18 @@ enum outcome { FILE_OK, FILE_EMPTY, FILE_CUT, FILE_CUT_AT_TIME, FILE_BAD };
 struct compat {
     struct rd_src *src;
     const char *path;     /* of the file that is checked */
-    char shown[PATH_MAX]; /* the same for people */
+    char shown[PATH_MAX]; /* the same, escaped */
     bool fix, last;
     bool listed;    /* the manifest names the file: a link is not followed */
-    int64_t time_s; /* 0: no */
+    int64_t time_s; /* 0: none */
     int64_t line;   /* counted through all files */
-    uint64_t at;    /* where what is read now begins */
+    uint64_t at;    /* offset of the current read */
     int64_t multi;
-    bool ended; /* a read met the end of the file */
+    bool ended; /* a read reached the end of the file */
     char error[RD_ERR_TEXT_MAX + PATH_MAX];
 };
 
-/* Bytes that a terminal would obey do not reach it. */
+/* Prints text with control characters escaped. */
 static void escape(const char *name, char *dst, size_t size)
 {
     size_t len = 0;
@@ -57,9 +57,10 @@ static void escape(const char *name, char *dst, size_t size)
     dst[len] = '\0';
 }
 
-/* ---- reading as stdio does ---- */
+/* ---- reading like stdio ---- */
 
-/* fgets(): up to and with the line end, at most size - 1 bytes. False at the end of the file. */
+/* Like fgets(): up to and including the line end, at most size - 1 bytes. False at the end of the
+* file. */
 static bool get_line(struct compat *c, char *buf, size_t size)
 {
     struct rd_slice s;
@@ -78,8 +79,8 @@ static bool get_line(struct compat *c, char *buf, size_t size)
     return true;
 }
 
-/* fread() of bytes that nobody looks at but for the first and the last two; returns how many there
- * were. */
+/* Like fread(), but keeps only the first bytes and the last two; returns the number of bytes read.
+ */
 static uint64_t get_bytes(struct compat *c, uint64_t n, char *first, size_t n_first, char last[2])
 {
     struct rd_slice s;
@@ -117,7 +118,7 @@ static bool line_end(struct compat *c, const char *p)
     return true;
 }
 
-/* PREFIX NUMBER CRLF. False without an error at the end of the file. */
+/* Reads PREFIX NUMBER CRLF. False without an error at the end of the file. */
 static bool get_number(struct compat *c, char prefix, long *ret)
 {
     char buf[LINE + 2], *end;
@@ -131,7 +132,7 @@ static bool get_number(struct compat *c, char prefix, long *ret)
     return line_end(c, end);
 }
 
-/* A bulk string; its first bytes with a NUL after them. */
+/* Reads a bulk string; stores its first bytes and a NUL. */
 static bool get_string(struct compat *c, char *first, size_t size)
 {
     long len;
@@ -256,7 +257,7 @@ static bool shrink(struct compat *c, const char *name, uint64_t size, uint64_t t
     return false;
 }
 
-/* Reads on to the end or the first error; *ret_ok is the end of what is whole. */
+/* Reads to the end or the first error; *ret_ok is the end of the last complete command. */
 static enum annotated walk(struct compat *c, const char *name, uint64_t *ret_ok)
 {
     struct rd_slice s;
@@ -280,11 +281,11 @@ static enum annotated walk(struct compat *c, const char *name, uint64_t *ret_ok)
     return next;
 }
 
-/* False: it is over, with status 1. */
+/* False: exit with status 1. */
 static bool conclude(struct compat *c, const char *name, uint64_t size, uint64_t ok,
                      enum outcome *ret)
 {
-    /* What cannot be read has not ended there, and is not cut. */
+    /* A read error is not the end of the file: the file is not cut. */
     const struct rd_err *err = rd_src_err(c->src);
     if (err->code != RD_ERR_OK) {
         printf("Cannot read file %s: %s, aborting...\n", c->shown, err->text);
@@ -379,9 +380,9 @@ static bool say(const struct compat *c, enum outcome outcome, const char *name, 
     return true;
 }
 
-/* ---- what a file is ---- */
+/* ---- kinds of files ---- */
 
-/* False: it cannot be opened, and that was said. */
+/* False: it cannot be opened, and the error was printed. */
 static bool first_bytes(const char *path, bool listed, struct rd_src **ret)
 {
     struct rd_err err = {0};
@@ -406,7 +407,7 @@ static bool is_snapshot(const char *path, bool listed, bool *ret)
     return true;
 }
 
-/* The first line that is no comment begins with "file". */
+/* Whether the first line that is not a comment begins with "file". */
 static bool is_manifest(const char *path, bool *ret)
 {
     struct compat c = {.path = path};
@@ -487,13 +488,13 @@ static void folder_of(const char *path, char *dst, size_t size)
         snprintf(dst, size, "%.*s", len, path);
 }
 
-/* ---- a manifest that servers refuse ---- */
+/* ---- a manifest that servers reject ---- */
 
 struct refusal {
     bool found;
     enum aof_manifest_problem problem;
     unsigned line;
-    bool other_type; /* a type is there, and it is none that is known */
+    bool other_type; /* an unknown type */
 };
 
 static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset, unsigned line,
@@ -509,7 +510,7 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
                           .other_type = strstr(text, "not b") != NULL};
 }
 
-/* What servers say; *ret_shows: they show the line, too. */
+/* Returns the servers' message; *ret_shows: they print the line, too. */
 static const char *refusal_text(const struct refusal *r, bool *ret_shows)
 {
     *ret_shows = true;
@@ -534,7 +535,7 @@ static const char *refusal_text(const struct refusal *r, bool *ret_shows)
     }
 }
 
-/* A line as servers log it: who, when, and an empty line after it. */
+/* Prints a line as servers log it: process, time, and an empty line after it. */
 static void log_line(const char *fmt, ...) RD_PRINTF(1, 2);
 
 static void log_line(const char *fmt, ...)
@@ -553,7 +554,7 @@ static void log_line(const char *fmt, ...)
     printf("\n\n");
 }
 
-/* The line of that number without blanks around it, for people. */
+/* Returns the line of that number, trimmed and escaped. */
 static void read_line(struct rd_src *src, unsigned number, char *dst, size_t size)
 {
     struct compat c = {.src = src};

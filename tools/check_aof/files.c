@@ -1,4 +1,4 @@
-/* files.c - where a log is: one file, a manifest with its folder, or the folder alone. */
+/* files.c - finds a log: one file, a manifest with its folder, or the folder alone. */
 #include "base/mem.h"
 #include "tools/check_aof/priv.h"
 #include "tools/input/stream_in.h"
@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { LOOK = 4096 /* bytes of a file that tell whether it is a manifest */ };
+enum { LOOK = 4096 /* bytes of a file that show whether it is a manifest */ };
 
 static const char suffix[] = ".manifest";
 
@@ -112,28 +112,28 @@ static bool holds(const struct aof_job *job, const char *name)
     return false;
 }
 
-/* A log of before Redis 7.0 is one file, beside the snapshot. */
+/* Before Redis 7.0 the log is one file in the folder of the snapshot. */
 static bool no_manifest(struct aof_job *job, struct rd_err *err)
 {
     struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
     if (job->n_names == 0)
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "this folder is empty");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the folder is empty");
     if (stream_in_is(job->folder)) {
         cli_hint(job->cli, "redoubt show, convert and replay read captures");
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "this is the folder of a capture, not of a log");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder holds a capture, not a log");
     }
     if (holds(job, "appendonly.aof"))
-        cli_hint(job->cli, "a log from before Redis 7.0 is one file: name %.80s/appendonly.aof",
+        cli_hint(job->cli, "a log written before Redis 7.0 is one file: use %.80s/appendonly.aof",
                  folder.s);
     else if (holds(job, "dump.rdb"))
-        cli_hint(job->cli, "there is a snapshot, and no log: name %.80s/dump.rdb", folder.s);
+        cli_hint(job->cli, "the folder has a snapshot but no log: use %.80s/dump.rdb", folder.s);
     else
-        cli_hint(job->cli, "check-aof --fix-manifest writes one from the files that are there");
+        cli_hint(job->cli, "check-aof --fix-manifest writes one from the existing files");
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
 }
 
-/* The manifest in the folder. A server writes its next one under a name that begins with "temp". */
+/* Finds the manifest in the folder. A server writes a new one under a name that begins with "temp".
+*/
 static bool pick_manifest(struct aof_job *job, struct rd_err *err)
 {
     char all[RD_ERR_TEXT_MAX - 60] = "", quoted[64];
@@ -150,7 +150,8 @@ static bool pick_manifest(struct aof_job *job, struct rd_err *err)
         n++;
     }
     if (n > 1)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "several manifests: %s; name one", all);
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "several manifests: %s; specify one",
+                          all);
     if (n == 0)
         return no_manifest(job, err);
     return set_text(job->name, sizeof job->name, rd_slice_str(found), err);
@@ -164,7 +165,7 @@ static bool has_manifest(const struct aof_job *job)
     return false;
 }
 
-/* The folder of a server's data has the log in a folder of its own. */
+/* The data folder of a server has the log in a subfolder. */
 static bool go_down(struct aof_job *job, struct rd_err *err)
 {
     struct stat st;
@@ -194,7 +195,7 @@ static bool find_in_folder(struct aof_job *job, struct rd_err *err)
 
 /* ---- one file ---- */
 
-/* The first line that is no comment begins with a key and a value. */
+/* Whether the first line that is not a comment begins with a key and a value. */
 static bool reads_as_manifest(struct rd_slice s)
 {
     const uint8_t *p = s.ptr, *end = s.ptr + s.len;

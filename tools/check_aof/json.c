@@ -1,4 +1,4 @@
-/* json.c - what check-aof tells programs: docs/format/check-aof-json.md. */
+/* json.c - the JSON of check-aof; docs/format/check-aof-json.md describes it. */
 #include "tools/check_aof/priv.h"
 
 static void put_time(struct cli_json *json, const char *key, int64_t seconds)
@@ -10,7 +10,7 @@ static void put_time(struct cli_json *json, const char *key, int64_t seconds)
         cli_json_int(json, seconds);
 }
 
-/* 0 stands for "not known". */
+/* 0: unknown. */
 static void put_number(struct cli_json *json, const char *key, uint64_t number)
 {
     cli_json_put_offset(json, key, number == 0 ? RD_NO_OFFSET : number);

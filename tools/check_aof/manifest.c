@@ -1,4 +1,4 @@
-/* manifest.c - check-aof --fix-manifest: a manifest from the files that are there.
+/* manifest.c - check-aof --fix-manifest: writes a manifest from the existing files.
  */
 #include "aof/manifest_names.h"
 #include "base/mem.h"
@@ -11,9 +11,9 @@
 
 static const char suffix[] = ".manifest";
 
-/* ---- looking ---- */
+/* ---- inspecting the files ---- */
 
-/* The manifest's name without its end, or what the names of the folder begin with. */
+/* The manifest's name without its suffix, or the common prefix of the names in the folder. */
 static void find_prefix(struct aof_job *job, char *dst, size_t size)
 {
     size_t len = strlen(job->name), tail = sizeof suffix - 1;
@@ -37,7 +37,7 @@ static void find_prefix(struct aof_job *job, char *dst, size_t size)
              suffix);
 }
 
-/* What one file holds; false where it cannot be read. */
+/* Reads the contents of one file; false if it cannot be read. */
 static bool look_at(struct aof_job *job, const char *name, struct aof_found *ret,
                     struct rd_err *err)
 {
@@ -156,7 +156,7 @@ static bool copy_file(const char *from, const char *to, unsigned mode, struct rd
     return ok;
 }
 
-/* Keeps the old manifest under another name, where there is one; *ret_mode is its mode then. */
+/* Copies the old manifest to another name, if there is one; *ret_mode is its mode. */
 static bool keep_old(const char *path, char *saved, size_t size, unsigned *ret_mode,
                      struct rd_err *err)
 {
@@ -173,7 +173,7 @@ static bool keep_old(const char *path, char *saved, size_t size, unsigned *ret_m
     strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &tm);
     int len = snprintf(saved, size, "%s.redoubt-save-%s", path, when);
     if (len < 0 || (size_t)len >= size)
-        return rd_err_sys(err, ENAMETOOLONG, "the copy of the manifest");
+        return rd_err_sys(err, ENAMETOOLONG, "the name of the copied manifest");
     return copy_file(path, saved, *ret_mode, err);
 }
 
@@ -202,7 +202,7 @@ static void ignore_problem(void *ctx, enum aof_manifest_problem problem, uint64_
     (void)ctx, (void)problem, (void)offset, (void)line, (void)text;
 }
 
-/* The readable lines of the manifest that is there, if one is. */
+/* Reads the readable lines of the existing manifest, if any. */
 static bool read_old(struct aof_job *job, struct aof_manifest *old, struct rd_err *err)
 {
     struct rd_src *src;
@@ -235,24 +235,24 @@ static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, s
     return true;
 }
 
-/* A manifest without a base, or without an incremental file, makes a server start with less than
- * there was, or with nothing. */
+/* With a manifest that lacks the base or an incremental file, a server starts with less data or
+ * none. */
 static bool is_complete(struct aof_job *job, const struct aof_rebuild *plan, struct rd_err *err)
 {
     bool base = aof_manifest_base(&plan->manifest) != NULL;
     bool incr = aof_manifest_last_incr(&plan->manifest) != NULL;
     if ((base && incr) || job->force)
         return true;
-    cli_hint(job->cli, "put the missing file back; --force writes the manifest without it");
-    rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "there is no %s: the manifest is not written",
+    cli_hint(job->cli, "restore the missing file; --force writes the manifest without it");
+    rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no %s found: manifest not written",
                base   ? "incremental file"
                : incr ? "base file"
-                      : "base file and no incremental file");
+                      : "base file or incremental file");
     rd_err_origin(err, job->shown);
     return false;
 }
 
-/* *ret_status is set where true. */
+/* Sets *ret_status if it returns true. */
 static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebuild *plan,
                  int *ret_status, struct rd_err *err)
 {
@@ -274,7 +274,7 @@ static bool work(struct aof_job *job, struct aof_manifest *old, struct aof_rebui
     } else if (done && !job->cli->quiet) {
         rd_err_quote(quoted, sizeof quoted, rd_slice_str(saved));
         cli_escape(name, sizeof name, rd_slice_str(job->name));
-        printf("%s: written%s%s\n", name, saved[0] != '\0' ? "; the old one is " : "",
+        printf("%s: written%s%s\n", name, saved[0] != '\0' ? "; the old one is saved as " : "",
                saved[0] != '\0' ? quoted : "");
     }
     *ret_status = (done || job->dry_run) && !plan->doubtful ? CLI_OK : CLI_FINDINGS;
@@ -288,9 +288,10 @@ int aof_job_run_manifest(struct aof_job *job)
     struct aof_rebuild plan;
     int status = CLI_OK;
     if (job->is_stdin || !job->has_manifest)
-        return cli_usage_error(job->cli, "--fix-manifest works on a folder or a manifest");
+        return cli_usage_error(job->cli, "--fix-manifest requires a folder or a manifest");
     if (job->cli->json && !job->yes && !job->dry_run)
-        return cli_usage_error(job->cli, "--json does not ask: give --yes or --dry-run");
+        return cli_usage_error(job->cli,
+                               "--json cannot ask for confirmation: use --yes or --dry-run");
     aof_manifest_init(&old);
     aof_rebuild_init(&plan);
     if (!work(job, &old, &plan, &status, &err))

@@ -1,7 +1,7 @@
-/* names.c - how often each command is in a log, for check-aof -v.
+/* names.c - counts the commands of a log by name, for check-aof -v.
  *
- * Names are told apart without case. There is room for so many of them; commands of names that come
- * later, and those whose name is longer, are counted together, so that memory stays bounded.
+ * Names are case-insensitive. The table has a fixed number of names; commands with further or
+ * longer names are counted together, so that memory is bounded.
  */
 #include "base/mem.h"
 #include "tools/check_aof/priv.h"
@@ -94,7 +94,7 @@ void aof_job_names_report(FILE *out, const struct aof_job_names *names)
     }
     if (names->others > 0)
         fprintf(out, "  %-10s %12s %s\n", names->n_all == 0 ? "commands" : "",
-                cli_count(names->others).s, "of other names");
+                cli_count(names->others).s, "with other names");
 }
 
 void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names)

@@ -1,8 +1,8 @@
-/* priv.h - what the parts of check-aof share.
+/* priv.h - shared by the parts of check-aof.
  *
- * check_aof.c finds the files of a log, checks them and keeps what was found in a struct aof_job;
- * tools/check_aof/report.c tells it to people and tools/check_aof/json.c to programs;
- * tools/check_aof/change.c makes and carries out the changes.
+ * check_aof.c finds the files of a log, checks them and stores the results in a struct aof_job;
+ * tools/check_aof/report.c prints it as text and tools/check_aof/json.c as JSON;
+ * tools/check_aof/change.c plans and makes the changes.
  */
 #ifndef TOOLS_CHECK_AOF_PRIV_H
 #define TOOLS_CHECK_AOF_PRIV_H
@@ -14,7 +14,7 @@
 
 #include <limits.h>
 
-/* What one check found. */
+/* The result of one check. */
 struct aof_job_found {
     bool checked;
     struct aof_check_result res;
@@ -40,31 +40,31 @@ struct aof_job {
     const char *out;
 
     const char *path;
-    char shown[RD_ERR_TEXT_MAX]; /* the path, escaped, for people */
-    char folder[PATH_MAX];       /* where the files are */
+    char shown[RD_ERR_TEXT_MAX]; /* the path, escaped for text output */
+    char folder[PATH_MAX];       /* of the files */
     char name[NAME_MAX + 1];     /* of the manifest, or of the one file */
     bool is_stdin, has_manifest;
-    bool in_folder; /* the manifest was found in the folder, not named */
-    char **names;   /* what is in the folder of a manifest */
+    bool in_folder; /* the user gave the folder, not the manifest */
+    char **names;   /* the names in the folder of a manifest */
     size_t n_names;
-    uint64_t passed, current; /* bytes of files that were read, and of the one that is read */
+    uint64_t passed, current; /* bytes of the previous files and of the current one */
 
     struct aof_job_found found;
 };
 
-/* ---- tools/check_aof/files.c: where the log is ---- */
+/* ---- tools/check_aof/files.c: finding the log ---- */
 
 /* Fills in folder, name, has_manifest and names from the path. */
 bool aof_job_find(struct aof_job *job, struct rd_err *err);
 void aof_job_done(struct aof_job *job);
-/* Lists the folder again, in which names have changed. */
+/* Lists the folder again after names have changed. */
 bool aof_job_look_again(struct aof_job *job, struct rd_err *err);
 
-/* Opens a file of the log; NULL: the one file of a log without a manifest. ctx is the job. */
+/* Opens a file of the log; NULL: the only file of a log without a manifest. ctx is the job. */
 bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
 bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err);
 void aof_job_tick(void *ctx, const struct rd_src *src);
-/* Asks on standard error, unless --yes was given; false: it was not answered with y. */
+/* Asks on standard error, unless --yes was given; false: the answer was not y. */
 bool aof_job_ask(struct aof_job *job, const char *question);
 
 bool aof_job_full_path(const struct aof_job *job, const char *name, char *dst, size_t size,
@@ -82,7 +82,7 @@ struct aof_job_names;
 
 bool aof_job_names_new(struct aof_job_names **ret, struct rd_err *err);
 void aof_job_names_add(struct aof_job_names *names, struct rd_slice name);
-/* Once, after the last name: sorts, and keeps the names that come most often. */
+/* Call once after the last name: sorts, and keeps the most frequent names. */
 void aof_job_names_end(struct aof_job_names *names);
 void aof_job_names_report(FILE *out, const struct aof_job_names *names);
 void aof_job_names_json(struct cli_json *json, const struct aof_job_names *names);
@@ -102,22 +102,22 @@ int aof_job_run_salvage(struct aof_job *job);
 /* --fix-manifest; returns the exit status. */
 int aof_job_run_manifest(struct aof_job *job);
 
-/* A manifest from the files of the folder and the readable lines of the old one; sets job->name
- * where the folder has no manifest. *ret must be initialized. */
+/* Builds a manifest from the files of the folder and the readable lines of the old one; sets
+ * job->name if the folder has no manifest. *ret must be initialized. */
 bool aof_job_rebuild(struct aof_job *job, const struct aof_manifest *old, struct aof_rebuild *ret,
                      struct rd_err *err);
 
 /* ---- tools/check_aof/report.c ---- */
 
 void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof_job_found *found);
-/* 2024-05-01T12:00:00Z, or "@" and the number where a log tells of no time that a calendar has. */
+/* 2024-05-01T12:00:00Z, or "@" and the number if it is not a valid time. */
 struct cli_text aof_job_time(int64_t seconds);
-/* What can be done, in the words of the options; NULL: nothing need be. */
+/* Returns a hint that names the option to use; NULL: none is needed. */
 const char *aof_job_way_out(const struct aof_check_result *res);
-/* "PATH: sound" and so on, alone. */
+/* Prints "PATH: sound" and so on, without details. */
 void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
                             const struct aof_job_found *found);
-/* Errors among the findings, on stderr, with what can be done. */
+/* Prints the findings that are errors to stderr, with hints. */
 void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
                            const struct aof_job_found *found);
 void aof_job_report_plan(FILE *out, const struct aof_repair *plan);
@@ -125,16 +125,16 @@ void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const ch
 
 /* ---- tools/check_aof/json.c ---- */
 
-/* The members of an object that is open. */
+/* Writes the members of an open object. */
 void aof_job_json(struct cli_json *json, const struct aof_job *job,
                   const struct aof_job_found *found);
-/* One step of a change; saved_as may be NULL. */
+/* Writes one step of a change; saved_as may be NULL. */
 void aof_job_json_step(struct cli_json *json, const struct aof_repair_step *step,
                        const char *saved_as);
 
 /* ---- tools/check_aof/compat.c ---- */
 
-/* `redis-check-aof [OPTION] FILE`, as scripts know it. */
+/* Implements `redis-check-aof [OPTION] FILE`, for scripts. */
 int check_aof_compat(struct cli *cli, int argc, char **argv);
 
 #endif

@@ -1,4 +1,4 @@
-/* report.c - what check-aof tells people. */
+/* report.c - prints the result of check-aof as text. */
 #include "tools/check_aof/priv.h"
 
 #include <inttypes.h>
@@ -85,7 +85,7 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
         print_place(stdout, job, last_file(res));
         break;
     case AOF_VERDICT_WRITTEN:
-        fputs("being written, and whole but for its last command", stdout);
+        fputs("being written; complete except for its last command", stdout);
         break;
     case AOF_VERDICT_NOT_LOG:
         fputs("not a log", stdout);
@@ -94,7 +94,7 @@ void aof_job_report_verdict(struct cli *cli, const struct aof_job *job,
         fprintf(stdout, "incomplete: %s is missing", missing_role(res));
         break;
     case AOF_VERDICT_BAD_MANIFEST:
-        fputs("the manifest does not describe the log", stdout);
+        fputs("the manifest does not match the files", stdout);
         break;
     case AOF_VERDICT_UNSUPPORTED:
         fputs("not supported", stdout);
@@ -119,7 +119,7 @@ static void print_snapshot(FILE *out, const struct aof_check_file *f)
     }
     const struct rdb_check_result *s = &f->detail->snapshot;
     if (!s->has_header) {
-        fputs("; a snapshot without a header that is known", out);
+        fputs("; a snapshot with an unknown header", out);
         return;
     }
     fprintf(out, "; %s RDB %d", s->dialect == RDB_VALKEY ? "Valkey" : "Redis", s->version);
@@ -192,13 +192,13 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
         fprintf(out, "; %s bytes follow", cli_count(f->size - f->ok_up_to).s);
     if (f->after != RD_NO_OFFSET)
-        fprintf(out, ", whole commands from byte %s on", cli_place(f->after).s);
+        fprintf(out, ", intact commands from byte %s", cli_place(f->after).s);
     fputc('\n', out);
 }
 
 /* ---- the whole ---- */
 
-/* Of the first file that has one. */
+/* Returns the error of the first file that has one. */
 static const char *hint_of_file(const struct aof_check_result *res)
 {
     for (size_t i = 0; i < res->n_files; i++)
@@ -219,16 +219,16 @@ const char *aof_job_way_out(const struct aof_check_result *res)
 {
     switch (res->verdict) {
     case AOF_VERDICT_TORN:
-        return "--fix cuts the torn end off";
+        return "--fix cuts the torn end";
     case AOF_VERDICT_MISSING:
-        return "put the missing file back; --fix-manifest shows what can be done without it";
+        return "restore the missing file; --fix-manifest writes a manifest without it";
     case AOF_VERDICT_BAD_MANIFEST:
-        return "--fix-manifest makes the list of files again";
+        return "--fix-manifest writes a new manifest";
     case AOF_VERDICT_DAMAGED:
-        return has_text_mode(res) ? "--salvage OUT writes a log with the line ends that it had"
-                                  : "--salvage OUT writes a log of every command that is whole";
+        return has_text_mode(res) ? "--salvage OUT writes a log with restored line ends"
+                                  : "--salvage OUT writes a log of all intact commands";
     case AOF_VERDICT_WRITTEN:
-        return "check it again when the server is stopped";
+        return "stop the server and check again";
     case AOF_VERDICT_NOT_LOG:
         return hint_of_file(res);
     case AOF_VERDICT_SOUND:
@@ -303,15 +303,15 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
     for (size_t i = 0; i < plan->n_steps; i++) {
         const struct aof_repair_step *step = &plan->steps[i];
         if (step->kind == AOF_REPAIR_CUT)
-            fprintf(out, "will cut %s from %s to %s bytes: %s bytes go\n", plain_str(step->name).s,
-                    cli_count(step->size).s, cli_count(step->to).s,
+            fprintf(out, "will cut %s from %s to %s bytes: %s bytes removed\n",
+                    plain_str(step->name).s, cli_count(step->size).s, cli_count(step->to).s,
                     cli_count(step->size - step->to).s);
         else
-            fprintf(out, "will take %s, %s bytes, out of the manifest and rename it\n",
+            fprintf(out, "will remove %s, %s bytes, from the manifest and rename it\n",
                     plain_str(step->name).s, cli_count(step->size).s);
     }
     if (plan->n_steps > 0 && plan->time_s != AOF_NO_TIME)
-        fprintf(out, "the first second that goes is %s\n", aof_job_time(plan->time_s).s);
+        fprintf(out, "the first second to be cut is %s\n", aof_job_time(plan->time_s).s);
 }
 
 void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)
@@ -319,9 +319,9 @@ void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const ch
     if (step->kind == AOF_REPAIR_CUT)
         fprintf(out, "cut %s to %s bytes", plain_str(step->name).s, cli_count(step->to).s);
     else
-        fprintf(out, "took %s out of the log", plain_str(step->name).s);
+        fprintf(out, "removed %s from the log", plain_str(step->name).s);
     if (saved_as != NULL)
-        fprintf(out, "; %s %s", step->kind == AOF_REPAIR_CUT ? "it was copied to" : "it is now",
+        fprintf(out, "; %s %s", step->kind == AOF_REPAIR_CUT ? "original saved as" : "renamed to",
                 plain_str(saved_as).s);
     fputc('\n', out);
 }

@@ -1,7 +1,7 @@
-/* salvage.c - check-aof --salvage OUT: a log of every command that is whole.
+/* salvage.c - check-aof --salvage OUT: writes a log of all intact commands.
  *
- * A log that is a folder becomes a folder, one file becomes one file. The manifest of a folder is
- * written last, so that what an interruption leaves is no log yet.
+ * The result has the same form: a folder or one file. The manifest of a folder is written last, so
+ * that an interruption does not leave an incomplete log.
  */
 #include "aof/salvage.h"
 
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-/* A file whose line ends were changed, with those that it had. */
+/* A file whose line ends were changed, with the original ones restored. */
 struct text_file {
     struct text_file *next;
     struct spool spool;
@@ -27,7 +27,7 @@ struct salvage {
     struct text_file *texts;
     struct aof_manifest in, out;
     struct aof_rebuild plan;
-    bool rebuilt; /* `in` could not be used; plan.manifest is */
+    bool rebuilt; /* plan.manifest is used because `in` could not be read */
     struct aof_salvage_result res;
     struct spool spool;
     uint64_t shown; /* losses */
@@ -59,7 +59,7 @@ static void json_loss(struct cli_json *json, const struct aof_loss *loss)
         cli_json_put_uint(json, "at", loss->at);
     cli_json_put_str(json, "why", loss->why);
     if (loss->way_back != NULL)
-        cli_json_put_str(json, "way_back", loss->way_back);
+        cli_json_put_str(json, "resync", loss->way_back);
     if (loss->kind == AOF_LOSS_RANGE || loss->kind == AOF_LOSS_TRANSACTION) {
         cli_json_put_uint(json, "commands", loss->commands);
         cli_json_put_bool(json, "counted", loss->counted);
@@ -128,7 +128,7 @@ static void on_doubt(void *ctx, const struct aof_doubt *d)
 {
     struct salvage *s = ctx;
     if (s->res.doubts <= FINDINGS_KEPT)
-        cli_warn(s->job->cli, "%s: unknown command %s at byte %" PRIu64 " is kept as it is",
+        cli_warn(s->job->cli, "%s: unknown command %s at byte %" PRIu64 " is copied unchanged",
                  cli_quote(rd_slice_str(d->file)).s, cli_quote(d->name).s, d->offset);
 }
 
@@ -154,7 +154,7 @@ static void print_end(struct salvage *s, FILE *out)
     fprintf(out, "  saved      %s command%s", cli_count(r->commands).s,
             r->commands == 1 ? "" : "s");
     if (r->snapshots > 0)
-        fprintf(out, " and %s key%s of a snapshot that was damaged", cli_count(r->keys).s,
+        fprintf(out, " and %s key%s of a damaged snapshot", cli_count(r->keys).s,
                 r->keys == 1 ? "" : "s");
     if (r->keys_doubted > 0)
         fprintf(out, " (%s doubtful)", cli_count(r->keys_doubted).s);
@@ -168,12 +168,13 @@ static void print_end(struct salvage *s, FILE *out)
         fprintf(out, "; lost: %s of %s", cli_bytes(r->bytes_lost).s,
                 r->transactions > 0 ? "commands and whole transactions" : "commands");
     if (s->texts != NULL)
-        fprintf(out, "; %s line ends restored", cli_count(restored_bytes(s)).s);
+        fprintf(out, "; %s line end%s restored", cli_count(restored_bytes(s)).s,
+                cli_plural(restored_bytes(s)));
     if (r->selects_added > 0)
-        fprintf(out, "; %s SELECT%s put in", cli_count(r->selects_added).s,
+        fprintf(out, "; %s SELECT%s inserted", cli_count(r->selects_added).s,
                 r->selects_added == 1 ? "" : "s");
     if (torn != RD_NO_OFFSET)
-        fprintf(out, "; what follows byte %s cannot be unpacked", cli_place(torn).s);
+        fprintf(out, "; the bytes after byte %s cannot be decompressed", cli_place(torn).s);
     fprintf(out, "\n%s: %s\n", cli_quote(rd_slice_str(s->job->out)).s,
             s->verified ? "verified" : "NOT VERIFIED");
 }
@@ -222,18 +223,18 @@ static bool restore_text(struct salvage *s, const char *name, enum aof_text_mode
         return false;
     }
     cli_warn(s->job->cli,
-             "%s%s%s: its line ends are restored first; offsets are those of the result",
+             "%s%s%s: line ends are restored first; offsets refer to the restored file",
              s->job->shown, name[0] != '\0' ? ": " : "", cli_plain(rd_slice_str(name)).s);
     *ret = text;
     return rd_sink_close(sink, err);
 }
 
-/* A file whose line ends were changed is replaced by one that has them as they were. */
+/* Replaces a file whose line ends were changed by a copy with the original ones. */
 static bool straighten(struct salvage *s, const char *name, struct rd_src **src, struct rd_err *err)
 {
     struct rd_slice head;
     struct text_file *text = s->texts;
-    (void)rd_src_need(*src, AOF_TEXT_LOOK, &head); /* a failure shows again */
+    (void)rd_src_need(*src, AOF_TEXT_LOOK, &head); /* a failure occurs again later */
     enum aof_text_mode mode = aof_text_mode_of(head);
     if (mode == AOF_TEXT_NONE)
         return true;
@@ -292,11 +293,11 @@ static bool make_folder(struct salvage *s, struct rd_err *err)
         return true;
     int sys = errno;
     if (sys != EEXIST)
-        rd_err_sys(err, sys, "make the folder");
+        rd_err_sys(err, sys, "cannot create the folder");
     else if (job->force)
         return true;
     else
-        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "exists and is not an empty folder");
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists and is not an empty folder");
     if (sys == EEXIST)
         cli_hint(job->cli, "--force writes into it");
     rd_err_origin(err, job->out);
@@ -311,7 +312,7 @@ static void ignore_problem(void *ctx, enum aof_manifest_problem problem, uint64_
     s->rebuilt = s->rebuilt || aof_manifest_problem_fatal(problem);
 }
 
-/* Would OUT take the place of what is read? */
+/* Whether OUT would overwrite the input. */
 static bool is_input(const struct aof_job *job)
 {
     struct stat in, out;
@@ -319,7 +320,7 @@ static bool is_input(const struct aof_job *job)
            stat(job->out, &out) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
 }
 
-/* The files of the log: as the manifest has them, or as the folder has where it cannot be read. */
+/* Finds the files of the log: from the manifest, or from the folder if it cannot be read. */
 static bool find_files(struct salvage *s, struct rd_err *err)
 {
     struct rd_src *src;
@@ -337,7 +338,7 @@ static bool find_files(struct salvage *s, struct rd_err *err)
     s->rebuilt = s->rebuilt || own.code != RD_ERR_OK || s->in.n_files == 0;
     if (!s->rebuilt)
         return true;
-    cli_warn(s->job->cli, "the manifest is damaged: the files are taken as their names say");
+    cli_warn(s->job->cli, "the manifest is damaged: the files are identified by their names");
     return aof_job_rebuild(s->job, &s->in, &s->plan, err);
 }
 
@@ -373,7 +374,7 @@ static bool open_view(struct salvage *s, struct rd_src **ret, struct rd_err *err
     return ok && straighten(s, "", ret, err);
 }
 
-/* What is compressed and cut, or damaged itself, is taken as far as it could be unpacked. */
+/* A truncated or damaged compressed file is read as far as it can be decompressed. */
 static bool accept_torn(struct salvage *s, struct rd_err *err)
 {
     const struct rd_err *torn = &s->spool.torn;
@@ -383,12 +384,11 @@ static bool accept_torn(struct salvage *s, struct rd_err *err)
         rd_err_adopt(err, torn);
         return false;
     }
-    cli_warn(s->job->cli, "%s: it is taken as far as it can be unpacked: %s", s->job->shown,
-             torn->text);
+    cli_warn(s->job->cli, "%s: only partly decompressed: %s", s->job->shown, torn->text);
     return true;
 }
 
-/* What cannot seek (compressed, or a pipe) is set aside first. */
+/* Input that cannot seek (compressed, or a pipe) is spooled first. */
 static bool prepare_view(struct salvage *s, struct rd_err *err)
 {
     struct rd_src *src;
@@ -400,7 +400,7 @@ static bool prepare_view(struct salvage *s, struct rd_err *err)
     return ok;
 }
 
-/* A sound snapshot in front is copied, and its keys are not counted. */
+/* An intact snapshot at the beginning is copied, and its keys are not counted. */
 static bool begins_snapshot(struct rd_src *src)
 {
     struct rd_slice head;
@@ -433,7 +433,7 @@ static bool salvage_one(struct salvage *s, const struct aof_salvage_opts *opts, 
 
 /* ---- the whole ---- */
 
-/* Reads OUT again. */
+/* Verifies OUT by reading it again. */
 static bool verify(struct salvage *s, struct rd_err *err)
 {
     struct aof_job again = {.cli = s->job->cli, .path = s->job->out};
@@ -495,9 +495,9 @@ int aof_job_run_salvage(struct aof_job *job)
     struct salvage s = {.job = job};
     struct rd_err err = {0};
     if (job->is_stdin || strcmp(job->out, "-") == 0)
-        return cli_usage_error(job->cli, "--salvage works on files: it reads them twice");
+        return cli_usage_error(job->cli, "--salvage requires files: it reads them twice");
     if (is_input(job))
-        return cli_usage_error(job->cli, "--salvage does not write over what it reads");
+        return cli_usage_error(job->cli, "--salvage cannot overwrite its input");
     aof_manifest_init(&s.in);
     aof_manifest_init(&s.out);
     aof_rebuild_init(&s.plan);
