@@ -7,8 +7,8 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err)
 {
     struct compact_opts *opts = ctx;
     if (opts->n_skip == COMPACT_SKIPS_MAX)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "at most %d --skip-command",
-                          COMPACT_SKIPS_MAX);
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "at most %d --skip-command options are allowed", COMPACT_SKIPS_MAX);
     opts->skip[opts->n_skip++] = value;
     return true;
 }
@@ -171,7 +171,7 @@ static bool ends_in_snapshot(const struct compact_run *run, const struct aof_eve
     if (!run->has_until || run->until.number >= end || !(named || ev->file == NULL))
         return false;
     rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-               "byte %" PRIu64 " is in the snapshot that ends at byte %" PRIu64
+               "byte %" PRIu64 " is inside the snapshot that ends at byte %" PRIu64
                ": the log cannot end there",
                run->until.number, end);
     rd_err_origin(err, ev->name);
@@ -210,7 +210,7 @@ static bool end_file(struct compact_run *run, const struct aof_event *ev, struct
     return false;
 }
 
-static bool take(struct compact_run *run, struct aof_event *ev, struct rd_err *err)
+static bool take_event(struct compact_run *run, struct aof_event *ev, struct rd_err *err)
 {
     if (!run->job.has_manifest)
         ev->name = run->job.name;
@@ -249,7 +249,7 @@ static bool check_reached(struct compact_run *run, struct rd_err *err)
         return true;
     if (!aof_timeline_end(&run->line, err))
         return false;
-    cli_warn(run->cli, "nothing in the log is later than that: its last time annotation is of %s",
+    cli_warn(run->cli, "the log ends before that time: its last time annotation is %s",
              aof_job_time(run->line.last_s).s);
     return true;
 }
@@ -262,12 +262,12 @@ static bool read_all(struct compact_run *run, struct rd_err *err)
     enum aof_status status;
     while (!run->stopped && (status = aof_reader_next(run->reader, &ev)) != AOF_END) {
         if (status != AOF_EVENT) {
-            cli_hint(run->cli, "check-aof --fix cuts a torn end, --salvage takes what is whole; "
-                               "--until-offset ends before it");
+            cli_hint(run->cli, "check-aof --fix cuts a torn end, --salvage saves intact commands; "
+                               "--until-offset ends before the damage");
             rd_err_adopt(err, aof_reader_err(run->reader));
             return false;
         }
-        if (!take(run, &ev, err))
+        if (!take_event(run, &ev, err))
             return false;
     }
     return check_places(run, err) && (run->stopped || check_reached(run, err));
@@ -350,15 +350,16 @@ bool compact_run(struct cli *cli, const char *path, const struct compact_opts *o
 
 /* ---- in the place of a snapshot ---- */
 
-static void tell(struct cli *cli, const struct compact_result *done)
+static void print_result(struct cli *cli, const struct compact_result *done)
 {
-    cli_debug(cli, "%s commands, %s keys", cli_count(done->commands).s, cli_count(done->keys).s);
+    cli_debug(cli, "%s command%s, %s key%s", cli_count(done->commands).s,
+              cli_plural(done->commands), cli_count(done->keys).s, cli_plural(done->keys));
     if (done->refused == 0)
         return;
-    cli->partial = true; /* each of them succeeded once: the data set is not the one that was */
-    cli_warn(cli, "%s command%s failed, and what %s did is not in the result; the first is %s",
+    cli->partial = true; /* each succeeded originally, so the data set is different now */
+    cli_warn(cli, "%s command%s failed, and the effect of %s is not in the result; the first is %s",
              cli_count(done->refused).s, cli_plural(done->refused),
-             done->refused == 1 ? "it" : "they", done->first_refused);
+             done->refused == 1 ? "it" : "them", done->first_refused);
 }
 
 static bool compact_into(struct cli *cli, const char *path, const struct compact_opts *opts,
@@ -373,7 +374,7 @@ static bool compact_into(struct cli *cli, const char *path, const struct compact
         rd_sink_abort(sink);
         return false;
     }
-    tell(cli, &done);
+    print_result(cli, &done);
     return rd_sink_close(sink, err);
 }
 
@@ -405,9 +406,9 @@ static bool check_after(struct cli *cli, struct rd_src *src, struct rd_err *err)
     if (status != RD_SRC_OK || (s.ptr[0] != '*' && s.ptr[0] != '#'))
         return status != RD_SRC_FAIL;
     if (cli != NULL)
-        cli_hint(cli, "--from aof replays them, --from rdb takes the snapshot alone");
+        cli_hint(cli, "--from aof replays them, --from rdb uses the snapshot only");
     return rd_err_set(err, RD_ERR_USAGE, rd_src_offset(src),
-                      "commands follow the snapshot, from byte %" PRIu64 " on", rd_src_offset(src));
+                      "commands follow the snapshot, from byte %" PRIu64, rd_src_offset(src));
 }
 
 bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact_opts *opts,
@@ -415,8 +416,8 @@ bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact
 {
     if (ev->trailer.summed && ev->trailer.stored != 0 && ev->trailer.stored != ev->trailer.computed)
         return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
-                          "the file says %016" PRIx64 ", its bytes have %016" PRIx64,
-                          ev->trailer.stored, ev->trailer.computed);
+                          "stored %016" PRIx64 ", computed %016" PRIx64, ev->trailer.stored,
+                          ev->trailer.computed);
     return (opts != NULL && opts->from == COMPACT_FROM_RDB) || check_after(cli, src, err);
 }
 

@@ -82,15 +82,14 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
     {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->until_ms,                \
      .help = "capture: the data at this time", .brief = true},                                     \
     {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .each = compact_add_skip, .ctx = (o),   \
-     .help = "log: leave out the Nth command, or FILE:OFFSET"}
+     .help = "log: omit the Nth command, or FILE:OFFSET"}
 /* clang-format on */
 
 /* --from, for a tool that has nothing else of these. "any" is not in the help. */
 #define COMPACT_FROM_OPTION(o)                                                                     \
     {                                                                                              \
         .name = "from", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",                \
-        .choice = &(o)->from, .help = "what it is; seen from its first bytes by default",          \
-        .brief = true                                                                              \
+        .choice = &(o)->from, .help = "input format; default: detected", .brief = true             \
     }
 
 /* True: one of the options was given. */

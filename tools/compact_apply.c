@@ -109,14 +109,13 @@ bool compact_apply(struct compact_run *run, const struct compact_step *step, str
     const struct engine_command *command = engine_command_resolve(cmd->argv, cmd->argc);
     const struct engine_env env = {.now_us = step->now_us};
     if (command == NULL)
-        return refuse(step, "the command is not known", err);
+        return refuse(step, "unknown command", err);
     engine_reply_reset(&run->reply);
     enum engine_status status = engine_apply_command(run->engine, &run->session, command, cmd->argc,
                                                      cmd->argv, &env, &run->reply, &run->effects);
     if (status == ENGINE_ELSEWHERE && !is_idle(command) && !apply_function(run, step, command)) {
-        cli_hint(run->cli, "--until-offset ends before it, --skip-command leaves it out");
-        return refuse(step, "it runs a script or a function, and what that did is not in the log",
-                      err);
+        cli_hint(run->cli, "--until-offset ends before it, --skip-command omits it");
+        return refuse(step, "it runs a script or a function, whose effect is not in the log", err);
     }
     run->result->commands++;
     if (run->reply.error)
@@ -146,7 +145,7 @@ bool compact_check_skips(const struct compact_run *run, struct rd_err *err)
     if (run->result->skipped >= run->opts->n_skip || run->stopped)
         return true;
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "%zu of the commands that were to be left out are not in the log",
+                      "not found in the log: %zu of the commands to skip",
                       run->opts->n_skip - (size_t)run->result->skipped);
 }
 
@@ -174,7 +173,7 @@ static struct cli *owner;
 
 static void exhausted(size_t size)
 {
-    cli_hint(owner, "the data set of a log is held in memory as a whole");
+    cli_hint(owner, "the whole data set of a log is held in memory");
     cli_out_of_memory(owner, size);
 }
 

@@ -71,7 +71,8 @@ static bool is_skipped(const struct compact_run *run, const struct repl_capture_
     return false;
 }
 
-static bool take(struct compact_run *run, const struct repl_capture_event *ev, struct rd_err *err)
+static bool take_event(struct compact_run *run, const struct repl_capture_event *ev,
+                       struct rd_err *err)
 {
     const struct compact_step step = {.command = &ev->command,
                                       .name = run->capture.path,
@@ -125,7 +126,7 @@ static bool read_stream(struct compact_run *run, const struct repl_capture_segme
         run->stopped = ev.kind == REPL_CAPTURE_COMMAND && is_after(run, &ev);
         if (run->stopped)
             break;
-        if (!take(run, &ev, err))
+        if (!take_event(run, &ev, err))
             return false;
         if (ev.segment->chapter == base->chapter)
             cli_progress_at(run->cli, ev.offset - base->start);
@@ -138,8 +139,7 @@ static bool read_stream(struct compact_run *run, const struct repl_capture_segme
     if (status == REPL_CAPTURE_FAIL || !check_end(run, end, err))
         return false;
     if (run->opts->until_ms != INT64_MIN && !run->stopped && last->number == last_number(run))
-        cli_warn(run->cli,
-                 "nothing in the capture is later than that: the data is that of its end");
+        cli_warn(run->cli, "the capture ends before that time: its last state is used");
     return true;
 }
 

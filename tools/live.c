@@ -52,7 +52,7 @@ static bool look_at_clock(struct live *live, struct rd_err *err)
         const struct peer_item *item = peer_item_at(reply.items, i);
         if (item == NULL || !rd_num_get_i64(item->text, &part[i]) || part[i] < 0 ||
             part[i] > INT64_MAX / 1000)
-            ok = fail(live, "TIME gives something strange", err);
+            ok = fail(live, "unexpected reply to TIME", err);
     }
     live->server_ms = part[0] * 1000 + part[1] / 1000;
     peer_reply_done(&reply);
@@ -160,7 +160,7 @@ static bool scan(struct live *live, struct rd_err *err)
         const struct peer_item *next = peer_item_at(reply.items, 0);
         const struct peer_item *page = peer_item_at(reply.items, 1);
         if (page == NULL || page->type != RESP_ARRAY || next->text.len >= sizeof cursor) {
-            ok = fail(live, "SCAN gives something strange", err);
+            ok = fail(live, "unexpected reply to SCAN", err);
             break;
         }
         memcpy(cursor, next->text.ptr, next->text.len);

@@ -141,7 +141,7 @@ static bool take_version(struct live *live, int version, struct rd_err *err)
     if (live->version == version)
         return true;
     if (live->version != 0)
-        return fail(live, RD_ERR_PROTOCOL, "payloads of two versions", err);
+        return fail(live, RD_ERR_PROTOCOL, "payloads of different versions", err);
     if (!rdb_version_known(dialect, version)) {
         rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "payloads of version %d", version);
         rd_err_origin(err, live->opts->target->name);
@@ -163,7 +163,7 @@ static bool end_payload(struct live *live, struct payload *p, struct rd_err *err
     rd_src_consume(src, FOOT);
     uint64_t stored = rd_get_le64(p->foot + FOOT - SUM);
     if (stored != 0 && stored != rd_crc64(p->crc, p->foot, FOOT - SUM))
-        return fail(live, RD_ERR_PROTOCOL, "a payload that does not have its checksum", err);
+        return fail(live, RD_ERR_PROTOCOL, "checksum mismatch in a payload", err);
     return peer_end_string(live->peer, err) && take_version(live, rd_get_le16(p->foot), err);
 }
 
@@ -184,7 +184,7 @@ static bool take_expiry(struct live *live, int64_t *ret, struct rd_err *err)
     if (!peer_next_value(live->peer, &node, err))
         return false;
     if (node.type != RESP_INTEGER)
-        return fail(live, RD_ERR_PROTOCOL, "an expiry that is no number", err);
+        return fail(live, RD_ERR_PROTOCOL, "an expiry is not a number", err);
     *ret = node.integer < 0 ? RDB_NO_EXPIRE : node.integer;
     if (live->result->rough && *ret != RDB_NO_EXPIRE &&
         __builtin_add_overflow(*ret, live->server_ms, ret))
@@ -217,7 +217,7 @@ static bool put_record(struct live *live, int64_t expire_ms, struct rd_slice nam
     struct payload p = {.left = len};
     struct rd_slice s;
     if (len < 1 + FOOT)
-        return fail(live, RD_ERR_PROTOCOL, "a payload that is too short", err);
+        return fail(live, RD_ERR_PROTOCOL, "payload too short", err);
     if (rd_src_need(src, 1, &s) != RD_SRC_OK)
         return peer_fail(live->peer, err);
     *ret_type = s.ptr[0];
@@ -232,11 +232,11 @@ static bool take_nothing(struct live *live, struct rd_err *err)
 {
     struct resp_node node;
     return peer_next_value(live->peer, &node, err) &&
-           (node.null || fail(live, RD_ERR_PROTOCOL, "DUMP gives something strange", err));
+           (node.null || fail(live, RD_ERR_PROTOCOL, "unexpected reply to DUMP", err));
 }
 
-static bool take(struct live *live, struct rd_slice name, bool as_it_is, enum live_outcome *ret,
-                 uint64_t *ret_bytes, struct rd_err *err)
+static bool take_key(struct live *live, struct rd_slice name, bool as_it_is, enum live_outcome *ret,
+                     uint64_t *ret_bytes, struct rd_err *err)
 {
     int64_t before, after;
     uint64_t at = position(live), len = 0;
@@ -262,7 +262,7 @@ bool live_take(struct live *live, struct rd_slice name, bool as_it_is, enum live
                uint64_t *ret_bytes, struct rd_err *err)
 {
     char quoted[120];
-    if (take(live, name, as_it_is, ret, ret_bytes, err))
+    if (take_key(live, name, as_it_is, ret, ret_bytes, err))
         return true;
     rd_err_doing(err, "key %s in db %" PRIu64, rd_err_quote(quoted, sizeof quoted, name), live->db);
     return false;
@@ -281,7 +281,7 @@ bool live_put_functions(struct live *live, struct rd_err *err)
         !peer_next_header(live->peer, &there, &p.left, err))
         return false;
     if (there && p.left < FOOT)
-        return fail(live, RD_ERR_PROTOCOL, "a payload that is too short", err);
+        return fail(live, RD_ERR_PROTOCOL, "payload too short", err);
     if (there)
         return pass(live, &p, p.left - FOOT, err) && end_payload(live, &p, err);
     if (!peer_next(live->peer, &node, err))
@@ -289,5 +289,5 @@ bool live_put_functions(struct live *live, struct rd_err *err)
     result->no_functions = true;
     result->functions_refused = node.text.len >= 6 && memcmp(node.text.ptr, "NOPERM", 6) == 0;
     return (node.type == RESP_ERROR && node.last) ||
-           fail(live, RD_ERR_PROTOCOL, "FUNCTION DUMP gives something strange", err);
+           fail(live, RD_ERR_PROTOCOL, "unexpected reply to FUNCTION DUMP", err);
 }

@@ -1,8 +1,7 @@
 /* main.c - the program `redoubt`: finds the tool by its name and runs it.
  *
- * `redoubt TOOL …` and, for the names under which the servers' own tools are known, `TOOL …`: a
- * link called check-rdb runs check-rdb, and one called redis-check-rdb runs it in the compatible
- * mode.
+ * The program can also be started through a link named after a tool: a link called check-rdb runs
+ * check-rdb, and one called redis-check-rdb runs it in compatible mode.
  */
 #include "tools/tools.h"
 
@@ -16,18 +15,18 @@ struct tool {
 };
 
 static const struct tool tools[] = {
-    {"capture", "a replica that keeps a master's snapshot and stream", tool_capture},
-    {"convert", "a snapshot to JSON lines, or to another version or dialect", tool_convert},
-    {"check-aof", "verifies append-only logs, and repairs them", tool_check_aof},
-    {"check-rdb", "verifies snapshots, and saves what can be saved", tool_check_rdb},
-    {"diff", "whether two snapshots hold the same data", tool_diff},
-    {"merge", "several snapshots into one", tool_merge},
-    {"replay", "a capture into a server", tool_replay},
-    {"show", "the commands of a log or a capture, one a line", tool_show},
-    {"split", "a snapshot into several: by database, slots, prefix, size", tool_split},
-    {"stat", "what is in a snapshot, and how much memory it takes", tool_stat},
-    {"sum", "digests of files, and whether the CRC-64 of a snapshot holds", tool_sum},
-    {"help", "this text, or the help of one tool", NULL},
+    {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
+    {"convert", "convert snapshots and logs to other formats and versions", tool_convert},
+    {"check-aof", "verify and repair append-only logs", tool_check_aof},
+    {"check-rdb", "verify snapshots and salvage damaged ones", tool_check_rdb},
+    {"diff", "compare the data of snapshots, logs and servers", tool_diff},
+    {"merge", "merge several snapshots into one", tool_merge},
+    {"replay", "replay a capture into a server", tool_replay},
+    {"show", "print the commands of a log or a capture", tool_show},
+    {"split", "split a snapshot by database, slots, prefix or size", tool_split},
+    {"stat", "report contents and memory use of a snapshot", tool_stat},
+    {"sum", "print digests of files and verify CRC-64 checksums", tool_sum},
+    {"help", "print this text, or the help of one tool", NULL},
 };
 
 enum { N_TOOLS = sizeof tools / sizeof tools[0] };
@@ -45,16 +44,16 @@ static void print_help(void)
 {
     printf("usage: redoubt TOOL [OPTION…] [ARGUMENT…]\n"
            "\n"
-           "Works on the RDB and AOF files of Redis and Valkey.\n"
+           "Tools for the RDB and AOF files of Redis and Valkey.\n"
            "\n");
     for (size_t i = 0; i < N_TOOLS; i++)
         printf("  %-12s %s\n", tools[i].name, tools[i].summary);
     printf("\n"
-           "Exit status: 0 clean, 1 damage or difference found, 2 usage, 3 input or output,\n"
-           "4 not supported, 5 limit or memory, 6 network, 7 locked, 8 done in part,\n"
-           "130 interrupted (SIGINT), 143 SIGTERM, 129 SIGHUP.\n"
+           "Exit status: 0 clean, 1 damage or difference found, 2 usage error,\n"
+           "3 input or output error, 4 not supported, 5 limit or memory, 6 network error,\n"
+           "7 locked, 8 partial success, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.\n"
            "\n"
-           "redoubt help TOOL shows the options of a tool.\n");
+           "Use \"redoubt help TOOL\" for the options of a tool.\n");
 }
 
 static int unknown_tool(struct cli *cli, const char *name)
@@ -98,12 +97,12 @@ static int run_tool(struct cli *cli, const char *name, int argc, char **argv)
     return tool->run(cli, argc, argv);
 }
 
-/* `redoubt …` itself: options that stand before a tool's name. */
+/* Handles options before the name of the tool. */
 static int run_redoubt(struct cli *cli, int argc, char **argv)
 {
     if (argc < 2) {
         cli->tool = NULL;
-        return cli_usage_error(cli, "which tool?");
+        return cli_usage_error(cli, "missing argument: TOOL");
     }
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
@@ -115,7 +114,8 @@ static int run_redoubt(struct cli *cli, int argc, char **argv)
     return run_tool(cli, first, argc - 1, argv + 1);
 }
 
-/* The tool that a link's name stands for, or NULL: "redis-check-rdb" is check-rdb, compatible. */
+/* Returns the tool that a link is named after, or NULL: redis-check-rdb is check-rdb, compatible
+* mode. */
 static const char *tool_of_link(const char *path, bool *ret_compat)
 {
     static const char *const servers[] = {"redis-", "valkey-"};

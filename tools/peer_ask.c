@@ -146,8 +146,7 @@ static bool reply_failed(const struct peer *peer, enum resp_status status, struc
     if (status == RESP_END || why->code == RD_ERR_TRUNCATED)
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the server closed the connection");
     else if (why->code == RD_ERR_CORRUPT)
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "this is no reply of a server: %.150s",
-                   why->text);
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "invalid reply: %.150s", why->text);
     else
         rd_err_adopt(err, why);
     rd_err_origin(err, peer->target->name);
@@ -183,7 +182,7 @@ bool peer_next_value(struct peer *peer, struct resp_node *ret, struct rd_err *er
     if (is_error(&node))
         return peer_refused(peer, node.text, err);
     if (!node.last) {
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "a list in reply, where one value is due");
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "unexpected list in the reply");
         rd_err_origin(err, peer->target->name);
         return false;
     }

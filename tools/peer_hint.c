@@ -1,4 +1,4 @@
-/* peer_hint.c - what to do about an error. */
+/* peer_hint.c - hints for errors of connections. */
 #include "tools/peer_impl.h"
 
 #include <errno.h>
@@ -8,39 +8,39 @@ static const struct {
     const char *text;
     const char *hint;
 } texts[] = {
-    {"NOAUTH", "give a password: REDISCLI_AUTH, --askpass, --pass-file FILE, or in the URL"},
-    {"WRONGPASS", "name and password do not belong together, or the user is switched off"},
-    {"ERR AUTH <password> called without", "the server wants no password"},
-    {"ERR Client sent AUTH, but no password", "the server wants no password"},
-    {"NOPERM", "the user's ACL lacks this command or these keys"},
-    {"DENIED", "the server is in protected mode: it wants a password, or its own machine"},
-    {"LOADING", "the server reads its data: try again later"},
+    {"NOAUTH", "set a password: REDISCLI_AUTH, --askpass, --pass-file FILE, or in the URL"},
+    {"WRONGPASS", "user name or password is wrong, or the user is disabled"},
+    {"ERR AUTH <password> called without", "the server does not require a password"},
+    {"ERR Client sent AUTH, but no password", "the server does not require a password"},
+    {"NOPERM", "the user's ACL does not allow this command or these keys"},
+    {"DENIED", "the server is in protected mode: set a password, or connect from its own host"},
+    {"LOADING", "the server is loading its data: try again later"},
     {"MASTERDOWN", "the replica has lost its master"},
     {"BUSY", "a script is running on the server: try again later"},
-    {"MOVED", "the key lives on that member of the cluster"},
+    {"MOVED", "the key belongs to that member of the cluster"},
     {"CROSSSLOT", "the server is a member of a cluster"},
-    {"ERR max number of clients", "the server's maxclients is reached"},
+    {"ERR max number of clients", "the server has reached its maxclients limit"},
     {"ERR DB index", "the server has fewer databases"},
     {"ERR unknown command", "the server is too old, or the command was renamed"},
-    {"ERR This instance has cluster support disabled", "the server is no member of a cluster"},
-    {"the server closed", "TLS? rediss:// or --tls; else the server's log may say why"},
-    {"cannot find the address", "is the name spelled right?"},
+    {"ERR This instance has cluster support disabled", "the server is not a member of a cluster"},
+    {"the server closed", "the server may require TLS (rediss:// or --tls); see the server's log"},
+    {"cannot find the address", "check the spelling of the name"},
 };
 
 static const struct {
     const char *text;
     const char *hint;
 } tls_texts[] = {
-    {"hostname mismatch", "the certificate is for another name: --sni NAME says which"},
-    {"IP address mismatch", "the certificate is for another name: --sni NAME says which"},
+    {"hostname mismatch", "the certificate is for another name: use --sni NAME"},
+    {"IP address mismatch", "the certificate is for another name: use --sni NAME"},
     {"certificate not accepted",
-     "--cacert FILE names whom to believe, --insecure believes anybody"},
-    {"certificate required", "the server wants to know us: --cert FILE --key FILE"},
-    {"handshake failure", "the server may want to know us: --cert FILE --key FILE"},
-    {"wrong version number", "the port may be one without TLS: redis:// instead of rediss://"},
-    {"packet length", "the port may be one without TLS: redis:// instead of rediss://"},
-    {"reset by peer", "the server may want to know us: --cert FILE --key FILE"},
-    {"", "is the port one with TLS?"},
+     "--cacert FILE sets the trusted CA, --insecure disables verification"},
+    {"certificate required", "the server requires a client certificate: --cert FILE --key FILE"},
+    {"handshake failure", "the server may require a client certificate: --cert FILE --key FILE"},
+    {"wrong version number", "the port may not use TLS: try redis:// instead of rediss://"},
+    {"packet length", "the port may not use TLS: try redis:// instead of rediss://"},
+    {"reset by peer", "the server may require a client certificate: --cert FILE --key FILE"},
+    {"", "check that the port uses TLS"},
 };
 
 static const char *hint_of_errno(int sys)
@@ -48,17 +48,17 @@ static const char *hint_of_errno(int sys)
     switch (sys) {
     case ECONNREFUSED:
     case ENOENT:
-        return "no server listens there: -h, -p, -s or a URL say where";
+        return "no server listens there: set the address with -h, -p, -s or a URL";
     case ETIMEDOUT:
-        return "-t SECONDS waits longer";
+        return "use -t SECONDS to wait longer";
     case EACCES:
-        return "the socket belongs to somebody else";
+        return "no permission to use the socket";
     case EHOSTUNREACH:
     case ENETUNREACH:
-        return "there is no way to this address";
+        return "no route to this address";
     case ECONNRESET:
     case EPIPE:
-        return "TLS? rediss:// or --tls; else the server's log may say why";
+        return "the server may require TLS (rediss:// or --tls); see the server's log";
     default:
         return NULL;
     }

@@ -61,7 +61,8 @@ bool peer_read_reply(struct peer *peer, struct peer_reply *reply, struct rd_err 
         if (!peer_next(peer, &node, err))
             return false;
         if (node.type == RESP_ATTRIBUTE)
-            return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "a reply with attributes");
+            return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                              "replies with attributes are not supported");
         if (!add(reply, &node, err)) {
             rd_err_origin(err, peer->target->name);
             return false;

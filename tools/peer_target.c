@@ -50,7 +50,7 @@ char *peer_keep(struct rd_slice secret, struct rd_err *err)
 }
 
 /* Takes a secret out of argv, whose strings are ours to write. */
-static bool take(char **ret, const char *value, struct rd_err *err)
+static bool take_secret(char **ret, const char *value, struct rd_err *err)
 {
     char *copy = peer_keep(rd_slice_str(value), err);
     if (copy == NULL)
@@ -64,15 +64,15 @@ static bool take(char **ret, const char *value, struct rd_err *err)
 bool peer_opts_add_password(void *ctx, const char *value, struct rd_err *err)
 {
     struct peer_opts *opts = ctx;
-    return take(&opts->password, value, err);
+    return take_secret(&opts->password, value, err);
 }
 
 bool peer_opts_add_url(void *ctx, const char *value, struct rd_err *err)
 {
     struct peer_opts *opts = ctx;
     if (!peer_is_url(value))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no URL of a server");
-    return take(&opts->url, value, err);
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not the URL of a server");
+    return take_secret(&opts->url, value, err);
 }
 
 bool peer_opts_add_db(void *ctx, const char *value, struct rd_err *err)
@@ -80,7 +80,7 @@ bool peer_opts_add_db(void *ctx, const char *value, struct rd_err *err)
     struct peer_opts *opts = ctx;
     opts->has_db = true;
     return rd_num_get_u64(rd_slice_str(value), &opts->db) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no number of a database");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a database number");
 }
 
 bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err)
@@ -88,7 +88,7 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err)
     struct peer_opts *opts = ctx;
     double seconds;
     if (!rd_num_get_f64(rd_slice_str(value), &seconds) || !(seconds >= 0 && seconds <= 1e6))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it is no number of seconds");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a number of seconds");
     opts->timeout_ms = seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
     return true;
 }
@@ -177,9 +177,10 @@ bool peer_target_set_place(struct peer_target *target, struct rd_slice host, uin
     if (host.len == 0)
         host = rd_slice_str("127.0.0.1");
     if (host.len >= sizeof target->host || memchr(host.ptr, '\0', host.len) != NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server's name is too long");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server name is too long");
     if (port == 0 || port > UINT16_MAX)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a port is a number from 1 to 65535");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the port must be a number from 1 to 65535");
     memcpy(target->host, host.ptr, host.len);
     target->host[host.len] = '\0';
     target->port = (uint16_t)port;
@@ -194,7 +195,8 @@ bool peer_target_set_socket(struct peer_target *target, struct rd_slice path, st
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the socket has no path");
     if (path.len >= sizeof target->socket || memchr(path.ptr, '\0', path.len) != NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the path of a socket has at most %zu bytes", sizeof target->socket - 1);
+                          "the path of a socket must have at most %zu bytes",
+                          sizeof target->socket - 1);
     memcpy(target->socket, path.ptr, path.len);
     target->socket[path.len] = '\0';
     name_target(target);
@@ -236,13 +238,13 @@ bool peer_target_find(struct peer_target *ret, struct peer_opts *opts, const cha
     }
     if (ok && target.tls && target.socket[0] != '\0' && opts->sni == NULL && !opts->insecure)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                        "a socket has no name that TLS could verify: --sni gives one");
+                        "a socket has no name that TLS can verify: use --sni");
     if (ok && target.tls && opts->key != NULL && opts->cert == NULL)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                        "--key is a private key and needs --cert; --match chooses keys");
+                        "--key is a private key and requires --cert; use --match to select keys");
     if (ok && !target.tls && opts->key != NULL)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                        "--key is a private key for TLS, and TLS is off; --match chooses keys");
+                        "--key is a TLS private key, but TLS is off; use --match to select keys");
     if (ok)
         *ret = target;
     else

@@ -130,24 +130,24 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define PEER_OPTIONS(o)                                                                            \
     PEER_STRING(NULL, 'h', "HOST", &(o)->host, "the server's name or address"),                    \
-    {.letter = 'p', .kind = CLI_COUNT, .arg = "PORT", .help = "6379 by default", .brief = true,   \
+    {.letter = 'p', .kind = CLI_COUNT, .arg = "PORT", .help = "6379 by default", .brief = true,    \
      .number = &(o)->port},                                                                        \
     PEER_STRING(NULL, 's', "SOCKET", &(o)->socket, "the server's socket"),                         \
     PEER_EACH(NULL, 'u', "URL", peer_opts_add_url, o, "the server's URL"),                         \
-    PEER_EACH("pass", 'a', "PASSWORD", peer_opts_add_password, o, "its password"),                 \
-    PEER_STRING("user", 0, "NAME", &(o)->user, "who logs in"),                                     \
+    PEER_EACH("pass", 'a', "PASSWORD", peer_opts_add_password, o, "the server's password"),        \
+    PEER_STRING("user", 0, "NAME", &(o)->user, "user name"),                                       \
     PEER_FLAG("askpass", &(o)->askpass, "ask for the password"),                                   \
-    PEER_STRING("pass-file", 0, "FILE", &(o)->pass_file, "the password is its first line"),        \
+    PEER_STRING("pass-file", 0, "FILE", &(o)->pass_file, "file with the password"),                \
     PEER_EACH(NULL, 'n', "DB", peer_opts_add_db, o, "one database"),                               \
-    PEER_EACH(NULL, 't', "SECONDS", peer_opts_add_timeout, o, "how long to wait for it"),          \
+    PEER_EACH(NULL, 't', "SECONDS", peer_opts_add_timeout, o, "timeout of the connection"),        \
     PEER_FLAG("tls", &(o)->tls, "TLS"),                                                            \
-    PEER_STRING("sni", 0, "NAME", &(o)->sni, "the name it must prove"),                            \
-    PEER_STRING("cacert", 0, "FILE", &(o)->cacert, "whom to believe"),                             \
-    PEER_STRING("cacertdir", 0, "DIR", &(o)->cacertdir, "whom to believe"),                        \
-    PEER_STRING("cert", 0, "FILE", &(o)->cert, "our certificate"),                                 \
-    PEER_STRING("key", 0, "FILE", &(o)->key, "our private key"),                                   \
+    PEER_STRING("sni", 0, "NAME", &(o)->sni, "name to verify in the certificate"),                 \
+    PEER_STRING("cacert", 0, "FILE", &(o)->cacert, "trusted CA certificates"),                     \
+    PEER_STRING("cacertdir", 0, "DIR", &(o)->cacertdir, "trusted CA certificates"),                \
+    PEER_STRING("cert", 0, "FILE", &(o)->cert, "client certificate"),                              \
+    PEER_STRING("key", 0, "FILE", &(o)->key, "client private key"),                                \
     {.name = "tls-key", .kind = CLI_STRING, .arg = "FILE", .string = &(o)->key},                   \
-    PEER_FLAG("insecure", &(o)->insecure, "believe anybody")
+    PEER_FLAG("insecure", &(o)->insecure, "do not verify the certificate")
 /* clang-format on */
 
 #endif

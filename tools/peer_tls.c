@@ -122,7 +122,7 @@ static enum peer_status judge(struct peer_tls *tls, int n, short *ret_events, st
     else if (ERR_peek_error() == 0)
         rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "TLS: the connection was closed");
     else
-        refuse(err, RD_ERR_PROTOCOL, "the peer does not agree");
+        refuse(err, RD_ERR_PROTOCOL, "the peer closed the handshake");
     if (err != NULL && tls->sys != 0 && err->sys == 0)
         err->sys = tls->sys;
     ERR_clear_error();
@@ -192,7 +192,7 @@ static bool begin(struct peer_tls *tls, const struct peer_target *target, struct
 {
     tls->ctx = SSL_CTX_new(TLS_client_method());
     if (tls->ctx == NULL || SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION) != 1)
-        return refuse(err, RD_ERR_MEMORY, "cannot begin");
+        return refuse(err, RD_ERR_MEMORY, "cannot initialize");
     SSL_CTX_set_default_passwd_cb(tls->ctx, no_phrase);
     SSL_CTX_set_verify(tls->ctx, target->opts->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_mode(tls->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -202,7 +202,7 @@ static bool begin(struct peer_tls *tls, const struct peer_target *target, struct
         return false;
     tls->ssl = SSL_new(tls->ctx);
     if (tls->ssl == NULL || !join(tls) || !set_name(tls, target))
-        return refuse(err, RD_ERR_USAGE, "cannot begin");
+        return refuse(err, RD_ERR_USAGE, "cannot initialize");
     SSL_set_connect_state(tls->ssl);
     return true;
 }

@@ -61,7 +61,7 @@ static bool decode(struct rd_slice text, char **ret, struct rd_err *err)
         }
         if (byte == 0) {
             peer_forget(out);
-            return refuse(err, "has a % that is not followed by two digits of a byte");
+            return refuse(err, "has a % without two hexadecimal digits after it");
         }
         out[len++] = (char)byte;
     }
@@ -96,7 +96,7 @@ static bool take_login(struct peer_target *target, const struct scheme *scheme,
     size_t before = slash != NULL ? (size_t)(slash - rest->ptr) : rest->len;
     const uint8_t *at = memrchr(rest->ptr, '@', before);
     if (slash != NULL && !scheme->local && memchr(slash, '@', rest->len - before) != NULL)
-        return refuse(err, "has a / before an @: in a password it is written %2F");
+        return refuse(err, "has a / before an @: write it as %2F in a password");
     if (at == NULL)
         return true;
     size_t len = (size_t)(at - rest->ptr);
@@ -145,10 +145,10 @@ static bool parse_place(struct peer_target *target, struct rd_slice rest, struct
     struct rd_slice host, db = slash != NULL ? cut_front(rest, len + 1) : (struct rd_slice){0};
     uint64_t port;
     if (!peer_target_split(rd_slice(rest.ptr, len), PEER_PORT, &host, &port))
-        return refuse(err, "has no port after its host: HOST:PORT or [ADDRESS]:PORT");
+        return refuse(err, "has an invalid port: use HOST:PORT or [ADDRESS]:PORT");
     target->has_db = db.len > 0;
     if (db.len > 0 && !rd_num_get_u64(db, &target->db))
-        return refuse(err, "names its database by something that is no number");
+        return refuse(err, "has a database that is not a number");
     return set_host(target, host, port, err);
 }
 
@@ -168,10 +168,10 @@ bool peer_url_parse(struct peer_target *target, const char *url, struct rd_err *
 {
     const struct scheme *scheme = find_scheme(url);
     if (scheme == NULL)
-        return refuse(err, "is not one of a server");
+        return refuse(err, "is not the URL of a server");
     struct rd_slice rest = rd_slice_str(url + strlen(scheme->text));
     if (memchr(rest.ptr, '?', rest.len) != NULL || memchr(rest.ptr, '#', rest.len) != NULL)
-        return refuse(err, "has a ? or #: in a password they are written %3F and %23");
+        return refuse(err, "has a ? or #: write them as %3F and %23 in a password");
     target->tls = scheme->tls || (target->tls && !scheme->local);
     if (!take_login(target, scheme, &rest, err))
         return false;

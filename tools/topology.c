@@ -8,7 +8,7 @@
 
 static bool strange(const struct peer *peer, const char *what, struct rd_err *err)
 {
-    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%s gives something strange", what);
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "unexpected reply to %s", what);
     rd_err_origin(err, peer_target_of(peer)->name);
     return false;
 }
@@ -138,7 +138,7 @@ static bool take_shard(struct topology *t, const struct peer *peer, const struct
         found = is_master(node) && place_of(peer, node, &place);
     /* A shard without slots is one of a master that waits for some. */
     if (!found && slots->n_children > 0) {
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "slots from %lld on have no master",
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "slots from %lld have no master",
                    (long long)slots[1].integer);
         rd_err_origin(err, peer_target_of(peer)->name);
         return false;

@@ -18,10 +18,10 @@ static bool ask_sentinel(struct peer_target *ret, const struct peer_target *sent
     const struct peer_item *host = ok ? peer_item_at(reply.items, 0) : NULL;
     const struct peer_item *number = ok ? peer_item_at(reply.items, 1) : NULL;
     if (ok && reply.items[0].null)
-        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the sentinel knows no master %s",
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the sentinel does not know master %s",
                         rd_err_quote(quoted, sizeof quoted, rd_slice_str(name)));
     else if (ok && (number == NULL || !rd_num_get_u64(number->text, &port)))
-        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "SENTINEL gives something strange");
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "unexpected reply to SENTINEL");
     rd_err_origin(err, sentinel->name);
     ok = ok && peer_target_at(ret, like, host->text, port, err);
     peer_reply_done(&reply);
@@ -47,7 +47,7 @@ static bool check_role(const struct peer_target *target, struct rd_err *err)
         return true;
     rd_err_adopt(err, &why);
     rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-               "a sentinel says that this is a master, the server says that it is none");
+               "a sentinel reports this server as a master, but it is not");
     rd_err_origin(err, target->name);
     return false;
 }

@@ -82,7 +82,7 @@ class Sentinel(CaptureCase):
         for args in (["-o", self.out], ["--rdb-only", path, "--force"]):
             _, err = self.run_capture("--sentinel", f"127.0.0.1:{sentinel.port}", "--master",
                                       "other", *args, status=6)
-            self.assertIn('the sentinel knows no master "other"', err)
+            self.assertIn('the sentinel does not know master "other"', err)
 
 
 class Cluster(CaptureCase):

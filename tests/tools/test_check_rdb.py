@@ -551,7 +551,7 @@ class Input(CheckRdbTest):
         self.assertEqual(status, 3)
         self.assertRegex(out, r"bad.gz: damaged at or after byte \d+ \(0x[0-9a-f]+\): "
                               r"the structure breaks at byte 593 \(0x251\)\n")
-        self.assertIn("cannot make a temporary file", err)
+        self.assertIn("cannot create a temporary file", err)
 
 
 class Salvage(CheckRdbTest):

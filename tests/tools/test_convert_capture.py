@@ -102,7 +102,7 @@ class Chapters(ConvertTest):
         self.assertIn("ends at offset", self.fails("--at-offset", "1:4000"))
         self.assertIn("no chapter", self.fails("--at-offset", "3:5000"))
         self.assertIn("no chapter", self.fails("--at-offset", "999"))
-        self.assertIn("no place", self.fails("--at-offset", "x"))
+        self.assertIn("is not a position", self.fails("--at-offset", "x"))
         self.assertIn("begins later", self.fails("--at-time", str(START - 1)))
 
     def test_a_hole_on_the_way_from_the_snapshot_is_told(self):

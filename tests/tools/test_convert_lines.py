@@ -152,19 +152,19 @@ class Back(unittest.TestCase):
         good = line(key="k", type="string", value="v")
         for bad, what, status in (
             (b"[1]", b"'{' expected", 1),
-            (b'{"db":0,"key":"k"}', b"a key without a value", 1),
-            (b'{"key":"k","type":"set","nodes":3}', b"a member that is not known", 1),
-            (b'{"key":"k","type":"strong","value":"v"}', b"no such type", 1),
+            (b'{"db":0,"key":"k"}', b"key without a value", 1),
+            (b'{"key":"k","type":"set","nodes":3}', b"unknown member", 1),
+            (b'{"key":"k","type":"strong","value":"v"}', b"unknown type", 1),
             (b'{"key":"k","type":"set","encoding":"skiplist","value":[]}', b"no such enc", 1),
             (b'{"key":"k","type":"set","encoding":"intset","value":["a"]}', b"no integer", 1),
-            (b'{"key":"k","type":"zset","value":[["a","x"]]}', b"a score expected", 1),
-            (b'{"key":"k","type":"string","value":"\\ud800x"}', b"half of a character", 1),
+            (b'{"key":"k","type":"zset","value":[["a","x"]]}', b"score expected", 1),
+            (b'{"key":"k","type":"string","value":"\\ud800x"}', b"unpaired surrogate", 1),
             (b'{"key":"k","type":"string","value":"\x01"}', b"a control character", 1),
             (b'{"key":"k","type":"string","value":"v', b"is cut off", 1),
             (b'{"key":"k","type":"hash","value":{"a":"1"},"field_expire_ms":{"b":1}}',
              b"names a field that is not", 1),
             (b'{"key":"k","type":"module","value":{}}', b"the value of a module", 4),
-            (b'{"db":99999999999999999999}', b"no number of 64 bits", 1),
+            (b'{"db":99999999999999999999}', b"not a 64-bit number", 1),
         ):
             run = convert("--to", "rdb", "-", stdin=good + bad)
             self.assertEqual(run.returncode, status, (bad, run.stderr))

@@ -109,7 +109,7 @@ class Case(unittest.TestCase):
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
                                  check=False)
             # A file can be looked at again, and then there is a hint; a pipe cannot.
-            hint = b"  hint: redoubt check-rdb says more, and can save what is whole\n"
+            hint = b"  hint: use redoubt check-rdb for details and to save intact keys\n"
             told = run.stderr.replace(hint, b"") if stdin is None else run.stderr
             found.append((run.returncode, run.stdout,
                           told.replace(path.encode(), b"standard input")))

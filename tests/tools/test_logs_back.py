@@ -111,7 +111,7 @@ class UntilTime(Case):
     def test_annotations_that_end_before_it(self):
         log = self.log(at(20) + SELECT + SET, rdb(10))
         run = self.run_tool("convert", "--to", "resp", "--until-time", "1000", log)
-        self.assertIn(b"nothing in the log is later", run.stderr)
+        self.assertIn(b"the log ends before that time", run.stderr)
 
 
 class Show(Case):

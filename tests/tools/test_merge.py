@@ -87,7 +87,7 @@ class Keys(Case):
         for i in range(5):
             self.assertIn(f'db 0, key "both{i}": in {a} and in {b}', text)
         self.assertNotIn("both5", text)
-        self.assertIn("7 keys are there more than once", text)
+        self.assertIn("7 keys in more than one input", text)
 
     def test_json_counts_conflicts(self):
         a, b = self.two(shared=7)
@@ -172,7 +172,7 @@ class Records(Case):
         a = self.write("a.rdb", [], functions=[library(b"one", "1")])
         b = self.write("b.rdb", [], functions=[library(b"one", "2")])
         run = self.merge(a, b, status=1)
-        self.assertIn(b"1 functions have one name and different code", run.stderr)
+        self.assertIn(b"1 function with the same name and different code", run.stderr)
         self.merge("--on-conflict", "first", a, b)
         self.assertEqual(self.functions(), [library(b"one", "1").decode()])
         self.merge("--on-conflict", "last", a, b)

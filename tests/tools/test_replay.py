@@ -87,7 +87,7 @@ class Whole(Real):
                            command("DEL", "a"), step_us=0)
         self.server.command("SET", "stranger", "1")
         out = self.run_replay(self.server.port, "--speed", "max", "--flush", "--verify")
-        self.assertIn("holds what the capture amounts to", out)
+        self.assertIn("has the same data as the capture", out)
         self.server.command("ACL", "SETUSER", "poor", "on", ">pw", "~*", "+@all", "-del")
         told = json.loads(subprocess.run(
             [REDOUBT, "replay", "--json", "--speed", "max", "--flush", "--verify",

@@ -214,7 +214,7 @@ class Stats(ShowTest):
         self.usual()
         lines = self.show("--stats", "--top", "1")
         self.assertRegex(lines[0], r"^10 commands, \d+ bytes, in 1 min 44 s: 0.1 commands and ")
-        self.assertEqual(lines[1], "8 keys in them, about 8 different")
+        self.assertEqual(lines[1], "8 keys in these commands, about 8 distinct")
         self.assertRegex("\n".join(lines), r"\nSET +6 +60.0% ")
         self.assertRegex("\n".join(lines), r"\n\(all others\) +4 +40.0% ")
 

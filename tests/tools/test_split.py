@@ -263,7 +263,7 @@ class Refusals(Case):
         for data in (b"*1\r\n$4\r\nPING\r\n", b'{"db":0}\n', b"file a.aof seq 1 type b\n"):
             run = redoubt("split", "--by", "db", "-", "-o", self.out, stdin=data)
             self.assertEqual(run.returncode, 4, run.stderr)
-            self.assertIn(b"cannot be split", run.stderr)
+            self.assertIn(b"cannot split JSON lines, or a log from a pipe", run.stderr)
             self.assertFalse(os.path.exists(self.out))
 
     def test_options_that_do_not_fit(self):

@@ -139,12 +139,12 @@ class StoredChecksum(SumTest):
 
     def test_right_one_holds(self):
         for magic in b"REDIS0011", b"REDIS0005", b"VALKEY080":
-            self.check(rdb(magic), 0, "dump.rdb: stored CRC64 holds: %016x\n"
+            self.check(rdb(magic), 0, "dump.rdb: stored CRC64 matches: %016x\n"
                        % crc64(magic + b"\xff"), "holds")
 
     def test_wrong_one_is_a_finding(self):
         computed = crc64(b"REDIS0011\xff")
-        self.check(rdb(crc=1), 1, "dump.rdb: stored CRC64 does not hold: stored %016x, "
+        self.check(rdb(crc=1), 1, "dump.rdb: stored CRC64 mismatch: stored %016x, "
                    "computed %016x\n" % (1, computed), "wrong")
 
     def test_zero_means_disabled(self):
@@ -155,7 +155,7 @@ class StoredChecksum(SumTest):
 
     def test_short_file_has_lost_it(self):
         self.check(b"REDIS0011\xff", 1,
-                   "dump.rdb: stored CRC64 does not hold: the file ends before it\n", "missing")
+                   "dump.rdb: stored CRC64 missing: the file is truncated\n", "missing")
 
     def test_other_files_have_none(self):
         for data in b"REDIS", b"REDIS001", b"REDISxxxx" + bytes(20), b"REDISTRIBUTE" * 3:
@@ -178,7 +178,7 @@ class StoredChecksum(SumTest):
     def test_long_snapshot_is_judged_in_one_pass(self):
         body = b"REDIS0012" + bytes(300 * 1024) + b"\xff"
         self.check(body + struct.pack("<Q", crc64(body)), 0,
-                   "dump.rdb: stored CRC64 holds: %016x\n" % crc64(body), "holds")
+                   "dump.rdb: stored CRC64 matches: %016x\n" % crc64(body), "holds")
 
     def packed(self, name, data, checksum, status):
         self.write(name, data)

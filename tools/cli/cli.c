@@ -184,7 +184,7 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
 static int store_next(struct parser *p, const struct cli_opt *opt)
 {
     if (p->next >= p->argc)
-        return cli_usage_error(p->cli, "option %s needs %s", spell(opt).s,
+        return cli_usage_error(p->cli, "option %s requires %s", spell(opt).s,
                                opt->arg != NULL ? opt->arg : "an argument");
     return store(p->cli, opt, p->argv[p->next++]);
 }
@@ -222,8 +222,7 @@ static int unknown_long(struct parser *p, struct rd_slice name)
     quoted[strlen(quoted) - 1] = '\0'; /* the name is escaped, but stands without quotes */
     const char *near = filter_option(p, word);
     if (near != NULL)
-        return cli_usage_error(p->cli, "unknown option --%s: keys are chosen with --%s", word,
-                               near);
+        return cli_usage_error(p->cli, "unknown option --%s: use --%s to select keys", word, near);
     near = nearest_option(p, word);
     if (near != NULL)
         return cli_usage_error(p->cli, "unknown option --%s; did you mean --%s?", quoted + 1, near);

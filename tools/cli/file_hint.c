@@ -9,7 +9,7 @@
 
 enum { MAGIC = 9 /* bytes in which another kind of file shows */ };
 
-#define DAMAGED "redoubt check-rdb says more, and can save what is whole"
+#define DAMAGED "use redoubt check-rdb for details and to save intact keys"
 
 static bool is_snapshot(struct rd_slice head)
 {

@@ -6,7 +6,7 @@
 enum { TEXT_MIN = 32, BASE64_MIN = 64, TAR_MAGIC = 257, TAR_SUM = 148, TAR_SUM_LEN = 8 };
 
 #define PACKED(name)                                                                               \
-    "it is packed with " name ": unpack it first (gzip, lz4 and zstd are read as they are)"
+    "it is compressed with " name ": decompress it first (gzip, lz4 and zstd are supported)"
 #define LOG " check-aof show replay "
 
 /* Kinds with a fixed beginning. */
@@ -18,9 +18,15 @@ static const struct {
     {"\xfd\x37zXZ\0", 6, {"xz", "an xz file", PACKED("xz"), NULL}},
     {"BZh", 3, {"bzip2", "a bzip2 file", PACKED("bzip2"), NULL}},
     {"PK\x03\x04", 4, {"zip", "a zip archive", PACKED("zip"), NULL}},
-    {"\x1f\x8b\x08", 3, {"gzip", "a gzip file", "it is packed twice: unpack it first", NULL}},
-    {"\x04\x22\x4d\x18", 4, {"lz4", "an lz4 file", "it is packed twice: unpack it first", NULL}},
-    {"\x28\xb5\x2f\xfd", 4, {"zstd", "a zstd file", "it is packed twice: unpack it first", NULL}},
+    {"\x1f\x8b\x08",
+     3,
+     {"gzip", "a gzip file", "it is compressed twice: decompress it first", NULL}},
+    {"\x04\x22\x4d\x18",
+     4,
+     {"lz4", "an lz4 file", "it is compressed twice: decompress it first", NULL}},
+    {"\x28\xb5\x2f\xfd",
+     4,
+     {"zstd", "a zstd file", "it is compressed twice: decompress it first", NULL}},
     {"\x7f"
      "ELF",
      4,
@@ -28,27 +34,26 @@ static const struct {
     {"%PDF-", 5, {"pdf", "a PDF document", NULL, NULL}},
     {"#TS:",
      4,
-     {"aof", "an append-only log", "it looks like an append-only log: redoubt check-aof", LOG}},
+     {"aof", "an append-only log", "it looks like an append-only log: use redoubt check-aof", LOG}},
     {"file ",
      5,
      {"manifest", "the manifest of an append-only log",
-      "it looks like the manifest of an append-only log: redoubt check-aof", LOG}},
+      "it looks like the manifest of an append-only log: use redoubt check-aof", LOG}},
     {"{\"",
      2,
-     {"json", "lines of JSON",
-      "it looks like lines of JSON: redoubt convert --to rdb makes a snapshot of them",
-      " convert "}},
+     {"json", "JSON lines",
+      "it looks like JSON lines: use redoubt convert --to rdb to get a snapshot", " convert "}},
 };
 
 static const struct file_kind log_kind = {
-    "aof", "an append-only log", "it looks like an append-only log: redoubt check-aof", LOG};
+    "aof", "an append-only log", "it looks like an append-only log: use redoubt check-aof", LOG};
 static const struct file_kind capture_kind = {
-    "capture", "a segment of a capture",
-    "it looks like a segment of a capture: give the folder that it is in", NULL};
+    "capture", "a segment of a capture", "it looks like a segment of a capture: use its folder",
+    NULL};
 static const struct file_kind tar_kind = {"tar", "a tar archive",
-                                          "it is a tar archive: unpack it first (tar -xf)", NULL};
-static const struct file_kind html_kind = {
-    "html", "an HTML page", "perhaps it is what a web server answered to a download", NULL};
+                                          "it is a tar archive: extract it first (tar -xf)", NULL};
+static const struct file_kind html_kind = {"html", "an HTML page",
+                                           "it may be an error page of a web server", NULL};
 static const struct file_kind base64_kind = {"base64", "base64 text",
                                              "it is base64: decode it first (base64 -d)", NULL};
 static const struct file_kind text_kind = {"text", "text", NULL, NULL};
@@ -59,7 +64,7 @@ static bool begins(struct rd_slice s, const char *text)
     return s.len >= len && memcmp(s.ptr, text, len) == 0;
 }
 
-/* The same without regard to case; text is in lower case. */
+/* The same, case-insensitive; text is in lower case. */
 static bool begins_as(struct rd_slice s, const char *text)
 {
     size_t len = strlen(text);
@@ -71,7 +76,8 @@ static bool begins_as(struct rd_slice s, const char *text)
     return true;
 }
 
-/* The sum of a header's bytes, its own field taken as blanks, as octal digits. */
+/* Whether the header has a valid tar checksum: the sum of its bytes in octal digits, with the
+ * checksum field counted as blanks. */
 static bool is_tar(struct rd_slice s)
 {
     unsigned sum = 0, stored = 0;
@@ -104,8 +110,8 @@ static bool is_html(struct rd_slice s)
     return false;
 }
 
-/* Snapshots and compressed files in base64 begin with known letters; other data is known by its
- * letters of both cases and digits, without a blank. */
+/* Base64 of snapshots and compressed files begins with known letters. Other data is recognised by
+ * letters of both cases and digits without a blank. */
 static bool is_base64(struct rd_slice s)
 {
     static const char *const heads[] = {"UkVESVM", "VkFMS0VZ", "H4sI", "KLUv/", "BCJNGE"};

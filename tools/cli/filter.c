@@ -63,7 +63,7 @@ int filter_report_nothing(struct cli *cli, const char *done)
 bool filter_check(const struct filter *filter, struct rd_err *err)
 {
     return !filter->negate ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not precedes a condition");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not must be followed by a filter option");
 }
 
 /* ---- conditions ---- */
@@ -93,7 +93,7 @@ bool filter_add_db(void *ctx, const char *value, struct rd_err *err)
 {
     uint64_t db;
     if (!rd_num_get_u64(rd_slice_str(value), &db))
-        return refuse(err, value, "the number of a database");
+        return refuse(err, value, "a database number");
     return add(ctx, (struct filter_rule){.kind = RULE_DB, .from = db}, err);
 }
 
@@ -118,7 +118,7 @@ bool filter_add_type(void *ctx, const char *value, struct rd_err *err)
     for (unsigned kind = 0; kind < RDB_KIND_COUNT; kind++)
         if (strcmp(value, rdb_kind_name((enum rdb_kind)kind)) == 0)
             return add(ctx, (struct filter_rule){.kind = RULE_TYPE, .from = kind}, err);
-    return refuse(err, value, "a type of value");
+    return refuse(err, value, "a value type");
 }
 
 bool filter_add_prefix(void *ctx, const char *value, struct rd_err *err)
@@ -165,7 +165,7 @@ bool filter_add_not(void *ctx, const char *value, struct rd_err *err)
     struct filter *filter = ctx;
     (void)value;
     if (filter->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not is there twice");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not is given twice");
     filter->negate = true;
     return true;
 }

@@ -91,15 +91,15 @@ bool filter_add_not(void *ctx, const char *value, struct rd_err *err);
 /* clang-format off */
 #define FILTER_OPTIONS(f)                                                                          \
     FILTER_OPTION("db", "N", filter_add_db, f, "keys of database N"),                              \
-    FILTER_OPTION("match", "GLOB", filter_add_match, f, "keys that match, as KEYS has it"),        \
-    FILTER_OPTION("match-regex", "ERE", filter_add_match_regex, f, "keys that match"),             \
+    FILTER_OPTION("match", "GLOB", filter_add_match, f, "keys that match a KEYS pattern"),         \
+    FILTER_OPTION("match-regex", "ERE", filter_add_match_regex, f, "keys that match a regex"),     \
     FILTER_OPTION("type", "T", filter_add_type, f, "string, list, set, zset, hash, stream, …"),    \
     FILTER_OPTION("prefix", "P", filter_add_prefix, f, "keys that begin with P"),                  \
     FILTER_OPTION("slot", "A[-B]", filter_add_slot, f, "keys of these cluster slots"),             \
     FILTER_OPTION("expired", NULL, filter_add_expired, f, "keys whose expiry has passed"),         \
-    FILTER_OPTION("no-expired", NULL, filter_add_no_expired, f, "all others"),                     \
+    FILTER_OPTION("no-expired", NULL, filter_add_no_expired, f, "keys that have not expired"),     \
     FILTER_OPTION("min-size", "SIZE", filter_add_min_size, f, "values of SIZE bytes or more"),     \
-    FILTER_OPTION("not", NULL, filter_add_not, f, "the opposite of the option that follows")
+    FILTER_OPTION("not", NULL, filter_add_not, f, "negate the next option")
 /* clang-format on */
 
 #endif

@@ -10,7 +10,7 @@ bool log_place_parse(struct log_place *ret, const char *text, struct rd_err *err
     if (len >= sizeof place.file || (colon != NULL && len == 0) ||
         !rd_num_get_u64(rd_slice_str(colon != NULL ? colon + 1 : text), &place.number))
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "\"%.100s\" is no place: it is a number, or FILE:N", text);
+                          "\"%.100s\" is not a position: use a number, or FILE:N", text);
     memcpy(place.file, text, len);
     *ret = place;
     return true;

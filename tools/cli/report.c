@@ -359,12 +359,12 @@ void cli_close_in(struct cli *cli, struct rd_src *src)
 static bool open_stdout(struct cli *cli, bool binary, struct rd_sink **ret, struct rd_err *err)
 {
     if (cli->json) {
-        cli_hint(cli, "give the output a file with -o");
+        cli_hint(cli, "use -o to write the output to a file");
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the output and the object of --json cannot both go to stdout");
+                          "the output and the JSON object of --json cannot both go to stdout");
     }
     if (binary && isatty(STDOUT_FILENO) == 1) {
-        cli_hint(cli, "give the output a file with -o, or a pipe");
+        cli_hint(cli, "use -o to write to a file, or a pipe");
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "binary output is not written to a terminal");
     }
@@ -382,7 +382,7 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
     if (rd_sink_open_file(ret, path, &opts, err))
         return true;
     if (err->code == RD_ERR_USAGE && !force)
-        cli_hint(cli, "--force replaces it");
+        cli_hint(cli, "use --force to replace it");
     return false;
 }
 
@@ -489,7 +489,7 @@ bool cli_flush(struct rd_err *err)
     if (sys != 0)
         rd_err_sys(err, sys, "cannot write");
     else
-        rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "some of it could not be written");
+        rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "not all output could be written");
     rd_err_origin(err, "standard output");
     return false;
 }

@@ -13,7 +13,7 @@ static bool put_events(struct job *job, struct ndjson_reader *lines, struct rd_e
             job->in_dialect = ev.header.dialect;
             job->in_version = ev.header.version;
         }
-        job->free_encoding = ev.kind == RDB_KEY && !ndjson_reader_told(lines);
+        job->free_encoding = ev.kind == RDB_KEY && !ndjson_reader_has_encoding(lines);
         const struct rdb_type *type = ev.kind == RDB_KEY ? ev.key.type : NULL;
         if (!job_put(job, &ev, err))
             return false;

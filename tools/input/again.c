@@ -4,9 +4,9 @@
 
 static bool refuse(struct again *in, const char *what, struct rd_err *err)
 {
-    cli_hint(in->cli, "redoubt convert --to rdb makes a snapshot of lines of JSON");
-    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
-                      "%s is not supported here yet, only snapshots and logs are", what);
+    cli_hint(in->cli, "use redoubt convert --to rdb to convert JSON lines to a snapshot");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "%s cannot be read here, only snapshots and logs",
+                      what);
 }
 
 /* What the header says, and that it is one; nothing is consumed. */
@@ -19,7 +19,7 @@ static bool look(struct again *in, struct rd_err *err)
         return false;
     }
     if (s.len > 0 && s.ptr[0] == '{')
-        return refuse(in, "lines of JSON", err);
+        return refuse(in, "JSON", err);
     in->dialect = s.len > 0 && s.ptr[0] == 'V' ? RDB_VALKEY : RDB_REDIS;
     for (size_t i = in->dialect == RDB_VALKEY ? 6 : 5; i < RDB_MAGIC_LEN && i < s.len; i++)
         version = version * 10 + (uint64_t)(s.ptr[i] & 15);
@@ -28,8 +28,8 @@ static bool look(struct again *in, struct rd_err *err)
 }
 
 /* Sets aside what cannot be read twice. */
-static bool keep(struct again *in, const char *path, const struct filter *filter,
-                 struct rd_err *err)
+static bool keep_input(struct again *in, const char *path, const struct filter *filter,
+                       struct rd_err *err)
 {
     if (!rd_src_can_seek(in->src) && !sized_set_aside(in->cli, path, &in->spool, &in->src, err))
         return false;
@@ -43,7 +43,7 @@ bool again_open(struct again *in, struct cli *cli, const char *path, const struc
     *in = (struct again){.cli = cli, .log = log};
     bool ok = peer_is_url(path) ? refuse(in, "a server", err)
                                 : compact_open_in(cli, path, log, &in->spool, &in->src, err) &&
-                                      look(in, err) && keep(in, path, filter, err) &&
+                                      look(in, err) && keep_input(in, path, filter, err) &&
                                       rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);
     if (!ok)
@@ -52,14 +52,15 @@ bool again_open(struct again *in, struct cli *cli, const char *path, const struc
 }
 
 bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
-                       struct live_result *told, struct rd_err *err)
+                       struct live_result *result, struct rd_err *err)
 {
     const struct rdb_reader_opts reader = {.detail = RDB_DETAIL_ELEMENTS};
     const char *name = opts->target->name;
     *in = (struct again){.cli = cli};
-    return live_read(cli, opts, &in->spool, told, err) &&
+    return live_read(cli, opts, &in->spool, result, err) &&
            spool_source(&in->spool, name, &in->src, err) && look(in, err) &&
-           keep(in, name, opts->filter, err) && rdb_reader_new(&in->reader, in->src, &reader, err);
+           keep_input(in, name, opts->filter, err) &&
+           rdb_reader_new(&in->reader, in->src, &reader, err);
 }
 
 bool again_rewind(struct again *in, const char *what, struct rd_err *err)
@@ -91,7 +92,7 @@ bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event
             return true;
     if (status == RDB_FAIL)
         return again_fail(in, err);
-    rd_err_set(err, RD_ERR_IO, record, "the file has changed while it was read");
+    rd_err_set(err, RD_ERR_IO, record, "the file changed while it was read");
     rd_err_origin(err, in->src->origin);
     return false;
 }

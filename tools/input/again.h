@@ -42,7 +42,7 @@ bool again_open(struct again *in, struct cli *cli, const char *path, const struc
 
 /* The same of a server, whose data is set aside first (live.h). opts and filter are borrowed. */
 bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
-                       struct live_result *told, struct rd_err *err);
+                       struct live_result *result, struct rd_err *err);
 
 /* From the first byte, for a pass over the whole; progress is shown under `what`. */
 bool again_rewind(struct again *in, const char *what, struct rd_err *err);

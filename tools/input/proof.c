@@ -74,7 +74,7 @@ bool proof_check(struct cli *cli, const char *path, const struct spool *spool, s
     bool in_place = strcmp(path, "-") == 0 && !spool->open;
     if (in_place ? check_in_place(src, err) : check_again(cli, path, spool, err))
         return true;
-    cli_hint(cli, "without a checksum the values were checked; redoubt check-rdb --salvage OUT "
-                  "saves those that are sound");
+    cli_hint(cli, "the file has no checksum, so the values were checked; redoubt check-rdb "
+                  "--salvage OUT saves intact ones");
     return false;
 }

@@ -55,7 +55,7 @@ static bool look_ahead(struct sized *sized, uint64_t offset, uint64_t *ret, stru
     if (status == RDB_FAIL)
         rd_err_adopt(err, rdb_reader_err(sized->reader));
     else
-        rd_err_set(err, RD_ERR_IO, offset, "the file has changed while it was read");
+        rd_err_set(err, RD_ERR_IO, offset, "the file changed while it was read");
     rd_err_origin(err, sized->src->origin);
     return false;
 }

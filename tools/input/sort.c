@@ -198,7 +198,7 @@ static void copy(uint8_t *dst, struct rd_slice bytes)
 bool sort_add(struct sort *sort, struct rd_slice key, struct rd_slice value, struct rd_err *err)
 {
     if (key.len > SORT_RECORD_MAX || value.len > SORT_RECORD_MAX - key.len)
-        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "a record is too long to be sorted");
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "record too long to sort");
     size_t size = HEAD + key.len + value.len;
     size_t taken = sort->used + 2 * sizeof(struct entry) * (sort->n + 1) + sizeof(struct entry);
     if (taken + size > sort->memory && !put_run(sort, err))

@@ -36,7 +36,7 @@ static bool spool_open(struct spool *spool, struct rd_err *err)
     if (fd < 0)
         fd = open_named(dir);
     if (fd < 0) {
-        rd_err_sys(err, errno, "cannot make a temporary file");
+        rd_err_sys(err, errno, "cannot create a temporary file");
         rd_err_origin(err, dir);
         return false;
     }

@@ -33,7 +33,7 @@ bool stream_in_open(struct stream_in *in, const char *path, bool follow, struct 
     in->has_fs = rd_fs_open_folder(&in->fs, path, false, err);
     if (!in->has_fs || !repl_capture_list(&in->list, &in->fs, err) ||
         (in->list.n == 0 && !follow &&
-         !rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "nothing was captured yet")) ||
+         !rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the capture is empty")) ||
         !repl_capture_reader_open(&in->reader, &in->fs, &opts, err)) {
         rd_err_origin(err, path);
         return false;
@@ -76,7 +76,7 @@ bool stream_in_place(const struct stream_in *in, const char *text, struct log_pl
         return false;
     if (!find_chapter(in, &place)) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "no chapter of the capture has the place %.100s", text);
+                   "no chapter of the capture contains position %.100s", text);
         rd_err_origin(err, in->path);
         return false;
     }
@@ -160,7 +160,7 @@ bool stream_in_next(struct stream_in *in, struct repl_capture_event *ret,
         rd_err_origin(err, in->path);
     } else if (*ret_status == REPL_CAPTURE_EVENT && ret->kind == REPL_CAPTURE_PIECE) {
         *ret_status = REPL_CAPTURE_FAIL;
-        rd_err_set(err, RD_ERR_LIMIT, ret->offset, "a command of more than a gigabyte");
+        rd_err_set(err, RD_ERR_LIMIT, ret->offset, "a command is larger than one gigabyte");
         rd_err_origin(err, in->path);
     }
     return *ret_status == REPL_CAPTURE_EVENT;

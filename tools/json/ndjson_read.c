@@ -51,9 +51,9 @@ const struct stage *ndjson_reader_value(const struct ndjson_reader *r)
     return &r->value;
 }
 
-bool ndjson_reader_told(const struct ndjson_reader *r)
+bool ndjson_reader_has_encoding(const struct ndjson_reader *r)
 {
-    return r->told != NULL;
+    return r->encoding != NULL;
 }
 
 /* ---- lines about the file ---- */
@@ -76,13 +76,13 @@ static bool read_header(struct ndjson_reader *r)
                 return false;
             dialect = strcmp(word, "valkey") == 0 ? RDB_VALKEY : RDB_REDIS;
         } else {
-            return json_fail(&r->in, "a member that is not known");
+            return json_fail(&r->in, "unknown member");
         }
     } while (json_take(&r->in, ','));
     if (!json_expect(&r->in, '}'))
         return false;
     if (version > 999 || !rdb_version_known(dialect, (int)version))
-        return json_fail(&r->in, "no such version");
+        return json_fail(&r->in, "unknown version");
     if (r->started)
         return true; /* files that were put one after the other */
     r->event = (struct rdb_event){.kind = RDB_HEADER};
@@ -152,7 +152,7 @@ static bool find_kind(struct ndjson_reader *r, const char *word)
             return true;
         }
     }
-    return json_fail(&r->in, "no such type");
+    return json_fail(&r->in, "unknown type");
 }
 
 /* The type of the kind whose encoding is called so; a skip list has two. */
@@ -187,23 +187,23 @@ static bool refuse_key(struct ndjson_reader *r, const char *what)
 static bool can_read(const struct ndjson_reader *r)
 {
     if (r->kind == RDB_KIND_STREAM)
-        return r->told == NULL || r->told->id == RDB_TYPE_STREAM_LISTPACKS ||
-               r->told->id == RDB_TYPE_STREAM_LISTPACKS_2 ||
-               r->told->id == RDB_TYPE_STREAM_LISTPACKS_3;
+        return r->encoding == NULL || r->encoding->id == RDB_TYPE_STREAM_LISTPACKS ||
+               r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_2 ||
+               r->encoding->id == RDB_TYPE_STREAM_LISTPACKS_3;
     if (r->kind == RDB_KIND_MODULE || r->kind == RDB_KIND_ARRAY)
         return false;
-    return r->told == NULL || rdb_encoder_can(r->told);
+    return r->encoding == NULL || rdb_encoder_can(r->encoding);
 }
 
 static bool read_key_value(struct ndjson_reader *r, const char *encoding)
 {
     if (!r->has_kind || !r->has_name)
-        return json_fail(&r->in, "value follows key and type");
+        return json_fail(&r->in, "value must follow key and type");
     if (r->kind == RDB_KIND_MODULE)
         return refuse_key(r, "the value of a module");
-    r->told = encoding[0] == '\0' ? NULL : find_type(r, encoding);
-    if (encoding[0] != '\0' && r->told == NULL)
-        return json_fail(&r->in, "no such encoding of this type");
+    r->encoding = encoding[0] == '\0' ? NULL : find_type(r, encoding);
+    if (encoding[0] != '\0' && r->encoding == NULL)
+        return json_fail(&r->in, "unknown encoding for this type");
     if (!can_read(r))
         return refuse_key(r, "this encoding");
     r->has_value = true;
@@ -237,7 +237,7 @@ static bool read_member(struct ndjson_reader *r, const char *name, char encoding
         return ndjson_read_ttls(r);
     if (strcmp(name, "value") == 0)
         return read_key_value(r, encoding);
-    return json_fail(&r->in, "a member that is not known");
+    return json_fail(&r->in, "unknown member");
 }
 
 static bool read_file_member(struct ndjson_reader *r, const char *name, bool *ret_known)
@@ -266,7 +266,7 @@ static void begin_line(struct ndjson_reader *r)
     rd_buf_reset(&r->ttls);
     r->has_name = r->has_db = r->has_value = r->has_kind = false;
     r->key_db = 0;
-    r->told = NULL;
+    r->encoding = NULL;
     r->expire_ms = RDB_NO_EXPIRE;
     r->idle_s = r->freq = r->key_slot = RDB_UNKNOWN;
     r->offset = rd_src_offset(r->in.src);
@@ -286,7 +286,7 @@ static bool read_key_line(struct ndjson_reader *r, char name[NDJSON_WORD])
             return false;
     }
     if (!r->has_value)
-        return json_fail(&r->in, "a key without a value");
+        return json_fail(&r->in, "key without a value");
     r->has_key = true;
     return ndjson_read_finish(r);
 }
@@ -382,7 +382,7 @@ enum ndjson_status ndjson_reader_next(struct ndjson_reader *r, struct rdb_event 
         if (json_peek(&r->in) == 0) {
             if (r->err.code == RD_ERR_OK && rd_src_avail(r->in.src) == 0)
                 return NDJSON_END;
-            json_fail(&r->in, "a line does not begin with a brace");
+            json_fail(&r->in, "the line does not begin with a brace");
             return NDJSON_FAIL;
         }
         if (!read_line(r))

@@ -44,7 +44,7 @@ enum ndjson_status ndjson_reader_next(struct ndjson_reader *r, struct rdb_event 
 const struct stage *ndjson_reader_value(const struct ndjson_reader *r);
 
 /* Whether its line named an encoding. */
-bool ndjson_reader_told(const struct ndjson_reader *r);
+bool ndjson_reader_has_encoding(const struct ndjson_reader *r);
 const struct rd_err *ndjson_reader_err(const struct ndjson_reader *r);
 void ndjson_reader_free(struct ndjson_reader *r);
 

@@ -47,8 +47,8 @@ struct ndjson_reader {
     uint64_t key_db;
     enum rdb_kind kind;
     bool has_kind;
-    const struct rdb_type *type; /* of the value that is staged */
-    const struct rdb_type *told;
+    const struct rdb_type *type;     /* of the value that is staged */
+    const struct rdb_type *encoding; /* that the line names, or NULL */
     int64_t expire_ms;
     uint64_t idle_s, freq, key_slot;
     struct rd_buf name;      /* of an aux field */

@@ -42,7 +42,7 @@ struct group {
 };
 
 /* What a line says of a stream, and what follows from its entries where it does not. */
-struct told {
+struct stream_fields {
     struct rdb_event ev;
     bool length, last_id, first_id, entries_added;
     uint64_t n_entries;
@@ -119,7 +119,7 @@ static bool read_items(struct ndjson_reader *r, bool (*read)(struct ndjson_reade
 
 static bool unknown(struct ndjson_reader *r)
 {
-    return json_fail(&r->in, "a member that is not known");
+    return json_fail(&r->in, "unknown member");
 }
 
 static bool read_null(struct ndjson_reader *r)
@@ -136,7 +136,7 @@ static bool read_id(struct ndjson_reader *r, struct rdb_stream_id *ret)
     const char *dash = strchr(text, '-');
     return (dash != NULL && rd_num_get_u64(rd_slice(text, (size_t)(dash - text)), &ret->ms) &&
             rd_num_get_u64(rd_slice_str(dash + 1), &ret->seq)) ||
-           json_fail(&r->in, "an id of a stream expected");
+           json_fail(&r->in, "stream id expected");
 }
 
 static bool read_span(struct ndjson_reader *r, struct span *ret)
@@ -214,15 +214,15 @@ static bool put_entry(struct ndjson_reader *r, struct rdb_stream_id id)
 
 static bool read_entry(struct ndjson_reader *r, void *ctx)
 {
-    struct told *told = ctx;
+    struct stream_fields *fields = ctx;
     struct rdb_stream_id id = {0};
     rd_buf_reset(&r->groups->texts);
     rd_buf_reset(&r->groups->lens);
     if (!read_members(r, read_entry_member, &id))
         return false;
-    if (told->n_entries++ == 0)
-        told->first = id;
-    told->last = id;
+    if (fields->n_entries++ == 0)
+        fields->first = id;
+    fields->last = id;
     return put_entry(r, id);
 }
 
@@ -251,7 +251,7 @@ static bool read_pending(struct ndjson_reader *r, void *ctx)
     if (!read_members(r, read_pending_member, &p))
         return false;
     if (p.consumer.at == SIZE_MAX)
-        return json_fail(&r->in, "a pending entry without consumer");
+        return json_fail(&r->in, "pending entry without consumer");
     if (group->n_pending++ > 0) {
         const struct pending *last =
             (const struct pending *)(const void *)(g->pending.ptr + g->pending.len) - 1;
@@ -340,7 +340,7 @@ static bool assign(struct ndjson_reader *r, const struct group *group)
             found =
                 bsearch(&wanted, g->order.ptr, group->n_consumers, sizeof wanted, compare_names);
         if (found == NULL)
-            return json_fail(&r->in, "a pending entry of a consumer that is not in the group");
+            return json_fail(&r->in, "pending entry of a consumer that is not in the group");
         p[i].next = c[found->index].first;
         c[found->index].first = i;
         c[found->index].n_owned++;
@@ -418,36 +418,36 @@ static bool put_group(struct ndjson_reader *r, const struct group *group)
 
 static bool read_stream_member(struct ndjson_reader *r, const char *name, void *ctx)
 {
-    struct told *told = ctx;
-    struct rdb_event *ev = &told->ev;
+    struct stream_fields *fields = ctx;
+    struct rdb_event *ev = &fields->ev;
     if (strcmp(name, "entries") == 0)
-        return read_items(r, read_entry, told);
+        return read_items(r, read_entry, fields);
     if (strcmp(name, "groups") == 0)
         return read_items(r, read_group, NULL);
     if (strcmp(name, "length") == 0)
-        return told->length = json_u64(&r->in, &ev->stream.length);
+        return fields->length = json_u64(&r->in, &ev->stream.length);
     if (strcmp(name, "last_id") == 0)
-        return told->last_id = read_id(r, &ev->stream.last_id);
+        return fields->last_id = read_id(r, &ev->stream.last_id);
     if (strcmp(name, "max_deleted_id") == 0)
         return read_id(r, &ev->stream.max_deleted_id);
     if (strcmp(name, "entries_added") == 0)
-        return told->entries_added = json_u64(&r->in, &ev->stream.entries_added);
+        return fields->entries_added = json_u64(&r->in, &ev->stream.entries_added);
     if (strcmp(name, "first_id") == 0)
-        return told->first_id = read_id(r, &ev->stream.first_id);
+        return fields->first_id = read_id(r, &ev->stream.first_id);
     return unknown(r);
 }
 
 /* A line that somebody has written need not say what its entries say. */
-static void complete(struct told *told)
+static void complete(struct stream_fields *fields)
 {
-    struct rdb_event *ev = &told->ev;
-    if (!told->length)
-        ev->stream.length = told->n_entries;
-    if (!told->last_id)
-        ev->stream.last_id = told->last;
-    if (!told->first_id)
-        ev->stream.first_id = told->first;
-    if (!told->entries_added)
+    struct rdb_event *ev = &fields->ev;
+    if (!fields->length)
+        ev->stream.length = fields->n_entries;
+    if (!fields->last_id)
+        ev->stream.last_id = fields->last;
+    if (!fields->first_id)
+        ev->stream.first_id = fields->first;
+    if (!fields->entries_added)
         ev->stream.entries_added = ev->stream.length;
 }
 
@@ -506,21 +506,21 @@ static int version_of(const struct rdb_type *type)
 
 bool ndjson_read_stream(struct ndjson_reader *r)
 {
-    struct told told = {.ev.kind = RDB_STREAM};
+    struct stream_fields fields = {.ev.kind = RDB_STREAM};
     struct rdb_event end = {.kind = RDB_VALUE_END};
     if (r->groups == NULL && (r->groups = rd_calloc(1, sizeof *r->groups)) == NULL)
         return rd_err_nomem(&r->err, sizeof *r->groups);
-    r->type = r->told != NULL ? r->told : rdb_type_get(RDB_TYPE_STREAM_LISTPACKS_3);
-    if (!begin(r, version_of(r->type)) || !read_members(r, read_stream_member, &told))
+    r->type = r->encoding != NULL ? r->encoding : rdb_type_get(RDB_TYPE_STREAM_LISTPACKS_3);
+    if (!begin(r, version_of(r->type)) || !read_members(r, read_stream_member, &fields))
         return false;
-    complete(&told);
-    told.ev.stream.has_offsets = r->type->id != RDB_TYPE_STREAM_LISTPACKS;
+    complete(&fields);
+    fields.ev.stream.has_offsets = r->type->id != RDB_TYPE_STREAM_LISTPACKS;
     struct ndjson_groups *g = r->groups;
     const struct group *groups = (const struct group *)(const void *)g->groups.ptr;
-    told.ev.stream.n_groups = g->groups.len / sizeof *groups;
-    if (!put(r, &told.ev))
+    fields.ev.stream.n_groups = g->groups.len / sizeof *groups;
+    if (!put(r, &fields.ev))
         return false;
-    for (size_t i = 0; i < told.ev.stream.n_groups; i++)
+    for (size_t i = 0; i < fields.ev.stream.n_groups; i++)
         if (!put_group(r, &groups[i]))
             return false;
     return put(r, &end) && rdb_writer_end(g->writer, &r->err) && stage_end(&r->plain, &r->err) &&

@@ -44,7 +44,7 @@ bool ndjson_read_name(struct ndjson_reader *r, enum json_form form, struct rd_bu
     while (more) {
         if (buf->len - start > NDJSON_NAME_MAX)
             return rd_err_set(&r->err, RD_ERR_LIMIT, rd_src_offset(r->in.src),
-                              "a name of more than %d bytes", NDJSON_NAME_MAX);
+                              "name longer than %d bytes", NDJSON_NAME_MAX);
         if (!rd_buf_reserve(buf, 64))
             return rd_err_nomem(&r->err, 64);
         if (!json_piece(&r->in, form, buf->ptr + buf->len, buf->cap - buf->len, &len, &more))
@@ -115,11 +115,11 @@ static bool read_score(struct ndjson_reader *r, double *ret)
             return false;
         len = strlen(text);
         if (strcmp(text, "inf") != 0 && strcmp(text, "-inf") != 0 && strcmp(text, "nan") != 0)
-            return json_fail(&r->in, "a score expected");
+            return json_fail(&r->in, "score expected");
     } else if (!json_number(&r->in, text, sizeof text, &len)) {
         return false;
     }
-    return rd_num_get_f64(rd_slice(text, len), ret) || json_fail(&r->in, "no such number");
+    return rd_num_get_f64(rd_slice(text, len), ret) || json_fail(&r->in, "invalid number");
 }
 
 static bool read_member(struct ndjson_reader *r)
@@ -225,7 +225,7 @@ static bool end_encoding(struct ndjson_reader *r, struct stage *stage)
 /* A hash waits as a plain one until the expiries of its fields are known. */
 static bool waits(const struct ndjson_reader *r)
 {
-    return r->kind == RDB_KIND_HASH && (r->told == NULL || has_field_ttl(r->told));
+    return r->kind == RDB_KIND_HASH && (r->encoding == NULL || has_field_ttl(r->encoding));
 }
 
 bool ndjson_read_value(struct ndjson_reader *r)
@@ -234,7 +234,7 @@ bool ndjson_read_value(struct ndjson_reader *r)
     struct rd_sink *to;
     if (r->kind == RDB_KIND_STREAM)
         return ndjson_read_stream(r);
-    r->type = r->told != NULL ? r->told : rdb_type_get(table_type(r->kind));
+    r->type = r->encoding != NULL ? r->encoding : rdb_type_get(table_type(r->kind));
     if (waits(r))
         r->type = rdb_type_get(RDB_TYPE_HASH);
     if (!stage_begin(stage, &to, &r->err) ||
@@ -313,7 +313,7 @@ static bool recode(struct ndjson_reader *r)
     struct rd_sink *to;
     int64_t lowest = lowest_ttl(r);
     if (lowest != RDB_NO_EXPIRE && lowest < 0)
-        return json_fail(&r->in, "a field that expired before time began");
+        return json_fail(&r->in, "negative field expiry");
     if (!stage_begin(&r->value, &to, &r->err) ||
         !rdb_encoder_begin(r->encoder, r->type, lowest, to, &r->err) ||
         !stage_source(&r->plain, rdb_type_get(RDB_TYPE_HASH)->number, &src, &r->err))
@@ -330,11 +330,11 @@ static bool recode(struct ndjson_reader *r)
 bool ndjson_read_finish(struct ndjson_reader *r)
 {
     if (n_ttls(r) > 0 && !waits(r))
-        return json_fail(&r->in, "field_expire_ms, but the encoding has no expiries");
+        return json_fail(&r->in, "field_expire_ms, but the encoding does not support field expiry");
     if (!waits(r))
         return true;
-    r->type = r->told;
-    if (r->told == NULL)
+    r->type = r->encoding;
+    if (r->encoding == NULL)
         r->type = rdb_type_get(n_ttls(r) > 0 ? RDB_TYPE_HASH_METADATA : RDB_TYPE_HASH);
     if (r->type->id == RDB_TYPE_HASH) {
         stage_swap(&r->value, &r->plain);

@@ -82,7 +82,7 @@ bool json_word(struct json_read *in, char *dst, size_t cap)
         if (c == '"')
             break;
         if (c < 0x20 || c >= 0x7f || c == '\\' || len + 1 == cap)
-            return json_fail(in, "a name or word that is not known");
+            return json_fail(in, "unknown name or word");
         dst[len++] = (char)c;
     }
     dst[len] = '\0';
@@ -94,13 +94,13 @@ bool json_number(struct json_read *in, char *dst, size_t cap, size_t *ret_len)
     size_t len = 0;
     uint8_t c = json_peek(in);
     if (c != '-' && (c < '0' || c > '9'))
-        return json_fail(in, "a number expected");
+        return json_fail(in, "number expected");
     while (have(in)) {
         c = *in->src->cur;
         if ((c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E')
             break;
         if (len == cap)
-            return json_fail(in, "a number of so many digits");
+            return json_fail(in, "number with too many digits");
         dst[len++] = (char)c;
         rd_src_consume(in->src, 1);
     }
@@ -114,7 +114,7 @@ bool json_u64(struct json_read *in, uint64_t *ret)
     size_t len;
     if (!json_number(in, text, sizeof text, &len))
         return false;
-    return rd_num_get_u64(rd_slice(text, len), ret) || json_fail(in, "no number of 64 bits");
+    return rd_num_get_u64(rd_slice(text, len), ret) || json_fail(in, "not a 64-bit number");
 }
 
 bool json_i64(struct json_read *in, int64_t *ret)
@@ -123,7 +123,7 @@ bool json_i64(struct json_read *in, int64_t *ret)
     size_t len;
     if (!json_number(in, text, sizeof text, &len))
         return false;
-    return rd_num_get_i64(rd_slice(text, len), ret) || json_fail(in, "no number of 64 bits");
+    return rd_num_get_i64(rd_slice(text, len), ret) || json_fail(in, "not a 64-bit number");
 }
 
 /* ---- strings ---- */
@@ -144,7 +144,7 @@ static bool take_unit(struct json_read *in, uint32_t *ret)
         if (!take_byte(in, &c))
             return false;
         if (hex_value(c) < 0)
-            return json_fail(in, "\\u needs four hexadecimal digits");
+            return json_fail(in, "\\u requires four hexadecimal digits");
         v = v << 4 | (uint32_t)hex_value(c);
     }
     *ret = v;
@@ -187,16 +187,16 @@ static bool take_character(struct json_read *in, uint8_t *dst, size_t *len)
         return true;
     }
     if (c >= 0xdc00 && c <= 0xdfff)
-        return json_fail(in, "half of a character");
+        return json_fail(in, "unpaired surrogate");
     if (c >= 0xd800 && c <= 0xdbff) {
         if (!take_byte(in, &slash) || !take_byte(in, &u))
             return false;
         if (slash != '\\' || u != 'u')
-            return json_fail(in, "half of a character");
+            return json_fail(in, "unpaired surrogate");
         if (!take_unit(in, &low))
             return false;
         if (low < 0xdc00 || low > 0xdfff)
-            return json_fail(in, "half of a character");
+            return json_fail(in, "unpaired surrogate");
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
     *len += put_utf8(dst + *len, c);
@@ -213,7 +213,7 @@ static bool take_escape(struct json_read *in, uint8_t *dst, size_t *len)
         return take_character(in, dst, len);
     const char *found = c == 0 ? NULL : strchr(from, c);
     if (found == NULL)
-        return json_fail(in, "no such escape");
+        return json_fail(in, "invalid escape");
     dst[(*len)++] = (uint8_t)to[found - from];
     return true;
 }
@@ -252,7 +252,7 @@ static bool take_text(struct json_read *in, uint8_t *dst, size_t cap, size_t *re
             continue;
         uint8_t c = *in->src->cur;
         if (c < 0x20)
-            return json_fail(in, "a control character in a string");
+            return json_fail(in, "control character in a string");
         rd_src_consume(in->src, 1);
         if (c == '"') {
             *ret_more = false;
@@ -283,7 +283,7 @@ static bool take_hex(struct json_read *in, uint8_t *dst, size_t cap, size_t *ret
         if (!take_byte(in, &b))
             return false;
         if (hex_value(a) < 0 || hex_value(b) < 0)
-            return json_fail(in, "no pair of hexadecimal digits");
+            return json_fail(in, "invalid hexadecimal digits");
         dst[len++] = (uint8_t)(hex_value(a) << 4 | hex_value(b));
     }
     *ret_len = len;
@@ -324,7 +324,7 @@ static bool take_base64(struct json_read *in, uint8_t *dst, size_t cap, size_t *
         for (unsigned i = 0; i < 4; i++) {
             int digit = i < n ? base64_value(c[i]) : 0;
             if (digit < 0)
-                return json_fail(in, "no group of base64");
+                return json_fail(in, "invalid base64");
             v = v << 6 | (uint32_t)digit;
         }
         for (unsigned i = 0; i + 1 < n; i++)

@@ -1,4 +1,4 @@
-/* merge - several snapshots into one. */
+/* merge - merges several snapshots into one. */
 #include "tools/merge/priv.h"
 #include "tools/tools.h"
 
@@ -17,7 +17,7 @@ static bool begin(struct merge *merge, struct rd_err *err)
     for (size_t i = 0; i < cli->n_args; i++)
         merge->inputs[i].path = cli->args[i];
     if (getrandom(merge->hashing.key, sizeof merge->hashing.key, 0) < 0)
-        return rd_err_sys(err, errno, "cannot draw random bytes");
+        return rd_err_sys(err, errno, "cannot get random bytes");
     return true;
 }
 
@@ -48,13 +48,13 @@ static int refuse_conflicts(struct merge *merge)
     for (size_t i = 0; i < merge->n_examples; i++)
         name_conflict(merge, &merge->examples[i]);
     if (merge->conflicts > 0)
-        cli_warn(cli, "%s keys are there more than once; nothing was written",
-                 cli_count(merge->conflicts).s);
+        cli_warn(cli, "%s key%s in more than one input; nothing was written",
+                 cli_count(merge->conflicts).s, cli_plural(merge->conflicts));
     if (merge->lib_conflicts > 0)
-        cli_warn(cli, "%s functions have one name and different code; nothing was written",
-                 cli_count(merge->lib_conflicts).s);
+        cli_warn(cli, "%s function%s with the same name and different code; nothing was written",
+                 cli_count(merge->lib_conflicts).s, cli_plural(merge->lib_conflicts));
     if (!cli->quiet)
-        cli_note(cli, "  hint: --on-conflict first or last chooses");
+        cli_note(cli, "  hint: use --on-conflict first or last");
     if (cli->json) {
         cli_json_put_uint(&cli->out, "conflicts", merge->conflicts);
         cli_json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
@@ -71,10 +71,10 @@ static uint64_t count_loss(struct merge *merge)
     uint64_t n = loss->keys + loss->field_expires + loss->functions + loss->module_aux +
                  loss->other + merge->left_out;
     if (n > 0)
-        cli_warn(
-            merge->cli, "left out: %s keys, %s expiries of fields, %s functions, %s other records",
-            cli_count(loss->keys).s, cli_count(loss->field_expires).s, cli_count(loss->functions).s,
-            cli_count(loss->module_aux + loss->other + merge->left_out).s);
+        cli_warn(merge->cli, "omitted: keys %s, field expiries %s, functions %s, other records %s",
+                 cli_count(loss->keys).s, cli_count(loss->field_expires).s,
+                 cli_count(loss->functions).s,
+                 cli_count(loss->module_aux + loss->other + merge->left_out).s);
     return n;
 }
 
@@ -101,8 +101,9 @@ static void report(struct merge *merge, uint64_t bytes)
     struct cli *cli = merge->cli;
     uint64_t lost = count_loss(merge);
     for (size_t i = 0; i < merge->n_inputs; i++)
-        cli_note(cli, "%s: %s of %s keys", merge->inputs[i].path,
-                 cli_count(merge->inputs[i].keys).s, cli_count(merge->inputs[i].seen).s);
+        cli_note(cli, "%s: %s of %s key%s", merge->inputs[i].path,
+                 cli_count(merge->inputs[i].keys).s, cli_count(merge->inputs[i].seen).s,
+                 cli_plural(merge->inputs[i].seen));
     if (!cli->json)
         return;
     cli_json_put_uint(&cli->out, "keys", merge->total);
@@ -166,11 +167,11 @@ static int check_options(struct merge *merge)
     for (size_t i = 0; i < cli->n_args; i++)
         n_stdin += strcmp(cli->args[i], "-") == 0;
     if (n_stdin > 1)
-        return cli_usage_error(cli, "standard input can be read once");
+        return cli_usage_error(cli, "standard input can be used only once");
     if (cli->json && to_stdout)
-        return cli_usage_error(cli, "--json needs -o OUT: both would go to standard output");
+        return cli_usage_error(cli, "--json requires -o OUT: both would write to standard output");
     if (merge->version > 999)
-        return cli_usage_error(cli, "there is no RDB version %llu",
+        return cli_usage_error(cli, "RDB version %llu does not exist",
                                (unsigned long long)merge->version);
     return filter_check(&merge->filter, &err) ? CLI_OK : cli_fail(cli, &err);
 }
@@ -184,32 +185,32 @@ int tool_merge(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "OUT",
          .string = &merge.out_path,
-         .help = "where to write; standard output by default"},
+         .help = "output file; default: standard output"},
         {.name = "on-conflict",
          .kind = CLI_ENUM,
          .arg = "WHICH",
          .words = "first|last|fail",
          .choice = &merge.policy,
-         .help = "of a key in several inputs: first, last, or fail"},
+         .help = "key in several inputs: use first, last, or fail"},
         {.name = "db-map",
          .kind = CLI_EACH,
          .arg = "[IN:]FROM=TO",
          .each = merge_add_map,
          .ctx = &merge,
-         .help = "another database for the keys of one, of input IN"},
+         .help = "move the keys of database FROM, of input IN, to TO"},
         {.name = "rdb-version",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &merge.version,
-         .help = "the newest of the inputs' by default"},
+         .help = "default: the newest version of the inputs"},
         {.name = "lossy",
          .kind = CLI_FLAG,
          .flag = &merge.lossy,
-         .help = "drop and count what that version cannot hold"},
+         .help = "drop and count data that the version cannot hold"},
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &merge.force,
-         .help = "replace OUT when it exists"},
+         .help = "replace OUT if it exists"},
         FILTER_OPTIONS(&merge.filter),
         COMPACT_FROM_OPTION(&merge.log),
         {0},

@@ -25,7 +25,7 @@ bool merge_add_map(void *ctx, const char *value, struct rd_err *err)
               (colon == NULL || rd_num_get_u64(rd_slice(value, (size_t)(colon - value)), &input));
     if (!ok || input == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "not FROM=TO or IN:FROM=TO, where IN counts the inputs from 1 on");
+                          "not FROM=TO or IN:FROM=TO, where IN is the number of an input, from 1");
     if (merge->n_maps == MERGE_MAPS_MAX)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "more than %d databases are mapped",
                           MERGE_MAPS_MAX);

@@ -18,9 +18,9 @@ static bool choose_target(struct merge *merge, struct rd_err *err)
     for (size_t i = 0; i < merge->n_inputs; i++) {
         const struct merge_input *in = &merge->inputs[i];
         if (in->dialect != merge->dialect) {
-            cli_hint(merge->cli, "--rdb-version says which it is to be: 12 or 80, for example");
+            cli_hint(merge->cli, "use --rdb-version to choose, for example 12 or 80");
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                              "some inputs are of Redis and some of Valkey");
+                              "the inputs are snapshots of both Redis and Valkey");
         }
         if (in->version > merge->target)
             merge->target = in->version;
@@ -108,7 +108,7 @@ static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_even
         return false;
     if (!rdb_writer_can_copy(merge->writer, key->key.type) && !is_written(merge))
         return rd_err_set(err, RD_ERR_UNSUPPORTED, key->offset,
-                          "values of other versions cannot be written in %s version %d",
+                          "values of other versions cannot be converted to %s version %d",
                           rdb_dialect_name(merge->dialect), merge->target);
     return !rdb_writer_can_copy(merge->writer, key->key.type) || copy_value(merge, in, err);
 }
@@ -161,10 +161,10 @@ static bool check_unchanged(struct merge_input *in, const struct rdb_event *ev, 
     if (!again_check_end(&in->in, ev, err))
         return false;
     return ev->trailer.stored == in->sum ||
-           rd_err_set(err, RD_ERR_IO, ev->offset, "the file has changed while it was read");
+           rd_err_set(err, RD_ERR_IO, ev->offset, "the file changed while it was read");
 }
 
-static bool take(struct merge *merge, size_t input, struct rdb_event *ev, struct rd_err *err)
+static bool take_event(struct merge *merge, size_t input, struct rdb_event *ev, struct rd_err *err)
 {
     struct merge_input *in = &merge->inputs[input];
     if (!is_target(merge, in))
@@ -207,7 +207,7 @@ static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
     while ((status = rdb_reader_next(in->in.reader, &ev)) == RDB_EVENT) {
         if (ev.kind == RDB_KEY || ev.kind == RDB_VALUE)
             merge->dropping = false;
-        if (take(merge, input, &ev, err))
+        if (take_event(merge, input, &ev, err))
             continue;
         rd_err_origin(err, in->in.src->origin);
         return false;

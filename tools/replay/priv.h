@@ -51,7 +51,7 @@ struct replay_sender {
     uint64_t bytes; /* on their way */
     uint64_t n_sent, n_errors;
     struct replay_error errors[REPLAY_ERRORS];
-    size_t n_told;
+    size_t n_shown;
     struct replay_scan scan;
     struct replay_sent scanned; /* the command that is being written */
 };

@@ -1,4 +1,4 @@
-/* replay - a capture into a server. */
+/* replay - replays a capture into a server. */
 #include "tools/replay/priv.h"
 #include "tools/tools.h"
 
@@ -9,7 +9,8 @@
 static bool check_target(const struct replay *replay, struct rd_err *err)
 {
     return !replay->target.has_db ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the databases are those of the capture");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "the databases are those of the capture: -n cannot be used");
 }
 
 static bool begin(struct replay *replay, struct rd_err *err)
@@ -85,18 +86,19 @@ static int check_options(struct replay *replay)
     if (cli->n_args == 1 && !named && !replay->dry_run)
         return cli_usage_error(cli, "missing argument: replay [OPTION…] DIR URL");
     if (cli->n_args == 2 && named)
-        return cli_usage_error(cli, "-h, -p, -s and -u name a server in the place of URL");
+        return cli_usage_error(cli, "use either URL, or -h, -p, -s or -u, not both");
     if (cli->n_args == 2 && !peer_is_url(cli->args[1]))
-        return cli_usage_error(cli, "the second argument is the URL of a server: redis://HOST");
+        return cli_usage_error(cli,
+                               "the second argument must be the URL of a server: redis://HOST");
     if (!parse_speed(replay))
-        return cli_usage_error(cli, "--speed is recorded, max, or a factor such as 10 or 0.5");
+        return cli_usage_error(cli, "--speed must be recorded, max, or a factor such as 10 or 0.5");
     if (replay->window == 0 || replay->window > REPLAY_WINDOW_MAX)
-        return cli_usage_error(cli, "--window is from 1 to %d", REPLAY_WINDOW_MAX);
+        return cli_usage_error(cli, "--window must be from 1 to %d", REPLAY_WINDOW_MAX);
     if (replay->verify && replay->no_snapshot)
-        return cli_usage_error(cli, "--verify needs the snapshot: what the server held before is "
-                                    "not known");
+        return cli_usage_error(cli, "--verify requires the snapshot: the previous data of the "
+                                    "server is unknown");
     if (replay->verify && replay->replace)
-        return cli_usage_error(cli, "--verify needs a server that was empty: --flush");
+        return cli_usage_error(cli, "--verify requires an empty server: use --flush");
     return CLI_OK;
 }
 
@@ -113,17 +115,17 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "SPEED",
          .string = &replay.speed,
-         .help = "recorded, max, or a factor: 10, 0.5"},
+         .help = "recorded (default), max, or a factor: 10, 0.5"},
         {.name = "from",
          .kind = CLI_TIME,
          .arg = "T",
          .time_ms = &replay.from_ms,
-         .help = "begin with what arrived at T or later"},
+         .help = "begin with commands that arrived at T"},
         {.name = "until",
          .kind = CLI_TIME,
          .arg = "T",
          .time_ms = &replay.until_ms,
-         .help = "end with what arrived at T"},
+         .help = "end with commands that arrived at T"},
         {.name = "from-offset",
          .brief = true,
          .kind = CLI_STRING,
@@ -139,12 +141,12 @@ int tool_replay(struct cli *cli, int argc, char **argv)
         {.name = "no-snapshot",
          .kind = CLI_FLAG,
          .flag = &replay.no_snapshot,
-         .help = "the stream alone, onto what is there"},
+         .help = "send the stream only, to existing data"},
         {.name = "no-expired",
          .brief = true,
          .kind = CLI_FLAG,
          .flag = &replay.no_expired,
-         .help = "leave out keys of the snapshot whose expiry has passed"},
+         .help = "omit expired keys of the snapshot"},
         {.name = "flush",
          .kind = CLI_FLAG,
          .flag = &replay.flush,
@@ -153,13 +155,13 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .brief = true,
          .kind = CLI_FLAG,
          .flag = &replay.replace,
-         .help = "replace keys that are there by those of the snapshot"},
+         .help = "replace existing keys with those of the snapshot"},
         {.name = "expiry",
          .kind = CLI_ENUM,
          .arg = "relative|recorded",
          .words = "relative|recorded",
          .choice = &replay.expiry,
-         .help = "times to live count from now, or end when they did"},
+         .help = "relative: same time to live; absolute: same time"},
         {.name = "commands",
          .brief = true,
          .kind = CLI_FLAG,
@@ -169,12 +171,12 @@ int tool_replay(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &replay.window,
-         .help = "commands that are sent ahead of their answers; 1024",
+         .help = "commands sent before their replies; default 1024",
          .brief = true},
         {.name = "dry-run",
          .kind = CLI_FLAG,
          .flag = &replay.dry_run,
-         .help = "only tell what would be sent"},
+         .help = "print what would be sent, send nothing"},
         {.name = "verify",
          .kind = CLI_FLAG,
          .flag = &replay.verify,
@@ -184,8 +186,8 @@ int tool_replay(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] DIR URL",
-        .about = "Sends a capture to a server (redis://HOST): its snapshot, then its commands, as\n"
-                 "they came.",
+        .about = "Sends a capture to a server (redis://HOST): its snapshot, then its commands\n"
+                 "with the recorded timing.",
         .opts = opts,
         .min_args = 1,
         .max_args = 2,

@@ -33,10 +33,9 @@ static void print_stream(const struct replay *replay)
                r->to_chapter, r->to);
     printf("\n");
     if (r->caught_up > 0)
-        printf("          %s of them before the place where the replay begins\n",
-               cli_count(r->caught_up).s);
+        printf("          %s of them before the start of the replay\n", cli_count(r->caught_up).s);
     if (r->discarded > 0)
-        printf("          %s transaction%s without an end left out\n", cli_count(r->discarded).s,
+        printf("          %s incomplete transaction%s omitted\n", cli_count(r->discarded).s,
                cli_plural(r->discarded));
     printf("time      recorded in %s", cli_duration(recorded_ms(r)).s);
     if (!replay->dry_run)
@@ -51,7 +50,7 @@ static void print_text(const struct replay *replay)
     const struct replay_result *r = &replay->result;
     const struct replay_sender *s = &replay->sender;
     if (replay->dry_run)
-        printf("nothing was sent; this is what would be:\n");
+        printf("dry run; without --dry-run this would be sent:\n");
     if (r->snapshots > 0)
         printf("snapshot  %s key%s, %s\n", cli_count(r->keys).s, cli_plural(r->keys),
                cli_bytes(r->snapshot_bytes).s);
@@ -59,8 +58,8 @@ static void print_text(const struct replay *replay)
     if (s->n_errors == 0)
         return;
     printf("errors    %s%s\n", cli_count(s->n_errors).s,
-           s->n_errors > s->n_told ? ", the first of them:" : ":");
-    for (size_t i = 0; i < s->n_told; i++)
+           s->n_errors > s->n_shown ? ", the first of them:" : ":");
+    for (size_t i = 0; i < s->n_shown; i++)
         print_error(&s->errors[i]);
 }
 
@@ -112,7 +111,7 @@ static void put_json(const struct replay *replay, struct cli_json *json)
     cli_json_put_uint(json, "errors", s->n_errors);
     cli_json_key(json, "first_errors");
     cli_json_array(json);
-    for (size_t i = 0; i < s->n_told; i++)
+    for (size_t i = 0; i < s->n_shown; i++)
         put_error(json, &s->errors[i]);
     cli_json_end(json);
 }

@@ -26,9 +26,9 @@ static void note_error(struct replay_sender *s, const struct replay_sent *sent,
                        struct rd_slice text)
 {
     s->n_errors++;
-    if (s->n_told == REPLAY_ERRORS)
+    if (s->n_shown == REPLAY_ERRORS)
         return;
-    struct replay_error *error = &s->errors[s->n_told++];
+    struct replay_error *error = &s->errors[s->n_shown++];
     error->sent = *sent;
     cli_escape(error->text, sizeof error->text, text);
 }

@@ -91,8 +91,8 @@ bool replay_make_room(struct replay *replay, struct rd_err *err)
         return false;
     if (empty)
         return true;
-    cli_hint(replay->cli, "--flush empties it first, --replace replaces the keys of the snapshot, "
-                          "--no-snapshot sends the stream alone");
+    cli_hint(replay->cli, "--flush empties it first, --replace replaces existing keys, "
+                          "--no-snapshot sends the stream only");
     rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server is not empty");
     rd_err_origin(err, replay->target.name);
     return false;

@@ -78,7 +78,7 @@ static bool find_base(struct replay *replay, struct rd_err *err)
     else if (replay->until_ms != INT64_MIN)
         ok = stream_in_segment_at(in, stream_in_us(replay->until_ms), &i, err);
     if (ok && !repl_capture_base(&in->list, i, &replay->base)) {
-        cli_hint(replay->cli, "--no-snapshot replays the stream alone");
+        cli_hint(replay->cli, "--no-snapshot replays the stream only");
         ok = stream_in_base(in, i, &replay->base, err);
     }
     return ok;
@@ -259,9 +259,10 @@ static bool begin_anew(struct replay *replay, const struct repl_capture_segment 
     if (replay->no_snapshot || !segment->begins || segment->continues)
         return true;
     if (!segment->has_snapshot || (!replay->flush && !replay->dry_run)) {
-        cli_hint(replay->cli, "--flush empties the server there; --until-offset ends before it");
+        cli_hint(replay->cli,
+                 "--flush empties the server at that point; --until-offset ends before it");
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "chapter %" PRIu64 " of the capture begins with another data set",
+                   "chapter %" PRIu64 " of the capture begins with a different data set",
                    segment->chapter);
         rd_err_origin(err, replay->path);
         return false;
@@ -270,7 +271,8 @@ static bool begin_anew(struct replay *replay, const struct repl_capture_segment 
            replay_snapshot(replay, segment, err);
 }
 
-static bool take(struct replay *replay, const struct repl_capture_event *ev, struct rd_err *err)
+static bool take_event(struct replay *replay, const struct repl_capture_event *ev,
+                       struct rd_err *err)
 {
     struct replay_result *result = &replay->result;
     if (ev->kind == REPL_CAPTURE_CHAPTER) {
@@ -303,7 +305,7 @@ static bool check_reached(const struct replay *replay, struct rd_err *err)
                    r->to, replay->until_text);
     else if (replay->from_ms != INT64_MIN && r->commands == r->caught_up)
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                   "the capture ends before the time where the replay should begin");
+                   "the capture ends before the start time of the replay");
     else
         return true;
     rd_err_origin(err, replay->path);
@@ -322,7 +324,7 @@ bool replay_stream(struct replay *replay, struct rd_err *err)
         /* A chapter that begins after the end is no longer looked at. */
         stopped |= ev.kind == REPL_CAPTURE_CHAPTER && replay->until_text != NULL &&
                    ev.segment->chapter > replay->until.index;
-        ok = stopped || take(replay, &ev, err);
+        ok = stopped || take_event(replay, &ev, err);
         stopped |= is_there(replay, &ev); /* what follows may be damaged, or missing */
     }
     ok = ok && (stopped || status == REPL_CAPTURE_END) && leave_transaction(replay, err) &&

@@ -39,7 +39,7 @@ bool replay_verify(struct replay *replay, bool *ret_same, struct rd_err *err)
         cli_json_put_bool(&cli->out, "same", *ret_same);
         cli_json_end(&cli->out);
     } else if (ok && *ret_same && !cli->quiet) {
-        printf("the server holds what the capture amounts to\n");
+        printf("the server has the same data as the capture\n");
     }
     diff_done(&diff);
     filter_done(&diff.filter);

@@ -60,7 +60,7 @@ static bool take_command(struct show *show, const struct aof_event *ev, struct r
     return show_put_item(show, &item, err);
 }
 
-static bool take(struct show *show, struct aof_event *ev, struct rd_err *err)
+static bool take_event(struct show *show, struct aof_event *ev, struct rd_err *err)
 {
     if (!show->job.has_manifest)
         ev->name = show->job.name;
@@ -86,9 +86,9 @@ static bool check_times(struct show *show, struct rd_err *err)
         return true;
     if (show->n_timed == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the log tells no times: it has no time annotation (the server writes "
-                          "them with aof-timestamp-enabled yes, which is off unless it is set)");
-    cli_warn(show->cli, "%s command%s no time annotation before %s: %s taken to be the earliest",
+                          "the log has no time annotations (the server writes them with "
+                          "aof-timestamp-enabled yes; the default is no)");
+    cli_warn(show->cli, "%s command%s no time annotation before %s: %s treated as the earliest",
              cli_count(show->n_untimed).s, show->n_untimed == 1 ? " has" : "s have",
              show->n_untimed == 1 ? "it" : "them", show->n_untimed == 1 ? "it is" : "they are");
     return true;
@@ -100,7 +100,7 @@ static bool read_all(struct show *show, struct rd_err *err)
     for (;;) {
         switch (aof_reader_next(show->reader, &ev)) {
         case AOF_EVENT:
-            if (!take(show, &ev, err))
+            if (!take_event(show, &ev, err))
                 return false;
             break;
         case AOF_MORE:
@@ -112,7 +112,7 @@ static bool read_all(struct show *show, struct rd_err *err)
             return check_times(show, err);
         default:
             rd_err_adopt(err, aof_reader_err(show->reader));
-            cli_hint(show->cli, "check-aof tells what is damaged and what can be done");
+            cli_hint(show->cli, "run check-aof to find and repair the damage");
             return false;
         }
     }

@@ -83,7 +83,7 @@ static bool open_growing(int *ret, const char *path, bool listed, struct rd_err 
         return rd_err_sys(err, errno, "open");
     if (listed && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         close(fd);
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "this is not a regular file");
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "not a regular file");
     }
     *ret = fd;
     return true;

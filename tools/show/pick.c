@@ -19,7 +19,8 @@ void show_pick_done(struct show_pick *pick)
 bool show_pick_check(struct show_pick *pick, struct rd_err *err)
 {
     if (pick->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not precedes a condition");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "--not must be followed by a filter option");
     return (pick->from_text == NULL || log_place_parse(&pick->from, pick->from_text, err)) &&
            (pick->until_text == NULL || log_place_parse(&pick->until, pick->until_text, err));
 }
@@ -90,9 +91,9 @@ bool show_pick_add_command(void *ctx, const char *value, struct rd_err *err)
     struct show_pick *pick = ctx;
     size_t len = strlen(value);
     if (pick->n_commands == SHOW_COMMANDS)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many --command");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many --command options");
     if (len >= SHOW_COMMAND)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--command: no name is as long");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--command: the name is too long");
     char *small = pick->commands[pick->n_commands++];
     for (size_t i = 0; i <= len; i++)
         small[i] = (char)tolower((unsigned char)value[i]);
@@ -104,7 +105,7 @@ bool show_pick_add_not(void *ctx, const char *value, struct rd_err *err)
     struct show_pick *pick = ctx;
     (void)value;
     if (pick->negate)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not is there twice");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--not is given twice");
     pick->negate = true;
     return true;
 }

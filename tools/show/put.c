@@ -23,9 +23,9 @@ static void free_lines(struct rd_buf **lines, uint64_t n)
 bool show_put_begin(struct show *show, struct rd_err *err)
 {
     if (show->tail > SHOW_TAIL_MAX)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--tail takes at most a million");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--tail must be at most 1000000");
     if (show->before > SHOW_CONTEXT_MAX || show->after > SHOW_CONTEXT_MAX)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "-A and -B take at most %d",
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "-A and -B must be at most %d",
                           SHOW_CONTEXT_MAX);
     bool json = show->cli->json || show->ndjson;
     show->form = (struct show_form){.json = json,

@@ -113,11 +113,11 @@ void show_report_text(struct show_stats *stats, size_t top)
     printf("%s command%s, %s", cli_count(stats->all.commands).s, cli_plural(stats->all.commands),
            cli_bytes(stats->all.bytes).s);
     if (s > 0)
-        printf(", in %s: %.1f commands and %s a second",
+        printf(", in %s: %.1f commands and %s per second",
                cli_duration(((uint64_t)stats->last_us - (uint64_t)stats->first_us) / 1000).s,
                (double)stats->all.commands / s,
                cli_bytes((uint64_t)((double)stats->all.bytes / s)).s);
-    printf("\n%s key%s in them, about %s different\n", cli_count(stats->all.keys).s,
+    printf("\n%s key%s in these commands, about %s distinct\n", cli_count(stats->all.keys).s,
            cli_plural(stats->all.keys), cli_count(show_stats_keys(stats)).s);
     print_table(stats, "command", &stats->commands, top);
     print_table(stats, "key prefix", &stats->prefixes, top);

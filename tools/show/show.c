@@ -1,4 +1,4 @@
-/* show.c - `redoubt show`: the commands of a log or a capture, one a line.
+/* show.c - `redoubt show`: prints the commands of a log or a capture, one per line.
  */
 #include "tools/show/priv.h"
 #include "tools/tools.h"
@@ -35,7 +35,8 @@ static int check_options(struct show *show)
 {
     bool context = show->before > 0 || show->after > 0;
     if (show->stats && (show->count || show->tail > 0 || show->follow || context || show->ndjson))
-        return cli_usage_error(show->cli, "--stats shows no commands");
+        return cli_usage_error(show->cli,
+                               "--stats cannot be used with options for printing commands");
     return CLI_OK;
 }
 
@@ -43,25 +44,25 @@ static int check_options(struct show *show)
 /* clang-format off */
 #define PICK_OPTIONS(p)                                                                            \
     {.name = "command", .kind = CLI_EACH, .arg = "NAME", .each = show_pick_add_command,            \
-     .ctx = (p), .help = "only this command, or those that match"},                                \
+     .ctx = (p), .help = "commands with this name or pattern"},                                    \
     {.name = "from", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->from_ms,                       \
-     .help = "what was written at T or later"},                                                    \
+     .help = "commands written at T or later"},                                                    \
     {.name = "until", .kind = CLI_TIME, .arg = "T", .time_ms = &(p)->until_ms,                     \
-     .help = "what was written at T or earlier"},                                                  \
+     .help = "commands written at T or earlier"},                                                  \
     {.name = "from-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->from_text,      \
-     .help = "what begins at byte N or after it", .brief = true},                                 \
+     .help = "commands that begin at byte N or later", .brief = true},                             \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "[FILE:]N", .string = &(p)->until_text,    \
-     .help = "what begins at byte N or before it", .brief = true},                                 \
+     .help = "commands that begin at byte N or earlier", .brief = true},                           \
     {.name = "min-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->min_size,                \
-     .help = "commands that take SIZE bytes or more", .brief = true},                              \
+     .help = "commands of SIZE bytes or more", .brief = true},                                     \
     {.name = "max-size", .kind = CLI_SIZE, .arg = "SIZE", .number = &(p)->max_size,                \
-     .help = "commands that take SIZE bytes or less", .brief = true},                              \
+     .help = "commands of SIZE bytes or less", .brief = true},                                     \
     FILTER_OPTION("db", "N", show_pick_add_db, p, "commands in database N"),                       \
-    FILTER_OPTION("match", "GLOB", show_pick_add_match, p, "commands with such a key"),            \
-    FILTER_OPTION("match-regex", "ERE", show_pick_add_match_regex, p, "commands with such a key"), \
-    FILTER_OPTION("prefix", "P", show_pick_add_prefix, p, "commands with such a key"),             \
+    FILTER_OPTION("match", "GLOB", show_pick_add_match, p, "commands with a matching key"),        \
+    FILTER_OPTION("match-regex", "ERE", show_pick_add_match_regex, p, "keys that match a regex"),  \
+    FILTER_OPTION("prefix", "P", show_pick_add_prefix, p, "commands with a matching key"),         \
     FILTER_OPTION("slot", "A[-B]", show_pick_add_slot, p, "commands with a key of these slots"),   \
-    FILTER_OPTION("not", NULL, show_pick_add_not, p, "the opposite of the option that follows")
+    FILTER_OPTION("not", NULL, show_pick_add_not, p, "negate the next option")
 /* clang-format on */
 
 int tool_show(struct cli *cli, int argc, char **argv)
@@ -76,28 +77,28 @@ int tool_show(struct cli *cli, int argc, char **argv)
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &show.before,
-         .help = "also the N commands before each"},
+         .help = "also print the N commands before each"},
         {.name = "after",
          .letter = 'A',
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &show.after,
-         .help = "also the N commands after each"},
+         .help = "also print the N commands after each"},
         {.name = "stats",
          .kind = CLI_FLAG,
          .flag = &show.stats,
-         .help = "sums by command, key prefix and second instead"},
+         .help = "print sums by command, key prefix and second"},
         {.name = "top",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &show.top,
-         .help = "--stats: rows of each table; 10",
+         .help = "--stats: rows of each table; default 10",
          .brief = true},
         {.name = "cut",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &show.cut,
-         .help = "arguments of more than N bytes are cut there",
+         .help = "cut arguments longer than N bytes",
          .brief = true},
         {.name = "full",
          .kind = CLI_FLAG,
@@ -108,28 +109,28 @@ int tool_show(struct cli *cli, int argc, char **argv)
          .letter = 'f',
          .kind = CLI_FLAG,
          .flag = &show.follow,
-         .help = "wait for more, also in files that come later"},
+         .help = "wait for more commands, also in later files"},
         {.name = "tail",
          .letter = 'n',
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &show.tail,
-         .help = "the last N lines alone"},
+         .help = "print only the last N lines"},
         {.name = "count",
          .letter = 'c',
          .kind = CLI_FLAG,
          .flag = &show.count,
-         .help = "how many commands there are"},
+         .help = "print the number of commands"},
         {.name = "ndjson",
          .kind = CLI_FLAG,
          .flag = &show.ndjson,
-         .help = "one JSON object a line"},
+         .help = "print one JSON object per line"},
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] DIR|FILE",
-        .about = "Prints the commands of a log or a capture, one a line: time, file (or chapter)\n"
-                 "and offset, the database, and the command as it would be typed.",
+        .about = "Prints the commands of a log or a capture, one per line: time, file (or\n"
+                 "chapter) and offset, database, and the command as typed in redis-cli.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

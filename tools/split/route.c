@@ -23,7 +23,7 @@ static unsigned boundary(uint64_t i, uint64_t n)
 static bool equal_ranges(struct split_rule *rule, uint64_t n, const char *text, struct rd_err *err)
 {
     if (n < 1 || n > SPLIT_PARTS_MAX)
-        return bad_ranges(err, text, "is not a number of ranges from 1 to 250");
+        return bad_ranges(err, text, "is not a number from 1 to 250");
     for (uint64_t i = 0; i < n; i++)
         rule->ranges[i] = (struct split_range){boundary(i, n), boundary(i + 1, n) - 1};
     rule->n_ranges = (size_t)n;
@@ -66,7 +66,7 @@ bool split_ranges(struct split_rule *rule, const char *text, struct rd_err *err)
         if (!parse_range(rd_slice(at, len), &range))
             return bad_ranges(err, text, "is neither a number nor ranges such as 0-5460,5461-9999");
         if (overlaps(rule, &range))
-            return bad_ranges(err, text, "has a slot in two ranges");
+            return bad_ranges(err, text, "has overlapping ranges");
         if (rule->n_ranges == SPLIT_PARTS_MAX)
             return bad_ranges(err, text, "has more than 250 ranges");
         rule->ranges[rule->n_ranges++] = range;
@@ -172,8 +172,8 @@ static struct split_part *find(struct split *split, enum split_of of, uint64_t f
 static bool too_many(const struct split *split, const char *what, struct rd_err *err)
 {
     return split->n_parts < SPLIT_PARTS_MAX ||
-           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "there would be more than %d parts: %s",
-                      SPLIT_PARTS_MAX, what);
+           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d parts: %s", SPLIT_PARTS_MAX,
+                      what);
 }
 
 static bool by_db(struct split *split, uint64_t db, struct split_part **ret, struct rd_err *err)
@@ -181,7 +181,7 @@ static bool by_db(struct split *split, uint64_t db, struct split_part **ret, str
     *ret = find(split, SPLIT_OF_DB, db);
     if (*ret != NULL)
         return true;
-    if (!too_many(split, "choose databases with --db", err))
+    if (!too_many(split, "use --db to select databases", err))
         return false;
     struct split_part *part = new_part(SPLIT_OF_DB, db, 0);
     if (part != NULL)
@@ -246,7 +246,7 @@ static bool by_size(struct split *split, struct split_part **ret, struct rd_err 
         *ret = now;
         return true;
     }
-    if (!too_many(split, "choose a larger --size", err))
+    if (!too_many(split, "use a larger --size", err))
         return false;
     struct split_part *part = new_part(SPLIT_OF_NUMBER, split->n_parts + 1, 0);
     if (part != NULL)

@@ -1,4 +1,4 @@
-/* split - a snapshot into several, by database, slots, prefix or size. */
+/* split - splits a snapshot by database, slots, prefix or size. */
 #include "tools/compact.h"
 #include "tools/input/proof.h"
 #include "tools/split/priv.h"
@@ -76,7 +76,7 @@ static bool take_trailer(struct split *split, const struct rdb_event *ev, struct
            proof_check(split->cli, split->cli->args[0], &split->spool, split->src, ev, err);
 }
 
-static bool take(struct split *split, const struct rdb_event *ev, struct rd_err *err)
+static bool take_event(struct split *split, const struct rdb_event *ev, struct rd_err *err)
 {
     switch (ev->kind) {
     case RDB_KEY:
@@ -111,7 +111,7 @@ static bool read_all(struct split *split, struct rd_err *err)
     struct rdb_event ev;
     enum rdb_status status;
     while ((status = rdb_reader_next(split->reader, &ev)) == RDB_EVENT)
-        if (!take(split, &ev, err))
+        if (!take_event(split, &ev, err))
             return false;
     return status == RDB_END || adopt(split, err);
 }
@@ -195,7 +195,7 @@ static bool make_folder(struct split *split, struct rd_err *err)
     if (mkdir(split->folder, 0700) == 0)
         split->made_folder = true;
     else if (errno != EEXIST)
-        return rd_err_sys(err, errno, "cannot make the folder %s", split->folder);
+        return rd_err_sys(err, errno, "cannot create the folder %s", split->folder);
     return true;
 }
 
@@ -209,9 +209,8 @@ static bool refuse_other_input(struct split *split, struct rd_err *err)
     if (s.len == 0 || (s.ptr[0] != '*' && s.ptr[0] != '{' && s.ptr[0] != '#' &&
                        !(s.len >= 5 && memcmp(s.ptr, "file ", 5) == 0)))
         return true;
-    cli_hint(split->cli, "redoubt convert makes a snapshot of it");
-    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
-                      "lines of JSON, or a log in a pipe, cannot be split");
+    cli_hint(split->cli, "redoubt convert can convert it to a snapshot");
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "cannot split JSON lines, or a log from a pipe");
 }
 
 static bool make_parts(struct split *split, struct rd_err *err)
@@ -253,12 +252,12 @@ static void report(struct split *split)
 {
     struct cli *cli = split->cli;
     if (split->crowded)
-        cli_warn(cli, "more than %s prefixes: the keys of further ones are in other.rdb",
+        cli_warn(cli, "more than %s prefixes: the keys of the others are in other.rdb",
                  cli_count(split->rule.max_parts).s);
     for (size_t i = 0; i < split->n_parts; i++) {
         const struct split_part *part = split->parts[i];
-        cli_note(cli, "%s: %s keys, %s", part->name, cli_count(part->keys).s,
-                 cli_bytes(part->bytes).s);
+        cli_note(cli, "%s: %s key%s, %s", part->name, cli_count(part->keys).s,
+                 cli_plural(part->keys), cli_bytes(part->bytes).s);
     }
     if (cli->json)
         put_fields(&cli->out, split);
@@ -290,23 +289,24 @@ static int check_options(struct split *split, const char *slots, const char *sep
     struct split_rule *rule = &split->rule;
     struct rd_err err = {0};
     if (rule->by == SPLIT_NOTHING)
-        return cli_usage_error(split->cli, "say how to split: --by db, slot-range, prefix or size");
+        return cli_usage_error(split->cli, "missing option: --by db, slot-range, prefix or size");
     if (split->folder == NULL || split->folder[0] == '\0')
-        return cli_usage_error(split->cli, "say where the parts go: -o DIR");
+        return cli_usage_error(split->cli, "missing output: use -o DIR");
     if ((slots != NULL) != (rule->by == SPLIT_SLOTS))
-        return cli_usage_error(split->cli, "--by slot-range and --slots belong together");
+        return cli_usage_error(split->cli, "--by slot-range and --slots must be used together");
     if ((rule->size != 0) != (rule->by == SPLIT_SIZE))
-        return cli_usage_error(split->cli, "--by size and --size belong together");
+        return cli_usage_error(split->cli, "--by size and --size must be used together");
     bool prefix = separator != NULL || rule->depth != 0 || rule->max_parts != 0;
     if (prefix && rule->by != SPLIT_PREFIX)
-        return cli_usage_error(split->cli, "an option goes with --by prefix only");
+        return cli_usage_error(split->cli,
+                               "--separator, --depth and --max-open require --by prefix");
     if (separator != NULL && separator[0] == '\0')
-        return cli_usage_error(split->cli, "a separator has one character at least");
+        return cli_usage_error(split->cli, "--separator must not be empty");
     rule->separator = rd_slice_str(separator != NULL ? separator : ":");
     rule->depth = rule->depth != 0 ? rule->depth : 1;
     rule->max_parts = rule->max_parts != 0 ? rule->max_parts : SPLIT_PARTS_DEFAULT;
     if (rule->max_parts >= SPLIT_PARTS_MAX)
-        return cli_usage_error(split->cli, "--max-open is at most %d", SPLIT_PARTS_MAX - 1);
+        return cli_usage_error(split->cli, "--max-open must be at most %d", SPLIT_PARTS_MAX - 1);
     if ((slots != NULL && !split_ranges(rule, slots, &err)) || !filter_check(&split->filter, &err))
         return cli_fail(split->cli, &err);
     return CLI_OK;
@@ -328,32 +328,32 @@ int tool_split(struct cli *cli, int argc, char **argv)
          .kind = CLI_STRING,
          .arg = "DIR",
          .string = &split.folder,
-         .help = "where the parts and index.json go"},
+         .help = "folder for the parts and index.json"},
         {.name = "slots",
          .kind = CLI_STRING,
          .arg = "RANGES",
          .string = &slots,
-         .help = "slot-range: 3 (equal ones), or 0-5460,5461-9999"},
+         .help = "slot-range: 3 (equal ranges), or 0-5460,5461-9999"},
         {.name = "prefix-separator",
          .kind = CLI_STRING,
          .arg = "S",
          .string = &separator,
-         .help = "prefix: what ends one; a colon by default"},
+         .help = "prefix: separator; default \":\""},
         {.name = "depth",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &split.rule.depth,
-         .help = "prefix: how many parts it has; 1 by default"},
+         .help = "prefix: number of parts; default 1"},
         {.name = "max-open",
          .kind = CLI_COUNT,
          .arg = "N",
          .number = &split.rule.max_parts,
-         .help = "prefix: so many files, the rest in other.rdb; 200"},
+         .help = "prefix: maximum of files; default 200"},
         {.name = "size",
          .kind = CLI_SIZE,
          .arg = "SIZE",
          .number = &split.rule.size,
-         .help = "size: a part ends with the key that reaches it"},
+         .help = "size: end a part at the key that reaches SIZE"},
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &split.force,
@@ -364,7 +364,7 @@ int tool_split(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "--by WHAT [OPTION…] IN -o DIR",
-        .about = "Splits a snapshot, or a log, into snapshots that can each be loaded.",
+        .about = "Splits a snapshot or a log into snapshots that can be loaded separately.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

@@ -1,13 +1,13 @@
-/* sum.c - `redoubt sum`: digests of files, and whether they still are what a list says.
+/* sum.c - `redoubt sum`: prints digests of files and verifies lists of digests.
  *
  * A file is read once for all digests. Of an RDB (the magic REDIS with four digits, or VALKEY with
  * three) the last eight bytes are the CRC-64 of everything before them, little-endian, since
- * version 5; zeros mean that the server was told not to compute it. The bytes are summed with the
- * last eight held back in the window, so that both checksums fall out of one pass. Of a compressed
- * file the digests are those of the file, and the checksum is that of the RDB in it.
+ * version 5; zeros mean that checksums were disabled in the server. The pass keeps the last eight
+ * bytes in the window, so that it computes both checksums. For a compressed file the digests are
+ * those of the file, and the checksum is that of the RDB in it.
  *
- * The CRC-64 of an RDB together with a stored CRC-64 that holds is 0 for every RDB. So the value
- * that is stored stands for such a file.
+ * The CRC-64 over an RDB and its matching stored CRC-64 is always 0. For such a file the stored
+ * value is used instead.
  */
 #include "base/crc64.h"
 #include "base/endian.h"
@@ -288,21 +288,20 @@ static void print_stored(struct cli *cli, const char *path, const struct sums *s
         cli_note(cli, "%.*s: version %" PRIu64 " has no checksum", (int)len, p, sums->version);
         break;
     case TOO_SHORT:
-        cli_note(cli, "%.*s: stored CRC64 does not hold: the file ends before it", (int)len, p);
+        cli_note(cli, "%.*s: stored CRC64 missing: the file is truncated", (int)len, p);
         break;
     case DISABLED:
         cli_note(cli, "%.*s: checksum disabled", (int)len, p);
         break;
     case HOLDS:
-        cli_note(cli, "%.*s: stored CRC64 holds: %016" PRIx64, (int)len, p, sums->stored_crc);
+        cli_note(cli, "%.*s: stored CRC64 matches: %016" PRIx64, (int)len, p, sums->stored_crc);
         break;
     case HOLDS_NOT:
-        cli_note(cli,
-                 "%.*s: stored CRC64 does not hold: stored %016" PRIx64 ", computed %016" PRIx64,
+        cli_note(cli, "%.*s: stored CRC64 mismatch: stored %016" PRIx64 ", computed %016" PRIx64,
                  (int)len, p, sums->stored_crc, sums->computed_crc);
         break;
     case UNPACKED_NOT:
-        cli_note(cli, "%.*s: stored CRC64 is not known: %s", (int)len, p, sums->err.text);
+        cli_note(cli, "%.*s: stored CRC64 unknown: %s", (int)len, p, sums->err.text);
         break;
     }
 }
@@ -385,7 +384,7 @@ static void sum_one(struct run *run, const char *path)
 
 enum verdict { MATCHES, DIFFERS, UNREADABLE };
 
-static void tell(struct run *run, const struct sum_line *line, enum verdict verdict)
+static void print_verdict(struct run *run, const struct sum_line *line, enum verdict verdict)
 {
     static const char *const texts[] = {": OK", ": FAILED", ": FAILED open or read"};
     static const char *const words[] = {"ok", "failed", "unreadable"};
@@ -419,14 +418,14 @@ static void check_line(struct run *run, const struct sum_line *line)
     if (!sum_file(run->cli, (const char *)line->name.ptr, &sums, &err)) {
         cli_report(run->cli, &err);
         run->n_unreadable++;
-        tell(run, line, UNREADABLE);
+        print_verdict(run, line, UNREADABLE);
     } else if (memcmp(sums.digest[line->kind], line->digest, sum_kind_size(line->kind)) == 0 ||
                is_old_line(line, &sums)) {
         run->n_matched++;
-        tell(run, line, MATCHES);
+        print_verdict(run, line, MATCHES);
     } else {
         run->n_differing++;
-        tell(run, line, DIFFERS);
+        print_verdict(run, line, DIFFERS);
     }
 }
 
@@ -471,7 +470,7 @@ static bool check_lines(struct run *run, struct rd_src *list, struct rd_err *err
         return false;
     }
     if (n_lines == 0)
-        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no line of it is a checksum's");
+        rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no line is a checksum");
     rd_err_origin(err, list->origin);
     return n_lines > 0;
 }
@@ -497,7 +496,7 @@ static void conclude(struct run *run)
 {
     struct cli *cli = run->cli;
     if (run->n_malformed > 0)
-        cli_warn(cli, "lines that are not well formed: %" PRIu64, run->n_malformed);
+        cli_warn(cli, "malformed lines: %" PRIu64, run->n_malformed);
     if (run->n_unreadable > 0)
         cli_warn(cli, "files that could not be read: %" PRIu64, run->n_unreadable);
     if (run->n_differing > 0)
@@ -565,9 +564,8 @@ int tool_sum(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] FILE…\n-c LIST [LIST…]",
-        .about =
-            "Prints digests of files in the format of sha256sum, all in one pass, and says of\n"
-            "an RDB whether its stored CRC64 holds. \"-\" is standard input.",
+        .about = "Prints digests of files in the format of sha256sum, all in one pass, and\n"
+                 "verifies the stored CRC64 of RDB files. \"-\" is standard input.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt sum --crc64 --sha256 dump.rdb >dump.sums && redoubt sum -c dump.sums",
