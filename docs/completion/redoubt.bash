@@ -1,4 +1,4 @@
-# Completion for bash. Tools and options are read from the program's own help.
+# Completion for bash. Tools and options come from the program's help.
 
 _redoubt_tools() {
     redoubt help 2>/dev/null | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p'
@@ -18,7 +18,7 @@ _redoubt() {
         fi
     fi
     if [ -z "$words" ]; then
-        [[ $current == -* ]] || return # what is no option is a file
+        [[ $current == -* ]] || return # arguments other than options are files
         words=$(_redoubt_options "$tool")
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

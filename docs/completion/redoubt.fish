@@ -1,4 +1,4 @@
-# Completion for fish. Tools and options are read from the program's own help.
+# Completion for fish. Tools and options come from the program's help.
 
 function __redoubt_tools
     redoubt help 2>/dev/null | string replace -rf '^  ([a-z][a-z0-9-]*)  +(.*)' '$1\t$2'

@@ -1,4 +1,4 @@
-/* list_keys.c - prints kind and name of every key of a snapshot.
+/* list_keys.c - prints the type and name of every key of a snapshot.
  *
  *     cc list_keys.c $(pkg-config --cflags --libs redoubt) -o list_keys
  */
@@ -12,7 +12,7 @@ static bool list_keys(struct rd_src **src, struct rdb_reader **reader, struct rd
     if (!rd_src_decompress(src, err) || !rdb_reader_new(reader, *src, NULL, err))
         return false;
     while ((status = rdb_reader_next(*reader, &ev)) == RDB_EVENT) {
-        char name[200]; /* a name may be any bytes: quoted, it is safe to print */
+        char name[200]; /* a name may have any bytes; rd_err_quote() makes it safe to print */
         if (ev.kind != RDB_KEY)
             continue;
         rd_err_quote(name, sizeof name, ev.key.name);
