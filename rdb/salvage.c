@@ -261,7 +261,7 @@ static unsigned doubts_of(const struct place *p, const struct record *rec)
     unsigned doubts = 0;
     if (span->grade == RDB_GRADE_NONE || p->n_keys < span->trim)
         doubts |= RDB_DOUBT_ANCHOR;
-    else if (p->n_keys < span->trim + span->mark)
+    else if (p->n_keys < span->trim + span->mark || rec->start < span->inside)
         doubts |= RDB_DOUBT_FIELD;
     if (span->expiry_doubt && !rec->expires &&
         (rec->start == p->first_key || (span->trim > 0 && p->n_keys == span->trim)))

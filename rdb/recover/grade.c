@@ -21,6 +21,7 @@ struct grader {
     uint64_t size_at;   /* where the size of that database is announced */
     bool size_doubt;    /* the size may be damaged */
     uint64_t lost_from; /* where the lost range begins that is before the present run */
+    bool db_lost;       /* the last selector may be one of a snapshot inside of a value */
     bool any_keys;
 };
 
@@ -41,6 +42,12 @@ static bool is_nested(const struct grader *g, const struct span *span)
     if (span->early_end || (c->aux > 0 && g->any_keys && (c->selectors > 0 || c->keys > 0)))
         return true;
     return c->descends || (c->selectors > 0 && g->db.selected && c->first_db <= g->db.db);
+}
+
+/* Is all of it part of the value that broke, by what that announces? */
+static bool is_inside(const struct span *span)
+{
+    return span->inside > span->to && !span->to_end;
 }
 
 static bool has_left(const struct span *span)
@@ -65,7 +72,7 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
 {
     if (first && span->lost_from == span->from)
         return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
-    if (is_nested(g, span))
+    if (is_nested(g, span) || is_inside(span))
         return RDB_GRADE_NONE;
     bool left = has_left(span);
     bool right = has_right(span, next);
@@ -164,6 +171,17 @@ static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_
     g->db = (struct db_state){.db = span->start_db, .selected = true};
 }
 
+/* `missing` keys of those announced were not read. For each key of the run that is not real, the
+ * lost range holds one more. */
+static void doubt_rest(struct grader *g, struct span *span, uint64_t missing, uint64_t bytes)
+{
+    uint64_t hidden = could_hide(g, bytes);
+    if (!is_closed(span))
+        doubt_first(span, hidden);
+    else if (hidden > missing && (missing != 1 || bytes > RANGE_SMALL))
+        doubt_first(span, hidden - missing);
+}
+
 /* The size of the database is known. */
 static void weigh(struct grader *g, struct span *span, uint64_t bytes)
 {
@@ -179,13 +197,9 @@ static void weigh(struct grader *g, struct span *span, uint64_t bytes)
     uint64_t next = next_db(g, span);
     /* All that the database still had may be lost, and a selector after it. */
     bool other = left <= hidden && next != g->db.db + 1;
-    if (!is_closed(span)) {
-        doubt_first(span, hidden);
-    } else if (missing > hidden) {
+    doubt_rest(g, span, missing, bytes);
+    if (is_closed(span) && missing > hidden)
         other = true;
-    } else if (missing != 1 || bytes > RANGE_SMALL) {
-        doubt_first(span, hidden - missing);
-    }
     span->db_doubt = other;
 }
 
@@ -226,6 +240,7 @@ static void after_loss(struct grader *g, struct span *span)
         } else if (fits(g, span, &span->named, bytes)) {
             enter_db(g, span, &span->named);
             span->db_doubt = !is_closed(span);
+            doubt_rest(g, span, span->named.size - c->keys, bytes);
         } else if (fits(g, span, &span->trace, bytes)) {
             enter_db(g, span, &span->trace);
             span->db_doubt = true;
@@ -242,6 +257,7 @@ static void after_loss(struct grader *g, struct span *span)
     bool all_expire =
         is_closed(span) && g->db.has_size && g->db.expires + c->expires == g->db.size_expires;
     span->expiry_doubt = !all_expire;
+    span->db_doubt |= g->db_lost;
 }
 
 static void pass_run(struct grader *g, const struct span *span)
@@ -251,6 +267,9 @@ static void pass_run(struct grader *g, const struct span *span)
     g->db.expires += c->expires;
     if (c->selectors > 0)
         g->db = c->last;
+    if (span->early_end)
+        g->db.selected = g->db.has_size = false;
+    g->db_lost = span->early_end || (g->db_lost && c->selectors == 0);
     if (c->sized > 0)
         g->size_at = c->size_at;
     g->any_keys |= c->all_keys > 0 || c->selectors > 0;

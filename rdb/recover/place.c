@@ -49,7 +49,10 @@ void rdb_recover_shape_add(struct scan *s, const struct record *rec)
 {
     unsigned shape = shape_of(rec);
     uint64_t bit = (uint64_t)1 << shape % 64;
-    s->n_shapes += (s->shapes[shape / 64] & bit) == 0;
+    if ((s->shapes[shape / 64] & bit) == 0) {
+        s->n_shapes++;
+        s->shape_at[shape] = rec->start;
+    }
     s->shapes[shape / 64] |= bit;
 }
 
@@ -107,6 +110,20 @@ bool rdb_recover_has_head(const struct scan *s, const struct record *rec)
 bool rdb_recover_is_proved(const struct scan *s, const struct record *rec)
 {
     return rec->has_key && rdb_recover_proof(s, rec) >= PROVED;
+}
+
+bool rdb_recover_is_anchor(const struct scan *s, const struct record *rec)
+{
+    return rdb_recover_is_proved(s, rec) && shape_is_known(s, rec) &&
+           s->shape_at[shape_of(rec)] < s->trusted_to;
+}
+
+uint64_t rdb_recover_shape_at(const struct scan *s, const struct record *rec)
+{
+    unsigned shape = shape_of(rec);
+    if (rec->kind != RECORD_KEY || rec->type->id != RDB_TYPE_STRING || rec->expires)
+        return RD_NO_OFFSET;
+    return (s->shapes[shape / 64] >> shape % 64 & 1) != 0 ? s->shape_at[shape] : rec->start;
 }
 
 /* A packed value says its length once more, and ends where it says. */

@@ -107,16 +107,19 @@ struct scan {
     struct habits habits;
     uint64_t shapes[SHAPES / 64];  /* a bit for how a name begins, and of which kind the key is */
     unsigned n_shapes;             /* bits that are set */
+    uint64_t shape_at[SHAPES];     /* the first record that has the shape */
+    uint64_t trusted_to;           /* shapes that occur before this offset belong to the file */
     uint64_t settled[SHAPES / 64]; /* shapes of the keys before the last loose collection */
     uint64_t avoid; /* no chain may end a record here: what begins here is known to be broken */
     struct {
         uint64_t start;
         uint64_t db;
         struct counts before;
-        bool packed;   /* rdb_recover_is_packed() */
-        bool alien;    /* a string unlike any key before the last collection */
-        bool loose;    /* a collection whose end nothing proves but its count */
-        uint8_t proof; /* rdb_recover_proof() */
+        bool packed;    /* rdb_recover_is_packed() */
+        bool alien;     /* a string unlike any key before the last collection */
+        bool loose;     /* a collection whose end nothing proves but its count */
+        uint8_t proof;  /* rdb_recover_proof() */
+        uint64_t first; /* of a string without expiry: the first record with a name of its shape */
     } ring[RING];
     uint64_t db_at;   /* where the last database began, or the first record */
     uint64_t keys_db; /* in which names are compared; RDB_UNKNOWN: that of the key */
@@ -177,6 +180,7 @@ struct way_back {
     uint64_t db;
     const char *how;
     bool magic;            /* a snapshot begins in the lost range */
+    uint64_t value_end;    /* that the lengths of the broken record announce, or RD_NO_OFFSET */
     struct named_db named; /* the last selector in the lost range */
     struct named_db trace; /* what ends exactly where records can be read again */
 };
@@ -197,8 +201,15 @@ uint8_t rdb_recover_proof(const struct scan *s, const struct record *rec);
 bool rdb_recover_has_head(const struct scan *s, const struct record *rec);
 bool rdb_recover_is_proved(const struct scan *s, const struct record *rec);
 
+/* The same, where the name must be like one that stands before the first damage. What was read
+ * after damage cannot prove itself. */
+bool rdb_recover_is_anchor(const struct scan *s, const struct record *rec);
+
 /* The name is one of this file, for rdb_recover_proof() of later ones. */
 void rdb_recover_shape_add(struct scan *s, const struct record *rec);
+
+/* The first record with a name like that of `rec`, a string without expiry; else RD_NO_OFFSET. */
+uint64_t rdb_recover_shape_at(const struct scan *s, const struct record *rec);
 
 /* A string without expiry whose name begins like none before the last loose collection. */
 bool rdb_recover_is_alien(const struct scan *s, const struct record *rec);
@@ -239,11 +250,12 @@ struct span {
     bool magic;    /* a snapshot begins in it: what follows may be the inside of a value */
     bool selected; /* the lost range begins with a selector, of the database `selector` */
     uint64_t selector;
-    bool framed;    /* the lost range is one record, by its own lengths */
-    bool at_end;    /* it broke because the file ends */
-    bool headed;    /* it holds at least one key: the record that broke has a name */
-    bool proved;    /* the head of the record that broke is one of this file */
-    uint64_t place; /* records of the run before that begin here or later may be damaged */
+    bool framed;     /* the lost range is one record, by its own lengths */
+    bool at_end;     /* it broke because the file ends */
+    bool headed;     /* it holds at least one key: the record that broke has a name */
+    bool proved;     /* the head of the record that broke is one of this file */
+    uint64_t inside; /* what begins before this offset may be part of the value that broke */
+    uint64_t place;  /* records of the run before that begin here or later may be damaged */
 
     uint64_t from, to;
     uint64_t db; /* in which it begins, as it was read */

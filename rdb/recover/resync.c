@@ -352,6 +352,20 @@ static bool is_record_start(const struct scan *s, uint64_t at)
     return i > 0 && s->ring[(s->n_ring - i) % RING].start == at;
 }
 
+/* Would a chain from `at` drop more records that look like those of this file than it has? */
+static bool drops_more(const struct scan *s, uint64_t at, const struct chain *c)
+{
+    enum { DB_PROOF = 4 };
+    uint64_t n = 0;
+    for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
+        uint64_t k = (s->n_ring - i) % RING;
+        if (s->ring[k].start <= at)
+            break;
+        n += s->ring[k].proof >= DB_PROOF;
+    }
+    return n > c->before;
+}
+
 /* Is a chain that begins inside a record before the break better than what was found after it? It
  * ends its records where that one does, has a record more, or the expiry of the first. */
 static bool is_better(const struct scan *s, const struct chain *c, const struct chain *ahead)
@@ -393,7 +407,7 @@ static enum rdb_recover_status look_back(struct search *f, uint64_t broken,
         st = follow(s, at, f->db, UINT64_MAX, join, &chain);
         if (st != RDB_RECOVER_OK)
             return st;
-        if (is_better(s, &chain, ahead)) {
+        if (is_better(s, &chain, ahead) && !drops_more(s, at, &chain)) {
             f->chain = chain;
             *ret = at;
             return RDB_RECOVER_OK;
@@ -500,7 +514,7 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
                                            struct way_back *ret)
 {
     struct search f = {.s = s, .db = db};
-    *ret = (struct way_back){.db = db};
+    *ret = (struct way_back){.db = db, .value_end = RD_NO_OFFSET};
     uint64_t ahead;
     uint64_t other;
     enum rdb_recover_status st = search(&f, broken + 1, s->size, true, &ahead);
@@ -571,12 +585,13 @@ enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *
 {
     struct chain chain;
     uint64_t end;
-    *ret = (struct way_back){.db = broken->db};
+    *ret = (struct way_back){.db = broken->db, .value_end = RD_NO_OFFSET};
     if (!rdb_recover_has_head(s, broken))
         return RDB_RECOVER_OK;
     enum rdb_recover_status st = framed_end(s, broken, &end);
     if (st != RDB_RECOVER_OK || end == UINT64_MAX || end < broke_at || end >= s->size)
         return st;
+    ret->value_end = end;
     st = follow(s, end, broken->db, end + CHAIN_BYTES, UINT64_MAX, &chain);
     if (st != RDB_RECOVER_OK)
         return st;

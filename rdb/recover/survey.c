@@ -7,7 +7,11 @@
 
 #include "base/mem.h"
 
-enum { SPANS_MAX = 1 << 17 };
+enum {
+    SPANS_MAX = 1 << 17,
+    VALUE_SLACK = 64, /* bytes that damage may have put into a value */
+    FAMILIAR_LEAST = 4
+};
 
 struct walk {
     struct scan *s;
@@ -16,6 +20,7 @@ struct walk {
     struct record rec;
     uint64_t at, db;
     bool done;
+    bool trusted;       /* the records so far follow each other from the start of the file */
     uint64_t hollow_at; /* where the hollow key before this record begins, or RD_NO_OFFSET */
     uint64_t sized;     /* selectors that a size followed, in the whole file */
     bool slots;         /* sizes of slots were met after the size of a database */
@@ -92,6 +97,7 @@ static void remember(struct walk *w)
     bool loose =
         rec->kind == RECORD_KEY && rec->type->id != RDB_TYPE_STRING && !rdb_recover_is_packed(rec);
     s->ring[s->n_ring % RING].loose = loose;
+    s->ring[s->n_ring % RING].first = rdb_recover_shape_at(s, rec);
     s->ring[s->n_ring % RING].alien = rdb_recover_is_alien(s, rec);
     if (loose)
         memcpy(s->settled, s->shapes, sizeof s->settled);
@@ -118,11 +124,33 @@ static uint64_t oldest(const struct walk *w)
     return s->ring[i % RING].start;
 }
 
+/* Strings just before the break, with names of a kind that was not met before them: they may be
+ * parts of a value whose head is lost. Where they begin; RD_NO_OFFSET: there are none. */
+static uint64_t new_names_from(const struct walk *w)
+{
+    const struct scan *s = w->s;
+    uint64_t ret = RD_NO_OFFSET;
+    uint64_t first = RD_NO_OFFSET;
+    for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
+        uint64_t at = (s->n_ring - i) % RING;
+        if (s->ring[at].first == RD_NO_OFFSET)
+            break;
+        if (s->ring[at].first < first)
+            first = s->ring[at].first;
+        if (s->ring[at].start <= first && s->ring[at].before.all_keys >= FAMILIAR_LEAST)
+            ret = s->ring[at].start;
+    }
+    return ret;
+}
+
 /* Records that begin here or later may be damaged, though they can be read. */
 static uint64_t doubtful_from(const struct walk *w)
 {
     const struct scan *s = w->s;
     uint64_t place = rdb_recover_place(s, &w->rec);
+    uint64_t names = new_names_from(w);
+    if (names < place)
+        place = names;
     uint64_t least = oldest(w);
     /* What follows a collection and is like nothing before it may be its elements. */
     for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
@@ -157,8 +185,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
                         .fields_left = is_error ? rdb_recover_fields_left(s, &w->rec) : 0,
                         .at_end = is_error && cause->code == RD_ERR_TRUNCATED,
                         .headed = (is_error || why == RDB_RECOVER_WHY_REFUSED) &&
-                                  rdb_recover_has_head(s, &w->rec),
-                        .proved = is_error && rdb_recover_is_proved(s, &w->rec)};
+                                  rdb_recover_has_head(s, &w->rec)};
     w->plan->unsupported |= is_error && cause->code == RD_ERR_UNSUPPORTED;
     suspect(w);
     w->rec.db = w->db;
@@ -166,10 +193,19 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     if (framed && rdb_recover_framed(s, &w->rec, at, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     lost.framed = way.found;
+    if (!way.found && framed && way.value_end != RD_NO_OFFSET)
+        lost.inside = way.value_end + VALUE_SLACK;
     if (!way.found && rdb_recover_resync(s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     uint64_t from = w->rec.start;
     lost.place = doubtful_from(w);
+    /* The end of a snapshot inside of a value: where that began nothing says. */
+    if (why == RDB_RECOVER_WHY_EARLY_END && way.found && way.at == w->rec.end)
+        lost.place = present(w)->from;
+    if (w->trusted)
+        s->trusted_to = lost.place;
+    lost.proved = is_error && rdb_recover_is_anchor(s, &w->rec);
+    w->trusted &= lost.framed;
     if (way.found && way.at < from) {
         from = start_around(w, way.at);
         take_back(w, from);
@@ -371,6 +407,7 @@ bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err)
     w->s = s;
     w->plan = ret;
     w->err = err;
+    w->trusted = true;
     ret->n = 0;
     ret->found_end = ret->unsupported = false;
     ret->end = ret->damage = RD_NO_OFFSET;

@@ -2,7 +2,8 @@
  * salvage writes without a mark must be true: no key that was not there, no expiry lost, no
  * database changed. Nearly all keys that the damage did not touch must be saved.
  *
- * REDOUBT_DAMAGES: how many damages (20000 takes some minutes). REDOUBT_SEED repeats a run.
+ * REDOUBT_DAMAGES: how many damages (20000 takes some minutes). REDOUBT_SEED repeats a run, and
+ * REDOUBT_ONLY one damage of it, whose file is written to REDOUBT_DAMAGED.
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -30,7 +31,7 @@ struct file {
 struct bar {
     struct file files[FILES_MAX];
     unsigned n_files;
-    uint64_t random, seed;
+    uint64_t random, seed, only;
     uint64_t damages, marked_files, untouched, saved, marked, unmarked, left_out;
     uint64_t invented, moved, immortal, values, refused, strict;
 };
@@ -201,6 +202,14 @@ static void check_strict(struct bar *bar, struct rd_slice bytes, const struct ke
     rd_buf_done(&out);
 }
 
+static void write_file(const char *path, const struct rd_buf *bytes)
+{
+    FILE *f = fopen(path, "wb");
+    cr_assert_not_null(f);
+    fwrite(bytes->ptr, 1, bytes->len, f);
+    fclose(f);
+}
+
 static void one_damage(struct bar *bar)
 {
     const struct file *file = &bar->files[next_random(&bar->random) % bar->n_files];
@@ -216,15 +225,14 @@ static void one_damage(struct bar *bar)
     snprintf(what, sizeof what,
              "seed %" PRIu64 ", damage %" PRIu64 ", %s, %s at [%" PRIu64 ", %" PRIu64 ")",
              bar->seed, bar->damages, file->name, damage_names[kind], from, to);
-    const char *folder = getenv("REDOUBT_DAMAGED");
-    if (folder != NULL && getenv("REDOUBT_ONLY") != NULL &&
-        strtoull(getenv("REDOUBT_ONLY"), NULL, 10) == bar->damages) {
-        FILE *f = fopen(folder, "wb");
-        cr_assert_not_null(f);
-        fwrite(bytes.ptr, 1, bytes.len, f);
-        fclose(f);
-    }
+    bool skipped = bar->only != UINT64_MAX && bar->only != bar->damages;
+    if (!skipped && bar->only != UINT64_MAX && getenv("REDOUBT_DAMAGED") != NULL)
+        write_file(getenv("REDOUBT_DAMAGED"), &bytes);
     bar->damages++;
+    if (skipped) {
+        rd_buf_done(&bytes);
+        return;
+    }
     if (bytes.len > 0) {
         cr_assert(made_salvage(rd_buf_slice(&bytes), &opts, &out, &res, &err), "%s: %s", what,
                   err.text);
@@ -273,6 +281,7 @@ Test(salvage_bar, what_is_not_marked_is_true)
     cr_assert_not_null(bar);
     add_files(bar);
     bar->seed = bar->random = number("REDOUBT_SEED", 20240501);
+    bar->only = number("REDOUBT_ONLY", UINT64_MAX);
     for (uint64_t n = number("REDOUBT_DAMAGES", DAMAGES); bar->damages < n;)
         one_damage(bar);
     printf("# seed %" PRIu64 ": %" PRIu64 " damages of %u files; of %" PRIu64
