@@ -161,6 +161,7 @@ static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_
     bool alone = (g->plan->dbs_seen & (g->plan->dbs_seen - 1)) == 0;
     if (hash || left > hidden || (fields && alone)) {
         span->trim = more < c->keys ? more : c->keys;
+        span->db_doubt = true;
         doubt_first(span, hash && bytes > RANGE_SMALL ? could_hide(g, RANGE_SMALL) : hidden);
         return;
     }

@@ -272,14 +272,14 @@ static enum rdb_recover_status search(struct search *f, uint64_t from, uint64_t 
  * from its inside past its end. Then the place is the first of these. */
 static enum rdb_recover_status look_inside(struct search *f, uint64_t *at)
 {
-    enum { LONG = 1024, RECORDS_SURE = 4 };
+    enum { LONG = 1024, RECORDS_SURE = 4, TRIES = 64 };
     const struct chain outer = f->chain;
     uint64_t end = outer.first.end;
     if (outer.first.kind != RECORD_KEY || end - *at < LONG ||
         rdb_recover_is_proved(f->s, &outer.first))
         return RDB_RECOVER_OK;
     uint64_t from = *at + 1;
-    for (;;) {
+    for (unsigned tries = 0; tries < TRIES; tries++) {
         uint64_t inner;
         struct chain chain;
         enum rdb_recover_status st = search(f, from, end, false, &inner);
@@ -290,12 +290,13 @@ static enum rdb_recover_status look_inside(struct search *f, uint64_t *at)
         st = follow(f->s, inner, f->db, inner + CHAIN_BYTES, end, &chain);
         if (st != RDB_RECOVER_OK)
             return st;
-        if (chain.over_join && chain.before >= RECORDS_SURE && !chain.strange) {
+        bool sure = chain.over_join || (chain.joined && rdb_recover_is_anchor(f->s, &chain.first));
+        if (sure && chain.before >= RECORDS_SURE && !chain.strange) {
             f->chain = chain;
             *at = inner;
             return RDB_RECOVER_OK;
         }
-        from = chain.end > inner ? chain.end : inner + 1;
+        from = chain.end > inner && !chain.joined ? chain.end : inner + 1;
     }
     f->chain = outer;
     return RDB_RECOVER_OK;

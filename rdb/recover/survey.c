@@ -189,6 +189,10 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     w->plan->unsupported |= is_error && cause->code == RD_ERR_UNSUPPORTED;
     suspect(w);
     w->rec.db = w->db;
+    lost.place = doubtful_from(w);
+    if (w->trusted)
+        s->trusted_to = lost.place;
+    lost.proved = is_error && rdb_recover_is_anchor(s, &w->rec);
     bool framed = why == RDB_RECOVER_WHY_REFUSED || (is_error && !lost.at_end);
     if (framed && rdb_recover_framed(s, &w->rec, at, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
@@ -198,20 +202,17 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     if (!way.found && rdb_recover_resync(s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     uint64_t from = w->rec.start;
-    lost.place = doubtful_from(w);
     /* The end of a snapshot inside of a value: where that began nothing says. */
     if (why == RDB_RECOVER_WHY_EARLY_END && way.found && way.at == w->rec.end)
         lost.place = present(w)->from;
-    if (w->trusted)
-        s->trusted_to = lost.place;
-    lost.proved = is_error && rdb_recover_is_anchor(s, &w->rec);
     w->trusted &= lost.framed;
     if (way.found && way.at < from) {
         from = start_around(w, way.at);
         take_back(w, from);
     }
     /* A selector that nothing follows may be damage, too. */
-    bool sizes = w->sized > 0 || w->s->version < 7; /* a size follows, or never does */
+    bool begins = w->plan->n == 1 && w->now.selectors == 1;
+    bool sizes = w->sized > 0 || s->version < 7 || begins; /* a size follows, or never does */
     if (way.found && sizes && from == w->rec.start && w->now.selector_at != RD_NO_OFFSET) {
         from = w->now.selector_at;
         lost.selected = true;
