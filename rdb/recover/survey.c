@@ -125,7 +125,8 @@ static uint64_t oldest(const struct walk *w)
 }
 
 /* Strings just before the break, with names of a kind that was not met before them: they may be
- * parts of a value whose head is lost. Where they begin; RD_NO_OFFSET: there are none. */
+ * parts of a value whose head is lost. Where the record before them begins, which may have taken in
+ * that head; RD_NO_OFFSET: there are none. */
 static uint64_t new_names_from(const struct walk *w)
 {
     const struct scan *s = w->s;
@@ -138,7 +139,7 @@ static uint64_t new_names_from(const struct walk *w)
         if (s->ring[at].first < first)
             first = s->ring[at].first;
         if (s->ring[at].start <= first && s->ring[at].before.all_keys >= FAMILIAR_LEAST)
-            ret = s->ring[at].start;
+            ret = s->ring[(at + RING - (i < s->n_ring && i < RING)) % RING].start;
     }
     return ret;
 }

@@ -120,6 +120,37 @@ static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salva
     return ok;
 }
 
+struct choice {
+    enum rdb_dialect dialect;
+    int version;
+    bool guessed;
+};
+
+/* Was all read from the start to the end mark that ends the file? */
+static bool is_whole(const struct plan *plan, const struct rd_src *src)
+{
+    return plan->n == 1 && plan->found_end && plan->end == src->size &&
+           plan->damage == RD_NO_OFFSET && !plan->unsupported;
+}
+
+/* The header and the release that is named disagree: one of them is damaged. The older version is
+ * right where the file can be read as one; then the other. *ret_found: one of them is. */
+static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
+                   const struct choice *header, const struct choice *release, struct plan *ret,
+                   bool *ret_found, struct rd_err *err)
+{
+    bool newer = header->version > release->version;
+    const struct choice *choices[] = {newer ? release : header, newer ? header : release};
+    *ret_found = false;
+    for (size_t i = 0; i < 2 && !*ret_found; i++) {
+        plan_reset(ret, choices[i]->dialect, choices[i]->version, choices[i]->guessed);
+        if (!attempt(s, src, opts, ret, err))
+            return false;
+        *ret_found = is_whole(ret, src);
+    }
+    return true;
+}
+
 bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
                       const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err)
 {
@@ -136,14 +167,24 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
     }
     int told = probe_release(s, &release);
     rd_err_reset(&s->err);
-    if (told != 0 && (!known || told != version || release != dialect))
-        plan_reset(ret, release, told, true);
-    else if (known)
-        plan_reset(ret, dialect, version, false);
-    else
-        plan_reset(ret, RDB_REDIS, RDB_RECOVER_VERSION_ALL, true);
-    if (!attempt(s, src, opts, ret, err))
-        return false;
+    bool differ = told != 0 && known && (told != version || release != dialect);
+    bool settled = false;
+    if (differ) {
+        const struct choice header = {dialect, version, false};
+        const struct choice other = {release, told, true};
+        if (!settle(s, src, opts, &header, &other, ret, &settled, err))
+            return false;
+    }
+    if (!settled) {
+        if (told != 0 && (!known || differ))
+            plan_reset(ret, release, told, true);
+        else if (known)
+            plan_reset(ret, dialect, version, false);
+        else
+            plan_reset(ret, RDB_REDIS, RDB_RECOVER_VERSION_ALL, true);
+        if (!attempt(s, src, opts, ret, err))
+            return false;
+    }
     if (ret->unsupported || (ret->guessed && told == 0)) {
         if (!try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) ||
             !try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err))

@@ -422,3 +422,31 @@ Test(salvage_rules, damage_that_was_saved_so_lies_where_the_check_says)
     checked.errors = 2;
     cr_expect(rdb_damage_want_search(&checked));
 }
+
+/* ---- the version ---- */
+
+Test(salvage_rules, a_damaged_name_of_the_release_does_not_change_the_version)
+{
+    static const char *const releases[] = {"4.0.14", "7.0.15"};
+    for (size_t i = 0; i < 2; i++) {
+        struct rdb_salvage_opts opts = {0};
+        struct rdb_salvage_result res;
+        struct rd_buf file = {0}, out = {0};
+        made_add(&file, "REDIS0009\xfa\x09redis-ver\x06", 21);
+        made_add(&file, releases[i], 6);
+        made_add(&file, "\xfe\0", 2);
+        /* A stream, which version 8 does not have: entries in a listpack, none of a group. */
+        made_add(&file,
+                 "\x0f\x01\x78\x01\x10\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00"
+                 "\x00\x01\x1d\x1d\x00\x00\x00\x0a\x00\x01\x01\x00\x01\x01\x01\x81\x66\x02\x00"
+                 "\x01\x02\x01\x00\x01\x00\x01\x81\x76\x02\x04\x01\xff\x01\x01\x01\x00",
+                 55);
+        made_end(&file);
+        cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+        cr_expect_eq(res.keys, 1, "%zu", i);
+        cr_expect_eq(res.version, 9, "%zu: %d", i, res.version);
+        cr_expect_not(res.guessed_version);
+        rd_buf_done(&file);
+        rd_buf_done(&out);
+    }
+}
