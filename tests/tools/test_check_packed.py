@@ -23,11 +23,11 @@ class Snapshots(CheckRdbTest):
             self.mixed = f.read()
         self.write("mixed.rdb", self.mixed)
 
-    def saved(self, name, statuses=(1,), data=b""):
+    def saved(self, name, data=b""):
         """What a file is said to be, and the keys that --salvage writes of it."""
         status, file = self.one(name, "--salvage", "out.rdb", "--force", data=data)
-        self.assertIn(status, statuses)
         out = file["salvage"]["out"]
+        self.assertEqual(status, 1 if out is None else 8)
         if out is None:
             return file, []
         self.assertTrue(out["verified"])
@@ -57,7 +57,7 @@ class Snapshots(CheckRdbTest):
         packed = bytearray(gzip.compress(self.mixed))
         packed[len(packed) // 2] ^= 0x55
         # What a wrong bit makes of the rest may be of a type that is not known.
-        file, got = self.saved(self.write("bad.gz", bytes(packed)), statuses=(1, 4))
+        file, got = self.saved(self.write("bad.gz", bytes(packed)))
         self.assertGreater(len(got), 10)
         self.assertLess(file["damage_offset"], file["salvage"]["unpacked_until"])
 

@@ -290,9 +290,6 @@ class Cells(CaptureTest):
         two = snapshot([Key(b"k", STRING, b"v"), Key(b"l", STRING, b"v")])
         self.ends(8, "check-rdb", "--salvage", self.out, self.write("two.rdb", two[:-12]))
 
-    def case_check_rdb_8(self):
-        self.ends(8, "check-rdb", "--salvage", self.out, self.cut)
-
     def case_check_aof_0(self):
         self.ends(0, "check-aof", self.log)
 
