@@ -346,6 +346,14 @@ bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *se
     return ok;
 }
 
+void archive_repo_tidy(struct archive_repo *repo)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    snprintf(folder, sizeof folder, "%s/sets", repo->target);
+    if (repo->store->ops->tidy != NULL)
+        repo->store->ops->tidy(repo->store, folder);
+}
+
 bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
                        struct rd_err *err)
 {

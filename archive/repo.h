@@ -90,6 +90,9 @@ bool archive_repo_commit(struct archive_repo *repo, const char *id, struct rd_sl
 bool archive_repo_remove(struct archive_repo *repo, const struct archive_set *set,
                          struct rd_err *err);
 
+/* Removes the folders of sets that have no object. */
+void archive_repo_tidy(struct archive_repo *repo);
+
 bool archive_repo_mark(struct archive_repo *repo, const char *id, enum archive_mark mark, bool on,
                        struct rd_err *err);
 

@@ -51,6 +51,8 @@ struct archive_store_ops {
                  struct rd_err *err);
     /* What is not there is removed. */
     bool (*remove)(struct archive_store *store, const char *name, struct rd_err *err);
+    /* Removes the empty folders in a folder; NULL: there are none. */
+    void (*tidy)(struct archive_store *store, const char *folder);
     /* Takes the lock `name` for `owner`, a line of text without control characters. RD_ERR_LOCKED
      * names the owner that has it. It is held until unlock() or the end of the process. */
     bool (*lock)(struct archive_store *store, const char *name, const char *owner,

@@ -265,6 +265,22 @@ static bool posix_list(struct archive_store *store, const char *folder,
     return walk_folder(&walk, fd, folder, 0);
 }
 
+static void posix_tidy(struct archive_store *store, const char *folder)
+{
+    char inside[ARCHIVE_NAME_MAX];
+    snprintf(inside, sizeof inside, "%s/.", folder);
+    int fd = open_parent(posix_of(store), inside, false);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    if (dir != NULL)
+        closedir(dir);
+    else if (fd >= 0)
+        close(fd);
+}
+
 /* The folders of an object go with the last object in them. */
 static void remove_folder(const struct posix *p, const char *name)
 {
@@ -378,6 +394,7 @@ bool archive_store_open_posix(struct archive_store **ret, const char *path, bool
         .stat = posix_stat,
         .list = posix_list,
         .remove = posix_remove,
+        .tidy = posix_tidy,
         .lock = posix_lock,
         .unlock = posix_unlock,
         .close = posix_close,

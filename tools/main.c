@@ -15,17 +15,25 @@ struct tool {
 };
 
 static const struct tool tools[] = {
+    {"backup", "take verified backups of servers, snapshots and logs", tool_backup},
     {"capture", "record a master's snapshot and stream, as a replica", tool_capture},
     {"convert", "convert snapshots and logs to other formats and versions", tool_convert},
     {"check-aof", "verify and repair append-only logs", tool_check_aof},
+    {"check-config", "check the source, the key and the repository of backups", tool_check_config},
     {"check-rdb", "verify snapshots and salvage damaged ones", tool_check_rdb},
     {"diff", "compare the data of snapshots, logs and servers", tool_diff},
+    {"list", "list the backups in a repository and their age", tool_list},
     {"merge", "merge several snapshots into one", tool_merge},
+    {"prune", "remove old backups by retention rules", tool_prune},
     {"replay", "replay a capture into a server", tool_replay},
+    {"restore", "restore a backup so that a server loads it", tool_restore},
+    {"seal", "encrypt and authenticate a stream", tool_seal},
     {"show", "print the commands of a log or a capture", tool_show},
     {"split", "split a snapshot by database, slots, prefix or size", tool_split},
     {"stat", "report contents and memory use of a snapshot", tool_stat},
     {"sum", "print digests of files and verify CRC-64 checksums", tool_sum},
+    {"unseal", "decrypt and verify a sealed stream", tool_unseal},
+    {"verify", "verify that backups are intact", tool_verify},
     {"help", "print this text, or the help of one tool", NULL},
 };
 
@@ -47,7 +55,7 @@ static void print_help(void)
            "Tools for the RDB and AOF files of Redis and Valkey.\n"
            "\n");
     for (size_t i = 0; i < N_TOOLS; i++)
-        printf("  %-12s %s\n", tools[i].name, tools[i].summary);
+        printf("  %-12s  %s\n", tools[i].name, tools[i].summary);
     printf("\n"
            "Exit status: 0 clean, 1 damage or difference found, 2 usage error,\n"
            "3 input or output error, 4 not supported, 5 limit or memory, 6 network error,\n"

@@ -6,16 +6,24 @@
 #include "tools/cli/cli.h"
 
 /* Each takes argv[0] as the tool's name and returns an exit status (enum cli_status). */
+int tool_backup(struct cli *cli, int argc, char **argv);
 int tool_capture(struct cli *cli, int argc, char **argv);
 int tool_check_aof(struct cli *cli, int argc, char **argv);
 int tool_check_rdb(struct cli *cli, int argc, char **argv);
+int tool_check_config(struct cli *cli, int argc, char **argv);
 int tool_convert(struct cli *cli, int argc, char **argv);
 int tool_diff(struct cli *cli, int argc, char **argv);
+int tool_list(struct cli *cli, int argc, char **argv);
 int tool_merge(struct cli *cli, int argc, char **argv);
+int tool_prune(struct cli *cli, int argc, char **argv);
 int tool_replay(struct cli *cli, int argc, char **argv);
+int tool_restore(struct cli *cli, int argc, char **argv);
+int tool_seal(struct cli *cli, int argc, char **argv);
 int tool_show(struct cli *cli, int argc, char **argv);
 int tool_split(struct cli *cli, int argc, char **argv);
 int tool_stat(struct cli *cli, int argc, char **argv);
 int tool_sum(struct cli *cli, int argc, char **argv);
+int tool_unseal(struct cli *cli, int argc, char **argv);
+int tool_verify(struct cli *cli, int argc, char **argv);
 
 #endif

@@ -1,0 +1,128 @@
+/* after.c - what a backup does besides: hooks, and figures for monitoring. */
+#include "tools/backup/priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool backup_hook(const struct vault_target *target, enum backup_hook hook,
+                 const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err)
+{
+    static const enum vault_key keys[] = {VAULT_KEY_HOOK_PRE, VAULT_KEY_HOOK_POST,
+                                          VAULT_KEY_HOOK_FAILED};
+    const char *command = vault_get(target, keys[hook]);
+    char text[1024] = "", bytes[32];
+    uint64_t stored = 0;
+    if (command == NULL)
+        return true;
+    if (failed != NULL)
+        rd_err_render(failed, text, sizeof text);
+    for (size_t i = 0; i < m->n_files; i++)
+        stored += m->files[i].stored.bytes;
+    snprintf(bytes, sizeof bytes, "%" PRIu64, stored);
+    const char *const env[] = {"REDOUBT_TARGET",
+                               target->name,
+                               "REDOUBT_SET",
+                               hook == BACKUP_HOOK_POST ? m->id : "",
+                               "REDOUBT_BYTES",
+                               bytes,
+                               "REDOUBT_REPOSITORY",
+                               vault_get(target, VAULT_KEY_REPOSITORY),
+                               "REDOUBT_ERROR",
+                               text,
+                               NULL};
+    return vault_run(command, env, 0, NULL, err);
+}
+
+struct figure {
+    const char *name, *help;
+    uint64_t value;
+    bool seconds; /* of milliseconds */
+};
+
+static bool put_figure(struct rd_sink *out, const char *target, const struct figure *f)
+{
+    char line[600];
+    int len =
+        snprintf(line, sizeof line, "# HELP redoubt_backup_%s %s\n# TYPE redoubt_backup_%s gauge\n",
+                 f->name, f->help, f->name);
+    rd_sink_write(out, line, (size_t)len);
+    len = snprintf(line, sizeof line, "redoubt_backup_%s{target=\"%s\"} ", f->name, target);
+    rd_sink_write(out, line, (size_t)len);
+    if (f->seconds)
+        len = snprintf(line, sizeof line, "%" PRIu64 ".%03u\n", f->value / 1000,
+                       (unsigned)(f->value % 1000));
+    else
+        len = snprintf(line, sizeof line, "%" PRIu64 "\n", f->value);
+    return rd_sink_write(out, line, (size_t)len);
+}
+
+struct summary {
+    const struct archive_set *oldest, *newest;
+    uint64_t n, bytes;
+};
+
+static void add_sets(struct summary *sum, const struct archive_sets *sets)
+{
+    for (size_t i = 0; i < sets->n; i++) {
+        const struct archive_set *set = &sets->sets[i];
+        if (!archive_set_good(set))
+            continue;
+        sum->n++;
+        sum->bytes += set->bytes;
+        if (sum->oldest == NULL)
+            sum->oldest = set;
+        sum->newest = set;
+    }
+}
+
+static bool write_figures(struct rd_sink *out, const char *target, const struct summary *sum,
+                          bool good)
+{
+    static const struct archive_set none;
+    const struct archive_set *newest = sum->newest != NULL ? sum->newest : &none;
+    const struct archive_set *oldest = sum->oldest != NULL ? sum->oldest : &none;
+    uint64_t stored = 0;
+    for (size_t i = 0; i < newest->m.n_files; i++)
+        stored += newest->m.files[i].stored.bytes;
+    const struct figure figures[] = {
+        {"last_run_timestamp_seconds", "When a backup ran last.", (uint64_t)cli_now_ms(), true},
+        {"last_run_success", "1 where it succeeded.", good, false},
+        {"last_success_timestamp_seconds", "When the newest good set was finished.",
+         (uint64_t)newest->m.end_ms, true},
+        {"last_success_duration_seconds", "How long it took.",
+         (uint64_t)(newest->m.end_ms - newest->m.begin_ms), true},
+        {"last_success_bytes", "Bytes that it takes in the repository.", stored, false},
+        {"last_success_keys", "Keys in it.", newest->m.keys, false},
+        {"oldest_restore_point_timestamp_seconds", "When the oldest good set was begun.",
+         (uint64_t)oldest->m.begin_ms, true},
+        {"sets", "Good sets in the repository.", sum->n, false},
+        {"bytes", "Bytes that they take.", sum->bytes, false},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        put_figure(out, target, &figures[i]);
+    return rd_sink_err(out)->code == RD_ERR_OK;
+}
+
+bool backup_metrics(const struct vault_target *target, struct vault_open *open,
+                    const struct archive_manifest *m, struct rd_err *err)
+{
+    const char *path = vault_get(target, VAULT_KEY_METRICS_FILE);
+    const struct rd_sink_opts opts = {.replace = true, .mode = 0644};
+    struct archive_sets sets = {0};
+    struct summary sum = {0};
+    struct rd_sink *out;
+    if (path == NULL)
+        return true;
+    for (size_t i = 0; i < open->n && sets.n == 0; i++)
+        if (open->stores[i] != NULL && open->errs[i].code == RD_ERR_OK &&
+            !archive_repo_list(&open->repos[i], &sets, err))
+            return false;
+    add_sets(&sum, &sets);
+    bool ok = rd_sink_open_file(&out, path, &opts, err);
+    if (ok) {
+        write_figures(out, target->name, &sum, m != NULL);
+        ok = rd_sink_close(out, err);
+    }
+    archive_sets_done(&sets);
+    return ok;
+}

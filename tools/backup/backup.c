@@ -1,0 +1,283 @@
+/* backup.c - `redoubt backup`: a verified set of each target into its repositories. */
+#include "base/num.h"
+#include "tools/backup/priv.h"
+#include "tools/prune/prune.h"
+#include "tools/tools.h"
+
+#include <stdio.h>
+
+struct run {
+    struct cli *cli;
+    struct vault vault;
+    size_t n_good, n_bad;
+    bool partial; /* a repository has failed where another has not */
+    int status;   /* of the first failure */
+};
+
+static bool get_settings(const struct vault_target *target, struct set_writer *set,
+                         struct rd_err *err)
+{
+    const char *word = vault_get(target, VAULT_KEY_COMPRESS);
+    const char *level = vault_get(target, VAULT_KEY_COMPRESS_LEVEL);
+    uint64_t number = 0;
+    set->compression = ARCHIVE_COMPRESSION_LZ4;
+    if (word != NULL) {
+        unsigned i = 0;
+        while (i < ARCHIVE_COMPRESSION_COUNT &&
+               strcmp(word, archive_compression_word((enum archive_compression)i)) != 0)
+            i++;
+        if (i == ARCHIVE_COMPRESSION_COUNT)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "compress is none of none, lz4 and gzip");
+        set->compression = (enum archive_compression)i;
+    }
+    if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number > 12))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "compress-level is not a small number");
+    set->level = (int)number;
+    return true;
+}
+
+/* ---- one target ---- */
+
+/* Locks all repositories and removes what interrupted backups have left there. */
+static bool prepare(struct vault_open *open, struct rd_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < open->n; i++) {
+        if (open->stores[i] == NULL)
+            continue;
+        if (vault_lock(open, i, "backup", &open->errs[i]) &&
+            prune_leftovers(&open->repos[i], &open->errs[i]))
+            n++;
+    }
+    if (n == 0)
+        rd_err_adopt(err, &open->errs[0]);
+    return n > 0;
+}
+
+static bool write_set(struct run *run, struct set_writer *set, struct rd_err *err)
+{
+    const struct vault_target *target = set->open->target;
+    if (!get_settings(target, set, err) || !prepare(set->open, err) ||
+        !backup_hook(target, BACKUP_HOOK_PRE, &set->m, NULL, err) ||
+        !set_begin(set, cli_now_ms(), err))
+        return false;
+    bool ok = backup_read_source(run->cli, set, err);
+    set->m.end_ms = cli_now_ms();
+    if (ok && set_commit(set, err))
+        return true;
+    set_abandon(set);
+    return false;
+}
+
+static bool prune_after(const struct vault_target *target, struct vault_open *open,
+                        struct rd_err *err)
+{
+    struct archive_retention rules;
+    bool wanted;
+    size_t n;
+    if (!vault_get_bool(target, VAULT_KEY_PRUNE, &wanted, err))
+        return false;
+    if (!wanted)
+        return true;
+    bool ok = prune_rules(target, &rules, err);
+    for (size_t i = 0; ok && i < open->n; i++) {
+        struct prune_plan plan;
+        if (open->stores[i] == NULL || open->errs[i].code != RD_ERR_OK)
+            continue;
+        ok = prune_plan(&open->repos[i], &rules, cli_now_ms(), &plan, err);
+        ok = ok && prune_run(&open->repos[i], &plan, &n, err);
+        prune_done(&plan);
+    }
+    return ok;
+}
+
+/* ---- the report ---- */
+
+static uint64_t stored_bytes(const struct archive_manifest *m)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m->n_files; i++)
+        bytes += m->files[i].stored.bytes;
+    return bytes;
+}
+
+static uint64_t plain_bytes(const struct archive_manifest *m)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m->n_files; i++)
+        bytes += m->files[i].plain.bytes;
+    return bytes;
+}
+
+static bool of_snapshot(const struct archive_manifest *m)
+{
+    return m->n_files > 0 && m->files[0].role == ARCHIVE_ROLE_RDB;
+}
+
+static void put_repositories(struct cli_json *json, const struct vault_open *open)
+{
+    cli_json_key(json, "repositories");
+    cli_json_array(json);
+    for (size_t i = 0; i < open->n; i++) {
+        cli_json_obj(json);
+        cli_json_put_str(json, "repository",
+                         open->stores[i] != NULL ? open->stores[i]->origin : NULL);
+        cli_json_put_bool(json, "ok", open->errs[i].code == RD_ERR_OK);
+        if (open->errs[i].code != RD_ERR_OK) {
+            cli_json_key(json, "error");
+            cli_json_err(json, &open->errs[i]);
+        }
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void report_json(struct run *run, const struct set_writer *set)
+{
+    struct cli_json *json = &run->cli->out;
+    const struct archive_manifest *m = &set->m;
+    cli_json_obj(json);
+    cli_json_put_str(json, "target", m->target);
+    cli_json_put_bool(json, "ok", true);
+    cli_json_put_str(json, "id", m->id);
+    cli_json_put_str(json, "source", m->source);
+    cli_json_put_str(json, "server", m->server);
+    cli_json_put_uint(json, "bytes", plain_bytes(m));
+    cli_json_put_uint(json, "stored_bytes", stored_bytes(m));
+    if (of_snapshot(m))
+        cli_json_put_uint(json, "keys", m->keys);
+    cli_json_put_bool(json, "sealed", set->key != NULL);
+    cli_json_put_bool(json, "verified", true);
+    cli_json_put_int(json, "duration_ms", m->end_ms - m->begin_ms);
+    put_repositories(json, set->open);
+    cli_json_end(json);
+}
+
+static void report_text(struct run *run, const struct set_writer *set)
+{
+    const struct archive_manifest *m = &set->m;
+    if (run->cli->quiet)
+        return;
+    printf("%s: set %s, %s, %s in the repository", m->target, m->id, cli_bytes(plain_bytes(m)).s,
+           cli_bytes(stored_bytes(m)).s);
+    if (of_snapshot(m))
+        printf(", %s key%s", cli_count(m->keys).s, cli_plural(m->keys));
+    printf(", verified%s, %s\n", set->key != NULL ? ", sealed" : "",
+           cli_duration((uint64_t)(m->end_ms - m->begin_ms)).s);
+}
+
+static void report_failure(struct run *run, const struct vault_target *target,
+                           const struct rd_err *err)
+{
+    int status = cli_report(run->cli, err);
+    run->n_bad++;
+    if (run->status == CLI_OK)
+        run->status = status;
+    if (!run->cli->json)
+        return;
+    struct cli_json *json = &run->cli->out;
+    cli_json_obj(json);
+    cli_json_put_str(json, "target", target->name);
+    cli_json_put_bool(json, "ok", false);
+    cli_json_key(json, "error");
+    cli_json_err(json, err);
+    cli_json_end(json);
+}
+
+/* Repositories that did not take the set, where another did. */
+static void report_repositories(struct run *run, const struct vault_open *open)
+{
+    for (size_t i = 0; i < open->n; i++) {
+        if (open->errs[i].code == RD_ERR_OK)
+            continue;
+        cli_report(run->cli, &open->errs[i]);
+        run->partial = true;
+    }
+}
+
+/* What goes wrong after the set is there does not undo it. */
+static void after(struct run *run, const struct vault_target *target, struct set_writer *set,
+                  const struct rd_err *failed)
+{
+    struct rd_err errs[3] = {{0}, {0}, {0}};
+    bool good = failed == NULL;
+    if (good)
+        prune_after(target, set->open, &errs[0]);
+    backup_metrics(target, set->open, good ? &set->m : NULL, &errs[1]);
+    backup_hook(target, good ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
+    for (size_t i = 0; i < 3; i++) {
+        if (errs[i].code == RD_ERR_OK)
+            continue;
+        cli_report(run->cli, &errs[i]);
+        run->partial = true;
+    }
+}
+
+static void backup_target(struct run *run, const struct vault_target *target)
+{
+    struct rd_err err = {0};
+    struct vault_open open = {0};
+    struct set_writer set = {.open = &open};
+    bool opened = vault_open(target, VAULT_WRITE, &open, &err);
+    bool ok = opened && write_set(run, &set, &err);
+    if (ok) {
+        run->n_good++;
+        if (run->cli->json)
+            report_json(run, &set);
+        else
+            report_text(run, &set);
+        report_repositories(run, &open);
+    } else {
+        rd_err_doing(&err, "target %s", target->name);
+        report_failure(run, target, &err);
+    }
+    if (opened && err.code != RD_ERR_LOCKED)
+        after(run, target, &set, ok ? NULL : &err);
+    set_done(&set);
+    if (opened)
+        vault_close(&open);
+}
+
+static int backup_all(struct run *run)
+{
+    struct cli *cli = run->cli;
+    struct rd_err err = {0};
+    if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
+        return cli_fail(cli, &err);
+    if (cli->json) {
+        cli_json_key(&cli->out, "sets");
+        cli_json_array(&cli->out);
+    }
+    for (size_t i = 0; i < run->vault.n_targets; i++)
+        backup_target(run, &run->vault.targets[i]);
+    if (cli->json)
+        cli_json_end(&cli->out);
+    if (run->n_bad > 0)
+        return run->n_good > 0 ? CLI_PARTIAL : run->status;
+    return run->partial ? CLI_PARTIAL : CLI_OK;
+}
+
+int tool_backup(struct cli *cli, int argc, char **argv)
+{
+    struct run run = {.cli = cli};
+    struct cli_opt opts[VAULT_OPTS] = {0};
+    vault_init(&run.vault, cli);
+    vault_options(&run.vault, opts,
+                  VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_SOURCE | VAULT_FOR_WRITING |
+                      VAULT_FOR_KEEP);
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] [TARGET…]",
+        .about =
+            "Takes a backup of each TARGET of the configuration: reads the source, checks it,\n"
+            "compresses, seals and stores it. What is not sound never becomes a set.",
+        .opts = opts,
+        .max_args = CLI_MANY,
+        .example = "redoubt backup nightly",
+    };
+    int status;
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = backup_all(&run);
+    vault_done(&run.vault);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* priv.h - what the parts of `redoubt backup` share; private to tools/backup/.
+ */
+#ifndef TOOLS_BACKUP_PRIV_H
+#define TOOLS_BACKUP_PRIV_H
+
+#include "archive/pipe.h"
+#include "tools/peer_target.h"
+#include "tools/vault/vault.h"
+
+/* ---- set.c: a set under way, in all repositories that take it ---- */
+
+struct set_writer {
+    struct vault_open *open;
+    const struct rd_seal_key *key; /* NULL: not sealed */
+    enum archive_compression compression;
+    int level;
+    struct archive_manifest m;
+    struct archive_tee tee;
+    size_t place[ARCHIVE_TEE_MAX]; /* the repository of a sink of the tee */
+    struct archive_file file;
+    struct rd_sink *sink;
+};
+
+/* Draws an id; the caller fills in the rest of set->m. */
+bool set_begin(struct set_writer *set, int64_t now_ms, struct rd_err *err);
+/* A new file, whose bytes go to set->sink. */
+bool set_file_begin(struct set_writer *set, const char *name, enum archive_role role,
+                    struct rd_err *err);
+/* good: its bytes are what they should be. Without, or where no repository takes it, nothing is
+ * left of it. */
+bool set_file_end(struct set_writer *set, bool good, struct rd_err *err);
+/* Writes the manifests. A repository that fails has open->errs. */
+bool set_commit(struct set_writer *set, struct rd_err *err);
+/* Removes what was written of a set that is given up, as far as that is possible. */
+void set_abandon(struct set_writer *set);
+void set_done(struct set_writer *set);
+
+/* A source that passes on the bytes of another, which it does not own, and gives them to a sink. */
+bool set_tap(struct rd_src **ret, struct rd_src *inner, struct rd_sink *sink, struct rd_err *err);
+
+/* ---- source.c, log.c: where data come from ---- */
+
+/* How the target logs in at its server. */
+void backup_peer_options(struct peer_opts *opts, const struct vault_target *target);
+
+/* Reads the source of the target into the set: a server, a snapshot or a log. */
+bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err);
+bool backup_read_log(struct cli *cli, struct set_writer *set, const char *folder,
+                     struct rd_err *err);
+
+/* The manifest of a log in a folder: "appendonly.aof.manifest"; false with err where there is none
+ * (*ret_none) or several. */
+bool backup_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *ret_none,
+                     struct rd_err *err);
+
+/* ---- after.c: hooks and figures ---- */
+
+enum backup_hook { BACKUP_HOOK_PRE, BACKUP_HOOK_POST, BACKUP_HOOK_FAILED };
+
+bool backup_hook(const struct vault_target *target, enum backup_hook hook,
+                 const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err);
+
+/* Writes the file of figures, whole or not at all. m: the set that was written; NULL: it failed,
+ * and only that is said anew. */
+bool backup_metrics(const struct vault_target *target, struct vault_open *open,
+                    const struct archive_manifest *m, struct rd_err *err);
+
+#endif

@@ -1,0 +1,169 @@
+#include "tools/backup/priv.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+
+bool set_begin(struct set_writer *set, int64_t now_ms, struct rd_err *err)
+{
+    uint32_t chance;
+    if (!vault_random(&chance, sizeof chance, err) ||
+        !vault_keys_seal(&set->open->keys, &set->key, err))
+        return false;
+    archive_make_id(set->m.id, now_ms, chance);
+    set->m.begin_ms = now_ms;
+    snprintf(set->m.target, sizeof set->m.target, "%s", set->open->target->name);
+    snprintf(set->m.tool, sizeof set->m.tool, "redoubt %s", REDOUBT_VERSION);
+    vault_host(set->m.host);
+    if (set->key != NULL)
+        rd_seal_key_id(set->key, set->m.key_id);
+    return true;
+}
+
+/* Repositories that have not failed. */
+static bool alive(const struct vault_open *open, size_t i)
+{
+    return open->stores[i] != NULL && open->errs[i].code == RD_ERR_OK;
+}
+
+static bool none_left(const struct vault_open *open, struct rd_err *err)
+{
+    for (size_t i = 0; i < open->n; i++)
+        if (alive(open, i))
+            return false;
+    rd_err_adopt(err, &open->errs[0]);
+    return true;
+}
+
+/* An object in each repository. */
+static bool open_tee(struct set_writer *set, struct rd_sink **ret, struct rd_err *err)
+{
+    struct vault_open *open = set->open;
+    set->tee = (struct archive_tee){.n = 0};
+    for (size_t i = 0; i < open->n; i++) {
+        struct archive_tee *tee = &set->tee;
+        if (!alive(open, i) || !archive_repo_put(&open->repos[i], set->m.id, set->file.object,
+                                                 &tee->sinks[tee->n], &open->errs[i]))
+            continue;
+        set->place[tee->n++] = i;
+    }
+    return !none_left(open, err) && archive_tee_open(ret, &set->tee, err);
+}
+
+bool set_file_begin(struct set_writer *set, const char *name, enum archive_role role,
+                    struct rd_err *err)
+{
+    char bound[ARCHIVE_NAME_MAX];
+    struct archive_pipe pipe = {.level = set->level, .key = set->key, .name = bound};
+    struct rd_sink *tee;
+    set->file = (struct archive_file){.role = role, .compression = set->compression};
+    snprintf(set->file.name, sizeof set->file.name, "%s", name);
+    int len =
+        snprintf(set->file.object, sizeof set->file.object, "%s%s%s", name,
+                 archive_compression_suffix(set->compression), set->key != NULL ? ".sealed" : "");
+    if (!archive_name_ok(name) || len >= (int)sizeof set->file.object)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "the file name %s is none that a repository takes",
+                          cli_quote(rd_slice_str(name)).s);
+    archive_object_name(bound, set->m.id, set->file.object);
+    bool ok = vault_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&
+              archive_pipe_open_sink(&set->sink, tee, &pipe, &set->file, err);
+    explicit_bzero(pipe.random, sizeof pipe.random);
+    return ok;
+}
+
+bool set_file_end(struct set_writer *set, bool good, struct rd_err *err)
+{
+    struct rd_sink *sink = set->sink;
+    set->sink = NULL;
+    if (!good) {
+        rd_sink_abort(sink);
+        return false;
+    }
+    bool ok = rd_sink_close(sink, err);
+    for (size_t i = 0; i < set->tee.n; i++)
+        rd_err_adopt(&set->open->errs[set->place[i]], &set->tee.errs[i]);
+    return ok && archive_manifest_add_file(&set->m, &set->file, err);
+}
+
+bool set_commit(struct set_writer *set, struct rd_err *err)
+{
+    struct vault_open *open = set->open;
+    struct rd_buf text = {0};
+    bool ok = archive_manifest_print(&set->m, set->key, &text, err);
+    for (size_t i = 0; ok && i < open->n; i++)
+        if (alive(open, i))
+            archive_repo_commit(&open->repos[i], set->m.id, rd_buf_slice(&text), &open->errs[i]);
+    rd_buf_done(&text);
+    return ok && !none_left(open, err);
+}
+
+static void remove_object(const struct set_writer *set, struct archive_store *store,
+                          const char *object)
+{
+    char name[ARCHIVE_NAME_MAX];
+    int len =
+        snprintf(name, sizeof name, "%s/sets/%s/%s", set->open->target->name, set->m.id, object);
+    if (len > 0 && (size_t)len < sizeof name)
+        store->ops->remove(store, name, NULL);
+}
+
+/* The manifest first: it may be there where only its last step has failed. */
+void set_abandon(struct set_writer *set)
+{
+    for (size_t i = 0; i < set->open->n; i++) {
+        struct archive_store *store = set->open->stores[i];
+        if (store == NULL || !set->open->locked[i])
+            continue;
+        remove_object(set, store, ARCHIVE_MANIFEST_NAME);
+        for (size_t j = 0; j < set->m.n_files; j++)
+            remove_object(set, store, set->m.files[j].object);
+        archive_repo_tidy(&set->open->repos[i]);
+    }
+}
+
+void set_done(struct set_writer *set)
+{
+    rd_sink_abort(set->sink);
+    archive_manifest_done(&set->m);
+}
+
+/* ---- the tap ---- */
+
+struct tap {
+    struct rd_src *inner;
+    struct rd_sink *sink;
+};
+
+static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                   struct rd_err *err)
+{
+    struct tap *tap = impl;
+    struct rd_slice s;
+    enum rd_src_status status = rd_src_need(tap->inner, 1, &s);
+    *ret_len = 0;
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(tap->inner));
+    if (status != RD_SRC_OK)
+        return status;
+    size_t n = s.len < cap ? s.len : cap;
+    if (!rd_sink_write(tap->sink, s.ptr, n)) {
+        rd_err_adopt(err, rd_sink_err(tap->sink));
+        return RD_SRC_FAIL;
+    }
+    memcpy(buf, s.ptr, n);
+    rd_src_consume(tap->inner, n);
+    *ret_len = n;
+    return RD_SRC_OK;
+}
+
+bool set_tap(struct rd_src **ret, struct rd_src *inner, struct rd_sink *sink, struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {.read = tap_read, .close = rd_free};
+    const struct rd_src_opts opts = {.origin = inner->origin, .size = inner->size};
+    struct tap *tap = rd_calloc(1, sizeof *tap);
+    if (tap == NULL)
+        return rd_err_nomem(err, sizeof *tap);
+    *tap = (struct tap){inner, sink};
+    return rd_src_new(ret, &ops, tap, &opts, err);
+}

@@ -1,0 +1,186 @@
+/* source.c - a snapshot on its way into a set: from a running server, or from a file. */
+#include "tools/backup/priv.h"
+#include "tools/snapshot/download.h"
+#include "tools/snapshot/sound.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { AUX_MAX = 64 };
+
+/* ---- what the snapshot says about itself ---- */
+
+struct facts {
+    struct archive_manifest *m;
+    bool no_memory;
+};
+
+static void on_aux(struct archive_manifest *m, const struct rdb_event *ev)
+{
+    char digits[RD_NUM_I64_MAX], text[AUX_MAX];
+    struct rd_slice value = rdb_string_bytes(&ev->aux.value, digits);
+    int64_t seconds;
+    if (ev->aux.value.more || !ev->aux.value.first || value.len >= sizeof text)
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)value.len, (const char *)value.ptr);
+    if (rd_slice_is(ev->aux.name, "redis-ver"))
+        snprintf(m->server, sizeof m->server, "redis %s", text);
+    else if (rd_slice_is(ev->aux.name, "valkey-ver"))
+        snprintf(m->server, sizeof m->server, "valkey %s", text);
+    else if (rd_slice_is(ev->aux.name, "ctime") && rd_num_get_i64(value, &seconds) && seconds > 0 &&
+             seconds < INT64_MAX / 1000)
+        m->data_ms = seconds * 1000;
+    else if (rd_slice_is(ev->aux.name, "repl-id") && value.len == REPL_REPLID_LEN)
+        snprintf(m->replid, sizeof m->replid, "%.40s", text);
+    else if (rd_slice_is(ev->aux.name, "repl-offset"))
+        rd_num_get_u64(value, &m->offset);
+}
+
+static void on_event(void *ctx, const struct rdb_event *ev)
+{
+    struct facts *facts = ctx;
+    if (ev->kind == RDB_AUX)
+        on_aux(facts->m, ev);
+    if (ev->kind != RDB_KEY)
+        return;
+    struct archive_db *db = archive_manifest_db(facts->m, ev->key.db);
+    if (db == NULL) {
+        facts->no_memory = facts->m->n_dbs < ARCHIVE_DBS_MAX;
+        return;
+    }
+    db->keys++;
+    db->expires += ev->key.expire_ms != RDB_NO_EXPIRE;
+}
+
+/* Reads src to its end: to the check, and to the set. */
+static bool take_snapshot(struct set_writer *set, struct rd_src *src, struct rd_err *err)
+{
+    struct facts facts = {.m = &set->m};
+    struct sound sound = {.name = src->origin, .event = on_event, .ctx = &facts};
+    struct rd_src *tap;
+    if (!set_file_begin(set, "dump.rdb", ARCHIVE_ROLE_RDB, err))
+        return false;
+    bool ok = set_tap(&tap, src, set->sink, err);
+    if (ok) {
+        ok = sound_check(&sound, tap, err);
+        rd_src_close(tap);
+    }
+    if (ok && facts.no_memory)
+        ok = rd_err_nomem(err, sizeof(struct archive_db));
+    if (!set_file_end(set, ok, err))
+        return false;
+    /* The sum of all bytes of a snapshot that ends with their sum is 0. */
+    set->m.files[set->m.n_files - 1].plain.crc64 = sound.res.stored;
+    set->m.rdb_version = (uint64_t)sound.res.version;
+    set->m.keys = sound.res.keys;
+    set->m.expires = sound.res.expires;
+    set->m.functions = sound.res.functions;
+    return true;
+}
+
+/* ---- a server ---- */
+
+void backup_peer_options(struct peer_opts *opts, const struct vault_target *target)
+{
+    peer_opts_init(opts);
+    opts->user = vault_get(target, VAULT_KEY_USER);
+    opts->pass_file = vault_get(target, VAULT_KEY_PASS_FILE);
+    opts->cacert = vault_get(target, VAULT_KEY_CACERT);
+    opts->cert = vault_get(target, VAULT_KEY_CERT);
+    opts->key = vault_get(target, VAULT_KEY_TLS_KEY);
+}
+
+static bool take_download(struct cli *cli, struct set_writer *set, struct peer_target *peer,
+                          struct rd_err *err)
+{
+    struct download d = {.cli = cli, .target = peer};
+    struct rd_src *src;
+    bool ok = download_begin(&d, err) && download_source(&d, &src, err);
+    if (ok) {
+        ok = take_snapshot(set, src, err);
+        rd_src_close(src);
+        cli_progress_end(cli);
+    }
+    if (ok && repl_replid_is_set(&d.replid)) {
+        snprintf(set->m.replid, sizeof set->m.replid, "%s", d.replid.hex);
+        set->m.offset = d.offset;
+    }
+    download_end(&d);
+    if (!ok && err != NULL && err->code == RD_ERR_PROTOCOL)
+        peer_hint(cli, err);
+    return ok;
+}
+
+static bool read_server(struct cli *cli, struct set_writer *set, const char *url,
+                        struct rd_err *err)
+{
+    struct peer_opts opts;
+    struct peer_target peer = {.port = 0};
+    backup_peer_options(&opts, set->open->target);
+    bool ok = peer_target_find(&peer, &opts, url, err);
+    if (ok) {
+        snprintf(set->m.source, sizeof set->m.source, "%s", peer.name);
+        ok = take_download(cli, set, &peer, err);
+    }
+    peer_target_done(&peer);
+    peer_opts_done(&opts);
+    return ok;
+}
+
+/* ---- files ---- */
+
+static bool read_file(struct cli *cli, struct set_writer *set, const char *path, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!rd_src_open_file(&src, path, NULL, err))
+        return false;
+    snprintf(set->m.source, sizeof set->m.source, "%s", path);
+    cli_progress_begin(cli, path, src->size);
+    cli->progress.src = src;
+    bool ok = take_snapshot(set, src, err);
+    cli->progress.src = NULL;
+    cli_progress_end(cli);
+    rd_src_close(src);
+    return ok;
+}
+
+/* The folder of a server: its log where it has one, for that is what it would load; else its
+ * snapshot. */
+static bool read_folder(struct cli *cli, struct set_writer *set, const char *folder,
+                        struct rd_err *err)
+{
+    char name[ARCHIVE_FILE_NAME_MAX], inner[4096];
+    bool none;
+    if (backup_find_log(folder, name, &none, err))
+        return backup_read_log(cli, set, folder, err);
+    if (!none)
+        return false;
+    snprintf(inner, sizeof inner, "%s/appendonlydir", folder);
+    if (backup_find_log(inner, name, &none, NULL))
+        return backup_read_log(cli, set, inner, err);
+    if (!none) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it has more than one log");
+        rd_err_origin(err, inner);
+        return false;
+    }
+    snprintf(inner, sizeof inner, "%s/dump.rdb", folder);
+    return read_file(cli, set, inner, err);
+}
+
+bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err)
+{
+    const char *source = vault_get(set->open->target, VAULT_KEY_SOURCE);
+    struct stat st;
+    if (source == NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
+    if (peer_is_url(source))
+        return read_server(cli, set, source, err);
+    if (stat(source, &st) != 0) {
+        rd_err_sys(err, errno, "cannot open the source");
+        rd_err_origin(err, source);
+        return false;
+    }
+    return S_ISDIR(st.st_mode) ? read_folder(cli, set, source, err)
+                               : read_file(cli, set, source, err);
+}

@@ -1,0 +1,93 @@
+#include "base/mem.h"
+#include "tools/prune/prune.h"
+
+bool prune_rules(const struct vault_target *target, struct archive_retention *ret,
+                 struct rd_err *err)
+{
+    const char *text = vault_get(target, VAULT_KEY_KEEP);
+    if (archive_retention_parse(ret, rd_slice_str(text != NULL ? text : ""), err))
+        return true;
+    rd_err_origin(err, target->name);
+    return false;
+}
+
+void prune_done(struct prune_plan *plan)
+{
+    rd_free(plan->why);
+    archive_sets_done(&plan->sets);
+    *plan = (struct prune_plan){0};
+}
+
+/* What is left of a backup that was interrupted is no set, and goes. */
+static bool judge(struct prune_plan *plan, const struct archive_retention *rules, int64_t now_ms,
+                  struct rd_err *err)
+{
+    size_t n = 0, size = (plan->sets.n + 1) * sizeof(struct archive_retained);
+    struct archive_retained *sets = rd_calloc(1, size);
+    plan->why = rd_calloc(plan->sets.n + 1, sizeof *plan->why);
+    if (sets == NULL || plan->why == NULL) {
+        rd_free(sets);
+        return rd_err_nomem(err, size);
+    }
+    for (size_t i = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        if (set->incomplete)
+            continue;
+        sets[n++] = (struct archive_retained){.time_ms = set->time_ms,
+                                              .pinned = set->marked[ARCHIVE_MARK_PINNED],
+                                              .damaged = !archive_set_good(set)};
+    }
+    archive_retain(rules, sets, n, now_ms);
+    n = 0;
+    for (size_t i = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        plan->n_leftovers += set->incomplete;
+        if (!set->incomplete)
+            plan->why[i] = sets[n++].why;
+        plan->n_kept += plan->why[i] != 0;
+        plan->n_gone += plan->why[i] == 0 && !set->incomplete;
+        plan->bytes_gone += plan->why[i] == 0 ? set->bytes : 0;
+    }
+    rd_free(sets);
+    return true;
+}
+
+bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules, int64_t now_ms,
+                struct prune_plan *ret, struct rd_err *err)
+{
+    *ret = (struct prune_plan){0};
+    if (archive_repo_list(repo, &ret->sets, err) && judge(ret, rules, now_ms, err))
+        return true;
+    prune_done(ret);
+    return false;
+}
+
+bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t *ret_n,
+               struct rd_err *err)
+{
+    *ret_n = 0;
+    for (size_t i = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        if (plan->why[i] != 0)
+            continue;
+        if (!archive_repo_remove(repo, set, err))
+            return false;
+        *ret_n += !set->incomplete;
+    }
+    archive_repo_tidy(repo);
+    return true;
+}
+
+bool prune_leftovers(struct archive_repo *repo, struct rd_err *err)
+{
+    struct archive_sets sets;
+    if (!archive_repo_list(repo, &sets, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < sets.n; i++)
+        if (sets.sets[i].incomplete)
+            ok = archive_repo_remove(repo, &sets.sets[i], err);
+    archive_repo_tidy(repo);
+    archive_sets_done(&sets);
+    return ok;
+}

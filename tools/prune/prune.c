@@ -1,0 +1,172 @@
+/* prune.c - `redoubt prune`: removes the sets that no rule keeps. */
+#include "tools/prune/prune.h"
+#include "tools/tools.h"
+
+#include <stdio.h>
+
+struct run {
+    struct cli *cli;
+    struct vault vault;
+    bool confirm;
+    const char *pin, *unpin;
+    int status;
+};
+
+static void why_text(unsigned why, char *dst, size_t size)
+{
+    size_t len = 0;
+    dst[0] = '\0';
+    for (unsigned rule = 0; rule < ARCHIVE_RULE_COUNT_ALL; rule++)
+        if ((why & 1u << rule) != 0 && len < size)
+            len += (size_t)snprintf(dst + len, size - len, "%s%s", len > 0 ? ", " : "",
+                                    archive_rule_word((enum archive_rule)rule));
+}
+
+static void put_json(struct run *run, const struct archive_repo *repo,
+                     const struct archive_set *set, unsigned why)
+{
+    struct cli_json *json = &run->cli->out;
+    cli_json_obj(json);
+    cli_json_put_str(json, "target", repo->target);
+    cli_json_put_str(json, "repository", repo->store->origin);
+    cli_json_put_str(json, "id", set->id);
+    cli_json_put_bool(json, "set", !set->incomplete);
+    cli_json_put_bool(json, "keep", why != 0);
+    cli_json_key(json, "why");
+    cli_json_array(json);
+    for (unsigned rule = 0; rule < ARCHIVE_RULE_COUNT_ALL; rule++)
+        if ((why & 1u << rule) != 0)
+            cli_json_str(json, archive_rule_word((enum archive_rule)rule));
+    cli_json_end(json);
+    cli_json_put_uint(json, "bytes", set->bytes);
+    cli_json_end(json);
+}
+
+static void show(struct run *run, const struct archive_repo *repo, const struct prune_plan *plan)
+{
+    char why[200];
+    for (size_t i = 0; i < plan->sets.n; i++) {
+        const struct archive_set *set = &plan->sets.sets[i];
+        if (run->cli->json) {
+            put_json(run, repo, set, plan->why[i]);
+            continue;
+        }
+        why_text(plan->why[i], why, sizeof why);
+        if (!run->cli->quiet)
+            printf("%s %s %s%s%s\n", set->id, plan->why[i] != 0 ? "keep  " : "remove",
+                   cli_bytes(set->bytes).s, set->incomplete || why[0] != '\0' ? ", " : "",
+                   set->incomplete ? "left by an interrupted backup" : why);
+    }
+}
+
+static void conclude(struct run *run, const struct prune_plan *plan, size_t n_removed)
+{
+    if (run->cli->json || run->cli->quiet)
+        return;
+    if (run->confirm)
+        printf("removed %zu set%s, kept %zu\n", n_removed, cli_plural(n_removed), plan->n_kept);
+    else
+        printf("would remove %zu set%s (%s), keep %zu; nothing is removed without --confirm\n",
+               plan->n_gone, cli_plural(plan->n_gone), cli_bytes(plan->bytes_gone).s, plan->n_kept);
+}
+
+static bool prune_repo(struct run *run, struct archive_repo *repo,
+                       const struct archive_retention *rules, struct rd_err *err)
+{
+    struct prune_plan plan;
+    size_t n_removed = 0;
+    if (!prune_plan(repo, rules, cli_now_ms(), &plan, err))
+        return false;
+    show(run, repo, &plan);
+    bool ok = !run->confirm || prune_run(repo, &plan, &n_removed, err);
+    if (ok)
+        conclude(run, &plan, n_removed);
+    prune_done(&plan);
+    return ok;
+}
+
+static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
+{
+    struct archive_sets sets;
+    const char *id = run->pin != NULL ? run->pin : run->unpin;
+    if (!archive_repo_list(repo, &sets, err))
+        return false;
+    const struct archive_set *set = archive_sets_find(&sets, id);
+    bool ok = set != NULL
+                  ? archive_repo_mark(repo, set->id, ARCHIVE_MARK_PINNED, run->pin != NULL, err)
+                  : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is no set %s",
+                               cli_quote(rd_slice_str(id)).s);
+    archive_sets_done(&sets);
+    return ok;
+}
+
+static bool prune_target(struct run *run, const struct vault_target *target, struct rd_err *err)
+{
+    struct archive_retention rules;
+    struct vault_open open;
+    bool marks = run->pin != NULL || run->unpin != NULL;
+    if (!prune_rules(target, &rules, err) || !vault_open(target, VAULT_READ, &open, err))
+        return false;
+    bool ok = true;
+    if (!marks && !archive_retention_given(&rules))
+        cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", target->name);
+    for (size_t i = 0; ok && i < open.n; i++) {
+        ok = (!run->confirm && !marks) || vault_lock(&open, i, "prune", err);
+        ok = ok && (marks ? mark(run, &open.repos[i], err)
+                          : prune_repo(run, &open.repos[i], &rules, err));
+    }
+    vault_close(&open);
+    return ok;
+}
+
+static int prune_all(struct run *run)
+{
+    struct cli *cli = run->cli;
+    struct rd_err err = {0};
+    if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
+        return cli_fail(cli, &err);
+    if (cli->json) {
+        cli_json_put_bool(&cli->out, "confirm", run->confirm);
+        cli_json_key(&cli->out, "sets");
+        cli_json_array(&cli->out);
+    }
+    for (size_t i = 0; i < run->vault.n_targets; i++)
+        if (!prune_target(run, &run->vault.targets[i], &err))
+            return cli_fail(cli, &err);
+    if (cli->json)
+        cli_json_end(&cli->out);
+    return CLI_OK;
+}
+
+int tool_prune(struct cli *cli, int argc, char **argv)
+{
+    struct run run = {.cli = cli};
+    struct cli_opt opts[VAULT_OPTS] = {0};
+    vault_init(&run.vault, cli);
+    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEEP);
+    opts[n++] = (struct cli_opt){
+        .name = "confirm", .kind = CLI_FLAG, .flag = &run.confirm, .help = "really remove"};
+    opts[n++] = (struct cli_opt){.name = "pin",
+                                 .kind = CLI_STRING,
+                                 .arg = "ID",
+                                 .string = &run.pin,
+                                 .help = "keep this set from now on, and do nothing else"};
+    opts[n++] = (struct cli_opt){.name = "unpin",
+                                 .kind = CLI_STRING,
+                                 .arg = "ID",
+                                 .string = &run.unpin,
+                                 .help = "leave this set to the rules again"};
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] [TARGET…]",
+        .about = "Removes the sets of a repository that no rule keeps. Without --confirm it only\n"
+                 "says what it would do.",
+        .opts = opts,
+        .max_args = CLI_MANY,
+        .example = "redoubt prune nightly --confirm",
+    };
+    int status;
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = prune_all(&run);
+    vault_done(&run.vault);
+    return status;
+}

@@ -1,0 +1,174 @@
+/* seal.c - `redoubt seal` and `redoubt unseal`: a stream, encrypted and authenticated. */
+#include "base/buf.h"
+#include "base/digest.h"
+#include "tools/tools.h"
+#include "tools/vault/vault.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct run {
+    struct cli *cli;
+    struct vault vault;
+    const char *out, *make_key, *name;
+    bool force, show_id;
+    struct vault_target target; /* the keys of the command line */
+    struct vault_keys keys;
+};
+
+/* ---- a new key ---- */
+
+static bool make_key(struct run *run, struct rd_err *err)
+{
+    uint8_t bytes[RD_SEAL_KEY];
+    char text[2 * RD_SEAL_KEY + 2];
+    const struct rd_sink_opts opts = {.mode = 0600, .origin = run->make_key};
+    struct rd_sink *sink;
+    if (!vault_random(bytes, sizeof bytes, err) ||
+        !rd_sink_open_file(&sink, run->make_key, &opts, err))
+        return false;
+    rd_digest_hex(text, rd_slice(bytes, sizeof bytes));
+    text[2 * RD_SEAL_KEY] = '\n';
+    rd_sink_write(sink, text, 2 * RD_SEAL_KEY + 1);
+    explicit_bzero(bytes, sizeof bytes);
+    explicit_bzero(text, sizeof text);
+    return rd_sink_close(sink, err);
+}
+
+/* ---- the stream ---- */
+
+static bool copy(struct run *run, struct rd_src *src, struct rd_sink *sink, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status;
+    run->cli->progress.src = src;
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len)) {
+        rd_src_consume(src, s.len);
+        cli_tick(run->cli);
+    }
+    run->cli->progress.src = NULL;
+    if (status != RD_SRC_END)
+        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
+    return status == RD_SRC_END;
+}
+
+static bool open_sealing(struct run *run, struct rd_sink **sink, struct rd_err *err)
+{
+    struct rd_seal_opts opts = {.name = rd_slice_str(run->name != NULL ? run->name : "")};
+    if (!vault_keys_seal(&run->keys, &opts.key, err))
+        return false;
+    bool ok = vault_random(opts.random, sizeof opts.random, err) &&
+              rd_seal_open_sink(sink, *sink, &opts, err);
+    explicit_bzero(opts.random, sizeof opts.random);
+    return ok;
+}
+
+static bool pass(struct run *run, const char *in, bool seal, struct rd_err *err)
+{
+    struct rd_src *src;
+    struct rd_sink *sink;
+    const struct rd_slice name = rd_slice_str(run->name != NULL ? run->name : "");
+    if (!rd_src_open_file(&src, in, NULL, err))
+        return false;
+    if (!seal && !rd_seal_open_src(&src, src, &run->keys.ring, name, err)) {
+        rd_src_close(src);
+        return false;
+    }
+    bool ok = cli_open_out(run->cli, run->out, run->force, seal, &sink, err);
+    if (ok) {
+        cli_progress_begin(run->cli, in, src->size);
+        ok = (!seal || open_sealing(run, &sink, err)) && copy(run, src, sink, err);
+        cli_progress_end(run->cli);
+        if (ok)
+            ok = rd_sink_close(sink, err);
+        else
+            rd_sink_abort(sink);
+    }
+    rd_src_close(src);
+    return ok;
+}
+
+/* ---- the tools ---- */
+
+static bool work(struct run *run, bool seal, struct rd_err *err)
+{
+    char id[RD_SEAL_ID_HEX];
+    if (run->make_key != NULL)
+        return make_key(run, err);
+    run->target.conf = run->vault.flags;
+    if (!vault_keys_open(&run->keys, &run->target, err))
+        return false;
+    if (run->keys.n_keys == 0 && run->keys.passphrase.len == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no key is given");
+    if (!run->show_id)
+        return pass(run, run->cli->n_args > 0 ? run->cli->args[0] : "-", seal, err);
+    if (run->keys.n_keys == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a passphrase has no id");
+    for (size_t i = 0; i < run->keys.n_keys; i++)
+        printf("%s\n", rd_seal_key_id(&run->keys.keys[i], id));
+    return true;
+}
+
+static int run_tool(struct cli *cli, int argc, char **argv, bool seal)
+{
+    struct run run = {.cli = cli};
+    struct cli_opt opts[VAULT_OPTS] = {0};
+    struct rd_err err = {0};
+    vault_init(&run.vault, cli);
+    /* The keys of the configuration that are about keys; there is no configuration here. */
+    size_t n = vault_options(&run.vault, opts, VAULT_FOR_KEYS) - 1;
+    memmove(opts, opts + 1, n * sizeof *opts);
+    opts[n++] = (struct cli_opt){.name = "output",
+                                 .letter = 'o',
+                                 .kind = CLI_STRING,
+                                 .arg = "FILE",
+                                 .string = &run.out,
+                                 .help = "where to; standard output"};
+    opts[n++] = (struct cli_opt){.name = "name",
+                                 .kind = CLI_STRING,
+                                 .arg = "NAME",
+                                 .string = &run.name,
+                                 .help = "bound into the seal; ID/OBJECT for a file of a set"};
+    opts[n++] = (struct cli_opt){
+        .name = "force", .kind = CLI_FLAG, .flag = &run.force, .help = "replace what is there"};
+    opts[n] = (struct cli_opt){0};
+    if (seal) {
+        opts[n++] = (struct cli_opt){.name = "make-key",
+                                     .kind = CLI_STRING,
+                                     .arg = "FILE",
+                                     .string = &run.make_key,
+                                     .help = "write a new key into FILE, and do nothing else"};
+        opts[n++] = (struct cli_opt){.name = "key-id",
+                                     .kind = CLI_FLAG,
+                                     .flag = &run.show_id,
+                                     .help = "print the ids of the keys, and do nothing else"};
+        opts[n] = (struct cli_opt){0};
+    }
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] [FILE]",
+        .about = seal
+                     ? "Encrypts and authenticates a file or standard input (AES-256-GCM)."
+                     : "Opens what redoubt seal has made. Bytes that were changed are never given\n"
+                       "out.",
+        .opts = opts,
+        .max_args = 1,
+        .example = seal ? "redoubt seal --key-file key dump.rdb -o dump.rdb.sealed"
+                        : "redoubt unseal --key-file key dump.rdb.sealed -o dump.rdb",
+    };
+    int status;
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = work(&run, seal, &err) ? CLI_OK : cli_fail(cli, &err);
+    vault_keys_done(&run.keys);
+    vault_done(&run.vault);
+    return status;
+}
+
+int tool_seal(struct cli *cli, int argc, char **argv)
+{
+    return run_tool(cli, argc, argv, true);
+}
+
+int tool_unseal(struct cli *cli, int argc, char **argv)
+{
+    return run_tool(cli, argc, argv, false);
+}

@@ -1,0 +1,167 @@
+#include "tools/snapshot/download.h"
+
+#include "base/mem.h"
+
+#include <poll.h>
+#include <time.h>
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool wait_for(const struct download *d, uint64_t limit_ms, bool more)
+{
+    struct pollfd p = {.fd = peer_fd(d->peer), .events = peer_events(d->peer, more)};
+    return poll(&p, 1, limit_ms > 1000 ? 1000 : (int)limit_ms) >= 0;
+}
+
+static bool connect_to_master(struct download *d, struct rd_err *err)
+{
+    enum peer_status status;
+    if (!peer_begin(&d->peer, d->target, err)) {
+        d->peer = NULL;
+        return false;
+    }
+    while ((status = peer_connect(d->peer, err)) == PEER_WAIT) {
+        int ms = peer_wait_ms(d->peer);
+        wait_for(d, ms >= 0 ? (uint64_t)ms : 1000, false);
+    }
+    if (status != PEER_OK)
+        return false;
+    const struct repl_psync_opts opts = {.user = d->target->user,
+                                         .password = d->target->password,
+                                         .version = d->replica_version,
+                                         .rdb_only = true,
+                                         .rdb_filter = d->rdb_filter,
+                                         .timeout_ms = 2 * d->target->opts->timeout_ms};
+    return repl_psync_new(&d->psync, &opts, err);
+}
+
+/* One step with the peer: something was sent or read, or time has passed. */
+static bool carry(struct download *d, struct rd_err *err)
+{
+    uint64_t wait_ms = repl_psync_tick(d->psync, now_ms());
+    struct rd_slice out;
+    size_t len = 0;
+    while ((out = repl_psync_output(d->psync)).len > 0) {
+        enum peer_status sent = peer_write_some(d->peer, out, &len, err);
+        if (sent == PEER_FAIL)
+            return false;
+        if (sent == PEER_WAIT)
+            break;
+        repl_psync_sent(d->psync, len);
+    }
+    switch (peer_read_some(d->peer, d->buf, DOWNLOAD_READ, &len, err)) {
+    case PEER_OK:
+        d->at = d->buf;
+        d->end = d->at + len;
+        return true;
+    case PEER_WAIT:
+        wait_for(d, wait_ms, out.len > 0);
+        return true;
+    case PEER_END:
+        repl_psync_cut(d->psync);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool refused(const struct download *d, const struct repl_event *ev, struct rd_err *err)
+{
+    rd_err_adopt(err, ev->err);
+    if (ev->class == REPL_UNSUPPORTED && err != NULL)
+        err->code = RD_ERR_UNSUPPORTED;
+    rd_err_origin(err, d->target->name);
+    return false;
+}
+
+/* Up to the next piece of the snapshot, or its end. */
+static bool next_piece(struct download *d, struct rd_err *err)
+{
+    while (d->piece.len == 0 && !d->ended) {
+        struct repl_event ev;
+        d->at += repl_psync_feed(d->psync, rd_slice(d->at, (size_t)(d->end - d->at)));
+        switch (repl_psync_next(d->psync, &ev)) {
+        case REPL_MORE:
+            if (d->at == d->end && !carry(d, err))
+                return false;
+            break;
+        case REPL_PAYLOAD:
+            d->piece = ev.bytes;
+            d->size += ev.bytes.len;
+            break;
+        case REPL_FULL:
+            d->replid = ev.replid;
+            d->offset = ev.offset;
+            break;
+        case REPL_PAYLOAD_BEGIN:
+            cli_progress_begin(d->cli, d->target->name,
+                               ev.payload.by_mark ? RD_NO_OFFSET : ev.payload.len);
+            break;
+        case REPL_PAYLOAD_END:
+        case REPL_END:
+            d->ended = true;
+            break;
+        case REPL_ERROR:
+            return refused(d, &ev, err);
+        default:
+            break;
+        }
+    }
+    return true;
+}
+
+static enum rd_src_status download_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                        struct rd_err *err)
+{
+    struct download *d = impl;
+    size_t len = 0;
+    while (len < cap) {
+        if (d->piece.len == 0 && !d->ended && !next_piece(d, err))
+            return RD_SRC_FAIL;
+        if (d->piece.len == 0)
+            break;
+        size_t n = d->piece.len < cap - len ? d->piece.len : cap - len;
+        memcpy(buf + len, d->piece.ptr, n);
+        d->piece = rd_slice(d->piece.ptr + n, d->piece.len - n);
+        len += n;
+    }
+    if (len > 0 && d->copy != NULL && !rd_sink_write(d->copy, buf, len)) {
+        rd_err_adopt(err, rd_sink_err(d->copy));
+        return RD_SRC_FAIL;
+    }
+    cli_progress_at(d->cli, d->size);
+    *ret_len = len;
+    return len > 0 ? RD_SRC_OK : RD_SRC_END;
+}
+
+static const struct rd_src_ops download_ops = {.read = download_read};
+
+bool download_source(struct download *d, struct rd_src **ret, struct rd_err *err)
+{
+    const struct rd_src_opts opts = {.origin = d->target->name};
+    return rd_src_new(ret, &download_ops, d, &opts, err);
+}
+
+bool download_begin(struct download *d, struct rd_err *err)
+{
+    d->buf = rd_alloc(DOWNLOAD_READ);
+    if (d->buf == NULL)
+        return rd_err_nomem(err, DOWNLOAD_READ);
+    d->at = d->end = d->buf;
+    return connect_to_master(d, err);
+}
+
+void download_end(struct download *d)
+{
+    repl_psync_free(d->psync);
+    peer_close(d->peer);
+    rd_free(d->buf);
+    d->psync = NULL;
+    d->peer = NULL;
+    d->buf = NULL;
+}

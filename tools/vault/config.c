@@ -1,0 +1,310 @@
+/* config.c - targets and their keys, from the configuration and the command line. */
+#include "base/buf.h"
+#include "base/mem.h"
+#include "tools/vault/vault.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+
+enum { CONFIG_MAX = 1 << 20, TARGETS_MAX = 10000 };
+
+static const struct {
+    const char *name, *arg, *help;
+    unsigned mask;
+} keys[] = {
+#define X(id, name, arg, mask, help) {name, arg, help, mask},
+    VAULT_KEYS(X)
+#undef X
+};
+
+/* ---- values ---- */
+
+static bool keep(char **ret, const char *text, struct rd_err *err)
+{
+    char *copy = rd_alloc(strlen(text) + 1);
+    if (copy == NULL)
+        return rd_err_nomem(err, strlen(text));
+    *ret = strcpy(copy, text);
+    return true;
+}
+
+/* A URL may hold a password. */
+static void forget(char **text)
+{
+    if (*text != NULL)
+        explicit_bzero(*text, strlen(*text));
+    rd_free(*text);
+    *text = NULL;
+}
+
+static void conf_done(struct vault_conf *conf)
+{
+    for (size_t i = 0; i < VAULT_KEY_COUNT; i++)
+        forget(&conf->values[i]);
+    for (size_t i = 0; i < conf->n_more; i++)
+        forget(&conf->more[i]);
+    conf->n_more = 0;
+}
+
+/* Repositories may be several; of everything else there is one. */
+static bool conf_set(struct vault_conf *conf, enum vault_key key, const char *value,
+                     struct rd_err *err)
+{
+    if (value[0] == '\0')
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no value", keys[key].name);
+    if (conf->values[key] == NULL)
+        return keep(&conf->values[key], value, err);
+    if (key != VAULT_KEY_REPOSITORY)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is given twice", keys[key].name);
+    if (conf->n_more == VAULT_STORES - 1)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d repositories",
+                          VAULT_STORES);
+    return keep(&conf->more[conf->n_more], value, err) && ++conf->n_more > 0;
+}
+
+/* What `conf` does not say is as in `other`. */
+static bool conf_inherit(struct vault_conf *conf, const struct vault_conf *other,
+                         struct rd_err *err)
+{
+    bool repositories = conf->values[VAULT_KEY_REPOSITORY] == NULL;
+    for (size_t i = 0; i < VAULT_KEY_COUNT; i++)
+        if (conf->values[i] == NULL && other->values[i] != NULL &&
+            !keep(&conf->values[i], other->values[i], err))
+            return false;
+    for (; repositories && conf->n_more < other->n_more; conf->n_more++)
+        if (!keep(&conf->more[conf->n_more], other->more[conf->n_more], err))
+            return false;
+    return true;
+}
+
+const char *vault_get(const struct vault_target *target, enum vault_key key)
+{
+    return target->conf.values[key];
+}
+
+bool vault_get_bool(const struct vault_target *target, enum vault_key key, bool *ret,
+                    struct rd_err *err)
+{
+    const char *value = vault_get(target, key);
+    *ret = value != NULL && strcmp(value, "yes") == 0;
+    return value == NULL || *ret || strcmp(value, "no") == 0 ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is neither yes nor no", keys[key].name);
+}
+
+/* ---- options ---- */
+
+/* What may hold a password is taken off the command line, which other users can see. */
+static bool on_option(void *ctx, const char *value, struct rd_err *err)
+{
+    struct vault_option *option = ctx;
+    if (!conf_set(&option->vault->flags, option->key, value, err))
+        return false;
+    if (option->key == VAULT_KEY_SOURCE && strchr(value, '@') != NULL) {
+        union {
+            const char *in;
+            char *out;
+        } argument = {.in = value};
+        explicit_bzero(argument.out, strlen(value));
+    }
+    return true;
+}
+
+void vault_init(struct vault *vault, struct cli *cli)
+{
+    *vault = (struct vault){.cli = cli, .config = NULL};
+}
+
+size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsigned mask)
+{
+    size_t n = 0;
+    opts[n++] = (struct cli_opt){.name = "config",
+                                 .kind = CLI_STRING,
+                                 .arg = "FILE",
+                                 .help = "the configuration; " VAULT_CONFIG,
+                                 .string = &vault->config};
+    for (size_t i = 0; i < VAULT_KEY_COUNT; i++) {
+        if ((keys[i].mask & mask) == 0)
+            continue;
+        vault->options[i] = (struct vault_option){vault, (enum vault_key)i};
+        opts[n++] = (struct cli_opt){.name = keys[i].name,
+                                     .kind = CLI_EACH,
+                                     .arg = keys[i].arg,
+                                     .help = keys[i].help,
+                                     .brief = true,
+                                     .each = on_option,
+                                     .ctx = &vault->options[i]};
+    }
+    return n;
+}
+
+/* ---- the file ---- */
+
+struct parse {
+    struct vault *vault;
+    struct vault_target common; /* what stands in front of the first section */
+    struct rd_err *err;
+};
+
+static struct vault_target *section(struct vault *vault, const char *name, struct rd_err *err)
+{
+    for (size_t i = 0; i < vault->n_targets; i++)
+        if (strcmp(vault->targets[i].name, name) == 0)
+            return &vault->targets[i];
+    if (!archive_name_ok(name) || vault->n_targets == TARGETS_MAX) {
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "a target's name has letters, digits, - _ and . only");
+        return NULL;
+    }
+    size_t size = (vault->n_targets + 1) * sizeof *vault->targets;
+    struct vault_target *targets = rd_realloc(vault->targets, size);
+    if (targets == NULL) {
+        rd_err_nomem(err, size);
+        return NULL;
+    }
+    vault->targets = targets;
+    struct vault_target *target = &targets[vault->n_targets++];
+    *target = (struct vault_target){0};
+    snprintf(target->name, sizeof target->name, "%s", name);
+    return target;
+}
+
+/* Called by inih; 0 is a failure. */
+static int on_value(void *user, const char *name, const char *key, const char *value)
+{
+    struct parse *parse = user;
+    struct vault_target *target =
+        name[0] == '\0' ? &parse->common : section(parse->vault, name, parse->err);
+    if (target == NULL)
+        return 0;
+    for (size_t i = 0; i < VAULT_KEY_COUNT; i++)
+        if (strcmp(key, keys[i].name) == 0)
+            return conf_set(&target->conf, (enum vault_key)i, value, parse->err);
+    char quoted[80];
+    rd_err_quote(quoted, sizeof quoted, rd_slice_str(key));
+    return rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "the key %s is not known", quoted);
+}
+
+static bool parse_text(struct parse *parse, const char *path, const char *text)
+{
+    int line = ini_parse_string(text, on_value, parse);
+    bool ok = line == 0;
+    if (!ok && parse->err != NULL && parse->err->code == RD_ERR_OK)
+        rd_err_set(parse->err, RD_ERR_USAGE, RD_NO_OFFSET, "not a section and not a key = value");
+    for (size_t i = 0; ok && i < parse->vault->n_targets; i++)
+        ok = conf_inherit(&parse->vault->targets[i].conf, &parse->common.conf, parse->err);
+    if (!ok) {
+        rd_err_doing(parse->err, "line %d", line);
+        rd_err_origin(parse->err, path);
+    }
+    conf_done(&parse->common.conf);
+    return ok;
+}
+
+static bool read_config(struct vault *vault, const char *path, struct rd_err *err)
+{
+    struct parse parse = {.vault = vault, .err = err};
+    struct rd_buf text = {0};
+    bool ok = vault_read_file(path, CONFIG_MAX, &text, err) &&
+              (rd_buf_add_byte(&text, '\0') || rd_err_nomem(err, text.len)) &&
+              parse_text(&parse, path, (const char *)text.ptr);
+    if (text.len > 0)
+        explicit_bzero(text.ptr, text.len);
+    rd_buf_done(&text);
+    return ok;
+}
+
+/* ---- which targets ---- */
+
+static bool wanted(const char *name, char **names, size_t n_names)
+{
+    for (size_t i = 0; i < n_names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return n_names == 0;
+}
+
+static bool pick(struct vault *vault, char **names, size_t n_names, struct rd_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_names; i++) {
+        bool found = false;
+        for (size_t j = 0; !found && j < vault->n_targets; j++)
+            found = strcmp(vault->targets[j].name, names[i]) == 0;
+        if (!found)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the configuration has no target %s",
+                              cli_quote(rd_slice_str(names[i])).s);
+    }
+    for (size_t i = 0; i < vault->n_targets; i++) {
+        struct vault_target target = vault->targets[i];
+        if (wanted(target.name, names, n_names))
+            vault->targets[n++] = target;
+        else
+            conf_done(&target.conf);
+    }
+    vault->n_targets = n;
+    return n > 0 || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the configuration has no target");
+}
+
+/* Whether the options alone make the targets. */
+static bool without_config(const struct vault *vault, struct rd_err *err)
+{
+    return vault->config == NULL && vault->flags.values[VAULT_KEY_REPOSITORY] != NULL &&
+           err->code == RD_ERR_IO && err->sys == ENOENT;
+}
+
+static bool read_targets(struct vault *vault, char **names, size_t n_names, struct rd_err *err)
+{
+    struct rd_err failed = {0};
+    if (read_config(vault, vault->config != NULL ? vault->config : VAULT_CONFIG, &failed))
+        return pick(vault, names, n_names, err);
+    if (!without_config(vault, &failed)) {
+        cli_hint(vault->cli, "--config FILE names a configuration");
+        if (vault->config == NULL && failed.code == RD_ERR_IO && failed.sys == ENOENT)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                              "there is no configuration: %s is missing", VAULT_CONFIG);
+        rd_err_adopt(err, &failed);
+        return false;
+    }
+    if (n_names == 0)
+        return section(vault, "default", err) != NULL;
+    for (size_t i = 0; i < n_names; i++)
+        if (section(vault, names[i], err) == NULL)
+            return false;
+    return true;
+}
+
+/* The options take the place of what the file says. */
+static bool override(struct vault *vault, struct vault_target *target, struct rd_err *err)
+{
+    struct vault_conf file = target->conf;
+    target->conf = (struct vault_conf){0};
+    bool ok =
+        conf_inherit(&target->conf, &vault->flags, err) && conf_inherit(&target->conf, &file, err);
+    conf_done(&file);
+    if (ok && vault_get(target, VAULT_KEY_REPOSITORY) == NULL) {
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no repository is given");
+        rd_err_origin(err, target->name);
+    }
+    return ok;
+}
+
+bool vault_load(struct vault *vault, char **names, size_t n_names, struct rd_err *err)
+{
+    if (!read_targets(vault, names, n_names, err))
+        return false;
+    for (size_t i = 0; i < vault->n_targets; i++)
+        if (!override(vault, &vault->targets[i], err))
+            return false;
+    return true;
+}
+
+void vault_done(struct vault *vault)
+{
+    conf_done(&vault->flags);
+    for (size_t i = 0; i < vault->n_targets; i++)
+        conf_done(&vault->targets[i].conf);
+    rd_free(vault->targets);
+    vault->targets = NULL;
+    vault->n_targets = 0;
+}

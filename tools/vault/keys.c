@@ -1,0 +1,168 @@
+/* keys.c - the keys that seal sets. */
+#include "base/buf.h"
+#include "base/digest.h"
+#include "tools/vault/vault.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+enum { KEY_TEXT_MAX = 64 * 1024, PASSPHRASE_MAX = 4096, BASE64_KEY = 44 };
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static struct rd_slice trim(struct rd_slice s)
+{
+    while (s.len > 0 && is_space(s.ptr[0]))
+        s = rd_slice(s.ptr + 1, s.len - 1);
+    while (s.len > 0 && is_space(s.ptr[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+static bool from_base64(struct rd_slice text, uint8_t ret[RD_SEAL_KEY])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    size_t n = 0;
+    if (text.len != BASE64_KEY || text.ptr[BASE64_KEY - 1] != '=')
+        return false;
+    for (size_t i = 0; i + 1 < text.len; i++) {
+        const char *found = text.ptr[i] != 0 ? strchr(digits, text.ptr[i]) : NULL;
+        if (found == NULL)
+            return false;
+        bits = bits << 6 | (uint32_t)(found - digits);
+        if (i % 4 == 0)
+            continue;
+        if (n < RD_SEAL_KEY)
+            ret[n++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
+    }
+    return n == RD_SEAL_KEY;
+}
+
+static bool add_key(struct vault_keys *keys, const uint8_t bytes[RD_SEAL_KEY], struct rd_err *err)
+{
+    if (keys->n_keys == VAULT_RING)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "more than %d keys", VAULT_RING);
+    return rd_seal_key_set(&keys->keys[keys->n_keys], bytes, err) && ++keys->n_keys > 0;
+}
+
+static bool add_line(struct vault_keys *keys, struct rd_slice line, struct rd_err *err)
+{
+    uint8_t bytes[RD_SEAL_KEY];
+    line = trim(line);
+    if (line.len == 0 || line.ptr[0] == '#')
+        return true;
+    bool ok = rd_digest_get_hex(line, bytes, sizeof bytes) || from_base64(line, bytes);
+    if (!ok)
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                   "a key is 32 bytes, 64 hexadecimal digits or 44 characters of base64");
+    ok = ok && add_key(keys, bytes, err);
+    explicit_bzero(bytes, sizeof bytes);
+    return ok;
+}
+
+bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_err *err)
+{
+    size_t before = keys->n_keys;
+    if (text.len == RD_SEAL_KEY)
+        return add_key(keys, text.ptr, err);
+    while (text.len > 0) {
+        const uint8_t *lf = memchr(text.ptr, '\n', text.len);
+        size_t len = lf != NULL ? (size_t)(lf - text.ptr) : text.len;
+        if (!add_line(keys, rd_slice(text.ptr, len), err))
+            return false;
+        size_t used = len + (lf != NULL);
+        text = rd_slice(text.ptr + used, text.len - used);
+    }
+    return keys->n_keys > before ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is no key in it");
+}
+
+/* From a file or a command, whichever is given; *ret_given says whether one is. */
+static bool secret(const struct vault_target *target, enum vault_key file, enum vault_key command,
+                   size_t max, struct rd_buf *ret, bool *ret_given, struct rd_err *err)
+{
+    const char *path = vault_get(target, file), *line = vault_get(target, command);
+    *ret_given = path != NULL || line != NULL;
+    if (path != NULL)
+        return vault_read_file(path, max, ret, err);
+    return line == NULL || vault_run(line, NULL, max, ret, err);
+}
+
+static void name_origin(const struct vault_target *target, enum vault_key file,
+                        enum vault_key command, struct rd_err *err)
+{
+    const char *path = vault_get(target, file), *line = vault_get(target, command);
+    rd_err_origin(err, path != NULL ? path : line);
+}
+
+static bool open_keys(struct vault_keys *keys, const struct vault_target *target,
+                      struct rd_err *err)
+{
+    struct rd_buf text = {0};
+    bool given;
+    bool ok = secret(target, VAULT_KEY_KEY_FILE, VAULT_KEY_KEY_COMMAND, KEY_TEXT_MAX, &text, &given,
+                     err) &&
+              (!given || vault_keys_parse(keys, rd_buf_slice(&text), err));
+    if (!ok)
+        name_origin(target, VAULT_KEY_KEY_FILE, VAULT_KEY_KEY_COMMAND, err);
+    if (text.len > 0)
+        explicit_bzero(text.ptr, text.len);
+    rd_buf_done(&text);
+    return ok;
+}
+
+static bool open_passphrase(struct vault_keys *keys, const struct vault_target *target,
+                            struct rd_err *err)
+{
+    bool given;
+    bool ok = secret(target, VAULT_KEY_PASSPHRASE_FILE, VAULT_KEY_PASSPHRASE_COMMAND,
+                     PASSPHRASE_MAX, &keys->passphrase, &given, err);
+    struct rd_buf *p = &keys->passphrase;
+    while (ok && p->len > 0 && (p->ptr[p->len - 1] == '\n' || p->ptr[p->len - 1] == '\r'))
+        p->len--;
+    if (ok && given && p->len == 0)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the passphrase is empty");
+    if (!ok)
+        name_origin(target, VAULT_KEY_PASSPHRASE_FILE, VAULT_KEY_PASSPHRASE_COMMAND, err);
+    return ok;
+}
+
+bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, struct rd_err *err)
+{
+    *ret = (struct vault_keys){0};
+    if (!open_keys(ret, target, err) || !open_passphrase(ret, target, err)) {
+        vault_keys_done(ret);
+        return false;
+    }
+    ret->ring = (struct rd_seal_ring){ret->keys, ret->n_keys, rd_buf_slice(&ret->passphrase)};
+    return true;
+}
+
+void vault_keys_done(struct vault_keys *keys)
+{
+    for (size_t i = 0; i < VAULT_RING; i++)
+        rd_seal_key_done(&keys->keys[i]);
+    if (keys->passphrase.len > 0)
+        explicit_bzero(keys->passphrase.ptr, keys->passphrase.len);
+    rd_buf_done(&keys->passphrase);
+    *keys = (struct vault_keys){0};
+}
+
+bool vault_keys_seal(struct vault_keys *keys, const struct rd_seal_key **ret, struct rd_err *err)
+{
+    uint8_t salt[RD_SEAL_SALT];
+    *ret = NULL;
+    if (keys->n_keys == 0 && keys->passphrase.len > 0) {
+        if (!vault_random(salt, sizeof salt, err) ||
+            !rd_seal_key_stretch(&keys->keys[0], rd_buf_slice(&keys->passphrase), salt, err))
+            return false;
+        keys->n_keys = keys->ring.n_keys = 1;
+    }
+    if (keys->n_keys > 0)
+        *ret = &keys->keys[0];
+    return true;
+}

@@ -1,0 +1,187 @@
+#include "tools/vault/vault.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- repositories ---- */
+
+static bool open_store(struct archive_store **ret, const char *where, enum vault_mode mode,
+                       struct rd_err *err)
+{
+    if (strstr(where, "://") != NULL) {
+        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                   "a repository is a folder; other places are not known");
+        rd_err_origin(err, where);
+        return false;
+    }
+    return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
+}
+
+static const char *repository(const struct vault_target *target, size_t i)
+{
+    if (i == 0)
+        return vault_get(target, VAULT_KEY_REPOSITORY);
+    return i <= target->conf.n_more ? target->conf.more[i - 1] : NULL;
+}
+
+bool vault_open(const struct vault_target *target, enum vault_mode mode, struct vault_open *ret,
+                struct rd_err *err)
+{
+    const char *where;
+    size_t n_open = 0;
+    *ret = (struct vault_open){.target = target};
+    if (!vault_keys_open(&ret->keys, target, err))
+        return false;
+    /* The ring borrows what stands beside it. */
+    ret->keys.ring.keys = ret->keys.keys;
+    for (; ret->n < VAULT_STORES && (where = repository(target, ret->n)) != NULL; ret->n++) {
+        size_t i = ret->n;
+        ret->repos[i].target = target->name;
+        if (open_store(&ret->stores[i], where, mode, &ret->errs[i]))
+            n_open++;
+        ret->repos[i].store = ret->stores[i];
+    }
+    for (size_t i = 0; i < ret->n; i++) {
+        if (ret->stores[i] != NULL || (mode == VAULT_WRITE && n_open > 0))
+            continue;
+        rd_err_adopt(err, &ret->errs[i]);
+        vault_close(ret);
+        return false;
+    }
+    return true;
+}
+
+void vault_close(struct vault_open *open)
+{
+    for (size_t i = 0; i < open->n; i++) {
+        if (open->locked[i])
+            archive_repo_unlock(&open->repos[i]);
+        archive_store_close(open->stores[i]);
+    }
+    vault_keys_done(&open->keys);
+    *open = (struct vault_open){0};
+}
+
+bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_err *err)
+{
+    char owner[ARCHIVE_OWNER_MAX], host[ARCHIVE_TEXT_MAX];
+    vault_host(host);
+    snprintf(owner, sizeof owner, "redoubt %s, process %ld on %.60s, since %s", tool,
+             (long)getpid(), host, cli_time(cli_now_ms()).s);
+    if (!archive_repo_lock(&open->repos[i], owner, err)) {
+        rd_err_doing(err, "in %s", open->stores[i]->origin);
+        return false;
+    }
+    open->locked[i] = true;
+    return true;
+}
+
+/* ---- the rest ---- */
+
+bool vault_random(void *ret, size_t size, struct rd_err *err)
+{
+    return getrandom(ret, size, 0) == (ssize_t)size ||
+           rd_err_sys(err, errno, "the system gives no random bytes");
+}
+
+void vault_host(char ret[ARCHIVE_TEXT_MAX])
+{
+    if (gethostname(ret, ARCHIVE_TEXT_MAX) != 0)
+        ret[0] = '\0';
+    ret[ARCHIVE_TEXT_MAX - 1] = '\0';
+}
+
+bool vault_read_file(const char *path, size_t max, struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_src *src;
+    struct rd_slice s;
+    enum rd_src_status status;
+    if (!rd_src_open_file(&src, path, NULL, err))
+        return false;
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
+        if (ret->len + s.len > max) {
+            rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "larger than %zu bytes", max);
+            break;
+        }
+        if (!rd_buf_add(ret, s.ptr, s.len)) {
+            rd_err_nomem(err, s.len);
+            break;
+        }
+        rd_src_consume(src, s.len);
+    }
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(src));
+    rd_src_close(src);
+    if (status != RD_SRC_END)
+        rd_err_origin(err, path);
+    return status == RD_SRC_END;
+}
+
+_Noreturn static void run_child(const char *command, const char *const *env, int out)
+{
+    for (; env != NULL && env[0] != NULL; env += 2)
+        setenv(env[0], env[1], 1);
+    dup2(out, STDOUT_FILENO);
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+/* Everything that comes out of fd; what is too much is read and dropped. */
+static bool read_pipe(int fd, size_t max, struct rd_buf *ret, struct rd_err *err)
+{
+    uint8_t bytes[4096];
+    ssize_t n;
+    bool ok = true;
+    while ((n = read(fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)) {
+        if (!ok || n < 0)
+            continue;
+        if (ret->len + (size_t)n > max)
+            ok = rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "it prints more than %zu bytes", max);
+        else if (!rd_buf_add(ret, bytes, (size_t)n))
+            ok = rd_err_nomem(err, (size_t)n);
+    }
+    explicit_bzero(bytes, sizeof bytes);
+    return ok;
+}
+
+static bool wait_child(pid_t pid, struct rd_err *err)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return rd_err_sys(err, errno, "cannot wait for it");
+    if (WIFSIGNALED(status))
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status) == 0 ||
+           rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "exit status %d", WEXITSTATUS(status));
+}
+
+bool vault_run(const char *command, const char *const *env, size_t max, struct rd_buf *ret,
+               struct rd_err *err)
+{
+    int pipes[2] = {-1, STDERR_FILENO};
+    if (ret != NULL && pipe2(pipes, O_CLOEXEC) != 0)
+        return rd_err_sys(err, errno, "cannot make a pipe");
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        run_child(command, env, pipes[1]);
+    bool ok = pid > 0 || rd_err_sys(err, errno, "cannot start a process");
+    if (ret != NULL) {
+        close(pipes[1]);
+        ok = ok && read_pipe(pipes[0], max, ret, err);
+        close(pipes[0]);
+    }
+    if (pid > 0)
+        ok = wait_child(pid, err) && ok;
+    if (!ok)
+        rd_err_origin(err, command);
+    return ok;
+}

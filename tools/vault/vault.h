@@ -1,0 +1,170 @@
+/* vault.h - what the tools of backups share: the configuration, keys, and repositories that are
+ * open.
+ *
+ *     struct vault vault;
+ *     struct cli_opt opts[VAULT_OPTS];
+ *     vault_init(&vault, cli);
+ *     size_t n = vault_options(&vault, opts, VAULT_FOR_REPOSITORY);
+ *     opts[n++] = (struct cli_opt){.name = …};
+ *     ... cli_parse() ...
+ *     if (!vault_load(&vault, &err))
+ *         ...
+ *     for (i = 0; i < vault.n_targets; i++)
+ *         if (!vault_open(&vault, &vault.targets[i], VAULT_READ, &open, &err))
+ *             ...
+ *         vault_close(&open);
+ *     vault_done(&vault);
+ *
+ * The configuration is an INI file: a section for each target, and keys in front of the first
+ * section for all of them. Every key is an option of the command line, which wins.
+ */
+#ifndef TOOLS_VAULT_VAULT_H
+#define TOOLS_VAULT_VAULT_H
+
+#include "archive/repo.h"
+#include "archive/retain.h"
+#include "tools/cli/cli.h"
+
+#define VAULT_CONFIG "/etc/redoubt/redoubt.conf"
+
+/* Which tools have a key as an option. */
+enum {
+    VAULT_FOR_REPOSITORY = 1, /* all */
+    VAULT_FOR_KEYS = 2,       /* that open sealed objects */
+    VAULT_FOR_SOURCE = 4,     /* that read a source */
+    VAULT_FOR_WRITING = 8,    /* that write sets */
+    VAULT_FOR_KEEP = 16       /* that remove sets */
+};
+
+/* id, key and option, argument, what it is for, help */
+#define VAULT_KEYS(X)                                                                              \
+    X(SOURCE, "source", "URL|PATH", VAULT_FOR_SOURCE, "the server, dump.rdb or log to back up")    \
+    X(USER, "user", "NAME", VAULT_FOR_SOURCE, "who logs in at the server")                         \
+    X(PASS_FILE, "pass-file", "FILE", VAULT_FOR_SOURCE, "the server's password")                   \
+    X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "whom to believe with TLS")                      \
+    X(CERT, "cert", "FILE", VAULT_FOR_SOURCE, "our certificate for TLS")                           \
+    X(TLS_KEY, "tls-key", "FILE", VAULT_FOR_SOURCE, "our private key for TLS")                     \
+    X(REPOSITORY, "repository", "PATH", VAULT_FOR_REPOSITORY,                                      \
+      "where sets are kept; more than one may be given")                                           \
+    X(KEY_FILE, "key-file", "FILE", VAULT_FOR_KEYS, "the key that seals sets")                     \
+    X(KEY_COMMAND, "key-command", "COMMAND", VAULT_FOR_KEYS, "a command that prints the key")      \
+    X(PASSPHRASE_FILE, "passphrase-file", "FILE", VAULT_FOR_KEYS, "a passphrase instead of a key") \
+    X(PASSPHRASE_COMMAND, "passphrase-command", "COMMAND", VAULT_FOR_KEYS,                         \
+      "a command that prints the passphrase")                                                      \
+    X(COMPRESS, "compress", "none|lz4|gzip", VAULT_FOR_WRITING, "how to compress; lz4")            \
+    X(COMPRESS_LEVEL, "compress-level", "N", VAULT_FOR_WRITING, "how hard")                        \
+    X(KEEP, "keep", "RULES", VAULT_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")    \
+    X(PRUNE, "prune", "yes|no", VAULT_FOR_WRITING, "prune after each backup; no")                  \
+    X(METRICS_FILE, "metrics-file", "FILE", VAULT_FOR_WRITING, "figures for Prometheus")           \
+    X(HOOK_PRE, "hook-pre", "COMMAND", VAULT_FOR_WRITING, "run before a backup")                   \
+    X(HOOK_POST, "hook-post", "COMMAND", VAULT_FOR_WRITING, "run after a backup")                  \
+    X(HOOK_FAILED, "hook-failed", "COMMAND", VAULT_FOR_WRITING, "run when a backup has failed")
+
+enum vault_key {
+#define X(id, name, arg, mask, help) VAULT_KEY_##id,
+    VAULT_KEYS(X)
+#undef X
+        VAULT_KEY_COUNT
+};
+
+enum { VAULT_OPTS = VAULT_KEY_COUNT + 16, VAULT_STORES = 4, VAULT_RING = 8 };
+
+struct vault_conf {
+    char *values[VAULT_KEY_COUNT]; /* NULL: not given; of REPOSITORY the first; owned */
+    char *more[VAULT_STORES];      /* repositories after the first */
+    size_t n_more;
+};
+
+struct vault_target {
+    char name[ARCHIVE_TEXT_MAX];
+    struct vault_conf conf;
+};
+
+struct vault_option {
+    struct vault *vault;
+    enum vault_key key;
+};
+
+struct vault {
+    struct cli *cli;
+    const char *config;      /* --config */
+    struct vault_conf flags; /* of the command line */
+    struct vault_option options[VAULT_KEY_COUNT];
+    struct vault_target *targets; /* those that are meant, with everything that holds for them */
+    size_t n_targets;
+};
+
+void vault_init(struct vault *vault, struct cli *cli);
+void vault_done(struct vault *vault);
+
+/* Fills opts with --config and the keys of these tools; returns how many. The last entry that the
+ * caller does not use must be zero. */
+size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsigned mask);
+
+/* Reads the configuration and takes the targets named by names, or all of them. Without a
+ * configuration, or with --repository and none named, there is one target made of the options. */
+bool vault_load(struct vault *vault, char **names, size_t n_names, struct rd_err *err);
+
+/* The value of a key, or NULL. */
+const char *vault_get(const struct vault_target *target, enum vault_key key);
+/* RD_ERR_USAGE where it is neither yes nor no. */
+bool vault_get_bool(const struct vault_target *target, enum vault_key key, bool *ret,
+                    struct rd_err *err);
+
+/* ---- keys ---- */
+
+struct vault_keys {
+    struct rd_seal_key keys[VAULT_RING]; /* the first one seals */
+    size_t n_keys;
+    struct rd_buf passphrase;
+    struct rd_seal_ring ring; /* of the above */
+};
+
+/* What the target says about keys; none at all is fine. */
+bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, struct rd_err *err);
+void vault_keys_done(struct vault_keys *keys);
+
+/* The key to seal with: the first one, or one made of the passphrase with a new salt, which is kept
+ * for the rest of the run. NULL in *ret: nothing is sealed. */
+bool vault_keys_seal(struct vault_keys *keys, const struct rd_seal_key **ret, struct rd_err *err);
+
+/* Reads keys from text: 32 bytes, or lines of 64 hexadecimal digits or 44 characters of base64. */
+bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_err *err);
+
+/* ---- an open target ---- */
+
+enum vault_mode { VAULT_READ, VAULT_WRITE };
+
+struct vault_open {
+    const struct vault_target *target;
+    struct archive_store *stores[VAULT_STORES];
+    struct archive_repo repos[VAULT_STORES];
+    struct rd_err errs[VAULT_STORES]; /* set: this one failed, and is left out */
+    bool locked[VAULT_STORES];
+    size_t n;
+    struct vault_keys keys;
+};
+
+/* Opens keys and all repositories. With VAULT_WRITE a repository that cannot be opened is left out
+ * where another can. */
+bool vault_open(const struct vault_target *target, enum vault_mode mode, struct vault_open *ret,
+                struct rd_err *err);
+void vault_close(struct vault_open *open);
+
+/* Locks repository i for a tool of this name. */
+bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_err *err);
+
+/* ---- the rest ---- */
+
+bool vault_random(void *ret, size_t size, struct rd_err *err);
+void vault_host(char ret[ARCHIVE_TEXT_MAX]);
+
+/* Runs a command with /bin/sh. ret: what it prints, at most max bytes; NULL: to stderr. env is
+ * pairs of names and values up to NULL, or NULL. Fails where its status is not 0. */
+bool vault_run(const char *command, const char *const *env, size_t max, struct rd_buf *ret,
+               struct rd_err *err);
+
+/* A whole small file, appended to *ret; RD_ERR_LIMIT beyond max bytes. */
+bool vault_read_file(const char *path, size_t max, struct rd_buf *ret, struct rd_err *err);
+
+#endif

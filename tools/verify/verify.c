@@ -1,0 +1,351 @@
+/* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
+#include "aof/check.h"
+#include "tools/snapshot/sound.h"
+#include "tools/input/spool.h"
+#include "tools/tools.h"
+#include "tools/vault/vault.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum level { LEVEL_LIST, LEVEL_DIGEST, LEVEL_PARSE };
+
+struct run {
+    struct cli *cli;
+    struct vault vault;
+    int level; /* enum level */
+    const char *id;
+    size_t n_good, n_bad;
+};
+
+/* A set under verification. */
+struct job {
+    struct run *run;
+    struct vault_open *open;
+    struct archive_repo *repo;
+    const struct archive_set *set;
+    bool authentic; /* the manifest's signature was checked */
+    char finding[RD_ERR_TEXT_MAX + 300];
+};
+
+/* ---- manifest and digests ---- */
+
+static const struct rd_seal_key *find_key(const struct vault_keys *keys, const char *id)
+{
+    char text[RD_SEAL_ID_HEX];
+    for (size_t i = 0; i < keys->n_keys; i++)
+        if (strcmp(rd_seal_key_id(&keys->keys[i], text), id) == 0)
+            return &keys->keys[i];
+    return NULL;
+}
+
+static bool check_manifest(struct job *job, struct rd_err *err)
+{
+    const struct archive_set *set = job->set;
+    if (set->err.code != RD_ERR_OK) {
+        rd_err_adopt(err, &set->err);
+        return false;
+    }
+    const struct rd_seal_key *key = find_key(&job->open->keys, set->m.key_id);
+    if (set->m.key_id[0] != '\0' && key != NULL) {
+        if (!archive_manifest_authentic(&set->m, rd_buf_slice(&set->text), key, err))
+            return false;
+        job->authentic = true;
+    }
+    return set->missing == 0 || rd_err_set(err, RD_ERR_TRUNCATED, RD_NO_OFFSET,
+                                           "files of the set are missing or have another size");
+}
+
+/* Reads to the end; the source itself compares. */
+static bool drain(struct job *job, struct rd_src *src, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status;
+    job->run->cli->progress.src = src;
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
+        rd_src_consume(src, s.len);
+        cli_tick(job->run->cli);
+    }
+    job->run->cli->progress.src = NULL;
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(src));
+    return status == RD_SRC_END;
+}
+
+static bool check_digests(struct job *job, struct rd_err *err)
+{
+    const struct archive_manifest *m = &job->set->m;
+    bool ok = true;
+    for (size_t i = 0; ok && i < m->n_files; i++) {
+        struct rd_src *src;
+        ok = archive_set_open_stored(job->repo, job->set, &m->files[i], &src, err);
+        if (ok) {
+            ok = drain(job, src, err);
+            rd_src_close(src);
+        }
+    }
+    return ok;
+}
+
+/* ---- what is inside ---- */
+
+static bool open_plain(struct job *job, const struct archive_file *file, struct rd_src **ret,
+                       struct rd_err *err)
+{
+    return archive_set_open(job->repo, job->set, file, &job->open->keys.ring, ret, err);
+}
+
+static bool parse_snapshot(struct job *job, const struct archive_file *file, struct rd_err *err)
+{
+    const struct archive_manifest *m = &job->set->m;
+    struct sound sound = {.name = file->object};
+    struct rd_src *src;
+    if (!open_plain(job, file, &src, err))
+        return false;
+    bool ok = sound_check(&sound, src, err);
+    rd_src_close(src);
+    return ok && (sound.res.keys == m->keys ||
+                  rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                             "it has another number of keys than the manifest says"));
+}
+
+static const struct archive_file *find_file(const struct archive_manifest *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_files; i++)
+        if (strcmp(m->files[i].name, name) == 0)
+            return &m->files[i];
+    return NULL;
+}
+
+static bool open_of_log(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                        struct rd_err *err)
+{
+    struct job *job = ctx;
+    const struct archive_file *found = find_file(&job->set->m, file->name);
+    if (found == NULL)
+        return rd_err_sys(err, ENOENT, "%s is not in the set", file->name);
+    return open_plain(job, found, ret, err);
+}
+
+static void on_finding(void *ctx, const struct aof_finding *finding)
+{
+    struct job *job = ctx;
+    if (finding->severity == RDB_SEVERITY_ERROR && job->finding[0] == '\0')
+        snprintf(job->finding, sizeof job->finding, "%.200s%s%s",
+                 finding->file != NULL ? finding->file : "", finding->file != NULL ? ": " : "",
+                 finding->text);
+}
+
+static bool parse_log(struct job *job, const struct archive_file *manifest, struct rd_err *err)
+{
+    struct spool keys = {0};
+    struct rdb_spool for_keys = spool_for_keys(&keys);
+    struct aof_check_opts opts = {
+        .open = open_of_log, .finding = on_finding, .ctx = job, .spool = &for_keys};
+    struct aof_check_result res;
+    struct rd_src *src;
+    if (!open_plain(job, manifest, &src, err))
+        return false;
+    cli_seed(opts.seed);
+    bool ok = aof_check(src, &opts, &res, err);
+    if (ok && res.verdict > AOF_VERDICT_WARNED)
+        ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "%s", job->finding);
+    aof_check_done(&res);
+    rd_src_close(src);
+    spool_done(&keys);
+    return ok;
+}
+
+/* Reads all plain bytes to their end, whatever the check of their contents needs of them. */
+static bool parse_rest(struct job *job, const struct archive_file *file, struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!open_plain(job, file, &src, err))
+        return false;
+    bool ok = drain(job, src, err);
+    rd_src_close(src);
+    return ok;
+}
+
+static bool parse_all(struct job *job, struct rd_err *err)
+{
+    const struct archive_manifest *m = &job->set->m;
+    for (size_t i = 0; i < m->n_files; i++) {
+        const struct archive_file *file = &m->files[i];
+        bool ok = file->role == ARCHIVE_ROLE_RDB ? parse_snapshot(job, file, err)
+                                                 : parse_rest(job, file, err);
+        if (ok && file->role == ARCHIVE_ROLE_AOF_MANIFEST)
+            ok = parse_log(job, file, err);
+        if (!ok) {
+            rd_err_origin(err, file->object);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the report ---- */
+
+/* What the set cannot help: a key that does not fit, a disk that does not answer, memory. */
+static bool about_the_set(const struct rd_err *err)
+{
+    return rd_err_exit_status(err->code) == CLI_FINDINGS ||
+           (err->code == RD_ERR_IO && err->sys == ENOENT);
+}
+
+static void report(struct job *job, const struct rd_err *err)
+{
+    static const char *const words[] = {"list", "digest", "parse"};
+    struct run *run = job->run;
+    struct cli_json *json = &run->cli->out;
+    bool good = err->code == RD_ERR_OK;
+    char line[1024];
+    if (run->cli->json) {
+        cli_json_obj(json);
+        cli_json_put_str(json, "target", job->repo->target);
+        cli_json_put_str(json, "repository", job->repo->store->origin);
+        cli_json_put_str(json, "id", job->set->id);
+        cli_json_put_str(json, "level", words[run->level]);
+        cli_json_put_bool(json, "good", good);
+        cli_json_put_bool(json, "authentic", job->authentic);
+        if (!good) {
+            cli_json_key(json, "error");
+            cli_json_err(json, err);
+        }
+        cli_json_end(json);
+    } else if (!good) {
+        printf("%s %s: DAMAGED: %s\n", job->repo->target, job->set->id,
+               rd_err_render(err, line, sizeof line));
+    } else if (!run->cli->quiet) {
+        printf("%s %s: ok (%s%s)\n", job->repo->target, job->set->id, words[run->level],
+               job->authentic ? ", signature" : "");
+    }
+}
+
+/* Remembers the verdict in the repository, so that `prune` and `restore` know. Where that cannot be
+ * written, nothing else is wrong. */
+static void remember(struct job *job, bool good)
+{
+    struct rd_err err = {0};
+    if (job->set->marked[ARCHIVE_MARK_DAMAGED] == !good || (good && job->run->level == LEVEL_LIST))
+        return;
+    if (!archive_repo_mark(job->repo, job->set->id, ARCHIVE_MARK_DAMAGED, !good, &err))
+        cli_debug(job->run->cli, "cannot mark %s: %s", job->set->id, err.text);
+}
+
+/* False where it cannot be known. */
+static bool verify_set(struct job *job, struct rd_err *ret)
+{
+    struct rd_err err = {0};
+    struct run *run = job->run;
+    cli_progress_begin(run->cli, job->set->id, job->set->bytes);
+    bool good = check_manifest(job, &err) &&
+                (run->level < LEVEL_DIGEST || check_digests(job, &err)) &&
+                (run->level < LEVEL_PARSE || parse_all(job, &err));
+    cli_progress_end(run->cli);
+    if (!good && !about_the_set(&err)) {
+        rd_err_adopt(ret, &err);
+        rd_err_doing(ret, "verifying the set %s of %s", job->set->id, job->repo->target);
+        return false;
+    }
+    report(job, &err);
+    remember(job, good);
+    run->n_good += good;
+    run->n_bad += !good;
+    return true;
+}
+
+/* ---- the tool ---- */
+
+static bool verify_repo(struct run *run, struct vault_open *open, struct archive_repo *repo,
+                        struct rd_err *err)
+{
+    struct archive_sets sets;
+    if (!archive_repo_list(repo, &sets, err))
+        return false;
+    const struct archive_set *only = run->id != NULL ? archive_sets_find(&sets, run->id) : NULL;
+    bool ok = true;
+    if (run->id != NULL && only == NULL)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no set %s", repo->target,
+                        cli_quote(rd_slice_str(run->id)).s);
+    for (size_t i = 0; ok && i < sets.n; i++) {
+        struct job job = {.run = run, .open = open, .repo = repo, .set = &sets.sets[i]};
+        if (!job.set->incomplete && (only == NULL || only == job.set))
+            ok = verify_set(&job, err);
+    }
+    archive_sets_done(&sets);
+    return ok;
+}
+
+static bool verify_target(struct run *run, const struct vault_target *target, struct rd_err *err)
+{
+    struct vault_open open;
+    if (!vault_open(target, VAULT_READ, &open, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < open.n; i++)
+        ok = verify_repo(run, &open, &open.repos[i], err);
+    vault_close(&open);
+    return ok;
+}
+
+static int conclude(struct run *run)
+{
+    struct cli *cli = run->cli;
+    if (cli->json) {
+        cli_json_end(&cli->out);
+        cli_json_put_uint(&cli->out, "good", run->n_good);
+        cli_json_put_uint(&cli->out, "damaged", run->n_bad);
+    }
+    if (run->n_good + run->n_bad == 0)
+        cli_warn(cli, "there is no set to verify");
+    return run->n_bad > 0 || run->n_good == 0 ? CLI_FINDINGS : CLI_OK;
+}
+
+static int verify_all(struct run *run)
+{
+    struct cli *cli = run->cli;
+    struct rd_err err = {0};
+    if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
+        return cli_fail(cli, &err);
+    if (cli->json) {
+        cli_json_key(&cli->out, "sets");
+        cli_json_array(&cli->out);
+    }
+    for (size_t i = 0; i < run->vault.n_targets; i++)
+        if (!verify_target(run, &run->vault.targets[i], &err))
+            return cli_fail(cli, &err);
+    return conclude(run);
+}
+
+int tool_verify(struct cli *cli, int argc, char **argv)
+{
+    struct run run = {.cli = cli, .level = LEVEL_DIGEST};
+    struct cli_opt opts[VAULT_OPTS] = {0};
+    vault_init(&run.vault, cli);
+    size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS);
+    opts[n++] = (struct cli_opt){.name = "level",
+                                 .kind = CLI_ENUM,
+                                 .words = "list|digest|parse",
+                                 .choice = &run.level,
+                                 .help = "how deep to look; digest"};
+    opts[n++] = (struct cli_opt){.name = "set",
+                                 .kind = CLI_STRING,
+                                 .arg = "ID",
+                                 .string = &run.id,
+                                 .help = "this set only, or \"latest\""};
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] [TARGET…]",
+        .about =
+            "Verifies the backups of each TARGET: that all files are there (list), that every\n"
+            "byte is the one that was stored (digest), that servers can load them (parse).",
+        .opts = opts,
+        .max_args = CLI_MANY,
+        .example = "redoubt verify nightly --level parse",
+    };
+    int status;
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = verify_all(&run);
+    vault_done(&run.vault);
+    return status;
+}
