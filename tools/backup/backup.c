@@ -229,7 +229,7 @@ static void backup_target(struct run *run, const struct vault_target *target)
             report_text(run, &set);
         report_repositories(run, &open);
     } else {
-        rd_err_doing(&err, "target %s", target->name);
+        rd_err_doing(&err, "the target %s", target->name);
         report_failure(run, target, &err);
     }
     if (opened && err.code != RD_ERR_LOCKED)

@@ -12,18 +12,6 @@
 
 /* ---- repositories ---- */
 
-static bool open_store(struct archive_store **ret, const char *where, enum vault_mode mode,
-                       struct rd_err *err)
-{
-    if (strstr(where, "://") != NULL) {
-        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                   "a repository is a folder; other places are not known");
-        rd_err_origin(err, where);
-        return false;
-    }
-    return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
-}
-
 static const char *repository(const struct vault_target *target, size_t i)
 {
     if (i == 0)
@@ -39,12 +27,10 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
     *ret = (struct vault_open){.target = target};
     if (!vault_keys_open(&ret->keys, target, err))
         return false;
-    /* The ring borrows what stands beside it. */
-    ret->keys.ring.keys = ret->keys.keys;
     for (; ret->n < VAULT_STORES && (where = repository(target, ret->n)) != NULL; ret->n++) {
         size_t i = ret->n;
         ret->repos[i].target = target->name;
-        if (open_store(&ret->stores[i], where, mode, &ret->errs[i]))
+        if (vault_open_store(&ret->stores[i], target, where, mode, &ret->errs[i]))
             n_open++;
         ret->repos[i].store = ret->stores[i];
     }
@@ -76,7 +62,7 @@ bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_e
     snprintf(owner, sizeof owner, "redoubt %s, process %ld on %.60s, since %s", tool,
              (long)getpid(), host, cli_time(cli_now_ms()).s);
     if (!archive_repo_lock(&open->repos[i], owner, err)) {
-        rd_err_doing(err, "in %s", open->stores[i]->origin);
+        rd_err_doing(err, "the repository %s", open->stores[i]->origin);
         return false;
     }
     open->locked[i] = true;

@@ -44,8 +44,18 @@ enum {
     X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "whom to believe with TLS")                      \
     X(CERT, "cert", "FILE", VAULT_FOR_SOURCE, "our certificate for TLS")                           \
     X(TLS_KEY, "tls-key", "FILE", VAULT_FOR_SOURCE, "our private key for TLS")                     \
-    X(REPOSITORY, "repository", "PATH", VAULT_FOR_REPOSITORY,                                      \
+    X(REPOSITORY, "repository", "PATH|URL", VAULT_FOR_REPOSITORY,                                  \
       "where sets are kept; more than one may be given")                                           \
+    X(S3_ENDPOINT, "s3-endpoint", "URL", VAULT_FOR_REPOSITORY,                                     \
+      "of s3://BUCKET/PREFIX; that of AWS for the region")                                         \
+    X(S3_REGION, "s3-region", "NAME", VAULT_FOR_REPOSITORY, "us-east-1")                           \
+    X(S3_STYLE, "s3-style", "path|host", VAULT_FOR_REPOSITORY, "where the bucket is named; path")  \
+    X(S3_KEY_FILE, "s3-key-file", "FILE", VAULT_FOR_REPOSITORY,                                    \
+      "two lines: the id of the access key, and the secret")                                       \
+    X(S3_KEY_COMMAND, "s3-key-command", "COMMAND", VAULT_FOR_REPOSITORY,                           \
+      "a command that prints these")                                                               \
+    X(S3_SSE, "s3-sse", "KIND", VAULT_FOR_REPOSITORY, "AES256 or aws:kms")                         \
+    X(CA_FILE, "ca-file", "FILE", VAULT_FOR_REPOSITORY, "whom to believe at the repository")       \
     X(KEY_FILE, "key-file", "FILE", VAULT_FOR_KEYS, "the key that seals sets")                     \
     X(KEY_COMMAND, "key-command", "COMMAND", VAULT_FOR_KEYS, "a command that prints the key")      \
     X(PASSPHRASE_FILE, "passphrase-file", "FILE", VAULT_FOR_KEYS, "a passphrase instead of a key") \
@@ -153,6 +163,11 @@ void vault_close(struct vault_open *open);
 
 /* Locks repository i for a tool of this name. */
 bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_err *err);
+
+/* ---- places.c: a repository by what the configuration calls it ---- */
+
+bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
+                      const char *where, enum vault_mode mode, struct rd_err *err);
 
 /* ---- the rest ---- */
 

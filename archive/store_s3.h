@@ -1,0 +1,42 @@
+/* store_s3.h - a repository in a bucket of S3, or of a store that speaks its protocol.
+ *
+ *     const struct archive_s3_opts opts = {.endpoint = "https://s3.eu-central-1.amazonaws.com",
+ *                                          .region = "eu-central-1", .bucket = "backups",
+ *                                          .access_key = …, .secret_key = …};
+ *     if (!archive_store_open_s3(&store, &opts, &err))
+ *         ...
+ *
+ * Requests are signed with AWS Signature Version 4, which libcurl computes. Objects beyond a part
+ * are uploaded in parts. A request that fails for reasons that pass (the network, 429, 5xx) is
+ * repeated, with waits that double: an upload goes on with the part that was cut. Memory: one part
+ * and one range.
+ *
+ * Strings are copied. No error holds a key.
+ */
+#ifndef ARCHIVE_STORE_S3_H
+#define ARCHIVE_STORE_S3_H
+
+#include "archive/store.h"
+
+enum { ARCHIVE_S3_PART = 8 * 1024 * 1024, ARCHIVE_S3_PART_MIN = 5 * 1024 * 1024 };
+
+struct archive_s3_opts {
+    const char *endpoint; /* https://HOST[:PORT] */
+    const char *region;
+    const char *bucket;
+    const char *prefix; /* in front of all names, without slashes at its ends; NULL: none */
+    const char *access_key, *secret_key;
+    const char *session_token;       /* may be NULL */
+    const char *ca_file;             /* whom to believe; NULL: the system's list */
+    const char *sse;                 /* x-amz-server-side-encryption: "AES256"; may be NULL */
+    bool host_style;                 /* BUCKET.HOST instead of HOST/BUCKET */
+    size_t part_size;                /* 0: ARCHIVE_S3_PART */
+    unsigned tries;                  /* of a request; 0: 6 */
+    void (*wait_ms)(uint64_t ms);    /* between them */
+    bool (*gone)(const char *owner); /* see archive/lock.h */
+};
+
+bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_opts *opts,
+                           struct rd_err *err);
+
+#endif

@@ -1,0 +1,206 @@
+"""A small S3: buckets in memory, AWS Signature Version 4 checked by an implementation of its own.
+
+    with S3Server() as s3:
+        s3.url, s3.access_key, s3.secret_key, s3.objects, s3.requests
+        s3.faults = lambda method, path, n: 503    # a status, "cut" (no answer), or None
+
+What it knows: objects (GET with ranges, HEAD, PUT with If-None-Match, DELETE), uploads in parts,
+and lists of version 2, in pages of `page` keys.
+"""
+
+import hashlib
+import hmac
+import http.server
+import re
+import socket
+import threading
+import urllib.parse
+from xml.sax.saxutils import escape
+
+
+def sign(key, text):
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    # ---- signatures ----
+
+    def authentic(self, body):
+        found = re.fullmatch(r"AWS4-HMAC-SHA256 "
+                             r"Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, ?"
+                             r"SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})",
+                             self.headers.get("Authorization", ""))
+        s3 = self.server.s3
+        if not found or found.group(1) != s3.access_key:
+            return False
+        _, date, region, names, signature = found.groups()
+        names = names.split(";")
+        stamp = self.headers.get("x-amz-date", "")
+        if "host" not in names or "x-amz-date" not in names or not stamp.startswith(date):
+            return False
+        declared = self.headers.get("x-amz-content-sha256")
+        actual = hashlib.sha256(body).hexdigest()
+        if declared not in (None, "UNSIGNED-PAYLOAD", actual):
+            return False
+        parts = urllib.parse.urlsplit(self.path)
+        query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
+        quote = urllib.parse.quote
+        canonical = "\n".join([
+            self.command,
+            quote(urllib.parse.unquote(parts.path), safe="/~"),
+            "&".join(sorted(f"{quote(k, safe='~')}={quote(v, safe='~')}" for k, v in query)),
+            "".join(f"{n}:{' '.join(self.headers.get(n, '').split())}\n" for n in names),
+            ";".join(names),
+            declared or actual,
+        ])
+        scope = f"{date}/{region}/s3/aws4_request"
+        text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope,
+                          hashlib.sha256(canonical.encode()).hexdigest()])
+        key = ("AWS4" + s3.secret_key).encode()
+        for step in (date, region, "s3", "aws4_request"):
+            key = sign(key, step)
+        return hmac.compare_digest(sign(key, text).hex(), signature)
+
+    # ---- answers ----
+
+    def answer(self, status, body=b"", headers=()):
+        body = body if isinstance(body, bytes) else body.encode()
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        if not any(name == "Content-Length" for name, _ in headers):
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def error(self, status, code):
+        self.answer(status, f"<Error><Code>{code}</Code><Message>it is so</Message></Error>")
+
+    def handle_request(self):
+        s3 = self.server.s3
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True))
+        with s3.lock:
+            s3.requests.append((self.command, self.path, dict(self.headers)))
+            fault = s3.faults(self.command, self.path, len(s3.requests)) if s3.faults else None
+            if fault == "cut":
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            if fault:
+                self.error(fault, "SlowDown")
+            elif not self.authentic(body):
+                self.error(403, "SignatureDoesNotMatch")
+            else:
+                self.serve(urllib.parse.unquote(parts.path), query, body)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_request
+
+    # ---- what it knows ----
+
+    def serve(self, path, query, body):
+        s3 = self.server.s3
+        host = self.headers.get("Host", "").split(":")[0]
+        if host.startswith(s3.bucket + "."):
+            path = f"/{s3.bucket}{path}"
+        _, bucket, key = (path + "/" if path.count("/") == 1 else path).split("/", 2)
+        if bucket != s3.bucket:
+            self.error(404, "NoSuchBucket")
+        elif key == "":
+            self.list(query)
+        elif "uploads" in query or "uploadId" in query:
+            self.upload(key, query, body)
+        elif self.command == "PUT":
+            if self.headers.get("If-None-Match") == "*" and key in s3.objects:
+                self.error(412, "PreconditionFailed")
+                return
+            s3.objects[key] = body
+            self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
+        elif self.command == "DELETE":
+            s3.objects.pop(key, None)
+            self.answer(204)
+        elif key not in s3.objects:
+            self.error(404, "NoSuchKey")
+        elif self.command == "HEAD":
+            self.answer(200, headers=[("Content-Length", str(len(s3.objects[key])))])
+        else:
+            self.get(s3.objects[key])
+
+    def get(self, data):
+        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if found:
+            self.answer(206, data[int(found.group(1)): int(found.group(2)) + 1])
+        else:
+            self.answer(200, data)
+
+    def list(self, query):
+        s3 = self.server.s3
+        keys = sorted(k for k in s3.objects if k.startswith(query.get("prefix", "")))
+        begin = int(query.get("continuation-token", "t/0=")[2:-1])
+        page = keys[begin: begin + s3.page]
+        more = begin + s3.page < len(keys)
+        rows = "".join(f"<Contents><Key>{escape(k)}</Key>"
+                       f"<Size>{len(s3.objects[k])}</Size></Contents>" for k in page)
+        tag = "NextContinuationToken"
+        token = f"<{tag}>t/{begin + s3.page}=</{tag}>" if more else ""
+        self.answer(200, f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>"
+                         f"{rows}{token}</ListBucketResult>")
+
+    def upload(self, key, query, body):
+        s3 = self.server.s3
+        if "uploads" in query:
+            s3.uploads[f"id/{len(s3.uploads)}+"] = {}
+            self.answer(200, f"<R><UploadId>{list(s3.uploads)[-1]}</UploadId></R>")
+        elif query["uploadId"] not in s3.uploads:
+            self.error(404, "NoSuchUpload")
+        elif self.command == "PUT":
+            s3.uploads[query["uploadId"]][int(query["partNumber"])] = body
+            self.answer(200, headers=[("ETag", f'"{hashlib.md5(body).hexdigest()}"')])
+        elif self.command == "POST":
+            parts = s3.uploads.pop(query["uploadId"])
+            named = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>\"(\w+)\"</ETag>",
+                               body.decode())
+            whole = [hashlib.md5(parts[int(n)]).hexdigest() == etag for n, etag in named]
+            if len(named) != len(parts) or not all(whole):
+                self.answer(200, "<Error><Code>InvalidPart</Code><Message>no</Message></Error>")
+                return
+            s3.objects[key] = b"".join(parts[n] for n in sorted(parts))
+            self.answer(200, "<CompleteMultipartUploadResult/>")
+        else:
+            del s3.uploads[query["uploadId"]]
+            self.answer(204)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass  # a client that is gone
+
+
+class S3Server:
+    access_key, secret_key = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+    bucket = "vault"
+
+    def __init__(self, page=1000):
+        self.objects, self.uploads, self.requests = {}, {}, []
+        self.faults, self.page, self.lock = None, page, threading.Lock()
+
+    def __enter__(self):
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.s3 = self
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()

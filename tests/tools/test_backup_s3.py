@@ -1,0 +1,147 @@
+"""Backups in a store that speaks the protocol of S3 and checks signatures."""
+
+import os
+import random
+import signal
+import subprocess
+
+from backup_case import REDOUBT, SNAPSHOT, BackupCase
+from s3_server import S3Server
+
+
+class InS3(BackupCase):
+    def setUp(self):
+        super().setUp()
+        self.s3 = self.enter(S3Server())
+        self.use("")
+
+    def enter(self, context):
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def use(self, more, secret=None):
+        self.write("s3key", f"{self.s3.access_key}\n{secret or self.s3.secret_key}\n")
+        self.repository = "s3://vault/some/where"
+        self.nightly(more=f"s3-endpoint = {self.s3.url}\ns3-key-file = {self.path('s3key')}\n"
+                     "compress = none\n" + more)
+
+    def big(self, size=20 << 20):
+        """A snapshot that takes several parts."""
+        rng = random.Random(1)
+        blob = rng.randbytes(size)
+        name = self.write("big.rdb", b"REDIS0011\xfe\x00\x00\x01k\x80" + size.to_bytes(4, "big") +
+                          blob + b"\xff" + bytes(8))
+        os.rename(name, self.path("dump.rdb"))
+        with open(self.path("dump.rdb"), "rb") as file:
+            return file.read()
+
+    def test_a_set_goes_there_and_comes_back(self):
+        self.good("backup")
+        self.assertTrue(all(k.startswith("some/where/nightly/") for k in self.s3.objects))
+        self.assertEqual(len(self.sets()), 1)
+        self.good("verify", "--level", "parse")
+        self.good("restore", "--to", self.path("out.rdb"))
+        with open(SNAPSHOT, "rb") as file:
+            self.assertEqual(self.read("out.rdb"), file.read())
+        self.assertNotIn("some/where/nightly/lock", self.s3.objects)
+        self.good("check-config")
+        self.good("prune", "--pin", "latest")
+        self.assertEqual(self.sets()[0]["state"], "pinned")
+
+    def test_large_objects_go_in_parts_and_come_in_ranges(self):
+        data = self.big()
+        self.good("backup")
+        parts = [r for r in self.s3.requests if "partNumber" in r[1]]
+        self.assertEqual(len(parts), 3)
+        self.assertEqual(self.s3.uploads, {})
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), data)
+
+    def test_requests_are_repeated_when_the_store_fails_for_a_while(self):
+        self.big()
+        self.s3.faults = lambda method, path, n: (503, None, "cut", None, None)[n % 5]
+        self.good("backup")
+        self.good("verify", "--level", "parse")
+
+    def test_a_list_of_many_pages_is_read_to_its_end(self):
+        self.s3.page = 2
+        for _ in range(3):
+            self.good("backup")
+        self.assertEqual(len(self.sets()), 3)
+        self.good("prune", "--keep", "count 1", "--confirm")
+        self.assertEqual(len(self.sets()), 1)
+        self.good("verify")
+
+    def test_the_bucket_may_be_a_part_of_the_hosts_name(self):
+        self.repository = "s3://vault"
+        self.nightly(more=f"s3-endpoint = http://localhost:{self.s3.port}\ns3-style = host\n"
+                     f"s3-key-file = {self.path('s3key')}\n")
+        self.good("backup")
+        self.assertTrue(all(k.startswith("nightly/") for k in self.s3.objects))
+
+    def test_a_wrong_secret_is_told_and_not_repeated(self):
+        self.use("", secret="wrong")
+        self.fails(6, "does not accept the access key", "backup")
+        self.assertLess(len(self.s3.requests), 4)
+        self.assertNotIn("wrong", self.tool("backup").stderr.decode())
+
+    def test_keys_come_from_the_environment_or_a_command(self):
+        self.nightly(more=f"s3-endpoint = {self.s3.url}\n")
+        self.fails(2, "no access key", "backup")
+        env = {"AWS_ACCESS_KEY_ID": self.s3.access_key, "AWS_SECRET_ACCESS_KEY": self.s3.secret_key,
+               "AWS_SESSION_TOKEN": "a/token+"}
+        done = self.tool("backup", env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.s3.requests[-1][2]["x-amz-security-token"], "a/token+")
+        self.nightly(more=f"s3-endpoint = {self.s3.url}\n"
+                     f"s3-key-command = cat {self.path('s3key')}\ns3-sse = AES256\n")
+        self.good("backup")
+        puts = [r for r in self.s3.requests if r[0] == "PUT"]
+        self.assertEqual(puts[-1][2]["x-amz-server-side-encryption"], "AES256")
+
+    def test_a_store_that_is_not_there_is_a_network_error(self):
+        self.use("")
+        self.nightly(more="s3-endpoint = http://127.0.0.1:1\n"
+                     f"s3-key-file = {self.path('s3key')}\n")
+        self.fails(6, "s3://vault", "list")
+
+    def test_a_lock_is_respected_and_that_of_a_dead_process_is_taken_over(self):
+        self.big()
+        held = []
+
+        def stop(method, path, n):
+            if method == "PUT" and "partNumber=2" in path and not held:
+                held.append(dict(self.s3.objects))
+                os.kill(process.pid, signal.SIGSTOP)
+
+        self.s3.faults = stop
+        process = subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not held and process.poll() is None:
+            pass
+        self.s3.faults = None
+        self.fails(7, f"process {process.pid} on", "backup")
+        process.kill()
+        process.wait()
+        self.assertEqual(self.sets(), [])
+        self.good("backup")
+        self.assertEqual(len(self.sets()), 1)
+
+    def test_a_backup_that_is_cut_at_any_request_leaves_a_sound_repository(self):
+        self.good("backup")
+        n_requests = len(self.s3.requests)
+        for stop in range(1, n_requests + 1):
+            self.s3.requests.clear()
+            self.s3.faults = lambda method, path, n, stop=stop: 403 if n >= stop else None
+            before = {k for k in self.s3.objects if k.endswith("manifest.json")}
+            done = self.tool("backup")
+            after = {k for k in self.s3.objects if k.endswith("manifest.json")}
+            self.assertEqual(done.returncode == 0, after != before, (stop, done.stderr))
+            self.assertIn(done.returncode, (0, 6))
+            self.s3.faults = None
+            self.s3.objects.pop("some/where/nightly/lock", None)
+            self.good("verify", "--level", "digest")
+        self.good("backup")
+        folders = {k.split("/")[4] for k in self.s3.objects if "/sets/" in k}
+        self.assertEqual(folders, {s["id"] for s in self.sets()})

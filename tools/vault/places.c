@@ -1,0 +1,143 @@
+/* places.c - a repository by what the configuration calls it: a folder, or a bucket of S3. */
+#include "archive/store_s3.h"
+#include "base/buf.h"
+#include "base/num.h"
+#include "tools/vault/vault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SECRET_MAX = 4096 };
+
+static void wait_ms(uint64_t ms)
+{
+    struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+/* Whether the owner of a lock, as vault_lock() writes it, is a process of this machine that is no
+ * more. Who is elsewhere may live. */
+static bool owner_gone(const char *owner)
+{
+    char host[ARCHIVE_TEXT_MAX], here[80];
+    const char *at = strstr(owner, ", process ");
+    uint64_t pid;
+    if (at == NULL)
+        return false;
+    at += strlen(", process ");
+    size_t digits = strspn(at, "0123456789");
+    vault_host(host);
+    snprintf(here, sizeof here, " on %.60s, since ", host);
+    if (strncmp(at + digits, here, strlen(here)) != 0 ||
+        !rd_num_get_u64(rd_slice(at, digits), &pid) || pid > INT32_MAX)
+        return false;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* ---- S3 ---- */
+
+struct secrets {
+    struct rd_buf text;
+    const char *access_key, *secret_key, *session_token;
+};
+
+/* The first two lines of text, which are terminated in place. */
+static bool split_lines(struct secrets *s, struct rd_err *err)
+{
+    if (!rd_buf_add_byte(&s->text, '\0'))
+        return rd_err_nomem(err, s->text.len);
+    char *rest = (char *)s->text.ptr;
+    s->access_key = strsep(&rest, "\r\n");
+    while (rest != NULL && (rest[0] == '\n' || rest[0] == '\r'))
+        rest++;
+    s->secret_key = rest != NULL ? strsep(&rest, "\r\n") : "";
+    return (s->access_key[0] != '\0' && s->secret_key[0] != '\0') ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                      "it does not hold two lines: the id of the access key, and the secret");
+}
+
+static bool find_secrets(struct secrets *s, const struct vault_target *target, struct rd_err *err)
+{
+    const char *file = vault_get(target, VAULT_KEY_S3_KEY_FILE);
+    const char *command = vault_get(target, VAULT_KEY_S3_KEY_COMMAND);
+    if (file == NULL && command == NULL) {
+        s->access_key = getenv("AWS_ACCESS_KEY_ID");
+        s->secret_key = getenv("AWS_SECRET_ACCESS_KEY");
+        s->session_token = getenv("AWS_SESSION_TOKEN");
+        return (s->access_key != NULL && s->secret_key != NULL) ||
+               rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "no access key: s3-key-file, s3-key-command, or AWS_ACCESS_KEY_ID and "
+                          "AWS_SECRET_ACCESS_KEY");
+    }
+    bool ok = file != NULL ? vault_read_file(file, SECRET_MAX, &s->text, err)
+                           : vault_run(command, NULL, SECRET_MAX, &s->text, err);
+    ok = ok && split_lines(s, err);
+    if (!ok)
+        rd_err_origin(err, file != NULL ? file : command);
+    return ok;
+}
+
+static bool set_style(struct archive_s3_opts *opts, const struct vault_target *target,
+                      struct rd_err *err)
+{
+    const char *style = vault_get(target, VAULT_KEY_S3_STYLE);
+    opts->host_style = style != NULL && strcmp(style, "host") == 0;
+    return style == NULL || opts->host_style || strcmp(style, "path") == 0 ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "s3-style is neither path nor host");
+}
+
+/* s3://BUCKET[/PREFIX] */
+static bool open_bucket(struct archive_store **ret, const struct vault_target *target,
+                        const char *where, struct rd_err *err)
+{
+    char bucket[100], endpoint[300];
+    const char *region = vault_get(target, VAULT_KEY_S3_REGION);
+    const char *place = vault_get(target, VAULT_KEY_S3_ENDPOINT);
+    const char *name = where + strlen("s3://");
+    size_t len = strcspn(name, "/");
+    const char *prefix = name[len] != '\0' && name[len + 1] != '\0' ? name + len + 1 : NULL;
+    struct secrets secrets = {.access_key = NULL};
+    if (len == 0 || len >= sizeof bucket || name[strlen(name) - 1] == '/')
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a bucket is s3://BUCKET/PREFIX");
+    region = region != NULL ? region : "us-east-1";
+    snprintf(bucket, sizeof bucket, "%.*s", (int)len, name);
+    snprintf(endpoint, sizeof endpoint, "https://s3.%s.amazonaws.com", region);
+    struct archive_s3_opts opts = {.endpoint = place != NULL ? place : endpoint,
+                                   .region = region,
+                                   .bucket = bucket,
+                                   .prefix = prefix,
+                                   .ca_file = vault_get(target, VAULT_KEY_CA_FILE),
+                                   .sse = vault_get(target, VAULT_KEY_S3_SSE),
+                                   .wait_ms = wait_ms,
+                                   .gone = owner_gone};
+    bool ok = set_style(&opts, target, err) && find_secrets(&secrets, target, err);
+    opts.access_key = secrets.access_key;
+    opts.secret_key = secrets.secret_key;
+    opts.session_token = secrets.session_token;
+    ok = ok && archive_store_open_s3(ret, &opts, err);
+    if (secrets.text.len > 0)
+        explicit_bzero(secrets.text.ptr, secrets.text.len);
+    rd_buf_done(&secrets.text);
+    return ok;
+}
+
+bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
+                      const char *where, enum vault_mode mode, struct rd_err *err)
+{
+    bool ok;
+    if (strncmp(where, "s3://", 5) == 0)
+        ok = open_bucket(ret, target, where, err);
+    else if (strstr(where, "://") == NULL)
+        return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
+    else
+        ok = rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                        "a repository is a folder or s3://BUCKET/PREFIX");
+    if (!ok)
+        rd_err_origin(err, where);
+    return ok;
+}
