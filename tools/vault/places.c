@@ -1,5 +1,7 @@
-/* places.c - a repository by what the configuration calls it: a folder, or a bucket of S3. */
+/* places.c - a repository by what the configuration calls it: a folder, a bucket of S3, or a host.
+ */
 #include "archive/store_s3.h"
+#include "archive/store_sftp.h"
 #include "base/buf.h"
 #include "base/num.h"
 #include "tools/vault/vault.h"
@@ -126,18 +128,44 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
     return ok;
 }
 
+/* ---- SFTP ---- */
+
+static bool open_host(struct archive_store **ret, const struct vault_target *target,
+                      const char *where, struct rd_err *err)
+{
+    char known[4096];
+    const char *hosts = vault_get(target, VAULT_KEY_SSH_KNOWN_HOSTS), *home = getenv("HOME");
+    snprintf(known, sizeof known, "%s/.ssh/known_hosts", home != NULL ? home : "");
+    const struct archive_sftp_opts opts = {.url = where,
+                                           .key_file = vault_get(target, VAULT_KEY_SSH_KEY_FILE),
+                                           .known_hosts = hosts != NULL ? hosts : known,
+                                           .wait_ms = wait_ms,
+                                           .gone = owner_gone};
+    return archive_store_open_sftp(ret, &opts, err);
+}
+
+/* A URL in which something is in front of the host that looks like a password is not repeated. */
+static bool may_be_shown(const char *where)
+{
+    const char *rest = strstr(where, "://");
+    size_t len = rest != NULL ? strcspn(rest + 3, "@") : 0;
+    return rest == NULL || rest[3 + len] == '\0' || memchr(rest + 3, ':', len) == NULL;
+}
+
 bool vault_open_store(struct archive_store **ret, const struct vault_target *target,
                       const char *where, enum vault_mode mode, struct rd_err *err)
 {
     bool ok;
     if (strncmp(where, "s3://", 5) == 0)
         ok = open_bucket(ret, target, where, err);
+    else if (strncmp(where, "sftp://", 7) == 0)
+        ok = open_host(ret, target, where, err);
     else if (strstr(where, "://") == NULL)
         return archive_store_open_posix(ret, where, mode == VAULT_WRITE, err);
     else
         ok = rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                        "a repository is a folder or s3://BUCKET/PREFIX");
-    if (!ok)
+                        "a repository is a folder, s3://BUCKET/PREFIX or sftp://USER@HOST/PATH");
+    if (!ok && may_be_shown(where))
         rd_err_origin(err, where);
     return ok;
 }

@@ -55,6 +55,9 @@ enum {
     X(S3_KEY_COMMAND, "s3-key-command", "COMMAND", VAULT_FOR_REPOSITORY,                           \
       "a command that prints these")                                                               \
     X(S3_SSE, "s3-sse", "KIND", VAULT_FOR_REPOSITORY, "AES256 or aws:kms")                         \
+    X(SSH_KEY_FILE, "ssh-key-file", "FILE", VAULT_FOR_REPOSITORY, "our private key for SFTP")      \
+    X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", VAULT_FOR_REPOSITORY,                            \
+      "the keys of hosts; ~/.ssh/known_hosts")                                                     \
     X(CA_FILE, "ca-file", "FILE", VAULT_FOR_REPOSITORY, "whom to believe at the repository")       \
     X(KEY_FILE, "key-file", "FILE", VAULT_FOR_KEYS, "the key that seals sets")                     \
     X(KEY_COMMAND, "key-command", "COMMAND", VAULT_FOR_KEYS, "a command that prints the key")      \

@@ -1,0 +1,570 @@
+#include "archive/store_sftp.h"
+
+#include "archive/lock.h"
+#include "archive/ranges.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    URL_MAX = 1024,
+    TRIES = 6,
+    WAIT_MS = 200,
+    CONNECT_S = 20,
+    STALL_S = 60,
+    LIST_MAX = 64 * 1024 * 1024,
+    DEPTH_MAX = 8
+};
+
+struct sftp {
+    struct archive_store store;
+    CURL *curl;
+    char host[URL_MAX];   /* the URL up to the path */
+    char folder[URL_MAX]; /* the path, with a slash at both ends */
+    char *key_file, *known_hosts;
+    size_t chunk;
+    unsigned tries;
+    void (*wait_ms)(uint64_t ms);
+    bool (*gone)(const char *owner);
+    struct archive_lock lock;
+};
+
+static struct sftp *sftp_of(struct archive_store *store)
+{
+    return (struct sftp *)store;
+}
+
+/* ---- a request ---- */
+
+struct request {
+    const char *path; /* relative to the folder; with a slash at its end: a list */
+    const char *range;
+    struct rd_slice body; /* to be written */
+    bool upload, append;
+    const char *commands[3]; /* instead of reading or writing */
+    struct rd_buf *out;
+    size_t max; /* of out */
+    size_t sent;
+};
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
+{
+    struct request *r = ctx;
+    (void)size;
+    if (r->out == NULL)
+        return n;
+    if (r->out->len + n > r->max || !rd_buf_add(r->out, bytes, n))
+        return 0;
+    return n;
+}
+
+static size_t on_read(char *dst, size_t size, size_t n, void *ctx)
+{
+    struct request *r = ctx;
+    size_t left = r->body.len - r->sent, cap = size * n;
+    size_t len = left < cap ? left : cap;
+    if (len > 0)
+        memcpy(dst, r->body.ptr + r->sent, len);
+    r->sent += len;
+    return len;
+}
+
+static void set_host(struct sftp *s, const char *url, char *problem)
+{
+    CURL *c = s->curl;
+    curl_easy_reset(c);
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "sftp");
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
+    curl_easy_setopt(c, CURLOPT_SSH_AUTH_TYPES,
+                     (long)(s->key_file != NULL ? CURLSSH_AUTH_PUBLICKEY
+                                                : CURLSSH_AUTH_PUBLICKEY | CURLSSH_AUTH_AGENT));
+    if (s->key_file != NULL)
+        curl_easy_setopt(c, CURLOPT_SSH_PRIVATE_KEYFILE, s->key_file);
+    if (s->known_hosts != NULL)
+        curl_easy_setopt(c, CURLOPT_SSH_KNOWNHOSTS, s->known_hosts);
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, problem);
+}
+
+static void set_transfer(struct sftp *s, struct request *r, struct curl_slist *commands)
+{
+    CURL *c = s->curl;
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, r);
+    if (r->range != NULL)
+        curl_easy_setopt(c, CURLOPT_RANGE, r->range);
+    if (commands != NULL) {
+        curl_easy_setopt(c, CURLOPT_QUOTE, commands);
+        curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    }
+    if (!r->upload)
+        return;
+    r->sent = 0;
+    curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(c, CURLOPT_READFUNCTION, on_read);
+    curl_easy_setopt(c, CURLOPT_READDATA, r);
+    curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->body.len);
+    curl_easy_setopt(c, CURLOPT_APPEND, (long)r->append);
+    curl_easy_setopt(c, CURLOPT_FTP_CREATE_MISSING_DIRS, 1L);
+    curl_easy_setopt(c, CURLOPT_NEW_FILE_PERMS, 0600L);
+    curl_easy_setopt(c, CURLOPT_NEW_DIRECTORY_PERMS, 0700L);
+}
+
+static bool make_url(const struct sftp *s, const char *path, char ret[URL_MAX], struct rd_err *err)
+{
+    int len = snprintf(ret, URL_MAX, "%s%s%s", s->host, s->folder, path);
+    return (len > 0 && len < URL_MAX) ||
+           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
+}
+
+/* False where the request cannot be made at all. */
+static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct rd_err *err)
+{
+    char url[URL_MAX], problem[CURL_ERROR_SIZE] = "";
+    struct curl_slist *commands = NULL;
+    if (!make_url(s, r->path, url, err))
+        return false;
+    for (size_t i = 0; i < 3 && r->commands[i] != NULL; i++) {
+        struct curl_slist *more = curl_slist_append(commands, r->commands[i]);
+        if (more == NULL) {
+            curl_slist_free_all(commands);
+            return rd_err_nomem(err, 0);
+        }
+        commands = more;
+    }
+    set_host(s, url, problem);
+    set_transfer(s, r, commands);
+    *ret_code = curl_easy_perform(s->curl);
+    curl_slist_free_all(commands);
+    if (*ret_code != CURLE_OK) {
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%s",
+                   problem[0] != '\0' ? problem : curl_easy_strerror(*ret_code));
+        rd_err_origin(err, s->store.origin);
+    }
+    return true;
+}
+
+/* What another try may mend. */
+static bool passes(CURLcode code)
+{
+    return code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT ||
+           code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_SSH ||
+           code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_UPLOAD_FAILED ||
+           code == CURLE_GOT_NOTHING || code == CURLE_FAILED_INIT;
+}
+
+/* Repeats what may pass. *ret_code says how it ended; false where that is an error, set in err.
+ * Requests that append are not repeated here. */
+static bool perform(struct sftp *s, struct request *r, CURLcode *ret_code, struct rd_err *err)
+{
+    uint64_t wait = WAIT_MS;
+    size_t before = r->out != NULL ? r->out->len : 0;
+    for (unsigned i = 1;; i++) {
+        struct rd_err failed = {0};
+        if (r->out != NULL)
+            r->out->len = before;
+        *ret_code = CURLE_OK;
+        if (once(s, r, ret_code, &failed) && *ret_code == CURLE_OK)
+            return true;
+        if (*ret_code == CURLE_OK || i == s->tries || !passes(*ret_code) || r->append) {
+            rd_err_adopt(err, &failed);
+            return false;
+        }
+        if (s->wait_ms != NULL)
+            s->wait_ms(wait);
+        wait *= 2;
+    }
+}
+
+/* ---- lists ---- */
+
+struct entry {
+    bool folder;
+    uint64_t size;
+    struct rd_slice name;
+};
+
+/* A line as `ls -l` prints it: mode, links, owner, group, size, month, day, time or year, name. */
+static bool parse_line(struct rd_slice line, struct entry *ret)
+{
+    struct rd_slice field = {0};
+    for (unsigned i = 0; i < 8; i++) {
+        while (line.len > 0 && line.ptr[0] == ' ')
+            line = rd_slice(line.ptr + 1, line.len - 1);
+        const uint8_t *end = line.len > 0 ? memchr(line.ptr, ' ', line.len) : NULL;
+        if (end == NULL)
+            return false;
+        field = rd_slice(line.ptr, (size_t)(end - line.ptr));
+        line = rd_slice(end, line.len - field.len);
+        if (i == 0)
+            ret->folder = field.ptr[0] == 'd';
+        if (i == 0 && field.ptr[0] != 'd' && field.ptr[0] != '-')
+            return false;
+        if (i == 4 && !rd_num_get_u64(field, &ret->size))
+            return false;
+    }
+    ret->name = rd_slice(line.ptr + 1, line.len - 1);
+    return ret->name.len > 0;
+}
+
+/* Takes the next line off *text. */
+static bool next_entry(struct rd_slice *text, struct entry *ret)
+{
+    while (text->len > 0) {
+        const uint8_t *lf = memchr(text->ptr, '\n', text->len);
+        size_t len = lf != NULL ? (size_t)(lf - text->ptr) : text->len;
+        struct rd_slice line = rd_slice(text->ptr, len);
+        *text = rd_slice(text->ptr + len + (lf != NULL), text->len - len - (lf != NULL));
+        if (parse_line(line, ret) && !rd_slice_is(ret->name, ".") && !rd_slice_is(ret->name, ".."))
+            return true;
+    }
+    return false;
+}
+
+/* The list of a folder; one that is not there is empty. */
+static bool read_folder(struct sftp *s, const char *folder, struct rd_buf *ret, struct rd_err *err)
+{
+    char path[ARCHIVE_NAME_MAX + 2];
+    struct request r = {.path = path, .out = ret, .max = LIST_MAX};
+    struct rd_err failed = {0};
+    CURLcode code;
+    snprintf(path, sizeof path, "%s%s", folder, folder[0] != '\0' ? "/" : "");
+    if (perform(s, &r, &code, &failed) || code == CURLE_REMOTE_FILE_NOT_FOUND)
+        return true;
+    rd_err_adopt(err, &failed);
+    return false;
+}
+
+struct walk {
+    struct sftp *s;
+    void (*each)(void *arg, const char *name, uint64_t size);
+    void *arg;
+    struct rd_err *err;
+};
+
+static bool walk_folder(const struct walk *walk, const char *folder, unsigned depth)
+{
+    struct rd_buf text = {0};
+    struct entry entry;
+    bool ok = read_folder(walk->s, folder, &text, walk->err);
+    struct rd_slice rest = rd_buf_slice(&text);
+    while (ok && next_entry(&rest, &entry)) {
+        char name[ARCHIVE_NAME_MAX];
+        int len = snprintf(name, sizeof name, "%s/%.*s", folder, (int)entry.name.len,
+                           (const char *)entry.name.ptr);
+        if (len < 0 || (size_t)len >= sizeof name)
+            continue;
+        if (!entry.folder)
+            walk->each(walk->arg, name, entry.size);
+        else if (depth < DEPTH_MAX)
+            ok = walk_folder(walk, name, depth + 1);
+    }
+    rd_buf_done(&text);
+    return ok;
+}
+
+static bool sftp_list(struct archive_store *store, const char *folder,
+                      void (*each)(void *arg, const char *name, uint64_t size), void *arg,
+                      struct rd_err *err)
+{
+    const struct walk walk = {sftp_of(store), each, arg, err};
+    return walk_folder(&walk, folder, 0);
+}
+
+static bool sftp_stat(struct archive_store *store, const char *name, struct archive_object *ret,
+                      struct rd_err *err)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    struct rd_buf text = {0};
+    struct entry entry;
+    snprintf(folder, sizeof folder, "%s", name);
+    char *slash = strrchr(folder, '/');
+    const char *last = slash != NULL ? name + (slash - folder) + 1 : name;
+    *(slash != NULL ? slash : folder) = '\0';
+    *ret = (struct archive_object){0};
+    bool ok = read_folder(sftp_of(store), folder, &text, err);
+    struct rd_slice rest = rd_buf_slice(&text);
+    while (ok && !ret->there && next_entry(&rest, &entry))
+        if (!entry.folder && rd_slice_is(entry.name, last))
+            *ret = (struct archive_object){.there = true, .size = entry.size};
+    rd_buf_done(&text);
+    return ok;
+}
+
+/* ---- put ---- */
+
+struct put {
+    struct sftp *s;
+    char name[ARCHIVE_NAME_MAX];
+    char temp[ARCHIVE_NAME_MAX + 4];
+    uint64_t sent; /* bytes that are there */
+    bool begun;
+    struct rd_buf chunk;
+};
+
+/* Appends what is left of the chunk after a failure: as much as did not get there. */
+static bool find_place(struct put *put, size_t *at, struct rd_err *err)
+{
+    struct archive_object object;
+    if (!sftp_stat(&put->s->store, put->temp, &object, err))
+        return false;
+    uint64_t size = object.there ? object.size : 0;
+    if (size < put->sent || size > put->sent + put->chunk.len)
+        return rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                          "the object has another size than was written");
+    *at = (size_t)(size - put->sent);
+    return true;
+}
+
+static bool send_chunk(struct put *put, struct rd_err *err)
+{
+    size_t at = 0;
+    uint64_t wait = WAIT_MS;
+    for (unsigned i = 1;; i++) {
+        struct request r = {.path = put->temp, .upload = true, .append = put->sent + at > 0};
+        struct rd_err failed = {0};
+        CURLcode code;
+        r.body = rd_slice(put->chunk.ptr + at, put->chunk.len - at);
+        if (perform(put->s, &r, &code, &failed))
+            break;
+        if (i == put->s->tries || !passes(code) || !find_place(put, &at, &failed)) {
+            rd_err_adopt(err, &failed);
+            return false;
+        }
+        if (put->s->wait_ms != NULL)
+            put->s->wait_ms(wait);
+        wait *= 2;
+    }
+    put->begun = true;
+    put->sent += put->chunk.len;
+    rd_buf_reset(&put->chunk);
+    return true;
+}
+
+static bool put_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    struct put *put = impl;
+    while (len > 0) {
+        if (put->chunk.len == put->s->chunk && !send_chunk(put, err))
+            return false;
+        size_t room = put->s->chunk - put->chunk.len;
+        size_t n = len < room ? len : room;
+        if (!rd_buf_add(&put->chunk, ptr, n))
+            return rd_err_nomem(err, n);
+        ptr += n;
+        len -= n;
+    }
+    return true;
+}
+
+static bool put_sync(void *impl, struct rd_err *err)
+{
+    (void)impl;
+    (void)err;
+    return true;
+}
+
+static bool run_commands(struct sftp *s, const char *one, const char *two, struct rd_err *err)
+{
+    struct request r = {.path = "", .commands = {one, two}};
+    CURLcode code;
+    return perform(s, &r, &code, err);
+}
+
+/* The answer to a rename may be lost: then the object is there, and the other is not. */
+static bool give_name(struct put *put, struct rd_err *err)
+{
+    char command[4 * URL_MAX];
+    struct archive_object named, temp;
+    struct rd_err failed = {0};
+    const char *folder = put->s->folder;
+    snprintf(command, sizeof command, "rename \"%s%s\" \"%s%s\"", folder, put->temp, folder,
+             put->name);
+    if (run_commands(put->s, command, NULL, &failed))
+        return true;
+    if (!sftp_stat(&put->s->store, put->name, &named, err) ||
+        !sftp_stat(&put->s->store, put->temp, &temp, err))
+        return false;
+    if (named.there && !temp.there)
+        return true;
+    if (named.there)
+        rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "is there already");
+    rd_err_adopt(err, &failed);
+    rd_err_origin(err, put->name);
+    return false;
+}
+
+static bool put_close(void *impl, bool commit, struct rd_err *err)
+{
+    struct put *put = impl;
+    bool ok = true;
+    if (commit)
+        ok = ((put->begun && put->chunk.len == 0) || send_chunk(put, err)) && give_name(put, err);
+    if ((!commit || !ok) && (put->begun || put->chunk.len > 0))
+        put->s->store.ops->remove(&put->s->store, put->temp, NULL);
+    rd_buf_done(&put->chunk);
+    rd_free(put);
+    return ok;
+}
+
+static bool sftp_put(struct archive_store *store, const char *name, struct rd_sink **ret,
+                     struct rd_err *err)
+{
+    static const struct rd_sink_ops ops = {put_write, put_sync, put_close};
+    const struct rd_sink_opts opts = {.origin = name};
+    struct put *put = rd_calloc(1, sizeof *put);
+    if (put == NULL)
+        return rd_err_nomem(err, sizeof *put);
+    put->s = sftp_of(store);
+    snprintf(put->name, sizeof put->name, "%s", name);
+    snprintf(put->temp, sizeof put->temp, "%s.new", put->name);
+    return rd_sink_new(ret, &ops, put, &opts, err);
+}
+
+/* ---- get and remove ---- */
+
+static bool get_range(struct archive_store *store, const char *name, uint64_t offset, size_t len,
+                      struct rd_buf *ret, struct rd_err *err)
+{
+    char range[64];
+    struct request r = {.path = name, .range = range, .out = ret, .max = len};
+    size_t before = ret->len;
+    CURLcode code;
+    snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, offset, offset + len - 1);
+    if (!perform(sftp_of(store), &r, &code, err))
+        return false;
+    return ret->len - before == len ||
+           rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the host sends a part of a range");
+}
+
+static bool sftp_get(struct archive_store *store, const char *name, struct rd_src **ret,
+                     struct rd_err *err)
+{
+    struct archive_object object;
+    if (!sftp_stat(store, name, &object, err))
+        return false;
+    if (object.there)
+        return archive_ranges_open(ret, store, name, object.size, get_range, err);
+    rd_err_sys(err, ENOENT, "cannot open the object");
+    rd_err_origin(err, name);
+    return false;
+}
+
+/* The object's folder goes with the last object in it. */
+static bool sftp_remove(struct archive_store *store, const char *name, struct rd_err *err)
+{
+    char remove[2 * URL_MAX], folder[2 * URL_MAX];
+    struct sftp *s = sftp_of(store);
+    struct archive_object object;
+    const char *slash = strrchr(name, '/');
+    if (!sftp_stat(store, name, &object, err))
+        return false;
+    if (!object.there)
+        return true;
+    snprintf(remove, sizeof remove, "rm \"%s%s\"", s->folder, name);
+    snprintf(folder, sizeof folder, "*rmdir \"%s%.*s\"", s->folder,
+             slash != NULL ? (int)(slash - name) : 0, name);
+    return run_commands(s, remove, slash != NULL ? folder : NULL, err);
+}
+
+/* ---- the store ---- */
+
+static bool sftp_lock(struct archive_store *store, const char *name, const char *owner,
+                      struct rd_err *err)
+{
+    struct sftp *s = sftp_of(store);
+    return archive_lock_take(&s->lock, store, name, owner, s->gone, err);
+}
+
+static void sftp_unlock(struct archive_store *store)
+{
+    archive_lock_drop(&sftp_of(store)->lock, store);
+}
+
+static void sftp_free(struct sftp *s)
+{
+    curl_easy_cleanup(s->curl);
+    rd_free(s->key_file);
+    rd_free(s->known_hosts);
+    rd_free(s);
+}
+
+static void sftp_close(struct archive_store *store)
+{
+    sftp_unlock(store);
+    sftp_free(sftp_of(store));
+}
+
+static bool set_place(struct sftp *s, const char *url, struct rd_err *err)
+{
+    const char *host = strstr(url, "://");
+    const char *path = host != NULL ? strchr(host + 3, '/') : NULL;
+    const char *at = host != NULL ? strchr(host + 3, '@') : NULL;
+    if (path == NULL || path[1] == '\0' || strlen(url) >= URL_MAX / 2 ||
+        strpbrk(path, "\"\\?#%") != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a host is sftp://USER@HOST:PORT/PATH");
+    if (at != NULL && at < path && memchr(host + 3, ':', (size_t)(at - host - 3)) != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "a URL of SFTP holds no password: use a key");
+    size_t len = strlen(path);
+    snprintf(s->host, sizeof s->host, "%.*s", (int)(path - url), url);
+    snprintf(s->folder, sizeof s->folder, "%s%s", path, path[len - 1] == '/' ? "" : "/");
+    snprintf(s->store.origin, sizeof s->store.origin, "%s", url);
+    return true;
+}
+
+static bool copy_text(char **ret, const char *text, struct rd_err *err)
+{
+    if (text == NULL)
+        return true;
+    *ret = rd_alloc(strlen(text) + 1);
+    if (*ret == NULL)
+        return rd_err_nomem(err, strlen(text));
+    strcpy(*ret, text);
+    return true;
+}
+
+static bool set_rest(struct sftp *s, const struct archive_sftp_opts *opts, struct rd_err *err)
+{
+    s->chunk = opts->chunk != 0 ? opts->chunk : ARCHIVE_SFTP_CHUNK;
+    s->tries = opts->tries != 0 ? opts->tries : TRIES;
+    s->wait_ms = opts->wait_ms;
+    s->gone = opts->gone;
+    if (!copy_text(&s->key_file, opts->key_file, err) ||
+        !copy_text(&s->known_hosts, opts->known_hosts, err))
+        return false;
+    s->curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
+    return s->curl != NULL || rd_err_nomem(err, 0);
+}
+
+bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sftp_opts *opts,
+                             struct rd_err *err)
+{
+    static const struct archive_store_ops ops = {
+        .put = sftp_put,
+        .get = sftp_get,
+        .stat = sftp_stat,
+        .list = sftp_list,
+        .remove = sftp_remove,
+        .lock = sftp_lock,
+        .unlock = sftp_unlock,
+        .close = sftp_close,
+    };
+    struct sftp *s = rd_calloc(1, sizeof *s);
+    if (s == NULL)
+        return rd_err_nomem(err, sizeof *s);
+    s->store.ops = &ops;
+    if (!set_place(s, opts->url, err) || !set_rest(s, opts, err)) {
+        sftp_free(s);
+        return false;
+    }
+    *ret = &s->store;
+    return true;
+}

@@ -1,0 +1,127 @@
+"""Backups on a host that is reached by SFTP: OpenSSH's sshd."""
+
+import os
+import random
+import shutil
+import stat
+import subprocess
+import unittest
+
+import ssh_server
+from backup_case import REDOUBT, SNAPSHOT, BackupCase
+
+
+@unittest.skipIf(ssh_server.missing(), ssh_server.missing())
+class BySFTP(BackupCase):
+    def setUp(self):
+        super().setUp()
+        self.ssh = ssh_server.SSHServer()
+        self.ssh.__enter__()
+        self.addCleanup(self.ssh.__exit__)
+        self.there = self.path("there")
+        os.mkdir(self.there)
+        self.repository = f"sftp://{self.ssh.user}@127.0.0.1:{self.ssh.port}{self.there}"
+        self.use()
+
+    def use(self, key=None, hosts=None):
+        self.nightly(more=f"ssh-key-file = {key or self.ssh.key}\n"
+                     f"ssh-known-hosts = {hosts or self.ssh.known_hosts}\ncompress = none\n")
+
+    def files(self):
+        return [os.path.join(folder, name) for folder, _, names in os.walk(self.there)
+                for name in names]
+
+    def big(self):
+        """A snapshot that takes several chunks."""
+        size = 20 << 20
+        blob = random.Random(1).randbytes(size)
+        self.write("dump.rdb", b"REDIS0011\xfe\x00\x00\x01k\x80" + size.to_bytes(4, "big") + blob +
+                   b"\xff" + bytes(8))
+        return self.read("dump.rdb")
+
+    def test_a_set_goes_there_and_comes_back(self):
+        self.good("backup")
+        self.assertEqual(len(self.sets()), 1)
+        self.good("verify", "--level", "parse")
+        self.good("restore", "--to", self.path("out.rdb"))
+        with open(SNAPSHOT, "rb") as file:
+            self.assertEqual(self.read("out.rdb"), file.read())
+        for path in self.files():
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600, path)
+        self.assertEqual(len(self.files()), 2)
+        self.good("check-config")
+
+    def test_large_objects_go_in_chunks_and_come_in_ranges(self):
+        data = self.big()
+        self.good("backup")
+        self.good("verify", "--level", "parse")
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), data)
+
+    def test_rules_and_pins_work(self):
+        for _ in range(3):
+            self.good("backup")
+        first = self.sets()[0]["id"]
+        self.good("prune", "--pin", first)
+        self.good("prune", "--keep", "count 1", "--confirm")
+        kept = [s["id"] for s in self.sets()]
+        self.assertEqual(len(kept), 2)
+        self.assertIn(first, kept)
+        self.good("verify")
+        self.assertEqual(set(os.listdir(os.path.join(self.there, "nightly", "sets"))), set(kept))
+
+    def test_damage_there_is_found(self):
+        self.good("backup")
+        path = next(p for p in self.files() if "dump" in p)
+        with open(path, "r+b") as file:
+            file.seek(150)
+            file.write(b"damage")
+        self.fails(1, "DAMAGED", "verify")
+        os.unlink(path)
+        self.fails(1, "DAMAGED", "verify", "--level", "list")
+
+    def test_an_object_is_never_replaced(self):
+        self.good("backup")
+        before = {p: os.stat(p).st_mtime_ns for p in self.files()}
+        self.good("backup")
+        for path, mtime in before.items():
+            self.assertEqual(os.stat(path).st_mtime_ns, mtime)
+
+    def test_a_run_that_is_killed_leaves_a_repository_that_is_sound(self):
+        self.big()
+        self.good("backup")
+        for i in range(6):
+            process = subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            before = len(self.files())
+            while process.poll() is None and len(self.files()) < before + min(i, 2):
+                pass
+            process.kill()
+            process.wait()
+            self.good("verify", "--set", "latest", "--level", "list")
+        self.good("backup")
+        self.good("verify")
+        folders = set(os.listdir(os.path.join(self.there, "nightly", "sets")))
+        self.assertEqual(folders, {s["id"] for s in self.sets()})
+
+    def test_a_host_that_is_not_known_is_refused(self):
+        self.write("nobody", "")
+        self.use(hosts=self.path("nobody"))
+        self.fails(6, "sftp://", "backup")
+        self.assertEqual(self.files(), [])
+
+    def test_a_key_that_is_not_accepted_is_told(self):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path("other")],
+                       check=True)
+        self.use(key=self.path("other"))
+        self.fails(6, "sftp://", "list")
+
+    def test_a_url_that_makes_no_sense_is_refused(self):
+        for url in ("sftp://host", "sftp://host/", "sftp://u:s3cret@host/x", "sftp://host/a%20b"):
+            done = self.fails(2, "", "list", "--repository", url)
+            self.assertNotIn(b"s3cret", done.stderr)
+
+    def test_a_host_that_is_away_is_a_network_error(self):
+        self.ssh.stop()
+        self.fails(6, "sftp://", "list")
+        shutil.rmtree(self.there)
