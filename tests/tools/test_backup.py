@@ -493,6 +493,15 @@ class Listing(BackupCase):
         self.fails(1, "is", "list", "--max-age", "1s")
         self.fails(2, "--max-age", "list", "--max-age", "soon")
 
+    def test_listing_and_pruning_need_no_key(self):
+        self.nightly()
+        self.good("backup")
+        os.unlink(self.key)
+        self.assertEqual(len(self.sets()), 1)
+        self.good("list", "--max-age", "1h")
+        self.good("prune", "--confirm")
+        self.fails(3, "key", "verify")
+
     def test_a_repository_that_is_not_there_is_an_error(self):
         self.nightly()
         self.fails(3, "repo", "list")

@@ -194,7 +194,7 @@ static bool list_repo(struct run *run, struct archive_repo *repo, struct rd_err 
 static bool list_target(struct run *run, const struct vault_target *target, struct rd_err *err)
 {
     struct vault_open open;
-    if (!vault_open(target, VAULT_READ, &open, err))
+    if (!vault_open(target, VAULT_LIST, &open, err))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < open.n; i++)

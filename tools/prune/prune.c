@@ -105,7 +105,7 @@ static bool prune_target(struct run *run, const struct vault_target *target, str
     struct archive_retention rules;
     struct vault_open open;
     bool marks = run->pin != NULL || run->unpin != NULL;
-    if (!prune_rules(target, &rules, err) || !vault_open(target, VAULT_READ, &open, err))
+    if (!prune_rules(target, &rules, err) || !vault_open(target, VAULT_LIST, &open, err))
         return false;
     bool ok = true;
     if (!marks && !archive_retention_given(&rules))

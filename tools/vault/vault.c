@@ -25,7 +25,7 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
     const char *where;
     size_t n_open = 0;
     *ret = (struct vault_open){.target = target};
-    if (!vault_keys_open(&ret->keys, target, err))
+    if (mode != VAULT_LIST && !vault_keys_open(&ret->keys, target, err))
         return false;
     for (; ret->n < VAULT_STORES && (where = repository(target, ret->n)) != NULL; ret->n++) {
         size_t i = ret->n;

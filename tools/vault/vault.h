@@ -146,7 +146,11 @@ bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_e
 
 /* ---- an open target ---- */
 
-enum vault_mode { VAULT_READ, VAULT_WRITE };
+enum vault_mode {
+    VAULT_LIST, /* without keys: who watches backups need not be able to read them */
+    VAULT_READ,
+    VAULT_WRITE
+};
 
 struct vault_open {
     const struct vault_target *target;
@@ -158,8 +162,8 @@ struct vault_open {
     struct vault_keys keys;
 };
 
-/* Opens keys and all repositories. With VAULT_WRITE a repository that cannot be opened is left out
- * where another can. */
+/* Opens keys (but with VAULT_LIST) and all repositories. With VAULT_WRITE a repository that cannot
+ * be opened is left out where another can. */
 bool vault_open(const struct vault_target *target, enum vault_mode mode, struct vault_open *ret,
                 struct rd_err *err);
 void vault_close(struct vault_open *open);
