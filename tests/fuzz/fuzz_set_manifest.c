@@ -1,5 +1,5 @@
-/* fuzz_set_manifest.c - the reader of manifests of sets takes any bytes, and what it took is written
- * so that it reads back.
+/* fuzz_set_manifest.c - the reader of manifests of sets takes any bytes, and what it took is
+ * written so that it reads back.
  *
  * The input is read as it is, and once more with the digest at its end that belongs to it, for
  * mutations do not find that by themselves.

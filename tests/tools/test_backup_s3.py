@@ -64,6 +64,23 @@ class InS3(BackupCase):
         self.good("backup")
         self.good("verify", "--level", "parse")
 
+    def test_an_upload_that_is_given_up_leaves_no_parts(self):
+        self.big()
+        self.s3.faults = lambda method, path, n: 403 if "partNumber=2" in path else None
+        self.fails(6, "SlowDown", "backup")
+        self.assertEqual(self.s3.uploads, {})
+        self.assertEqual(self.sets(), [])
+
+    def test_settings_that_make_no_sense_are_refused(self):
+        for name, value in (("s3-style", "round"), ("s3-endpoint", "host"),
+                            ("s3-endpoint", "http://host/"), ("repository", "s3://"),
+                            ("repository", "s3://vault/"), ("s3-region", 200 * "x"),
+                            ("repository", "ftp://host/x")):
+            done = self.tool("list", f"--{name}", value)
+            self.assertIn(done.returncode, (2, 4), (name, done.stderr))
+        self.write("s3key", "only-one-line\n")
+        self.fails(2, "two lines", "list")
+
     def test_a_list_of_many_pages_is_read_to_its_end(self):
         self.s3.page = 2
         for _ in range(3):

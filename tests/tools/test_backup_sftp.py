@@ -3,12 +3,51 @@
 import os
 import random
 import shutil
+import socket
 import stat
 import subprocess
+import threading
 import unittest
 
 import ssh_server
 from backup_case import REDOUBT, SNAPSHOT, BackupCase
+
+
+class Cutter(threading.Thread):
+    """Passes connections on; the first ones are cut after so many bytes from the client."""
+
+    def __init__(self, port, cuts):
+        super().__init__(daemon=True)
+        self.there, self.cuts = port, list(cuts)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+
+    def run(self):
+        while True:
+            try:
+                client = self.socket.accept()[0]
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.there))
+            left = self.cuts.pop(0) if self.cuts else None
+            threading.Thread(target=self.pass_on, args=(client, server, left), daemon=True).start()
+            threading.Thread(target=self.pass_on, args=(server, client, None), daemon=True).start()
+
+    def pass_on(self, source, target, left):
+        try:
+            while left is None or left > 0:
+                data = source.recv(65536)
+                if not data:
+                    break
+                target.sendall(data)
+                left = None if left is None else left - len(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
 
 @unittest.skipIf(ssh_server.missing(), ssh_server.missing())
@@ -57,6 +96,40 @@ class BySFTP(BackupCase):
         self.good("verify", "--level", "parse")
         self.good("restore", "--to", self.path("out.rdb"))
         self.assertEqual(self.read("out.rdb"), data)
+
+    def test_an_upload_that_is_cut_goes_on_where_it_stopped(self):
+        data = self.big()
+        cutter = Cutter(self.ssh.port, [5 << 20, 3 << 20, 9 << 20])
+        cutter.start()
+        self.addCleanup(cutter.socket.close)
+        with open(self.ssh.known_hosts, encoding="ascii") as file:
+            key = " ".join(file.read().split()[1:])
+        self.write("hosts", f"[127.0.0.1]:{cutter.port} {key}\n")
+        straight = self.repository
+        self.repository = f"sftp://{self.ssh.user}@127.0.0.1:{cutter.port}{self.there}"
+        self.use(hosts=self.path("hosts"))
+        self.good("backup")
+        self.assertEqual(cutter.cuts, [])
+        self.repository = straight
+        self.use()
+        self.good("verify", "--level", "parse")
+        self.good("restore", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), data)
+
+    def test_a_lock_is_respected_unless_its_owner_is_gone(self):
+        self.good("backup")
+        lock = os.path.join(self.there, "nightly", "lock")
+        process = subprocess.Popen(["true"])
+        process.wait()
+        for owner, status in (("redoubt backup, process 7 on elsewhere, since now", 7),
+                              (f"redoubt backup, process {os.getpid()} on {socket.gethostname()}, "
+                               "since now", 7),
+                              (f"redoubt backup, process {process.pid} on {socket.gethostname()}, "
+                               "since now", 0)):
+            with open(lock, "w", encoding="ascii") as file:
+                file.write(owner)
+            self.assertEqual(self.tool("backup").returncode, status, owner)
+        self.assertFalse(os.path.exists(lock))
 
     def test_rules_and_pins_work(self):
         for _ in range(3):
