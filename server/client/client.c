@@ -190,7 +190,7 @@ static void look_at(struct client *c)
         client_close_asap(c);
 }
 
-/* In turn, so that each is looked at once a second. */
+/* In rotation, so that each client is checked once a second. */
 void clients_cron(struct server *srv)
 {
     struct clients *all = srv->clients;

@@ -31,8 +31,8 @@ static void handshake(struct conn *conn)
     }
 }
 
-/* Freeing the client closes the connection, which is freed by the loop after this event: until
- * then it has no client any more. */
+/* Freeing the client closes the connection; the loop frees it after this event. Until then it has
+ * no client. */
 static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct conn *conn = poll->data;

@@ -1,4 +1,4 @@
-/* One line of CLIENT LIST, and what a client takes of memory. */
+/* One line of CLIENT LIST, and the memory of a client. */
 #include "server/client/client.h"
 
 #include "server/core/pubsub.h"
@@ -7,11 +7,11 @@
 
 enum {
     LONG_ARGUMENT = 32 * 1024,
-    OUTPUT_FIRST = 16 * 1024, /* output up to here is the buffer, what is over it a list */
-    WATCH_SIZE = 64           /* of a watched key, about */
+    OUTPUT_FIRST = 16 * 1024, /* output up to this size is the buffer, the rest a list */
+    WATCH_SIZE = 64           /* approximate size of a watched key */
 };
 
-/* The transaction that is being queued, and the keys that it watches. */
+/* The queued transaction, and the watched keys. */
 static size_t queue_memory(const struct client *c)
 {
     const struct engine_session *s = &c->session;
@@ -24,7 +24,7 @@ size_t client_memory(const struct client *c)
            pubsub_memory(c);
 }
 
-/* What lies there to be read: of a long argument that is coming, its own bytes alone. */
+/* The unread input: of a long argument in transfer, its own bytes only. */
 static size_t input_len(const struct client *c)
 {
     const struct client_input *in = &c->in;

@@ -1,4 +1,4 @@
-/* maxmemory-clients: what clients take together, and who has to go. */
+/* maxmemory-clients: the total memory of clients, and which clients to close. */
 #include "server/client/client.h"
 
 #include "server/core/log.h"
@@ -38,7 +38,7 @@ static void end(struct clients *all)
     all->counting = false;
 }
 
-/* NULL: all that are left want to stay. */
+/* NULL: all others are exempt */
 static struct client *largest(const struct clients *all)
 {
     struct client *found = NULL;
@@ -86,7 +86,7 @@ bool clients_evict_before(struct client *c)
 {
     struct server *srv = c->srv;
     if (srv->current != NULL && srv->current != c)
-        return false; /* inside another one's command: not now */
+        return false; /* inside the command of another client: not now */
     struct client *before = srv->current;
     srv->current = c;
     clients_evict(srv);

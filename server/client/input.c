@@ -5,7 +5,7 @@
 #include "server/core/log.h"
 
 enum {
-    KEEP_ARGV = 64 /* a longer array of arguments is given back */
+    KEEP_ARGV = 64 /* a longer array of arguments is freed */
 };
 
 static bool may_run(const struct client *c)
@@ -27,7 +27,7 @@ static void refuse(struct client *c, const char *why)
     client_close_soon(c);
 }
 
-/* Runs the commands of ptr[0 .. len); how many bytes are done with. */
+/* Runs the commands in ptr[0 .. len); returns the number of bytes consumed. */
 static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
 {
     struct server *srv = c->srv;
@@ -61,7 +61,7 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
     return done;
 }
 
-/* What is left in the shared buffer is the beginning of a command. */
+/* The remaining bytes in the shared buffer are the start of a command. */
 static void keep(struct client *c, const uint8_t *ptr, size_t len)
 {
     struct client_input *in = &c->in;
@@ -128,8 +128,8 @@ static bool too_long(struct client *c)
     return true;
 }
 
-/* As much as a long command still needs, so that it is read in few calls and the buffer grows once,
- * to its size and no further. */
+/* The bytes that a long command still needs, so that it is read in few calls and the buffer grows
+ * once, to its exact size. */
 static size_t wanted(const struct client_input *in)
 {
     enum { CALL_MAX = 16 << 20 };
@@ -199,7 +199,8 @@ static ssize_t read_nothing(struct client *c)
 
 void client_readable(struct client *c)
 {
-    bool running = c->srv->current == c; /* its command runs the loop: the bytes must stand */
+    bool running = c->srv->current == c; /* its command runs the loop: the bytes must stay in
+                                          * place */
     if (running || (c->flags & CLIENT_CLOSE_ASAP))
         return;
     ssize_t n;

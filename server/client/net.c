@@ -75,7 +75,7 @@ static bool may_be_missing(int error)
            error == EPFNOSUPPORT || error == EAFNOSUPPORT;
 }
 
-/* "*" is every IPv4 address, "::*" every IPv6 one; a '-' in front: it may be unavailable. */
+/* "*" is every IPv4 address, "::*" every IPv6 address; with a leading '-' it may be unavailable. */
 static bool open_address(struct server *srv, struct listeners *all, const char *address,
                          int64_t port, bool tls, struct rd_err *err)
 {
@@ -203,7 +203,7 @@ bool net_listen(struct server *srv, struct rd_err *err)
 
 /* ---- accepting ---- */
 
-/* With TLS nothing can be said before the handshake: the connection is closed without a word. */
+/* With TLS nothing can be sent before the handshake: the connection is closed silently. */
 static void turn_away(const struct listener *l, int fd, const char *text)
 {
     if (!l->tls && write(fd, text, strlen(text)) < 0)
@@ -223,7 +223,7 @@ static bool is_loopback(const struct sockaddr_storage *addr)
     return true;
 }
 
-/* Protected mode: without a password only this machine is served. */
+/* Protected mode: without a password, only clients on this machine are served. */
 static bool is_protected(const struct conn *conn)
 {
     const struct settings *s = &conn->srv->settings;
@@ -277,8 +277,7 @@ bool net_accepted(struct client *c)
     return true;
 }
 
-/* A client counts from here on, also while TLS shakes hands: it is one of maxclients, and `timeout`
- * ends it. */
+/* A client counts from here on, also during the TLS handshake: for maxclients and `timeout`. */
 static void accept_socket(struct listener *l, int fd)
 {
     struct server *srv = l->srv;
@@ -332,7 +331,8 @@ static bool open_ports(struct server *srv, struct listeners *all, struct rd_err 
     return false;
 }
 
-/* Beside the old ones where that is possible; where an address stays, these have to go first. */
+/* Opens the new sockets next to the old ones if possible; if an address stays, the old ones must be
+ * closed first. */
 bool net_change(struct server *srv, struct rd_err *err)
 {
     struct listeners fresh = {0};

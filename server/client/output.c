@@ -6,7 +6,7 @@
 #include "server/core/log.h"
 #include "server/persist/persist.h"
 
-enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before others have their turn */
+enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before the next one */
 
 void client_queue_write(struct client *c)
 {
@@ -34,7 +34,7 @@ static const struct settings_limit *limit_of(const struct client *c)
     return &c->srv->settings.client_output_buffer_limit[client_type(c)];
 }
 
-/* Over the soft limit for longer than its seconds, without a moment below it. */
+/* Over the soft limit for longer than its seconds, without interruption. */
 static bool over_soft_limit(struct client *c, const struct settings_limit *limit, size_t size)
 {
     int64_t now_ms = c->srv->mono_us / 1000;
@@ -44,11 +44,11 @@ static bool over_soft_limit(struct client *c, const struct settings_limit *limit
     }
     if (c->soft_limit_since_ms == 0)
         c->soft_limit_since_ms = now_ms;
-    /* In whole seconds, as servers count them: never too early. */
+    /* In whole seconds, as in redis-server: never too early. */
     return now_ms / 1000 - c->soft_limit_since_ms / 1000 > limit->soft_seconds;
 }
 
-/* A client that does not read what it asked for must not take all memory. */
+/* A client that does not read its replies must not use all memory. */
 bool client_over_limit(struct client *c, bool by_cron)
 {
     const struct settings_limit *limit = limit_of(c);
@@ -81,7 +81,7 @@ static void set_room(struct client *c, size_t size)
     rd_buf_reserve(&c->reply.buf, size);
 }
 
-/* The peak of a time that is over is forgotten with the first look after its end. */
+/* The peak of an expired period is reset by the first check after its end. */
 void client_output_trim(struct client *c)
 {
     const struct clients *all = c->srv->clients;
@@ -147,7 +147,7 @@ static bool send_some(struct client *c)
     return true;
 }
 
-/* What was sent precedes what was not; moved away when it is the larger part. */
+/* Sent bytes are at the front; they are removed when they are the larger part. */
 static void squeeze(struct client *c)
 {
     size_t left = client_pending_output(c);
@@ -162,7 +162,7 @@ static void squeeze(struct client *c)
 static void flush(struct client *c)
 {
     bool cut =
-        c->reply.over && client_over_limit(c, false); /* the rest of the answer was not even made */
+        c->reply.over && client_over_limit(c, false); /* the rest of the reply was not made */
     if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
         if (c->srv->current == c) /* its command runs the loop */
             client_close_asap(c);

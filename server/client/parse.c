@@ -37,8 +37,7 @@ static bool room(struct client_input *in, size_t n)
     return true;
 }
 
-/* A line that ends with CR LF, of which the LF is not looked at. The text is what follows its
- * first byte. */
+/* A line that ends with CR LF; the LF is not checked. The text is that after its first byte. */
 static enum client_parse line(const struct client_input *in, size_t len, struct rd_slice *ret,
                               size_t *ret_next)
 {
@@ -54,7 +53,7 @@ static enum client_parse line(const struct client_input *in, size_t len, struct 
     return CLIENT_PARSE_COMMAND;
 }
 
-/* The short numbers that nearly all lines hold. False: look closer. */
+/* The short numbers of almost all lines. False: use the full parser. */
 static inline bool short_number(const struct client_input *in, size_t len, uint64_t *ret,
                                 size_t *ret_next)
 {
@@ -179,7 +178,7 @@ static enum client_parse inline_command(struct client_input *in, size_t len, str
                                         size_t *ret_used, const char **ret_error)
 {
     const uint8_t *lf = memchr(in->base, '\n', len);
-    /* As for servers, no line ends after a byte of value 0. */
+    /* As in redis-server, a line does not end after a NUL byte. */
     if (lf == NULL || memchr(in->base, 0, (size_t)(lf - in->base)) != NULL) {
         *ret_error = "Protocol error: too big inline request";
         return len > CLIENT_PARSE_LINE ? CLIENT_PARSE_FAIL : CLIENT_PARSE_MORE;

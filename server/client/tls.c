@@ -163,7 +163,7 @@ void tls_free(struct tls *tls)
 {
     if (tls == NULL)
         return;
-    SSL_CTX_free(tls->ctx); /* sessions hold it for as long as they need it */
+    SSL_CTX_free(tls->ctx); /* sessions keep it as long as they need it */
     rd_free(tls);
 }
 
@@ -179,7 +179,7 @@ bool tls_begin(struct tls *tls, struct conn *conn)
     return true;
 }
 
-/* What a call of OpenSSL that did not succeed means. */
+/* The meaning of a failed OpenSSL call. */
 static ssize_t outcome(struct conn *conn, int result)
 {
     int error = SSL_get_error(conn->ssl, result);

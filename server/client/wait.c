@@ -66,13 +66,13 @@ static void heap_remove(struct clients *all, struct client *c)
 
 static void on_deadline(uv_timer_t *timer);
 
-/* The first millisecond, as clients count time, that lies after the deadline. */
+/* The first millisecond, on the clock of the clients, after the deadline. */
 static int64_t over_ms(const struct client *c)
 {
     return (c->wait_deadline_us + 999) / 1000 + 1;
 }
 
-/* The timer goes off when the first of them is due. */
+/* The timer fires at the first deadline. */
 static void set_timer(struct server *srv)
 {
     struct clients *all = srv->clients;
@@ -135,7 +135,7 @@ void client_unblock(struct client *c)
     all->to_run_last = c;
 }
 
-/* WAIT: the number of replicas that have what the client wrote. There are none. */
+/* WAIT: the number of replicas that have the client's writes. There are none. */
 static void end_acks(struct client *c, enum engine_unblock why)
 {
     if (why == ENGINE_UNBLOCKED)

@@ -16,7 +16,7 @@ struct queue {
     struct job *first, *last;
 };
 
-/* A lane's thread begins with its first job and ends with the process. */
+/* The thread of a lane starts with its first job and ends with the process. */
 static struct lane {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
@@ -63,7 +63,7 @@ static struct job *pop(struct queue *queue)
 
 /* ---- the threads ---- */
 
-static const char *cpus = ""; /* bio_cpulist, which does not change */
+static const char *cpus = ""; /* bio_cpulist, which cannot change */
 
 static void *run_lane(void *arg)
 {
@@ -88,7 +88,7 @@ static void *run_lane(void *arg)
     return NULL;
 }
 
-/* Signals are the loop's. */
+/* The loop handles signals. */
 static bool start_thread(struct lane *lane)
 {
     sigset_t all, before;

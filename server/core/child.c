@@ -16,7 +16,7 @@
 #include "server/observe/latency.h"
 #include "server/core/log.h"
 
-/* Who asks the server should not wait for what writes a file. */
+/* Clients of the server should not wait for the child that writes a file. */
 enum { CHILD_NICE = 5 };
 
 enum { REPORT_US = 1000 * 1000, LOOK_EVERY = 1024, COW_DUTY = 100, MB = 1024 * 1024 };
@@ -45,7 +45,7 @@ static void reset_signals(void)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         sigaction(usual[i], &action, NULL);
-    action.sa_handler = SIG_IGN; /* a terminal's ^C is for the server, which ends its child */
+    action.sa_handler = SIG_IGN; /* ^C of a terminal is for the server, which ends its child */
     sigaction(SIGINT, &action, NULL);
     action.sa_handler = on_usr1;
     sigaction(SIGUSR1, &action, NULL);
@@ -53,7 +53,8 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Clients must see the end of their connection when the server closes it, and ports be free. */
+/* Clients must see the end of their connection when the server closes it, and ports must become
+ * free. */
 static void close_others(int keep)
 {
     closelog();
@@ -62,7 +63,7 @@ static void close_others(int keep)
     close_range((unsigned)keep + 1, ~0u, 0);
 }
 
-/* "0,2,4-6", with a step: "0-10:2". What makes no sense is passed over. */
+/* "0,2,4-6", with a step: "0-10:2". Invalid parts are skipped. */
 static void set_cpus(const char *list)
 {
     cpu_set_t cpus;
@@ -100,7 +101,7 @@ static uint64_t private_dirty(void)
     return sum * 1024;
 }
 
-/* Looking at a large process takes long, so it takes a hundredth of the time at most. */
+/* Measuring a large process is slow, so it takes at most a hundredth of the time. */
 static void look_at_memory(struct child *child, bool last)
 {
     int64_t from = clock_us();
@@ -127,7 +128,7 @@ static void send_report(const struct child *child)
     do
         n = write(child->fd, &child->report, sizeof child->report);
     while (n < 0 && errno == EINTR);
-    /* A pipe that is full has reports enough; without a reader the server is gone. */
+    /* A full pipe has enough reports; without a reader, the server has ended. */
     if (n < 0 && errno == EPIPE)
         _exit(1);
 }
@@ -160,7 +161,7 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
     signal(SIGPIPE, SIG_IGN);
     reset_signals();
     log_role('C');
-    daemon_oom_score(&srv->settings, DAEMON_CHILD); /* it goes first when memory is short */
+    daemon_oom_score(&srv->settings, DAEMON_CHILD); /* killed first when memory is short */
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')
         set_cpus(cpulist);

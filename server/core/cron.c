@@ -9,7 +9,7 @@
 #include "server/persist/persist.h"
 
 enum {
-    EXPIRE_SHARE = 25, /* percent of the time that the cycle of expiry may take */
+    EXPIRE_SHARE = 25, /* maximum percentage of time for the expire cycle */
     RESIZE_BUCKETS = 1000,
     CLIENTS_A_TURN = 200
 };
@@ -20,7 +20,7 @@ uint64_t server_used_memory(const struct server *srv)
     return used > 0 ? (uint64_t)used : 0;
 }
 
-/* How long memory is over its limit with nothing that may go. */
+/* The time during which memory is over its limit and nothing can be evicted. */
 static void note_excess(struct server *srv, bool fits)
 {
     struct stats *stats = &srv->stats;
@@ -41,7 +41,7 @@ static void measure_memory(struct server *srv)
     srv->measured_mono_us = srv->mono_us;
 }
 
-/* What is not the data set is measured now and then: again before a key goes for it. */
+/* Memory outside the data set is measured now and then: again before a key is evicted for it. */
 static void measure_before_eviction(struct server *srv)
 {
     enum { MEASURE_PAUSE_US = 1000 };
@@ -87,7 +87,7 @@ static void sample(struct server *srv)
     stats_sample(stats, STATS_NET_OUT, stats->net_out, srv->mono_us);
 }
 
-/* dynamic-hz: more turns with many clients, so that none has to look at too many of them. */
+/* dynamic-hz: more turns with many clients, so that each checks fewer of them. */
 static void set_hz(struct server *srv)
 {
     srv->hz = srv->settings.hz;

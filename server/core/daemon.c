@@ -22,13 +22,13 @@ extern char **environ;
 /* ---- the title ---- */
 
 static struct {
-    char *room; /* of argv and, where it follows at once, environ */
+    char *room; /* of argv and of environ, if it follows directly */
     size_t size;
     char *name; /* argv[0] */
     char **argv;
 } title;
 
-/* The environment moves, so that its place can be written over. */
+/* The environment is moved, so that its place can be overwritten. */
 void daemon_begin(int argc, char **argv)
 {
     char *end = argv[0] + strlen(argv[0]) + 1;
@@ -81,7 +81,7 @@ void daemon_title(struct server *srv, const char *what)
 
 /* ---- supervisors ---- */
 
-/* One datagram to the socket that systemd names; '@' is an abstract one. */
+/* One datagram to the socket of systemd; '@' marks an abstract one. */
 static bool notify(const char *message)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -275,7 +275,7 @@ bool daemon_oom_score(const struct settings *s, enum daemon_class class)
     return ok;
 }
 
-/* One part of a list: "3", "0-7", "0-7:2". NULL: it is none. */
+/* One part of a list: "3", "0-7", "0-7:2". NULL: invalid. */
 static const char *cpu_range(const char *at, cpu_set_t *set)
 {
     char *end;

@@ -1,4 +1,4 @@
-/* What a server says about itself and its system when it has started. */
+/* Messages about the server and its system at the start. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "server/core/daemon.h"
 #include "server/core/log.h"
 
-/* The first line of a file of the kernel; false: there is none. */
+/* The first line of a kernel file; false: not available. */
 static bool kernel_says(const char *path, char *dst, size_t size)
 {
     FILE *file = fopen(path, "re");
@@ -63,7 +63,8 @@ static int64_t us_of(const struct timeval *time)
     return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
 }
 
-/* Looks at the clock for a tenth of a second: where that is a call of the kernel, time goes there.
+/* Reads the clock for a tenth of a second: if that is a system call, the time is spent in the
+ * kernel.
  */
 static const char *slow_clock_trouble(void)
 {
@@ -104,7 +105,8 @@ static void warn_backlog(const struct settings *s)
                     (int)s->tcp_backlog, max);
 }
 
-/* Only now, when the ports are ours: a second server by mistake must not take the file over. */
+/* Written only after the ports are open: a second server started by mistake must not overwrite the
+ * file. */
 static void write_pidfile(const char *path)
 {
     FILE *file = fopen(path, "we");
@@ -114,7 +116,7 @@ static void write_pidfile(const char *path)
         fclose(file);
 }
 
-/* Programs look for the lines after the bars. */
+/* Programs parse the lines next to the bars. */
 static void show_logo(const struct server *srv)
 {
     const struct settings *s = &srv->settings;

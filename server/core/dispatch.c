@@ -15,7 +15,7 @@ static bool of_a_later_version(const struct engine_command *command)
     return (command->flags & ENGINE_CMD_LATER_VERSION) != 0;
 }
 
-/* Answers an error instead of running the command; a transaction will not be run either. */
+/* Replies with an error instead of running the command; the transaction will fail, too. */
 static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
                                    const char *text)
 {
@@ -34,8 +34,8 @@ static enum dispatch_status refuse(struct client *c, const struct engine_command
     return DISPATCH_DONE;
 }
 
-/* Bytes of a client in an error: at most `max`, control characters as blanks are the reply's
- * affair. */
+/* Bytes from a client in an error: at most `max`. The reply replaces control characters by
+ * blanks. */
 static void add_quoted(struct rd_buf *out, struct rd_slice arg, size_t max)
 {
     rd_buf_printf(out, "'%.*s' ", (int)(arg.len < max ? arg.len : max), (const char *)arg.ptr);
@@ -89,7 +89,7 @@ static bool is_one_of_multi(const struct engine_command *command)
     return false;
 }
 
-/* The first command of a client that EXEC will run and that has the flag. */
+/* The first queued command of a client with this flag. */
 static bool queue_has(const struct client *c, uint64_t flags)
 {
     for (size_t i = 0; i < c->session.n_queued; i++)
@@ -98,7 +98,7 @@ static bool queue_has(const struct client *c, uint64_t flags)
     return false;
 }
 
-/* A command has the flag, or is EXEC and one of the queued ones has. */
+/* The command has the flag, or it is EXEC and a queued command has it. */
 static bool does(const struct client *c, const struct engine_command *command, uint64_t flags)
 {
     if (command->flags & flags)
@@ -112,7 +112,7 @@ static bool must_wait(const struct client *c, const struct engine_command *comma
     if (all->pause_until_ms == 0 || c->conn == NULL)
         return false;
     if (c->session.in_multi && strcmp(command->name, "exec") != 0)
-        return false; /* it is queued only */
+        return false; /* only queued */
     return !all->pause_writes_only || does(c, command, ENGINE_CMD_WRITE | ENGINE_CMD_MAY_REPLICATE);
 }
 
@@ -132,7 +132,7 @@ static bool lacks_replicas(const struct settings *s)
     return s->min_replicas_to_write > 0 && s->min_replicas_max_lag > 0;
 }
 
-/* Memory, disk and replicas: what keeps a write from being run. NULL: nothing does. */
+/* Memory, disk and replicas: the reason to refuse a write. NULL: none. */
 static const char *no_room(struct client *c, const struct engine_command *command)
 {
     struct server *srv = c->srv;
@@ -164,7 +164,7 @@ static void run_foreign(struct dispatch_call *call)
         engine_reply_errorf(call->reply, "ERR '%s' is not supported yet", call->command->name);
 }
 
-/* EXEC meets a command of the server: engine_hooks.foreign. */
+/* EXEC runs a command of the server: engine_hooks.foreign. */
 static void in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                     size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
                     struct engine_effects *fx)
@@ -212,7 +212,7 @@ static enum engine_status run(struct client *c, const struct engine_command *com
     return status;
 }
 
-/* EXEC ran a command: it counts, and is seen, as if it had come alone. */
+/* EXEC ran a command: it is counted and shown as if it had been sent alone. */
 static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
 {
@@ -228,7 +228,7 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
     monitor_command(srv, c, command, argc, argv);
 }
 
-/* CLIENT REPLY: what was appended for this command is taken back, or not even made. */
+/* CLIENT REPLY: removes the reply to this command, or prevents it. */
 static void after_reply(struct client *c)
 {
     if (c->flags & CLIENT_REPLY_SKIP)

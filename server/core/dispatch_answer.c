@@ -1,4 +1,4 @@
-/* What handlers of commands answer alike. */
+/* Replies shared by the handlers of commands. */
 #include "server/core/dispatch.h"
 
 #include <stdio.h>

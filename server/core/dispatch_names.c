@@ -1,4 +1,4 @@
-/* Which command a word means, by rename-command, and who handles it. */
+/* The command of a name, after rename-command, and its handler. */
 #include "server/cmd/commands.h"
 
 #include <strings.h>
@@ -46,7 +46,7 @@ dispatch_fn dispatch_handler(const struct engine_command *command)
 
 static struct rename {
     const struct engine_command *command;
-    char *name; /* "": it has none any more */
+    char *name; /* "": disabled */
 } * renames;
 static size_t n_renames;
 

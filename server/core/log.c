@@ -12,16 +12,16 @@
 
 enum { LOG_LINE_MAX = 1024, LOG_PATH_MAX = 4096 };
 
-/* Copies, so that a handler of signals and threads may log whatever becomes of the settings. */
+/* Copies, so that signal handlers and threads can log whatever happens to the settings. */
 static struct {
     char path[LOG_PATH_MAX]; /* "": stdout */
     int level;
     bool to_syslog;
     char role;
     char ident[128];
-    /* How far local time is ahead, as long as it was looked up by this process in this quarter of
-     * an hour: rules about summer time change nothing inside one. A child must not look it up, for
-     * the lock of the C library may have been taken by a thread that the child does not have. */
+    /* The offset of local time, if this process looked it up in this quarter of an hour: daylight
+     * saving time changes at quarters only. A child must not look it up, because a thread that the
+     * child does not have may hold the lock of the C library. */
     int64_t quarter;
     int64_t ahead_s;
     pid_t looked_up_by;
@@ -42,13 +42,13 @@ static int64_t local_seconds(int64_t unix_s)
     return unix_s + state.ahead_s;
 }
 
-/* "22 Nov 2026 01:45:19.131" without the C library, whose calendar takes locks. */
+/* "22 Nov 2026 01:45:19.131" without the C library, whose calendar functions take locks. */
 static void put_time(char *dst, size_t size, const struct timeval *now)
 {
     static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     int64_t seconds = local_seconds(now->tv_sec), days = seconds / 86400, of_day = seconds % 86400;
-    /* Years begin in March here, so that the day that is sometimes there comes last. */
+    /* Years begin in March here, so that the leap day comes last. */
     int64_t z = days + 719468, era = z / 146097, of_era = z % 146097;
     int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
@@ -109,7 +109,7 @@ static void put(const char *bytes, size_t len)
 
 /* ---- what a terminal would obey ---- */
 
-/* The length of the UTF-8 character at p and its number; 0: none begins here. */
+/* The length and number of the UTF-8 character at p; 0: not a valid character. */
 static size_t character(const uint8_t *p, uint32_t *ret)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -118,7 +118,7 @@ static size_t character(const uint8_t *p, uint32_t *ret)
         return 0;
     uint32_t code = p[0] & (0x7fu >> len);
     for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80) /* the end of the text is none either */
+        if ((p[i] & 0xc0) != 0x80) /* a NUL is not valid either */
             return 0;
         code = code << 6 | (p[i] & 0x3f);
     }
@@ -126,15 +126,15 @@ static size_t character(const uint8_t *p, uint32_t *ret)
     return code < least[len] || code > 0x10ffff || (code & 0x1ff800) == 0xd800 ? 0 : len;
 }
 
-/* Control characters of the second block, marks of direction, ends of lines and paragraphs. */
+/* Control characters of the second block, direction marks, ends of lines and paragraphs. */
 static bool is_control(uint32_t code)
 {
     return code < 0xa0 || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Names of keys, clients and files, and what clients sent, come from outside. Ends of lines are the
- * server's own where the format has some. */
+/* Names of keys, clients and files, and input of clients, are untrusted. Line ends in the format
+ * are the server's own. */
 static void escape(char *dst, size_t size, const char *text, bool may_break)
 {
     const uint8_t *p = (const uint8_t *)text;
@@ -156,7 +156,7 @@ static void escape(char *dst, size_t size, const char *text, bool may_break)
     dst[at] = '\0';
 }
 
-/* One write(2) a line, so that lines of several processes do not mix. */
+/* One write(2) per line, so that lines of several processes do not mix. */
 static void line(int level, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 static void line(int level, const char *fmt, va_list args)
@@ -211,7 +211,7 @@ void log_warning(const char *fmt, ...)
     va_end(args);
 }
 
-/* Digits without printf(), which is not for handlers of signals. Returns where they begin. */
+/* Digits without printf(), which signal handlers must not use. Returns their start. */
 static char *digits(char *end, uint64_t value)
 {
     do {
@@ -238,7 +238,7 @@ void log_from_handler(const char *text)
     memcpy(head + len, ") ", 2);
     len += 2;
 
-    /* One piece where it fits; a longer text comes in two. */
+    /* One write if it fits; a longer text takes two. */
     size_t text_len = strlen(text);
     if (len + text_len + 1 <= sizeof tail) {
         memcpy(tail, head, len);

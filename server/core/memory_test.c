@@ -12,7 +12,8 @@ static uint64_t pattern_of(unsigned kind, unsigned pass, size_t i)
     static const uint64_t fixed[] = {0, UINT64_MAX, 0x5555555555555555, 0xaaaaaaaaaaaaaaaa};
     if (kind < sizeof fixed / sizeof *fixed)
         return fixed[kind];
-    return ((uint64_t)i + pass) * 0x9e3779b97f4a7c15; /* each word another one: wrong addresses */
+    return ((uint64_t)i + pass) * 0x9e3779b97f4a7c15; /* a different word at each address finds
+                                                       * addressing errors */
 }
 
 bool memory_test(volatile uint64_t *words, size_t n, unsigned passes, size_t *ret_at)

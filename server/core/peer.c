@@ -42,7 +42,7 @@ static bool connected(int fd, const struct addrinfo *addr, int timeout_ms)
            getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
 }
 
-/* -1: none of the addresses answers. */
+/* -1: none of the addresses accepts. */
 static int open_socket(const char *host, const char *port, int timeout_ms)
 {
     struct addrinfo *all, hints = {.ai_socktype = SOCK_STREAM};

@@ -9,7 +9,7 @@ struct subscription;
 
 /* A channel or pattern with subscribers. */
 struct topic {
-    struct topic *prev, *next; /* of its kind */
+    struct topic *prev, *next; /* of this kind */
     struct subscription *first, *last;
     size_t n;
     size_t name_len;
@@ -30,9 +30,9 @@ struct topics {
 
 struct pubsub {
     struct topics kinds[PUBSUB_KINDS];
-    struct rd_buf frame;   /* the message under way */
+    struct rd_buf frame;   /* the current message */
     struct rd_buf channel; /* the name of a keyspace channel */
-    struct client *held;   /* whose command runs */
+    struct client *held;   /* client of the current command */
     struct rd_buf kept;    /* messages to insert before the reply */
 };
 
@@ -216,7 +216,7 @@ static void put_bulk(struct rd_buf *buf, struct rd_slice bytes)
     rd_buf_add(buf, "\r\n", 2);
 }
 
-/* CLIENT REPLY OFF is about answers: messages come all the same. */
+/* CLIENT REPLY OFF affects replies only: messages are still sent. */
 static void send_frame(struct pubsub *pubsub, struct client *c)
 {
     bool resp3 = c->reply.proto == 3;

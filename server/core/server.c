@@ -48,8 +48,8 @@ void server_propagate(struct server *srv, const struct engine_effects *fx)
 
 /* ---- the turn of the loop ---- */
 
-/* Looking at keys costs more than answering one client, which may be all that a turn does: hence
- * not every turn. */
+/* Looking at keys costs more than answering one client, which may be all that a turn does, so this
+ * is not done in every turn. */
 static void expire_fast(struct server *srv)
 {
     if (srv->active_expire_off || srv->clients->pause_until_ms != 0 ||
@@ -62,7 +62,7 @@ static void expire_fast(struct server *srv)
     engine_effects_reset(&srv->fx);
 }
 
-/* The order matters: what is answered must have been written. */
+/* The order matters: a change must be written before its reply is sent. */
 void server_turn(struct server *srv)
 {
     server_clock(srv);
@@ -235,7 +235,7 @@ int server_run(struct server *srv)
     srv->fx.off = true;
     if (!persist_load(srv))
         return 1;
-    heap_purge(); /* what loading has left over */
+    heap_purge(); /* memory left over from loading */
     heap_use_thread(srv->settings.jemalloc_bg_thread);
     srv->state = SERVER_RUNNING;
     srv->fx.off = !persist_wants_effects(srv);

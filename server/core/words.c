@@ -21,7 +21,7 @@ static bool blank(uint8_t c)
     return c == ' ' || (c >= '\t' && c <= '\r') || c == 0;
 }
 
-/* After a backslash inside of double quotes. */
+/* After a backslash in double quotes. */
 static uint8_t escaped(struct cursor *c)
 {
     static const char from[] = "nrtba", to[] = "\n\r\t\b\a";
@@ -35,7 +35,7 @@ static uint8_t escaped(struct cursor *c)
     return found != NULL ? (uint8_t)to[found - from] : byte;
 }
 
-/* The cursor follows the quote that opens. */
+/* The cursor is after the opening quote. */
 static bool quoted(struct cursor *c, uint8_t quote, struct rd_buf *out)
 {
     while (c->at < c->end) {
@@ -78,7 +78,7 @@ static bool room(struct words *words)
     return true;
 }
 
-/* While words are added the bytes move: positions become pointers at the end. */
+/* The bytes move while words are added: positions become pointers at the end. */
 static void settle(struct words *words)
 {
     size_t off = 0;

@@ -1,4 +1,4 @@
-/* The log while the server runs: what commands did goes out before their answers do. */
+/* The log while the server runs: effects are written before the replies are sent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ bool persist_log_path(const struct server *srv, const char *name, char *dst, siz
     return len > 0 && (size_t)len < size;
 }
 
-/* A process has one server; the table of file-system calls has no other way back to it. */
+/* A process has one server; the table of file-system calls has no other reference to it. */
 static struct persist_state *owner;
 
 static void close_file(void *arg)
@@ -37,7 +37,7 @@ static bool is_file_of_log(const char *name)
     return strcmp(name, prefix) == 0 || aof_file_name_parse(name, prefix, &seq, &type, &snapshot);
 }
 
-/* The blocks of a huge file are freed when its last descriptor is closed: elsewhere. */
+/* Closing the last descriptor of a huge file frees its blocks: done in the background. */
 static int unlink_later(void *ctx, const char *name)
 {
     bool history = is_file_of_log(name);
@@ -63,8 +63,8 @@ static int rename_and_tell(void *ctx, const char *from, const char *to)
     return result;
 }
 
-/* Of two servers that write one log each destroys what the other has written. The lock goes with
- * the process, however it ends; a child closes it. One that was just killed may still hold it. */
+/* Two servers that write the same log destroy each other's data. The lock ends with the process,
+ * however it ends; a child closes it. A process that was just killed may still hold it. */
 static bool lock_folder(struct server *srv, const char *name, struct rd_err *err)
 {
     enum { TRIES = 20, PAUSE_US = 100 * 1000 };
@@ -155,7 +155,7 @@ static void log_opened(struct server *srv, bool was_there)
                    incr->name);
 }
 
-/* Nothing was there: an empty base (or one of what a snapshot held) and a file after it. */
+/* A new log: an empty base (or one with the other records of a snapshot) and a file after it. */
 static bool begin_log(struct server *srv, struct rd_err *err)
 {
     if (!open_writer(srv, AOF_WRITER_FRESH, err) || !persist_first_base(srv, err))
@@ -315,8 +315,8 @@ static void look_whether_healed(struct server *srv)
 
 /* ---- writing ---- */
 
-/* With no-appendfsync-on-rewrite nothing is made durable while a child works, so nothing is kept
- * for it either. */
+/* With no-appendfsync-on-rewrite nothing is made durable while a child runs, so nothing is kept for
+ * it either. */
 static enum aof_fsync policy(const struct server *srv)
 {
     if (persist_has_child(srv) && srv->settings.no_appendfsync_on_rewrite)

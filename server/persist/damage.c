@@ -1,4 +1,4 @@
-/* Damaged values, in the words that programs look for in a log. */
+/* Damaged values, with the texts that programs look for in a log. */
 #include "server/persist/persist.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* DEBUG RELOAD and DEBUG LOADAOF: what a restart would do, without one. */
+/* DEBUG RELOAD and DEBUG LOADAOF: the effects of a restart, without one. */
 #include <stdlib.h>
 
 #include "server/client/client.h"
@@ -7,7 +7,7 @@
 
 const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool merge)
 {
-    /* A snapshot in the background is older, and would take the place of the one that is loaded. */
+    /* A background snapshot is older, and would replace the one that is loaded. */
     if (save && persist_info(srv)->child == PERSIST_CHILD_RDB)
         persist_kill_child(srv);
     if (save && !persist_save(srv))
@@ -16,7 +16,7 @@ const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool
         persist_empty(srv);
     enum persist_loaded loaded = persist_load_snapshot(srv, srv->settings.dbfilename, merge);
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
-    /* The old data are gone: continuing with half of the new would be a lie. */
+    /* The old data are gone: the server must not continue with half of the new data. */
     if (loaded == PERSIST_FAILED)
         exit(1);
     if (loaded != PERSIST_LOADED)

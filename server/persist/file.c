@@ -1,7 +1,7 @@
-/* A snapshot, or the base of a log, into a file.
+/* Writes a snapshot, or the base of a log, to a file.
  *
- * As commands the data set is a snapshot first, too: what the engine saves is fed to a reader piece
- * by piece, and its events become commands. Nothing is held but a window.
+ * For commands, the data set is first saved as a snapshot: the engine's output is pushed to a
+ * reader piece by piece, and its events become commands. Only a window is kept in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static bool write_all(int fd, const uint8_t *ptr, size_t len, struct rd_err *err
     return true;
 }
 
-/* What the system would keep until the end, and then have to write at once. */
+/* Written regularly; otherwise the system would keep it and write it all at the end. */
 static void push_out(struct steady *file)
 {
     sync_file_range(file->fd, (off_t)file->synced, (off_t)(file->written - file->synced),
@@ -95,7 +95,7 @@ bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, str
 
 struct feed {
     struct rd_src *src;
-    struct rdb_reader *reader; /* NULL: nothing came so far */
+    struct rdb_reader *reader; /* NULL: no data so far */
     struct rdb_commands *commands;
 };
 
@@ -170,7 +170,7 @@ static bool save_fed(struct server *srv, struct feed *feed, const struct engine_
            lost_nothing(rdb_commands_loss(feed->commands), err);
 }
 
-/* The time at which the data were as the commands make them. */
+/* The time of the state that the commands make. */
 static bool put_time(const struct server *srv, struct rd_sink *sink)
 {
     char line[RD_NUM_I64_MAX + 8];
@@ -250,7 +250,7 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
         .no_checksum = !srv->settings.rdbchecksum,
         .keep_expired = true, /* the loader decides; a log after it may use such keys */
         .with_access = true,
-        .two_threads = how->child == NULL && progress.delay_us == 0, /* everybody waits for SAVE */
+        .two_threads = how->child == NULL && progress.delay_us == 0, /* clients wait for SAVE */
         .now_ms = server_now_ms(srv),
         .each = how->child != NULL || progress.delay_us != 0 ? on_key : NULL,
         .ctx = &progress,
@@ -261,7 +261,7 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
                          : engine_save(srv->engine, sink, &opts, err);
 }
 
-/* A base may be a snapshot whatever its name is. */
+/* A base can be a snapshot whatever its name is. */
 static bool write_as_snapshot(struct server *srv, const struct persist_file *how,
                               struct rd_err *err)
 {
@@ -293,7 +293,7 @@ bool persist_file_write(struct server *srv, const struct persist_file *how, stru
     return false;
 }
 
-/* The folder that holds the file. */
+/* The directory of the file. */
 bool persist_sync_folder(const char *path)
 {
     char folder[PERSIST_PATH];

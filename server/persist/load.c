@@ -1,5 +1,5 @@
 /* Loading at the start: the log, or the snapshot. If a file cannot be used, the process ends: it
- * must not continue with less data than it had. */
+ * must not continue with less data than before. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ void persist_loading_at(struct server *srv, uint64_t read)
     info->loading_read = read;
     state->next_events_at = read + (uint64_t)srv->settings.loading_process_events_interval_bytes;
     server_clock(srv);
-    /* A loop does not run inside of itself: DEBUG RELOAD keeps clients waiting. */
+    /* A loop cannot run inside itself: clients wait for DEBUG RELOAD. */
     if (state->may_run_loop)
         uv_run(srv->loop, UV_RUN_NOWAIT);
 }
@@ -118,7 +118,7 @@ static void log_internal_error(const struct rd_err *err, const char *text)
                 err->offset == RD_NO_OFFSET ? 0 : err->offset, text);
 }
 
-/* What the operator wants to know next: where it is, and what can be done. */
+/* Details for the operator: the position, and how to recover. */
 static void log_error_details(const struct rd_err *err)
 {
     for (unsigned i = 0; i < err->n_doing; i++)
@@ -128,10 +128,10 @@ static void log_error_details(const struct rd_err *err)
                 err->origin);
 }
 
-/* The last file that could not be loaded holds a value that no server writes. */
+/* The last file that failed to load has a value that servers do not write. */
 static bool last_was_damage;
 
-/* In the words that programs look for. */
+/* With the texts that programs look for. */
 enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
 {
     char line[512];

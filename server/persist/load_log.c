@@ -1,7 +1,8 @@
-/* The log of the start: a folder, or the one file of before 7.0, which is taken into a folder.
+/* The log at the start: a directory, or the single file of versions before 7.0, which is moved to a
+ * directory.
  *
- * A torn end is cut off before the transaction that it tears. Only the last file may have one:
- * whatever followed it in another would be run on data that lack something.
+ * An incomplete end is cut off before its transaction. Only the last file may have one: the
+ * commands of the following files would run on incomplete data.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,11 +24,11 @@ struct replay {
     struct server *srv;
     struct aof_manifest manifest;
     struct aof_reader *reader;
-    struct client *c; /* in whose name it runs */
+    struct client *c; /* the session that runs the commands */
     struct engine_effects fx;
     struct engine_reply reply;
     struct engine_db_ahead keys_ahead;
-    uint64_t before; /* bytes of the files before the present one */
+    uint64_t before; /* bytes of the files before the current one */
     int64_t file_began_us;
     size_t last; /* index of the last file */
     bool failed; /* the reason was logged */
@@ -174,8 +175,8 @@ static void log_error_reply(const struct engine_reply *reply, const struct engin
                 strncmp(text, "ERR ", 4) == 0 ? text + 4 : text, command->name);
 }
 
-/* Scripts, functions and modules are not run here: without what they did, the data set would not be
- * the one that was logged. Emptying what is always empty is the exception. */
+/* Scripts, functions and modules cannot run here: without their changes the data set would differ
+ * from the logged one. The exceptions empty what is always empty. */
 static bool can_run(const struct engine_command *command)
 {
     return command->owner != ENGINE_OWNER_LATER || command->group == ENGINE_GROUP_PUBSUB ||
@@ -210,7 +211,7 @@ static void run_elsewhere(struct replay *replay, const struct engine_command *co
     handler(&call);
 }
 
-/* Logs hold the names of the table. Those of other servers hold what rename-command made of them.
+/* Logs have the names of the table. Logs of other servers have the names of rename-command.
  */
 static const struct engine_command *find_command(const struct resp_command *cmd)
 {
@@ -260,7 +261,7 @@ static bool load_base(struct replay *replay, const struct aof_event *ev)
     if (persist_log_path(srv, ev->name, path, sizeof path))
         persist_report_aux(srv, path);
     persist_load_opts(srv, &opts);
-    opts.keep_expired = true; /* the log after it may speak of such a key */
+    opts.keep_expired = true; /* the log after it may use such a key */
     if (!engine_loader_new_reader(&loader, srv->engine, ev->snapshot, &opts, &env, &err)) {
         persist_report_rdb_error(&err);
         return false;
@@ -311,7 +312,7 @@ static bool take_event(struct replay *replay, const struct aof_event *ev)
     }
 }
 
-/* The file ends inside of something. True: it may be cut, and what was read stands. */
+/* The file ends inside a command. True: it may be cut, and the commands before are kept. */
 static bool accept_torn(struct replay *replay, const struct aof_file *file, size_t index)
 {
     struct persist_state *state = persist_state(replay->srv);
@@ -387,7 +388,7 @@ static bool replay_all(struct replay *replay)
     const struct aof_reader_opts opts = {
         .open = open_file,
         .ctx = replay,
-        /* Whatever proto-max-bulk-len let in. */
+        /* Any length that proto-max-bulk-len allowed. */
         .log = {.whole = true, .ahead = true, .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX},
         .rdb = {.detail = RDB_DETAIL_PACKED,
                 .no_sum = !replay->srv->settings.rdbchecksum || replay->srv->skip_checksum},

@@ -70,7 +70,7 @@ void persist_reset_dirty(struct server *srv, uint64_t counted)
     persist_refresh_dirty(srv);
 }
 
-/* Beside those that the engine counts. */
+/* In addition to those that the engine counts. */
 void persist_count_dirty(struct server *srv, uint64_t changes)
 {
     persist_state(srv)->dirty_base -= changes;

@@ -18,7 +18,7 @@ static const char *working_folder(char *dst, size_t size)
     return getcwd(dst, size) != NULL ? dst : "unknown";
 }
 
-/* Temporary file, then its name. In the child and in SAVE. */
+/* Writes a temporary file and renames it. In the child and in SAVE. */
 static bool write_snapshot(struct server *srv, struct child *child)
 {
     char temp[64], folder[PERSIST_PATH];

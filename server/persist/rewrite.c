@@ -1,4 +1,4 @@
-/* A new base for the log, written by a child; and the log turned on and off while the server runs.
+/* A new base for the log, written by a child; and turning the log on and off at run time.
  */
 #include <inttypes.h>
 #include <signal.h>
