@@ -1,4 +1,4 @@
-/* compact.h - a log, or a capture, as the snapshot it amounts to.
+/* compact.h - converts a log or a capture to a snapshot of its data set.
  *
  *     struct compact_opts opts = {.until_ms = INT64_MIN};
  *     struct compact_result done;
@@ -6,8 +6,8 @@
  *         ok = compact_run(cli, path, &opts, sink, &done, &err);
  *
  * The log is replayed on an engine (engine/engine.h), which holds the whole data set in memory, and
- * the engine is saved. A log may end at an offset or a time, and commands may be left out: that is
- * how a data set is had as it was before a mistake.
+ * the engine is saved. The replay can end at an offset or a time, and can skip commands, to restore
+ * the data set before a mistake.
  */
 #ifndef TOOLS_COMPACT_H
 #define TOOLS_COMPACT_H
@@ -27,7 +27,7 @@ struct compact_opts {
     const char *skip[COMPACT_SKIPS_MAX]; /* the number of a command, from 1, or FILE:OFFSET; of a
                                             capture [CHAPTER:]OFFSET */
     size_t n_skip;
-    bool is_log; /* whatever its first bytes say */
+    bool is_log; /* regardless of its first bytes */
     int from;    /* enum compact_from: --from, where a tool takes snapshots and logs alone */
 };
 
@@ -41,30 +41,30 @@ struct compact_result {
     char first_refused[RD_ERR_TEXT_MAX]; /* where, and the error */
 };
 
-/* Whether a path is a log: a folder (also of a capture), a manifest, a file whose first bytes are a
- * command or an annotation, or one that was begun with a snapshot (it says so of itself) and does
- * not end as snapshots do. Standard input and pipes are not looked at, nor what is after the
- * snapshot in a compressed file: see compact_check_end(). False: it cannot be read. */
+/* Whether a path is a log: a folder (also of a capture), a manifest, a file that begins with a
+ * command or an annotation, or one that begins with a snapshot marked as a preamble and does not
+ * end like a snapshot. Standard input and pipes are not inspected, nor the data after the snapshot
+ * in a compressed file: see compact_check_end(). False: it cannot be read. */
 bool compact_is_log(const char *path, bool *ret, struct rd_err *err);
 
-/* Commands of scripts and functions are RD_ERR_UNSUPPORTED, with file and offset: what they do is
- * not in the log. So are commands that are not known. */
+/* Commands that run scripts or functions, and unknown commands, are RD_ERR_UNSUPPORTED, with file
+ * and offset: their effect is not in the log. */
 bool compact_run(struct cli *cli, const char *path, const struct compact_opts *opts,
                  struct rd_sink *out, struct compact_result *ret, struct rd_err *err);
 
-/* cli_open_in() for a tool that takes snapshots and logs: a log is compacted into the spool, which
- * must outlive the source. opts may be NULL; where one of them is given, the input is a log. What
- * was refused or left out is told on standard error. */
+/* cli_open_in() for a tool that reads snapshots and logs: a log is compacted into the spool, which
+ * must outlive the source. opts may be NULL; if an option is set, the input is a log. Failed and
+ * skipped commands are reported on standard error. */
 bool compact_open_in(struct cli *cli, const char *path, const struct compact_opts *opts,
                      struct spool *spool, struct rd_src **ret, struct rd_err *err);
 
-/* In the TRAILER event of a snapshot from there: RD_ERR_CHECKSUM where its sum does not hold (zero
- * means that none was kept), and RD_ERR_USAGE where commands follow it and nobody said what
- * they are to be taken for, since a snapshot alone would not be what the file says. */
+/* In the TRAILER event of such a snapshot: RD_ERR_CHECKSUM on a checksum mismatch (zero: it has
+ * none), and RD_ERR_USAGE if commands follow and --from is not given, because the snapshot alone
+ * would not be the data of the file. */
 bool compact_check_end(struct cli *cli, struct rd_src *src, const struct compact_opts *opts,
                        const struct rdb_event *ev, struct rd_err *err);
 
-/* The end of it, also where it failed: src may be NULL, and the spool empty. */
+/* Closes the source, also after a failure: src may be NULL, and the spool empty. */
 void compact_close_in(struct cli *cli, struct rd_src *src, struct spool *spool);
 
 /* For CLI_EACH: --skip-command. ctx is the struct compact_opts. */
@@ -85,14 +85,14 @@ bool compact_add_skip(void *ctx, const char *value, struct rd_err *err);
      .help = "log: omit the Nth command, or FILE:OFFSET"}
 /* clang-format on */
 
-/* --from, for a tool that has nothing else of these. "any" is not in the help. */
+/* --from, for a tool without the other options. "any" is not in the help. */
 #define COMPACT_FROM_OPTION(o)                                                                     \
     {                                                                                              \
         .name = "from", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",                \
         .choice = &(o)->from, .help = "input format; default: detected", .brief = true             \
     }
 
-/* True: one of the options was given. */
+/* Whether one of the options was given. */
 bool compact_wanted(const struct compact_opts *opts);
 
 #endif

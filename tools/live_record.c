@@ -59,7 +59,7 @@ static void cut(struct live *live, uint64_t at)
     }
 }
 
-/* The longer of two forms of a length will do: nobody else reads this. */
+/* The longer form of a length is sufficient: only our reader reads it. */
 static bool put_len(struct live *live, uint64_t len, struct rd_err *err)
 {
     uint8_t bytes[9] = {LEN_64};
@@ -177,7 +177,7 @@ bool live_ask(struct live *live, struct rd_slice name, struct rd_err *err)
            peer_send(live->peer, expire, 2, err);
 }
 
-/* RDB_NO_EXPIRE also where there is no key: its payload says that. */
+/* RDB_NO_EXPIRE also if the key does not exist: its payload shows that. */
 static bool take_expiry(struct live *live, int64_t *ret, struct rd_err *err)
 {
     struct resp_node node;

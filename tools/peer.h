@@ -21,7 +21,7 @@
  *         ...
  *     }
  *
- * In a loop around poll(), where somebody else knows the protocol:
+ * In a loop around poll(), if the caller implements the protocol:
  *
  *     peer_begin(&peer, &target, &err);
  *     while ((status = peer_connect(peer, &err)) == PEER_WAIT)

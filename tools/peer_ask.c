@@ -190,7 +190,7 @@ bool peer_next_value(struct peer *peer, struct resp_node *ret, struct rd_err *er
     return true;
 }
 
-/* Any number of bytes from `$` to the line's end; *ret is what stands between. */
+/* Reads the line of a string's header, of any length; *ret is the text after `$`. */
 static bool see_header(struct peer *peer, struct rd_slice *ret, struct rd_err *err)
 {
     struct rd_slice s;

@@ -52,7 +52,7 @@ struct peer_opts {
     char *password; /* -a, --pass; owned */
     const char *pass_file;
     bool askpass;
-    char *asked; /* what --askpass was told, for all servers of this run; owned */
+    char *asked; /* the password from --askpass, for all servers of this run; owned */
     bool has_db;
     uint64_t db;
     bool tls;

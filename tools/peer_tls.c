@@ -155,7 +155,7 @@ static bool set_identity(struct peer_tls *tls, const struct peer_opts *opts, str
     return true;
 }
 
-/* A private key under a pass phrase is refused: nobody asks at a terminal from in here. */
+/* A private key with a pass phrase is rejected: this code does not prompt. */
 static int no_phrase(char *buf, int size, int writing, void *ctx)
 {
     (void)buf;

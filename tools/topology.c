@@ -81,7 +81,7 @@ static bool check_place(const struct peer *peer, struct place *place)
            place->port > 0 && place->port <= UINT16_MAX;
 }
 
-/* Slots that somebody else has already would let the count run over. */
+/* Slots that another node has already would make the count wrong. */
 static bool put(struct topology *t, const struct peer *peer, const struct place *place,
                 int64_t first, int64_t last, struct rd_err *err)
 {
@@ -212,7 +212,7 @@ static void sort(struct topology *t)
         qsort(t->nodes, t->n, sizeof *t->nodes, by_ranges);
 }
 
-/* Before Redis 7.0 SHARDS is no subcommand. */
+/* Redis before 7.0 does not have the subcommand SHARDS. */
 static bool ask(struct peer *peer, struct peer_reply *reply, bool *ret_shards, struct rd_err *err)
 {
     struct rd_err why = {0};

@@ -13,7 +13,7 @@
  *
  *     topology_find_master(&target, sentinels, n_sentinels, "mymaster", &like, &err)
  *
- * What these say changes at any moment: whoever uses it asks again when a connection fails.
+ * The topology may change at any moment: ask again when a connection fails.
  */
 #ifndef TOOLS_TOPOLOGY_H
 #define TOOLS_TOPOLOGY_H
@@ -44,7 +44,7 @@ struct topology {
 
 /* Asks a member, by CLUSTER SHARDS, or CLUSTER SLOTS before Redis 7.0. With TLS, the ports are
  * those of TLS. A member that does not know its own address has the one it was asked at.
- * RD_ERR_PROTOCOL where it is no member of a cluster, and where what it says makes no sense. *ret
+ * RD_ERR_PROTOCOL if it is not a member of a cluster, or its reply is invalid. *ret
  * is zeroed or holds an earlier answer. */
 bool topology_read(struct topology *ret, struct peer *peer, struct rd_err *err);
 void topology_done(struct topology *topology);

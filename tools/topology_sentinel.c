@@ -29,7 +29,7 @@ static bool ask_sentinel(struct peer_target *ret, const struct peer_target *sent
     return ok;
 }
 
-/* A sentinel may not have seen yet that somebody else was promoted. */
+/* A sentinel may not have noticed yet that another server was promoted. */
 static bool check_role(const struct peer_target *target, struct rd_err *err)
 {
     struct peer_reply reply = {0};

@@ -315,7 +315,7 @@ class Manners(Case):
             f.write(b'{"db":0}\n')
         run = redoubt("diff", self.a, lines)
         self.assertEqual(run.returncode, 4, run.stderr)
-        self.assertIn(b"not supported here yet", run.stderr)
+        self.assertIn(b"cannot be read here", run.stderr)
 
     def test_damage_is_no_difference(self):
         self.write([Key(b"k", STRING, b"v")], [Key(b"k", STRING, b"v")])

@@ -173,7 +173,7 @@ class Strange(Case):
         good = text(b"hello")
         self.refused(Story({b"a": good[:3] + b"?" + good[4:]}), "checksum")
         self.refused(Story({b"a": b"short"}), "too short")
-        self.refused(Story({b"a": text(b"1"), b"b": dump(b"\0\1x", 10)}), "two versions")
+        self.refused(Story({b"a": text(b"1"), b"b": dump(b"\0\1x", 10)}), "different versions")
 
     def test_a_value_that_is_not_what_its_frame_says_is_damage(self):
         self.diff(Story({b"a": dump(b"\0\5hel")}), status=1)

@@ -237,7 +237,7 @@ class Manners(Case):
             f.write(b'{"db":0}\n')
         for other in (self.path("lines"), "redis://localhost", "unix:///x"):
             run = self.merge(a, other, status=4)
-            self.assertIn(b"not supported here yet", run.stderr)
+            self.assertIn(b"cannot be read here", run.stderr)
             self.assertFalse(os.path.exists(self.out))
 
     def test_a_damaged_input_leaves_nothing(self):

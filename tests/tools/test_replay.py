@@ -112,7 +112,7 @@ class Whole(Real):
         told = self.replay("--no-expired", "--dry-run")
         self.assertEqual(told["keys"], 1)
         out = self.run_replay(self.server.port, "--speed", "max", "--flush", "--verify")
-        self.assertIn("expired meanwhile", out)
+        self.assertIn("expired in the meantime", out)
 
     def test_a_key_that_is_not_due_is_a_difference_all_the_same(self):
         self.capture.begin(snapshot([Key(b"later", STRING, b"1", expire_ms=(START + 9999) * 1000)]),

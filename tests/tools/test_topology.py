@@ -126,7 +126,7 @@ class Sentinel(unittest.TestCase):
             self.assertEqual(ask(1, ignorant, late, good)[0], f"127.0.0.1:{new.port}")
             self.assertEqual(good.seen[0], [b"SENTINEL", b"get-master-addr-by-name", b"mine"])
             self.assertEqual(ask(other)[0], f"127.0.0.1:{shy.port}")
-            self.assertIn("knows no master \"mine\"", ask(ignorant, status=6)[1])
+            self.assertIn("does not know master \"mine\"", ask(ignorant, status=6)[1])
             self.assertIn("as a master, but it is not", ask(late, status=6)[1])
             self.assertIn("refused", ask(1, status=6)[1])
             ask(status=2)

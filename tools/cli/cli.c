@@ -428,7 +428,7 @@ static bool count_verbose(void *ctx, const char *value, struct rd_err *err)
     return true;
 }
 
-/* An error in the command line is also told in JSON, wherever --json is in it. */
+/* A usage error is also reported in JSON if --json is anywhere in the command line. */
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -1,7 +1,7 @@
-/* cli.h - what every tool of the program shares: options, errors, output, progress.
+/* cli.h - shared by all tools of the program: options, errors, output, progress.
  *
- * A tool is one function. It describes its options in a table, lets cli_parse() fill them in, does
- * its work on cli->args and returns an exit status:
+ * A tool is one function. It describes its options in a table, calls cli_parse() to fill them in,
+ * works on cli->args and returns an exit status:
  *
  *     int tool_sum(struct cli *cli, int argc, char **argv)
  *     {
@@ -35,9 +35,9 @@
  *         return CLI_OK;
  *     }
  *
- * Data goes to stdout, everything else to stderr. With --json the tool prints no text on stdout and
- * adds its fields to the one object that cli->out is writing; main() ends it. The program checks
- * at its end that stdout took everything; a tool need not look at what printf() returns.
+ * Data goes to stdout, everything else to stderr. With --json the tool prints no text to stdout and
+ * adds its fields to the object of cli->out; main() ends the object. The program checks stdout for
+ * errors at its end; a tool can ignore the result of printf().
  */
 #ifndef TOOLS_CLI_CLI_H
 #define TOOLS_CLI_CLI_H
@@ -49,8 +49,8 @@
 
 #include <stdio.h>
 
-/* The exit statuses; there are no others. CLI_FINDINGS is damage or difference found, not a failure
- * of the tool. rd_err_exit_status() gives the same numbers. */
+/* All exit statuses. CLI_FINDINGS: damage or a difference was found; the tool itself did not fail.
+ * rd_err_exit_status() returns the same numbers. */
 enum cli_status {
     CLI_OK = 0,
     CLI_FINDINGS = 1,
@@ -67,8 +67,8 @@ enum cli_status {
 
 /* ---- JSON ----
  *
- * A streaming writer over a sink. It puts the commas and keeps the nesting; the caller gives keys
- * and values in turn. A failure to write sticks to the sink. Depth is at most CLI_JSON_DEPTH. */
+ * A streaming writer to a sink. It writes the commas and tracks the nesting; the caller passes keys
+ * and values in turn. Write errors are kept in the sink. The depth is at most CLI_JSON_DEPTH. */
 
 enum { CLI_JSON_DEPTH = 60 };
 
@@ -88,8 +88,8 @@ void cli_json_end(struct cli_json *json);
 void cli_json_key(struct cli_json *json, const char *key);
 void cli_json_key_bytes(struct cli_json *json, struct rd_slice key);
 
-/* A string: UTF-8 as it is, control characters escaped, and each byte that is not UTF-8 as the lone
- * surrogate \udcXX, as Python's surrogateescape has it, so that no byte is lost. */
+/* A string: UTF-8 unchanged, control characters escaped, and each byte that is not UTF-8 as the
+ * lone surrogate \udcXX, like Python's surrogateescape, so that no byte is lost. */
 void cli_json_bytes(struct cli_json *json, struct rd_slice bytes);
 void cli_json_str(struct cli_json *json, const char *text); /* NULL: null */
 void cli_json_int(struct cli_json *json, int64_t value);
@@ -115,10 +115,10 @@ void cli_json_put_offset(struct cli_json *json, const char *key, uint64_t offset
 enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER, CLI_WHEN_JSON };
 
 struct cli_progress {
-    const struct rd_src *src; /* whose offset is shown; NULL: the caller says where it is */
+    const struct rd_src *src; /* whose offset is shown; NULL: the caller reports the position */
     const char *what;
     uint64_t total; /* RD_NO_OFFSET: unknown */
-    uint64_t next;  /* offset at which to look at the clock again */
+    uint64_t next;  /* offset at which to check the clock again */
     uint64_t start_ms;
     uint64_t shown_ms;
     bool active;
@@ -132,21 +132,21 @@ struct cli {
     /* The common options. */
     bool json;
     bool quiet;
-    unsigned verbose;  /* how often -v was given */
+    unsigned verbose;  /* number of -v options */
     int progress_when; /* enum cli_when */
     int color_when;    /* enum cli_when */
 
-    /* What is left after the options. A URL stands here without its user and password, which argv
-     * has lost too: cli_url() has the whole. */
+    /* The arguments after the options. A URL is stored here without its user and password, which
+     * are removed from argv too: cli_url() returns the complete URL. */
     char **args;
     size_t n_args;
 
-    bool partial; /* something was left out: what would end with status 0 ends with 8 */
+    bool partial; /* the result is incomplete: exit status 8 instead of 0 */
 
     struct cli_json out; /* with --json: inside the top object; else unusable */
 
     /* Private to cli_*.c. */
-    char **urls; /* of each argument: the whole URL, or NULL */
+    char **urls; /* of each argument: the complete URL, or NULL */
     struct rd_sink *out_sink;
     struct cli_progress progress;
     char hint[RD_ERR_TEXT_MAX];
@@ -165,23 +165,23 @@ enum cli_kind {
     CLI_EACH,   /* each() is called for every occurrence, in order of the command line */
 };
 
-/* One option. An entry with neither name nor letter ends the table. Options that were not given
- * leave their target as it is: initialize it with the default. */
+/* One option. An entry with neither name nor letter ends the table. If an option is not given, its
+ * target is unchanged: initialize it with the default. */
 struct cli_opt {
     const char *name; /* without dashes; NULL: only the letter */
     char letter;      /* 0: none */
     enum cli_kind kind;
-    const char *arg;   /* what the help calls the argument; CLI_EACH: NULL means it takes none */
+    const char *arg;   /* name of the argument in the help; CLI_EACH: NULL: no argument */
     const char *help;  /* one short line, lower case, no full stop; NULL: not in the help */
     const char *words; /* CLI_ENUM: "rdb|aof|resp" */
-    bool brief;        /* the help has it by name only, in one paragraph with its like */
+    bool brief;        /* the help lists it by name only, in a paragraph with others */
     union {
         bool *flag;
         const char **string;
         uint64_t *number; /* CLI_COUNT, CLI_SIZE */
         int64_t *time_ms;
         int *choice;
-        /* False with err set (RD_ERR_USAGE) where the value is not acceptable. value may be NULL.
+        /* False with err set (RD_ERR_USAGE) if the value is invalid. value may be NULL.
          */
         bool (*each)(void *ctx, const char *value, struct rd_err *err);
     };
@@ -191,7 +191,7 @@ struct cli_opt {
 enum { CLI_MANY = 1 << 30 };
 
 struct cli_usage {
-    const char *synopsis; /* what follows "redoubt TOOL "; long ones may hold newlines */
+    const char *synopsis; /* the text after "redoubt TOOL "; may contain newlines */
     const char *about;    /* one or two lines, each at most 78 columns */
     const struct cli_opt *opts;
     size_t min_args;
@@ -199,75 +199,74 @@ struct cli_usage {
     const char *example; /* one line, at most 78 columns, shown at the end of the help */
 };
 
-/* Parses argv[1…]: the tool's options and the common ones, in any order, mixed with arguments;
- * `--` ends them. A letter of the tool that ends the command line without its value means the
- * common one: -h alone asks for help, also where -h HOST is an option. False: there is nothing more
- * to do (help was asked for, or the command line is wrong and the error is printed); return
- * *ret_status. */
+/* Parses argv[1…]: the tool's options and the common ones, in any order, mixed with arguments; `--`
+ * ends the options. If a letter of the tool ends the command line without its value, the common
+ * option is used: -h alone prints the help, even if -h HOST is an option. False: the tool returns
+ * *ret_status (the help or a usage error was printed). */
 bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **argv,
                int *ret_status);
 
-/* An argument as it was given, with a password if it is a URL that has one: for whoever connects,
- * not to be printed. NULL where there are not so many. */
+/* Returns an argument as given, including the password of a URL. Use it to connect; do not print
+ * it. NULL if the argument does not exist. */
 const char *cli_url(const struct cli *cli, size_t i);
 
 /* ---- errors, warnings, notes ---- */
 
-/* Prints the error with its context lines and the pending hint, adds "error" to the JSON object
- * (closing what is open inside it), and returns the exit status that belongs to the code. The last
- * thing a tool does. */
+/* Prints the error with its context lines and the pending hint, closes open objects and adds
+ * "error" to the JSON object, and returns the exit status for the code. A tool returns right after
+ * it. */
 int cli_fail(struct cli *cli, const struct rd_err *err);
 
-/* The same on stderr only, for a tool that continues (the next FILE): the tool reports the error in
- * JSON itself, with cli_json_err(). */
+/* The same on stderr only, for a tool that continues with the next FILE. The tool writes the error
+ * to JSON itself, with cli_json_err(). */
 int cli_report(struct cli *cli, const struct rd_err *err);
 
-/* Writes out what was printed so far; false with err, which names standard output. */
+/* Flushes stdout; false with err, which names standard output. */
 bool cli_flush(struct rd_err *err);
 
-/* Tells the operator what to do about the error that is reported next. */
+/* Sets the hint that is printed with the next error. */
 void cli_hint(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 
-/* "redoubt TOOL: …" and where to find help; returns CLI_USAGE. */
+/* Prints "redoubt TOOL: …" and how to get help; returns CLI_USAGE. */
 int cli_usage_error(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 
-/* Lines on stderr: always; unless -q; only with -v. Without "redoubt TOOL: " for the last two. */
+/* Print a line to stderr: always; except with -q; only with -v. The last two omit "redoubt TOOL: ".
+*/
 void cli_warn(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 void cli_note(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 void cli_debug(struct cli *cli, const char *fmt, ...) RD_PRINTF(2, 3);
 
 /* ---- input and output ---- */
 
-/* Opens FILE (or "-") read-only, decompresses what is gzip, lz4 or zstd by its first bytes, and
- * begins the progress display. Close with cli_close_in(), which also ends the display. */
+/* Opens FILE (or "-") read-only, decompresses it if its first bytes are those of gzip, lz4 or zstd,
+ * and begins the progress display. Close it with cli_close_in(), which also ends the display. */
 bool cli_open_in(struct cli *cli, const char *path, struct rd_src **ret, struct rd_err *err);
 void cli_close_in(struct cli *cli, struct rd_src *src);
 
-/* Opens OUT; NULL or "-" is stdout. An existing file is refused unless force, with a hint. With
- * binary, a terminal is refused. End it with rd_sink_close() or rd_sink_abort(). */
+/* Opens OUT; NULL or "-" is stdout. Without force, fails with a hint if the file exists. With
+ * binary, fails if it is a terminal. End it with rd_sink_close() or rd_sink_abort(). */
 bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, struct rd_sink **ret,
                   struct rd_err *err);
 
-/* Fills in mode and owner of the output `path`, which holds what the arguments of the command line
- * hold: nobody may read it who may not read all of them, or whom umask shuts out; what comes from
- * standard input, a pipe or a server is for the owner alone. A file that is replaced keeps its
- * owner and, within these limits, its permissions. */
+/* Fills in mode and owner of the output `path`, which contains data of the input files: only users
+ * who can read all of them and whom umask allows may read it. If the data is from standard input, a
+ * pipe or a server, only the owner may read it. A replaced file keeps its owner and, within these
+ * limits, its permissions. */
 void cli_choose_access(const struct cli *cli, const char *path, struct rd_sink_opts *opts);
 
 /* ---- progress ---- */
 
-/* For work that does not go through cli_open_in(). total may be RD_NO_OFFSET. */
+/* For work without cli_open_in(). total may be RD_NO_OFFSET. */
 void cli_progress_begin(struct cli *cli, const char *what, uint64_t total);
 void cli_progress_at(struct cli *cli, uint64_t done);
 void cli_progress_end(struct cli *cli);
-/* Whether progress is shown, and for who draws a line of his own: it stands where the bar would
- * (with
- * --progress=json, as a line of its own). After cli_progress_begin(). */
+/* Whether progress is shown; and prints a line of the tool in place of the bar (with
+ * --progress=json, as a separate line). Call after cli_progress_begin(). */
 bool cli_progress_wanted(const struct cli *cli);
 void cli_progress_text(struct cli *cli, const char *text);
 void cli_progress_slow(struct cli *cli, uint64_t done);
 
-/* Cheap enough to be called for every record: a comparison until 256 KiB more were read. */
+/* Updates the display. Cheap enough for every record: a comparison until 256 KiB more are read. */
 static inline void cli_tick(struct cli *cli)
 {
     const struct rd_src *src = cli->progress.src;
@@ -279,8 +278,9 @@ static inline void cli_tick(struct cli *cli)
 
 enum cli_color { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_DIM };
 
-/* The sequence that switches to a colour on this stream (stdout or stderr), or "" where colour is
- * off: --color, else NO_COLOR, else CLICOLOR_FORCE, else whether it is a terminal. */
+/* Returns the escape sequence of a colour for this stream (stdout or stderr), or "" if colour is
+ * off. This depends on --color, else NO_COLOR, else CLICOLOR_FORCE, else whether it is a terminal.
+ */
 const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color);
 
 /* ---- text ---- */
@@ -290,7 +290,7 @@ struct cli_text {
     char s[48];
 };
 
-/* Bytes of a name or a text, escaped, cut with "..." to fit. */
+/* Bytes of a name or text, escaped, cut with "..." to fit. */
 struct cli_quoted {
     char s[300];
 };
@@ -298,13 +298,13 @@ struct cli_quoted {
 struct cli_quoted cli_quote(struct rd_slice bytes); /* "user:1" */
 struct cli_quoted cli_plain(struct rd_slice bytes); /* the same without quotation marks */
 
-/* Text of our own, in which names are quoted already: only what is not printable is escaped. */
+/* For text of our own, in which names are quoted already: escapes only unprintable bytes. */
 struct cli_quoted cli_sentence(struct rd_slice text);
 
-/* What cli_plain() gives, in a place of the caller's; size is 8 at least. */
+/* Like cli_plain(), into a buffer of the caller; size must be at least 8. */
 void cli_escape(char *dst, size_t size, struct rd_slice bytes);
 
-const char *cli_plural(uint64_t n);         /* "s", but of one */
+const char *cli_plural(uint64_t n);         /* "" if n is 1, else "s" */
 struct cli_text cli_place(uint64_t offset); /* "557 (0x22d)" */
 struct cli_text cli_bytes(uint64_t bytes);  /* "17 bytes", "1.4 MiB" */
 struct cli_text cli_count(uint64_t count);  /* "1,234,567" */
@@ -312,32 +312,32 @@ struct cli_text cli_duration(uint64_t ms);  /* "0.8 s", "3 min 20 s", "2 h 5 min
 struct cli_text cli_time(int64_t unix_ms);  /* "2024-05-01T12:00:00.250Z", without .000 */
 
 /* Reads a time: unix seconds, unix milliseconds (from 100,000,000,000 on), RFC 3339 (the time, its
- * seconds and its zone may be left out; UTC then), or -15m, -2h30m, -1d: so long before now. */
+ * seconds and its zone are optional; UTC by default), or -15m, -2h30m, -1d: relative to now. */
 bool cli_get_time(const char *text, int64_t now_ms, int64_t *ret_ms);
 
 /* The clock, in unix milliseconds. */
 int64_t cli_now_ms(void);
 
-/* Random bytes of the system: the key of hashes, new for each run. */
+/* Returns random bytes of the system, for the key of hashes. */
 void cli_seed(uint64_t seed[2]);
 
 /* ---- for main.c ---- */
 
 void cli_begin(struct cli *cli, const char *tool);
-/* Ends the JSON object with the exit status, flushes stdout and says what is left to exit with. */
+/* Ends the JSON object with the exit status, flushes stdout and returns the final exit status. */
 int cli_end(struct cli *cli, int status);
-/* With --json, opens the object on stdout unless it is open; false where stdout cannot be had. */
+/* With --json, opens the object on stdout if it is not open; false if stdout cannot be opened. */
 bool cli_json_begin(struct cli *cli, int *ret_status);
-/* Ends the run where memory is used up in a place that cannot fail: with the error, and without the
- * files that were under way. */
+/* Exits after an out-of-memory condition in code that cannot fail: prints the error and removes
+ * unfinished files. */
 _Noreturn void cli_out_of_memory(struct cli *cli, size_t size);
-/* Clears what cli_parse() keeps of the command line; cli_end() does it. */
+/* Clears the copies of secrets from the command line; cli_end() calls it. */
 void cli_forget_arguments(struct cli *cli);
 void cli_print_version(void);
-/* Removes temporary files and exits with CLI_SIGNAL and the number at SIGINT, SIGTERM and SIGHUP;
- * ends quietly at SIGPIPE. */
+/* On SIGINT, SIGTERM and SIGHUP, removes temporary files and exits with CLI_SIGNAL plus the number;
+ * on SIGPIPE, exits silently. */
 void cli_catch_signals(void);
-/* The name nearest to a mistyped word, or NULL when none is near. */
+/* Returns the name most similar to a mistyped word, or NULL. */
 const char *cli_nearest(const char *word, const char *const *names, size_t n);
 
 #endif

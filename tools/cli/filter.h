@@ -1,4 +1,4 @@
-/* filter.h - which keys a tool works on: --db, --match, --match-regex, --type, --prefix, --slot,
+/* filter.h - selects the keys for a tool: --db, --match, --match-regex, --type, --prefix, --slot,
  * --expired, --no-expired, --min-size, and --not before any.
  *
  *     struct filter filter;
@@ -12,14 +12,14 @@
  *         rdb_reader_skip_value(reader);
  *     filter_done(&filter);
  *
- * An expression is POSIX extended, on bytes; its dot does not stand for a NUL byte.
+ * A regular expression is POSIX extended, on bytes; its dot does not match a NUL byte.
  *
- * The same option given several times means any of them; different options must all hold. What
- * follows --not must not hold. Without options every key is wanted.
+ * If the same option is given several times, one of them must match; different options must all
+ * match. --not negates the next option. Without options every key matches.
  *
- * --min-size is about the bytes that the value takes in the file, as it is stored there, without
- * the key. They are known after the value only: a tool asks filter_wants() at the key, and
- * filter_wants_size() when the value was read. One that must know before asks sized_wants()
+ * --min-size is the stored size of the value in the file, without the key. It is known only after
+ * the value: a tool calls filter_wants() at the key, and filter_wants_size() after the value. If it
+ * must know before, it calls sized_wants()
  * (sized.h), which looks ahead.
  */
 #ifndef TOOLS_CLI_FILTER_H
@@ -40,34 +40,33 @@ struct filter {
 void filter_init(struct filter *filter, int64_t now_ms);
 void filter_done(struct filter *filter);
 
-/* Whether the command line named any condition. */
+/* Whether the command line has any filter option. */
 bool filter_active(const struct filter *filter);
 
 /* Whether --no-expired is among the options. */
 bool filter_drops_expired(const struct filter *filter);
 
-/* A filter let no key through: says that nothing was DONE ("compared", "written"), on stderr and,
- * with --json, as "nothing_matched". Returns CLI_FINDINGS: the caller asked for keys that are not
- * there, and exit status 0 would hide that. */
+/* No key matched: reports that nothing was DONE ("compared", "written"), on stderr and, with
+ * --json, as "nothing_matched". Returns CLI_FINDINGS: the user asked for keys that do not exist,
+ * and exit status 0 would hide that. */
 int filter_report_nothing(struct cli *cli, const char *done);
 
-/* What the options cannot find themselves: a --not with nothing after it. */
+/* Checks the options after parsing: a --not must have an option after it. */
 bool filter_check(const struct filter *filter, struct rd_err *err);
 
-/* Whether a key is wanted; ev is its RDB_KEY event. O(rules), but for patterns O(name x pattern).
- */
+/* Whether a key matches; ev is its RDB_KEY event. O(rules); patterns O(name x pattern). */
 bool filter_wants(const struct filter *filter, const struct rdb_event *ev);
 
-/* Whether filter_wants() could be true of a key of this database and, unless NULL, of this name:
- * what is known of a key before its value is asked for. */
+/* Whether filter_wants() can be true for a key of this database and, if not NULL, this name. Use it
+ * before the value is read. */
 bool filter_may_want(const struct filter *filter, uint64_t db, const struct rd_slice *name);
 
-/* Whether a key that filter_wants() let through is wanted for its size as well, in bytes; always
- * true without --min-size, which filter_needs_size() tells. */
+/* Whether a key that passed filter_wants() also matches by its size in bytes. Always true without
+ * --min-size; see filter_needs_size(). */
 bool filter_needs_size(const struct filter *filter);
 bool filter_wants_size(const struct filter *filter, uint64_t bytes);
 
-/* A pattern as KEYS has it: * ? [abc] [^a-c] and \ before one that stands for itself. */
+/* A pattern as for KEYS: * ? [abc] [^a-c], and \ escapes the next byte. */
 bool filter_glob(struct rd_slice pattern, struct rd_slice text);
 
 /* For FILTER_OPTIONS: ctx is the filter; values are borrowed, argv outlives the filter. */

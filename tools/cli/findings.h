@@ -1,8 +1,8 @@
-/* findings.h - what a check found, kept until it is told.
+/* findings.h - stores the findings of a check until they are printed.
  *
- * The checks of snapshots and of logs hand out findings one by one, whose texts and names live
- * during the call. They are copied here, up to FINDINGS_KEPT of each id; further ones are counted,
- * so that memory stays bounded.
+ * The checks of snapshots and logs pass findings to a callback; their texts and names are valid
+ * during the call. They are copied here, up to FINDINGS_KEPT of each id; further ones are only
+ * counted, so that memory is bounded.
  *
  *     struct findings found = {0};
  *     if (findings_count(&found, f->id, f->severity))          ... in the callback
@@ -38,7 +38,7 @@ struct finding {
     uint64_t record;        /* of a snapshot */
     bool has_file;          /* of a log; else the manifest, or the log as a whole */
     struct finding_text file, text;
-    uint64_t line, command; /* of a log; 0: not known */
+    uint64_t line, command; /* of a log; 0: unknown */
     bool has_key;           /* in a snapshot */
     struct finding_text key;
     uint64_t db;
@@ -57,14 +57,14 @@ struct findings {
     size_t n, cap;
     struct finding_count counts[FINDINGS_IDS];
     size_t n_counts;
-    struct rd_err err; /* memory was short */
+    struct rd_err err; /* out of memory */
 };
 
-/* Counts a finding; whether it is one of those that are kept. */
+/* Counts a finding; returns whether it is to be stored. */
 bool findings_count(struct findings *found, const char *id, enum rdb_severity severity);
 void findings_add(struct findings *found, const struct finding *f);
 
-/* Copies bytes. Where memory is short, found->err is set and the text is empty. */
+/* Copies bytes. If memory runs out, sets found->err and returns an empty text. */
 struct finding_text findings_keep(struct findings *found, struct rd_slice bytes);
 
 static inline struct rd_slice findings_slice(const struct findings *found, struct finding_text text)
@@ -72,20 +72,20 @@ static inline struct rd_slice findings_slice(const struct findings *found, struc
     return rd_slice(found->bytes.ptr + text.at, text.len);
 }
 
-/* Lines for people, errors first. */
+/* Prints the findings as text, errors first. */
 void findings_print(struct cli *cli, FILE *out, const struct findings *found);
 
 /* `hash "user:1" in db 0` */
 void findings_print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db);
 
-/* The members findings and findings_by_id of an object that is open. `log`: a finding has the place
- * in a log (file, line, command) rather than the record of a snapshot. */
+/* Writes the members findings and findings_by_id of an open object. `log`: a finding has a position
+ * in a log (file, line, command) instead of a record of a snapshot. */
 void findings_json(struct cli_json *json, const struct findings *found, bool log);
 
 /* The member findings_total. */
 void findings_json_total(struct cli_json *json, uint64_t errors, uint64_t warnings, uint64_t infos);
 
-/* A zeroed struct is allowed, and left over. */
+/* Frees the findings and zeroes the struct. A zeroed struct is allowed. */
 void findings_done(struct findings *found);
 
 #endif

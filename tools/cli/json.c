@@ -16,7 +16,7 @@ static uint64_t level_bit(const struct cli_json *json)
     return UINT64_C(1) << json->depth;
 }
 
-/* What stands between the last element and the next one. */
+/* Writes the separator before the next element. */
 static void separate(struct cli_json *json)
 {
     if (json->after_key) {
@@ -89,7 +89,7 @@ static void escape(struct cli_json *json, unsigned unit)
     raw(json, text);
 }
 
-/* ASCII that JSON or a terminal takes amiss. */
+/* ASCII that must be escaped for JSON or a terminal. */
 static void put_special(struct cli_json *json, uint8_t c)
 {
     static const char from[] = "\"\\\n\r\t\b\f";

@@ -1,7 +1,7 @@
-/* parts.h - what comes of a file, made part by part on two threads and written in order.
+/* parts.h - converts a file in parts on two threads and writes the output in order.
  *
- * One thread knows the file well enough to say where it may be cut. What each part becomes (lines,
- * commands) is then a matter of the part alone, and whichever thread has time makes it:
+ * One thread reads the file and splits it. Each part can be converted (to lines, commands)
+ * independently, by the thread that is free:
  *
  *     struct parts *parts;
  *     if (!parts_new(&parts, &ops, ctx, out, &err))
@@ -11,11 +11,10 @@
  *     ok = parts_end(parts, &err);                // all of them are made and written
  *     parts_free(parts);
  *
- * Memory: what waits for its turn is bounded, PARTS_MAX parts of PARTS_FIRST bytes and PARTS_MORE
- * bytes for those that need more. A part whose output is longer waits until all parts before it
- * are written, and then goes out as it is made. So a part may be of any size; a caller's parts
- * should be of PARTS_SIZE bytes, and one that is not much more cannot keep the other thread from
- * working on those after it.
+ * Memory: the waiting output is bounded, to PARTS_MAX parts of PARTS_FIRST bytes and PARTS_MORE
+ * bytes for larger ones. A part whose output is longer waits until all parts before it are written,
+ * and is then written directly. So a part may have any size. A caller should use parts of
+ * PARTS_SIZE bytes, so that no part blocks the other thread.
  */
 #ifndef TOOLS_INPUT_PARTS_H
 #define TOOLS_INPUT_PARTS_H

@@ -1,4 +1,4 @@
-/* stream_in.h - a capture that a tool reads.
+/* stream_in.h - reads a capture.
  *
  *     struct stream_in in = {0};
  *     struct log_place place;
@@ -52,7 +52,7 @@ bool stream_in_open(struct stream_in *in, const char *path, bool follow, struct 
 /* A zeroed struct is allowed. */
 void stream_in_close(struct stream_in *in);
 
-/* RD_ERR_USAGE where the text is no place, and where no such chapter is. */
+/* RD_ERR_USAGE if the text is not a position, or the chapter does not exist. */
 bool stream_in_place(const struct stream_in *in, const char *text, struct log_place *ret,
                      struct rd_err *err);
 

@@ -437,7 +437,7 @@ static bool read_stream_member(struct ndjson_reader *r, const char *name, void *
     return unknown(r);
 }
 
-/* A line that somebody has written need not say what its entries say. */
+/* Fills in optional members from the entries. */
 static void complete(struct stream_fields *fields)
 {
     struct rdb_event *ev = &fields->ev;

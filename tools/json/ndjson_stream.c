@@ -1,6 +1,6 @@
 /* Streams: entries, then what the stream knows of itself, then groups.
  *
- * In a file a group's pending entries stand before the consumers, and each consumer lists the ids
+ * In a file a group's pending entries precede the consumers, and each consumer lists the ids
  * it owns. The line names the owner with each entry, so a group is collected and written at its
  * end.
  */

@@ -1,6 +1,6 @@
 /* read.h - JSON pulled out of a source, piece by piece.
  *
- * The caller knows what comes next and asks for it; nothing is held but what the caller holds:
+ * The caller knows the next token and requests it; the reader stores nothing:
  *
  *     struct json_read in = {.src = src, .err = err};
  *     json_expect(&in, '{');
@@ -28,7 +28,7 @@ struct json_read {
     uint64_t lines; /* ends of lines passed so far */
 };
 
-/* The next byte that is no blank, not consumed; 0: the end, or a failure. */
+/* The next byte that is not a blank, not consumed; 0: the end, or a failure. */
 uint8_t json_peek(struct json_read *in);
 
 /* RD_ERR_CORRUPT at the present byte. Returns false. */

@@ -29,7 +29,7 @@ static void name_conflict(struct merge *merge, const struct merge_conflict *conf
     struct merge_input *in = &merge->inputs[conflict->again.input];
     struct rdb_event ev;
     char quoted[200];
-    /* The header tells the reader how to read a record. */
+    /* The reader needs the header to read a record. */
     if (merge_open(merge, in, NULL) && rdb_reader_next(in->in.reader, &ev) == RDB_EVENT &&
         again_seek(&in->in, conflict->again.record, conflict->again.db, &ev, NULL)) {
         rd_err_quote(quoted, sizeof quoted, ev.key.name);

@@ -94,7 +94,7 @@ struct merge {
     uint64_t db;   /* that was selected, or RDB_UNKNOWN */
     bool dropping; /* the record that is under way */
     uint64_t total;
-    bool is_void;      /* no key matches the filter: there is no output */
+    bool is_void;      /* no key matches the filter: nothing is written */
     uint64_t left_out; /* records of modules and of slots, of all inputs but the first */
 };
 

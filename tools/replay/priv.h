@@ -6,7 +6,7 @@
  *     tools/replay/expiry.c     expiries that are moved
  *     tools/replay/send.c       commands on their way, and what is answered
  *     tools/replay/verify.c     whether the server has what it should have
- *     tools/replay/report.c     what is told
+ *     tools/replay/report.c     prints the result
  */
 #ifndef TOOLS_REPLAY_PRIV_H
 #define TOOLS_REPLAY_PRIV_H
@@ -18,7 +18,7 @@ enum {
     REPLAY_WINDOW = 1024, /* commands on their way by default */
     REPLAY_WINDOW_MAX = 1 << 20,
     REPLAY_BYTES = 4 << 20, /* bytes of them; one command may have more */
-    REPLAY_ERRORS = 10,     /* that are told */
+    REPLAY_ERRORS = 10,     /* that are reported */
     REPLAY_WORD = 48,
 };
 
@@ -29,7 +29,7 @@ struct replay_sent {
     bool snapshot; /* of the snapshot: key is set, and no place */
     uint64_t chapter, offset;
     uint64_t len;
-    char name[REPLAY_WORD], key[REPLAY_WORD]; /* cut, escaped when they are told */
+    char name[REPLAY_WORD], key[REPLAY_WORD]; /* cut; escaped when printed */
     uint8_t name_len, key_len;
 };
 

@@ -50,7 +50,7 @@ static void print_text(const struct replay *replay)
     const struct replay_result *r = &replay->result;
     const struct replay_sender *s = &replay->sender;
     if (replay->dry_run)
-        printf("dry run; without --dry-run this would be sent:\n");
+        printf("nothing was sent; without --dry-run this would be sent:\n");
     if (r->snapshots > 0)
         printf("snapshot  %s key%s, %s\n", cli_count(r->keys).s, cli_plural(r->keys),
                cli_bytes(r->snapshot_bytes).s);

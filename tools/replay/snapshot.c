@@ -25,7 +25,7 @@ static const char *find_line(const char *text, size_t len, const char *name)
     return at != NULL && (at == text || at[-1] == '\n') ? at + strlen(name) : NULL;
 }
 
-/* Valkey tells the version of Redis that it is like; from 9 on it has types of its own. */
+/* Valkey reports a compatible version of Redis; from 9 it has types of its own. */
 static int parse_version(struct rd_slice info)
 {
     char text[4096];

@@ -101,7 +101,7 @@ bool replay_find(struct replay *replay, struct rd_err *err)
     return stream_in_seek(in, &at, err);
 }
 
-/* Commands before the place run, too, for what follows rests on them; but nobody waits. */
+/* Commands before the start run, too, because later ones depend on them, but without delays. */
 static bool is_before(const struct replay *replay, const struct repl_capture_event *ev)
 {
     if (replay->no_snapshot)
@@ -330,7 +330,7 @@ bool replay_stream(struct replay *replay, struct rd_err *err)
     ok = ok && (stopped || status == REPL_CAPTURE_END) && leave_transaction(replay, err) &&
          (replay->dry_run || replay_drain(&replay->sender, err));
     ok = ok && (stopped || check_reached(replay, err));
-    if (replay->result.chapter == 0) { /* there was no command */
+    if (replay->result.chapter == 0) { /* no command was found */
         replay->result.chapter = replay->result.to_chapter;
         replay->result.from = replay->result.to;
     }

@@ -119,7 +119,7 @@ bool show_keys(const struct resp_command *cmd, bool (*fn)(void *ctx, struct rd_s
 /* ---- tools/show/stats.c ---- */
 
 enum {
-    SHOW_ROWS = 16384,   /* of a table; what comes later is one row together */
+    SHOW_ROWS = 16384,   /* of a table; later names share one row */
     SHOW_NAME = 64,      /* bytes of a name that count */
     SHOW_SPANS = 4096,   /* of time */
     SHOW_SKETCH = 16384, /* registers of the count of different keys */
@@ -192,7 +192,7 @@ struct show {
     uint64_t n_timed, n_untimed; /* commands of a log with and without a time annotation before */
     struct stream_in capture;
 
-    /* what is told */
+    /* output */
     struct show_form form;
     struct show_stats sums;
     struct rd_buf line;
@@ -208,12 +208,12 @@ struct show {
 bool show_put_begin(struct show *show, struct rd_err *err);
 /* Every command, wanted or not. */
 bool show_put_item(struct show *show, const struct show_item *item, struct rd_err *err);
-/* A line that is no command, in show->line. */
+/* Puts a line that is not a command, in show->line. */
 void show_put_line(struct show *show);
 /* Whether such lines are wanted. */
 bool show_put_notes(const struct show *show);
-/* The end of what is there: from now on lines are written as they come. False: nobody takes
- * them. */
+/* The end of the existing data: lines are written immediately from now on. False: the reader of
+ * the output is gone. */
 bool show_put_caught_up(struct show *show, struct rd_err *err);
 void show_put_end(struct show *show);
 void show_put_done(struct show *show);

@@ -109,9 +109,9 @@ static bool select_db(struct split *split, struct split_part *part, uint64_t db,
     if (!rdb_writer_put(part->writer, &ev, err))
         return false;
     part->db = db;
-    bool told = split->has_db_size;
+    bool has_size = split->has_db_size;
     split->has_db_size = false;
-    return !told || rdb_writer_put(part->writer, &split->db_size, err);
+    return !has_size || rdb_writer_put(part->writer, &split->db_size, err);
 }
 
 bool split_put_key(struct split *split, struct split_part *part, const struct rdb_event *key,
@@ -130,7 +130,7 @@ bool split_put_key(struct split *split, struct split_part *part, const struct rd
     return rdb_writer_copy_end(part->writer, err);
 }
 
-/* The writer stands between two records, and has nothing of its own before the sink. */
+/* The writer is between two records, and has no buffered bytes. */
 bool split_put_plain(struct split *split, struct split_part *part, const struct rdb_plain *key,
                      uint64_t db, struct rd_err *err)
 {
@@ -164,8 +164,8 @@ bool split_end(struct split *split, struct rd_err *err)
     return true;
 }
 
-/* The parts that are given their names, by whoever has time: where a name belonged to another file,
- * the system takes that apart at once. */
+/* The parts that are renamed, by several threads: if the name belonged to another file, the system
+ * frees that file at once. */
 struct placing {
     struct split *split;
     atomic_size_t next;

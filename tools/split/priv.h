@@ -41,7 +41,7 @@ struct split_part {
     struct rd_sink *sink;
     struct rdb_writer *writer;
     uint64_t db; /* that was selected in it, or RDB_UNKNOWN */
-    bool placed; /* it stands under its name */
+    bool placed; /* it was renamed to its final name */
 };
 
 struct split_range {
@@ -49,7 +49,7 @@ struct split_range {
     unsigned last;
 };
 
-/* How keys are told apart. */
+/* The rule by which keys are split. */
 struct split_rule {
     int by; /* enum split_by */
     struct split_range ranges[SPLIT_PARTS_MAX];
@@ -82,7 +82,7 @@ struct split {
     bool has_db_size;
     struct rdb_event trailer;
 
-    struct rd_write_behind *wb; /* who writes the parts; NULL: nobody else */
+    struct rd_write_behind *wb; /* writes the parts; NULL: no write-behind */
     struct split_part *parts[SPLIT_PARTS_MAX + 1];
     size_t n_parts;
     struct split_part *current; /* where the last key went */
@@ -111,7 +111,7 @@ bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct 
 /* Parts that are there whether keys belong to them or not: those of slots. */
 bool split_open_all(struct split *split, struct rd_err *err);
 
-/* At the end: the part of what belongs to no key, when there is no other. */
+/* At the end: creates a part for the other records if there is none. */
 bool split_open_one(struct split *split, struct rd_err *err);
 
 /* Opens a part and gives it the preamble; takes `made`, whose name and kind are set, in any case.

@@ -40,7 +40,7 @@ struct stat_prefix {
 };
 
 struct stat_prefixes {
-    struct rd_slice separator; /* borrowed; empty: there are no prefixes */
+    struct rd_slice separator; /* borrowed; empty: prefixes are not counted */
     unsigned depth;
     struct stat_prefix *rows; /* STAT_PREFIX_CAP */
     size_t n;

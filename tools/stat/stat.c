@@ -167,7 +167,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] FILE",
-        .about = "Reports the contents of a snapshot or log and the memory they take in a server.",
+        .about = "Reports the contents of a snapshot or a log and its memory use in a server.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

@@ -40,7 +40,7 @@ bool sum_name_escape(struct rd_buf *to, const char *name)
     return true;
 }
 
-/* The byte that \X stands for; 0: there is no such escape. */
+/* The byte for the escape \X; 0: invalid. */
 static uint8_t unescape(uint8_t c)
 {
     return c == 'n' ? '\n' : c == 'r' ? '\r' : c == '\\' ? '\\' : 0;

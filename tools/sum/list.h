@@ -4,7 +4,7 @@
  *     SHA256 (NAME) = HEX      as sha256sum --tag and the BSDs write them
  *
  * A line whose name holds a newline, a carriage return or a backslash begins with a backslash, and
- * has \n, \r and \\ in the name. The kind of a digest is told by its length.
+ * has \n, \r and \\ in the name. The length of a digest determines its kind.
  */
 #ifndef TOOLS_SUM_LIST_H
 #define TOOLS_SUM_LIST_H
