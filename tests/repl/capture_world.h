@@ -38,7 +38,7 @@ struct world {
     int64_t now_us;
 
     uint64_t durable[2]; /* offsets reported as durable */
-    uint64_t told[2];     /* offsets reported as written */
+    uint64_t told[2];    /* offsets reported as written */
     struct rd_err err;
 };
 
