@@ -1,4 +1,4 @@
-/* redoubt-server: redis-server's command line. */
+/* redoubt-server: the command line of redis-server. */
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static int print_version(void)
     return 0;
 }
 
-/* Options that stand alone. -1: there is none of them. */
+/* Options without a configuration. -1: none of them was given. */
 static int run_alone(int argc, char **argv)
 {
     const char *option = argc >= 2 ? argv[1] : "";
@@ -89,7 +89,7 @@ static char *own_path(const char *name)
     return len > 0 ? settings_text_copy(path, (size_t)len) : settings_text_copy(name, strlen(name));
 }
 
-/* "#..." is the digest of a password: is it that of requirepass? */
+/* "#..." is the digest of a password: compares it with requirepass. */
 static bool is_digest_of(const char *digits, struct rd_slice password)
 {
     uint8_t sum[RD_DIGEST_MAX];
@@ -100,7 +100,7 @@ static bool is_digest_of(const char *digits, struct rd_slice password)
     return strcasecmp(digits, hex) == 0;
 }
 
-/* What a user needs in order to be one that may do everything. */
+/* The rules of a user with all rights. */
 enum {
     RIGHT_ON = 1,
     RIGHT_LOGIN = 2,
@@ -110,7 +110,7 @@ enum {
     RIGHT_ALL = 31
 };
 
-/* False: a rule that takes something away, or is not known. */
+/* False: a rule that removes rights, or is unknown. */
 static bool add_right(struct settings *s, const char *rule, unsigned *rights)
 {
     static const struct {
@@ -137,9 +137,9 @@ static bool add_right(struct settings *s, const char *rule, unsigned *rights)
     return same;
 }
 
-/* Without access lists, a line about a user may say what holds anyway, as CONFIG REWRITE of a
- * redis-server leaves it. Any other line is a restriction that this server would not keep, so it
- * does not start. */
+/* Access control lists are not supported. A user line is accepted if it grants what holds in any
+ * case, as CONFIG REWRITE of redis-server writes it. Any other line is a restriction that this
+ * server cannot enforce, so it does not start. */
 static bool user_holds(struct settings *s, size_t n, char **words)
 {
     unsigned rights = s->acl_pubsub_default != 0 ? RIGHT_CHANNELS : 0;
@@ -168,7 +168,7 @@ static bool users_hold(struct settings *s)
     return true;
 }
 
-/* What the settings ask for and this server does not have. */
+/* Rejects settings that this server does not support. */
 static bool can_be_served(struct settings *s)
 {
     if (s->aclfile[0] != '\0') {

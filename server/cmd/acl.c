@@ -1,4 +1,4 @@
-/* ACL, as far as there is one user. */
+/* ACL, for the single user. */
 #include "server/core/acl.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ bool acl_default_has_password(const struct server *srv)
     return srv->settings.requirepass_len != 0;
 }
 
-/* Looks at every byte of what was given, whatever it finds. */
+/* Compares all bytes whatever the result, so that the time does not depend on it. */
 static bool same(struct rd_slice want, struct rd_slice given)
 {
     unsigned differs = want.len != given.len;
@@ -151,7 +151,7 @@ static void users(struct dispatch_call *call)
     engine_reply_str(call->reply, "default");
 }
 
-/* Nothing is ever refused for want of rights, so the log is empty. */
+/* No command is refused for missing rights, so the log is empty. */
 static void show_log(struct dispatch_call *call)
 {
     int64_t count;

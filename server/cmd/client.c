@@ -1,4 +1,4 @@
-/* CLIENT: who is connected, and what becomes of them. KILL is in server/cmd/client_kill.c. */
+/* CLIENT: the connections and their state. KILL is in server/cmd/client_kill.c. */
 #include "server/cmd/client.h"
 
 #include "base/num.h"
@@ -199,7 +199,7 @@ static void sub_pause(struct dispatch_call *call)
     }
     int64_t now_ms = server_mono_ms(call->srv);
     int64_t until_ms = ms < INT64_MAX - now_ms ? now_ms + ms : INT64_MAX;
-    /* A pause that is under way is made longer and stricter, never less. */
+    /* A pause in progress can be made longer and stricter, never shorter or weaker. */
     if (all->pause_until_ms == 0 || all->pause_writes_only)
         all->pause_writes_only = writes_only;
     if (until_ms > all->pause_until_ms)

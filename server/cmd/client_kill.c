@@ -22,7 +22,7 @@ static bool fits(const struct filter *f, const struct client *c)
            (!f->has_type || client_type(c) == f->type);
 }
 
-/* The client that asks is answered first; others are gone at once. */
+/* The calling client gets its reply first; others are closed at once. */
 static void kill_one(struct dispatch_call *call, struct client *c)
 {
     if (c == call->c)

@@ -36,7 +36,7 @@ static const char *name_of(const struct settings_item *item, unsigned which)
     return which == 0 ? item->name : item->alias;
 }
 
-/* Which of the patterns asks for this name first? A pattern does not find what is hidden. */
+/* The first of the patterns that matches this name. Patterns do not match hidden directives. */
 static size_t asked_by(const struct dispatch_call *call, const struct settings_item *item,
                        const char *name)
 {

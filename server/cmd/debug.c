@@ -1,5 +1,5 @@
-/* DEBUG: for tests. What is about keys is in server/cmd/debug_keys.c, ends in
- * server/cmd/debug_crash.c. */
+/* DEBUG: for tests. server/cmd/debug_keys.c handles keys, server/cmd/debug_crash.c the end of the
+ * process. */
 #include "server/cmd/debug.h"
 
 #include "base/num.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Text that C functions can read; long ones are cut. */
+/* Text for C functions; long texts are truncated. */
 static const char *text_of(struct rd_slice arg, char *dst, size_t size)
 {
     size_t len = arg.len < size - 1 ? arg.len : size - 1;
@@ -82,7 +82,7 @@ static void sub_error(struct dispatch_call *call)
 {
     engine_reply_errorf(call->reply, "%.*s", (int)call->argv[2].len,
                         (const char *)call->argv[2].ptr);
-    call->reply->error = false; /* it is not counted as one */
+    call->reply->error = false; /* not counted as an error */
 }
 
 static void sub_structsize(struct dispatch_call *call)
@@ -143,7 +143,7 @@ static void sub_leak(struct dispatch_call *call)
     engine_reply_ok(call->reply);
 }
 
-/* Scripts that may run what is denied to them: there are none. */
+/* Scripts with denied commands: scripts are not supported. */
 static void sub_deny_scripts(struct dispatch_call *call)
 {
     engine_reply_ok(call->reply);

@@ -1,4 +1,4 @@
-/* DEBUG that ends the process, in order or not. */
+/* DEBUG subcommands that end the process. */
 #include "server/cmd/debug.h"
 #include "server/core/daemon.h"
 #include "server/core/log.h"
@@ -12,7 +12,7 @@
 
 enum { FDS_MAX = 4096 };
 
-/* A write to a page that may only be read. */
+/* Writes to a read-only page. */
 static void sub_segfault(struct dispatch_call *call)
 {
     volatile char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,7 +43,7 @@ static void wait_ms(int64_t ms)
     nanosleep(&left, NULL);
 }
 
-/* Returns only when it could not. */
+/* Returns only after a failure. */
 static void start_again(struct dispatch_call *call, int64_t delay_ms)
 {
     char *const *argv = daemon_argv();

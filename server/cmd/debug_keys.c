@@ -1,4 +1,4 @@
-/* DEBUG of keys and tables: how they are stored, sums over them, keys for tests. */
+/* DEBUG of keys and tables: how they are stored, digests, and keys for tests. */
 #include "base/num.h"
 #include "engine/debug.h"
 #include "engine/digest.h"
@@ -133,7 +133,7 @@ static void sub_quicklist(struct dispatch_call *call)
     engine_reply_simple(call->reply, "Quicklist structure printed on stdout");
 }
 
-/* Elements of 1 GiB have a node of their own, unless tests want that of smaller ones. */
+/* Elements of 1 GiB have a node of their own; tests can lower the size. */
 static void sub_packed_threshold(struct dispatch_call *call)
 {
     uint64_t size;

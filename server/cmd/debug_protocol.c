@@ -1,4 +1,4 @@
-/* DEBUG PROTOCOL: a value of each type of RESP, for those who write clients. */
+/* DEBUG PROTOCOL: a value of each RESP type, for authors of clients. */
 #include "server/cmd/debug.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* FUNCTION, SCRIPT, MODULE, CLUSTER of a server that runs no code and knows no cluster. Functions
- * that a snapshot held are kept, and saved again, until FUNCTION FLUSH. */
+/* FUNCTION, SCRIPT, MODULE and CLUSTER, without support for scripts and clusters. Functions from a
+ * snapshot are kept, and saved again, until FUNCTION FLUSH. */
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "engine/snapshot.h"
@@ -11,7 +11,7 @@ static void not_yet(struct dispatch_call *call)
     engine_reply_error(call->reply, "ERR scripting is not supported yet");
 }
 
-/* SYNC, ASYNC or nothing; false: answered. */
+/* SYNC, ASYNC or nothing; false: the error was replied. */
 static bool flush_mode_ok(struct dispatch_call *call, const char *error)
 {
     if (call->argc == 2 || (call->argc == 3 && (dispatch_arg_is(call->argv[2], "sync") ||
@@ -69,7 +69,7 @@ static void function_list(struct dispatch_call *call)
         engine_reply_array(call->reply, 0);
 }
 
-/* Without functions: a version of the format, and the sum over it. */
+/* Without functions: the version of the format, and its checksum. */
 static void function_dump(struct dispatch_call *call)
 {
     uint8_t payload[10] = {10, 0};

@@ -1,12 +1,12 @@
-/* LOLWUT: a drawing, and the version. Ours is the ground plan of a fort, with as many bastions as
- * chance will have it. */
+/* LOLWUT: a drawing, and the version. The drawing is the ground plan of a fort with a random number
+ * of bastions. */
 #include "server/cmd/commands.h"
 
 #include <math.h>
 
 enum { WIDTH = 61, HEIGHT = 27, BASTIONS_MIN = 4, BASTIONS_KINDS = 5 };
 
-/* How far the wall is from the middle, in this direction: a star whose points are bastions. */
+/* The distance of the wall from the center in this direction: a star whose points are bastions. */
 static double wall_at(double angle, int n_bastions)
 {
     const double pi = acos(-1.0);
@@ -26,7 +26,7 @@ static char plan_at(int row, int column, int n_bastions)
     if (r > wall - 0.08)
         return '#';
     if (r < 0.16)
-        return r < 0.08 ? '@' : 'H'; /* the keep, and who holds it */
+        return r < 0.08 ? '@' : 'H'; /* the keep and its garrison */
     return r < 0.30 ? ' ' : '.';
 }
 

@@ -47,7 +47,7 @@ static void put_real(struct dispatch_call *call, const char *name, double value)
     engine_reply_double(call->reply, value);
 }
 
-/* How many databases have keys. */
+/* The number of databases with keys. */
 static uint64_t put_databases(struct dispatch_call *call)
 {
     const struct engine_db *db;

@@ -1,4 +1,5 @@
-/* MIGRATE: keys go to another server by RESTORE, and from here when it has them. */
+/* MIGRATE: sends keys to another server with RESTORE, and deletes them here once they are stored
+ * there. */
 #include "server/cmd/commands.h"
 #include "server/core/peer.h"
 
@@ -14,13 +15,13 @@ struct migration {
     struct rd_slice user, password; /* ptr NULL: none */
     int timeout_ms;
     int64_t db;
-    const struct rd_slice *keys; /* asked for */
+    const struct rd_slice *keys; /* keys of the command */
     size_t n_keys;
-    struct rd_slice *found; /* those that are sent, in their order; afterwards those to delete */
+    struct rd_slice *found; /* keys that were sent, in their order; afterwards the keys to delete */
     size_t n_found;
     struct rd_buf restores; /* the commands for them */
     struct rd_sink *to_restores;
-    bool selects; /* what precedes them */
+    bool selects; /* commands before the first key */
 };
 
 /* ---- arguments ---- */
@@ -79,7 +80,7 @@ static bool take_arguments(struct migration *m)
 
 /* ---- asking the data set ---- */
 
-/* Runs a command of the engine beside the one that is under way. */
+/* Runs a command of the engine inside the current one. */
 static void run(struct migration *m, size_t argc, const struct rd_slice *argv,
                 struct engine_reply *ret)
 {
@@ -96,7 +97,7 @@ static void run(struct migration *m, size_t argc, const struct rd_slice *argv,
     engine_session_done(&session);
 }
 
-/* The answer's number, or the bytes of its string; false: it is neither. */
+/* The number in the reply, or the length of its string; false: neither. */
 static bool number_of(const struct engine_reply *reply, int64_t *ret)
 {
     return reply->buf.len > 3 && reply->buf.ptr[0] == ':' &&
@@ -120,7 +121,7 @@ static void open_commands(struct migration *m, struct rd_buf *buf, struct rd_sin
         server_panic(m->call->srv, "out of memory");
 }
 
-/* Half a command must not be sent. */
+/* An incomplete command must not be sent. */
 static void close_commands(struct migration *m, struct rd_sink *sink)
 {
     if (!rd_sink_close(sink, NULL))
@@ -186,10 +187,10 @@ static bool send_all(struct migration *m, struct peer *peer)
 /* ---- replies ---- */
 
 struct verdict {
-    bool refused;          /* something was; told the client already */
-    bool any;              /* at least one answer came */
-    bool broken;           /* and then none any more */
-    struct rd_buf problem; /* of AUTH or SELECT, which is then the problem of every key */
+    bool refused;          /* an error was already replied to the client */
+    bool any;              /* at least one reply arrived */
+    bool broken;           /* and no further ones */
+    struct rd_buf problem; /* error of AUTH or SELECT, which then applies to every key */
 };
 
 static void reply_refusal(struct migration *m, struct verdict *v, struct rd_slice line)
@@ -218,7 +219,7 @@ static bool read_head(struct migration *m, struct peer *peer, struct verdict *v)
     return true;
 }
 
-/* Keeps in `found` what the other server has now. */
+/* Stores the keys that the other server has now in `found`. */
 static void read_answers(struct migration *m, struct peer *peer, struct verdict *v)
 {
     struct rd_slice line;
@@ -260,7 +261,7 @@ static void fail(struct migration *m, const char *what)
     engine_reply_errorf(m->call->reply, "IOERR error or timeout %s to target instance", what);
 }
 
-/* False: the connection was an old one that the other side had closed, and nothing was done. */
+/* False: a kept connection that the peer had closed; nothing was done. */
 static bool exchange(struct migration *m, bool again)
 {
     struct server *srv = m->call->srv;

@@ -58,7 +58,7 @@ void server_cmd_bgrewriteaof(struct dispatch_call *call)
                            "ERR Background append only file rewriting already in progress");
     } else if (persist_has_child(srv) || call->in_exec) {
         info->rewrite_scheduled = true;
-        /* Who asks is not made to wait because former ones failed. */
+        /* An explicit request is not delayed by earlier failures. */
         aof_retry_succeeded(&persist_state(srv)->retry);
         engine_reply_simple(call->reply, "Background append only file rewriting scheduled");
     } else if (persist_rewrite(srv)) {
@@ -99,8 +99,8 @@ static bool shutdown_options(struct dispatch_call *call, struct server_shutdown 
     return !(*ret_abort && any) && !(how->nosave && how->save);
 }
 
-/* Nothing is waited for here: a shutdown has ended, or failed, before another command runs, but for
- * one that a signal asks for and that has not begun. */
+/* Nothing is pending here: a shutdown has ended or failed before another command runs, except one
+ * requested by a signal that has not begun. */
 static void shutdown_abort(struct dispatch_call *call)
 {
     struct server *srv = call->srv;
@@ -132,7 +132,7 @@ void server_cmd_shutdown(struct dispatch_call *call)
                            "client");
         return;
     }
-    /* What is not loaded yet must not be saved over what is there. */
+    /* A partly loaded data set must not replace the saved one. */
     if (persist_info(srv)->loading) {
         how.save = false;
         how.nosave = true;

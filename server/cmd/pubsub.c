@@ -1,4 +1,4 @@
-/* SUBSCRIBE and its kin, PUBLISH, PUBSUB. */
+/* SUBSCRIBE and related commands, PUBLISH, PUBSUB. */
 #include "engine/glob.h"
 #include "server/cmd/commands.h"
 #include "server/core/pubsub.h"
@@ -12,7 +12,7 @@ static size_t subscription_count(const struct client *c, enum pubsub_kind kind)
     return pubsub_count(c, PUBSUB_CHANNEL) + pubsub_count(c, PUBSUB_PATTERN);
 }
 
-/* CLIENT REPLY OFF does not keep it back: it is a message, not an answer. */
+/* CLIENT REPLY OFF does not suppress it: it is a message, not a reply. */
 static void push_subscription(struct dispatch_call *call, const char *what,
                               const struct rd_slice *name, enum pubsub_kind kind)
 {
@@ -43,7 +43,7 @@ static void unsubscribe_all(struct dispatch_call *call, enum pubsub_kind kind, c
         push_subscription(call, what, NULL, kind);
         return;
     }
-    struct rd_buf copy = {0}; /* the name goes with the last of its listeners */
+    struct rd_buf copy = {0}; /* the last subscriber removes the name */
     do {
         rd_buf_reset(&copy);
         rd_buf_add(&copy, name.ptr, name.len);

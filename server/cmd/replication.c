@@ -1,5 +1,5 @@
 /* ROLE, WAIT, REPLICAOF, FAILOVER and the commands of replicas: this server is a master without
- * any. */
+ * replicas. */
 #include "server/client/client.h"
 #include "server/cmd/commands.h"
 #include "server/core/replication.h"

@@ -68,14 +68,14 @@ static void log_registers(const ucontext_t *context)
 }
 #endif
 
-/* What there was memory for. */
+/* The report of an out-of-memory error. */
 static void log_text(struct rd_buf *text)
 {
     if (rd_buf_add_byte(text, '\0'))
         log_raw((const char *)text->ptr);
 }
 
-/* Whose command it was, and what he said. */
+/* The current client and its command. */
 static void log_current_client(void)
 {
     const struct client *c = crashed->current;
@@ -96,7 +96,8 @@ static void log_current_client(void)
     log_text(&text);
 }
 
-/* Much of this is not meant for handlers; it comes last, where all that may be lost is itself. */
+/* Much of this is not safe in signal handlers; it comes last, so that only this part can be
+ * lost. */
 static void log_server(void)
 {
     struct rd_buf text = {0};
@@ -186,7 +187,7 @@ void crash_watchdog(const struct server *srv)
 
 /* ---- patience ---- */
 
-static struct sigaction patient; /* what SIGINT does otherwise */
+static struct sigaction patient; /* the previous handler of SIGINT */
 static char unfinished[64];
 
 static void on_insist(int signum)
@@ -224,7 +225,7 @@ void crash_watch(struct server *srv)
                                .sa_flags = (int)(SA_NODEFER | SA_RESETHAND | SA_SIGINFO)};
     void *frame;
     crashed = srv;
-    /* The first call loads a library, which is nothing for a handler. */
+    /* The first call loads a library, which a handler must not do. */
     backtrace(&frame, 1);
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)

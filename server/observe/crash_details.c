@@ -44,8 +44,8 @@ struct region {
     uintptr_t from, to;
 };
 
-/* "7f00-7f10 rw-p 00000000 00:00 0 [name]": memory of this process alone, and no stack of the main
- * thread, on which this runs. */
+/* "7f00-7f10 rw-p 00000000 00:00 0 [name]": private memory of this process, except the stack of the
+ * main thread, which runs this. */
 static bool parse_region(const char *line, struct region *ret)
 {
     char *end;
@@ -57,7 +57,7 @@ static bool parse_region(const char *line, struct region *ret)
            strstr(end, "[stack") == NULL;
 }
 
-/* No stdio, which would take memory. */
+/* No stdio, which would allocate memory. */
 static size_t find_regions(struct region *list, size_t max)
 {
     char line[LINE_MAX_LEN], piece[PAGE];
@@ -91,7 +91,7 @@ static bool holds_pattern(volatile uint64_t *words, uint64_t pattern)
     return same;
 }
 
-/* Nothing is called while the page does not hold what it held. */
+/* No function may be called until the content of the page is restored. */
 static bool page_is_sound(uintptr_t page)
 {
     volatile uint64_t *words = (volatile uint64_t *)page; /* NOLINT */
@@ -106,7 +106,7 @@ static bool page_is_sound(uintptr_t page)
     return sound;
 }
 
-/* Pages that are not in memory stay so. */
+/* Pages that are not resident stay so. */
 static bool region_is_sound(const struct region *r)
 {
     bool sound = true;
@@ -118,7 +118,7 @@ static bool region_is_sound(const struct region *r)
     return sound;
 }
 
-/* Under a sanitizer the shadow of the memory is terabytes of it. */
+/* With a sanitizer, the shadow memory has terabytes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { TESTED_MAX = 0 };
 #else

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* There when the program is linked with jemalloc, else NULL. */
+/* NULL unless the program is linked with jemalloc. */
 extern int mallctl(const char *name, void *old, size_t *old_len, void *fresh, size_t fresh_len)
     __attribute__((weak));
 
@@ -28,7 +28,7 @@ bool heap_ask(struct heap *ret)
 {
     if (mallctl == NULL)
         return false;
-    uint64_t epoch = 1; /* figures are those of the last time that this was set */
+    uint64_t epoch = 1; /* updates the figures */
     size_t len = sizeof epoch;
     mallctl("epoch", &epoch, &len, &epoch, len);
     return ask_size("stats.allocated", &ret->allocated) && ask_size("stats.active", &ret->active) &&
@@ -78,7 +78,7 @@ void heap_use_thread(bool yes)
         mallctl("background_thread", NULL, NULL, &yes, sizeof yes);
 }
 
-/* Names stand for numbers of several sizes: the first that fits is the one. */
+/* Names refer to numbers of several sizes: tries each size. */
 int heap_number(const char *name, uint64_t *ret, const uint64_t *fresh)
 {
     static const size_t sizes[] = {sizeof(uint64_t), sizeof(uint32_t), sizeof(bool)};

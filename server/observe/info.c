@@ -184,7 +184,7 @@ static void section_keyspace(struct server *srv, struct rd_buf *out)
 
 /* ---- which ---- */
 
-/* The order is that of the text. */
+/* In the order of the text. */
 static const struct section {
     const char *name;
     const char *title;

@@ -1,4 +1,4 @@
-/* Where the memory is: INFO memory, and what MEMORY STATS is made of. */
+/* Memory usage: INFO memory, and the figures of MEMORY STATS. */
 #include "server/observe/info.h"
 
 #include "engine/config.h"
@@ -35,8 +35,8 @@ static uint64_t clients_memory(const struct server *srv)
     return sum;
 }
 
-/* The heap is asked once, when the process has little in it. A heap that does not tell (that of a
- * sanitizer) counts as a small one. */
+/* The allocator is asked once, while the process has little data. One without figures (that of a
+ * sanitizer) counts as a small heap. */
 static uint64_t startup_memory(struct server *srv)
 {
     struct stats *stats = &srv->stats;

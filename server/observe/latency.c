@@ -187,7 +187,7 @@ static void sub_doctor(struct dispatch_call *call)
     reply_text(call, &text);
 }
 
-/* One command: its name, and a map of its calls and their latencies. False: it never ran. */
+/* One command: its name, and a map of its calls and latencies. False: it never ran. */
 static bool reply_histogram(struct dispatch_call *call, const struct engine_command *command)
 {
     const struct stats_histogram *h = call->srv->stats.by_command[command->id].latency;

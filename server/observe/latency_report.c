@@ -16,7 +16,7 @@ struct graph {
     int64_t low, high;
 };
 
-/* How long ago, in the largest unit that fits. */
+/* The age, in the largest unit that fits. */
 static void put_age(char *dst, size_t size, int64_t seconds)
 {
     if (seconds < 60)
@@ -43,7 +43,7 @@ static void graph_fill(struct graph *graph, const struct latency_event *event, i
     }
 }
 
-/* What a column shows in a row, 0 being the highest: nothing, one of three heights, or a part of
+/* The character of a column in a row (0 is the highest): blank, one of three heights, or a part of
  * the pole below. */
 static char graph_cell(const struct graph *graph, size_t column, int row)
 {
@@ -59,7 +59,7 @@ static char graph_cell(const struct graph *graph, size_t column, int row)
     return height < n_heights ? heights[height] : '|';
 }
 
-/* The labels stand below their columns, read downwards. */
+/* The labels are below their columns, read downwards. */
 static void graph_labels(const struct graph *graph, struct rd_buf *out)
 {
     for (size_t line = 0;; line++) {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Those who watch, in the order in which they came. */
+/* The monitors, in order of arrival. */
 static struct {
     struct client **list;
     size_t n, cap;
@@ -47,7 +47,7 @@ void monitor_forget(struct client *c)
     watchers.line = (struct rd_buf){0};
 }
 
-/* In double quotes, all that is not printable escaped. */
+/* In double quotes, with unprintable characters escaped. */
 static void put_quoted(struct rd_buf *out, struct rd_slice bytes)
 {
     static const char named[] = "\nn\rr\tt\aa\bb\\\\\"\"";

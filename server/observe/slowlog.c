@@ -17,7 +17,7 @@ struct slowlog_entry {
     size_t argc;
     struct place {
         size_t off, len;
-    } argv[ARGS_MAX], peer, name; /* in bytes, which move while they grow */
+    } argv[ARGS_MAX], peer, name; /* positions in bytes, which move while they grow */
     struct rd_buf bytes;
 };
 

@@ -5,13 +5,13 @@
 
 #include <stdio.h>
 
-/* Latencies are counted in nanoseconds, in slots as HdrHistogram has them for two digits: 128 for
- * each power of two from 256 on, so that percentiles agree with those of redis-server. */
+/* Latencies are counted in nanoseconds, in the slots of HdrHistogram for two digits: 128 for each
+ * power of two from 256 on, so that percentiles equal those of redis-server. */
 enum { SLOTS_BITS = 7, SLOTS_PER_DOUBLE = 1 << SLOTS_BITS, DOUBLINGS = 23 };
 enum { SLOTS = (DOUBLINGS + 1) * SLOTS_PER_DOUBLE };
 enum { LONGEST_NS = 1000000000, FIRST_LEVEL_NS = 1024 };
 
-/* More kinds than that are not errors of this server's making. */
+/* A limit: this server does not make more kinds of errors. */
 enum { ERRORS_MAX = 128, ERROR_NAME_MAX = 32 };
 
 struct stats_histogram {
@@ -72,7 +72,7 @@ void stats_reset(struct stats *stats)
 
 /* ---- latencies ---- */
 
-/* How far the digits that count are from the right end. */
+/* The number of low bits that a slot ignores. */
 static unsigned shift_of(uint64_t ns)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll(ns | (2 * SLOTS_PER_DOUBLE - 1));
@@ -85,14 +85,14 @@ static size_t slot_of(uint64_t ns)
     return ((size_t)shift << SLOTS_BITS) + (size_t)(ns >> shift);
 }
 
-/* The largest value that is counted in the slot of this one. */
+/* The largest value in the slot of this one. */
 static uint64_t slot_end(uint64_t ns)
 {
     unsigned shift = shift_of(ns);
     return (((ns >> shift) + 1) << shift) - 1;
 }
 
-/* The smallest value of a slot: the way back from slot_of(). */
+/* The smallest value of a slot: the inverse of slot_of(). */
 static uint64_t slot_begin(size_t slot)
 {
     if (slot < 2 * (size_t)SLOTS_PER_DOUBLE)
@@ -246,7 +246,7 @@ void stats_info_errors(const struct stats *stats, struct rd_buf *out)
                       (unsigned long long)stats->errors->list[i].count);
 }
 
-/* Six digits after the point, without zeros at the end. */
+/* Six digits after the point, without trailing zeros. */
 static void put_percent(char *dst, size_t size, double percent)
 {
     int len = snprintf(dst, size, "%.6f", percent);

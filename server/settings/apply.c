@@ -38,7 +38,7 @@ static bool apply_port(struct server *srv, struct settings_reading *reading)
     return change_ports(srv, reading, "Unable to listen on this port. Check server logs.");
 }
 
-/* Without a port for it, TLS is looked at only where something is said that needs it. */
+/* Without a TLS port, the TLS settings are checked only if a setting needs them. */
 static bool apply_tls(struct server *srv, struct settings_reading *reading)
 {
     static const char why[] = "Unable to update TLS configuration. Check server logs.";

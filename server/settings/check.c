@@ -1,4 +1,4 @@
-/* What a text must be like for the directive that takes it. */
+/* Checks of text values. */
 #include <stdio.h>
 
 #include "server/settings/item.h"

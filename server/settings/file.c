@@ -1,4 +1,4 @@
-/* redis.conf and the command line: both become lines, read by one reader. */
+/* redis.conf and the command line: both become lines for one parser. */
 #include <ctype.h>
 #include <errno.h>
 #include <glob.h>
@@ -16,13 +16,13 @@
 #include "server/core/words.h"
 
 enum {
-    FILE_MAX = 64 << 20, /* bytes of one file */
-    INCLUDE_MAX = 32     /* files that include each other */
+    FILE_MAX = 64 << 20, /* maximum bytes of a file */
+    INCLUDE_MAX = 32     /* nested include files */
 };
 
 struct reading {
     struct settings *s;
-    struct settings_reading value; /* .why: what is wrong with a line */
+    struct settings_reading value; /* .why: the error of a line */
     struct rd_buf *why;            /* the whole message */
     unsigned depth;
 };
@@ -72,7 +72,7 @@ static bool line_rename(struct reading *r, size_t n, char **words)
     return true;
 }
 
-/* The words after the first, each as it was meant. */
+/* The words after the first, each as given. */
 static char *rest_of(size_t n, char **words)
 {
     struct rd_buf line = {0};
@@ -120,7 +120,7 @@ static bool line_sentinel(struct reading *r, size_t n, char **words)
 
 static const struct {
     const char *name;
-    size_t min, max; /* words, the name included */
+    size_t min, max; /* words, including the name */
     bool (*run)(struct reading *r, size_t n, char **words);
 } lines[] = {
     {"include", 2, 2, line_include},
@@ -128,7 +128,7 @@ static const struct {
     {"user", 2, SIZE_MAX, line_user},
     {"loadmodule", 2, SIZE_MAX, line_module},
     {"sentinel", 1, SIZE_MAX, line_sentinel},
-    /* Of older versions: read, without meaning any more. */
+    /* Directives of older versions: accepted without effect. */
     {"list-max-ziplist-entries", 2, 2, line_ignored},
     {"list-max-ziplist-value", 2, 2, line_ignored},
     {"lua-replicate-commands", 2, 2, line_ignored},
@@ -147,7 +147,7 @@ static bool other_line(struct reading *r, size_t n, char **words)
 
 /* ---- lines that are ---- */
 
-/* `save "900 1 300 10"` is as good as without the marks. */
+/* `save "900 1 300 10"` is the same as without the quotes. */
 static bool value_line(struct reading *r, const struct settings_item *item, size_t n, char **words)
 {
     bool one = (item->flags & S_MULTI) != 0 && n == 2 && words[1][0] != '\0';
@@ -163,8 +163,8 @@ static bool value_line(struct reading *r, const struct settings_item *item, size
     return ok;
 }
 
-/* requirepass, with all of its bytes: as text it could not hold one of value 0. False: the line is
- * another one, or none. */
+/* requirepass with all of its bytes, since text cannot contain a NUL. False: another directive, or
+ * an invalid line. */
 static bool password_line(struct reading *r, const char *line)
 {
     struct words words = {0};
@@ -193,7 +193,7 @@ static bool one_line(struct reading *r, char *line)
     return ok;
 }
 
-/* Text is cut up in place. */
+/* The text is modified. */
 static bool all_lines(struct reading *r, char *text)
 {
     for (size_t number = 1; text != NULL; number++) {
@@ -231,7 +231,7 @@ static bool read_all(FILE *file, struct rd_buf *ret)
     return ferror(file) == 0;
 }
 
-/* A last line that nothing ends is not to run into the first of the next file. */
+/* An unterminated last line must not join the first line of the next file. */
 static void end_line(struct rd_buf *text)
 {
     if (text->len != 0 && text->ptr[text->len - 1] != '\n')
@@ -290,7 +290,7 @@ static bool is_option(const char *arg)
     return arg[0] == '-' && arg[1] == '-';
 }
 
-/* Does "--name" bring its value along, as in "--port 6380" in one piece? */
+/* Whether "--name" includes its value, as in "--port 6380" in one argument. */
 static bool has_value(const char *arg)
 {
     char **words;
@@ -301,11 +301,11 @@ static bool has_value(const char *arg)
     return n != 1;
 }
 
-/* Options become lines: each that begins with "--" opens one, unless the one before still waits
- * for its first word. `--save` alone is `save ""`. */
+/* Options become lines: each argument that begins with "--" starts a line, unless the previous one
+ * still needs its first word. `--save` alone is `save ""`. */
 static void options_to_lines(int argc, char **argv, int from, bool *ret_stdin, struct rd_buf *text)
 {
-    bool complete = true; /* the option before has a word */
+    bool complete = true; /* the previous option has a word */
     for (int i = from; i < argc; i++) {
         const char *arg = argv[i];
         if (strcmp(arg, "-") == 0 && (i == 1 || i == argc - 1)) {
@@ -335,7 +335,7 @@ static char *absolute(const char *name)
     char here[PATH_MAX];
     if (name[0] == '/' || getcwd(here, sizeof here) == NULL)
         return settings_text_copy(name, strlen(name));
-    /* As far as the name goes up, so does the folder. */
+    /* Each leading "../" of the name removes one directory. */
     size_t len = strlen(here);
     while (strncmp(name, "../", 3) == 0 && len > 1) {
         name += 3;

@@ -246,7 +246,7 @@ bool settings_item_memory(const char *text, uint64_t *ret)
     return false;
 }
 
-/* "5%": kept as minus five, so that one field tells both. */
+/* "5%" is stored as minus five, so that one field holds both forms. */
 static bool set_percent(uint64_t *ret, const char *word, struct settings_reading *reading)
 {
     size_t len = strlen(word);

@@ -1,8 +1,8 @@
-/* CONFIG REWRITE: the file as it is, with the values of now.
+/* CONFIG REWRITE: keeps the file and updates its values.
  *
- * The old file is a list of lines. Each directive takes its lines from the first one on; lines that
- * are left over go, lines that are missing are appended below a mark. A directive that has its
- * default is written only where a line stands for it already.
+ * The old file is a list of lines. Each directive reuses its lines from the first one on; surplus
+ * lines are removed, missing lines are appended below a mark. A directive with its default is
+ * written only if the file already has a line for it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { REWRITE_FILE_MAX = 64 << 20 };
 
 struct line {
     char *text;
-    const struct settings_item *item; /* whose value it is; NULL: a comment, or something else */
+    const struct settings_item *item; /* its directive; NULL: a comment, or something else */
     bool taken;
 };
 
@@ -73,7 +73,7 @@ static void read_line(struct rewrite *r, char *raw)
     settings_text_free(words, n);
 }
 
-/* A file that is not there has no lines. */
+/* A missing file has no lines. */
 static bool read_old(struct rewrite *r, const char *name, struct rd_err *err)
 {
     FILE *file = fopen(name, "re");
@@ -87,7 +87,7 @@ static bool read_old(struct rewrite *r, const char *name, struct rd_err *err)
         read_line(r, raw);
     }
     bool ok = ferror(file) == 0 && total < REWRITE_FILE_MAX;
-    /* getline() has it from the heap of the C library, past base/mem.h. */
+    /* getline() allocates it with the C library, not with base/mem.h. */
     (free)(raw);
     fclose(file);
     return ok || rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "%s", strerror(EIO));
@@ -232,7 +232,7 @@ static void join(const struct rewrite *r, struct rd_buf *ret)
     }
 }
 
-/* As private as the file was: it may hold passwords. */
+/* Keeps the file's permissions: it may contain passwords. */
 static bool write_new(const char *name, struct rd_slice text, struct rd_err *err)
 {
     struct stat old;

@@ -10,8 +10,8 @@
 
 struct change {
     const struct settings_item *item;
-    char *name;  /* as it was asked for */
-    char *value; /* the new one */
+    char *name;  /* as requested */
+    char *value; /* the new value */
     char *old;
     size_t value_len, old_len;
     bool set;
@@ -21,7 +21,7 @@ struct changes {
     struct server *srv;
     struct change *list;
     size_t n;
-    size_t failed; /* index of the one that is to blame */
+    size_t failed; /* index of the argument to blame */
     struct settings_reading reading;
 };
 
@@ -90,7 +90,7 @@ static bool set_one(struct changes *all, size_t index)
     return true;
 }
 
-/* Each function once, in the order of the arguments, up to and without `end`. */
+/* Calls each function once, in the order of the arguments, up to but not including `end`. */
 static bool apply(struct changes *all, size_t end, size_t *ret_failed)
 {
     for (size_t i = 0; i < end; i++) {

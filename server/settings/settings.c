@@ -6,7 +6,7 @@
 #include "server/settings/item.h"
 #include "server/settings/text.h"
 
-/* A default is read as a line of the file would be, so there is one way to have a value. */
+/* Defaults are parsed like lines of the file, so values have a single source. */
 static void set_default(struct settings *s, const struct settings_item *item)
 {
     struct settings_reading reading = {0};

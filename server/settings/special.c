@@ -1,4 +1,4 @@
-/* Directives whose values are more than a number or a word. */
+/* Directives with values other than a number or a word. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -174,7 +174,7 @@ static const struct {
 
 enum {
     N_EVENT_LETTERS = sizeof event_letters / sizeof *event_letters,
-    N_EVENT_CLASSES = 10, /* that "A" stands for */
+    N_EVENT_CLASSES = 10, /* included in "A" */
     EVENTS_ALL = ENGINE_NOTIFY_GENERIC | ENGINE_NOTIFY_STRING | ENGINE_NOTIFY_LIST |
                  ENGINE_NOTIFY_SET | ENGINE_NOTIFY_HASH | ENGINE_NOTIFY_ZSET |
                  ENGINE_NOTIFY_EXPIRED | ENGINE_NOTIFY_EVICTED | ENGINE_NOTIFY_STREAM |
@@ -202,7 +202,7 @@ void settings_events_print(unsigned events, struct rd_buf *ret)
     size_t from = 0;
     if ((events & EVENTS_ALL) == EVENTS_ALL) {
         rd_buf_add_byte(ret, 'A');
-        from = N_EVENT_CLASSES + 1; /* 7.0 does not tell 'n' after 'A' */
+        from = N_EVENT_CLASSES + 1; /* 7.0 does not print 'n' after 'A' */
     }
     for (size_t k = from; k < N_EVENT_LETTERS; k++) {
         if ((events & event_letters[k].bits) != 0)
@@ -314,7 +314,7 @@ const struct settings_special settings_replicaof = {set_replicaof, get_replicaof
 
 /* ---- save ---- */
 
-/* As in 7.0 a word that is empty is 0. */
+/* As in Redis 7.0, an empty word is 0. */
 static bool save_number(const char *word, long long min, int64_t *ret)
 {
     char *end;
@@ -325,7 +325,7 @@ static bool save_number(const char *word, long long min, int64_t *ret)
     return true;
 }
 
-/* Lines of a file add up, the first one instead of the default; CONFIG SET replaces all. */
+/* Lines of a file add up, and the first one replaces the default; CONFIG SET replaces all. */
 static bool set_save(struct settings *s, size_t n, char *const *words,
                      struct settings_reading *reading)
 {

@@ -1,4 +1,4 @@
-/* Directives that are read, kept and written back, and that nothing in this server looks at. */
+/* Directives that are accepted for compatibility and have no effect. */
 #include "server/settings/settings.h"
 
 #include "server/core/log.h"
@@ -10,8 +10,9 @@
 #define SCRIPTS     "scripting is not supported"
 #define ONE_THREAD  "a single thread handles all connections"
 
-/* By name, and why. What would lose data or open a door is not here: the server does not start with
- * it (main.c). tests/server/test_unused.py compares the rows with the sources. */
+/* By name, with the reason. Directives whose neglect would lose data or weaken security are not
+ * here: the server does not start with them (main.c). tests/server/test_unused.py compares the rows
+ * with the sources. */
 static const struct {
     const char *name, *why;
 } unused[] = {
