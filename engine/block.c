@@ -2,7 +2,7 @@
 
 #include "engine/state.h"
 
-/* A waiter hangs in the queue of each key that it waits for. */
+/* A waiter is in the queue of each key that its session waits for. */
 struct engine_link {
     struct engine_link *prev;
     struct engine_link *next;
@@ -10,16 +10,16 @@ struct engine_link {
     struct engine_waiter *waiter;
 };
 
-/* Who waits for one key, in the order in which they came; an item of db->waiting. */
+/* The waiters of one key, in order of arrival; an item of db->waiting. */
 struct engine_queue {
     struct engine_link *first;
     struct engine_link *last;
-    struct engine_ready *ready; /* what was queued for it and not looked at yet */
+    struct engine_ready *ready; /* queue entry that was not handled yet */
     size_t name_len;
     uint8_t name[];
 };
 
-/* A text that was given to a waiter in the place of an argument. */
+/* A text that replaces an argument of a waiter's command. */
 struct engine_extra {
     struct engine_extra *next;
     uint8_t bytes[];
@@ -34,7 +34,7 @@ struct engine_waiter {
     struct rd_slice *argv;
     struct engine_extra *extras;
     int64_t deadline_us;
-    uint64_t number; /* in the order in which they came */
+    uint64_t number; /* in order of arrival */
     enum engine_type type;
     bool as_group; /* XREADGROUP */
     size_t n_links;
@@ -42,16 +42,16 @@ struct engine_waiter {
 };
 
 enum phase {
-    PHASE_TYPE, /* those who wait for what the key is */
-    PHASE_GONE  /* those who read a stream that it is not */
+    PHASE_TYPE, /* sessions that wait for the type of the key */
+    PHASE_GONE  /* stream readers whose key is not a stream */
 };
 
-/* A key that is to be looked at. */
+/* A key to check. */
 struct engine_ready {
     struct engine_ready *next;
     unsigned db;
     enum phase phase;
-    uint64_t done; /* waiters of the phase up to this number were looked at */
+    uint64_t done; /* waiters of the phase up to this number were handled */
     size_t key_len;
     uint8_t key[];
 };
@@ -59,7 +59,7 @@ struct engine_ready {
 struct engine_block_state {
     struct engine_ready *first;
     struct engine_ready *last;
-    uint64_t n_waiters; /* ever */
+    uint64_t n_waiters; /* total number so far */
     engine_proto_fn proto;
     void *proto_ctx;
 };
@@ -184,7 +184,7 @@ void engine_block(struct engine_call *call, enum engine_type type, size_t n_keys
 {
     call->status = ENGINE_BLOCKED;
     if (call->session->waiter != NULL)
-        return; /* it was run again, and continues waiting */
+        return; /* the command ran again and stays blocked */
     struct engine_waiter *w = waiter_new(call, n_keys);
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_OTHER);
     w->type = type;
@@ -207,7 +207,7 @@ void engine_block_argument(struct engine_call *call, size_t index, struct rd_sli
     w->argv[index] = rd_slice(extra->bytes, text.len);
 }
 
-/* The session does not wait any more. */
+/* The session no longer waits. */
 static void release(struct engine_waiter *w)
 {
     struct engine_scope scope = engine_enter(w->engine);
@@ -306,7 +306,7 @@ static struct rd_slice ready_key(const struct engine_ready *ready)
     return rd_slice(ready->key, ready->key_len);
 }
 
-/* The type of the key, ENGINE_TYPES where there is none. A key that is due goes now. */
+/* The type of the key, ENGINE_TYPES if it does not exist. An expired key is removed now. */
 static enum engine_type type_now(const struct serving *sv, const struct engine_ready *ready,
                                  struct engine_session *s)
 {
@@ -321,7 +321,7 @@ static enum engine_type type_now(const struct serving *sv, const struct engine_r
     return ENGINE_TYPES;
 }
 
-/* False: it continues waiting. */
+/* False: it stays blocked. */
 static bool serve_waiter(const struct serving *sv, struct engine_ready *ready,
                          struct engine_waiter *w)
 {
@@ -342,7 +342,7 @@ static bool is_meant(const struct engine_waiter *w, enum phase phase, enum engin
     return phase == PHASE_TYPE ? w->type == type : w->as_group;
 }
 
-/* The next one in the queue whom this phase is about and who can be served. */
+/* The next waiter of the queue in this phase that can be served. */
 static struct engine_session *serve_phase(const struct serving *sv, struct engine_ready *ready,
                                           const struct engine_queue *queue, enum engine_type type)
 {
@@ -370,7 +370,7 @@ static struct engine_session *serve_key(const struct serving *sv, struct engine_
     if (queue == NULL)
         return NULL;
     if (queue->ready == ready)
-        queue->ready = NULL; /* from here on it may become ready again */
+        queue->ready = NULL; /* from now on it can become ready again */
     struct engine_session *s = NULL;
     enum engine_type type = type_now(sv, ready, queue->first->waiter->session);
     if (ready->phase == PHASE_TYPE)

@@ -26,7 +26,7 @@ static void delete_effect(struct engine_call *call, struct rd_slice key, bool la
         engine_effects_add(call->fx, call->db->id, 2, argv);
 }
 
-/* Caches that keep the key, if anybody has them. */
+/* Signals client-side caches, if there are any. */
 static void signal_changed(struct engine_call *call, struct rd_slice key)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
@@ -49,7 +49,7 @@ void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry
     call->dirty = dirty;
 }
 
-/* The key as it is now: what is due goes first. */
+/* The key in its current state: an expired one is removed first. */
 static struct engine_entry *find(struct engine_call *call, struct rd_slice key)
 {
     struct engine_entry *entry = engine_db_find(call->db, key);
@@ -116,7 +116,7 @@ bool engine_call_write(struct engine_call *call, struct rd_slice key, enum engin
     return engine_call_type_ok(call, *ret, type);
 }
 
-/* What a new key brings with it. */
+/* The consequences of adding a key. */
 static void added(struct engine_call *call, struct engine_entry *entry)
 {
     entry->value.lru = engine_lru_new(call->config, call->now_ms) & 0xffffff;
@@ -139,7 +139,7 @@ static void signal_overwritten(struct engine_call *call, const struct engine_ent
         engine_call_signal(call, engine_entry_key(entry));
 }
 
-/* A value that another takes the place of may be one that is slow to free. */
+/* A replaced value can be slow to free. */
 static inline struct engine_entry *forget_old(struct engine_call *call, struct engine_entry *entry)
 {
     if (!call->config->lazyfree_lazy_server_del)
@@ -243,7 +243,7 @@ void engine_changed(struct engine_call *call, enum engine_notify class, const ch
 
 /* ---- effects ---- */
 
-/* The name in the table; of a subcommand, that of its container. */
+/* The name in the table; for a subcommand, that of its container. */
 static struct rd_slice table_name(const struct engine_command *command)
 {
     size_t len = command->own_name_at > 0 ? command->own_name_at - 1U : command->name_len;
@@ -479,7 +479,7 @@ uint64_t engine_random(struct engine_call *call)
 
 uint64_t engine_random_below(struct engine_call *call, uint64_t n)
 {
-    uint64_t reject = -n % n; /* as many values as do not share out evenly */
+    uint64_t reject = -n % n; /* the remainder of the range, rejected to keep the result uniform */
     for (;;) {
         __uint128_t product = (__uint128_t)engine_random(call) * n;
         if ((uint64_t)product >= reject)

@@ -26,7 +26,7 @@ enum {
 #undef X
 };
 
-/* A number for each entry. END gives the number after the last subcommand, and takes it back. */
+/* A number for each entry. END takes the number after the last subcommand. */
 enum {
 #define CMD(id, ...)      ID_##id,
 #define SUB(box, id, ...) ID_##box##_##id,
@@ -63,7 +63,7 @@ enum {
 #define HISTORY(text)         .history = (text),
 #define ARGS(text)            .args = (text),
 
-/* What flags imply. */
+/* Categories implied by flags. */
 #define CATEGORIES(bits, own)                                                                      \
     ((own) | (((bits)&WRITE) ? A_WRITE : 0) |                                                      \
      (((bits)&READONLY) && !((own)&A_SCRIPTING) ? A_READ : 0) |                                    \
@@ -87,7 +87,7 @@ enum {
 
 static const struct engine_command commands[N_COMMANDS];
 
-/* `more` is text with commas by now: it comes as what it is. */
+/* `more` is text with commas: passed on unchanged. */
 #define ENTRY(number, fn, text, in, own, n_args, bits, cats, ver, doc, cost, ...)                  \
     .run = fn, .name = (text), .name_len = sizeof(text) - 1, .flags = (bits),                      \
     .acl = CATEGORIES(bits, cats), .arity = (n_args), .id = (number), .group = ENGINE_GROUP_##in,  \
@@ -125,9 +125,9 @@ size_t engine_command_count(void)
 /* ---- look-up ----
  *
  * A name becomes a key of four words: its letters, folded to lower case eight at a time, and its
- * length with the container it is looked for in. A small hash table leads to the number of an
- * entry, and that to the entry's key, without a look at the entry. Both are made at the first
- * look-up, by every thread that comes before they are ready: all write the same. */
+ * length with its container. A small hash table maps it to the number of an entry and its key,
+ * without reading the entry. Both are built at the first lookup, by every thread that comes before
+ * they are ready: all write the same values. */
 
 enum { NAME_MAX_LEN = 24, SLOTS_LOG2 = 10, SLOTS = 1 << SLOTS_LOG2 };
 
@@ -174,7 +174,7 @@ static inline uint64_t fold(uint64_t word)
     return word | ((from_a ^ past_z) & ~word & (each * 0x80)) >> 2;
 }
 
-/* The loads overlap where the length is none of theirs. box: 0, or the container's id + 1. */
+/* The loads overlap for lengths between two sizes. box: 0, or the container's id + 1. */
 static inline struct key key_of(const uint8_t *name, size_t len, size_t box)
 {
     struct key key = {.rest = len | (uint64_t)box << 8};

@@ -61,7 +61,7 @@ static struct rd_slice until(struct parser *p, char end)
     return rd_slice(from, (size_t)(p->at - from));
 }
 
-/* A word, in quotes or without; *ret_token: written so by the user. */
+/* A word, with or without quotes; *ret_token: users type it. */
 static bool word(struct parser *p, struct rd_slice *ret, bool *ret_token)
 {
     if (accept(p, '\'')) {
@@ -103,7 +103,7 @@ static bool type_and_spec(struct parser *p, struct engine_arg *arg)
     return true;
 }
 
-/* What follows a name: what it is made of, or its type. */
+/* The part after a name: its children, or its type. */
 static bool content(struct parser *p, struct engine_arg *arg)
 {
     bool oneof;

@@ -1,6 +1,6 @@
-/* The keys of a command line: by the specs of the table; and where they do not suffice (SET and
- * BITFIELD, whose flags depend on the arguments; SORT and MIGRATE, whose keys stand anywhere; a
- * number of keys that is none), by a function for the command. */
+/* Finds the keys of a command line with the specs of the table; if they do not suffice, with a
+ * function for the command (SET and BITFIELD, whose flags depend on the arguments; SORT and
+ * MIGRATE, whose keys can be at any position; an invalid number of keys). */
 #include <strings.h>
 
 #include "base/num.h"
@@ -12,7 +12,7 @@ struct line {
     size_t argc;
 };
 
-/* Where found keys go: the first `max` are kept, all are counted. */
+/* The result: keeps the first `max` keys, counts all. */
 struct found {
     struct engine_key *out;
     size_t max;
@@ -36,8 +36,8 @@ static bool is_word(struct rd_slice arg, const char *word)
 
 enum begun { BEGUN, BEGUN_NOWHERE, BEGUN_UNKNOWN };
 
-/* Forwards the last argument is not looked at: nothing would follow it. Backwards neither, nor is
- * the command's first. */
+/* A forward search skips the last argument, since nothing follows it; a backward search skips it
+ * and the first one of the command. */
 static size_t keyword_at(const struct line *line, const struct engine_key_spec *spec)
 {
     if (spec->pos > 0) {
@@ -111,7 +111,7 @@ static bool spec_keys(const struct line *line, const struct engine_key_spec *spe
     return (spec->flags & ENGINE_KEY_INCOMPLETE) == 0;
 }
 
-/* True: the specs say all there is. */
+/* True: the specs cover all keys. */
 static bool keys_by_specs(const struct line *line, struct found *found)
 {
     for (size_t i = 0; i < line->cmd->n_key_specs; i++) {
@@ -133,7 +133,7 @@ enum {
     MOVES = ENGINE_KEY_RW | ENGINE_KEY_ACCESS | ENGINE_KEY_DELETE
 };
 
-/* An option and how many arguments belong to it. */
+/* An option and its number of arguments. */
 struct option {
     const char *word;
     size_t n_args;
@@ -156,7 +156,7 @@ static void set_keys(const struct line *line, struct found *found)
     found_add(found, 1, flags);
 }
 
-/* Reads only, if all operations are whole and are GET or OVERFLOW. */
+/* Read-only if all operations are complete and are GET or OVERFLOW. */
 static void bitfield_keys(const struct line *line, struct found *found)
 {
     static const struct option reading[] = {{"get", 2}, {"overflow", 1}, {NULL, 0}};
@@ -172,7 +172,7 @@ static void bitfield_keys(const struct line *line, struct found *found)
     found_add(found, 1, flags);
 }
 
-/* Of several STORE the last one counts. What it names may itself be a STORE. */
+/* The last of several STORE options counts. Its argument can be the word STORE. */
 static void sort_keys(const struct line *line, struct found *found)
 {
     static const struct option skipped[] = {{"limit", 2}, {"get", 1}, {"by", 1}, {NULL, 0}};
@@ -193,7 +193,7 @@ static void sort_ro_keys(const struct line *line, struct found *found)
     found_add(found, 1, READS);
 }
 
-/* One key, or an empty one and all after KEYS; both at once make no sense. */
+/* One key, or an empty one and all after KEYS; both together are invalid. */
 static void migrate_keys(const struct line *line, struct found *found)
 {
     static const struct option skipped[] = {{"auth", 1}, {"auth2", 2}, {NULL, 0}};
@@ -218,7 +218,7 @@ static const struct special specials[] = {
     {"sort_ro", sort_ro_keys}, {"migrate", migrate_keys},
 };
 
-/* Digits at the start of an argument, whatever follows; -1: none, or too many. */
+/* The number at the start of an argument; -1: no digits, or too many. */
 static int64_t loose_number(struct rd_slice arg)
 {
     size_t i = 0;

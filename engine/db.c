@@ -23,7 +23,7 @@ static void free_entry(void *ctx, void *item)
     engine_free(entry);
 }
 
-/* What is known of keys that are there no more. */
+/* Removes the records about keys that no longer exist. */
 static void forget_all(struct engine_db *db)
 {
     memset(db->n_by_type, 0, sizeof db->n_by_type);
@@ -83,7 +83,7 @@ void engine_db_note_parts(struct engine_db *db, struct engine_entry *entry)
     engine_mem_leave(before);
 }
 
-/* That no part expires now does not mean that none ever did. */
+/* Parts may have expired before, even if none expires now. */
 void engine_db_forget_parts(struct engine_db *db, const struct engine_entry *entry)
 {
     if (RD_LIKELY(engine_table_count(&db->parts) == 0) ||
@@ -128,7 +128,7 @@ static struct engine_entry *add_embedded(struct engine_db *db, struct rd_slice k
     return entry;
 }
 
-/* An EMBSTR that is not stored yet lies in a block of its own. */
+/* An EMBSTR that is not stored yet is in a block of its own. */
 static struct engine_entry *add_block(struct engine_db *db, struct rd_slice key,
                                       const struct engine_value *value)
 {
@@ -155,7 +155,7 @@ struct engine_entry *engine_db_add(struct engine_db *db, struct rd_slice key,
     return entry;
 }
 
-/* Bytes after the name that the block has. */
+/* Bytes of the block after the name. */
 static size_t entry_room(const struct engine_entry *entry)
 {
     size_t usable = engine_usable(entry);
@@ -163,7 +163,7 @@ static size_t entry_room(const struct engine_entry *entry)
     return usable > used ? usable - used : 0;
 }
 
-/* A larger block for the entry; both tables follow. */
+/* A larger block for the entry; updates both tables. */
 static struct engine_entry *grow_entry(struct engine_db *db, struct engine_entry *entry,
                                        size_t room)
 {
@@ -187,7 +187,7 @@ static void put_value(struct engine_db *db, struct engine_entry *entry, struct e
     entry->value = value;
 }
 
-/* EMBSTR: the bytes after the name. The text may lie in this entry. */
+/* EMBSTR: the bytes after the name. The text may be in this entry. */
 static struct engine_entry *embed(struct engine_db *db, struct engine_entry *entry,
                                   struct rd_slice text)
 {

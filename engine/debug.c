@@ -14,12 +14,12 @@
 
 #include <stdio.h>
 
-/* What the items of a table of keys cost beside themselves: engine/table.h tells 13 to 19 bytes. */
+/* The table's share of an item: engine/table.h gives 13 to 19 bytes. */
 enum { SLOT_BYTES = 16 };
 
 /* ---- memory ---- */
 
-/* n things, of which `seen` were looked at and took `bytes`. */
+/* n elements, of which `seen` were measured, with `bytes` in total. */
 static uint64_t extrapolate(uint64_t bytes, uint64_t seen, uint64_t n)
 {
     return seen == 0 || seen == n ? bytes : (uint64_t)((double)bytes / (double)seen * (double)n);
@@ -29,7 +29,7 @@ static uint64_t table_memory(const struct engine_table *t, size_t samples)
 {
     struct engine_table_iter it;
     uint64_t bytes = 0, seen = 0;
-    union { /* iterating pauses the table and resumes it, no more */
+    union { /* iterating only pauses and resumes the table */
         const struct engine_table *given;
         struct engine_table *iterated;
     } table = {.given = t};
@@ -111,7 +111,7 @@ static uint64_t value_memory(const struct engine_value *v, size_t samples)
     case ENGINE_OPAQUE:
         return engine_usable(v->u.opaque) + v->u.opaque->cap;
     default:
-        return 0; /* it lies in the entry */
+        return 0; /* stored in the entry */
     }
 }
 
@@ -122,7 +122,7 @@ uint64_t engine_debug_memory(const struct engine_entry *entry, size_t samples)
 
 /* ---- bytes in a snapshot ---- */
 
-/* What is written before the value begins: magic, version, type, a key without name. */
+/* The bytes before the value: magic, version, type, an empty key name. */
 static bool put_begin(struct rdb_writer *w, const struct engine_value *v)
 {
     struct rdb_event header = {.kind = RDB_HEADER, .inner = RD_NO_OFFSET};

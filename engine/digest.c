@@ -2,8 +2,8 @@
 
 #include "base/endian.h"
 
-/* A SHA-1 of its own: the messages are short and many, and OpenSSL takes two microseconds to begin
- * one, where its work is a fifth of one. Nor can this one fail. */
+/* A separate SHA-1: the messages are short and many, and OpenSSL takes two microseconds to start
+ * one, whose work takes a fifth of a microsecond. It also cannot fail. */
 
 enum { BLOCK = 64, LENGTH_AT = BLOCK - 8 };
 

@@ -4,7 +4,7 @@
 
 enum { CHUNK_MIN = 4096, SELECT_ARGS = 2 };
 
-/* Arguments lie in chunks that never move. */
+/* Arguments are in chunks that never move. */
 struct engine_chunk {
     struct engine_chunk *next;
     size_t size;
@@ -43,7 +43,7 @@ static struct engine_chunk *new_chunk(size_t size)
     return chunk;
 }
 
-/* The first chunk, of the usual size, stays at the end of the list for the next command. */
+/* The first chunk, of the standard size, is kept for the next command. */
 static void *take_memory(struct engine_effects *fx, size_t size)
 {
     size = (size + 7) & ~(size_t)7;

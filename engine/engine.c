@@ -6,7 +6,7 @@
 
 static _Thread_local uint64_t table_seed = 0x9e3779b97f4a7c15u;
 
-/* SplitMix64: spreads one seed over the state of a generator. */
+/* SplitMix64: expands one seed to the state of a generator. */
 static uint64_t spread(uint64_t *x)
 {
     uint64_t z = *x += 0x9e3779b97f4a7c15u;
@@ -179,7 +179,7 @@ static enum engine_mem_kind kind_of_group(unsigned group)
     }
 }
 
-/* The command itself, when it changed something and did not say what it amounts to. */
+/* The command is its own effect if it changed something and did not set another one. */
 static void add_own_effect(struct engine_call *call, unsigned db)
 {
     if (!call->own_effect || call->dirty == 0 || !call->want_effects)
@@ -219,7 +219,7 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
 
 /* ---- checks before a command ---- */
 
-/* A command that is not run spoils the transaction it is in. EXEC itself ends it. */
+/* A refused command makes its transaction fail. EXEC itself ends it. */
 static bool refuse(struct engine_session *s, const struct engine_command *command,
                    struct engine_reply *reply, const char *text)
 {
@@ -235,7 +235,7 @@ static bool refuse(struct engine_session *s, const struct engine_command *comman
     return false;
 }
 
-/* The arguments of an unknown command, as much of them as a line of an error has room for. */
+/* The arguments of an unknown command, as many as fit in an error line. */
 static void quote_args(char *dst, size_t size, size_t argc, const struct rd_slice *argv)
 {
     enum { ARGS_MAX = 128 };
@@ -248,7 +248,7 @@ static void quote_args(char *dst, size_t size, size_t argc, const struct rd_slic
     }
 }
 
-/* Of a subcommand where the container is known. */
+/* For a subcommand of a known container. */
 static void describe_unknown(char *dst, size_t size, size_t argc, const struct rd_slice *argv)
 {
     enum { NAME_MAX = 128 };
@@ -269,7 +269,7 @@ static void describe_unknown(char *dst, size_t size, size_t argc, const struct r
              (const char *)name.ptr, upper);
 }
 
-/* EXEC, DISCARD and what may not be queued run at once in MULTI. */
+/* EXEC, DISCARD and commands that cannot be queued run immediately in MULTI. */
 static bool runs_in_multi(const struct engine_command *command)
 {
     static const char *const names[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
@@ -279,7 +279,7 @@ static bool runs_in_multi(const struct engine_command *command)
     return false;
 }
 
-/* EXEC is judged by what it would run. */
+/* EXEC is checked for the commands that it would run. */
 static bool takes_memory(const struct engine_session *s, const struct engine_command *command)
 {
     if ((command->flags & ENGINE_CMD_DENYOOM) != 0)
@@ -292,7 +292,8 @@ static bool takes_memory(const struct engine_session *s, const struct engine_com
     return false;
 }
 
-/* The limit of memory: makes room; false where there is none and the command would take more. */
+/* The memory limit: evicts keys; false if that is not possible and the command would use more
+ * memory. */
 static bool has_room(struct engine *e, const struct engine_session *s,
                      const struct engine_command *command, const struct engine_env *env,
                      struct engine_effects *fx)
@@ -327,7 +328,7 @@ static bool has_long_key(const struct engine_command *command, size_t argc,
     return found;
 }
 
-/* Nothing is looked at where the protocol lets nothing through that is too long. */
+/* No check is needed if the protocol limit excludes longer arguments. */
 static bool too_long(const struct engine *e, const struct engine_session *s,
                      const struct engine_command *command, size_t argc, const struct rd_slice *argv)
 {

@@ -1,8 +1,7 @@
-/* Which keys go when memory is short.
+/* Selects the keys to evict.
  *
- * Policies of LRU, LFU and TTL look at a few keys of each database at a time and keep the best
- * sixteen they have seen, by name, so that a choice is made of many more than were looked at for
- * it.
+ * LRU, LFU and TTL policies sample a few keys of each database at a time and keep the best sixteen
+ * candidates by name, so that a choice is based on more keys than one sample.
  */
 #include "engine/evict.h"
 
@@ -16,7 +15,7 @@ static bool is_volatile(enum engine_policy policy)
     return policy >= ENGINE_VOLATILE_LRU;
 }
 
-/* How much a key deserves to go; larger is sooner. */
+/* The score of a key; larger scores are evicted sooner. */
 static uint64_t score(const struct engine_call *call, const struct engine_entry *entry)
 {
     if (call->config->maxmemory_policy == ENGINE_VOLATILE_TTL)
@@ -48,7 +47,7 @@ static bool in_pool(const struct engine_victims *pool, unsigned db, struct rd_sl
     return false;
 }
 
-/* Best last. A pool that is full loses its worst. */
+/* Best candidate last. A full pool drops its worst. */
 static void offer(struct engine_victims *pool, unsigned db, struct rd_slice key, uint64_t points)
 {
     if (in_pool(pool, db, key))
@@ -91,7 +90,8 @@ static uint64_t look_at_some(struct engine_call *call, struct engine_victims *po
     return n_keys;
 }
 
-/* The best that is still there; what is gone, or has no expiry any more, is forgotten. */
+/* The best candidate that still exists; drops the others before it, and those without an expiry any
+ * more. */
 static struct engine_entry *best(struct engine_call *call, struct engine_victims *pool)
 {
     while (pool->n > 0) {
@@ -154,7 +154,7 @@ static void evict(struct engine_call *call, struct engine_entry *entry)
     engine_call_delete_as(call, entry, call->config->lazyfree_lazy_eviction);
 }
 
-/* The bytes of the data set, those of this very call included. */
+/* The bytes of the data set, including those of the current call. */
 static uint64_t used(struct engine *e, struct engine_scope *scope)
 {
     engine_leave(e, *scope);
@@ -174,7 +174,8 @@ bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra
     struct engine_entry *entry = NULL;
     struct engine_scope scope = engine_enter(e);
     engine_call_init(&call, e, &session, env, &reply, fx);
-    /* What another thread frees still counts, but not for long: no second one in its place. */
+    /* Memory that another thread is freeing still counts for a short time: do not evict a second
+     * key for it. */
     uint64_t trashed = e->n_trashed;
     while (used(e, &scope) + extra > e->config.maxmemory && e->n_trashed == trashed &&
            (entry = choose(&call)) != NULL)

@@ -1,19 +1,19 @@
 /* The active expire cycle.
  *
- * Each database is looked through bucket by bucket; as long as more than a tenth of what was seen
- * was due, the look continues. How long is judged by the work: a bucket counts as two tenths of a
- * microsecond, for in a table that has become sparse most are empty, a key that is looked at as one
- * tenth, a key that is taken out as ten and what its value takes to free.
+ * Each database is scanned bucket by bucket, as long as more than a tenth of the keys were expired.
+ * Time is estimated from the work: a bucket counts as 0.2 microseconds, since most buckets of a
+ * sparse table are empty; a visited key as 0.1; a removed key as 1, plus the cost of freeing its
+ * value.
  *
- * Fields of hashes go the same way: the hashes that have fields that expire are looked through, of
- * large ones a part at a time. A hash counts as due as long as that is worth the while.
+ * Hash fields are handled in the same way: the hashes with field expiries are scanned, large ones
+ * in parts. A hash counts as expired as long as its scan finds enough.
  */
 #include "engine/state.h"
 #include "engine/value/hash.h"
 
 enum {
     KEYS_A_ROUND = 20,
-    STALE_PERCENT = 10, /* of what was seen, below which a database is left */
+    STALE_PERCENT = 10, /* percentage of expired keys below which the scan of a database ends */
     BUCKETS_A_ROUND = 400,
     BUCKET_COST = 2, /* in tenths of a microsecond */
     LOOK_COST = 1,
@@ -45,7 +45,7 @@ static void look(void *ctx, void *item)
     engine_call_expire_now(round->call, entry);
 }
 
-/* The average of what was seen counts for a fiftieth of what is known. */
+/* The new sample has a weight of a fiftieth in the average. */
 static void note_ttl(struct engine_db *db, const struct round *round)
 {
     uint64_t n_alive = round->n_seen - round->n_due;
@@ -71,7 +71,7 @@ static void look_at_parts(void *ctx, void *item)
     round->cost += LOOK_COST * pass.n_seen + TAKE_COST * pass.n_taken;
 }
 
-/* False: too few are due here to continue. */
+/* False: too few keys are expired here to continue. */
 static bool one_round(struct round *round, struct engine_table *t, uint64_t *cursor,
                       engine_table_item_fn fn, unsigned effort)
 {

@@ -102,8 +102,8 @@ uint64_t engine_geohash_encode(double lon, double lat)
     return cell_of(&whole, lon, lat, ENGINE_GEO_STEPS).bits;
 }
 
-/* As processors of the x86 family convert, on which negative numbers and those out of range have a
- * result as well. */
+/* Converts as x86 processors do, which also define the result for negative and out-of-range
+ * numbers. */
 static uint64_t score_bits(double score)
 {
     const double half = 9223372036854775808.0; /* 2^63 */
@@ -136,7 +136,7 @@ void engine_geohash_text(const double xy[2], char ret[ENGINE_GEO_TEXT])
     uint64_t bits = cell_of(&usual, xy[0], xy[1], ENGINE_GEO_STEPS).bits;
     for (int i = 0; i < ENGINE_GEO_TEXT - 1; i++)
         ret[i] = alphabet[bits >> (2 * ENGINE_GEO_STEPS - 5 * (i + 1)) & 0x1f];
-    ret[ENGINE_GEO_TEXT - 1] = '0'; /* 52 bits are ten letters and a bit of an eleventh */
+    ret[ENGINE_GEO_TEXT - 1] = '0'; /* 52 bits are ten letters and a part of an eleventh */
 }
 
 /* ---- distances ---- */
@@ -184,8 +184,8 @@ bool engine_geohash_within(const struct engine_geo_shape *shape, const double xy
 
 /* ---- what covers a shape ---- */
 
-/* A rectangle in degrees around the shape. Meridians draw together towards the poles, so its east
- * and west are those of the edge that is nearer to one. */
+/* A rectangle in degrees around the shape. Meridians converge towards the poles, so the edge nearer
+ * to a pole gives the east and west. */
 static struct area bounds_of(const struct engine_geo_shape *shape)
 {
     double lon = shape->xy[0], lat = shape->xy[1];
@@ -198,7 +198,8 @@ static struct area bounds_of(const struct engine_geo_shape *shape)
                          .lat = {lat - lat_delta, lat + lat_delta}};
 }
 
-/* How many steps make cells of about this size; fewer near the poles, where they are narrow. */
+/* The number of steps for cells of about this size; fewer near the poles, where cells are
+ * narrow. */
 static unsigned steps_for(double meters, double lat)
 {
     int step = 1;
@@ -236,7 +237,7 @@ static bool is_enough(const struct engine_geo_cell cells[ENGINE_GEO_CELLS],
              area_of(cells[4]).lon.min > bounds->lon.min);
 }
 
-/* Cells on a side that the shape does not reach. */
+/* Drops the cells on sides that the shape does not reach. */
 static void drop_useless(struct engine_geo_cell cells[ENGINE_GEO_CELLS], const struct area *bounds)
 {
     struct area area = area_of(cells[0]);

@@ -5,7 +5,7 @@ static uint8_t lower(uint8_t c, bool nocase)
     return nocase && c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
 }
 
-/* Ends of ranges are ordered as signed bytes: that is how the server was compiled. */
+/* Ends of ranges are compared as signed bytes, as in builds of redis-server. */
 static bool in_range(uint8_t c, uint8_t from, uint8_t to)
 {
     int8_t a = (int8_t)from;
@@ -14,7 +14,7 @@ static bool in_range(uint8_t c, uint8_t from, uint8_t to)
     return a <= b ? a <= x && x <= b : b <= x && x <= a;
 }
 
-/* A class begins at p[at]. Whether c is in it; *ret_next is after it. */
+/* A class begins at p[at]. Returns whether c is in it; *ret_next is after it. */
 static bool match_class(struct rd_slice p, size_t at, uint8_t c, bool nocase, size_t *ret_next)
 {
     bool match = false;
@@ -23,7 +23,7 @@ static bool match_class(struct rd_slice p, size_t at, uint8_t c, bool nocase, si
     i += negate;
     while (i < p.len && p.ptr[i] != ']') {
         if (p.ptr[i] == '\\' && i + 1 < p.len) {
-            match |= p.ptr[i + 1] == c; /* what is escaped keeps its case */
+            match |= p.ptr[i + 1] == c; /* escaped characters keep their case */
             i += 2;
         } else if (i + 2 < p.len && p.ptr[i + 1] == '-') {
             match |=

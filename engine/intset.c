@@ -4,7 +4,7 @@
 
 #include "engine/mem.h"
 
-enum { SMALL_MAX = 512 /* blocks that are not made smaller */ };
+enum { SMALL_MAX = 512 /* blocks that never shrink */ };
 
 static size_t width_of(int64_t v)
 {
@@ -13,7 +13,7 @@ static size_t width_of(int64_t v)
     return v >= INT32_MIN && v <= INT32_MAX ? 4 : 8;
 }
 
-/* With a width that the compiler knows, get() is one load. */
+/* With a constant width, get() is one load. */
 static inline int64_t get(const uint8_t *nums, size_t index, size_t width)
 {
     const uint8_t *p = nums + index * width;
@@ -33,8 +33,8 @@ static void put(uint8_t *nums, size_t index, size_t width, int64_t v)
         rd_put_le64(p, (uint64_t)v);
 }
 
-/* The index of the first of n integers that is not below v; the last where all are. Each step keeps
- * one half without a branch, which would be wrong every other time. */
+/* The index of the first of n integers that is not below v; that of the last if all are. Each step
+ * halves the range without a branch, which would be mispredicted every other time. */
 static inline size_t search_width(const uint8_t *nums, size_t n, int64_t v, size_t width)
 {
     size_t at = 0;
@@ -91,8 +91,8 @@ void engine_intset_free(uint8_t *is)
     engine_free(is);
 }
 
-/* Blocks grow by less than what makes them shrink, lest a set that is added to and removed from in
- * turn is moved each time. */
+/* Blocks grow by less than the threshold for shrinking, so that alternate adding and removing does
+ * not move the set each time. */
 static void make_room(uint8_t **is, size_t len)
 {
     if (engine_usable(*is) < len)
@@ -111,7 +111,7 @@ bool engine_intset_find(const uint8_t *is, int64_t v)
     return holds(is, search(is, v), v);
 }
 
-/* Widens all integers and adds v, which is below all of them or above. */
+/* Widens all integers and adds v, which is below or above all of them. */
 static void add_wide(uint8_t **is, int64_t v)
 {
     size_t n = engine_intset_count(*is), old = engine_intset_width(*is), width = width_of(v);

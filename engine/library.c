@@ -76,7 +76,7 @@ bool engine_library_parse(struct rd_slice code, struct engine_library *ret, cons
 /* ---- records ---- */
 
 struct walk {
-    struct rd_buf code; /* of the record that is read */
+    struct rd_buf code; /* of the current record */
     void *ctx;
     bool (*fn)(void *ctx, const struct engine_library *lib, struct rd_slice raw);
     const char *why;
@@ -115,7 +115,7 @@ static bool read_records(struct walk *w, struct rdb_reader *reader, struct rd_er
     return false;
 }
 
-/* Reads records of functions, which get an end so that the reader finds one. */
+/* Reads function records, with an end added for the reader. */
 static bool walk_records(struct walk *w, struct rd_slice records, enum rdb_dialect dialect,
                          int version, struct rd_err *err)
 {
@@ -185,7 +185,7 @@ bool engine_library_each(struct engine *e, void *ctx,
 
 /* ---- changes ---- */
 
-/* A library as a record, with the length of its code in the shortest form. */
+/* A library as a record, with its code length in the shortest form. */
 static void put_record(struct engine_kept_records *records, struct rd_slice code)
 {
     uint8_t head[10] = {RDB_OP_FUNCTION2};
@@ -205,7 +205,7 @@ static void put_record(struct engine_kept_records *records, struct rd_slice code
 }
 
 struct rewrite {
-    struct rd_slice without; /* the library of this name is left out */
+    struct rd_slice without; /* omits the library of this name */
     bool found;
     struct engine_kept_records records;
     uint64_t n;

@@ -5,25 +5,25 @@
 #include "engine/mem.h"
 
 enum {
-    EMPTY = ENGINE_LP_HEAD + 1, /* bytes of a listpack without entries */
-    HEAD_MAX = 9,               /* bytes of an entry's head, with an integer */
+    EMPTY = ENGINE_LP_HEAD + 1, /* bytes of an empty listpack */
+    HEAD_MAX = 9,               /* bytes of an entry's header, with an integer */
     BACK_MAX = 5,
     INT24_MIN = -(1 << 23),
     INT24_MAX = (1 << 23) - 1,
     STR6_MAX = (1 << 6) - 1,
     STR12_MAX = (1 << 12) - 1,
-    SMALL_MAX = 512, /* blocks that are not made smaller */
+    SMALL_MAX = 512, /* blocks that never shrink */
 };
 
-/* An entry before it is written. */
+/* An entry to be written. */
 struct entry {
     uint8_t head[HEAD_MAX];
     size_t head_len;
     size_t back_len;
-    struct rd_slice text; /* after the head; empty for an integer */
+    struct rd_slice text; /* after the header; empty for an integer */
 };
 
-/* Servers take one byte more than needed from 16383, 2097151 and 268435455 on. */
+/* Servers use one byte more than needed from 16383, 2097151 and 268435455 on. */
 static inline size_t back_len(size_t len)
 {
     return len < 128 ? 1 : len < 16383 ? 2 : len < 2097151 ? 3 : len < 268435455 ? 4 : 5;
@@ -96,7 +96,7 @@ static void set_string(struct entry *e, struct rd_slice text)
     } else {
         e->head[0] = 0xf0;
         rd_put_le32(e->head + 1,
-                    (uint32_t)text.len); /* too much of it does not get past resize() */
+                    (uint32_t)text.len); /* resize() rejects lengths that are too large */
         e->head_len = 5;
     }
     e->back_len = back_len(e->head_len + text.len);
@@ -157,7 +157,7 @@ static inline int64_t num_at(const uint8_t *p)
     case 0xf1:
         return (int16_t)rd_get_le16(p + 1);
     case 0xf2:
-        /* Together with the head it is a number of 32 bits whose lowest 8 are shifted out. */
+        /* With the header it is a 32-bit number whose lowest 8 bits are shifted out. */
         return (int32_t)(rd_get_le32(p) & ~0xffu) >> 8;
     case 0xf3:
         return (int32_t)rd_get_le32(p + 1);
@@ -225,7 +225,7 @@ static void count_less(uint8_t *lp, size_t n)
         set_count(lp, known_count(lp) - n);
 }
 
-/* Number of entries from p up to `end`, which is where an entry begins or the end mark stands. */
+/* The number of entries from p up to `end`, the start of an entry or the end mark. */
 static size_t count_between(const uint8_t *p, const uint8_t *end)
 {
     size_t n = 0;
@@ -275,8 +275,8 @@ void engine_lp_shrink(uint8_t **lp)
         *lp = engine_realloc(*lp, len);
 }
 
-/* Blocks grow by less than what makes them shrink, lest a list that is pushed to and popped from in
- * turn is moved each time. */
+/* Blocks grow by less than the threshold for shrinking, so that alternate pushing and popping does
+ * not move the list each time. */
 static void make_room(uint8_t **lp, size_t len)
 {
     if (RD_UNLIKELY(engine_usable(*lp) < len))
@@ -290,8 +290,8 @@ static void release_space(uint8_t **lp, size_t len)
         *lp = engine_realloc(*lp, len);
 }
 
-/* Puts new_len bytes, yet to be written, in the place of old_len bytes at `at`, and returns where
- * they are. NULL: the listpack would be too long. */
+/* Replaces old_len bytes at `at` by new_len bytes, to be written later, and returns their position.
+ * NULL: the listpack would be too long. */
 static inline uint8_t *resize(uint8_t **lp, size_t at, size_t old_len, size_t new_len)
 {
     size_t old_bytes = engine_lp_bytes(*lp);
@@ -332,7 +332,7 @@ static uint8_t *replace_entry(uint8_t **lp, const uint8_t *p, const struct entry
     return to;
 }
 
-/* Where an entry that is to precede p, or after it, begins. */
+/* The start of an entry to be inserted before or after p. */
 static size_t place(const uint8_t *lp, const uint8_t *p, bool after)
 {
     if (p == NULL)
@@ -434,7 +434,7 @@ uint8_t *engine_lp_split(uint8_t **lp, uint8_t *p)
     return right;
 }
 
-/* Walking `steps` entries on from p, or back; NULL where the listpack ends before. */
+/* The entry `steps` after or before p; NULL if the listpack ends before. */
 static uint8_t *walk(uint8_t *p, size_t steps)
 {
     for (; p != NULL && steps > 0; steps--)
@@ -469,7 +469,7 @@ uint8_t *engine_lp_at(uint8_t *lp, long index)
  * they rule out most entries of the same length without a call. */
 struct needle {
     struct rd_slice text;
-    uint64_t first, last; /* the first and the last 8 bytes; 4 where there are not 8 */
+    uint64_t first, last; /* the first and last 8 bytes; 4 if there are fewer than 8 */
     int64_t num;
     bool is_num;
 };
@@ -502,7 +502,7 @@ static struct needle needle_of(struct rd_slice text)
     return n;
 }
 
-/* Whether the text of this length at p is the needle. */
+/* Whether the text of this length at p equals the needle. */
 static inline bool same_text(const struct needle *n, const uint8_t *p)
 {
     size_t len = n->text.len;
@@ -517,7 +517,7 @@ static inline bool same_text(const struct needle *n, const uint8_t *p)
     return true;
 }
 
-/* Nearly all entries are short strings, told apart by their head, or small numbers. */
+/* Almost all entries are short strings, which differ in the header, or small numbers. */
 static inline bool matches(const struct needle *n, const uint8_t *p)
 {
     if (p[0] >= 0x80 && p[0] < 0xc0)

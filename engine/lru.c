@@ -31,7 +31,7 @@ unsigned engine_lfu_counter(const struct engine_value *v, const struct engine_co
     return periods > counter ? 0 : counter - periods;
 }
 
-/* The counter grows with a chance that shrinks with it. */
+/* The probability of an increment decreases as the counter grows. */
 static unsigned count_access(struct engine_call *call, unsigned counter)
 {
     if (counter == 255)

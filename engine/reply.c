@@ -107,7 +107,7 @@ void engine_reply_bool(struct engine_reply *r, bool value)
         engine_reply_int(r, value);
 }
 
-/* Infinities have words of their own: libraries differ in how they print them. */
+/* Infinities are written explicitly: C libraries differ in their form. */
 static size_t double_text(char dst[40], double value)
 {
     if (isinf(value))
@@ -176,7 +176,7 @@ void engine_reply_push(struct engine_reply *r, uint64_t n)
     aggregate(r, '>', n, 1);
 }
 
-/* A line of the protocol has no line ends in it. */
+/* A line of the protocol must not contain line ends. */
 static void one_line(char *text)
 {
     for (; *text != '\0'; text++)

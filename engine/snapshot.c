@@ -42,8 +42,7 @@ void engine_drop_functions(struct engine *e)
     engine_leave(e, scope);
 }
 
-/* A string whose length precedes it in one byte or two; others are as good as never
- * names. */
+/* A string with its length in one or two bytes before it; longer names practically never occur. */
 static bool take_name(struct rd_slice *raw, struct rd_slice *ret)
 {
     if (raw->len < 2 || raw->ptr[0] >= 0x80)

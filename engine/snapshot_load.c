@@ -6,12 +6,12 @@
 
 enum {
     WAITING = 16,
-    PLAIN = 32,               /* keys that are taken at a time */
-    RECORD_MIN = 4,           /* bytes of the shortest key with its value */
-    RESERVE_UNKNOWN = 1 << 20 /* keys to make room for when the file's size is not known */
+    PLAIN = 32,               /* keys loaded at a time */
+    RECORD_MIN = 4,           /* minimum bytes of a key with its value */
+    RESERVE_UNKNOWN = 1 << 20 /* keys to reserve space for if the size of the file is unknown */
 };
 
-/* An entry that is made and not yet in its table: its bucket is on the way into the cache. */
+/* An entry that is not in its table yet: its bucket is being prefetched. */
 struct waiting {
     struct engine_entry *entry;
     struct engine_db *db;
@@ -33,20 +33,20 @@ struct engine_loader {
     unsigned first_waiting;
     unsigned n_waiting;
 
-    /* The key that is being read. */
+    /* The key being read. */
     struct rd_slice key;
-    struct rd_buf name; /* where it lies, unless it is taken from the reader's window */
+    struct rd_buf name; /* its name, unless it is in the window of the reader */
     uint64_t hash;
     uint64_t offset;
     int64_t expire_ms;
     uint32_t lru;
-    const struct engine_type_ops *ops; /* NULL: a string that came whole and is stored */
+    const struct engine_type_ops *ops; /* NULL: a string that was complete and is stored */
     enum engine_mem_kind mem_kind;
     struct engine_value value;
     bool in_value;
     bool skipping;
 
-    /* Where records that are kept go; NULL outside of them. */
+    /* The buffer for kept records; NULL outside of them. */
     struct engine_kept_records *keeping;
 };
 
@@ -170,7 +170,7 @@ static void expect_key(struct engine_loader *l, struct rd_slice key, uint64_t of
     engine_table_prefetch(&l->db->keys, l->hash);
 }
 
-/* Keys that are due are left out. */
+/* Expired keys are dropped. */
 static bool stays(const struct engine_loader *l)
 {
     return l->expire_ms == ENGINE_NO_EXPIRE || l->expire_ms >= l->now_ms || l->opts.keep_expired;
@@ -202,7 +202,7 @@ static bool begin_value(struct engine_loader *l, const struct rdb_event *ev, str
     return true;
 }
 
-/* The oldest of those that wait goes into its table. */
+/* Adds the oldest waiting entry to its table. */
 static bool link_first(struct engine_loader *l, struct rd_err *err)
 {
     struct waiting *w = &l->waiting[l->first_waiting];
@@ -240,7 +240,7 @@ static bool link_all(struct engine_loader *l, struct rd_err *err)
     return ok;
 }
 
-/* Stores the value under the key that is being read. text: of an EMBSTR. */
+/* Stores the value of the current key. text: of an EMBSTR. */
 static bool store(struct engine_loader *l, const struct engine_value *value, struct rd_slice text,
                   struct rd_err *err)
 {
@@ -273,7 +273,7 @@ static bool store_text(struct engine_loader *l, struct rd_slice text, struct rd_
     return store(l, &value, rd_slice(NULL, 0), err);
 }
 
-/* Most values are strings, and most strings come in one piece. */
+/* Most values are strings, and most strings are in one piece. */
 static bool is_whole_string(const struct engine_loader *l, const struct rdb_event *ev)
 {
     return ev->kind == RDB_ELEM && ev->elem.role == RDB_ROLE_STRING && ev->elem.str.first &&
@@ -306,7 +306,7 @@ static bool store_plain(struct engine_loader *l, const struct rdb_plain *key, st
     return key->is_int ? store_number(l, key->num, err) : store_text(l, key->value, err);
 }
 
-/* The keys after one that was read, as far as they are plain; at most max. */
+/* Reads the plain keys after the current one; at most max. */
 static bool take_plain(struct engine_loader *l, uint64_t max, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -321,7 +321,7 @@ static bool take_plain(struct engine_loader *l, uint64_t max, struct rd_err *err
     return true;
 }
 
-/* Servers leave out collections without elements, but not streams. */
+/* Servers drop empty collections, but not empty streams. */
 static bool is_void(const struct engine_value *v)
 {
     return v->type != ENGINE_STRING && v->type != ENGINE_STREAM && v->type != ENGINE_MODULE &&
@@ -380,7 +380,7 @@ static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struc
     return true;
 }
 
-/* The file may claim any number of keys, so it is compared with its size. */
+/* The file can claim any number of keys, so the number is checked against its size. */
 static void reserve(struct engine_loader *l, const struct rdb_event *ev)
 {
     uint64_t most = RESERVE_UNKNOWN;
@@ -406,7 +406,7 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
                       "function in an unsupported format from before Redis 7.0");
 }
 
-/* The bytes of a record that is kept, event by event. */
+/* The bytes of a kept record, event by event. */
 static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     struct engine_extra *kept = l->engine->extra;
@@ -486,7 +486,7 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
     case RDB_TRAILER:
         return check_sum(ev, err);
     default:
-        return true; /* slots of a cluster */
+        return true; /* cluster slots */
     }
 }
 
@@ -513,7 +513,7 @@ static uint64_t n_passed(const struct engine_loader *l)
     return l->info.keys + l->info.expired;
 }
 
-/* One event, and plain keys that follow it, up to a goal of n_passed(). RDB_EVENT: done. */
+/* One event, and the plain keys after it, up to a goal of n_passed(). RDB_EVENT: done. */
 static enum rdb_status advance(struct engine_loader *l, uint64_t goal, struct rd_err *err)
 {
     if (l->skipping)

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 enum {
-    PIECE = 16, /* keys that are taken at a time */
+    PIECE = 16, /* keys written at a time */
     PIECES = ENGINE_PAIR_KEYS / PIECE,
     BUFFER = 64 << 10,
     BUF_KEPT = 4 << 20
@@ -19,7 +19,7 @@ struct engine_pair {
     engine_pair_put_fn put;
     void *ctx;
     struct rd_worker *worker;
-    struct rdb_writer *writer; /* the other thread's */
+    struct rdb_writer *writer; /* of the other thread */
     struct rd_sink *sink;
     struct rd_buf buf;
     /* the row */
@@ -31,11 +31,11 @@ struct engine_pair {
     atomic_bool failed;
     struct rd_err *err;
     uint64_t seed; /* of tables */
-    /* what the other thread says */
+    /* status of the other thread */
     struct rd_err other_err;
-    struct engine_mem mem; /* what it allocated and did not free */
+    struct engine_mem mem; /* its allocations that were not freed */
     size_t n_made;         /* pieces, the last of the row first */
-    uint64_t ends[PIECES]; /* where each ends in what was made */
+    uint64_t ends[PIECES]; /* their ends in the output of the other thread */
 };
 
 static bool put_piece(struct engine_pair *pair, struct rdb_writer *w, size_t piece,
@@ -87,7 +87,7 @@ static void work(void *arg, unsigned worker)
         put_last(pair);
 }
 
-/* Forgets what was written so far. */
+/* Drops the output so far. */
 static bool empty(struct engine_pair *pair, struct rd_err *err)
 {
     if (!rd_sink_flush(pair->sink)) {
@@ -100,7 +100,7 @@ static bool empty(struct engine_pair *pair, struct rd_err *err)
     return true;
 }
 
-/* What the other thread made, the first of the row first. */
+/* Appends the output of the other thread, the first of the row first. */
 static bool append(struct engine_pair *pair, uint64_t begin, struct rd_err *err)
 {
     bool ok = rd_sink_flush(pair->sink);
@@ -137,7 +137,7 @@ struct engine_pair *engine_pair_new(const struct rdb_writer_opts *given, engine_
     return NULL;
 }
 
-/* The first event makes the writer put a header, which is dropped as the event itself is. */
+/* The first event makes the writer write a header, which is dropped with the event. */
 bool engine_pair_select(struct engine_pair *pair, const struct rdb_event *select,
                         struct rd_err *err)
 {

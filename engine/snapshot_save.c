@@ -13,8 +13,8 @@ struct saver {
     struct rdb_writer *writer;
     struct rd_sink *sink;
     struct engine_pair *pair; /* NULL: one thread */
-    unsigned db;              /* whose keys are put */
-    bool fields_expire;       /* in what is written */
+    unsigned db;              /* database of the keys */
+    bool fields_expire;       /* in the output */
     bool with_idle;
     bool with_freq;
     uint64_t n_keys;
@@ -63,7 +63,7 @@ static bool put_events(const struct saver *s, struct rdb_reader *reader, struct 
     return status == RDB_END;
 }
 
-/* The records get an end, so that the reader finds one. */
+/* The records get an end for the reader. */
 static bool put_kept(const struct saver *s, struct engine_kept_records *records, struct rd_err *err)
 {
     const struct engine_extra *kept = s->engine->extra;
@@ -114,7 +114,7 @@ static void forget(void *ctx, struct rd_slice field)
     (void)field;
 }
 
-/* Fields that are due must not come back from a version that knows no expiry of fields. */
+/* Expired fields must not reappear in a version without field expiry. */
 static bool put_without_due(const struct saver *s, struct rdb_writer *w,
                             const struct engine_entry *entry, struct rd_err *err)
 {
@@ -143,8 +143,8 @@ static bool put_key(void *ctx, struct rdb_writer *w, const struct engine_entry *
     return put_entry(s, w, entry, &entry->value, err);
 }
 
-/* Here, one by one. Entries lie all over the heap, and so does what they point to: both are asked
- * for before they are needed. */
+/* Writes the keys one by one here. Entries and their data are spread over the heap: both are
+ * prefetched. */
 static bool put_each(struct saver *s, const struct engine_entry *const *entries, size_t n,
                      struct rd_err *err)
 {
@@ -175,7 +175,8 @@ static bool put_shared(struct saver *s, const struct engine_entry *const *entrie
     return true;
 }
 
-/* What would take much memory as the bytes of a file is not for the other thread, which keeps them.
+/* Values that are large in the file stay with this thread, because the other one keeps its output
+ * in memory.
  */
 static bool is_huge(const struct engine_entry *entry)
 {
@@ -184,7 +185,7 @@ static bool is_huge(const struct engine_entry *entry)
                                               : engine_value_effort(&entry->value) > PARTS;
 }
 
-/* The keys of a row from `from` on that the two may share: up to one that is huge. */
+/* The keys of a row from `from` on that both threads can share: up to a huge one. */
 static size_t shared(const struct engine_entry *const *entries, size_t from, size_t n)
 {
     size_t i = from;
@@ -288,7 +289,7 @@ bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_sav
 
 /* ---- what it takes to hold everything ---- */
 
-/* db->parts holds these hashes, and may hold others. */
+/* db->parts contains these hashes, and possibly others. */
 static bool has_field_expiry(struct engine_db *db)
 {
     bool found = false;

@@ -9,28 +9,28 @@
 enum {
     LINE = 64,
     BITS_MAX = 40,
-    MOVES = 2,         /* buckets an operation moves */
-    EMPTIES = 16,      /* looked at for each bucket that may be moved */
-    AT_ONCE_BITS = 5,  /* tables of up to this many buckets move in one go */
-    ALIGNED_FROM = 16, /* buckets; a smaller block would grow too much by being aligned */
+    MOVES = 2,         /* buckets moved by an operation */
+    EMPTIES = 16,      /* visited for each bucket that may be moved */
+    AT_ONCE_BITS = 5,  /* tables of up to this many buckets move in one operation */
+    ALIGNED_FROM = 16, /* buckets; alignment would waste too much of a smaller block */
     CHILDREN_MAX = 63,
     PAGE = 4096,
     MAPPED_FROM = 512,  /* buckets */
-    MAPPED_MORE = PAGE, /* bytes: what the heads leave of them becomes children */
+    MAPPED_MORE = PAGE, /* bytes: the space after the headers becomes children */
     CHILDREN_SIZE = 8192
 };
 
-/* What begins a block, of the heap or mapped. */
+/* The header of a block, on the heap or mapped. */
 struct block {
     struct block *next; /* of children */
-    size_t mapped;      /* bytes, 0: of the heap */
+    size_t mapped;      /* bytes, 0: on the heap */
 };
 
-/* Stands before the buckets of a segment. */
+/* The header before the buckets of a segment. */
 struct segment_head {
     struct engine_bucket *unused; /* children, linked by slot 0 */
     struct block *children;
-    struct block *block; /* that the segment is in */
+    struct block *block; /* of the segment */
 };
 
 _Static_assert(sizeof(struct engine_bucket) == LINE, "a bucket is a cache line");
@@ -45,8 +45,8 @@ static void *aligned(uint8_t *ptr)
     return ptr + (-(uintptr_t)ptr & (LINE - 1));
 }
 
-/* Blocks of big tables are mapped: a heap that is full of freed items may take milliseconds to
- * tidy itself up for one large block. Where there are no more mappings it has to do. */
+/* Blocks of large tables are mapped: a heap full of freed items can take milliseconds for one large
+ * block. If mappings run out, the heap is used. */
 static struct block *block_new(struct engine_table *t, size_t size, bool map)
 {
     if (map) {
@@ -111,7 +111,7 @@ static void segment_free(struct engine_table *t, struct engine_bucket *segment)
     block_free(t, head->block);
 }
 
-/* More children for an array of n buckets, or for a segment of it. */
+/* Allocates more children for an array of n buckets, or for a segment of it. */
 static void children_add(struct engine_table *t, struct segment_head *head, size_t n)
 {
     bool map = n >= MAPPED_FROM;
@@ -157,7 +157,7 @@ static void array_close(struct engine_table *t, struct engine_table_array *a)
     *a = (struct engine_table_array){0};
 }
 
-/* The bucket, made if need be. */
+/* The bucket, created if necessary. */
 static struct engine_bucket *array_touch(struct engine_table *t, struct engine_table_array *a,
                                          uint64_t index)
 {
@@ -185,7 +185,7 @@ static void filter_add(struct engine_bucket *b, uint64_t tag)
     b->meta |= (uint64_t)1 << (56 + (tag & 7));
 }
 
-/* Hangs an empty bucket on a full one, whose last item it takes over. */
+/* Adds an empty bucket to a full one and moves its last item there. */
 static struct engine_bucket *child_new(struct engine_table *t, struct engine_table_array *a,
                                        uint64_t index, struct engine_bucket *parent)
 {
@@ -220,8 +220,8 @@ static void chain_put(struct engine_table *t, struct engine_table_array *a, uint
     bucket_set(b, first_slot(meta_empty(b->meta)), tag, item);
 }
 
-/* An item was taken out of slot `hole` of `b`: the chain's last bucket fills it, and is dropped
- * when what it has left fits where the pointer to it is. */
+/* An item was removed from slot `hole` of `b`: the last bucket of the chain fills it, and is
+ * dropped if its remaining item fits in the place of the pointer to it. */
 static void chain_tidy(struct engine_table_array *a, uint64_t index, struct engine_bucket *b,
                        unsigned hole)
 {
@@ -260,8 +260,8 @@ static void release(struct engine_table *t)
     t->moved = 0;
 }
 
-/* The items of bucket `moved`, which has some. In an array that is smaller the bits of the position
- * say where they go, and their names are not looked at. */
+/* Moves the items of bucket `moved`, which is not empty. For a smaller array, the bits of the
+ * position give the destination, and names are not read. */
 static void move_chain(struct engine_table *t, const struct engine_bucket *b)
 {
     struct engine_table_array *to = &t->arrays[1];
@@ -301,7 +301,7 @@ static void moved_to(struct engine_table *t, size_t moved)
         finish_moving(t);
 }
 
-/* The items to be moved next, which shall be in the cache by then. */
+/* Prefetches the items to be moved next. */
 static void prefetch_moves(const struct engine_table *t)
 {
     if (!is_moving(t) || t->arrays[1].bits < t->arrays[0].bits)
@@ -314,7 +314,7 @@ static void prefetch_moves(const struct engine_table *t)
     }
 }
 
-/* Of the segment that bucket `moved` is in. */
+/* For the segment of bucket `moved`. */
 static size_t segment_end(const struct engine_table *t)
 {
     size_t end = (t->moved | (SEGMENT_BUCKETS - 1)) + 1, n = array_buckets(&t->arrays[0]);
@@ -345,7 +345,7 @@ static void begin_moving(struct engine_table *t, unsigned bits)
         prefetch_moves(t);
 }
 
-/* The smallest table that n items fill by at most `percent`. */
+/* The smallest table that n items fill to at most `percent`. */
 static unsigned bits_for(size_t n, unsigned percent)
 {
     unsigned bits = 0;
@@ -374,7 +374,7 @@ static void shrink_if_due(struct engine_table *t)
         begin_moving(t, bits_for(t->count, 50));
 }
 
-/* Before the place is looked for that the caller may write to. */
+/* Called before the lookup of a place that the caller may write to. */
 static void prepare_add(struct engine_table *t)
 {
     if (!is_moving(t))

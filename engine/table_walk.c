@@ -5,8 +5,8 @@
 
 enum { TRIES = 256, SAMPLE_MORE = 8 };
 
-/* The first buckets of the chains that are in use, of both arrays, as one row without gaps: those
- * of the first array that have not moved, then those of the second that items may have moved to. */
+/* The first buckets of the chains in use, of both arrays, as one row without gaps: those of the
+ * first array that have not moved, then those of the second that may have received items. */
 
 struct row {
     const struct engine_table *t;
@@ -65,9 +65,9 @@ static uint64_t reversed(uint64_t word)
     return __builtin_bswap64(word);
 }
 
-/* The cursor is a position whose bits are counted up from the highest down: read backwards it is
- * the part of all hashes, themselves read backwards, that was given. A bucket of a table of n is an
- * n-th of them, so the part stays right in tables of any size. */
+/* The cursor is a position whose bits are counted up from the highest down: reversed, it is the
+ * fraction of all reversed hashes already returned. A bucket of a table of n is an n-th of them, so
+ * the fraction is valid for tables of any size. */
 static uint64_t next_cursor(uint64_t cursor, uint64_t mask)
 {
     return reversed(reversed(cursor | ~mask) + 1);
@@ -90,7 +90,7 @@ uint64_t engine_table_scan(struct engine_table *t, uint64_t cursor, engine_table
     unsigned which = array_of(t, cursor);
     uint64_t mask = array_mask(&t->arrays[which]);
     /* When a table shrinks, some of the buckets that become one may not have moved yet: then this
-     * step is for the moved one only. */
+     * step covers the moved one only. */
     if (which == 1 && new->bits < old->bits &&
         ((cursor & mask) | (array_mask(old) & ~mask)) >= t->moved)
         mask = array_mask(old);
@@ -106,7 +106,7 @@ void engine_table_iter_begin(struct engine_table_iter *it, struct engine_table *
     *it = (struct engine_table_iter){.t = t, .index = t->moved};
 }
 
-/* The next chain that is not empty becomes the iterator's bucket. */
+/* The next chain that is not empty becomes the bucket of the iterator. */
 static bool iter_advance(struct engine_table_iter *it)
 {
     for (; it->array < 2; it->array++, it->index = 0) {
@@ -121,7 +121,7 @@ static bool iter_advance(struct engine_table_iter *it)
             it->index++;
             if (b->meta == 0)
                 continue;
-            /* What the caller looks at soon. */
+            /* Prefetches the items that the caller reads soon. */
             if ((it->index & (SEGMENT_BUCKETS - 1)) != 0 && it->index < n)
                 bucket_prefetch_items(b + 1);
             it->bucket = b;
@@ -168,8 +168,8 @@ static uint64_t next_random(uint64_t *state)
     return engine_hash_fold(*state ^ 0xa0f2ec75a1fe1575, *state ^ 0x8bb84b93962eacc9);
 }
 
-/* How far it is from place i of the row to the next that may have items, where i is in a segment
- * that was never written to. */
+/* The distance from place i of the row, in a segment that was never written, to the next that may
+ * have items. */
 static size_t row_gap(const struct row *row, size_t i)
 {
     if (i >= row->n_old)
@@ -178,7 +178,7 @@ static size_t row_gap(const struct row *row, size_t i)
     return gap < row->n_old - i ? gap : row->n_old - i;
 }
 
-/* For tables with few items in many buckets: the first that follow, once around. */
+/* For tables with few items in many buckets: the first items that follow, once around. */
 static void *random_after(const struct row *row, size_t start, uint64_t *state)
 {
     for (size_t seen = 0, i = start; seen < row->n;) {
@@ -196,8 +196,8 @@ void *engine_table_random(const struct engine_table *t, uint64_t random)
 {
     if (t->count == 0)
         return NULL;
-    /* A place is drawn out of as many in each bucket as the longest chain has, and drawn again
-     * while it is empty: so all items are as likely. */
+    /* Draws a place, of as many in each bucket as the longest chain has, until it is not empty: so
+     * all items are equally likely. */
     struct row row = row_of(t);
     size_t longest = t->arrays[0].longest;
     if (t->arrays[1].longest > longest)

@@ -5,10 +5,10 @@
 enum { WORTH_IT = 64 }; /* blocks */
 
 struct engine_trash {
-    struct engine_value value; /* a number where there is none */
-    struct engine_db db;       /* its tables of keys: empty where there are none */
+    struct engine_value value; /* a number if there is none */
+    struct engine_db db;       /* its tables of keys: empty if there are none */
     uint64_t count;
-    struct engine_mem freed; /* what freeing it changed */
+    struct engine_mem freed; /* bytes changed by freeing it */
 };
 
 uint64_t engine_trash_count(const struct engine_trash *trash)

@@ -2,21 +2,21 @@
 
 #include "engine/state.h"
 
-/* A key that is watched, and by whom. */
+/* A watched key, and its watchers. */
 struct watched {
     struct engine_watch *first;
     uint32_t key_len;
     uint8_t key[];
 };
 
-/* One session's interest in one key; in the list of both. */
+/* The watch of one session on one key; in the lists of both. */
 struct engine_watch {
     struct engine_session *session;
     struct engine_db *db;
     struct watched *watched;
     struct engine_watch *next_of_key;
     struct engine_watch *next_of_session;
-    bool was_due; /* when it was watched: what is due then may go without failing EXEC */
+    bool was_due; /* when it was watched: a key already expired then may go without failing EXEC */
 };
 
 static struct rd_slice watched_name(const void *item)
