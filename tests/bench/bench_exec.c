@@ -1,4 +1,4 @@
-/* bench_exec.c - runs a program and tells what it cost.
+/* bench_exec.c - runs a program and prints its cost.
  *
  *     bench_exec FD PROGRAM [ARGUMENT…]
  *

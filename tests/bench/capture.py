@@ -7,7 +7,7 @@
 Each has a redis-server of its own as master. Under load, redis-benchmark -P 64 writes, and either
 the capture or `redis-cli --replica` with its output in /dev/null follows, in turns. Where
 processors are short, whatever follows takes time from the master and from who writes: therefore
-the master's requests for each second of its own processor time stand beside the rate.
+the master's requests for each second of its own processor time are printed next to the rate.
 """
 
 import contextlib

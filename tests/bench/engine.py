@@ -7,7 +7,7 @@ A server's figures are its own: the seconds that its log tells for loading, INFO
 right after that, and the time in which it answers SAVE. Ours are those of bench_engine. The two
 take turns.
 
-Pauses are told beside those of steps that only compute: what a machine that shares its processors
+Pauses are printed next to those of steps that only compute: what a machine with shared processors
 takes from any program. A pause is ours where there are more of them in a second of work than there.
 """
 

@@ -153,7 +153,7 @@ def main():
     parser.add_argument("--form", choices=sorted(FORMS), default="quicklist2")
     args = parser.parse_args()
     if os.isatty(1):
-        parser.error("that is no text for a terminal")
+        parser.error("refusing to write binary data to a terminal")
     with contextlib.suppress(OSError):  # no pipe, or no more allowed: slower, nothing else
         fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, PIPE)
     try:

@@ -40,7 +40,7 @@ FILL_BATCH = 2000
 class Slowest:
     """The longest answers to PING since the last look, in seconds, of what a fork held up apart.
 
-    A fork holds up what comes until the clients that wait meanwhile have had their answers, for
+    A fork delays commands until the waiting clients have their replies, for
     which as much time again is given.
     """
 
@@ -121,7 +121,7 @@ def fill(client, work, keys):
 
 
 class Clients:
-    """All connections in one thread; what each is told is looked at for errors."""
+    """All connections in one thread; their replies are checked for errors."""
 
     def __init__(self, server, n, work):
         self.work = work

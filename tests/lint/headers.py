@@ -1,4 +1,4 @@
-"""Headers stand on their own, and the shared library exports what they promise and no more."""
+"""Each header compiles alone, and the shared library exports exactly their declarations."""
 
 import os
 import re

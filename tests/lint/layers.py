@@ -1,4 +1,4 @@
-"""A folder includes only what stands to its left, and foreign libraries have one door each."""
+"""A folder includes only folders to its left; each foreign library is included in one place."""
 
 import re
 
@@ -22,7 +22,7 @@ FORBIDDEN = re.compile(
 )
 EXCUSED = {
     "base/mem.c": {"malloc", "calloc", "realloc", "free"},  # it is the door
-    "engine/mem.c": {"abort"},  # the heap of a data set is used up, and nobody asked to be told
+    "engine/mem.c": {"abort"},  # out of memory without a handler
 }
 
 

@@ -11,7 +11,7 @@ FILE_MAX = 800
 
 # Written in parts, so that this file does not find itself.
 LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
-# A folder of somebody's machine. A template of mkdtemp() in the place for temporary files is fine.
+# A path of one machine. A template of mkdtemp() in the folder for temporary files is allowed.
 MACHINE = re.compile(r"(?<![\w./-])/(wo" + r"rk/|home/\w|ro" + r"ot/|tmp/(?!\S*XXXXXX))")
 
 TEXTS = (".c", ".h", ".py", ".sh", ".md", ".scd", ".build", ".txt", ".yml", ".hex", ".tsv")

@@ -9,7 +9,7 @@ ROOT = os.environ.get("REDOUBT_SOURCE") or os.path.abspath(
 )
 BUILD = os.environ.get("REDOUBT_BUILD", "")
 
-# The folders that hold C of our own, and what each may include: what stands to its left.
+# The folders with our own C code; each may include the folders to its left.
 LAYERS = {
     "base": {"base"},
     "rdb": {"base", "rdb"},

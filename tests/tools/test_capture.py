@@ -448,7 +448,7 @@ class Snapshot(CaptureCase):
 
 
 class Progress(CaptureCase):
-    def test_lag_is_told(self):
+    def test_lag_is_reported(self):
         master = self.server()
         _, err = self.run_capture(self.url(master), "-o", self.out, "--duration", "3",
                                   "--progress=json")

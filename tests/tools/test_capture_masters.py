@@ -53,7 +53,7 @@ class MasterTest(CaptureTest):
         return running
 
     def capture_until(self, master, offset, *args, status=0):
-        """What is told by a capture that ends at an offset."""
+        """The output of a capture that ends at an offset."""
         with FakeServer(master) as server:
             got, out, err = self.start(server, "--until-offset", str(offset), *args).end(None)
         self.assertEqual(got, status, (out, err))
@@ -124,7 +124,7 @@ class Old(MasterTest):
 
 
 class Asked(MasterTest):
-    def test_the_version_that_is_told(self):
+    def test_the_version_that_is_reported(self):
         for reply in (b"+OK\r\n", b"-ERR Unrecognized REPLCONF option: version\r\n"):
             master = Master(FULL + BY_LENGTH + SET_A)
             told = []
@@ -201,7 +201,7 @@ class Refusals(MasterTest):
         self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1"})
 
     def test_a_second_channel_was_not_offered(self):
-        """Only eof and psync2 are told, so that no master answers with one."""
+        """Only eof and psync2 are announced, so that no master replies with another one."""
         master = Master(b"+DUALCHANNELSYNC\r\n")
         with FakeServer(master) as server:
             status, _, err = self.start(server).end(None)
@@ -217,7 +217,7 @@ class Stream(MasterTest):
         master = Master([FULL + BY_LENGTH + stream, 1.5, SET_B + encode("EXEC")])
         end = 100 + len(stream) + len(SET_B) + len(encode("EXEC"))
         self.capture_until(master, end)
-        eventually("the end is told", lambda: end in master.acks)
+        eventually("the end is acknowledged", lambda: end in master.acks)
         self.assertEqual(self.captured(), {(0, "old"): "0", (0, "a"): "1", (0, "b"): "2"})
 
     def test_a_history_that_changes_its_name_twice(self):
@@ -254,7 +254,7 @@ class Reading(MasterTest):
                 master = Master(FULL + BY_LENGTH + SET_A)
                 with FakeServer(master) as server:
                     running = self.start(server, "--ack", ack)
-                    eventually("it is told", lambda: 100 + len(SET_A) in master.acks)
+                    eventually("it is acknowledged", lambda: 100 + len(SET_A) in master.acks)
                     self.assertEqual(running.end()[0], 143)
                 self.assertIn(100, master.acks)
 

@@ -185,7 +185,7 @@ class Verdicts(CheckAofTest):
         self.assertEqual(self.verdict("-", data=SET), (0, "ok", []))
         self.assertEqual(self.one(gzip.compress(SET + SET)), (0, "ok", []))
 
-    def test_a_torn_end_is_told_from_damage_before_it(self):
+    def test_a_torn_end_is_reported_from_damage_before_it(self):
         self.assertEqual(self.one(SET + SET[:-3]), (1, "torn", ["truncated"]))
         self.assertEqual(self.one(SET + b"garbage" + SET), (1, "damaged", ["corrupt"]))
         self.assertEqual(self.one(SET + b"garbage"), (1, "torn", ["corrupt"]))
@@ -492,7 +492,7 @@ class Pages(CheckAofTest):
             return set(re.findall(r"`([^`\s]+)`", f.read()))
 
     def keys(self, value):
-        """Of objects anywhere inside; names of findings and commands are no keys."""
+        """The keys of all nested objects, except names of findings and commands."""
         if isinstance(value, list):
             return set().union(*map(self.keys, value))
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""check-aof --salvage and --fix-manifest: damaged copies of fixtures, and what comes out.
+"""check-aof --salvage and --fix-manifest on damaged copies of fixtures.
 
 REDOUBT names the program.
 """
@@ -80,7 +80,7 @@ class Salvage(SalvageTest):
         self.assertLessEqual(loss["from"], 1000)
         self.assertGreaterEqual(loss["to"], 1100)
 
-    def test_a_missing_file_is_told(self):
+    def test_a_missing_file_is_reported(self):
         os.unlink(os.path.join(self.log, FIRST))
         out, _ = self.run_tool("check-aof", "--salvage", self.out, self.log, expect=8)
         self.assertIn("missing", out)

@@ -61,7 +61,7 @@ class Snapshots(CheckRdbTest):
         self.assertGreater(len(got), 10)
         self.assertLess(file["damage_offset"], file["salvage"]["unpacked_until"])
 
-    def test_a_sound_snapshot_in_a_damaged_container_is_told_and_saved_whole(self):
+    def test_a_sound_snapshot_in_a_damaged_container_is_reported_and_saved_whole(self):
         for cut in (False, True):
             packed = bytearray(gzip.compress(self.mixed))
             packed[-6] ^= 1

@@ -316,7 +316,7 @@ class Verdicts(CheckRdbTest):
         self.assertEqual(status, 1)
         self.assertIn('error      duplicate-key at byte 16 (0x10), string "k" in db 0:', out)
 
-    def test_error_is_told_on_stderr_with_its_context_and_a_hint(self):
+    def test_error_is_reported_on_stderr_with_its_context_and_a_hint(self):
         path = os.path.abspath(fixture("damaged", "flip-00.rdb"))
         _, _, err = self.check(path)
         self.assertEqual(err.split("\n")[0], "redoubt check-rdb: %s: corrupt at byte 593 (0x251) "
@@ -336,7 +336,7 @@ class Verdicts(CheckRdbTest):
 
     def damaged_pairs(self, change, sizes=b"\xfb\x14\x00", summed=summed, name=b"key:%02d"):
         """Twenty string keys, the fifth of them changed by change(record). Where it begins; what
-        check-rdb tells of the file, and its first line for people."""
+        check-rdb reports about the file, and its first line for people."""
         records = [pair(name % i, b"value-%02d" % i) for i in range(20)]
         sound = summed(rdb(b"\xfe\x00" + sizes, *records))
         self.assertEqual(self.one(self.write("f.rdb", sound))[1]["verdict"], "ok")
@@ -367,7 +367,7 @@ class Verdicts(CheckRdbTest):
                                "values are not verified; the damage begins at or after byte 11 "
                                "(0xb)")
 
-    def test_where_only_the_checksum_tells_the_damage_may_be_anywhere(self):
+    def test_where_only_the_checksum_reports_the_damage_may_be_anywhere(self):
         _, file, line = self.damaged_pairs(self.longer(34), sizes=b"")
         self.assertEqual((file["verdict"], file["damage_offset"]), ("checksum", 0))
         self.assertEqual(line, "f.rdb: checksum mismatch, structure is sound; names and "
@@ -445,12 +445,12 @@ class Verdicts(CheckRdbTest):
                 self.assertNotIn(c, out + err, args)
         self.assertIn("\\x1b[31mred", self.check(name)[1])
 
-    def test_verbose_tells_every_key(self):
+    def test_verbose_reports_every_key(self):
         _, out, _ = self.check("-v", os.path.abspath(fixture("redis-7.0.15", "tiny.rdb")))
         self.assertEqual(len(re.findall(r"^  \d+ \(0x[0-9a-f]+\) +key +db 0 ", out, re.M)), 9)
         self.assertIn('db 0 string/string "e" expires 2', out)
 
-    def test_slots_and_records_of_modules_are_told(self):
+    def test_slots_and_records_of_modules_are_reported(self):
         _, out, _ = self.check("-v", os.path.abspath(fixture("damaged", "hand-slot-info.rdb")))
         self.assertRegex(out, r"\(0xb\) +slot +5: 1 keys, 0 with an expiry\n")
         self.assertIn("  slots      1 announced\n", out)
@@ -531,7 +531,7 @@ class Input(CheckRdbTest):
         _, file = self.one("bad.lz4")
         self.assertEqual((file["size"], file["salvage"]["keys"]), (4999, 20))
 
-    def test_progress_is_told_in_json_on_stderr(self):
+    def test_progress_is_reported_in_json_on_stderr(self):
         _, _, err = self.check("--progress=json", self.good)
         size = len(self.good_bytes)
         lines = [json.loads(line) for line in err.split("\n") if line]
@@ -545,7 +545,7 @@ class Input(CheckRdbTest):
         self.check("bad.gz", env={"TMPDIR": spool})
         self.assertEqual(os.listdir(spool), [])
 
-    def test_folder_for_the_spool_that_is_missing_is_an_error_and_the_check_is_told(self):
+    def test_folder_for_the_spool_that_is_missing_is_an_error_and_the_check_is_reported(self):
         self.write("bad.gz", gzip.compress(self.bad_bytes))
         status, out, err = self.check("bad.gz", env={"TMPDIR": self.path("none")})
         self.assertEqual(status, 3)

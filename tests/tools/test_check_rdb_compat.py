@@ -57,7 +57,7 @@ class Compatible(CheckRdbTest):
                 n += 1
         self.assertGreater(n, 90)
 
-    def test_every_cut_is_told_at_the_same_offset(self):
+    def test_every_cut_is_reported_at_the_same_offset(self):
         with open(fixture("redis-2.8.24", "tiny.rdb"), "rb") as f:
             data = f.read()
         for size in range(len(data)):

@@ -92,7 +92,7 @@ class Usage(unittest.TestCase):
     def test_no_tool(self):
         self.check_refused(run(), "redoubt: missing argument: TOOL")
 
-    def test_an_unknown_tool_is_told_the_nearest(self):
+    def test_an_unknown_tool_is_reported_the_nearest(self):
         self.check_refused(run("hlep"), 'unknown tool "hlep"', "did you mean help?")
         self.check_refused(run("help", "nothing-like-it"), "unknown tool")
 
@@ -115,7 +115,7 @@ class Usage(unittest.TestCase):
             with self.subTest(tool=tool):
                 self.check_refused(run(tool), f"redoubt {tool}: ")
 
-    def test_a_usage_error_is_told_in_json_too(self):
+    def test_a_usage_error_is_reported_in_json_too(self):
         for tool in tools():
             with self.subTest(tool=tool):
                 done = run(tool, "--xyzzy-plugh", "--json")
@@ -245,7 +245,8 @@ class Foreign(unittest.TestCase):
         for args in (["convert", "--to", "csv"], ["stat"], ["split", "--by", "db", "-o",
                      os.path.join(self.folder, "out")], ["diff", self.path]):
             with self.subTest(args[0]):
-                self.assertIn("hint: use redoubt check-rdb for details", run(*args, self.path).stderr)
+                self.assertIn("hint: use redoubt check-rdb for details",
+                              run(*args, self.path).stderr)
         for args in (["check-rdb"], ["check-aof"]):
             self.assertNotIn("check-rdb for details", run(*args, self.path).stderr)
 

@@ -404,7 +404,7 @@ class Behaviour(unittest.TestCase):
             run = convert("--to", target, *options, self.path)
             self.assertEqual((run.returncode, run.stdout), (2, b""), options)
 
-    def test_json_tells_how_much_was_converted(self):
+    def test_json_reports_how_much_was_converted(self):
         self.write(b"\x00\x01k\x01v")
         run = convert("--to", "ndjson", "--json", self.path, "-o", self.out)
         self.assertEqual(run.returncode, 0, run.stderr)

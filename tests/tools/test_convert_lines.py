@@ -256,7 +256,7 @@ class Commands(unittest.TestCase):
                         for c in want)
         self.assertTrue(run.stdout == resp, run.stdout[:100])
 
-    def test_fields_that_expire_are_told_and_refused_where_the_server_has_none(self):
+    def test_fields_that_expire_are_reported_and_refused_where_the_server_has_none(self):
         lines = line(key="k", type="hash", value={"a": "1", "b": "2"}, field_expire_ms={"b": 77})
         run = convert("--to", "resp", "-", stdin=lines)
         self.assertEqual(joined(run.stdout)[-1],

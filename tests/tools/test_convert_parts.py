@@ -1,7 +1,7 @@
 """redoubt convert of a snapshot that is made in parts, on two threads: the same bytes, the same
 errors and the same counts as in one piece.
 
-A file is taken in parts from 1 MiB on; what comes through a pipe never is.
+A file of 1 MiB or more is converted in parts; a pipe never is.
 """
 
 import json

@@ -71,7 +71,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(verbs, [(b"XADD", b"4-0"), (b"XADD", b"5-0"), (b"XCLAIM", b"g"),
                                  (b"XDEL", b"4-0"), (b"XSETID", b"9-0")])
 
-    def test_damage_is_told_where_it_is(self):
+    def test_damage_is_reported_where_it_is(self):
         """As by a target that takes streams as they come."""
         n = 0
         for name in sorted(glob.glob(os.path.join(FIXTURES, "broken", "stream-*.hex"))):

@@ -126,7 +126,7 @@ class Elements(Case):
             {"part": "field", "name": "f5", "in": "both", "a": {"text": "v5"},
              "b": {"text": "other"}}])
 
-    def test_no_more_elements_are_told_than_asked_for(self):
+    def test_no_more_elements_are_reported_than_asked_for(self):
         a, b = [b"a%d" % i for i in range(100)], [b"b%d" % i for i in range(100)]
         found = self.one((SET, a), (SET, b), "--max-elements", "3")
         self.assertEqual([p["name"] for p in found["value"]["first"]], ["a0", "a1", "a2"])
@@ -150,7 +150,7 @@ class Lines(Case):
 
 
 class Streams(Lines):
-    def test_counters_and_groups_are_told_with_what_they_hold(self):
+    def test_counters_and_groups_are_reported_with_what_they_hold(self):
         entry = {"id": "2-1", "fields": [["a", "2"]]}
         pending = {"id": "2-1", "consumer": "alice", "delivery_ms": 5, "delivery_count": 1}
         group = {"name": "g", "last_id": "1-1", "entries_read": 1, "pending": [], "consumers": []}
@@ -186,7 +186,7 @@ class Expiries(Lines):
                                    "value": dict.fromkeys(value, "v"),
                                    "field_expire_ms": {f: at for f, at in value.items() if at}})
 
-    def test_fields_are_told_with_when_they_expire(self):
+    def test_fields_are_reported_with_when_they_expire(self):
         lines = self.diff("--values").splitlines()
         self.assertIn('    field "f": expiry 2100-01-01T00:00:00Z and 2100-01-01T00:00:00.001Z',
                       lines)
@@ -221,7 +221,7 @@ class Keys(Case):
             'db 10, key "a\\n": only in B, list',
             "5 and 5 keys: 1 only in A, 1 only in B, 3 different (type 1, expiry 2, value 1)"])
 
-    def test_fast_tells_names_and_counts(self):
+    def test_fast_reports_names_and_counts(self):
         self.two()
         self.assertIn("none; value\n", self.diff("--fast"))
 
@@ -279,7 +279,7 @@ class Keys(Case):
             f.write(snapshot([], functions=[b"#!lua name=x\n"]))
         self.assertIn("functions differ: 0 and 1 libraries", self.diff())
 
-    def test_long_names_are_told_whole(self):
+    def test_long_names_are_reported_whole(self):
         name = b"n" * 5000
         self.write([Key(name + b"1", STRING, b"v")], [Key(name + b"2", STRING, b"v")])
         told = json.loads(self.diff("--json"))["differences"]
@@ -337,7 +337,7 @@ class Manners(Case):
                      ["diff", "--tls", self.a, "-s", "/socket"]):
             self.assertEqual(redoubt(*args).returncode, 2)
 
-    def test_a_url_is_told_without_its_password(self):
+    def test_a_url_is_reported_without_its_password(self):
         url = "redis://me:secret@127.0.0.1:1"
         for args in (["diff", self.a, self.b, url], ["stat", url], ["merge", url, "-o", self.b],
                      ["diff", "--json", url, url], ["check-rdb", url], ["split", url, "-x"]):

@@ -98,7 +98,7 @@ class Changing(Case):
         story = Story({b"a": [(text(b"1"), -1, -1), (text(b"2"), -1, -1)]}, scans=[[b"a"], [b"a"]])
         self.diff(story, [Key(b"a", STRING, b"2")])
 
-    def test_keys_that_went_away_are_told_and_not_compared(self):
+    def test_keys_that_went_away_are_reported_and_not_compared(self):
         story = Story({b"a": text(b"1")}, scans=[[b"gone", b"a"]])
         told = json.loads(self.diff(story, [Key(b"a", STRING, b"1")], "--json"))
         self.assertEqual(told["gone"], [0, 1])
@@ -112,7 +112,7 @@ class Changing(Case):
                               (text(b"3"), LATER, LATER)]})
         self.diff(story, [Key(b"a", STRING, b"3", 0, LATER)])
 
-    def test_an_expiry_that_never_stands_still_is_told(self):
+    def test_an_expiry_that_never_stands_still_is_reported(self):
         story = Story({b"a": [(text(b"1"), LATER, LATER + 1)]})
         told = json.loads(self.diff(story, [Key(b"a", STRING, b"1", 0, LATER)], "--json"))
         self.assertEqual(told["changing"], [0, 1])
@@ -160,7 +160,7 @@ class Strange(Case):
         self.assertIn("redoubt diff: 127.0.0.1:", self.err)
         self.assertIn(word, self.err)
 
-    def test_types_that_are_not_known_are_told(self):
+    def test_types_that_are_not_known_are_reported(self):
         story = Story({b"a": text(b"1"), b"new": dump(b"\x63abc")})
         told = json.loads(self.diff(story, [Key(b"a", STRING, b"1")], "--json", status=8))
         self.assertEqual(told["not_compared"], [0, 1])
@@ -197,7 +197,7 @@ class Strange(Case):
                 self.refused(Story({b"a": text(b"1")}, DUMP=(whole[:n], None)),
                              "closed the connection")
 
-    def test_what_the_server_refuses_is_told_with_a_hint(self):
+    def test_what_the_server_refuses_is_reported_with_a_hint(self):
         for name, word, hint in (
                 ("SCAN", "NOPERM this user", "ACL"), ("DUMP", "NOPERM this user", "ACL"),
                 ("INFO", "NOAUTH Authentication", "REDISCLI_AUTH"),

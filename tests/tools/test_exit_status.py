@@ -54,7 +54,7 @@ class Silent:
 
 
 def server_with_a_new_type():
-    """What diff asks for, of a server with one key of a type that nobody knows."""
+    """The replies that diff needs, of a server with one key of an unknown type."""
     def answer(args):
         name = args[0].upper()
         if name == b"SCAN":
@@ -82,7 +82,7 @@ class Cells(CaptureTest):
         cls.server = redis_server.RedisServer().__enter__()
         cls.addClassCleanup(cls.server.close)
         cls.url = f"redis://127.0.0.1:{cls.server.port}"
-        cls.nobody = f"redis://127.0.0.1:{free_port()}"
+        cls.unused = f"redis://127.0.0.1:{free_port()}"
 
     def setUp(self):
         super().setUp()
@@ -253,7 +253,7 @@ class Cells(CaptureTest):
         self.ends(5, "split", "--by", "db", many, "-o", self.out)
 
     def case_diff_6(self):
-        self.ends(6, "diff", self.good, self.nobody)
+        self.ends(6, "diff", self.good, self.unused)
 
     def case_diff_8(self):
         with server_with_a_new_type() as fake:
@@ -359,7 +359,7 @@ class Cells(CaptureTest):
             self.ends(4, "capture", f"redis://127.0.0.1:{master.port}", "--rdb-only", self.out)
 
     def case_capture_6(self):
-        self.ends(6, "capture", self.nobody, "-o", self.out)
+        self.ends(6, "capture", self.unused, "-o", self.out)
 
     def case_capture_7(self):
         with Silent() as silent:
@@ -397,7 +397,7 @@ class Cells(CaptureTest):
 
     def case_replay_6(self):
         self.begin(command("SET", "a", "1"))
-        self.ends(6, "replay", self.capture.path, self.nobody)
+        self.ends(6, "replay", self.capture.path, self.unused)
 
     def case_replay_8(self):
         self.begin(command("LPUSH", "k", "1"))

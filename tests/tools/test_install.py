@@ -1,4 +1,4 @@
-"""What `ninja install` puts where, and whether a stranger's program builds and runs with it."""
+"""The files that `ninja install` installs, and a program that is built and run with them."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 """Logs where snapshots are taken: convert, stat, split, merge and diff replay them.
 
-Which data a log amounts to is told by hand here; tests/oracle asks servers.
+The expected data of a log is written by hand here; tests/oracle asks servers.
 """
 
 import gzip
@@ -101,7 +101,7 @@ class Convert(Case):
         self.run_tool("stat", "--from", "rdb", self.first, status=1)
 
     def test_a_snapshot_with_commands_after_it_is_not_taken_for_one(self):
-        """Unless somebody says so: what follows would be lost in silence."""
+        """Except with --from: the commands that follow would be lost silently."""
         self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
         end = os.path.getsize(self.out)
         with open(self.out, "ab") as f:

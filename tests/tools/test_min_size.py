@@ -161,7 +161,7 @@ class Convert(Case):
         self.run_tool("convert", "--to", "rdb", "--min-size", "500", path, "-o", self.out)
         self.assertEqual(set(table(self.out)), {key for key, n in sizes.items() if n >= 500})
 
-    def test_damage_is_told_as_without_the_filter(self):
+    def test_damage_is_reported_as_without_the_filter(self):
         n = 0
         names = os.listdir(os.path.join(FIXTURES, "damaged"))
         for name in sorted(x for x in names if x.endswith(".rdb"))[::4]:

@@ -176,7 +176,7 @@ Test(peer_target, a_url_goes_before_the_options)
     cr_assert_str_eq(target.password, "pw");
     cr_assert_eq(target.db, 1);
     cr_assert(find("redis://:pw@host"));
-    cr_assert_null(target.user); /* the password is of the URL, and so is that nobody is named */
+    cr_assert_null(target.user); /* the URL has a password and no user */
     cr_assert_eq(target.db, 4);
     cr_assert(find("redis://host"));
     cr_assert_str_eq(target.user, "other");

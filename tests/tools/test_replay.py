@@ -82,10 +82,10 @@ class Whole(Real):
         self.assertEqual(self.keys(2), [b"a", b"b", b"c", b"d"])
         self.assertEqual(self.keys(7), [b"h"])
 
-    def test_verify_tells_which_keys_differ(self):
+    def test_verify_reports_which_keys_differ(self):
         self.capture.begin(snapshot([]), command("SET", "a", "1") + command("SET", "b", "1") +
                            command("DEL", "a"), step_us=0)
-        self.server.command("SET", "stranger", "1")
+        self.server.command("SET", "unknown", "1")
         out = self.run_replay(self.server.port, "--speed", "max", "--flush", "--verify")
         self.assertIn("has the same data as the capture", out)
         self.server.command("ACL", "SETUSER", "poor", "on", ">pw", "~*", "+@all", "-del")
@@ -261,7 +261,7 @@ class Room(Real):
 
 
 class Errors(Real):
-    def test_they_are_counted_and_the_first_are_told_with_their_places(self):
+    def test_they_are_counted_and_the_first_are_reported_with_their_places(self):
         commands = [command("SET", "a", "x")] + [command("INCR", "a")] * 30
         self.capture.begin(snapshot([]), b"".join(commands))
         told = self.replay(status=8)
@@ -429,7 +429,7 @@ class Played(ReplayTest):
         self.assertEqual(seen[-1], [b"SET", b"z", b"1"])
         self.assertEqual(seen[-2], [b"SELECT", b"0"])
 
-    def test_a_connection_that_breaks_is_told_with_the_place(self):
+    def test_a_connection_that_breaks_is_reported_with_the_place(self):
         self.capture.begin(snapshot([]), command("SET", "a", "1") * 100, step_us=0)
         count = []
 

@@ -47,7 +47,7 @@ class ShowTest(unittest.TestCase):
         return self.run_tool("show", *args, expect=expect)[0].splitlines()
 
     def log(self):
-        """A folder with an incremental file in which somebody typed FLUSHALL."""
+        """A folder with an incremental file that has a FLUSHALL."""
         one = (b"#TS:1700000000\r\n" + command("SELECT", "0") + command("SET", "a", "1") +
                command("MULTI") + command("INCR", "n") + command("EXEC"))
         two = (command("SELECT", "3") + b"#TS:1700000100\r\n" +
@@ -92,7 +92,7 @@ class Lines(ShowTest):
                          "# appendonly.aof: snapshot: 98 keys, written by Redis 6.2.16")
         self.assertEqual(sum(line.startswith("#") for line in lines), 1)
 
-    def test_damage_is_told_after_what_could_be_read(self):
+    def test_damage_is_reported_after_what_could_be_read(self):
         path = os.path.join(FIXTURES, "damaged", "aof-tail-2.aof")
         out, err = self.run_tool("show", path, expect=1)
         self.assertEqual(len(out.splitlines()), 193)
@@ -216,7 +216,7 @@ class Follow(ShowTest):
         self.assertEqual(process.wait(20), 130)
 
     def leave(self, process, path):
-        """Where SIGPIPE is ignored, as it is here, the next line finds nobody who reads it."""
+        """With SIGPIPE ignored, as here, the next write fails."""
         process.stdout.close()
         with open(path, "ab") as f:
             f.write(command("SET", "unread", "1"))

@@ -54,7 +54,7 @@ class Lines(ShowTest):
         self.assertTrue(lines[6].startswith("# chapter 2: history c"))
         self.assertEqual(lines[7], '2023-11-14T22:15:00.000000Z 2:50 [0] "SET" "k0" "0"')
 
-    def test_microseconds_are_told(self):
+    def test_microseconds_are_reported(self):
         self.capture.begin(None, command("SET", "a", "b") * 2, at=START + 0.25, step_us=1)
         lines = self.show()
         self.assertIn("without a snapshot", lines[0])

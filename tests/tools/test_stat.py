@@ -143,7 +143,7 @@ class Csv(StatTest):
         self.assertEqual(lines[0], COLUMNS)
         self.assertEqual(len(lines), 1 + 80 + 2 + 30)
 
-    def test_a_line_tells_all_of_its_key(self):
+    def test_a_line_reports_all_of_its_key(self):
         rows = {row["key"]: row for row in self.rows(self.mixed())}
         self.assertEqual(rows["list"]["num_elements"], "3")
         self.assertEqual(rows["list"]["len_largest_element"], "500")
@@ -237,7 +237,7 @@ class Filters(StatTest):
 
 
 class Bounds(StatTest):
-    def test_more_prefixes_than_are_kept_are_told_with_their_error(self):
+    def test_more_prefixes_than_are_kept_are_reported_with_their_error(self):
         w = Writer().db(0)
         for i in range(30000):
             w.key(b"tenant:%d:k" % i, string(b"v" * 60))

@@ -89,7 +89,7 @@ Test(stat_prefix, a_key_counts_for_each_of_its_prefixes)
     stat_sum_done(&sum);
 }
 
-/* More prefixes than there is room for: what is told is between the truth and the stated error. */
+/* With more prefixes than the table holds, the result is within the stated error. */
 Test(stat_prefix, figures_of_a_full_table_keep_their_bounds)
 {
     enum { LIGHT = 40000, HEAVY = 50 };

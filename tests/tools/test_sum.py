@@ -273,12 +273,12 @@ class Check(SumTest):
         self.assertEqual(status, 3)
         self.assertEqual(json.loads(out)["error"]["code"], "io")
 
-    def test_quiet_tells_failures_only(self):
+    def test_quiet_reports_failures_only(self):
         self.write("f", b"abc")
         lines = hashlib.sha1(b"abc").hexdigest().encode() + b"  f\n" + b"0" * 40 + b"  f\n"
         self.assertEqual(self.sum("-q", "-c", "-", data=lines)[:2], (1, b"f: FAILED\n"))
 
-    def test_json_tells_each_line(self):
+    def test_json_reports_each_line(self):
         self.write("f", b"abc")
         lines = hashlib.sha1(b"abc").hexdigest().encode() + b"  f\n" + b"0" * 64 + b"  f\n"
         status, out, _ = self.sum("--json", "-c", "-", data=lines)

@@ -40,7 +40,7 @@ class Cluster(unittest.TestCase):
         self.err = done.stderr.decode()
         return done.stdout.decode().splitlines()
 
-    def test_masters_are_told_in_the_order_of_slots(self):
+    def test_masters_are_reported_in_the_order_of_slots(self):
         out = self.ask(array([
             shard([10000, 16383], node(port=7003, name=b"c")),
             shard([5, 9, 0, 3], node(port=7004, role=b"replica"), node(port=7001, name=b"a")),

@@ -19,8 +19,8 @@ struct file_kind {
     const char *readers; /* tools that read it, each between spaces; or NULL */
 };
 
-/* Returns the kind of a file that begins with these bytes, after decompression; NULL for a snapshot,
- * damaged or not, and for unrecognised files. */
+/* Returns the kind of a file that begins with these bytes, after decompression; NULL for a
+ * snapshot, damaged or not, and for unrecognised files. */
 const struct file_kind *file_kind_of(struct rd_slice head);
 
 #endif
