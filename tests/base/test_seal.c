@@ -224,7 +224,8 @@ Test(seal, a_frame_of_another_object_is_found)
 Test(seal, an_object_under_another_name_does_not_open)
 {
     struct rd_buf sealed = sealed_text(100);
-    expect_code(rd_buf_slice(&sealed), ring(), "other", RD_ERR_CHECKSUM, "that of another object");
+    expect_code(rd_buf_slice(&sealed), ring(), "other", RD_ERR_CHECKSUM,
+                "belongs to another object");
     rd_buf_done(&sealed);
 }
 
@@ -280,7 +281,7 @@ Test(seal, a_passphrase_opens_what_it_sealed)
     cr_expect_eq(err.code, RD_ERR_OK, "%s", err.text);
     cr_expect(rd_slice_is(rd_buf_slice(&got), "abc"));
     r.passphrase = rd_slice_str("correct house");
-    expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "not with this one");
+    expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "the given one is wrong");
     r.passphrase.len = 0;
     expect_code(rd_buf_slice(&sealed), &r, "", RD_ERR_USAGE, "none is given");
     r.passphrase = rd_slice_str("correct horse");

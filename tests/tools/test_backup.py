@@ -288,7 +288,7 @@ class Keys(BackupCase):
         self.try_key("passphrase-command = echo correct horse battery\n")
         self.good("verify", "--level", "parse")
         self.nightly(sealed=False, more="passphrase-command = echo wrong\n")
-        self.fails(2, "not with this one", "verify", "--level", "parse")
+        self.fails(2, "the given one is wrong", "verify", "--level", "parse")
 
     def test_what_is_no_key_is_refused(self):
         self.write("bad", "hello\n")
