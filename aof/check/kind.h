@@ -1,4 +1,4 @@
-/* kind.h - what a file is that is not a log.
+/* kind.h - detects the kind of a file that is not a log.
  */
 #ifndef AOF_CHECK_KIND_H
 #define AOF_CHECK_KIND_H
@@ -9,10 +9,10 @@ enum { AOF_KIND_LOOK = 512 };
 
 struct aof_kind {
     const char *text; /* "it is compressed with gzip" */
-    const char *hint; /* what to do with it, or NULL */
+    const char *hint; /* advice, or NULL */
 };
 
-/* Looks at the first AOF_KIND_LOOK bytes, or as many as there are. NULL: nothing that is known. */
+/* Examines the first AOF_KIND_LOOK bytes, or fewer. NULL: unknown. */
 const struct aof_kind *aof_kind_of(struct rd_slice head);
 
 #endif

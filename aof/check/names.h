@@ -1,7 +1,7 @@
 /* names.h - classifies the commands of a log by their names, and counts unknown names.
  *
- * Most commands of a log have one of a few names, always in the same letters: each is looked up
- * once and then known by its bytes, so that a name costs a few instructions.
+ * Most commands of a log have one of a few names, always in the same spelling. Each is looked up
+ * once and then recognized by its bytes in a few instructions.
  */
 #ifndef AOF_CHECK_NAMES_H
 #define AOF_CHECK_NAMES_H
@@ -13,7 +13,7 @@
 enum {
     AOF_NAME_WORDS = 3, /* a name of up to 24 bytes is compared as so many words */
     AOF_NAME_SLOTS = 64,
-    AOF_UNKNOWN_NAMES = 32, /* names that are not known; more are counted together */
+    AOF_UNKNOWN_NAMES = 32, /* unknown names; further ones are counted together */
     AOF_UNKNOWN_NAME_MAX = 64
 };
 
@@ -28,7 +28,7 @@ struct aof_unknown_name {
     char name[AOF_UNKNOWN_NAME_MAX]; /* its first bytes */
     size_t len;
     uint64_t n;
-    /* The caller's: where it was seen first. */
+    /* Set by the caller: where it was seen first. */
     struct aof_check_file *of;
     uint64_t offset, line, command;
 };

@@ -1,7 +1,7 @@
-/* frame.h - the framing of one command anywhere in a file, and where it breaks.
+/* frame.h - parses the framing of one command at any offset of a file.
  *
- * Private to salvage. aof/log.h reads a log from its beginning and hands out arguments; this looks
- * at any place, as often as need be, and hands out where things lie.
+ * Private to salvage. aof/log.h reads a log from its beginning and returns arguments; this parser
+ * works at any offset, repeatedly, and returns offsets.
  */
 #ifndef AOF_RECOVER_FRAME_H
 #define AOF_RECOVER_FRAME_H
@@ -16,13 +16,13 @@ struct aof_recover_in {
     uint64_t off; /* of win */
     struct rd_slice win;
     struct rd_err *err;
-    bool failed; /* err says why */
+    bool failed; /* see err */
 };
 
 void aof_recover_in_init(struct aof_recover_in *in, struct rd_src *src, struct rd_err *err);
 
-/* What lies in the window from `at` on, at least `want` bytes (64 at most) unless the file ends.
- * *ret lives until the next call. 0: the end, or a failure. */
+/* Returns the bytes in the window from `at` on, at least `want` bytes (64 at most) unless the file
+ * ends. *ret is valid until the next call. 0: the end, or a failure. */
 size_t aof_recover_look(struct aof_recover_in *in, uint64_t at, size_t want, const uint8_t **ret);
 
 /* One byte, or -1 at the end. */
@@ -31,7 +31,7 @@ int aof_recover_byte(struct aof_recover_in *in, uint64_t at);
 enum frame_status {
     FRAME_OK,
     FRAME_BROKEN,
-    FRAME_CUT, /* the file ends inside of it */
+    FRAME_CUT, /* the file ends inside the command */
     FRAME_END,
     FRAME_FAIL
 };
@@ -50,7 +50,7 @@ struct frame {
     uint64_t done;             /* arguments that were read whole */
     uint64_t args[FRAME_ARGS]; /* offset of the '$' of argument i at [i % FRAME_ARGS], up to and
                                   with the one that broke */
-    uint8_t name[FRAME_NAME];  /* the first argument, when it is not longer */
+    uint8_t name[FRAME_NAME];  /* the first argument, if it fits */
     size_t name_len;           /* 0: longer, or not read */
     bool has_db;               /* the second argument is a number below 2^31 */
     uint64_t db;
@@ -65,10 +65,10 @@ bool aof_recover_arg(struct aof_recover_in *in, uint64_t *at);
 /* Compares names without case. */
 bool aof_recover_is(const struct frame *f, const char *name);
 
-/* Is the name of a command without arguments one letter away from `name`? */
+/* Whether it is a command without arguments whose name differs from `name` in one letter. */
 bool aof_recover_is_near(const struct frame *f, const char *name);
 
-/* Does it look like the name of a command? */
+/* Whether it looks like the name of a command. */
 bool aof_recover_is_name(const struct frame *f);
 
 #endif

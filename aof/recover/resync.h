@@ -8,16 +8,16 @@
 #include "aof/recover/frame.h"
 
 struct aof_recover_way {
-    uint64_t
-        from;    /* start of the first command that is damaged: the broken one or the one before */
-    uint64_t to; /* where to continue; the size of the file: nowhere */
+    uint64_t from; /* start of the first damaged command: the one that failed or the one before */
+    uint64_t to;   /* where to continue; the size of the file: not possible */
     const char *how;
-    bool exact;  /* one wrong byte explains it: nothing but the commands at `from` is lost */
-    bool before; /* the command before the broken one is lost with it */
+    bool exact;  /* a single wrong byte explains the damage: only the commands at `from` are lost */
+    bool before; /* the command before the failed one is lost too */
 };
 
-/* `f` could not be read; `prev` is the entry that ends where it begins, or NULL. `in` is at the
- * place of the damage, `probe` (a view of the same file) follows chains. False: in->err. */
+/* Finds where to continue after `f`, which could not be read. `prev` is the entry that ends where
+ * `f` begins, or NULL. `in` is at the damage; `probe` (a view of the same file) follows chains.
+ * False: in->err. */
 bool aof_recover_way_back(struct aof_recover_in *in, struct aof_recover_in *probe,
                           const struct frame *f, const struct frame *prev,
                           struct aof_recover_way *ret);

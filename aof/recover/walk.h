@@ -1,4 +1,4 @@
-/* walk.h - the walk over the commands of one file: what is kept, what is lost, what is written.
+/* walk.h - walks over the commands of one file, and decides which are kept and which are lost.
  *
  * Private to salvage.
  */
@@ -32,14 +32,14 @@ struct walk {
     struct rd_sink *out; /* or NULL */
     struct rd_err *err;
     struct walk_mark now;
-    struct walk_mark keep; /* what is kept and not yet written begins here */
+    struct walk_mark keep; /* start of the commands that are kept and not yet written */
     uint64_t out_db;       /* selected at the end of the output */
     int64_t time_s;
     bool in_multi;
     struct walk_mark multi;
-    bool has_near_exec; /* in the transaction: a command that may have been its EXEC */
+    bool has_near_exec; /* in the transaction: a command that may be its damaged EXEC */
     struct walk_mark behind_exec;
-    bool has_near_multi; /* outside: one that may have been a MULTI */
+    bool has_near_multi; /* outside: a command that may be a damaged MULTI */
     struct walk_mark near_multi;
     bool multi_lost; /* a MULTI may lie in the gap before `keep` */
     bool after_gap;  /* `keep` lies after bytes that could not be read */
@@ -53,7 +53,7 @@ struct walk {
 /* Copies [from, to) to the output. */
 bool aof_recover_copy(struct walk *w, uint64_t from, uint64_t to);
 
-/* Walks the commands from `at` to the end of the file and writes what is kept. */
+/* Walks over the commands from `at` to the end of the file and writes those that are kept. */
 bool aof_recover_walk(struct walk *w, uint64_t at);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define AOF_DB_NONE UINT64_MAX
 
-/* What the commands before say, so that the next need not. */
+/* The state set by the commands so far, so that the next command need not repeat it. */
 struct aof_said {
     uint64_t db;
     int64_t time_s;
@@ -34,28 +34,28 @@ struct aof_writer {
 
     struct rd_buf buf;
     uint64_t kept;
-    uint64_t whole;   /* the file can be cut back to here */
+    uint64_t whole;   /* the file can be truncated to here */
     uint64_t written; /* the file ends here */
     uint64_t durable;
     struct aof_said said;
 
     bool in_multi;
-    size_t multi_at;    /* where it begins in the buffer, with what is in front */
+    size_t multi_at;    /* where it begins in the buffer, including SELECT and annotation */
     size_t multi_empty; /* where the buffer ended after MULTI */
     struct aof_said multi_said;
 
     bool syncing;
-    bool doubt;        /* an fsync failed: what is not durable must be written again */
+    bool doubt;        /* an fsync failed: data that is not durable must be written again */
     bool sync_failed;  /* … and none has succeeded since */
     bool write_failed; /* the last write(2) */
     bool dead;
     bool folder_pending; /* the manifest may not be durable yet: keep history */
-    bool file_pending;   /* nor the name of the present file in it */
+    bool file_pending;   /* nor the name of the current file in it */
     struct rd_err err;
 
     bool rewriting;
     uint64_t rewrite_seq; /* its first incremental file */
-    uint64_t size_before; /* of base and incremental files before the present one */
+    uint64_t size_before; /* of base and incremental files before the current one */
     uint64_t size_rewritten;
 };
 
@@ -63,8 +63,8 @@ struct aof_writer {
 
 enum aof_stored {
     AOF_STORED,
-    AOF_STORED_NOT,    /* the old manifest is in force */
-    AOF_STORED_UNSURE, /* the new one is, but after a crash it may be the old one */
+    AOF_STORED_NOT,    /* the old manifest is valid */
+    AOF_STORED_UNSURE, /* the new one is valid, but after a crash it may be the old one */
 };
 
 /* A missing manifest is an empty one. */
@@ -79,16 +79,16 @@ bool aof_folder_sync_file(const struct rd_fs *fs, const char *name, bool cut, ui
 bool aof_folder_settle(struct aof_writer *w, struct rd_err *err);
 /* RD_ERR_IO, about a file. */
 bool aof_folder_err(struct rd_err *err, int result, const char *what, const char *name);
-/* What the next file of a type is called: greater than all that are named. */
+/* The name of the next file of a type, with a number greater than all existing ones. */
 bool aof_folder_next(const struct aof_writer *w, enum aof_type type, bool snapshot, char *dst,
                      struct aof_file *ret, struct rd_err *err);
 
-/* "temp-NAME.incr": where commands of a log go that is not in force yet. */
+/* "temp-NAME.incr": the file for commands of a log that is not valid yet. */
 bool aof_folder_temp_incr(const struct aof_writer *w, char *dst, struct rd_err *err);
 
 /* ---- flush.c ---- */
 
-/* Where the last command or transaction ends that may be written. */
+/* The end of the last command or transaction that may be written. */
 uint64_t aof_flush_end(const struct aof_writer *w);
 /* The file that commands go to, for errors. */
 const char *aof_flush_file(const struct aof_writer *w);

@@ -9,8 +9,8 @@
  *     11000010 + 4 bytes            … an int32, little-endian
  *     11000011 len len bytes        an LZF string: stored length, decoded length, stored bytes
  *
- * Everything else is not a length: 10nnnnnn with other n, 11nnnnnn from 4 on. The functions look at
- * memory only; they say how many bytes they want when there are too few.
+ * Other bytes are not a length: 10nnnnnn with other n, 11nnnnnn from 4 on. The functions parse
+ * bytes in memory; if there are too few, they return the number of bytes needed.
  */
 #ifndef RDB_ENC_LEN_H
 #define RDB_ENC_LEN_H
@@ -31,7 +31,7 @@ static inline size_t rdb_len_size(uint8_t first)
     return first == 0x80 ? 5 : first == 0x81 ? 9 : 0;
 }
 
-/* Parses a length at p. OK: *ret and *size. WANT: *size is how many bytes it takes. */
+/* Parses a length at p. OK: *ret and *size. WANT: *size is the number of bytes needed. */
 static inline enum rdb_parse rdb_len_parse(const uint8_t *p, size_t have, uint64_t *ret,
                                            size_t *size)
 {
@@ -66,10 +66,10 @@ struct rdb_str_head {
     int64_t num;     /* INT */
 };
 
-/* Parses what is not a raw string with a short length. */
+/* Parses all heads except a raw string with a short length. */
 enum rdb_parse rdb_str_head_slow(const uint8_t *p, size_t have, struct rdb_str_head *ret);
 
-/* Parses the head of a string. WANT: ret->size is how many bytes the head takes at least. */
+/* Parses the head of a string. WANT: ret->size is the minimum size of the head. */
 static inline enum rdb_parse rdb_str_head_parse(const uint8_t *p, size_t have,
                                                 struct rdb_str_head *ret)
 {

@@ -10,7 +10,7 @@
  *     struct rdb_lzf_table *table = rd_alloc(sizeof *table);
  *     size_t n = rdb_lzf_compress(table, in, len, out, len - 4);
  *     if (n == 0)
- *         ... does not shrink that far: store it as it is ...
+ *         ... not compressible enough: store it uncompressed ...
  */
 #ifndef RDB_ENC_LZF_COMPRESS_H
 #define RDB_ENC_LZF_COMPRESS_H
@@ -19,14 +19,14 @@
 
 enum { RDB_LZF_TABLE_BITS = 15 };
 
-/* Scratch of 64 KiB: where each hash of three bytes was seen last, modulo 65536. Its contents
- * before a call do not matter. A short input uses, and so clears, a part of it only. */
+/* Scratch of 64 KiB: the last position of each hash of three bytes, modulo 65536. Its contents
+ * before a call are irrelevant. A short input uses, and clears, only a part of it. */
 struct rdb_lzf_table {
     uint16_t seen[1 << RDB_LZF_TABLE_BITS];
 };
 
-/* Compresses len bytes into out, which has room for cap. Returns the compressed length, or 0 where
- * it would exceed cap. The output depends on the input alone. */
+/* Compresses len bytes into out, which has room for cap. Returns the compressed length, or 0 if it
+ * would exceed cap. The output depends only on the input. */
 size_t rdb_lzf_compress(struct rdb_lzf_table *table, const uint8_t *in, size_t len, uint8_t *out,
                         size_t cap);
 

@@ -19,10 +19,10 @@
  *
  *     intset    width: 2, 4 or 8 (4)  count (4)  integers, ascending      little-endian
  *
- * Integers and strings are encoded as servers do it, text that is the canonical decimal form of a
- * 64-bit integer as that integer: what is built from the elements of an encoding that a server has
- * just made is equal to it, byte by byte. A count above 65534 is stored as 65535, which stands for
- * "count them". pack_read.h reads them.
+ * Integers and strings are encoded as in servers; text that is the canonical decimal form of a
+ * 64-bit integer is encoded as that integer. Rebuilding an encoding that a server has just created
+ * gives the same bytes. A count above 65534 is stored as 65535, which means that the entries must
+ * be counted. pack_read.h reads them.
  */
 #ifndef RDB_ENC_PACK_H
 #define RDB_ENC_PACK_H
@@ -39,19 +39,20 @@ struct rdb_packer {
 };
 
 /* The encoding is appended to buf, which must not be touched before rdb_packer_end(). Each function
- * is false when memory is short, rdb_packer_end() also where 32 bits cannot say how long it is. */
+ * returns false if memory is exhausted, rdb_packer_end() also if the length does not fit 32 bits.
+ */
 bool rdb_packer_begin(struct rdb_packer *pack, enum rdb_codec codec, struct rd_buf *buf);
 bool rdb_packer_add(struct rdb_packer *pack, struct rd_slice text);
 bool rdb_packer_add_i64(struct rdb_packer *pack, int64_t v);
 bool rdb_packer_end(struct rdb_packer *pack);
 
-/* Bytes so far, with the end mark that is still to come. */
+/* Bytes so far, including the end mark that is added at the end. */
 static inline size_t rdb_packer_size(const struct rdb_packer *pack)
 {
     return pack->buf->len - pack->start + 1;
 }
 
-/* Whether an encoding may still get `len` bytes of text: false when it could grow beyond 32 bits.
+/* Whether `len` bytes of text still fit: false if the encoding could exceed 32 bits.
  */
 static inline bool rdb_packer_has_room(const struct rdb_packer *pack, size_t len)
 {
@@ -69,7 +70,7 @@ struct rdb_packer_around {
 };
 bool rdb_packer_around(struct rdb_packer_around *ret, enum rdb_codec codec, uint64_t len);
 
-/* Appends an intset of n integers, which must ascend. */
+/* Appends an intset of n integers, which must be in ascending order. */
 bool rdb_packer_intset(struct rd_buf *buf, const int64_t *nums, size_t n);
 
 #endif

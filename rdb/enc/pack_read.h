@@ -1,14 +1,14 @@
-/* pack_read.h - the encodings that keep several elements in one string, entry by entry.
+/* pack_read.h - parses the encodings of several elements in one string, entry by entry.
  *
- * One walker serves validation and iteration. It looks at memory only and says how much it wants,
- * so that it walks a whole string as well as one that arrives in pieces.
+ * The same parser serves validation and iteration. It parses bytes in memory and returns the number
+ * of bytes needed, so it handles whole strings and strings in pieces.
  *
  *     listpack  bytes:u32 count:u16 { head data backlen }* ff
  *     ziplist   bytes:u32 tail:u32 count:u16 { prevlen head data }* ff
  *     zipmap    count:u8 { len key  len free value unused[free] }* ff
  *     intset    width:u32 count:u32 { int }*
  *
- * All numbers little-endian. A count of 65535 (zipmap: 254) means: count them yourself.
+ * All numbers little-endian. A count of 65535 (zipmap: 254) means that the entries must be counted.
  *
  *     struct rdb_pack pack;
  *     rdb_pack_init(&pack, RDB_LISTPACK);
@@ -26,9 +26,9 @@
 
 enum rdb_pack_status {
     RDB_PACK_ENTRY, /* the entry's head was parsed */
-    RDB_PACK_WANT,  /* pack->want bytes are needed to tell */
-    RDB_PACK_END,   /* the string ends here, as it should */
-    RDB_PACK_BAD    /* pack->why says what is wrong with the byte at pack->pos + pack->bad */
+    RDB_PACK_WANT,  /* pack->want bytes are needed to continue */
+    RDB_PACK_END,   /* the end of the string, at the expected position */
+    RDB_PACK_BAD    /* pack->why is the problem of the byte at pack->pos + pack->bad */
 };
 
 struct rdb_pack_entry {
@@ -51,10 +51,10 @@ struct rdb_pack {
     uint64_t size;     /* of the string */
     uint64_t pos;      /* of the next entry */
     uint64_t n;        /* entries passed */
-    uint64_t declared; /* entries that the header promises, or RDB_UNKNOWN */
-    uint64_t prev;     /* ziplist: size of the entry before */
-    uint64_t last;     /* ziplist: where the header says the last entry begins */
-    uint64_t last_at;  /* ziplist: where the entry before began */
+    uint64_t declared; /* entries declared by the header, or RDB_UNKNOWN */
+    uint64_t prev;     /* ziplist: size of the previous entry */
+    uint64_t last;     /* ziplist: position of the last entry according to the header */
+    uint64_t last_at;  /* ziplist: position of the previous entry */
     uint32_t width;    /* intset */
     bool value;        /* zipmap: a value is next */
     size_t want;
@@ -67,7 +67,7 @@ void rdb_pack_init(struct rdb_pack *pack, enum rdb_codec codec, uint64_t size);
 /* Parses the header at p (position 0). ENTRY: pos follows it. END does not happen. */
 enum rdb_pack_status rdb_pack_begin(struct rdb_pack *pack, const uint8_t *p, size_t have);
 
-/* Parses the head of the entry at pos, where p points; `have` bytes can be seen. */
+/* Parses the head of the entry at pos, where p points; `have` bytes are available. */
 enum rdb_pack_status rdb_pack_next(struct rdb_pack *pack, const uint8_t *p, size_t have,
                                    struct rdb_pack_entry *ret);
 

@@ -1,4 +1,4 @@
-/* put.h - the elements of the RDB format, written: lengths, strings, numbers, times.
+/* put.h - writes the elements of the RDB format: lengths, strings, numbers, times.
  *
  *     length   00llllll                      6 bits
  *              01llllll llllllll             14 bits, big-endian
@@ -10,8 +10,8 @@
  *              11000010 and 4 bytes
  *              11000011, length, length, bytes   LZF: compressed and plain length
  *
- * Everything goes to a sink, whose failure sticks; each function says what the sink said, and a
- * caller may write much and check once.
+ * All functions write to a sink, which remembers a failure, and return its result. A caller may
+ * write many elements and check once.
  */
 #ifndef RDB_ENC_PUT_H
 #define RDB_ENC_PUT_H
@@ -28,7 +28,7 @@ enum {
     RDB_PUT_F64_TEXT_MAX = 32  /* bytes of a double as text */
 };
 
-/* What writing strings needs besides the sink. Zeroed: no compression. */
+/* State for writing strings. Zeroed: no compression. */
 struct rdb_put {
     struct rdb_lzf_table *table; /* NULL: strings are not compressed */
     struct rd_buf out;           /* scratch for compressed bytes */
@@ -38,20 +38,19 @@ struct rdb_put {
 bool rdb_put_init(struct rdb_put *put, bool compress);
 void rdb_put_done(struct rdb_put *put);
 
-/* The bytes of a length in dst; returns how many, at most RDB_PUT_LEN_MAX. */
+/* Encodes a length in dst; returns its size, at most RDB_PUT_LEN_MAX. */
 size_t rdb_put_len_bytes(uint8_t dst[RDB_PUT_LEN_MAX], uint64_t len);
 bool rdb_put_len(struct rd_sink *sink, uint64_t len);
 
-/* A string as servers choose it: an integer where the text is the canonical decimal form of a
- * 32-bit integer, LZF where compression is on and saves RDB_PUT_COMPRESS_GAIN bytes, else as it is.
- * Memory: as much as the string is long, while it is compressed. Without that memory it is stored
- * plain. */
+/* Writes a string in the form that servers choose: an integer if the text is the canonical decimal
+ * form of a 32-bit integer, LZF if compression is enabled and saves RDB_PUT_COMPRESS_GAIN bytes,
+ * else raw. Compression needs as much memory as the string; without it the string is stored raw. */
 bool rdb_put_string(struct rdb_put *put, struct rd_sink *sink, struct rd_slice text);
 
-/* A string as it is: length and bytes. */
+/* Writes a raw string: length and bytes. */
 bool rdb_put_raw(struct rd_sink *sink, struct rd_slice text);
 
-/* An integer as a string: in integer form where it fits 32 bits, else its decimal text. */
+/* Writes an integer as a string: in integer form if it fits 32 bits, else its decimal text. */
 bool rdb_put_int(struct rd_sink *sink, int64_t v);
 
 /* 8 bytes, little-endian: times in ms, and doubles as their IEEE 754 bits. */
@@ -62,7 +61,7 @@ bool rdb_put_f64(struct rd_sink *sink, double v);
  * not a number, 254 infinity and 255 minus infinity, each without text. */
 bool rdb_put_f64_text(struct rd_sink *sink, double v);
 
-/* v as "%.17g" gives it in the C locale, whatever the locale is. Returns the length. */
+/* Formats v like "%.17g" in the C locale, whatever the current locale is. Returns the length. */
 size_t rdb_put_f64_format(char dst[RDB_PUT_F64_TEXT_MAX], double v);
 
 #endif

@@ -1,13 +1,13 @@
 /* priv.h - the inside of salvage.
  *
  *     record.c   one record, with all that the deep check says of it
- *     resync.c   the search for the next place from which records can be read
- *     survey.c   the first walk over the file: where records can be read, and what is lost
- *     grade.c    how well each run of records is proved, and what is doubtful in it
+ *     resync.c   the search for the next position from which records can be read
+ *     survey.c   the first pass over the file: readable records and lost ranges
+ *     grade.c    the evidence for each run of records, and its doubts
  *     version.c  which version wrote the file
- *     place.c    the first record that may be damaged, where the structure breaks after it
- *     part.c     what was read of a collection before it breaks
- *     ../salvage.c   the second walk: what is kept, written and reported
+ *     place.c    the first record that may be damaged, before the point where parsing fails
+ *     part.c     the elements of a damaged collection that were read
+ *     ../salvage.c   the second pass: writes and reports
  */
 #ifndef RDB_RECOVER_PRIV_H
 #define RDB_RECOVER_PRIV_H
@@ -79,7 +79,7 @@ struct counts {
     struct db_state last; /* of the last selector */
 };
 
-/* What the names of keys look like in this file. */
+/* Statistics of the names of keys in this file. */
 struct habits {
     uint64_t n;
     uint64_t n_printable;
@@ -87,7 +87,7 @@ struct habits {
     uint64_t least; /* bytes of the shortest record */
 };
 
-/* A source that ends early, so that a senseless length does not read the whole file. */
+/* A source that ends early, so that a wrong length does not read the whole file. */
 struct limited {
     struct rd_src *inner;
     uint64_t stop;

@@ -1,4 +1,4 @@
-/* file.h - a segment that is read: its header, its blocks one by one, its end.
+/* file.h - reads a segment: its header, its blocks one by one, its end.
  *
  *     struct capture_file f;
  *     if (repl_capture_file_open(&f, fs, name, &err) != CAPTURE_OPEN_OK)
@@ -38,7 +38,7 @@ enum capture_open repl_capture_file_open(struct capture_file *f, const struct rd
                                          const char *name, struct rd_err *err);
 void repl_capture_file_close(struct capture_file *f);
 
-/* Looks again how long the file is and whether it has been closed. */
+/* Updates the size of the file and whether it has been closed. */
 bool repl_capture_file_refresh(struct capture_file *f, struct rd_err *err);
 
 /* Up to n bytes at a place of the file, borrowed until the next call; *ret_len < n: it ends. */
@@ -66,8 +66,7 @@ struct capture_cursor {
 enum capture_next {
     CAPTURE_NEXT_BLOCK,
     CAPTURE_NEXT_END,  /* of a closed segment */
-    CAPTURE_NEXT_LIVE, /* of one that is not closed: what is after, if anything, is torn, or is
-                          being written */
+    CAPTURE_NEXT_LIVE, /* of an open segment: bytes after it, if any, are torn or being written */
     CAPTURE_NEXT_FAIL
 };
 
@@ -75,7 +74,7 @@ void repl_capture_cursor_init(struct capture_cursor *c, struct capture_file *f);
 enum capture_next repl_capture_cursor_next(struct capture_cursor *c, struct capture_piece *ret,
                                            struct rd_err *err);
 
-/* Goes over the next block by its header. False: there is none, or (err set) it cannot be read. */
+/* Skips the next block by its header. False: no more blocks, or (err set) it cannot be read. */
 bool repl_capture_cursor_hop(struct capture_cursor *c, struct capture_block *ret,
                              struct rd_err *err);
 

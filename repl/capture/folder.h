@@ -14,7 +14,7 @@ struct capture_folder {
     struct rd_buf names;
 };
 
-/* Files with the ending; other names are passed over. */
+/* Lists the files with the given ending; other names are ignored. */
 bool repl_capture_folder_list(struct capture_folder *ret, const struct rd_fs *fs,
                               const char *ending, struct rd_err *err);
 void repl_capture_folder_done(struct capture_folder *folder);

@@ -1,4 +1,4 @@
-/* format.h - the bytes of a segment, as docs/format/capture.md draws them. */
+/* format.h - the format of a segment; see docs/format/capture.md. */
 #ifndef REPL_CAPTURE_FORMAT_H
 #define REPL_CAPTURE_FORMAT_H
 
@@ -21,8 +21,8 @@ enum {
 #define CAPTURE_PART ".part" /* after the name of a snapshot that is not complete */
 
 enum capture_block_flag {
-    CAPTURE_BEGINS_INSIDE = 1, /* its first byte is inside of a command */
-    CAPTURE_ENDS_INSIDE = 2,   /* so is what follows its last byte */
+    CAPTURE_BEGINS_INSIDE = 1, /* its first byte is inside a command */
+    CAPTURE_ENDS_INSIDE = 2,   /* it ends inside a command */
     CAPTURE_IN_MULTI = 4,      /* its first command is between MULTI and EXEC */
     CAPTURE_BLOCK_FLAGS = 7,
 };
@@ -30,7 +30,7 @@ enum capture_block_flag {
 struct capture_block {
     uint32_t flags;
     uint32_t len;       /* bytes of the stream */
-    uint32_t times_len; /* bytes after them that say when they arrived */
+    uint32_t times_len; /* bytes after them with the times of arrival */
     uint64_t offset;    /* of the first byte */
     int64_t first_us;   /* when its first command (or this piece of one) arrived */
     int64_t latest_us;  /* the latest time in the block */
@@ -62,8 +62,8 @@ void repl_capture_name_put(char ret[REPL_CAPTURE_NAME], uint64_t number, uint64_
 bool repl_capture_name_get(const char *name, const char *ending, uint64_t *ret_number,
                            uint64_t *ret_start);
 
-/* What is in the header, of *seg. *ret_seed: its own checksum, with which all the checksums of the
- * segment begin, so that no block of another segment is taken for one of its own. */
+/* The header of *seg. *ret_seed: its checksum, with which all checksums of the segment begin, so
+ * that a block of another segment is not accepted. */
 void repl_capture_header_put(uint8_t dst[CAPTURE_HEADER], const struct repl_capture_segment *seg,
                              uint64_t *ret_seed);
 bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capture_segment *ret,
@@ -71,7 +71,7 @@ bool repl_capture_header_get(const uint8_t src[CAPTURE_HEADER], struct repl_capt
 
 void repl_capture_block_put(uint8_t dst[CAPTURE_BLOCK], const struct capture_block *block,
                             uint64_t seed);
-/* False: it is not the header of a block of this segment, or says what no writer would. */
+/* False: not the header of a block of this segment, or invalid values. */
 bool repl_capture_block_get(const uint8_t src[CAPTURE_BLOCK], uint64_t seed,
                             struct capture_block *ret);
 
@@ -86,7 +86,7 @@ bool repl_capture_trailer_get(const uint8_t src[CAPTURE_TRAILER], uint64_t seed,
 
 /* ---- times of a block ----
  *
- * A run of bytes and how much later (or earlier) than it the next one came, again and again. */
+ * A sequence of pairs: a number of bytes, and the time difference to the next bytes. */
 
 /* At most 20 bytes; returns how many. */
 size_t repl_capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us);
@@ -101,8 +101,8 @@ struct capture_times {
 
 void repl_capture_times_init(struct capture_times *t, const struct capture_block *block,
                              const uint8_t *times);
-/* Goes on to the byte `at` of the data, which is not before the last one asked for. False: the
- * bytes are not what a writer would have written. */
+/* Advances to the byte `at` of the data, which must not be before the last one. False: no writer
+ * produces these bytes. */
 bool repl_capture_times_at(struct capture_times *t, uint64_t at, int64_t *ret_us);
 
 #endif

@@ -1,4 +1,4 @@
-/* snapshot.h - whether a snapshot's own checksum is right. */
+/* snapshot.h - verifies the checksum of a snapshot. */
 #ifndef REPL_CAPTURE_SNAPSHOT_H
 #define REPL_CAPTURE_SNAPSHOT_H
 

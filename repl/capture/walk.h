@@ -1,5 +1,4 @@
-/* walk.h - where commands begin and end in a stream, however it is cut in pieces, and what they
- * are in.
+/* walk.h - finds the boundaries and the context of commands in a stream that arrives in pieces.
  *
  *     while (len > 0) {
  *         enum capture_walk_status st = repl_capture_walk_step(&w, ptr, len, &taken, &err);
@@ -7,8 +6,8 @@
  *         ptr += taken, len -= taken;
  *     }
  *
- * A command that lies whole in what is given is taken in one step over its lengths; of others the
- * beginning is kept, no more than tells SELECT, MULTI and EXEC.
+ * A command that is complete in the input is parsed in one step. For others the beginning is kept,
+ * only enough to recognize SELECT, MULTI and EXEC.
  */
 #ifndef REPL_CAPTURE_WALK_H
 #define REPL_CAPTURE_WALK_H
@@ -17,9 +16,9 @@
 #include "repl/stream.h"
 
 enum capture_walk_status {
-    CAPTURE_WALK_WHOLE, /* w->place: the command that ends after what was taken */
-    CAPTURE_WALK_BLANK, /* a CR or LF between commands was taken: a master says that it is alive */
-    CAPTURE_WALK_MORE,  /* all was taken, and ends inside of a command */
+    CAPTURE_WALK_WHOLE, /* w->place: the command that ends after the consumed bytes */
+    CAPTURE_WALK_BLANK, /* a CR or LF between commands: a keepalive of the master */
+    CAPTURE_WALK_MORE,  /* all bytes were consumed, and end inside a command */
     CAPTURE_WALK_FAIL   /* *taken: place of the wrong byte; see err */
 };
 
@@ -28,7 +27,7 @@ enum { CAPTURE_WALK_ARG = 24 };
 struct capture_walk {
     struct repl_stream stream; /* after the last whole command */
     struct repl_place place;
-    uint64_t args; /* of the command that is walked through; 0: between two commands */
+    uint64_t args; /* of the current command; 0: between two commands */
     /* The rest is about that command only. */
     uint64_t taken; /* bytes of it */
     uint64_t arg;   /* complete ones */
@@ -42,7 +41,7 @@ struct capture_walk {
 
 void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi);
 
-/* Takes bytes up to the end of a command, or all. Errors: RD_ERR_PROTOCOL at the offset of the
+/* Consumes bytes up to the end of a command, or all. Errors: RD_ERR_PROTOCOL at the offset of the
  * stream. */
 enum capture_walk_status repl_capture_walk_step(struct capture_walk *w, const uint8_t *ptr,
                                                 size_t len, size_t *ret_taken, struct rd_err *err);

@@ -1,6 +1,6 @@
-/* write.h - what the parts of a capture's writer share.
+/* write.h - declarations shared by the parts of the capture writer.
  *
- * Functions that can fail leave why in w->err, which ends the writer.
+ * Functions that can fail set w->err, which stops the writer.
  */
 #ifndef REPL_CAPTURE_WRITE_H
 #define REPL_CAPTURE_WRITE_H
@@ -14,13 +14,13 @@
 
 enum { CAPTURE_MARKS = 4096, CAPTURE_MARK_MAX = 20 /* bytes of one in a block */ };
 
-/* From this place of the block on, commands became whole at this time. */
+/* From this position of the block on, commands were completed at this time. */
 struct capture_mark {
     size_t at;
     int64_t time_us;
 };
 
-/* What of the segment is whole: after its last block that ends between two commands. */
+/* The complete part of the segment: up to its last block that ends between two commands. */
 struct capture_whole {
     uint64_t at; /* in the file */
     int64_t last_us, latest_us;
@@ -49,7 +49,7 @@ struct repl_capture_writer {
     int lock;
     struct rd_err err; /* set: it has ended */
 
-    /* The segment: that which is written, or (fd < 0) the last one, which is closed. */
+    /* The current segment, or (fd < 0) the last one, which is closed. */
     bool has_segment;
     struct repl_capture_segment seg;
     int fd;
@@ -95,14 +95,14 @@ bool repl_capture_segment_create(struct repl_capture_writer *w);
 bool repl_capture_segment_write(struct repl_capture_writer *w, const uint8_t *bytes, size_t len);
 /* Notes a block that is about to be written. */
 void repl_capture_segment_index(struct repl_capture_writer *w, const struct capture_block *block);
-/* Cuts off the beginning of a command that will not be completed here. */
+/* Truncates the beginning of a command that will not be completed here. */
 bool repl_capture_segment_cut(struct repl_capture_writer *w);
 /* Index, trailer, fsync; the file is closed. */
 bool repl_capture_segment_close(struct repl_capture_writer *w);
-/* The header of what follows the last segment, at the end of what is written. */
+/* Prepares the header of the segment after the last one, at the end of the written data. */
 void repl_capture_segment_next(struct repl_capture_writer *w, int64_t now_us,
                                struct repl_capture_segment *ret);
-/* Begins the digest with what is in the file up to w->whole.at. */
+/* Starts the digest with the contents of the file up to w->whole.at. */
 bool repl_capture_segment_hash(struct repl_capture_writer *w, struct capture_file *f);
 bool repl_capture_sys(struct repl_capture_writer *w, int result, const char *name,
                       const char *what);
