@@ -7,7 +7,7 @@
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
 #include "rdb/reader.h"
-#include "rdb/twins.h"
+#include "rdb/name_match.h"
 
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ struct check {
     struct rdb_check_result *res;
     struct rdb_reader *reader;
     struct rdb_keylog keys;
-    struct rd_buf twins; /* struct rdb_suspect: keys whose hash an earlier key has */
+    struct rd_buf same_hash; /* struct rdb_suspect: keys whose hash an earlier key has */
     struct rdb_suspect waiting[WAITING]; /* to be compared */
     uint64_t n_waiting, n_compared;
     uint64_t begin; /* where the snapshot begins in its source */
@@ -229,7 +229,7 @@ static void duplicate_key(void *ctx, const struct rdb_suspect *s)
 static void same_hash(void *ctx, const struct rdb_suspect *s)
 {
     struct check *c = ctx;
-    if (!rd_buf_add(&c->twins, s, sizeof *s))
+    if (!rd_buf_add(&c->same_hash, s, sizeof *s))
         rd_err_nomem(c->err, sizeof *s);
 }
 
@@ -237,18 +237,18 @@ static void same_hash(void *ctx, const struct rdb_suspect *s)
  * once, the hash decides, and the finding says so. */
 static bool compare_names(struct check *c, struct rd_src *src)
 {
-    const struct rdb_suspect *s = (const struct rdb_suspect *)(const void *)c->twins.ptr;
-    size_t n = c->twins.len / sizeof *s;
-    struct rdb_twins twins;
+    const struct rdb_suspect *s = (const struct rdb_suspect *)(const void *)c->same_hash.ptr;
+    size_t n = c->same_hash.len / sizeof *s;
+    struct rdb_name_match match;
     if (n == 0 || c->err->code != RD_ERR_OK)
         return c->err->code == RD_ERR_OK;
-    rdb_twins_init(&twins, src, c->res->dialect, c->res->version);
-    enum rdb_twins_status st =
-        rdb_twins_find(&twins, &c->keys.key, c->begin, c->res->end, s, n, duplicate_key, c);
-    rdb_twins_done(&twins);
-    rd_err_adopt(c->err, &twins.err);
-    for (size_t i = 0; st == RDB_TWINS_UNKNOWN && i < n; i++)
-        report_duplicate(c, &s[i], rdb_twin_unproved);
+    rdb_name_match_init(&match, src, c->res->dialect, c->res->version);
+    enum rdb_name_match_status st =
+        rdb_name_match_find(&match, &c->keys.key, c->begin, c->res->end, s, n, duplicate_key, c);
+    rdb_name_match_done(&match);
+    rd_err_adopt(c->err, &match.err);
+    for (size_t i = 0; st == RDB_NAME_UNKNOWN && i < n; i++)
+        report_duplicate(c, &s[i], rdb_duplicate_unproved);
     return c->err->code == RD_ERR_OK;
 }
 
@@ -608,7 +608,7 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
     rdb_reader_free(c->reader);
     rd_worker_free(ropts.worker);
     rdb_keylog_done(&c->keys);
-    rd_buf_done(&c->twins);
+    rd_buf_done(&c->same_hash);
     rd_free(c);
     return ok;
 }

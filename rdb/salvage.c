@@ -5,7 +5,7 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/recover/priv.h"
-#include "rdb/twins.h"
+#include "rdb/name_match.h"
 
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ struct salvage {
     const struct rdb_salvage_opts *opts;
     struct rdb_salvage_result *res;
     struct rd_src *copy;
-    struct rdb_twins twins;
+    struct rdb_name_match match;
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
     struct record rec;
@@ -170,9 +170,9 @@ static bool end_output(struct salvage *v, struct output *out)
 /* Equal hashes are not enough to drop a key. */
 static bool is_same_name(struct salvage *v, const struct record *rec, uint64_t other)
 {
-    if (v->twins.of == NULL)
-        rdb_twins_init(&v->twins, v->scan.file, v->scan.dialect, v->scan.version);
-    return rdb_twins_compare(&v->twins, rec->start, other) != RDB_TWINS_DIFFERENT;
+    if (v->match.of == NULL)
+        rdb_name_match_init(&v->match, v->scan.file, v->scan.dialect, v->scan.version);
+    return rdb_name_match_compare(&v->match, rec->start, other) != RDB_NAME_DIFFERENT;
 }
 
 /* Was a key of this name kept before? If not, it is now. Another name of the same hash is kept in
@@ -187,8 +187,8 @@ static bool is_known(struct salvage *v, struct output *out, const struct record 
         *ret = is_same_name(v, rec, other.record);
         key.hash = key.hash * 0x9e3779b97f4a7c15u | 1;
     }
-    rd_err_adopt(v->err, &v->twins.err);
-    return st != RDB_KEYSET_FAIL && v->twins.err.code == RD_ERR_OK;
+    rd_err_adopt(v->err, &v->match.err);
+    return st != RDB_KEYSET_FAIL && v->match.err.code == RD_ERR_OK;
 }
 
 /* -- report -- */
@@ -287,8 +287,8 @@ static void tell_doubt(struct salvage *v, const struct place *p, unsigned doubts
         v->opts->doubt(v->opts->ctx, &doubt);
 }
 
-/* A key that was kept before: of the two, the other may be the one that was not there. */
-static void twin(struct salvage *v)
+/* Drops a key that was kept before. Either of the two may be a false match. */
+static void drop_duplicate(struct salvage *v)
 {
     lost_key(v, &v->rec, "duplicate-key");
     if (v->scan.db_at < v->res->damage)
@@ -311,7 +311,7 @@ static bool take_key(struct salvage *v, const struct place *p)
         return false;
     if (known) {
         if (!left_out)
-            twin(v);
+            drop_duplicate(v);
         return true;
     }
     if (rec->unwanted) {
@@ -593,7 +593,7 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     v->err = e;
     bool ok = run(v, src);
     ret->unchecked = v->out.keys.lost;
-    rdb_twins_done(&v->twins);
+    rdb_name_match_done(&v->match);
     rdb_recover_plan_done(&v->plan);
     rdb_recover_scan_done(&v->scan);
     rdb_keyset_done(&v->out.keys);

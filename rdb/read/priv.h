@@ -11,7 +11,7 @@
  *     skim.c     the quick way over what is sound; quick.h: what is common
  *     text.c     the short strings of a value, many at a time
  *     module.c   module values
- *     unique.c   whether a member was seen before; rdb/hash.h: by its hash; twin.c: by its bytes
+ *     unique.c   whether a member was seen before; rdb/hash.h: by its hash; duplicate.c: by its bytes
  *
  * A step either gives an event, or continues (STEP_ON), or says why not. It keeps its place in the
  * reader, so that it can be called again when there is more input.
@@ -522,20 +522,20 @@ static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
 }
 void rdb_unique_done(struct unique *u);
 
-/* -- twin.c: a hash was there before; are the bytes the same? -- */
+/* -- duplicate.c: a hash was there before; are the bytes the same? -- */
 
-enum rdb_twin { RDB_TWIN_SAME, RDB_TWIN_OTHER, RDB_TWIN_UNKNOWN };
+enum rdb_duplicate { RDB_DUPLICATE_SAME, RDB_DUPLICATE_OTHER, RDB_DUPLICATE_UNKNOWN };
 
 /* What is said where the bytes could not be compared. */
-extern const char rdb_twin_unproved[];
+extern const char rdb_duplicate_unproved[];
 
 /* True: it is a duplicate, and to be reported. *ret_text is changed where that is not proved. Of
  * the packed string that is walked, with so many entries an element; or of a member (RDB_ELEM),
  * group or consumer whose event is at `off`. One proof a value is enough. */
-bool rdb_twin_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
-                     const char **ret_text);
-bool rdb_twin_named(struct rdb_reader *r, enum rdb_event_kind kind, struct rd_slice name,
-                    uint64_t off, const char **ret_text);
+bool rdb_duplicate_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
+                          const char **ret_text);
+bool rdb_duplicate_named(struct rdb_reader *r, enum rdb_event_kind kind, struct rd_slice name,
+                         uint64_t off, const char **ret_text);
 
 /* Asks for the memory that the hash will be looked for in. */
 static inline void rdb_unique_fetch(const struct unique *u, uint64_t hash)

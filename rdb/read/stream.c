@@ -83,7 +83,7 @@ static int group_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     r->stream.group = rdb_hash_bytes(&r->key, ev->group.name.ptr, ev->group.name.len);
     const char *text = "consumer group that the stream already has";
     if (tracks_names(r) && !rdb_unique_add(&r->unique, r->stream.group) &&
-        rdb_twin_named(r, RDB_GROUP, ev->group.name, ev->offset, &text))
+        rdb_duplicate_named(r, RDB_GROUP, ev->group.name, ev->offset, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_GROUP, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
     r->stream.sum_pending = r->stream.sum_owned = 0;
     r->stream.n_pending = r->stream.n_owned = 0;
@@ -155,7 +155,7 @@ static int consumer_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     uint64_t hash = rdb_hash_bytes(&r->key, ev->consumer.name.ptr, ev->consumer.name.len);
     const char *text = "consumer that the group already has";
     if (tracks_names(r) && !rdb_unique_add(&r->unique, (hash ^ r->stream.group) * 31 + 1) &&
-        rdb_twin_named(r, RDB_CONSUMER, ev->consumer.name, ev->offset, &text))
+        rdb_duplicate_named(r, RDB_CONSUMER, ev->consumer.name, ev->offset, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_CONSUMER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
     return give(r, ev, RDB_CONSUMER, st);
 }
@@ -251,7 +251,7 @@ static void check_node_key(struct rdb_reader *r, uint64_t off)
     rd_put_be64(id, r->node.base.ms);
     rd_put_be64(id + 8, r->node.base.seq);
     if (!rdb_unique_add(&r->unique, rdb_hash_bytes(&r->key, id, sizeof id)) &&
-        rdb_twin_named(r, RDB_PACKED, rd_slice(id, sizeof id), off, &text))
+        rdb_duplicate_named(r, RDB_PACKED, rd_slice(id, sizeof id), off, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_NODE, off, RD_NO_OFFSET, r->n_elems, text);
 }
 

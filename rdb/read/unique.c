@@ -1,6 +1,6 @@
 /* unique.c - a set of hashes, to find members that a collection has twice.
  *
- * Two members that have the same hash are compared by twin.c. */
+ * Two members that have the same hash are compared by duplicate.c. */
 #include "rdb/read/priv.h"
 
 enum { SLOTS_MIN = 64, SLOTS_FIRST = 1 << 14, SLOTS_MAX = 1 << 19 };

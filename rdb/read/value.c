@@ -209,7 +209,7 @@ static void note_duplicate(struct rdb_reader *r, uint64_t off, struct rd_slice m
 {
     const char *text = "member that the collection already has";
     if (!rdb_unique_add(&r->unique, rdb_hash_member(&r->key, member.ptr, member.len)) &&
-        rdb_twin_named(r, RDB_ELEM, member, off, &text))
+        rdb_duplicate_named(r, RDB_ELEM, member, off, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, off, RD_NO_OFFSET, r->n_elems, text);
 }
 

@@ -142,25 +142,25 @@ Test(check, finds_what_is_wrong_and_says_where)
 
 /* A table of n elements, where the member of element `again` is that of element `first`. Returns
  * the offset of element `again`. */
-static size_t table_with_twins(struct rd_buf *file, const char *type, const char *rest, uint32_t n,
-                               uint32_t first, uint32_t again)
+static size_t table_with_duplicates(struct rd_buf *file, const char *type, const char *rest,
+                                    uint32_t n, uint32_t first, uint32_t again)
 {
     char member[9];
     uint8_t count[4];
-    size_t twin = 0;
+    size_t duplicate = 0;
     rd_buf_reset(file);
     rd_put_be32(count, n);
     cr_assert(rd_buf_add(file, "REDIS0009", 9) && rd_buf_add(file, type, 1) &&
               rd_buf_add(file, "\1k\x80", 3) && rd_buf_add(file, count, sizeof count));
     for (uint32_t i = 0; i < n; i++) {
         if (i == again)
-            twin = file->len;
+            duplicate = file->len;
         snprintf(member, sizeof member, "\7m%06u", i == again ? first : i);
         cr_assert(rd_buf_add(file, member, 8) && rd_buf_add(file, rest + 1, (size_t)rest[0]));
     }
     cr_assert(rd_buf_add_byte(file, RDB_OP_EOF));
     put_checksum(file);
-    return twin;
+    return duplicate;
 }
 
 Test(check, finds_the_second_of_two_members_wherever_they_stand_in_a_table)
@@ -168,19 +168,19 @@ Test(check, finds_the_second_of_two_members_wherever_they_stand_in_a_table)
     enum { N = 60000 };
     static const struct rdb_check_opts ways[] = {{.single_thread = true}, {0}};
     static const char types[][2][10] = {{"\2", "\0"}, {"\4", "\2\1v"}, {"\5", "\10........"}};
-    static const uint32_t twins[][2] = {{0, 1},         {30, 31},       {31, 32},
-                                        {0, 63},        {5, 12300},     {100, N / 2},
-                                        {N - 3, N - 2}, {N - 2, N - 1}, {0, N - 1}};
+    static const uint32_t duplicates[][2] = {{0, 1},         {30, 31},       {31, 32},
+                                             {0, 63},        {5, 12300},     {100, N / 2},
+                                             {N - 3, N - 2}, {N - 2, N - 1}, {0, N - 1}};
     struct rd_buf file = {0};
     for (size_t t = 0; t < 3; t++)
-        for (size_t i = 0; i < sizeof twins / sizeof twins[0]; i++) {
+        for (size_t i = 0; i < sizeof duplicates / sizeof duplicates[0]; i++) {
             char expect[40];
-            size_t at =
-                table_with_twins(&file, types[t][0], types[t][1], N, twins[i][0], twins[i][1]);
+            size_t at = table_with_duplicates(&file, types[t][0], types[t][1], N, duplicates[i][0],
+                                              duplicates[i][1]);
             snprintf(expect, sizeof expect, "duplicate-member@%zu:k", at);
             struct told told = {.text = ""};
             check(rd_buf_slice(&file), &ways[i % 2], &told);
-            cr_expect_str_eq(told.text, expect, "type %zu, %u: %s", t, twins[i][1], told.text);
+            cr_expect_str_eq(told.text, expect, "type %zu, %u: %s", t, duplicates[i][1], told.text);
         }
     rd_buf_done(&file);
 }
@@ -277,8 +277,8 @@ Test(check, says_of_each_fixture_what_the_reader_says_on_one_thread_or_two)
     cr_assert_gt(snapshots_each(1 << 20, check_fixture, NULL), 150);
 }
 
-/* Sound hashes of two fields; a `twin` has one of them twice, a `broken` one does not parse. */
-static void add_hash(struct rd_buf *file, unsigned i, bool twin, bool broken)
+/* Sound hashes of two fields; a `duplicate` has one of them twice, a `broken` one does not parse. */
+static void add_hash(struct rd_buf *file, unsigned i, bool duplicate, bool broken)
 {
     uint8_t pack[] = "\x13\0\0\0\4\0\x81"
                      "a\2\x81"
@@ -287,7 +287,7 @@ static void add_hash(struct rd_buf *file, unsigned i, bool twin, bool broken)
                      "2\2\xff";
     char key[] = "\x10\7k000000\x13";
     enum { FIELD_2 = 13, LAST_BACKLEN = 17 };
-    if (twin)
+    if (duplicate)
         pack[FIELD_2] = 'a';
     if (broken)
         pack[LAST_BACKLEN] = 9;
@@ -320,12 +320,12 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
     static struct told one, two;
     for (size_t b = 0; b < sizeof broken / sizeof broken[0]; b++) {
         struct rd_buf file = {0};
-        unsigned twins = 0;
+        unsigned duplicates = 0;
         cr_assert(rd_buf_add(&file, "REDIS0010", 9));
         for (unsigned i = 0; i < N; i++) {
-            bool twin = i % 3331 == 100 || i == 101;
-            twins += twin && i < broken[b];
-            add_hash(&file, i, twin, i == broken[b]);
+            bool duplicate = i % 3331 == 100 || i == 101;
+            duplicates += duplicate && i < broken[b];
+            add_hash(&file, i, duplicate, i == broken[b]);
         }
         cr_assert(rd_buf_add_byte(&file, RDB_OP_EOF));
         put_checksum(&file);
@@ -333,7 +333,7 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
         unsigned n_told = 0;
         for (const char *at = one.text; (at = strstr(at, "duplicate-member")) != NULL; at++)
             n_told++;
-        cr_expect_geq(n_told, twins, "%u: %s", broken[b], one.text);
+        cr_expect_geq(n_told, duplicates, "%u: %s", broken[b], one.text);
         cr_expect_eq(strstr(one.text, "corrupt") != NULL, broken[b] != NONE, "%s", one.text);
         for (int round = 0; round < ROUNDS; round++) {
             check_windows(rd_buf_slice(&file), &(struct rdb_check_opts){0}, &two);

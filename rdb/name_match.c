@@ -1,4 +1,4 @@
-#include "rdb/twins.h"
+#include "rdb/name_match.h"
 
 #include "base/mem.h"
 #include "rdb/again.h"
@@ -8,13 +8,13 @@
 /* Different names of one hash that are kept: with a random key there is never a second. */
 enum { NAMES_MAX = 4 };
 
-void rdb_twins_init(struct rdb_twins *t, const struct rd_src *of, enum rdb_dialect dialect,
-                    int version)
+void rdb_name_match_init(struct rdb_name_match *t, const struct rd_src *of,
+                         enum rdb_dialect dialect, int version)
 {
-    *t = (struct rdb_twins){.of = of, .dialect = dialect, .version = version};
+    *t = (struct rdb_name_match){.of = of, .dialect = dialect, .version = version};
 }
 
-static void close_side(struct rdb_twins *t, int i)
+static void close_side(struct rdb_name_match *t, int i)
 {
     rdb_reader_free(t->side[i].reader);
     rd_src_close(t->side[i].src);
@@ -22,20 +22,20 @@ static void close_side(struct rdb_twins *t, int i)
     t->side[i].src = NULL;
 }
 
-void rdb_twins_done(struct rdb_twins *t)
+void rdb_name_match_done(struct rdb_name_match *t)
 {
     close_side(t, 0);
     close_side(t, 1);
 }
 
 /* What is wrong with the input is for others to say. */
-static void keep_failure(struct rdb_twins *t, const struct rd_err *err)
+static void keep_failure(struct rdb_name_match *t, const struct rd_err *err)
 {
     if (err->code == RD_ERR_IO || err->code == RD_ERR_MEMORY)
         rd_err_adopt(&t->err, err);
 }
 
-static bool open_side(struct rdb_twins *t, int i)
+static bool open_side(struct rdb_name_match *t, int i)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
     struct rd_err err = {0};
@@ -51,7 +51,7 @@ static bool open_side(struct rdb_twins *t, int i)
     return false;
 }
 
-static bool name_at(struct rdb_twins *t, int i, uint64_t record, struct rd_slice *ret)
+static bool name_at(struct rdb_name_match *t, int i, uint64_t record, struct rd_slice *ret)
 {
     struct rdb_event ev;
     struct rd_err err = {0};
@@ -72,12 +72,12 @@ static bool name_at(struct rdb_twins *t, int i, uint64_t record, struct rd_slice
     return false;
 }
 
-enum rdb_twins_status rdb_twins_compare(struct rdb_twins *t, uint64_t a, uint64_t b)
+enum rdb_name_match_status rdb_name_match_compare(struct rdb_name_match *t, uint64_t a, uint64_t b)
 {
     struct rd_slice name[2];
     if (!name_at(t, 0, a, &name[0]) || !name_at(t, 1, b, &name[1]))
-        return RDB_TWINS_UNKNOWN;
-    return rd_slice_eq(name[0], name[1]) ? RDB_TWINS_SAME : RDB_TWINS_DIFFERENT;
+        return RDB_NAME_UNKNOWN;
+    return rd_slice_eq(name[0], name[1]) ? RDB_NAME_SAME : RDB_NAME_DIFFERENT;
 }
 
 /* -- all suspects -- */
@@ -93,7 +93,7 @@ struct names {
 };
 
 struct pass {
-    struct rdb_twins *twins;
+    struct rdb_name_match *match;
     struct names *table;
     size_t mask;
     const struct rdb_suspect *suspects;
@@ -124,8 +124,8 @@ static void look_at_key(struct pass *p, const struct rdb_event *ev, uint64_t has
         return;
     for (unsigned i = 0; i < names->n; i++) {
         if (names->keys[i].db != ev->key.db ||
-            rdb_twins_compare(p->twins, names->keys[i].record, ev->key.record) ==
-                RDB_TWINS_DIFFERENT)
+            rdb_name_match_compare(p->match, names->keys[i].record, ev->key.record) ==
+                RDB_NAME_DIFFERENT)
             continue;
         if (is_suspect(p, ev->key.record))
             p->found(p->ctx, &p->suspects[p->next]);
@@ -150,8 +150,8 @@ static bool read_keys(struct pass *p, struct rdb_reader *r, const struct rdb_has
             look_at_key(p, &ev, rdb_keyset_hash(key, ev.key.db, ev.key.name));
     }
     if (st == RDB_FAIL)
-        keep_failure(p->twins, rdb_reader_err(r));
-    return p->twins->err.code == RD_ERR_OK;
+        keep_failure(p->match, rdb_reader_err(r));
+    return p->match->err.code == RD_ERR_OK;
 }
 
 static bool make_table(struct pass *p, struct rd_err *err)
@@ -168,21 +168,20 @@ static bool make_table(struct pass *p, struct rd_err *err)
     return true;
 }
 
-enum rdb_twins_status rdb_twins_find(struct rdb_twins *t, const struct rdb_hash_key *key,
-                                     uint64_t begin, uint64_t end,
-                                     const struct rdb_suspect *suspects, size_t n,
-                                     void (*found)(void *ctx, const struct rdb_suspect *s),
-                                     void *ctx)
+enum rdb_name_match_status
+rdb_name_match_find(struct rdb_name_match *t, const struct rdb_hash_key *key, uint64_t begin,
+                    uint64_t end, const struct rdb_suspect *suspects, size_t n,
+                    void (*found)(void *ctx, const struct rdb_suspect *s), void *ctx)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
-    struct pass p = {.twins = t, .suspects = suspects, .n = n, .found = found, .ctx = ctx};
+    struct pass p = {.match = t, .suspects = suspects, .n = n, .found = found, .ctx = ctx};
     struct rd_err own = {0};
     struct rd_src *src = NULL;
     struct rdb_reader *r = NULL;
-    enum rdb_twins_status st = RDB_TWINS_UNKNOWN;
+    enum rdb_name_match_status st = RDB_NAME_UNKNOWN;
     if (rdb_again(t->of, &src, &own) && rd_src_seek(src, begin, &own) &&
         rdb_reader_new(&r, src, &opts, &own) && make_table(&p, &own) && read_keys(&p, r, key, end))
-        st = RDB_TWINS_SAME;
+        st = RDB_NAME_SAME;
     keep_failure(t, &own);
     rd_free(p.table);
     rdb_reader_free(r);

@@ -1,4 +1,4 @@
-/* twin.c - compares the bytes of two members whose hashes are equal.
+/* duplicate.c - compares the bytes of two members whose hashes are equal.
  *
  * Members of a packed string that is whole in memory are compared where they are. For all others
  * the value is read a second time from a source of its own. Where the input cannot be read twice,
@@ -17,7 +17,7 @@ static struct rd_slice text_of(const struct rdb_pack_entry *e, char tmp[RD_NUM_I
                      : rd_slice(e->str, (size_t)e->len);
 }
 
-static bool is_twin_in_pack(const struct rdb_reader *r, struct rd_slice name, unsigned parts)
+static bool is_duplicate_in_pack(const struct rdb_reader *r, struct rd_slice name, unsigned parts)
 {
     const struct walk *w = &r->walk;
     const uint8_t *end = r->feed.end;
@@ -66,8 +66,8 @@ static bool is_before(const struct rdb_event *ev, uint64_t off, uint64_t inner)
 }
 
 /* Gives the value's elements up to the one at off. */
-static enum rdb_twin search(struct rdb_reader *again, enum rdb_event_kind kind,
-                            struct rd_slice name, uint64_t off, uint64_t inner)
+static enum rdb_duplicate search(struct rdb_reader *again, enum rdb_event_kind kind,
+                                 struct rd_slice name, uint64_t off, uint64_t inner)
 {
     struct rdb_event ev;
     struct rd_slice other;
@@ -81,12 +81,12 @@ static enum rdb_twin search(struct rdb_reader *again, enum rdb_event_kind kind,
     }
     /* Nodes longer than a piece come as entries. */
     if (st != RDB_EVENT || (kind == RDB_PACKED && !found))
-        return RDB_TWIN_UNKNOWN;
-    return found ? RDB_TWIN_SAME : RDB_TWIN_OTHER;
+        return RDB_DUPLICATE_UNKNOWN;
+    return found ? RDB_DUPLICATE_SAME : RDB_DUPLICATE_OTHER;
 }
 
-static enum rdb_twin read_again(struct rdb_reader *r, enum rdb_event_kind kind,
-                                struct rd_slice name, uint64_t off, uint64_t inner)
+static enum rdb_duplicate read_again(struct rdb_reader *r, enum rdb_event_kind kind,
+                                     struct rd_slice name, uint64_t off, uint64_t inner)
 {
     const struct rdb_reader_opts opts = {
         .detail = kind == RDB_PACKED ? RDB_DETAIL_PACKED : RDB_DETAIL_ELEMENTS, .no_sum = true};
@@ -94,14 +94,14 @@ static enum rdb_twin read_again(struct rdb_reader *r, enum rdb_event_kind kind,
     struct rd_err err = {0};
     struct rd_src *src = NULL;
     struct rdb_reader *again = NULL;
-    enum rdb_twin twin = RDB_TWIN_UNKNOWN;
+    enum rdb_duplicate result = RDB_DUPLICATE_UNKNOWN;
     if (rdb_again(from, &src, &err) && rd_src_seek(src, r->value_off, &err) &&
         rdb_reader_new_records(&again, src, r->dialect, r->version, &opts, &err)) {
         again->type = r->type;
         again->detail = opts.detail;
         again->step = rdb_value_begin;
-        twin = search(again, kind, name, off, inner);
-        if (twin == RDB_TWIN_UNKNOWN)
+        result = search(again, kind, name, off, inner);
+        if (result == RDB_DUPLICATE_UNKNOWN)
             rd_err_adopt(&err, rdb_reader_err(again));
     }
     /* The next call gives it out. */
@@ -109,29 +109,29 @@ static enum rdb_twin read_again(struct rdb_reader *r, enum rdb_event_kind kind,
         rd_err_adopt(&r->err, &err);
     rdb_reader_free(again);
     rd_src_close(src);
-    return twin;
+    return result;
 }
 
 /* Keeps what came of a comparison. True: it is to be reported. */
-static bool judge(struct rdb_reader *r, enum rdb_twin twin, const char **ret_text)
+static bool judge(struct rdb_reader *r, enum rdb_duplicate result, const char **ret_text)
 {
     struct unique *u = &r->unique;
-    if (twin == RDB_TWIN_OTHER) {
+    if (result == RDB_DUPLICATE_OTHER) {
         u->full |= ++u->chances >= CHANCES_MAX;
         return false;
     }
-    if (twin == RDB_TWIN_SAME)
+    if (result == RDB_DUPLICATE_SAME)
         u->proved = true;
     else
-        *ret_text = rdb_twin_unproved;
+        *ret_text = rdb_duplicate_unproved;
     return true;
 }
 
-const char rdb_twin_unproved[] =
+const char rdb_duplicate_unproved[] =
     "name with the keyed hash of an earlier one; the input cannot be read twice to compare them";
 
-bool rdb_twin_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
-                     const char **ret_text)
+bool rdb_duplicate_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
+                          const char **ret_text)
 {
     const struct walk *w = &r->walk;
     char tmp[RD_NUM_I64_MAX];
@@ -139,12 +139,14 @@ bool rdb_twin_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsig
     if (r->unique.proved)
         return true;
     if (w->whole)
-        return judge(r, is_twin_in_pack(r, name, parts) ? RDB_TWIN_SAME : RDB_TWIN_OTHER, ret_text);
+        return judge(
+            r, is_duplicate_in_pack(r, name, parts) ? RDB_DUPLICATE_SAME : RDB_DUPLICATE_OTHER,
+            ret_text);
     return judge(r, read_again(r, RDB_ELEM, name, r->feed.off, w->pack.pos), ret_text);
 }
 
-bool rdb_twin_named(struct rdb_reader *r, enum rdb_event_kind kind, struct rd_slice name,
-                    uint64_t off, const char **ret_text)
+bool rdb_duplicate_named(struct rdb_reader *r, enum rdb_event_kind kind, struct rd_slice name,
+                         uint64_t off, const char **ret_text)
 {
     if (r->unique.proved)
         return true;

@@ -107,7 +107,7 @@ static struct told check(struct rd_buf *b, enum input input)
     return told;
 }
 
-Test(twins, names_of_one_hash_are_made_here)
+Test(name_match, names_of_one_hash_are_made_here)
 {
     const struct rdb_hash_key key = rdb_hash_key((const uint64_t[2]){0, 0});
     const struct rdb_hash_key other = rdb_hash_key((const uint64_t[2]){1, 0});
@@ -119,7 +119,7 @@ Test(twins, names_of_one_hash_are_made_here)
     cr_expect_neq(rdb_hash_bytes(&other, a, NAME), rdb_hash_bytes(&other, b, NAME));
 }
 
-Test(twins, keys_of_one_hash_are_sound)
+Test(name_match, keys_of_one_hash_are_sound)
 {
     struct rd_buf b = {0};
     begin(&b);
@@ -130,7 +130,7 @@ Test(twins, keys_of_one_hash_are_sound)
     rd_buf_done(&b);
 }
 
-Test(twins, a_key_that_is_there_twice_is_found_among_others_of_its_hash)
+Test(name_match, a_key_that_is_there_twice_is_found_among_others_of_its_hash)
 {
     struct rd_buf b = {0};
     begin(&b);
@@ -144,7 +144,7 @@ Test(twins, a_key_that_is_there_twice_is_found_among_others_of_its_hash)
     rd_buf_done(&b);
 }
 
-Test(twins, an_input_that_is_read_once_is_judged_by_the_hash_and_says_so)
+Test(name_match, an_input_that_is_read_once_is_judged_by_the_hash_and_says_so)
 {
     struct rd_buf b = {0};
     begin(&b);
@@ -158,7 +158,7 @@ Test(twins, an_input_that_is_read_once_is_judged_by_the_hash_and_says_so)
     rd_buf_done(&b);
 }
 
-Test(twins, members_are_compared_by_their_bytes)
+Test(name_match, members_are_compared_by_their_bytes)
 {
     for (unsigned second = 1; second <= 2; second++)
         for (int packed = 0; packed < 2; packed++) {
@@ -174,7 +174,7 @@ Test(twins, members_are_compared_by_their_bytes)
         }
 }
 
-Test(twins, salvage_drops_no_key_because_of_its_hash)
+Test(name_match, salvage_drops_no_key_because_of_its_hash)
 {
     struct rd_buf b = {0};
     struct rdb_salvage_opts opts = {0};
