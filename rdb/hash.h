@@ -2,8 +2,8 @@
  *
  * The key comes from a random seed that the tools choose for each run, so that an attacker cannot
  * prepare names that collide. Equal hashes only make a candidate: the bytes are compared before a
- * duplicate is reported (rdb/name_match.h, rdb/read/duplicate.c). The functions are inline so that the
- * processor can compute the hashes of several members in parallel.
+ * duplicate is reported: see rdb/name_match.h, rdb/read/duplicate.c. The functions are inline so
+ * that the processor can compute the hashes of several members in parallel.
  */
 #ifndef RDB_HASH_H
 #define RDB_HASH_H

@@ -31,7 +31,8 @@ enum rdb_keyset_status { RDB_KEYSET_NEW, RDB_KEYSET_KNOWN, RDB_KEYSET_LOST, RDB_
 uint64_t rdb_keyset_hash(const struct rdb_hash_key *key, uint64_t db, struct rd_slice name);
 
 /* A zeroed struct is an empty set. KNOWN: *ret is the key with the same hash; the caller must
- * compare the names (rdb/name_match.h). LOST: not in the set, and not stored. FAIL: out of memory. */
+ * compare the names: see rdb/name_match.h. LOST: not in the set, and not stored. FAIL: out of
+ * memory. */
 enum rdb_keyset_status rdb_keyset_add(struct rdb_keyset *set, const struct rdb_keyset_slot *key,
                                       struct rdb_keyset_slot *ret, struct rd_err *err);
 void rdb_keyset_done(struct rdb_keyset *set);

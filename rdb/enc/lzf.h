@@ -5,7 +5,7 @@
  *     111ddddd llllllll dddddddd      copy l+9 bytes (l the second byte) from d+1 bytes back
  *
  * (ddddd holds the high five bits of the distance.) A copy reaches back 8192 bytes at most and may
- * overlap what it writes. There is no end mark: the stored and the decoded length precede the
+ * overlap what it writes. No end mark follows: the stored and the decoded length precede the
  * string, and both must match exactly.
  */
 #ifndef RDB_ENC_LZF_H

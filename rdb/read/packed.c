@@ -236,7 +236,8 @@ static void check_member(struct rdb_reader *r, const struct rdb_pack_entry *e)
     uint64_t hash = e->is_int ? rdb_hash_int(&r->key, e->num)
                               : rdb_hash_member(&r->key, e->str, (size_t)e->len);
     const char *text = "member that the collection already has";
-    if (!rdb_unique_add(&r->unique, hash) && rdb_duplicate_packed(r, e, layouts[w->layout].n, &text))
+    if (!rdb_unique_add(&r->unique, hash) &&
+        rdb_duplicate_packed(r, e, layouts[w->layout].n, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, r->feed.off, w->pack.pos, r->n_elems, text);
 }
 

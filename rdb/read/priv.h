@@ -11,7 +11,7 @@
  *     skim.c     the quick way over what is sound; quick.h: what is common
  *     text.c     the short strings of a value, many at a time
  *     module.c   module values
- *     unique.c   whether a member was seen before; rdb/hash.h: by its hash; duplicate.c: by its bytes
+ *     unique.c   whether a member was seen before: rdb/hash.h by its hash, duplicate.c by its bytes
  *
  * A step either gives an event, or continues (STEP_ON), or says why not. It keeps its place in the
  * reader, so that it can be called again when there is more input.

@@ -21,7 +21,7 @@ static void begin_event(struct rdb_reader *r, enum rdb_event_kind kind, struct r
     ev->inner = RD_NO_OFFSET;
 }
 
-/* Counts the opcodes of Redis Enterprise in front of the record at the reader's place. */
+/* Counts the opcodes of Redis Enterprise before the record at the reader's place. */
 static void count_enterprise(struct rdb_reader *r, uint64_t n)
 {
     if (n > 0 && r->n_enterprise == 0)

@@ -90,7 +90,7 @@ static bool is_closed(const struct span *span)
 /* How many keys can so many lost bytes have held? */
 static uint64_t could_hide(const struct grader *g, uint64_t bytes)
 {
-    uint64_t least = g->s->habits.least;
+    uint64_t least = g->s->name_stats.least;
     return bytes / (least > KEY_LEAST ? least : KEY_LEAST) + 1;
 }
 

@@ -58,7 +58,7 @@ void rdb_recover_shape_add(struct scan *s, const struct record *rec)
 
 static uint8_t proof_of_name(const struct scan *s, const struct record *rec)
 {
-    const struct habits *h = &s->habits;
+    const struct name_stats *h = &s->name_stats;
     if (rec->key_len == 0)
         return 0;
     if (h->n > 0 && !rdb_recover_names_printable(h))

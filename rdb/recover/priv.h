@@ -45,7 +45,7 @@ struct record {
     bool expires;
     bool unwanted; /* by the caller's choice */
     bool plausible_expiry;
-    bool hollow;                /* an empty string under an empty key: three zeros read so */
+    bool empty_pair;            /* an empty string under an empty key: three zeros read so */
     bool sizes;                 /* RECORD_HINT: the size of a database */
     uint64_t n_keys, n_expires; /* of a size */
     int since;                  /* first version that has all of it */
@@ -80,7 +80,7 @@ struct counts {
 };
 
 /* Statistics of the names of keys in this file. */
-struct habits {
+struct name_stats {
     uint64_t n;
     uint64_t n_printable;
     uint64_t shortest;
@@ -104,7 +104,7 @@ struct scan {
     enum rdb_dialect dialect;
     int version;
     struct rd_err err; /* what makes it impossible to continue: I/O, memory */
-    struct habits habits;
+    struct name_stats name_stats;
     uint64_t shapes[SHAPES / 64];  /* a bit for how a name begins, and of which kind the key is */
     unsigned n_shapes;             /* bits that are set */
     uint64_t shape_at[SHAPES];     /* the first record that has the shape */
@@ -144,10 +144,10 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret);
 
 bool rdb_recover_expiry_is_plausible(int64_t ms);
 bool rdb_recover_is_printable(const struct record *rec);
-void rdb_recover_habits_add(struct habits *h, const struct record *rec);
+void rdb_recover_name_stats_add(struct name_stats *h, const struct record *rec);
 
 /* Nearly all names are printable: a few records read out of damage must not spoil it. */
-static inline bool rdb_recover_names_printable(const struct habits *h)
+static inline bool rdb_recover_names_printable(const struct name_stats *h)
 {
     return h->n_printable * 20 >= h->n * 19;
 }
@@ -201,7 +201,7 @@ uint8_t rdb_recover_proof(const struct scan *s, const struct record *rec);
 bool rdb_recover_has_head(const struct scan *s, const struct record *rec);
 bool rdb_recover_is_proved(const struct scan *s, const struct record *rec);
 
-/* The same, where the name must be like one that stands before the first damage. What was read
+/* The same, where the name must be like one found before the first damage. What was read
  * after damage cannot prove itself. */
 bool rdb_recover_is_anchor(const struct scan *s, const struct record *rec);
 

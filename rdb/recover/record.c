@@ -145,8 +145,8 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         set_key(s, rec, ev);
         return false;
     case RDB_VALUE_END:
-        rec->hollow = rec->has_key && rec->key_len == 0 && rec->type->id == RDB_TYPE_STRING &&
-                      ev->value_end.bytes == 1;
+        rec->empty_pair = rec->has_key && rec->key_len == 0 && rec->type->id == RDB_TYPE_STRING &&
+                          ev->value_end.bytes == 1;
         return rec->kind != RECORD_HINT;
     case RDB_DB:
         rec->kind = RECORD_DB;
@@ -203,7 +203,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
     ret->start = rd_src_offset(s->src);
     ret->refused = NULL;
     ret->type = NULL;
-    ret->has_key = ret->has_name = ret->hollow = ret->expires = ret->unwanted = false;
+    ret->has_key = ret->has_name = ret->empty_pair = ret->expires = ret->unwanted = false;
     ret->sizes = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
@@ -257,7 +257,7 @@ bool rdb_recover_is_printable(const struct record *rec)
     return true;
 }
 
-void rdb_recover_habits_add(struct habits *h, const struct record *rec)
+void rdb_recover_name_stats_add(struct name_stats *h, const struct record *rec)
 {
     if (h->n == 0 || rec->key_len < h->shortest)
         h->shortest = rec->key_len;

@@ -72,8 +72,9 @@ static bool end_is_real(const struct scan *s, const struct record *rec)
 static bool is_strange(const struct scan *s, const struct record *rec)
 {
     return rec->kind == RECORD_KEY &&
-           (rec->key_len == 0 || (s->habits.n > 0 && rdb_recover_names_printable(&s->habits) &&
-                                  !rdb_recover_is_printable(rec)));
+           (rec->key_len == 0 ||
+            (s->name_stats.n > 0 && rdb_recover_names_printable(&s->name_stats) &&
+             !rdb_recover_is_printable(rec)));
 }
 
 /* Reads records from `at` until the chain is believed, breaks or reaches `join` (or none:
@@ -86,7 +87,7 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
     *ret = (struct chain){.end = at, .second = RECORD_OTHER};
     if (!rdb_recover_scan_at(s, at, db, stop))
         return RDB_RECOVER_FAIL;
-    struct habits habits = {0};
+    struct name_stats name_stats = {0};
     while (ret->weight < CHAIN_STRONG || join != UINT64_MAX) {
         struct record rec;
         enum rdb_recover_status st = rdb_recover_record(s, &rec);
@@ -98,7 +99,7 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
             ret->cut = err->code == RD_ERR_TRUNCATED && !ret->over;
             break;
         }
-        if (rec.refused != NULL || rec.hollow ||
+        if (rec.refused != NULL || rec.empty_pair ||
             (rec.kind == RECORD_KEY && repeated(hashes, n < HASHES ? n : HASHES, rec.hash)))
             break;
         if (rec.end == s->avoid || (rec.kind == RECORD_END && !end_is_real(s, &rec)))
@@ -106,7 +107,7 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
         if (ret->n == 0)
             ret->first = rec;
         else if (rec.kind == RECORD_KEY)
-            rdb_recover_habits_add(&habits, &rec);
+            rdb_recover_name_stats_add(&name_stats, &rec);
         if (rec.kind == RECORD_KEY)
             hashes[n++ % HASHES] = rec.hash;
         if (ret->n == 1)
@@ -132,9 +133,9 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
         }
     }
     /* The first record is compared with those after it where nothing was read before. */
-    if (s->habits.n == 0 && habits.n > 0 && ret->first.kind == RECORD_KEY &&
-        ((rdb_recover_names_printable(&habits) && !rdb_recover_is_printable(&ret->first)) ||
-         ret->first.key_len < habits.shortest / 2))
+    if (s->name_stats.n == 0 && name_stats.n > 0 && ret->first.kind == RECORD_KEY &&
+        ((rdb_recover_names_printable(&name_stats) && !rdb_recover_is_printable(&ret->first)) ||
+         ret->first.key_len < name_stats.shortest / 2))
         ret->weight = 0;
     return RDB_RECOVER_OK;
 }
@@ -146,12 +147,12 @@ static bool familiar(const struct scan *s, const struct record *rec)
         return rec->db < DATABASES_MAX;
     /* Fields and functions precede all keys. */
     if (rec->kind == RECORD_OTHER)
-        return s->habits.n == 0;
+        return s->name_stats.n == 0;
     if (rec->kind != RECORD_KEY)
         return true;
     if (!rec->plausible_expiry || rec->key_len == 0)
         return false;
-    const struct habits *h = &s->habits;
+    const struct name_stats *h = &s->name_stats;
     if (h->n == 0)
         return true;
     return (!rdb_recover_names_printable(h) || rdb_recover_is_printable(rec)) &&
@@ -185,7 +186,7 @@ static bool is_foreign(const struct scan *s, struct rd_slice bytes)
     case RDB_OP_AUX:
     case RDB_OP_FUNCTION2:
     case RDB_OP_MODULE_AUX:
-        return s->habits.n > 0;
+        return s->name_stats.n > 0;
     case RDB_OP_EXPIRETIME_MS:
         return bytes.len > MS &&
                (!rdb_recover_expiry_is_plausible((int64_t)rd_get_le64(bytes.ptr + 1)) ||
@@ -381,8 +382,8 @@ static bool is_better(const struct scan *s, const struct chain *c, const struct 
         return c->first.kind == RECORD_KEY && c->first.expires && c->first.plausible_expiry;
     if (c->first.kind != RECORD_KEY)
         return true;
-    bool named = rdb_recover_names_printable(&s->habits) && rdb_recover_is_printable(&c->first) &&
-                 c->first.key_len >= s->habits.shortest;
+    bool named = rdb_recover_names_printable(&s->name_stats) &&
+                 rdb_recover_is_printable(&c->first) && c->first.key_len >= s->name_stats.shortest;
     return named || c->before >= 3;
 }
 

@@ -20,10 +20,10 @@ struct walk {
     struct record rec;
     uint64_t at, db;
     bool done;
-    bool trusted;       /* the records so far follow each other from the start of the file */
-    uint64_t hollow_at; /* where the hollow key before this record begins, or RD_NO_OFFSET */
-    uint64_t sized;     /* selectors that a size followed, in the whole file */
-    bool slots;         /* sizes of slots were met after the size of a database */
+    bool trusted;           /* the records so far follow each other from the start of the file */
+    uint64_t empty_pair_at; /* where the empty pair before this record begins, or RD_NO_OFFSET */
+    uint64_t sized;         /* selectors that a size followed, in the whole file */
+    bool slots;             /* sizes of slots were met after the size of a database */
     struct rd_err *err;
 };
 
@@ -60,7 +60,7 @@ static void begin_span(struct walk *w, struct span *span, uint64_t at, uint64_t 
     span->from = span->to = at;
     span->db = db;
     w->now = (struct counts){.selector_at = RD_NO_OFFSET};
-    w->hollow_at = RD_NO_OFFSET;
+    w->empty_pair_at = RD_NO_OFFSET;
     w->at = at;
     w->db = db;
     w->s->n_ring = 0; /* what lies before a lost range is settled */
@@ -272,7 +272,7 @@ static void count_key(struct walk *w)
         c->last.expires += rec->expires;
     }
     if (rec->refused == NULL) {
-        rdb_recover_habits_add(&s->habits, rec);
+        rdb_recover_name_stats_add(&s->name_stats, rec);
         rdb_recover_shape_add(s, rec);
     }
 }
@@ -368,13 +368,13 @@ static bool one_record(struct walk *w)
         return scan_failed(w);
     if (st == RDB_RECOVER_BROKEN)
         return broken(w, RDB_RECOVER_WHY_ERROR, rdb_reader_err(s->reader)->offset);
-    if (rec->hollow && w->hollow_at != RD_NO_OFFSET) {
-        rec->start = w->hollow_at;
+    if (rec->empty_pair && w->empty_pair_at != RD_NO_OFFSET) {
+        rec->start = w->empty_pair_at;
         rec->has_key = false;
-        take_back(w, w->hollow_at);
+        take_back(w, w->empty_pair_at);
         return broken(w, RDB_RECOVER_WHY_ZEROS, rec->start);
     }
-    w->hollow_at = rec->hollow ? rec->start : RD_NO_OFFSET;
+    w->empty_pair_at = rec->empty_pair ? rec->start : RD_NO_OFFSET;
     if (rec->refused != NULL && rec->kind == RECORD_KEY && !s->sealed)
         return broken(w, RDB_RECOVER_WHY_REFUSED, rec->start);
     if (is_misplaced(w, &why)) {

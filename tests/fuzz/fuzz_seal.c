@@ -55,7 +55,8 @@ static size_t open_bytes(struct rd_slice sealed, bool *ret_whole)
               rd_seal_open_src(&src, src, &ring, rd_slice_str("name"), NULL),
           "opening");
     while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        check(n + s.len <= PLAIN && memcmp(s.ptr, plain + n, s.len) == 0, "bytes nobody sealed");
+        check(n + s.len <= PLAIN && memcmp(s.ptr, plain + n, s.len) == 0,
+              "bytes that were not sealed");
         n += s.len;
         rd_src_consume(src, s.len);
     }
@@ -72,7 +73,7 @@ static void open_after_header(const struct rd_buf *sealed, const uint8_t *data, 
     check(rd_buf_add(&made, sealed->ptr, RD_SEAL_HEADER) && rd_buf_add(&made, data, size),
           "memory");
     open_bytes(rd_buf_slice(&made), &whole);
-    check(!whole, "frames that nobody sealed");
+    check(!whole, "frames that were not sealed");
     rd_buf_done(&made);
 }
 
@@ -96,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sealed.len == 0)
         sealed = seal_plain();
     open_bytes(rd_slice(data, size), &whole);
-    check(!whole || size == sealed.len, "an object that nobody sealed");
+    check(!whole || size == sealed.len, "an object that was not sealed");
     open_after_header(&sealed, data, size);
     open_changed(&sealed, data, size);
     return 0;

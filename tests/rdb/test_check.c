@@ -277,7 +277,7 @@ Test(check, says_of_each_fixture_what_the_reader_says_on_one_thread_or_two)
     cr_assert_gt(snapshots_each(1 << 20, check_fixture, NULL), 150);
 }
 
-/* Sound hashes of two fields; a `duplicate` has one of them twice, a `broken` one does not parse. */
+/* Sound hashes of two fields; `duplicate`: one field occurs twice; `broken`: does not parse. */
 static void add_hash(struct rd_buf *file, unsigned i, bool duplicate, bool broken)
 {
     uint8_t pack[] = "\x13\0\0\0\4\0\x81"
