@@ -4,7 +4,7 @@
  * whose fields look like keys. A run that begins after a lost range is believed when something
  * outside of it agrees: it begins where a record ends by its own lengths or with the selector of a
  * new database, it leads to the end of the file or to the head of a record that is one of this
- * file. The sizes that databases announce tell how many keys a lost range can hide, and how many
+ * file. The sizes that databases announce show how many keys a lost range can hide, and how many
  * of the keys after it are too many.
  */
 #include "rdb/recover/priv.h"
@@ -143,7 +143,7 @@ static void enter_db(struct grader *g, struct span *span, const struct named_db 
         g->plan->dbs_seen |= (uint64_t)1 << db;
 }
 
-/* More keys were read than the database has: they are no keys, or a selector was lost. `left` keys
+/* More keys were read than the database has: they are not keys, or a selector was lost. `left` keys
  * were still to come, of which the lost range has at least `lost`. */
 static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_t lost)
 {
@@ -189,7 +189,7 @@ static void weigh(struct grader *g, struct span *span, uint64_t bytes)
     const struct counts *c = &span->counts;
     uint64_t left = g->db.size - g->db.keys;
     uint64_t hidden = could_hide(g, bytes);
-    uint64_t lost = span->headed; /* a lost expiry is no key */
+    uint64_t lost = span->headed; /* a lost expiry is not a key */
     if (left < c->keys + lost) {
         surplus(g, span, bytes, lost);
         return;

@@ -103,7 +103,7 @@ struct tally {
     uint64_t untouched, kept;
     uint64_t runs;
     uint64_t shown;  /* runs in which a key cannot be read where it was */
-    uint64_t silent; /* of these: not reported, because there is no checksum */
+    uint64_t silent; /* of these: not reported for lack of a checksum */
     uint64_t late;   /* of these: reported after the start of that key */
     uint64_t before; /* of these: reported more than two keys before it */
 };
