@@ -179,6 +179,7 @@ struct way_back {
     uint64_t at;
     uint64_t db;
     const char *how;
+    bool selector;         /* the first record is a selector */
     bool magic;            /* a snapshot begins in the lost range */
     uint64_t value_end;    /* that the lengths of the broken record announce, or RD_NO_OFFSET */
     struct named_db named; /* the last selector in the lost range */

@@ -546,6 +546,7 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
     ret->found = true;
     ret->at = ahead;
     ret->how = how(&found);
+    ret->selector = found.first.kind == RECORD_DB;
     uint64_t from = broken;
     uint64_t around = ahead < broken ? record_around(s, ahead) : 0;
     if (around > 0) {

@@ -212,7 +212,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
         take_back(w, from);
     }
     /* A selector that nothing follows may be damage, too. */
-    bool begins = w->plan->n == 1 && w->now.selectors == 1;
+    bool begins = way.selector && w->plan->n == 1 && w->now.selectors == 1;
     bool sizes = w->sized > 0 || s->version < 7 || begins; /* a size follows, or never does */
     if (way.found && sizes && from == w->rec.start && w->now.selector_at != RD_NO_OFFSET) {
         from = w->now.selector_at;
