@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "rdb/commands/cmd.h"
 
-enum { SINCE_FUNCTION = 10, SINCE_STREAM = 9 };
+enum { SINCE_FUNCTION = 10, SINCE_STREAM = 9, SINCE_ABSTTL = 9, SINCE_REPLACE = 7 };
 
 #define CMD_PEXPIREAT "$9\r\nPEXPIREAT\r\n"
 
@@ -10,9 +10,8 @@ bool rdb_cmd_misuse(struct rdb_commands *c, const char *what)
     return rd_err_set(&c->err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", what);
 }
 
-bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what)
+static bool name_key(struct rdb_commands *c)
 {
-    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: no command can create it", what);
     if (c->state == CMD_KEY || c->state == CMD_VALUE) {
         char name[128];
         rd_err_quote(name, sizeof name, rd_slice(c->key.ptr + c->key_at, c->key_len));
@@ -20,6 +19,18 @@ bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what)
                      (unsigned long long)c->db);
     }
     return false;
+}
+
+bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what)
+{
+    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: no command can create it", what);
+    return name_key(c);
+}
+
+bool rdb_cmd_lacks(struct rdb_commands *c, const char *what, const char *command)
+{
+    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: the server has no %s", what, command);
+    return name_key(c);
 }
 
 bool rdb_commands_new(struct rdb_commands **ret, struct rd_sink *sink,
@@ -124,7 +135,7 @@ static bool begin_value(struct rdb_commands *c, const struct rdb_event *ev)
         return open_key(c) && rdb_cmd_collection_begin(c, ev);
     case RDB_KIND_STREAM:
         if (!rdb_cmd_has(c, SINCE_STREAM))
-            return refuse_key(c, "stream");
+            return c->opts.lossy ? refuse_key(c, "stream") : rdb_cmd_lacks(c, "stream", "XADD");
         c->state = CMD_VALUE;
         rdb_cmd_stream_begin(c);
         return open_key(c);
@@ -137,6 +148,12 @@ static bool begin_value(struct rdb_commands *c, const struct rdb_event *ev)
     return refuse_key(c, "array");
 }
 
+static bool put_expiry(struct rdb_commands *c)
+{
+    return c->expire_ms == RDB_NO_EXPIRE ||
+           (rdb_cmd_head_key(c, 3, CMD_PEXPIREAT) && rdb_cmd_bulk_i64(&c->out, c->expire_ms));
+}
+
 static bool end_value(struct rdb_commands *c)
 {
     enum rdb_kind kind = c->type->kind;
@@ -144,9 +161,7 @@ static bool end_value(struct rdb_commands *c)
               : kind == RDB_KIND_STRING ? true
                                         : rdb_cmd_collection_end(c);
     c->state = CMD_RECORDS;
-    if (ok && c->expire_ms != RDB_NO_EXPIRE)
-        ok = rdb_cmd_head_key(c, 3, CMD_PEXPIREAT) && rdb_cmd_bulk_i64(&c->out, c->expire_ms);
-    return ok && rdb_cmd_flush(c, CMD_FLUSH);
+    return ok && put_expiry(c) && rdb_cmd_flush(c, CMD_FLUSH);
 }
 
 static bool put_value(struct rdb_commands *c, const struct rdb_event *ev)
@@ -177,6 +192,8 @@ static bool put_function(struct rdb_commands *c, const struct rdb_event *ev)
 {
     bool ends;
     const struct rdb_string *code = &ev->function.code;
+    if (code->first && !rdb_cmd_has(c, SINCE_FUNCTION) && !c->opts.lossy)
+        return rdb_cmd_lacks(c, "function", "FUNCTION LOAD");
     if (code->first && (ev->function.pre_ga || !rdb_cmd_has(c, SINCE_FUNCTION))) {
         c->state = code->more ? CMD_SKIP : CMD_RECORDS;
         return refuse_record(c, "function", &c->loss.functions);
@@ -346,12 +363,34 @@ bool rdb_commands_put_entry(struct rdb_commands *c, struct rdb_stream_id id,
 
 /* ---- payloads ---- */
 
-/* A time to live of 0 stands for none, so a key that had expired when time began gets the next. */
-static int64_t restore_ttl(int64_t expire_ms)
+/* A time to live of 0 stands for none, so a key that had expired when time began gets the next.
+ * Servers before 5.0 know only relative times: PEXPIREAT follows there. */
+static int64_t restore_ttl(const struct rdb_commands *c)
 {
-    if (expire_ms == RDB_NO_EXPIRE)
+    if (c->expire_ms == RDB_NO_EXPIRE || !rdb_cmd_has(c, SINCE_ABSTTL))
         return 0;
-    return expire_ms > 0 ? expire_ms : 1;
+    return c->expire_ms > 0 ? c->expire_ms : 1;
+}
+
+/* Leaves out what the server of RESTORE does not take. */
+static bool prepare_restore(struct rdb_commands *c)
+{
+    if (!rdb_cmd_has(c, SINCE_ABSTTL)) {
+        c->idle_s = RDB_UNKNOWN;
+        c->freq = RDB_UNKNOWN;
+    }
+    return select_db(c) && (!c->opts.replace || rdb_cmd_has(c, SINCE_REPLACE) ||
+                            rdb_cmd_head_key(c, 2, CMD_VERB3("DEL")));
+}
+
+static bool has_absttl(const struct rdb_commands *c)
+{
+    return c->expire_ms != RDB_NO_EXPIRE && rdb_cmd_has(c, SINCE_ABSTTL);
+}
+
+static bool has_replace(const struct rdb_commands *c)
+{
+    return c->opts.replace && rdb_cmd_has(c, SINCE_REPLACE);
 }
 
 static bool begin_restore(struct rdb_commands *c, uint64_t len)
@@ -359,10 +398,12 @@ static bool begin_restore(struct rdb_commands *c, uint64_t len)
     struct rd_buf *out = &c->out;
     if (c->state != CMD_KEY)
         return rdb_cmd_misuse(c, "a payload must follow its key");
-    size_t n_args = 4u + c->opts.replace + (c->expire_ms != RDB_NO_EXPIRE) +
-                    2u * (c->idle_s != RDB_UNKNOWN) + 2u * (c->freq != RDB_UNKNOWN);
-    if (!select_db(c) || !rdb_cmd_head_key(c, n_args, CMD_VERB7("RESTORE")) ||
-        !rdb_cmd_bulk_i64(out, restore_ttl(c->expire_ms)) || !rdb_cmd_room(out, CMD_AROUND))
+    if (!prepare_restore(c))
+        return false;
+    size_t n_args = 4u + has_replace(c) + has_absttl(c) + 2u * (c->idle_s != RDB_UNKNOWN) +
+                    2u * (c->freq != RDB_UNKNOWN);
+    if (!rdb_cmd_head_key(c, n_args, CMD_VERB7("RESTORE")) ||
+        !rdb_cmd_bulk_i64(out, restore_ttl(c)) || !rdb_cmd_room(out, CMD_AROUND))
         return false;
     out->len = (size_t)(rdb_cmd_bulk_head(out->ptr + out->len, len) - out->ptr);
     if (!rdb_cmd_flush(c, 0))
@@ -389,12 +430,13 @@ static bool end_restore(struct rdb_commands *c)
     if (c->state != CMD_PAYLOAD || rd_sink_offset(c->sink) != c->payload_end)
         return rdb_cmd_misuse(c, "a payload differs from its announced length");
     c->state = CMD_RECORDS;
-    return rd_buf_add(out, "\r\n", 2) && (!c->opts.replace || rdb_cmd_bulk_str(out, "REPLACE")) &&
-           (c->expire_ms == RDB_NO_EXPIRE || rdb_cmd_bulk_str(out, "ABSTTL")) &&
+    return rd_buf_add(out, "\r\n", 2) && (!has_replace(c) || rdb_cmd_bulk_str(out, "REPLACE")) &&
+           (!has_absttl(c) || rdb_cmd_bulk_str(out, "ABSTTL")) &&
            (c->idle_s == RDB_UNKNOWN ||
             (rdb_cmd_bulk_str(out, "IDLETIME") && rdb_cmd_bulk_u64(out, c->idle_s))) &&
            (c->freq == RDB_UNKNOWN ||
-            (rdb_cmd_bulk_str(out, "FREQ") && rdb_cmd_bulk_u64(out, c->freq)));
+            (rdb_cmd_bulk_str(out, "FREQ") && rdb_cmd_bulk_u64(out, c->freq))) &&
+           (rdb_cmd_has(c, SINCE_ABSTTL) || put_expiry(c));
 }
 
 bool rdb_commands_restore_end(struct rdb_commands *c, struct rd_err *err)

@@ -19,6 +19,7 @@
  *               XGROUP CREATE key group last [ENTRIESREAD n]
  *               XCLAIM key group consumer 0 id TIME ms RETRYCOUNT n JUSTID FORCE
  *               XGROUP CREATECONSUMER key group consumer        if it owns nothing
+ *               XREADGROUP GROUP group consumer STREAMS key 0   instead, before RDB version 10
  *               XDEL key id…                    deletes the entries added for XCLAIM
  *     then      HPEXPIREAT key ms FIELDS 1 field, PEXPIREAT key ms
  *     function  FUNCTION LOAD code                  and SELECT db before the keys of each database

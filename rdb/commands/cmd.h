@@ -127,6 +127,8 @@ struct rdb_commands {
 /* The state of errors. Each returns false. */
 bool rdb_cmd_misuse(struct rdb_commands *c, const char *what);
 bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what);
+/* The server that is meant is too old for `what`, which `command` makes. */
+bool rdb_cmd_lacks(struct rdb_commands *c, const char *what, const char *command);
 
 static inline bool rdb_cmd_has(const struct rdb_commands *c, int version)
 {

@@ -195,7 +195,7 @@ static bool put_expiry(struct rdb_commands *c, int64_t expire_ms)
         return true;
     if (!rdb_cmd_has(c, SINCE_FIELD_TTL)) {
         if (!c->opts.lossy)
-            return rdb_cmd_unsupported(c, "expiry of a hash field");
+            return rdb_cmd_lacks(c, "expiry of a hash field", "HPEXPIREAT");
         c->loss.field_expires++;
         return true;
     }

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { SINCE_OFFSETS = 10 };
+enum { SINCE_OFFSETS = 10, SINCE_CREATECONSUMER = 10 };
 
 static const struct rdb_stream_id lowest_id = {0, 1};
 
@@ -305,13 +305,27 @@ static uint64_t estimate_read(const struct cmd_stream *st, struct rdb_stream_id 
     return to_first == 0 ? st->entries_added - st->length + 1 : RDB_UNKNOWN;
 }
 
+/* Before 6.2 a consumer that owns nothing is made by reading what it owns. Servers from 5.0 to 6.2
+ * write the same RDB version. */
+static bool read_nothing(struct rdb_commands *c)
+{
+    struct cmd_stream *st = &c->stream;
+    struct rd_buf *out = &c->out;
+    return rdb_cmd_head(out, 7, "$10\r\nXREADGROUP\r\n") && rdb_cmd_bulk_str(out, "GROUP") &&
+           rdb_cmd_add(out, &st->group) && rdb_cmd_add(out, &st->consumer) &&
+           rdb_cmd_bulk_str(out, "STREAMS") && rdb_cmd_add(out, &c->key) &&
+           rdb_cmd_bulk_str(out, "0");
+}
+
 static bool end_consumer(struct rdb_commands *c)
 {
     struct cmd_stream *st = &c->stream;
     struct rd_buf *out = &c->out;
     if (st->consumer.len == 0)
         return true;
-    if (!st->consumer_made &&
+    if (!st->consumer_made && !rdb_cmd_has(c, SINCE_CREATECONSUMER) && !read_nothing(c))
+        return false;
+    if (!st->consumer_made && rdb_cmd_has(c, SINCE_CREATECONSUMER) &&
         (!rdb_cmd_head(out, 5, CMD_VERB6("XGROUP")) || !rdb_cmd_bulk_str(out, "CREATECONSUMER") ||
          !rdb_cmd_add(out, &c->key) || !rdb_cmd_add(out, &st->group) ||
          !rdb_cmd_add(out, &st->consumer)))

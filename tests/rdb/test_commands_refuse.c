@@ -160,6 +160,23 @@ Test(commands_refuse, a_payload_of_a_key_that_expired_long_ago_has_the_earliest_
     commands_end(&out);
 }
 
+Test(commands_refuse, a_payload_for_a_server_before_5_0_has_its_expiry_after_it)
+{
+    const struct rdb_commands_opts opts = {.version = 6, .replace = true};
+    struct rdb_event key = commands_key(RDB_TYPE_STRING);
+    struct rd_sink *to;
+    struct commands_bench out;
+    key.key.expire_ms = 77;
+    key.key.freq = 3;
+    cr_assert(commands_begin(&out, &opts) && commands_put(&out, &key));
+    cr_assert(rdb_commands_restore_begin(out.commands, 1, &to, &out.err));
+    cr_assert(rd_sink_write(to, "x", 1) && rdb_commands_restore_end(out.commands, &out.err));
+    commands_expect(&out, SELECT_0 "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"
+                                   "*4\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n$1\r\nx\r\n"
+                                   "*3\r\n$9\r\nPEXPIREAT\r\n$1\r\nk\r\n$2\r\n77\r\n");
+    commands_end(&out);
+}
+
 /* ---- sinks that fail ---- */
 
 enum { LONG = 3 << 19 }; /* of a string: more than is kept in memory */

@@ -331,6 +331,18 @@ Test(commands_stream, an_owner_of_what_is_not_pending_is_a_consumer_without_entr
     commands_end(&out);
 }
 
+Test(commands_stream, a_consumer_without_entries_reads_nothing_before_its_command_was_there)
+{
+    const struct rdb_commands_opts opts = {.version = 9};
+    struct commands_bench out;
+    cr_assert(begin(&out, &opts) && put_stream(&out, 0, 9) && put_group(&out, 9) &&
+              put_owner(&out, 5) && commands_put_end(&out));
+    cr_expect(holds(&out, "*7\r\n$10\r\nXREADGROUP\r\n$5\r\nGROUP\r\n$1\r\ng\r\n$1\r\nc\r\n"
+                          "$7\r\nSTREAMS\r\n$1\r\nk\r\n$1\r\n0\r\n"));
+    cr_expect_not(holds(&out, "CREATECONSUMER"));
+    commands_end(&out);
+}
+
 Test(commands_stream, what_no_command_knows_of_is_refused_or_counted)
 {
     static const enum rdb_event_kind kinds[] = {RDB_NACKED, RDB_PRODUCER};

@@ -362,6 +362,54 @@ class Behaviour(unittest.TestCase):
             self.assertEqual(run.returncode, 4, (options, run.stderr))
             self.assertEqual(run.stdout, b"")
 
+    def test_a_server_says_version_and_dialect(self):
+        self.write(b"\x00\x01k\x01v")
+        for server, magic in (
+            ("redis-2.8", b"REDIS0006"), ("redis-3.0", b"REDIS0006"), ("redis-3.2", b"REDIS0007"),
+            ("redis-4.0", b"REDIS0008"), ("redis-5.0", b"REDIS0009"), ("redis-6.0", b"REDIS0009"),
+            ("redis-6.2", b"REDIS0009"), ("redis-7.0", b"REDIS0010"), ("redis-7.2", b"REDIS0011"),
+            ("redis-7.4", b"REDIS0012"), ("redis-8.0", b"REDIS0012"), ("valkey-7.2", b"REDIS0011"),
+            ("valkey-8", b"REDIS0011"), ("valkey-9", b"VALKEY080"),
+        ):
+            run = convert("--to", "rdb", "--for", server, self.path)
+            self.assertEqual((run.returncode, run.stdout[:9], run.stderr), (0, magic, b""), server)
+        for options in (("--for", "redis-9"), ("--for", "valkey-8", "--rdb-version", "11"),
+                        ("--for", "valkey-8", "--dialect", "valkey"),
+                        ("--dialect", "valkey", "--rdb-version", "11")):
+            run = convert("--to", "rdb", *options, self.path)
+            self.assertEqual((run.returncode, run.stdout), (2, b""), options)
+        self.assertIn(b"for Valkey 8 use --for valkey-8", run.stderr)
+        run = convert("--to", "rdb", "--dialect", "valkey", self.path)
+        self.assertIn(b"means Valkey 9 and later: for Valkey 8 use --for valkey-8", run.stderr)
+
+    def test_commands_that_a_server_lacks_are_refused(self):
+        lines = {
+            "HPEXPIREAT": b'{"db":0,"key":"h","type":"hash","value":{"f":"v"},'
+                          b'"field_expire_ms":{"f":4102444800000}}\n',
+            "XADD": b'{"db":0,"key":"x","type":"stream","value":{"entries":[{"id":"1-0",'
+                    b'"fields":[["a","b"]]}],"length":1,"last_id":"1-0","groups":[]}}\n',
+        }
+        cases = (("redis-7.2", "HPEXPIREAT"), ("valkey-8", "HPEXPIREAT"), ("redis-4.0", "XADD"),
+                 ("redis-7.4", None), ("valkey-9", None))
+        for server, lacks in cases:
+            for command, line in lines.items():
+                for target in ("resp", "aof"):
+                    run = convert("--to", target, "--for", server, "--from", "ndjson", "-",
+                                  stdin=line)
+                    if command != lacks and not (server == "redis-4.0"):
+                        self.assertEqual(run.returncode, 0, (server, command, run.stderr))
+                        self.assertIn(command.encode(), run.stdout)
+                        continue
+                    self.assertEqual(run.returncode, 4, (server, command, run.stderr))
+                    self.assertIn(f"the server has no {command}".encode(), run.stderr)
+                    self.assertIn(f"for {server}".encode(), run.stderr)
+                    self.assertIn(b" in db 0", run.stderr)
+                    run = convert("--to", target, "--for", server, "--lossy", "--from", "ndjson",
+                                  "-", stdin=line)
+                    self.assertEqual(run.returncode, 0, run.stderr)
+                    self.assertIn(b"left out: 1 ", run.stderr)
+                    self.assertNotIn(command.encode(), run.stdout)
+
     def test_a_file_that_ends_early_is_a_finding(self):
         with open(self.path, "wb") as f:
             f.write(b"REDIS0010\xfe\x00\x00\x01k")
@@ -391,6 +439,7 @@ class Behaviour(unittest.TestCase):
             ("ndjson", ("--rewrite",)),
             ("ndjson", ("--rdb-version", "10")),
             ("ndjson", ("--dialect", "redis")),
+            ("csv", ("--for", "redis-7.0")),
             ("rdb", ("--meta",)),
             ("rdb", ("--strings=hex",)),
             ("rdb", ("--restore",)),

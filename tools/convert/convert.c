@@ -292,6 +292,14 @@ void job_free_target(struct job *job)
     stage_done(&job->payload);
 }
 
+/* What the server lacks depends on the server. */
+static void name_server(const struct job *job, struct rd_err *err)
+{
+    const char *name = convert_server_name(job);
+    if (name != NULL && err->code == RD_ERR_UNSUPPORTED)
+        rd_err_doing(err, "for %s", name);
+}
+
 static bool work(struct job *job, struct rd_err *err)
 {
     const char *path = job->cli->args[0];
@@ -310,6 +318,7 @@ static bool work(struct job *job, struct rd_err *err)
         return true;
     ok = ok && (ops->end == NULL || ops->end(job, err));
     if (!ok) {
+        name_server(job, err);
         rd_err_origin(err, job->src->origin);
         return false;
     }
@@ -346,7 +355,7 @@ static bool fits_target(const struct job *job)
 {
     bool commands = job->target == TO_RESP || job->target == TO_AOF;
     bool snapshot = job->target == TO_RDB;
-    bool versions = job->version != 0 || job->dialect >= 0 || job->lossy;
+    bool versions = job->version != 0 || job->dialect >= 0 || job->server >= 0 || job->lossy;
     bool shape = job->restore || job->replace || job->max_elems != 0 || job->max_bytes != 0;
     return (snapshot || commands || !versions) && (snapshot || !job->rewrite) &&
            (commands || !shape) && (job->target == TO_NDJSON || !job->meta);
@@ -371,7 +380,7 @@ static int check_options(struct job *job)
     if (!fits_target(job))
         return cli_usage_error(job->cli, "an option cannot be used with --to %s",
                                words[job->target]);
-    return CLI_OK;
+    return convert_choose_server(job);
 }
 
 /* The defaults of the options. */
@@ -381,6 +390,7 @@ static struct job usual(struct cli *cli)
                         .target = TO_NOTHING,
                         .input = FROM_ANY,
                         .dialect = -1,
+                        .server = -1,
                         .log = {.until_ms = INT64_MIN}};
 }
 
@@ -408,6 +418,12 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .string = &job.out_path,
          .help = "output file; default: standard output"},
         COMPACT_OPTIONS(&job.log),
+        {.name = "for",
+         .kind = CLI_ENUM,
+         .arg = "SERVER",
+         .words = CONVERT_SERVERS,
+         .choice = &job.server,
+         .help = "rdb, resp: redis-2.8 to redis-8.0, valkey-7.2 to -9"},
         {.name = "rdb-version",
          .kind = CLI_COUNT,
          .arg = "N",
@@ -418,7 +434,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .arg = "NAME",
          .words = "redis|valkey",
          .choice = &job.dialect,
-         .help = "rdb, resp: redis or valkey; default: as IN"},
+         .help = "rdb, resp: redis, or valkey (9 and later)"},
         {.name = "lossy",
          .kind = CLI_FLAG,
          .flag = &job.lossy,

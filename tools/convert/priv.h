@@ -5,6 +5,7 @@
  *     tools/convert/commands.c   converts to commands, or RESTORE with payloads
  *     tools/convert/csv.c        converts to a table of keys
  *     tools/convert/lines.c      reads JSON lines
+ *     tools/convert/server.c     the servers of --for
  *     tools/convert/staged.c     staged values: of lines, and streams
  *     tools/convert/parts.c      converts keys in parts, on two threads
  *
@@ -32,6 +33,7 @@ struct job {
     int input;
     uint64_t version; /* 0: as the input */
     int dialect;      /* -1: as the input */
+    int server;       /* of CONVERT_SERVERS; -1: none */
     bool lossy;
     bool meta;
     bool rewrite;
@@ -95,6 +97,16 @@ bool job_put_plain_run(struct job *job, uint64_t db, uint64_t until, struct rd_e
 
 /* In a KEY event: copies the serialized value, without type and key, to a sink. */
 bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
+
+/* tools/convert/server.c */
+#define CONVERT_SERVERS                                                                            \
+    "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
+    "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
+
+/* Sets dialect and version as --for says, and refuses options that contradict. */
+int convert_choose_server(struct job *job);
+/* What --for names, or NULL. */
+const char *convert_server_name(const struct job *job);
 
 /* tools/convert/rdb.c */
 bool convert_put_rdb(struct job *job, const struct rdb_event *ev, struct rd_err *err);

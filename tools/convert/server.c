@@ -1,0 +1,48 @@
+/* The servers that --for names: for each the dialect and the RDB version that it reads. */
+#include "tools/convert/priv.h"
+
+struct server {
+    const char *name;
+    enum rdb_dialect dialect;
+    uint64_t version;
+};
+
+/* In the order of CONVERT_SERVERS. */
+static const struct server servers[] = {
+    {"redis-2.8", RDB_REDIS, 6},  {"redis-3.0", RDB_REDIS, 6},  {"redis-3.2", RDB_REDIS, 7},
+    {"redis-4.0", RDB_REDIS, 8},  {"redis-5.0", RDB_REDIS, 9},  {"redis-6.0", RDB_REDIS, 9},
+    {"redis-6.2", RDB_REDIS, 9},  {"redis-7.0", RDB_REDIS, 10}, {"redis-7.2", RDB_REDIS, 11},
+    {"redis-7.4", RDB_REDIS, 12}, {"redis-8.0", RDB_REDIS, 12}, {"valkey-7.2", RDB_REDIS, 11},
+    {"valkey-8", RDB_REDIS, 11},  {"valkey-9", RDB_VALKEY, 80},
+};
+
+const char *convert_server_name(const struct job *job)
+{
+    return job->server < 0 ? NULL : servers[job->server].name;
+}
+
+static int wrong(const struct job *job, const char *text)
+{
+    return cli_usage_error(job->cli, "%s", text);
+}
+
+int convert_choose_server(struct job *job)
+{
+    bool named = job->version != 0 || job->dialect >= 0;
+    if (job->server >= 0 && named)
+        return wrong(job, "--for names the RDB version and the dialect: leave out --rdb-version "
+                          "and --dialect");
+    if (job->server >= 0) {
+        job->dialect = servers[job->server].dialect;
+        job->version = servers[job->server].version;
+        return CLI_OK;
+    }
+    if (job->dialect != RDB_VALKEY || job->version >= RDB_VERSION_VALKEY_MIN)
+        return CLI_OK;
+    if (job->version != 0)
+        return wrong(job, "the dialect of Valkey begins with version 80 of Valkey 9: for Valkey 8 "
+                          "use --for valkey-8");
+    cli_warn(job->cli,
+             "--dialect valkey means Valkey 9 and later: for Valkey 8 use --for valkey-8");
+    return CLI_OK;
+}
