@@ -407,7 +407,7 @@ class Behaviour(unittest.TestCase):
                     run = convert("--to", target, "--for", server, "--lossy", "--from", "ndjson",
                                   "-", stdin=line)
                     self.assertEqual(run.returncode, 0, run.stderr)
-                    self.assertIn(b"left out: 1 ", run.stderr)
+                    self.assertIn(b"omitted: 1 ", run.stderr)
                     self.assertNotIn(command.encode(), run.stdout)
 
     def test_a_file_that_ends_early_is_a_finding(self):
