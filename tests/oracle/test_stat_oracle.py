@@ -35,7 +35,10 @@ def unescape(text):
 def ours(path, *options):
     """(database, key) -> (type, bytes)."""
     run = subprocess.run([REDOUBT, "stat", "--csv", "--no-expired", *options, path],
-                         stdout=subprocess.PIPE, timeout=120, check=True)
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    if run.returncode == 1 and b"no key matches" in run.stderr:
+        return {}
+    run.check_returncode()
     rows = csv.DictReader(run.stdout.decode().splitlines())
     return {(int(row["database"]), unescape(row["key"])): (row["type"], int(row["size_in_bytes"]))
             for row in rows}

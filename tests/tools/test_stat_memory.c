@@ -17,8 +17,53 @@ Test(stat_memory, allocations_have_the_classes_of_jemalloc)
     size_t i = 0;
     for (uint64_t n = 1; n <= 40960; n++) {
         i += n > classes[i];
-        cr_assert_eq(stat_memory_alloc(n), classes[i], "%llu", (unsigned long long)n);
+        cr_assert_eq(stat_memory_alloc(redis_70(), n), classes[i], "%llu", (unsigned long long)n);
     }
+}
+
+Test(stat_memory, the_jemalloc_of_the_source_trees_has_finer_classes)
+{
+    const struct stat_layout *l = stat_layout_of(RDB_REDIS, 11);
+    static const uint64_t classes[] = {8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160};
+    size_t i = 0;
+    for (uint64_t n = 1; n <= 160; n++) {
+        i += n > classes[i];
+        cr_assert_eq(stat_memory_alloc(l, n), classes[i], "%llu", (unsigned long long)n);
+    }
+}
+
+Test(stat_memory, a_list_of_one_small_node_is_the_node_alone_from_7_2_on)
+{
+    const struct stat_layout *l = stat_layout_of(RDB_REDIS, 11);
+    enum rdb_type_id id = RDB_TYPE_LIST_QUICKLIST_2;
+    cr_assert_eq(stat_memory_list(l, id, 8192), 16 + 8192);
+    cr_assert_eq(stat_memory_list(l, id, 8193), 16 + 40 + 32 + 10240);
+    cr_assert_eq(stat_memory_list(redis_70(), id, 100), 16 + 40 + 40 + 112);
+}
+
+Test(stat_memory, a_hash_whose_fields_expire_has_a_head_of_its_own)
+{
+    const struct stat_layout *l = stat_layout_of(RDB_REDIS, 12);
+    cr_assert_eq(stat_memory_blob(l, RDB_TYPE_HASH_LISTPACK, 100), 16 + 112);
+    cr_assert_eq(stat_memory_blob(l, RDB_TYPE_HASH_LISTPACK_EX, 100), 16 + 32 + 112);
+}
+
+Test(stat_memory, before_7_0_packed_strings_count_as_they_are)
+{
+    const struct stat_layout *l = stat_layout_of(RDB_REDIS, 9);
+    cr_assert_eq(stat_memory_blob(l, RDB_TYPE_HASH_ZIPLIST, 99), 16 + 99);
+    cr_assert_eq(stat_memory_string(l, 10, false), 16 + 12);
+}
+
+Test(stat_memory, valkey_8_is_known_by_its_aux_field)
+{
+    const struct stat_layout *l = stat_layout_of(RDB_REDIS, 11);
+    const struct stat_layout *eight = stat_layout_of_valkey(l, rd_slice_str("8.0.1"));
+    cr_assert_str_eq(eight->name, "Valkey 8");
+    cr_assert_eq(stat_layout_of_valkey(l, rd_slice_str("7.2.5")), l);
+    cr_assert_eq(stat_layout_of_valkey(redis_70(), rd_slice_str("8.0.1")), redis_70());
+    cr_assert_eq(stat_memory_key(eight, 3), 24); /* 17, then 1, 3 and 1 */
+    cr_assert_eq(stat_memory_key(l, 3), 24 + 8);
 }
 
 Test(stat_memory, heads_of_strings_grow_with_them)
@@ -27,15 +72,15 @@ Test(stat_memory, heads_of_strings_grow_with_them)
                                         {31, 48},   {32, 48},   {44, 48},      {45, 64},
                                         {255, 320}, {256, 320}, {65535, 81920}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        cr_assert_eq(stat_memory_sds(cases[i][0]), cases[i][1], "%llu",
+        cr_assert_eq(stat_memory_sds(redis_70(), cases[i][0]), cases[i][1], "%llu",
                      (unsigned long long)cases[i][0]);
 }
 
 Test(stat_memory, short_strings_and_numbers_need_no_second_allocation)
 {
-    cr_assert_eq(stat_memory_string(5, true), 16);
-    cr_assert_eq(stat_memory_string(44, false), 64);
-    cr_assert_eq(stat_memory_string(45, false), 16 + 64);
+    cr_assert_eq(stat_memory_string(redis_70(), 5, true), 16);
+    cr_assert_eq(stat_memory_string(redis_70(), 44, false), 64);
+    cr_assert_eq(stat_memory_string(redis_70(), 45, false), 16 + 64);
 }
 
 /* A collection of n members (or fields with values) of `len` bytes of text. */

@@ -1,5 +1,7 @@
 #include "tools/stat/memory.h"
 
+#include <math.h>
+
 /* Structures that are the same in all servers. */
 enum {
     OBJECT = 16,
@@ -18,22 +20,30 @@ enum {
     SET_PACKED_MAX = 128,
     INTSET_MAX = 512,
     ELEM_PACKED_MAX = 64,
-    TTL_ENTRY = 24 /* of a field that expires */
+    FIELD_TTL = 32,    /* of a field that expires */
+    LISTPACK_EX = 32,  /* a packed hash whose fields expire */
+    EMBEDDED_HEAD = 17 /* of an entry that holds its key */
 };
 
 /* A skip list node takes 24 bytes and 16 for each of its levels; three of four nodes have one
- * level, and so on. The mean of 48, 64, 80, 96 … with the weights 3/4, 3/16, 3/64 … is 53.3. */
-enum { SKIPLIST_NODE_X3 = 160 };
+ * level, and so on. The mean of the allocations 48, 64, 80, 96 … (40, 56, 80, 96 … with a quantum
+ * of 8) with the weights 3/4, 3/16, 3/64 … is 53.3 (45.8). */
+enum { SKIPLIST_NODE_X3 = 160, SKIPLIST_NODE_FINE_X3 = 137 };
 
-enum layout_id { REDIS_OLD, REDIS_3, REDIS_70, REDIS_72, REDIS_74, VALKEY_9 };
+enum layout_id { REDIS_OLD, REDIS_3, REDIS_70, REDIS_72, REDIS_74, VALKEY_8, VALKEY_9 };
 
 static const struct stat_layout layouts[] = {
-    [REDIS_OLD] = {"Redis 3.0 and before", 24, 96, 24, 24, 32, 32, 24, false, false},
-    [REDIS_3] = {"Redis 3.2 to 6.2", 24, 96, 24, 24, 32, 32, 24, false, false},
-    [REDIS_70] = {"Redis 7.0", 24, 56, 24, 24, 40, 80, 24, false, false},
-    [REDIS_72] = {"Redis 7.2", 24, 56, 24, 8, 32, 80, 32, true, false},
-    [REDIS_74] = {"Redis 7.4 and later", 24, 56, 24, 8, 32, 80, 32, true, false},
-    [VALKEY_9] = {"Valkey 9", 0, 64, 16, 0, 32, 80, 32, true, true},
+    [REDIS_OLD] = {"Redis 3.0 and before", 24, 96, 24, 24, 32, 32, 24, .quantum = 8, .exact = true},
+    [REDIS_3] = {"Redis 3.2 to 6.2", 24, 96, 24, 24, 32, 32, 24, .quantum = 8, .exact = true},
+    [REDIS_70] = {"Redis 7.0", 24, 56, 24, 24, 40, 80, 24, .quantum = 16},
+    [REDIS_72] = {"Redis 7.2", 24, 56, 24, 24, 32, 80, 32, .set_listpack = true, .quantum = 8,
+                  .list_packed = true},
+    [REDIS_74] = {"Redis 7.4 and later", 24, 56, 24, 24, 32, 80, 32, .set_listpack = true,
+                  .quantum = 8, .list_packed = true},
+    [VALKEY_8] = {"Valkey 8", 24, 56, 24, 16, 32, 80, 32, .set_listpack = true, .quantum = 8,
+                  .list_packed = true, .embedded_key = true, .bare_keys = true},
+    [VALKEY_9] = {"Valkey 9", 0, 64, 16, 0, 32, 80, 32, .set_listpack = true, .buckets = true,
+                  .quantum = 8, .list_packed = true},
 };
 
 const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version)
@@ -49,30 +59,52 @@ const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version)
     return &layouts[version >= 7 ? REDIS_3 : REDIS_OLD];
 }
 
-uint64_t stat_memory_string(uint64_t len, bool number)
+const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout,
+                                                struct rd_slice text)
+{
+    bool eight = text.len > 1 && text.ptr[0] == '8' && text.ptr[1] == '.';
+    return layout == &layouts[REDIS_72] && eight ? &layouts[VALKEY_8] : layout;
+}
+
+/* A packed string, as MEMORY USAGE counts it. */
+static uint64_t packed_size(const struct stat_layout *layout, uint64_t len)
+{
+    return layout->exact ? len : stat_memory_alloc(layout, len);
+}
+
+static bool has_ttls(enum rdb_type_id id)
+{
+    return id == RDB_TYPE_HASH_LISTPACK_EX || id == RDB_TYPE_HASH_LISTPACK_EX_PRE_GA;
+}
+
+uint64_t stat_memory_string(const struct stat_layout *layout, uint64_t len, bool number)
 {
     if (number)
         return OBJECT;
-    if (len <= EMBEDDED_MAX)
-        return stat_memory_alloc(OBJECT + 3 + len + 1);
-    return OBJECT + stat_memory_sds(len);
+    if (len > EMBEDDED_MAX)
+        return OBJECT + stat_memory_sds(layout, len);
+    /* Up to 6.2 the server counts two bytes for the head and the NUL. */
+    return layout->exact ? OBJECT + len + 2 : stat_memory_alloc(layout, OBJECT + 3 + len + 1);
 }
 
-uint64_t stat_memory_blob(uint64_t len)
+uint64_t stat_memory_blob(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len)
 {
-    return OBJECT + stat_memory_alloc(len);
+    return OBJECT + packed_size(layout, len) + (has_ttls(id) ? LISTPACK_EX : 0);
 }
 
 uint64_t stat_memory_list(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len)
 {
-    if (id == RDB_TYPE_LIST_ZIPLIST)
-        return stat_memory_blob(len);
-    return OBJECT + QUICKLIST + layout->node + stat_memory_alloc(len);
+    if (id == RDB_TYPE_LIST_ZIPLIST || (layout->list_packed && len <= LIST_NODE))
+        return stat_memory_blob(layout, id, len);
+    return OBJECT + QUICKLIST + layout->node + packed_size(layout, len);
 }
 
 uint64_t stat_memory_key(const struct stat_layout *layout, uint64_t name_len)
 {
-    return layout->key_entry + stat_memory_sds(name_len);
+    uint64_t head = name_len < 32 ? 1 : name_len < 256 ? 3 : name_len < 65536 ? 5 : 9;
+    if (layout->embedded_key)
+        return stat_memory_alloc(layout, EMBEDDED_HEAD + head + name_len + 1);
+    return layout->key_entry + stat_memory_sds(layout, name_len);
 }
 
 /* The number of slots of a table for n entries. */
@@ -158,7 +190,7 @@ void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
     value->elems++;
     value->length = len;
     value->largest = len > value->largest ? len : value->largest;
-    value->strings += stat_memory_sds(len);
+    value->strings += stat_memory_sds(value->layout, len);
     if (value->elems <= 2 * HASH_PACKED_MAX || value->type->kind == RDB_KIND_LIST)
         note_packed(value, str, len);
     if (value->type->kind == RDB_KIND_ZSET && value->elems <= ZSET_PACKED_MAX) {
@@ -172,8 +204,12 @@ void stat_value_elem(struct stat_value *value, const struct rdb_event *ev)
 
 void stat_value_blob(struct stat_value *value, const struct rdb_event *ev)
 {
-    value->blobs += stat_memory_alloc(ev->packed.blob.len);
+    uint64_t len = ev->packed.blob.len;
+    value->blobs += value->type->kind == RDB_KIND_STREAM ? stat_memory_alloc(value->layout, len)
+                                                         : packed_size(value->layout, len);
     value->nodes++;
+    value->largest_blob = len > value->largest_blob ? len : value->largest_blob;
+    value->plain |= ev->packed.plain;
     if (value->type->kind == RDB_KIND_STREAM)
         stat_rax_add(&value->rax, ev->packed.node);
 }
@@ -206,10 +242,10 @@ void stat_value_group(struct stat_value *value, const struct rdb_event *ev)
         stat_rax_add(&value->pending, ev->id);
         break;
     case RDB_PRODUCER:
-        value->other += OBJECT + stat_memory_sds(ev->producer.name.len);
+        value->other += OBJECT + stat_memory_sds(value->layout, ev->producer.name.len);
         break;
     case RDB_PRODUCED:
-        value->other += OBJECT + stat_memory_sds(ev->produced.name.len);
+        value->other += OBJECT + stat_memory_sds(value->layout, ev->produced.name.len);
         break;
     default:
         break;
@@ -227,15 +263,19 @@ static uint64_t stream_memory(struct stat_value *value)
 
 static uint64_t listpack(const struct stat_value *value)
 {
-    return OBJECT + stat_memory_alloc(LISTPACK_HEAD + value->packed);
+    return OBJECT + packed_size(value->layout, LISTPACK_HEAD + value->packed);
 }
 
 static uint64_t list_memory(const struct stat_value *value)
 {
     uint64_t nodes = value->nodes, bytes = value->blobs;
-    if (value->type->id == RDB_TYPE_LIST_ZIPLIST)
+    bool small = value->layout->list_packed && nodes == 1 && !value->plain &&
+                 value->largest_blob <= LIST_NODE && value->elems == 0;
+    if (value->type->id == RDB_TYPE_LIST_ZIPLIST || small)
         return OBJECT + bytes;
     if (value->elems > 0) { /* that came one by one: linked lists and plain nodes */
+        if (nodes == 0 && value->layout->list_packed && value->packed <= LIST_NODE)
+            return listpack(value);
         uint64_t more = value->packed / LIST_NODE + 1;
         nodes += more;
         bytes += value->packed + more * LISTPACK_HEAD;
@@ -248,7 +288,18 @@ static uint64_t intset(const struct stat_value *value)
     uint64_t width = value->low >= INT16_MIN && value->high <= INT16_MAX   ? 2
                      : value->low >= INT32_MIN && value->high <= INT32_MAX ? 4
                                                                            : 8;
-    return OBJECT + stat_memory_alloc(INTSET_HEAD + value->elems * width);
+    return OBJECT + packed_size(value->layout, INTSET_HEAD + value->elems * width);
+}
+
+/* The entries of a set's table of pointers. Where a member needs none as long as it is alone in its
+ * place: of n members in m places, m (1 - e^(-n/m)) are the first in theirs. */
+static uint64_t set_entries(const struct stat_layout *l, uint64_t n)
+{
+    if (!l->bare_keys || n == 0)
+        return n * l->set_entry;
+    double places = (double)(table(l, n) / 8);
+    double alone = places * -expm1(-(double)n / places);
+    return (uint64_t)(((double)n - alone) * l->set_entry);
 }
 
 static uint64_t set_memory(const struct stat_value *value)
@@ -258,7 +309,8 @@ static uint64_t set_memory(const struct stat_value *value)
         return intset(value);
     if (l->set_listpack && value->elems <= SET_PACKED_MAX && value->largest <= ELEM_PACKED_MAX)
         return listpack(value);
-    return OBJECT + l->dict + table(l, value->elems) + value->elems * l->set_entry + value->strings;
+    return OBJECT + l->dict + table(l, value->elems) + set_entries(l, value->elems) +
+           value->strings;
 }
 
 static uint64_t zset_memory(const struct stat_value *value)
@@ -267,7 +319,9 @@ static uint64_t zset_memory(const struct stat_value *value)
     if (value->elems <= ZSET_PACKED_MAX && value->largest <= ELEM_PACKED_MAX)
         return listpack(value);
     return OBJECT + ZSET + SKIPLIST + SKIPLIST_HEAD + l->dict + table(l, value->elems) +
-           value->elems * l->entry + value->elems * SKIPLIST_NODE_X3 / 3 + value->strings;
+           value->elems * l->entry +
+           value->elems * (l->quantum == 8 ? SKIPLIST_NODE_FINE_X3 : SKIPLIST_NODE_X3) / 3 +
+           value->strings;
 }
 
 static uint64_t hash_memory(const struct stat_value *value)
@@ -277,15 +331,16 @@ static uint64_t hash_memory(const struct stat_value *value)
     if (pairs <= HASH_PACKED_MAX && value->largest <= ELEM_PACKED_MAX && value->ttls == 0)
         return listpack(value);
     return OBJECT + l->dict + table(l, pairs) + pairs * l->entry + value->strings +
-           value->ttls * TTL_ENTRY;
+           value->ttls * FIELD_TTL;
 }
 
 uint64_t stat_value_end(struct stat_value *value, uint64_t bytes)
 {
     bool packed = value->nodes > 0 && value->elems == 0;
+    uint64_t around = OBJECT + (has_ttls(value->type->id) ? LISTPACK_EX : 0);
     switch (value->type->kind) {
     case RDB_KIND_STRING:
-        return stat_memory_string(value->largest, value->number);
+        return stat_memory_string(value->layout, value->largest, value->number);
     case RDB_KIND_LIST:
         return list_memory(value);
     case RDB_KIND_STREAM:
@@ -295,12 +350,12 @@ uint64_t stat_value_end(struct stat_value *value, uint64_t bytes)
     case RDB_KIND_ZSET:
         return packed ? OBJECT + value->blobs : zset_memory(value);
     case RDB_KIND_HASH:
-        return packed ? OBJECT + value->blobs : hash_memory(value);
+        return packed ? around + value->blobs : hash_memory(value);
     case RDB_KIND_ARRAY:
         return OBJECT + value->elems * 8 + value->strings;
     case RDB_KIND_MODULE:
     case RDB_KIND_COUNT:
         break;
     }
-    return OBJECT + stat_memory_alloc(bytes);
+    return OBJECT + stat_memory_alloc(value->layout, bytes);
 }

@@ -10,9 +10,10 @@
  * The result is an estimate of what MEMORY USAGE KEY SAMPLES 0 reports after the snapshot is
  * loaded. It assumes the structures of a 64-bit machine, allocations rounded up to the size classes
  * of jemalloc, tables that grow in powers of two, and the packing thresholds of the default
- * configuration. It was verified with Redis 7.0.15; for other servers it uses the sizes of their
- * structures. It does not include memory that the allocator leaves unused, or buffers. A module's
- * value counts with its size in the file.
+ * configuration. It was compared with Redis 6.2, 7.0, 7.2, 7.4 and 8.0-dev and with Valkey 8.0. For
+ * Redis 7.0 it assumes the jemalloc of Debian, whose size classes are multiples of 16; for the
+ * others the one of their source tree, which has multiples of 8 up to 64. It does not include memory
+ * that the allocator leaves unused, or buffers. A module's value counts with its size in the file.
  */
 #ifndef TOOLS_STAT_MEMORY_H
 #define TOOLS_STAT_MEMORY_H
@@ -32,15 +33,26 @@ struct stat_layout {
     uint32_t consumer;
     bool set_listpack; /* small sets of strings are packed */
     bool buckets;      /* tables of 64-byte buckets with seven entries, not of pointers */
+    uint32_t quantum;  /* of the classes up to 64 bytes */
+    bool exact;        /* packed strings count as long as they are, not as allocated */
+    bool list_packed;  /* a list of one small node is the node alone */
+    bool embedded_key; /* the entry of the table of keys holds the name */
+    bool bare_keys;    /* a set's table has an entry only where two members meet */
 };
 
 const struct stat_layout *stat_layout_of(enum rdb_dialect dialect, int version);
 
+/* The layout after the aux field valkey-ver, whose value is `text`. */
+const struct stat_layout *stat_layout_of_valkey(const struct stat_layout *layout,
+                                                struct rd_slice text);
+
 /* The bytes that jemalloc allocates for a request of n bytes. */
-static inline uint64_t stat_memory_alloc(uint64_t n)
+static inline uint64_t stat_memory_alloc(const struct stat_layout *layout, uint64_t n)
 {
     if (n <= 8)
         return 8;
+    if (n <= 64)
+        return (n + layout->quantum - 1) / layout->quantum * layout->quantum;
     if (n <= 128)
         return (n + 15) & ~UINT64_C(15);
     uint64_t step = UINT64_C(1) << (61 - __builtin_clzll(n - 1));
@@ -48,17 +60,17 @@ static inline uint64_t stat_memory_alloc(uint64_t n)
 }
 
 /* A string of the server: a header that grows with the length, the bytes and a NUL. */
-static inline uint64_t stat_memory_sds(uint64_t len)
+static inline uint64_t stat_memory_sds(const struct stat_layout *layout, uint64_t len)
 {
     uint64_t head = len < 32 ? 1 : len < 256 ? 3 : len < 65536 ? 5 : len < UINT32_MAX ? 9 : 17;
-    return stat_memory_alloc(head + len + 1);
+    return stat_memory_alloc(layout, head + len + 1);
 }
 
 /* The value of a string key; `number`: the server stores it as an integer. */
-uint64_t stat_memory_string(uint64_t len, bool number);
+uint64_t stat_memory_string(const struct stat_layout *layout, uint64_t len, bool number);
 
 /* A collection that is one packed string. */
-uint64_t stat_memory_blob(uint64_t len);
+uint64_t stat_memory_blob(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len);
 
 /* A list of one node. */
 uint64_t stat_memory_list(const struct stat_layout *layout, enum rdb_type_id id, uint64_t len);
@@ -80,6 +92,8 @@ struct stat_value {
     uint64_t packed;  /* their bytes in a listpack, as long as they may be packed */
     uint64_t blobs;   /* bytes of packed strings */
     uint64_t nodes;
+    uint64_t largest_blob;
+    bool plain;        /* a node is one element */
     uint64_t ttls;     /* fields that expire */
     uint64_t other;    /* consumer groups */
     uint32_t n_digits; /* elements that are integers, up to the threshold */

@@ -206,7 +206,7 @@ static void quick_string(struct stat_read *read, const struct head *head, struct
     char digits[RD_NUM_I64_MAX];
     uint64_t len = head->is_int ? rd_num_put_i64(digits, head->num) : head->len;
     key->largest = len;
-    key->memory += stat_memory_string(len, is_number(head, seen));
+    key->memory += stat_memory_string(read->layout, len, is_number(head, seen));
     stat_hist_add(read->pass.lengths, len, 1);
 }
 
@@ -247,7 +247,7 @@ static void quick_packed(struct stat_read *read, const struct head *head, struct
         return;
     key->memory += key->type->kind == RDB_KIND_LIST
                        ? stat_memory_list(read->layout, key->type->id, head->len)
-                       : stat_memory_blob(head->len);
+                       : stat_memory_blob(read->layout, key->type->id, head->len);
     key->largest = RDB_UNKNOWN;
     *ret_done = true;
     if (may_pass(read, key)) {
@@ -327,7 +327,7 @@ static bool plain_key(struct stat_read *read, uint64_t db, const struct rdb_plai
                                   .elements = 1,
                                   .largest = len,
                                   .memory = stat_memory_key(read->layout, plain->name.len) +
-                                            stat_memory_string(len, is_number)};
+                                            stat_memory_string(read->layout, len, is_number)};
     pass->lengths = pass->aside != NULL ? pass->aside : &pass->sum->lengths[RDB_KIND_STRING];
     stat_hist_add(pass->lengths, len, 1);
     return end_key(pass, err);
@@ -381,6 +381,15 @@ static void keep_writer(struct stat_meta *meta, struct rd_slice text)
     meta->writer[n] = '\0';
 }
 
+/* Valkey 8 writes the RDB version of Redis 7.2. */
+static void note_writer(struct stat_read *read, struct rd_slice name, struct rd_slice text)
+{
+    keep_writer(&read->meta, text);
+    if (rd_slice_is(name, "valkey-ver"))
+        read->layout = stat_layout_of_valkey(read->layout, text);
+    read->pass.layout = read->layout;
+}
+
 static void aux(struct stat_read *read, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -389,7 +398,7 @@ static void aux(struct stat_read *read, const struct rdb_event *ev)
     if (!ev->aux.value.first || ev->aux.value.more)
         return;
     if (rd_slice_is(name, "redis-ver") || rd_slice_is(name, "valkey-ver"))
-        keep_writer(&read->meta, text);
+        note_writer(read, name, text);
     else if (rd_slice_is(name, "ctime") && rd_num_get_i64(text, &num))
         read->meta.ctime_s = num;
     else if (rd_slice_is(name, "used-mem") && rd_num_get_i64(text, &num))
