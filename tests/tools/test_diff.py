@@ -144,12 +144,51 @@ class Lines(Case):
     """Snapshots made of lines of JSON, for what those of this test cannot hold."""
 
     def write_line(self, path, line):
-        run = redoubt("convert", "--to", "rdb", "-", "-o", path,
+        run = redoubt("convert", "--to", "rdb", "--force", "-", "-o", path,
                       stdin=json.dumps(line).encode() + b"\n")
         self.assertEqual(run.returncode, 0, run.stderr)
 
 
 class Streams(Lines):
+    def test_pending_entries_that_differ_are_named(self):
+        """Equal counts: the entry, its delivery and its owner say what differs."""
+        def line(*pending):
+            consumers = [{"name": n, "seen_ms": 1, "active_ms": 1} for n in ("alice", "bob")]
+            entries = [{"id": f"{i}-1", "fields": [["f", "v"]]} for i in (1, 2, 3)]
+            return {"db": 0, "key": "s", "type": "stream", "value": {
+                "entries": entries, "length": 3, "last_id": "3-1", "first_id": "1-1",
+                "max_deleted_id": "0-0", "entries_added": 3, "groups": [
+                    {"name": "g", "last_id": "3-1", "entries_read": 3, "consumers": consumers,
+                     "pending": [{"id": i, "consumer": c, "delivery_ms": ms, "delivery_count": n}
+                                 for i, c, ms, n in pending]}]}}
+
+        first, third = ("1-1", "alice", 5, 1), ("3-1", "bob", 6, 1)
+        cases = (
+            (("2-1", "alice", 5, 1), ("2-1", "alice", 5, 9),
+             "2-1 delivered at 5 ms, count 1", "2-1 delivered at 5 ms, count 9"),
+            (("2-1", "alice", 5, 1), ("2-1", "alice", 7, 1),
+             "2-1 delivered at 5 ms, count 1", "2-1 delivered at 7 ms, count 1"),
+        )
+        for a, b, in_a, in_b in cases:
+            self.write_line(self.a, line(first, a, third))
+            self.write_line(self.b, line(first, b, third))
+            out = self.diff("--values")
+            group = [text for text in out.splitlines() if 'group "g"' in text]
+            self.assertEqual(len(group), 1, out)
+            left, right = group[0].split('" and "')
+            self.assertIn(in_a + "; last id", left)
+            self.assertIn(in_b + "; last id", right)
+        self.write_line(self.a, line(first, third))
+        self.write_line(self.b, line(("2-1", "alice", 5, 1), third))
+        out = self.diff("--values")
+        self.assertIn("1-1 delivered at 5 ms, count 1; ", out)
+        self.assertIn("1-1 not pending; ", out)
+        self.write_line(self.a, line(first, third))
+        self.write_line(self.b, line(("1-1", "bob", 5, 1), ("3-1", "alice", 6, 1)))
+        out = self.diff("--values")
+        self.assertIn("owns 1-1; ", out)
+        self.assertIn("does not own 1-1; ", out)
+
     def test_counters_and_groups_are_reported_with_what_they_hold(self):
         entry = {"id": "2-1", "fields": [["a", "2"]]}
         pending = {"id": "2-1", "consumer": "alice", "delivery_ms": 5, "delivery_count": 1}

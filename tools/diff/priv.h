@@ -4,6 +4,7 @@
  *     tools/diff/open.c     files, logs and servers
  *     tools/diff/scan.c     reads both files into records, sorts and compares them
  *     tools/diff/value.c    compares two values part by part
+ *     tools/diff/group.c     two consumer groups with the same counts
  *     tools/diff/report.c   prints the differences
  *
  * The first pass stores for every key: a hash of database and name, a hash of the content of its
@@ -162,6 +163,10 @@ bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b);
  * *ret with diff_value_done(), also after a failure. */
 bool diff_value_compare(struct diff *diff, const struct diff_found *found, struct diff_value *ret,
                         struct rd_err *err);
+/* group.c: of two groups of a stream whose texts are the same, what differs in their pending entries
+ * comes before the texts. */
+bool diff_group_texts(struct diff *diff, const struct diff_found *found, struct diff_part *part,
+                      struct rd_err *err);
 void diff_value_done(struct diff_value *value);
 
 /* Prints one difference; value is NULL if the values were not compared. */

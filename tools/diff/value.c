@@ -388,6 +388,16 @@ static bool read_string(struct diff *diff, const struct diff_found *found, enum 
 
 /* ---- values ---- */
 
+static bool read_groups(struct diff *diff, const struct diff_found *found, struct diff_value *value,
+                        struct rd_err *err)
+{
+    for (size_t i = 0; i < value->n_kept; i++)
+        if (value->parts[i].kind == RDB_PART_GROUP &&
+            !diff_group_texts(diff, found, &value->parts[i], err))
+            return false;
+    return true;
+}
+
 static bool compare_parts(struct diff *diff, const struct diff_found *found,
                           struct diff_value *value, struct rd_err *err)
 {
@@ -395,8 +405,9 @@ static bool compare_parts(struct diff *diff, const struct diff_found *found,
            gather_side(diff, found, DIFF_A, value, err) &&
            gather_side(diff, found, DIFF_B, value, err) && sort_begin(&diff->parts, err) &&
            hold_all(diff, value, err) &&
-           (!diff->values || (read_texts(diff, found, DIFF_A, value, err) &&
-                              read_texts(diff, found, DIFF_B, value, err)));
+           (!diff->values ||
+            (read_texts(diff, found, DIFF_A, value, err) &&
+             read_texts(diff, found, DIFF_B, value, err) && read_groups(diff, found, value, err)));
 }
 
 bool diff_value_compare(struct diff *diff, const struct diff_found *found, struct diff_value *ret,
