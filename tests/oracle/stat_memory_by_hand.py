@@ -1,4 +1,4 @@
-"""Prints how far `redoubt stat` is from MEMORY USAGE KEY SAMPLES 0 of a server, by type and encoding.
+"""Prints how far `redoubt stat` is from MEMORY USAGE KEY SAMPLES 0, by type and encoding.
 
     stat_memory_by_hand.py REDOUBT SERVER [LIBJEMALLOC]
 

@@ -103,6 +103,12 @@ bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
     "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
     "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
 
+#define FOR_OPTION(to)                                                                             \
+    {                                                                                              \
+        .name = "for", .kind = CLI_ENUM, .arg = "SERVER", .words = CONVERT_SERVERS,                \
+        .choice = (to), .help = "rdb, resp: redis-2.8 to redis-8.0, valkey-7.2 to -9"              \
+    }
+
 /* Sets dialect and version as --for says, and refuses options that contradict. */
 int convert_choose_server(struct job *job);
 /* What --for names, or NULL. */
