@@ -1,0 +1,238 @@
+"""docs/exit-status.md, the table of the backup tools: every cell is provoked.
+
+REDOUBT names the program.
+"""
+
+import fcntl
+import os
+import re
+import subprocess
+import unittest
+
+from backup_case import REDOUBT, BackupCase
+from test_exit_status import rows_after
+
+STATUSES = list(range(9))
+
+
+def table():
+    """Tool -> status -> text of the cell, "-" where the tool never ends with it."""
+    return rows_after("backup tool")
+
+
+class BackupCells(BackupCase):
+    def setUp(self):
+        super().setUp()
+        self.nightly()
+        self.missing = self.path("missing")
+
+    def ends(self, status, *args, stdin=b""):
+        done = self.tool(*args, stdin=stdin)
+        said = (done.stderr + done.stdout).decode(errors="replace")
+        self.assertEqual(done.returncode, status, (args, said))
+        if status != 0:
+            self.assertTrue(said, "it must say why")
+
+    def backed_up(self):
+        self.good("backup", "nightly")
+
+    def damaged(self):
+        """A set with one wrong byte in its object."""
+        self.backed_up()
+        path = self.object()
+        with open(path, "r+b") as file:
+            file.seek(os.path.getsize(path) // 2)
+            byte = file.read(1)[0]
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 1]))
+
+    def unreachable(self):
+        self.nightly(source="redis://127.0.0.1:1")
+
+    def locked(self, *args):
+        """Another process has the lock of the target."""
+        self.backed_up()
+        with open(os.path.join(self.repository, "nightly", "lock"), "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write(b"redoubt backup, process 7 on somewhere")
+            lock.flush()
+            self.ends(7, *args)
+
+    # ---- backup ----
+
+    def case_backup_0(self):
+        self.ends(0, "backup", "nightly")
+
+    def case_backup_1(self):
+        with open(self.path("dump.rdb"), "r+b") as file:
+            file.truncate(20)
+        self.ends(1, "backup", "nightly")
+
+    def case_backup_2(self):
+        self.ends(2, "backup", "weekly")
+
+    def case_backup_3(self):
+        self.nightly(source=self.missing)
+        self.ends(3, "backup", "nightly")
+
+    def case_backup_4(self):
+        with open(self.path("dump.rdb"), "r+b") as file:
+            file.write(b"REDIS0099")
+        self.ends(4, "backup", "nightly")
+
+    def case_backup_6(self):
+        self.unreachable()
+        self.ends(6, "backup", "nightly")
+
+    def case_backup_7(self):
+        self.locked("backup", "nightly")
+
+    def case_backup_8(self):
+        with open(self.config, "a", encoding="utf-8") as file:
+            file.write(f"[other]\nsource = {self.missing}\nrepository = {self.repository}\n"
+                       f"key-file = {self.key}\n")
+        self.ends(8, "backup")
+
+    # ---- list ----
+
+    def case_list_0(self):
+        self.backed_up()
+        self.ends(0, "list", "nightly")
+
+    def case_list_1(self):
+        os.makedirs(self.repository)
+        self.ends(1, "list", "nightly", "--max-age", "1h")
+
+    def case_list_2(self):
+        self.ends(2, "list", "weekly")
+
+    def case_list_3(self):
+        self.ends(3, "list", "nightly")
+
+    # ---- verify ----
+
+    def case_verify_0(self):
+        self.backed_up()
+        self.ends(0, "verify", "nightly", "--level", "parse")
+
+    def case_verify_1(self):
+        self.damaged()
+        self.ends(1, "verify", "nightly", "--level", "digest")
+
+    def case_verify_2(self):
+        self.ends(2, "verify", "nightly", "--level", "most")
+
+    def case_verify_3(self):
+        self.ends(3, "verify", "nightly")
+
+    # ---- restore ----
+
+    def case_restore_0(self):
+        self.backed_up()
+        self.ends(0, "restore", "nightly", "--to", self.path("out.rdb"))
+
+    def case_restore_1(self):
+        self.damaged()
+        self.ends(1, "restore", "nightly", "--to", self.path("out.rdb"))
+        self.assertFalse(os.path.exists(self.path("out.rdb")))
+
+    def case_restore_2(self):
+        self.backed_up()
+        self.ends(2, "restore", "nightly", "--to", self.path("dump.rdb"))
+
+    def case_restore_3(self):
+        self.ends(3, "restore", "nightly", "--to", self.path("out.rdb"))
+
+    def case_restore_4(self):
+        self.backed_up()
+        self.ends(4, "restore", "nightly", "--to", "redis://127.0.0.1:1")
+
+    # ---- prune ----
+
+    def case_prune_0(self):
+        self.backed_up()
+        self.ends(0, "prune", "nightly", "--confirm")
+
+    def case_prune_2(self):
+        self.ends(2, "prune", "nightly", "--keep", "often")
+
+    def case_prune_3(self):
+        self.ends(3, "prune", "nightly")
+
+    def case_prune_7(self):
+        self.locked("prune", "nightly", "--confirm")
+
+    # ---- check-config ----
+
+    def case_check_config_0(self):
+        self.ends(0, "check-config", "nightly")
+
+    def case_check_config_2(self):
+        self.ends(2, "check-config", "weekly")
+
+    def case_check_config_3(self):
+        self.nightly(source=self.missing)
+        self.ends(3, "check-config", "nightly")
+
+    def case_check_config_6(self):
+        self.unreachable()
+        self.ends(6, "check-config", "nightly")
+
+    # ---- seal and unseal ----
+
+    def sealed(self):
+        return self.good("seal", "--key-file", self.key, stdin=b"text")
+
+    def case_seal_0(self):
+        self.ends(0, "seal", "--key-file", self.key, stdin=b"text")
+
+    def case_seal_2(self):
+        self.ends(2, "seal", stdin=b"text")
+
+    def case_seal_3(self):
+        self.ends(3, "seal", "--key-file", self.key, self.missing)
+
+    def case_unseal_0(self):
+        self.ends(0, "unseal", "--key-file", self.key, stdin=self.sealed())
+
+    def case_unseal_1(self):
+        self.ends(1, "unseal", "--key-file", self.key, stdin=self.sealed()[:-1])
+
+    def case_unseal_2(self):
+        self.ends(2, "unseal", stdin=self.sealed())
+
+    def case_unseal_3(self):
+        self.ends(3, "unseal", "--key-file", self.key, self.missing)
+
+    def test_cells(self):
+        cells = table()
+        self.assertEqual(len(cells), 8)
+        for tool, row in cells.items():
+            self.assertEqual(sorted(row), STATUSES)
+            for status, text in row.items():
+                case = getattr(self, f"case_{tool.replace('-', '_')}_{status}", None)
+                with self.subTest(tool=tool, status=status):
+                    if text == "-":
+                        self.assertIsNone(case, "the table has no such cell")
+                        continue
+                    self.assertTrue(len(text) > 3)
+                    self.assertIsNotNone(case, "a cell without a case")
+                    self.doCleanups()
+                    self.setUp()
+                    case()
+
+    def test_no_case_is_beside_the_table(self):
+        cells = table()
+        for name in dir(self):
+            match = re.fullmatch(r"case_(\w+)_(\d+)", name)
+            if match:
+                self.assertNotEqual(cells[match[1].replace("_", "-")][int(match[2])], "-", name)
+
+    def test_help_names_these_tools(self):
+        help_text = subprocess.run([REDOUBT, "help"], capture_output=True, check=True).stdout
+        for tool in table():
+            self.assertIn(f"  {tool} ".encode(), help_text)
+
+
+if __name__ == "__main__":
+    unittest.main()
