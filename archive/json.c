@@ -13,7 +13,7 @@ bool archive_json_fail(struct archive_json *in, const char *what)
     return false;
 }
 
-/* The next byte that is no blank, or 0. */
+/* Returns the next byte that is not a blank, or 0. */
 static uint8_t peek(struct archive_json *in)
 {
     while (in->at < in->end && (*in->at == ' ' || *in->at == '\n' || *in->at == '\t'))
@@ -44,7 +44,7 @@ bool archive_json_begin(struct archive_json *in, char c)
 }
 
 /* Whether something follows in an object or array, whose end is consumed. The comma before the
- * second is demanded by what stands before it: at the opening bracket there is none. */
+ * second is required unless the opening bracket precedes it. */
 static bool follows(struct archive_json *in, char close)
 {
     if (in->failed)

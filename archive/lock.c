@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The owner's line, or "" where there is no lock. */
+/* The owner's line, or "" if there is no lock. */
 static bool read_owner(struct archive_store *store, const char *name, char ret[ARCHIVE_OWNER_MAX],
                        struct rd_err *err)
 {

@@ -15,7 +15,7 @@ struct archive_lock {
     char owner[ARCHIVE_OWNER_MAX];
 };
 
-/* gone tells whether an owner is certainly no more; may be NULL. */
+/* `gone` returns whether an owner has certainly ended. It may be NULL. */
 bool archive_lock_take(struct archive_lock *lock, struct archive_store *store, const char *name,
                        const char *owner, bool (*gone)(const char *owner), struct rd_err *err);
 void archive_lock_drop(struct archive_lock *lock, struct archive_store *store);

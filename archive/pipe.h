@@ -7,8 +7,8 @@
  *     ... rd_sink_write(sink, ...) ...
  *     rd_sink_close(sink, &err);         // now file.plain and file.stored are known
  *
- * One pass and bounded memory. Sinks and sources own what they stand on once they are open; where
- * opening fails, the inner one is closed too.
+ * One pass and bounded memory. An open sink or source owns the inner one. If opening fails, the
+ * inner one is closed too.
  */
 #ifndef ARCHIVE_PIPE_H
 #define ARCHIVE_PIPE_H
@@ -53,7 +53,7 @@ struct archive_tee {
     size_t n;
 };
 
-/* tee is borrowed, and tells how each went when the sink is closed. */
+/* `tee` is borrowed. After the sink is closed, it has the result of each output. */
 bool archive_tee_open(struct rd_sink **ret, struct archive_tee *tee, struct rd_err *err);
 
 #endif

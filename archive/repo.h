@@ -34,7 +34,7 @@ struct archive_set {
     char id[ARCHIVE_ID_MAX];
     int64_t time_ms; /* of the id */
     bool marked[ARCHIVE_MARK_COUNT];
-    bool incomplete;           /* no manifest: it is no set, but what is left of one */
+    bool incomplete;           /* no manifest: the remains of a set */
     struct rd_err err;         /* set: the manifest could not be read */
     struct archive_manifest m; /* else */
     struct rd_buf text;        /* of the manifest */
@@ -50,7 +50,7 @@ struct archive_sets {
     size_t n;
 };
 
-/* Reads all manifests. A manifest that is damaged is no error of this function. */
+/* Reads all manifests. A damaged manifest is not an error of this function. */
 bool archive_repo_list(struct archive_repo *repo, struct archive_sets *ret, struct rd_err *err);
 void archive_sets_done(struct archive_sets *sets);
 

@@ -60,7 +60,7 @@ struct archive_retained {
     unsigned why; /* out: bits of enum archive_rule; 0: it may be removed */
 };
 
-/* "hourly 48, daily 60". RD_ERR_USAGE. An empty text is no rule. */
+/* "hourly 48, daily 60". RD_ERR_USAGE. An empty text has no rules. */
 bool archive_retention_parse(struct archive_retention *ret, struct rd_slice text,
                              struct rd_err *err);
 bool archive_retention_given(const struct archive_retention *rules);

@@ -13,7 +13,7 @@
  *     archive_store_close(store);
  *
  * Components of names consist of letters, digits and the characters - _ . and do not begin with a
- * dot; callers check what comes from elsewhere with archive_name_ok().
+ * dot; callers check other names with archive_name_ok().
  *
  * Errors: RD_ERR_IO of a folder and RD_ERR_PROTOCOL of a server; RD_ERR_LOCKED; RD_ERR_USAGE where
  * an object that is put is there already.

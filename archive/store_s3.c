@@ -203,7 +203,7 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
     return ok;
 }
 
-/* Repeats what fails for reasons that pass. False where there is no answer; else r->status is it,
+/* Retries after failures that may pass. Returns false if there is no answer; else r->status is it,
  * and r->out holds what came with it. */
 static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
 {
@@ -491,7 +491,7 @@ static bool take_token(struct listing *l, struct rd_slice token, struct rd_err *
         snprintf(l->token, sizeof l->token, "%s", text);
     curl_free(text);
     return ok || rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                            "the store's list goes on at a place that makes no sense");
+                            "the store's list continues at an invalid position");
 }
 
 static bool take_page(struct listing *l, struct rd_slice xml, struct rd_err *err)

@@ -8,8 +8,8 @@
  *
  * Requests are signed with AWS Signature Version 4, which libcurl computes. Objects beyond a part
  * are uploaded in parts. A request that fails for reasons that pass (the network, 429, 5xx) is
- * repeated, with waits that double: an upload goes on with the part that was cut. Memory: one part
- * and one range.
+ * repeated, with waits that double: an upload resumes with the part that was interrupted. Memory:
+ * one part and one range.
  *
  * Strings are copied. No error holds a key.
  */
@@ -24,7 +24,7 @@ struct archive_s3_opts {
     const char *endpoint; /* https://HOST[:PORT] */
     const char *region;
     const char *bucket;
-    const char *prefix; /* in front of all names, without slashes at its ends; NULL: none */
+    const char *prefix; /* before all names, without slashes at its ends; NULL: none */
     const char *access_key, *secret_key;
     const char *session_token;       /* may be NULL */
     const char *ca_file;             /* whom to believe; NULL: the system's list */

@@ -151,7 +151,7 @@ static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct r
     return true;
 }
 
-/* What another try may mend. */
+/* Whether another attempt may succeed. */
 static bool passes(CURLcode code)
 {
     return code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT ||

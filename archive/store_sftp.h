@@ -6,7 +6,7 @@
  *         ...
  *
  * An object is written as NAME.new in chunks and renamed when it is whole; the rename fails where
- * the name is taken. A chunk that was cut goes on where it stopped. Files have the mode 0600,
+ * the name is taken. An interrupted chunk resumes where it stopped. Files have the mode 0600,
  * folders 0700. The protocol as libcurl speaks it cannot ask the host to make a file durable: after
  * a power failure of that host the newest set may be incomplete, which `verify` finds.
  *

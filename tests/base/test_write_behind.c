@@ -268,7 +268,7 @@ static void *close_other(void *arg)
     return ok ? arg : NULL;
 }
 
-/* The one waited for ever: closing the other took back that somebody waits. */
+/* The first one waited forever: closing the other withdrew the request to be woken. */
 Test(wb, a_synced_sink_is_closed_while_another_is_synced, .timeout = 120)
 {
     static const struct rd_sink_ops ops = {patient_write, patient_sync, patient_close};

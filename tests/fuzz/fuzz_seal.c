@@ -1,6 +1,6 @@
 /* fuzz_seal.c - no bytes open as a sealed object but those that were sealed.
  *
- * The input is opened as it is, then as frames behind the header of an object that was really
+ * The input is opened as it is, then as frames after the header of an object that was really
  * sealed, and then as changes to that object: four bytes of it say where, and what is there
  * instead. Whatever comes out is a part of what was sealed, from its begin on; all of it only where
  * nothing was changed.

@@ -193,7 +193,7 @@ Test(capture_sealed, the_bytes_of_a_block_are_commands)
         uint8_t first = *data;
         *data = '?';
         seal(&s, i, block);
-        expect_wrong(&s, i, "not of");
+        expect_wrong(&s, i, "does not hold whole commands");
         *data = first;
         seal(&s, i, block);
     }

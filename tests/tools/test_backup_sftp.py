@@ -178,8 +178,8 @@ class BySFTP(BackupCase):
         self.assertEqual(folders, {s["id"] for s in self.sets()})
 
     def test_a_host_that_is_not_known_is_refused(self):
-        self.write("nobody", "")
-        self.use(hosts=self.path("nobody"))
+        self.write("no-hosts", "")
+        self.use(hosts=self.path("no-hosts"))
         self.fails(6, "sftp://", "backup")
         self.assertEqual(self.files(), [])
 

@@ -30,7 +30,8 @@ class Snapshots(CheckRdbTest):
         self.assertEqual(status, 1 if out is None else 8)
         if out is None:
             return file, []
-        self.assertTrue(out["verified"])
+        self.assertTrue(out["well_formed"])
+        self.assertEqual(out["verified"], file["salvage"]["proved"])
         done = subprocess.run([REDOUBT, "convert", "--to", "ndjson", self.path("out.rdb")],
                               capture_output=True, check=True)
         return file, done.stdout.splitlines()

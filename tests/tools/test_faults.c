@@ -75,7 +75,7 @@ Test(faults, an_output_that_takes_no_more_is_told_and_removed)
         "stat --at 2030-01-01T00:00:00Z a.rdb",
         "stat --html out/x --at 2030-01-01T00:00:00Z a.rdb",
         "sum a.rdb",
-        "check-rdb --salvage out/x a.rdb",
+        "check-rdb -q --salvage out/x a.rdb",
     };
     signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {

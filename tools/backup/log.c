@@ -1,8 +1,8 @@
 /* log.c - a log on disk on its way into a set.
  *
  * All files are opened before the first is read: an open file stays what it is when the server
- * removes its name after a rewrite. The manifest is read again afterwards; where it has changed
- * meanwhile, everything is opened anew. Of each file the size at that moment counts: the server
+ * removes its name after a rewrite. The manifest is read again afterwards; if it has
+ * changed, everything is opened again. Of each file the size at that moment counts: the server
  * only appends. A command or transaction that is not whole there is left out.
  */
 #include "aof/check.h"

@@ -61,7 +61,7 @@ bool backup_hook(const struct vault_target *target, enum backup_hook hook,
                  const struct archive_manifest *m, const struct rd_err *failed, struct rd_err *err);
 
 /* Writes the file of figures, whole or not at all. m: the set that was written; NULL: it failed,
- * and only that is said anew. */
+ * and only that is updated. */
 bool backup_metrics(const struct vault_target *target, struct vault_open *open,
                     const struct archive_manifest *m, struct rd_err *err);
 

@@ -163,8 +163,8 @@ bool diff_same_key_expiry(const struct diff *diff, int64_t a, int64_t b);
  * *ret with diff_value_done(), also after a failure. */
 bool diff_value_compare(struct diff *diff, const struct diff_found *found, struct diff_value *ret,
                         struct rd_err *err);
-/* group.c: of two groups of a stream whose texts are the same, what differs in their pending entries
- * comes before the texts. */
+/* group.c: puts the first difference of the pending entries before the texts of two groups of a
+ * stream, if these texts are the same. */
 bool diff_group_texts(struct diff *diff, const struct diff_found *found, struct diff_part *part,
                       struct rd_err *err);
 void diff_value_done(struct diff_value *value);

@@ -18,7 +18,7 @@ void prune_done(struct prune_plan *plan)
     *plan = (struct prune_plan){0};
 }
 
-/* What is left of a backup that was interrupted is no set, and goes. */
+/* The remains of an interrupted backup are removed. */
 static bool judge(struct prune_plan *plan, const struct archive_retention *rules, int64_t now_ms,
                   struct rd_err *err)
 {

@@ -142,7 +142,7 @@ size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsig
 
 struct parse {
     struct vault *vault;
-    struct vault_target common; /* what stands in front of the first section */
+    struct vault_target common; /* the keys before the first section */
     struct rd_err *err;
 };
 

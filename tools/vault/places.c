@@ -144,7 +144,7 @@ static bool open_host(struct archive_store **ret, const struct vault_target *tar
     return archive_store_open_sftp(ret, &opts, err);
 }
 
-/* A URL in which something is in front of the host that looks like a password is not repeated. */
+/* A URL with text before the host that looks like a password is not repeated. */
 static bool may_be_shown(const char *where)
 {
     const char *rest = strstr(where, "://");

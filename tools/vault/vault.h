@@ -15,7 +15,7 @@
  *         vault_close(&open);
  *     vault_done(&vault);
  *
- * The configuration is an INI file: a section for each target, and keys in front of the first
+ * The configuration is an INI file: a section for each target, and keys before the first
  * section for all of them. Every key is an option of the command line, which wins.
  */
 #ifndef TOOLS_VAULT_VAULT_H
