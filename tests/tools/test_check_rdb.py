@@ -693,7 +693,7 @@ class Salvage(CheckRdbTest):
         status, out, _ = self.check("--force", "--reseal", "--salvage", "out.rdb", "in.rdb")
         self.assertEqual(status, 8)
         self.assertTrue(out.endswith("out.rdb: 2 keys, well formed; names and values are not "
-                                     "proved\n"), out)
+                                     "verified\n"), out)
         self.assertEqual(self.one("out.rdb")[1]["checksum"]["state"], "ok")
 
     def test_a_sound_file_is_saved_with_status_0_and_a_checksum(self):

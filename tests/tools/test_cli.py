@@ -107,7 +107,7 @@ class Usage(unittest.TestCase):
                 self.check_refused(run(tool, "--xyzzy-plugh=1"), f"{lead} --xyzzy-plugh\n")
                 self.check_refused(run(tool, "-~"), f"{lead} -~\n")
                 self.check_refused(run(tool, "--json=yes"), "option --json takes no value")
-                self.check_refused(run(tool, "--color"), "option --color needs")
+                self.check_refused(run(tool, "--color"), "option --color requires")
                 self.check_refused(run(tool, "--color=blue"), '--color: "blue" is not auto|always')
 
     def test_a_missing_argument(self):
