@@ -65,7 +65,7 @@ class Places(ConvertTest):
         at = self.usual()
         self.assertNotIn((2, "b"), self.data("--skip-command", str(at[4])))
         self.assertNotIn((2, "b"), self.data("--skip-command", f"1:{at[4]}"))
-        self.assertIn("not in the log", self.fails("--skip-command", str(at[4] + 1)))
+        self.assertIn("not found in the log", self.fails("--skip-command", str(at[4] + 1)))
 
     def test_segments_make_no_difference(self):
         commands = [command("SET", f"key:{i}", i) for i in range(300)]

@@ -155,7 +155,7 @@ class Back(unittest.TestCase):
             (b'{"db":0,"key":"k"}', b"key without a value", 1),
             (b'{"key":"k","type":"set","nodes":3}', b"unknown member", 1),
             (b'{"key":"k","type":"strong","value":"v"}', b"unknown type", 1),
-            (b'{"key":"k","type":"set","encoding":"skiplist","value":[]}', b"no such enc", 1),
+            (b'{"key":"k","type":"set","encoding":"skiplist","value":[]}', b"unknown encoding", 1),
             (b'{"key":"k","type":"set","encoding":"intset","value":["a"]}', b"no integer", 1),
             (b'{"key":"k","type":"zset","value":[["a","x"]]}', b"score expected", 1),
             (b'{"key":"k","type":"string","value":"\\ud800x"}', b"unpaired surrogate", 1),

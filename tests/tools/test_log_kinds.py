@@ -63,7 +63,7 @@ class NotALog(Case):
         "utf16": (LOG.decode().encode("utf-16"), b"UTF-16"),
         "json": (b'{"db":0,"key":"a"}\n' * 50, b"JSON"),
         "gzip-twice": (gzip.compress(gzip.compress(LOG)), b"gzip"),
-        "zstd": (b"\x28\xb5\x2f\xfd" + bytes(range(256)), b"zstd"),
+        "xz": (b"\xfd7zXZ\0" + bytes(range(256)), b"xz"),
         "tar": (b"log".ljust(257, b"\0") + b"ustar\x0000" + bytes(248), b"tar"),
         "capture": (b"RDCAPT\r\n" + bytes(range(200)), b"capture"),
         "replies": (b"+OK\r\n$3\r\nfoo\r\n:1\r\n", b"replies"),

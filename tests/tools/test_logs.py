@@ -112,7 +112,7 @@ class Convert(Case):
                      ("split", "--by", "db", self.out, "-o", other), ("diff", self.out, self.first),
                      ("merge", self.out, self.first, "-o", other)):
             run = self.run_tool(*args, status=2)
-            self.assertIn(f"after the snapshot, from byte {end} on".encode(), run.stderr)
+            self.assertIn(f"commands follow the snapshot, from byte {end}".encode(), run.stderr)
             self.assertIn(b"--from aof", run.stderr)
             self.assertFalse(os.path.isfile(other))
         with open(self.out, "r+b") as f:

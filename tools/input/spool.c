@@ -200,6 +200,8 @@ static void reading_close(void *impl)
 static bool open_reading(const struct spool *spool, const char *origin, bool torn,
                          struct rd_src **ret, struct rd_err *err)
 {
+    if (strcmp(origin, "-") == 0)
+        origin = "standard input";
     static const struct rd_src_ops ops = {reading_read, reading_seek, reading_close};
     struct rd_src_opts opts = {.origin = origin, .size = spool->size};
     struct reading *reading = rd_calloc(1, sizeof *reading);
