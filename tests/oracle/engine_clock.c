@@ -1,7 +1,11 @@
-/* Loaded into a server before the C library: the clock of the wall stands still and shows what
- * a test wrote into the file REDOUBT_CLOCK, microseconds of unix time as a 64-bit number. So two
- * programs can be compared to the millisecond. Other clocks run on. */
+/* Loaded into a server before the C library: the wall clock stops and shows the time that a test
+ * wrote into the file REDOUBT_CLOCK, microseconds of unix time as a 64-bit number. So two programs
+ * can be compared to the millisecond. With REDOUBT_CLOCK_MONOTONIC, the monotonic clock shows the
+ * same time to the program itself. For libraries, such as the one with the event loop, it runs on:
+ * their timers must fire. */
 #include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,6 +15,25 @@
 #include <unistd.h>
 
 static const volatile int64_t *shared;
+static uintptr_t program_from, program_to; /* the program's own code; both 0: not asked for */
+
+/* The first object is the program. */
+static int find_program(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    (void)data;
+    program_from = UINTPTR_MAX;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from = (uintptr_t)(info->dlpi_addr + part->p_vaddr);
+        if (part->p_type != PT_LOAD)
+            continue;
+        program_from = from < program_from ? from : program_from;
+        if (from + part->p_memsz > program_to)
+            program_to = from + part->p_memsz;
+    }
+    return 1;
+}
 
 __attribute__((constructor)) static void attach(void)
 {
@@ -21,6 +44,8 @@ __attribute__((constructor)) static void attach(void)
         abort();
     shared = map;
     close(fd);
+    if (getenv("REDOUBT_CLOCK_MONOTONIC") != NULL)
+        dl_iterate_phdr(find_program, NULL);
 }
 
 /* Before the constructor ran there is only the real one. */
@@ -31,7 +56,10 @@ static int real(clockid_t clock, struct timespec *ret)
 
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
-    if (shared == NULL || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE))
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    bool stopped = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ||
+                   (clock == CLOCK_MONOTONIC && caller >= program_from && caller < program_to);
+    if (shared == NULL || !stopped)
         return real(clock, ret);
     int64_t now_us = *shared;
     ret->tv_sec = now_us / 1000000;

@@ -47,7 +47,8 @@ class OurServer(Server):
     def command_line(self, args):
         """The clock is loaded before a sanitizer's runtime, which must not mind."""
         options = os.environ.get("ASAN_OPTIONS", "")
-        return ["env", f"ASAN_OPTIONS=verify_asan_link_order=0:{options}", self.program, *args[1:]]
+        return ["env", f"ASAN_OPTIONS=verify_asan_link_order=0:{options}",
+                "REDOUBT_CLOCK_MONOTONIC=1", self.program, *args[1:]]
 
 
 class ServerShell:

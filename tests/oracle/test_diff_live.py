@@ -247,7 +247,7 @@ class Login(Case):
 
     def test_a_prompt_at_the_terminal(self):
         self.server.command("CONFIG", "SET", "requirepass", SECRET)
-        for typed, status in ((SECRET, 0), ("wrong", 6), ("\x03", 130)):
+        for typed, status in ((SECRET, 0), ("not-it", 6), ("\x03", 130)):
             pid, terminal = pty.fork()
             if pid == 0:
                 os.execv(REDOUBT, [REDOUBT, "diff", "--askpass", self.file, self.url()])

@@ -13,7 +13,8 @@
  * configuration. It was compared with Redis 6.2, 7.0, 7.2, 7.4 and 8.0-dev and with Valkey 8.0. For
  * Redis 7.0 it assumes the jemalloc of Debian, whose size classes are multiples of 16; for the
  * others the one of their source tree, which has multiples of 8 up to 64. It does not include
- * memory that the allocator leaves unused, or buffers. A module's value counts with its size in the file.
+ * memory that the allocator leaves unused, or buffers. A module's value counts with its size in
+ * the file.
  */
 #ifndef TOOLS_STAT_MEMORY_H
 #define TOOLS_STAT_MEMORY_H
