@@ -159,7 +159,7 @@ class Back(unittest.TestCase):
             (b'{"key":"k","type":"set","encoding":"intset","value":["a"]}', b"no integer", 1),
             (b'{"key":"k","type":"zset","value":[["a","x"]]}', b"score expected", 1),
             (b'{"key":"k","type":"string","value":"\\ud800x"}', b"unpaired surrogate", 1),
-            (b'{"key":"k","type":"string","value":"\x01"}', b"a control character", 1),
+            (b'{"key":"k","type":"string","value":"\x01"}', b"control character", 1),
             (b'{"key":"k","type":"string","value":"v', b"is cut off", 1),
             (b'{"key":"k","type":"hash","value":{"a":"1"},"field_expire_ms":{"b":1}}',
              b"names a field that is not", 1),
