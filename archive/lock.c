@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The owner's line, or "" if there is no lock. */
+/* Reads the owner's line; it is empty if the lock does not exist. */
 static bool read_owner(struct archive_store *store, const char *name, char ret[ARCHIVE_OWNER_MAX],
                        struct rd_err *err)
 {

@@ -203,8 +203,8 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
     return ok;
 }
 
-/* Retries after failures that may pass. Returns false if there is no answer; else r->status is it,
- * and r->out holds what came with it. */
+/* Retries after failures that may pass. Returns false if the host does not answer. Otherwise
+ * r->status is the status of the response, and r->out holds its body. */
 static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
 {
     uint64_t wait = WAIT_MS;

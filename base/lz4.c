@@ -64,7 +64,7 @@ static enum rd_src_status unlz4_step(struct unlz4 *u, uint8_t *buf, size_t cap, 
     return decode_piece(u, status, s, buf, cap, got);
 }
 
-/* Goes on while the inner source has bytes at hand, but does not wait for more once there is
+/* Continues while the inner source has bytes ready, but does not wait for more once there is
  * output. */
 static enum rd_src_status unlz4_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                      struct rd_err *err)
