@@ -12,11 +12,11 @@
 enum { RD_HASH_SLOTS = 16384 };
 
 /* Continues crc (0 to begin) over len bytes. */
-RD_API uint16_t rd_crc16(uint16_t crc, const void *ptr, size_t len);
+uint16_t rd_crc16(uint16_t crc, const void *ptr, size_t len);
 
 /* The cluster slot of a key, 0 to RD_HASH_SLOTS - 1. If the key has a hash tag, only the tag is
  * hashed: the bytes between the first '{' and the first '}' after it. An empty tag does not count.
  */
-RD_API unsigned rd_hash_slot(struct rd_slice key);
+unsigned rd_hash_slot(struct rd_slice key);
 
 #endif

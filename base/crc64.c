@@ -178,6 +178,29 @@ uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2)
     return multiply(crc1, zero_bytes(len2)) ^ crc2;
 }
 
+/* The difference of two checksums is the wrong byte's difference, moved by the bytes after it.
+ * Moving is undone byte by byte: the top byte of a CRC names the entry of the table that was added
+ * last. */
+bool rd_crc64_locate(uint64_t wrong, uint64_t right, uint64_t len, uint64_t *ret_at,
+                     uint8_t *ret_xor)
+{
+    uint8_t entry_of[256];
+    uint64_t diff = wrong ^ right;
+    choose();
+    for (unsigned b = 0; b < 256; b++)
+        entry_of[table[0][b] >> 56] = (uint8_t)b;
+    for (uint64_t at = len; diff != 0 && at > 0; at--) {
+        uint8_t b = entry_of[diff >> 56];
+        diff = (diff ^ table[0][b]) << 8 | b;
+        if (diff > UINT8_MAX)
+            continue;
+        *ret_at = at - 1;
+        *ret_xor = (uint8_t)diff;
+        return true;
+    }
+    return false;
+}
+
 const struct rd_crc64_impl *rd_crc64_impls(void)
 {
     choose();

@@ -14,11 +14,17 @@
 #include "base/slice.h"
 
 /* Continues crc (0 to begin) over len bytes. */
-RD_API uint64_t rd_crc64(uint64_t crc, const void *ptr, size_t len);
+uint64_t rd_crc64(uint64_t crc, const void *ptr, size_t len);
 
 /* The checksum of A followed by B, from the checksums of A and of B and the length of B.
  * O(log len2). */
-RD_API uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2);
+uint64_t rd_crc64_combine(uint64_t crc1, uint64_t crc2, uint64_t len2);
+
+/* The single byte among `len` whose change explains a wrong checksum: with *ret_xor added to the
+ * byte at *ret_at, their checksum is `right` instead of `wrong`. False: no single byte does. The
+ * chance that unrelated checksums have such a byte is len / 2^56. O(len). */
+bool rd_crc64_locate(uint64_t wrong, uint64_t right, uint64_t len, uint64_t *ret_at,
+                     uint8_t *ret_xor);
 
 /* The implementations by name, for tests and benchmarks, from slow to fast: "table"; on x86-64
  * "pclmul", "vpclmul256" (AVX2) and "vpclmul" (AVX-512); on arm64 "pmull". usable is true if this
@@ -31,6 +37,6 @@ struct rd_crc64_impl {
 const struct rd_crc64_impl *rd_crc64_impls(void);
 
 /* Name of the implementation that rd_crc64() uses. */
-RD_API const char *rd_crc64_impl_name(void);
+const char *rd_crc64_impl_name(void);
 
 #endif

@@ -37,29 +37,28 @@ enum { RD_DIGEST_MAX = 64, RD_DIGEST_HEX = 2 * RD_DIGEST_MAX + 1 };
 
 struct rd_digest;
 
-RD_API bool rd_digest_new(struct rd_digest **ret, enum rd_digest_kind kind, struct rd_err *err);
-RD_API bool rd_digest_update(struct rd_digest *digest, const void *ptr, size_t len,
-                             struct rd_err *err);
+bool rd_digest_new(struct rd_digest **ret, enum rd_digest_kind kind, struct rd_err *err);
+bool rd_digest_update(struct rd_digest *digest, const void *ptr, size_t len, struct rd_err *err);
 
 /* Writes rd_digest_size() bytes and resets the state: the next update starts a new message. */
-RD_API bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err);
+bool rd_digest_end(struct rd_digest *digest, uint8_t *ret, struct rd_err *err);
 
 /* NULL is allowed. */
-RD_API void rd_digest_free(struct rd_digest *digest);
+void rd_digest_free(struct rd_digest *digest);
 
 /* Computes the digest of `bytes` in one call. */
-RD_API bool rd_digest_of(enum rd_digest_kind kind, struct rd_slice bytes, uint8_t *ret,
-                         struct rd_err *err);
+bool rd_digest_of(enum rd_digest_kind kind, struct rd_slice bytes, uint8_t *ret,
+                  struct rd_err *err);
 
 /* The size of a digest in bytes, and its name in capitals ("SHA256"). */
-RD_API size_t rd_digest_size(enum rd_digest_kind kind);
-RD_API const char *rd_digest_name(enum rd_digest_kind kind);
+size_t rd_digest_size(enum rd_digest_kind kind);
+const char *rd_digest_name(enum rd_digest_kind kind);
 
 /* Writes two lower-case hexadecimal digits per byte and a terminator: 2 * bytes.len + 1 bytes.
  * Returns dst. */
-RD_API char *rd_digest_hex(char *dst, struct rd_slice bytes);
+char *rd_digest_hex(char *dst, struct rd_slice bytes);
 
 /* Decodes exactly `size` bytes from 2 * size hexadecimal digits of either case. */
-RD_API bool rd_digest_get_hex(struct rd_slice text, uint8_t *ret, size_t size);
+bool rd_digest_get_hex(struct rd_slice text, uint8_t *ret, size_t size);
 
 #endif

@@ -1,20 +1,28 @@
 #include "base/err.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-static const char *const words[RD_ERR_COUNT] = {
-#define X(name, exit_status, word) [RD_ERR_##name] = word,
+static const char *const words[] = {
+#define X(name, number, exit_status, word) [RD_ERR_##name] = word,
     RD_ERR_CODES(X)
 #undef X
 };
 
-static const int exit_statuses[RD_ERR_COUNT] = {
-#define X(name, exit_status, word) [RD_ERR_##name] = exit_status,
+static const int exit_statuses[] = {
+#define X(name, number, exit_status, word) [RD_ERR_##name] = exit_status,
     RD_ERR_CODES(X)
 #undef X
 };
+
+static_assert(sizeof words / sizeof *words == sizeof exit_statuses / sizeof *exit_statuses, "rows");
+
+static bool is_known(enum rd_err_code code)
+{
+    return (size_t)code < sizeof words / sizeof *words;
+}
 
 static bool is_open(const struct rd_err *err)
 {
@@ -186,6 +194,20 @@ char *rd_err_quote(char *dst, size_t size, struct rd_slice bytes)
     return dst;
 }
 
+char *rd_err_printable(char *dst, size_t size, struct rd_slice text)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < text.len && len + 5 < size; i++) {
+        uint8_t c = text.ptr[i];
+        if (c >= 0x20 && c < 0x7f)
+            dst[len++] = (char)c;
+        else
+            len += (size_t)snprintf(dst + len, size - len, "\\x%02x", c);
+    }
+    dst[len] = '\0';
+    return dst;
+}
+
 /* " at byte 7994 (0x1f3a) + 31", or nothing. */
 static void render_place(const struct rd_err *err, char *dst, size_t size)
 {
@@ -216,10 +238,10 @@ char *rd_err_render(const struct rd_err *err, char *dst, size_t size)
 
 const char *rd_err_word(enum rd_err_code code)
 {
-    return (unsigned)code < RD_ERR_COUNT ? words[code] : "unknown";
+    return is_known(code) ? words[code] : "unknown";
 }
 
 int rd_err_exit_status(enum rd_err_code code)
 {
-    return (unsigned)code < RD_ERR_COUNT ? exit_statuses[code] : 1;
+    return is_known(code) ? exit_statuses[code] : 1;
 }

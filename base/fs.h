@@ -56,22 +56,22 @@ struct rd_fs {
     int (*lock)(void *ctx, const char *name);
 
     /* A file in the parent folder (a log from before Redis 7.0). outside() returns 1 if the file
-     * exists, else 0. adopt() moves it into the folder. NULL: not supported. */
+     * exists, else 0; -ELOOP: it is a symbolic link, which open() would refuse in the folder.
+     * adopt() moves the file into the folder. NULL: not supported. */
     int (*outside)(void *ctx, const char *name);
     int (*adopt)(void *ctx, const char *name);
 };
 
 /* Opens the folder `folder` in the folder `dir`. Both stay open, so renaming them is harmless.
  * Creates `folder` if it is missing. */
-RD_API bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder,
-                             struct rd_err *err);
+bool rd_fs_open_posix(struct rd_fs *ret, const char *dir, const char *folder, struct rd_err *err);
 
 /* Opens one folder by its path, without access to its parent (outside and adopt are NULL). create:
  * a missing folder is created and made durable; its parent must exist. Only the owner can access
  * the new folder and the new files in it. */
-RD_API bool rd_fs_open_folder(struct rd_fs *ret, const char *path, bool create, struct rd_err *err);
+bool rd_fs_open_folder(struct rd_fs *ret, const char *path, bool create, struct rd_err *err);
 
 /* Closes a struct rd_fs opened by either function. */
-RD_API void rd_fs_close_posix(struct rd_fs *fs);
+void rd_fs_close_posix(struct rd_fs *fs);
 
 #endif

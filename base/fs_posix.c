@@ -156,9 +156,9 @@ static int posix_outside(void *ctx, const char *name)
 {
     const struct posix *p = ctx;
     struct stat st;
-    if (fstatat(p->dir, name, &st, 0) == 0)
-        return S_ISREG(st.st_mode);
-    return errno == ENOENT ? 0 : -errno;
+    if (fstatat(p->dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : -errno;
+    return S_ISLNK(st.st_mode) ? -ELOOP : S_ISREG(st.st_mode);
 }
 
 static int posix_adopt(void *ctx, const char *name)

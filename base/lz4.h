@@ -25,11 +25,10 @@
 enum { RD_LZ4_LEVEL_MAX = 12 };
 
 /* On success the new source owns `inner`. On failure the caller keeps it. */
-RD_API bool rd_lz4_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
+bool rd_lz4_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
 
 /* On success the new sink owns `inner`: closing or aborting the sink does the same to `inner`.
  * level is 0 (fast) to RD_LZ4_LEVEL_MAX (small); others are RD_ERR_USAGE. */
-RD_API bool rd_lz4_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level,
-                             struct rd_err *err);
+bool rd_lz4_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);
 
 #endif

@@ -13,23 +13,23 @@
 
 /* Each returns NULL if memory is exhausted. rd_free(NULL) does nothing. rd_calloc checks n * size.
  */
-RD_API void *rd_alloc(size_t size);
-RD_API void *rd_calloc(size_t n, size_t size);
-RD_API void *rd_realloc(void *ptr, size_t size);
-RD_API void rd_free(void *ptr);
+void *rd_alloc(size_t size);
+void *rd_calloc(size_t n, size_t size);
+void *rd_realloc(void *ptr, size_t size);
+void rd_free(void *ptr);
 
 /* The usable size of a block: the requested size, rounded up by the allocator. 0 with hooks that do
  * not provide it. */
-RD_API size_t rd_usable(const void *ptr);
+size_t rd_usable(const void *ptr);
 
 /* Avoids long pauses in rd_free(). Call it before large allocations. With the defaults of glibc a
  * single rd_free() may return gigabytes to the system or merge millions of freed blocks, which
  * takes milliseconds to seconds. After this call the process keeps freed memory until
  * rd_mem_trim(), and each block is merged when it is freed. No effect with other allocators. */
-RD_API void rd_mem_even(void);
+void rd_mem_even(void);
 
 /* Returns free memory to the system. The time is proportional to its size. */
-RD_API void rd_mem_trim(void);
+void rd_mem_trim(void);
 
 struct rd_mem_hooks {
     void *(*alloc)(void *ctx, size_t size);
@@ -41,7 +41,7 @@ struct rd_mem_hooks {
 
 /* Replaces the allocator for the whole process; NULL restores malloc. Call it only while no memory
  * is allocated and no other thread runs. */
-RD_API void rd_mem_set_hooks(const struct rd_mem_hooks *hooks);
-RD_API bool rd_mem_has_hooks(void);
+void rd_mem_set_hooks(const struct rd_mem_hooks *hooks);
+bool rd_mem_has_hooks(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/num.h"
 
 #include "base/num_impl.h"
+#include "base/num_locale.h"
 
 #include <errno.h>
 #include <float.h>

@@ -1,4 +1,15 @@
 /* num.h - numbers as text, independent of the locale.
+ *
+ * Example: prints the shortest digits of a number.
+ *
+ *     char text[RD_NUM_F64_MAX + 1];
+ *     text[rd_num_put_f64(text, 0.1)] = 0;
+ *     puts(text);
+ *
+ * Threads: any thread may call everything.
+ * Ownership: nothing is allocated; the caller supplies the memory for text.
+ * Errors: false means that the text is not such a number; *ret is then unchanged.
+ * Cost: linear in the length of the text.
  */
 #ifndef BASE_NUM_H
 #define BASE_NUM_H
@@ -6,7 +17,9 @@
 #include "base/api.h"
 #include "base/slice.h"
 
-#include <locale.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { RD_NUM_I64_MAX = 20, RD_NUM_F64_MAX = 32 };
 
@@ -29,11 +42,12 @@ RD_API size_t rd_num_put_f64(char *dst, double v);
  * underflow to zero. */
 RD_API bool rd_num_get_f64(struct rd_slice text, double *ret);
 
-/* The C locale, for strtod_l() and similar functions where rd_num_get_f64() does not fit. */
-RD_API locale_t rd_num_locale(void);
-
 /* Parses a size as in redis.conf: 64, 64b, 64k (1000), 64kb (1024), 1gb …, up to t and tb; also
  * KiB, MiB, GiB, TiB. Case is ignored. */
 RD_API bool rd_num_get_size(struct rd_slice text, uint64_t *ret);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

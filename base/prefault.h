@@ -23,9 +23,9 @@ struct rd_prefault;
 
 /* NULL if prefaulting is not possible: with one processor, with allocator hooks (base/mem.h), or
  * without a thread. */
-RD_API struct rd_prefault *rd_prefault_begin(void);
+struct rd_prefault *rd_prefault_begin(void);
 
 /* Restores small growth steps. NULL is allowed. */
-RD_API void rd_prefault_end(struct rd_prefault *ahead);
+void rd_prefault_end(struct rd_prefault *ahead);
 
 #endif

@@ -8,9 +8,10 @@
 #include "base/resp.h"
 
 #include "base/mem.h"
+#include "base/resp_frame.h"
 #include "base/resp_input.h"
 
-enum { ARGS_FIRST = 64, ARGS_KEEP = 64 * 1024, ARG_MIN = 6 /* $0 CRLF CRLF */ };
+enum { ARGS_FIRST = 64, ARGS_KEEP = 64 * 1024 };
 
 /* Where check() is. */
 enum stage { AT_BEGIN, AT_COUNT, AT_LENGTH, AT_BYTES, AT_INLINE };
@@ -70,69 +71,16 @@ const struct rd_err *rd_resp_reader_err(const struct rd_resp_reader *r)
     return &r->in.err;
 }
 
-/* A number of three digits or more, of which two are read; at most 18. */
-static const uint8_t *long_number(const uint8_t *p, const uint8_t *end, uint64_t value,
-                                  uint64_t *ret)
-{
-    for (int n = 2; end - p >= 2 && n < 18; n++, p++) {
-        unsigned digit = *p - (unsigned)'0';
-        if (digit > 9)
-            break;
-        value = value * 10 + digit;
-    }
-    if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
-        return NULL;
-    *ret = value;
-    return p + 2;
-}
-
-/* A canonical number and CRLF; NULL where there is none. One and two digits, which are most, are
- * told apart by branches: a predicted branch costs less than waiting for arithmetic, for where the
- * next number begins depends on this one. */
-static inline const uint8_t *number(const uint8_t *p, const uint8_t *end, uint64_t *ret)
-{
-    if (end - p < ARG_MIN - 1)
-        return NULL;
-    unsigned first = p[0] - (unsigned)'0';
-    if (first > 9)
-        return NULL;
-    if (p[1] == '\r') {
-        *ret = first;
-        return p[2] == '\n' ? p + 3 : NULL;
-    }
-    unsigned second = p[1] - (unsigned)'0';
-    if (second > 9 || first == 0)
-        return NULL;
-    if (p[2] == '\r') {
-        *ret = first * 10 + second;
-        return p[3] == '\n' ? p + 4 : NULL;
-    }
-    return long_number(p + 2, end, first * 10 + second, ret);
-}
-
 /* Fills argv from a multibulk command that begins at p; returns its length, or 0 where it is not
  * whole before `end`, not valid, beyond a limit, or has more arguments than argv has room for. */
 static size_t parse_whole(struct rd_resp_reader *r, const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t *begin = p;
-    const size_t max_bulk = r->in.opts.max_bulk;
-    uint64_t argc, len;
-    if (p == end || *p != '*' || (p = number(p + 1, end, &argc)) == NULL)
-        return 0;
-    if (argc == 0 || argc > r->cap || argc > r->in.opts.max_args)
-        return 0;
-    struct rd_slice *arg = r->argv;
-    for (uint64_t i = 0; i < argc; i++, arg++) {
-        if (p == end || *p != '$' || (p = number(p + 1, end, &len)) == NULL)
-            return 0;
-        size_t left = (size_t)(end - p);
-        if (len > max_bulk || left < 2 || left - 2 < len || p[len] != '\r' || p[len + 1] != '\n')
-            return 0;
-        *arg = rd_slice(p, len);
-        p += len + 2;
-    }
-    r->argc = argc;
-    return (size_t)(p - begin);
+    const struct rd_resp_limits limits = {r->in.opts.max_args, r->in.opts.max_bulk};
+    uint64_t argc;
+    size_t len = rd_resp_whole(p, end, 0, &limits, r->argv, UINT64_MAX, r->cap, &argc);
+    if (len > 0)
+        r->argc = argc;
+    return len;
 }
 
 static enum resp_status expected(struct rd_resp_reader *r, char byte, uint8_t got)

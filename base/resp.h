@@ -1,18 +1,25 @@
 /* resp.h - the protocol of Redis and Valkey: commands and replies, RESP2 and RESP3.
  *
- * A log of commands (an AOF) and a replication stream are streams of struct resp_command:
+ * A log of commands (an AOF) and a replication stream are streams of struct resp_command.
  *
+ * Example: reads commands from memory.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
  *     struct rd_resp_reader *reader;
  *     struct resp_command cmd;
- *     if (!rd_resp_reader_new(&reader, src, NULL, &err))
- *         ...
- *     for (;;)
- *         switch (rd_resp_reader_next(reader, &cmd)) {
- *         case RESP_COMMAND: use(cmd.argv[0] .. cmd.argv[cmd.argc - 1]); break;
- *         case RESP_MORE:    come back when the peer has sent more (push sources only)
- *         case RESP_END:     the input ends between two commands
- *         case RESP_FAIL:    rd_resp_reader_err(reader) says why
- *         }
+ *     enum resp_status status;
+ *     struct rd_slice input = rd_slice_str("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
+ *     if (!rd_src_open_memory(&src, input, NULL, &err) ||
+ *         !rd_resp_reader_new(&reader, src, NULL, &err))
+ *         return 1;
+ *     while ((status = rd_resp_reader_next(reader, &cmd)) == RESP_COMMAND)
+ *         printf("%zu arguments\n", cmd.argc);
+ *     // RESP_MORE: push sources only. RESP_END: the input ends between two commands.
+ *     if (status == RESP_FAIL) // rd_resp_reader_err(reader) has the cause
+ *         return 1;
+ *     rd_resp_reader_free(reader);
+ *     rd_src_close(src);
  *
  * Multibulk form: *2 CRLF $3 CRLF GET CRLF $1 CRLF k CRLF count, then each length and its bytes
  * Inline form: GET k CRLF words, quoted as in a shell
@@ -23,6 +30,12 @@
  * Memory. A command that fits the window of the source is returned in place. A longer command is
  * collected in a buffer of the reader. The buffer grows as bytes arrive, never by a declared
  * length, and the array of arguments is allocated only after all arguments have arrived.
+ *
+ * Threads: one thread at a time uses a reader together with its source, or a sink.
+ * Ownership: a reader borrows its source, which must outlive it. What a reader returns is valid
+ *   until the next call with it.
+ * Errors: after RESP_FAIL the _err() function has the cause, and every later call fails.
+ * Cost: linear in the bytes.
  */
 #ifndef BASE_RESP_H
 #define BASE_RESP_H
@@ -33,7 +46,17 @@
 #include "base/slice.h"
 #include "base/src.h"
 
-enum resp_status { RESP_COMMAND, RESP_NODE = RESP_COMMAND, RESP_MORE, RESP_END, RESP_FAIL };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum resp_status {
+    RESP_COMMAND = 0,
+    RESP_NODE = RESP_COMMAND,
+    RESP_MORE = 1,
+    RESP_END = 2,
+    RESP_FAIL = 3
+};
 
 /* ---- commands ---- */
 
@@ -96,12 +119,25 @@ RD_API void rd_resp_reader_free(struct rd_resp_reader *reader);
 
 /* ---- replies ----
  *
- * A reply is a tree; the reader gives one node at a time, parents first:
+ * A reply is a tree; the reader gives one node at a time, parents first.
  *
+ * Example: reads a reply with two elements.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct rd_resp_reply *reader;
+ *     struct resp_node node;
+ *     struct rd_slice input = rd_slice_str("*2\r\n:1\r\n$1\r\nx\r\n");
+ *     if (!rd_src_open_memory(&src, input, NULL, &err) ||
+ *         !rd_resp_reply_new(&reader, src, 0, NULL, &err))
+ *         return 1;
  *     do {
  *         if (rd_resp_reply_next(reader, &node) != RESP_NODE)
- *             ...
+ *             return 1;
+ *         printf("%c at depth %u\n", node.type, node.depth);
  *     } while (!node.last);
+ *     rd_resp_reply_free(reader);
+ *     rd_src_close(src);
  */
 
 /* The first byte of each type; "3" marks types added by RESP3. */
@@ -154,6 +190,39 @@ RD_API const struct rd_err *rd_resp_reply_err(const struct rd_resp_reply *reader
 /* NULL is allowed. */
 RD_API void rd_resp_reply_free(struct rd_resp_reply *reader);
 
+/* What an error reply means: reasons of errors (rd_err_reason.id), known by the first words of the
+ * reply. Name, number, first words. A later version of the library may know more. */
+#define RESP_REASONS(X)                                                                            \
+    X(NOAUTH, 101, "NOAUTH")                                                                       \
+    X(NOAUTH_OLD, 102, "ERR operation not permitted") /* before 2.8 */                             \
+    X(WRONGPASS, 103, "WRONGPASS")                                                                 \
+    X(WRONGPASS_OLD, 104, "ERR invalid password") /* before 6.0 */                                 \
+    X(NO_PASSWORD, 105, "ERR AUTH <password> called without")                                      \
+    X(NO_PASSWORD_OLD, 106, "ERR Client sent AUTH, but no password") /* before 6.0 */              \
+    X(NOPERM, 107, "NOPERM")                                                                       \
+    X(DENIED, 108, "DENIED")                                                                       \
+    X(LOADING, 109, "LOADING")                                                                     \
+    X(MASTERDOWN, 110, "MASTERDOWN")                                                               \
+    X(NOMASTERLINK, 111, "NOMASTERLINK")                                                           \
+    X(NOMASTERLINK_OLD, 112, "ERR Can't SYNC while") /* before 4.0 */                              \
+    X(BUSY, 113, "BUSY ")                                                                          \
+    X(MOVED, 114, "MOVED")                                                                         \
+    X(CROSSSLOT, 115, "CROSSSLOT")                                                                 \
+    X(NO_CLUSTER, 116, "ERR This instance has cluster support disabled")                           \
+    X(MAX_CLIENTS, 117, "ERR max number of clients")                                               \
+    X(DB_INDEX, 118, "ERR DB index")                                                               \
+    X(UNKNOWN_COMMAND, 119, "ERR unknown command")                                                 \
+    X(UNKNOWN_SUBCOMMAND, 120, "ERR unknown subcommand")
+
+enum resp_reason {
+#define X(name, number, words) RESP_REASON_##name = number,
+    RESP_REASONS(X)
+#undef X
+};
+
+/* The reason that the text of an error reply begins with, whatever its case; 0: none of these. */
+RD_API unsigned rd_resp_error_reason(struct rd_slice text);
+
 /* ---- writing ----
  *
  * Each function appends to a sink and returns the result of rd_sink_write(). The caller may write a
@@ -185,5 +254,9 @@ RD_API bool rd_resp_put_big(struct rd_sink *sink, unsigned proto, struct rd_slic
 /* format is three letters. */
 RD_API bool rd_resp_put_verbatim(struct rd_sink *sink, unsigned proto, const char *format,
                                  struct rd_slice text);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,5 +1,7 @@
 #include "base/resp_input.h"
 
+#include "base/resp_frame.h"
+
 enum { NUMBER_MAX = 21, KEEP_MAX = 1024 * 1024 };
 
 static size_t limit(size_t given, size_t usual)
@@ -72,7 +74,7 @@ static enum rd_src_status gather(struct resp_input *in, size_t n)
 enum rd_src_status rd_resp_input_view(struct resp_input *in, size_t n, struct rd_slice *ret)
 {
     *ret = rd_slice(NULL, 0);
-    if (!in->moved && (in->src->buf == NULL || n <= in->src->cap)) {
+    if (!in->moved && n <= rd_src_window(in->src)) {
         enum rd_src_status status = rd_src_need(in->src, n, ret);
         return status == RD_SRC_FAIL ? source_failed(in) : status;
     }
@@ -92,7 +94,7 @@ enum resp_status rd_resp_input_fail(struct resp_input *in, enum rd_err_code code
                                     const char *text)
 {
     rd_err_set(&in->err, code, in->start + pos, "%s", text);
-    rd_err_origin(&in->err, in->src->origin);
+    rd_err_origin(&in->err, rd_src_origin(in->src));
     in->failed = true;
     return RESP_FAIL;
 }
@@ -107,39 +109,6 @@ enum resp_status rd_resp_input_short(struct resp_input *in, enum rd_src_status s
     return RESP_FAIL;
 }
 
-enum scan { SCAN_OK, SCAN_SHORT, SCAN_BAD };
-
-/* Looks at s from pos on; *ret_pos is the position after CRLF, or of the first wrong byte. */
-static enum scan scan_number(struct rd_slice s, size_t pos, int64_t *ret, size_t *ret_pos)
-{
-    bool negative = pos < s.len && s.ptr[pos] == '-';
-    int64_t value = 0;
-    size_t first = pos + (negative ? 1 : 0);
-    size_t i = first;
-    for (; i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++) {
-        int digit = s.ptr[i] - '0';
-        bool leading_zero = i > first && value == 0;
-        if (leading_zero || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, digit, &value)) {
-            *ret_pos = i;
-            return SCAN_BAD;
-        }
-    }
-    *ret_pos = i;
-    if (i == s.len)
-        return SCAN_SHORT;
-    if (i == first || s.ptr[i] != '\r' || (negative && value == 0))
-        return SCAN_BAD;
-    if (i + 1 == s.len)
-        return SCAN_SHORT;
-    *ret_pos = i + 1;
-    if (s.ptr[i + 1] != '\n')
-        return SCAN_BAD;
-    *ret_pos = i + 2;
-    *ret = negative ? -value : value;
-    return SCAN_OK;
-}
-
 enum resp_status rd_resp_input_number(struct resp_input *in, size_t pos, const char *what,
                                       int64_t *ret, size_t *ret_pos)
 {
@@ -148,12 +117,12 @@ enum resp_status rd_resp_input_number(struct resp_input *in, size_t pos, const c
         enum rd_src_status status = rd_resp_input_view(in, n, &s);
         if (status != RD_SRC_OK)
             return rd_resp_input_short(in, status, s.len);
-        switch (scan_number(s, pos, ret, ret_pos)) {
-        case SCAN_OK:
+        switch (rd_resp_scan_number(s, pos, true, ret, ret_pos)) {
+        case RD_RESP_WHOLE:
             return RESP_COMMAND;
-        case SCAN_BAD:
+        case RD_RESP_BAD:
             return rd_resp_input_fail(in, RD_ERR_CORRUPT, *ret_pos, what);
-        case SCAN_SHORT:
+        case RD_RESP_SHORT:
             break;
         }
         n = n < s.len ? s.len : n;

@@ -9,6 +9,8 @@
 #include "base/num.h"
 #include "base/resp_input.h"
 
+#include <strings.h>
+
 struct rd_resp_reply {
     struct resp_input in;
     unsigned max_depth;
@@ -268,4 +270,22 @@ enum resp_status rd_resp_reply_next(struct rd_resp_reply *r, struct resp_node *r
     node.offset = r->in.start;
     *ret = node;
     return RESP_NODE;
+}
+
+unsigned rd_resp_error_reason(struct rd_slice text)
+{
+    static const struct {
+        const char *words;
+        unsigned reason;
+    } reasons[] = {
+#define X(name, number, words) {words, number},
+        RESP_REASONS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        size_t len = strlen(reasons[i].words);
+        if (text.len >= len && strncasecmp((const char *)text.ptr, reasons[i].words, len) == 0)
+            return reasons[i].reason;
+    }
+    return 0;
 }

@@ -63,23 +63,22 @@ struct rd_seal_key {
     struct rd_seal_scrypt scrypt; /* then: how */
 };
 
-RD_API bool rd_seal_key_set(struct rd_seal_key *ret, const uint8_t bytes[RD_SEAL_KEY],
-                            struct rd_err *err);
+bool rd_seal_key_set(struct rd_seal_key *ret, const uint8_t bytes[RD_SEAL_KEY], struct rd_err *err);
 
 /* With scrypt, N = 2^15, r = 8, p = 1: a tenth of a second and 32 MiB. */
-RD_API bool rd_seal_key_stretch(struct rd_seal_key *ret, struct rd_slice passphrase,
-                                const uint8_t salt[RD_SEAL_SALT], struct rd_err *err);
+bool rd_seal_key_stretch(struct rd_seal_key *ret, struct rd_slice passphrase,
+                         const uint8_t salt[RD_SEAL_SALT], struct rd_err *err);
 
 /* Clears the key. */
-RD_API void rd_seal_key_done(struct rd_seal_key *key);
+void rd_seal_key_done(struct rd_seal_key *key);
 
 /* Writes RD_SEAL_ID_HEX bytes; returns dst. */
-RD_API char *rd_seal_key_id(const struct rd_seal_key *key, char dst[RD_SEAL_ID_HEX]);
+char *rd_seal_key_id(const struct rd_seal_key *key, char dst[RD_SEAL_ID_HEX]);
 
 /* HMAC-SHA-256 of bytes with a key derived from this one, for data that is public but must not be
  * forged. */
-RD_API bool rd_seal_hmac(const struct rd_seal_key *key, struct rd_slice bytes,
-                         uint8_t ret[RD_SEAL_HMAC], struct rd_err *err);
+bool rd_seal_hmac(const struct rd_seal_key *key, struct rd_slice bytes, uint8_t ret[RD_SEAL_HMAC],
+                  struct rd_err *err);
 
 /* The keys of a reader: several while a key is being replaced, or a passphrase (len 0: none). All
  * borrowed. */
@@ -96,20 +95,19 @@ struct rd_seal_opts {
 };
 
 /* On success the new sink owns `inner`: closing or aborting the sink does the same to `inner`. */
-RD_API bool rd_seal_open_sink(struct rd_sink **ret, struct rd_sink *inner,
-                              const struct rd_seal_opts *opts, struct rd_err *err);
+bool rd_seal_open_sink(struct rd_sink **ret, struct rd_sink *inner, const struct rd_seal_opts *opts,
+                       struct rd_err *err);
 
 /* On success the new source owns `inner`. On failure the caller keeps it. The header is read with
  * the first bytes; ring and name are borrowed until then. */
-RD_API bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner,
-                             const struct rd_seal_ring *ring, struct rd_slice name,
-                             struct rd_err *err);
+bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner, const struct rd_seal_ring *ring,
+                      struct rd_slice name, struct rd_err *err);
 
 /* Whether the bytes are the start of a sealed object; eight bytes are enough. */
-RD_API bool rd_seal_is(struct rd_slice bytes);
+bool rd_seal_is(struct rd_slice bytes);
 
 /* The plain size that belongs to the size of a sealed object, if no sync shortened a frame.
  * RD_NO_OFFSET if no object can have this size. */
-RD_API uint64_t rd_seal_plain_size(uint64_t sealed);
+uint64_t rd_seal_plain_size(uint64_t sealed);
 
 #endif

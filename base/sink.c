@@ -1,4 +1,4 @@
-#include "base/sink.h"
+#include "base/sink_impl.h"
 
 #include <stdio.h>
 
@@ -11,9 +11,10 @@ enum { BUF_SINK_BUFFER = 4096 };
 /* Takes what was written since the last time into the checksum. */
 static void settle_sum(struct rd_sink *sink)
 {
-    if (sink->sum && sink->cur > sink->summed)
-        sink->crc = rd_crc64(sink->crc, sink->summed, (size_t)(sink->cur - sink->summed));
-    sink->summed = sink->cur;
+    if (sink->state->sum && sink->cur > sink->state->summed)
+        sink->state->crc = rd_crc64(sink->state->crc, sink->state->summed,
+                                    (size_t)(sink->cur - sink->state->summed));
+    sink->state->summed = sink->cur;
 }
 
 static bool nomem(size_t size, const struct rd_sink_opts *opts, struct rd_err *err)
@@ -27,31 +28,46 @@ bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, void *impl
                  const struct rd_sink_opts *opts, struct rd_err *err)
 {
     size_t size = opts != NULL && opts->buffer > 0 ? opts->buffer : RD_SINK_BUFFER;
-    struct rd_sink *sink = rd_calloc(1, sizeof *sink);
+    struct whole {
+        struct rd_sink sink;
+        struct rd_sink_state state;
+    } *whole = rd_calloc(1, sizeof *whole);
     uint8_t *buf = rd_alloc(size);
-    if (sink == NULL || buf == NULL) {
-        rd_free(sink);
+    if (whole == NULL || buf == NULL) {
+        rd_free(whole);
         rd_free(buf);
         ops->close(impl, false, NULL);
         return nomem(size, opts, err);
     }
-    sink->ops = ops;
-    sink->impl = impl;
-    sink->buf = sink->cur = sink->summed = buf;
+    struct rd_sink *sink = &whole->sink;
+    sink->state = &whole->state;
+    sink->state->ops = ops;
+    sink->state->impl = impl;
+    sink->buf = sink->cur = sink->state->summed = buf;
     sink->end = buf + size;
     if (opts != NULL && opts->origin != NULL)
-        snprintf(sink->origin, sizeof sink->origin, "%s", opts->origin);
+        snprintf(sink->state->origin, sizeof sink->state->origin, "%s", opts->origin);
     *ret = sink;
     return true;
+}
+
+const struct rd_err *rd_sink_err(const struct rd_sink *sink)
+{
+    return &sink->state->err;
+}
+
+const char *rd_sink_origin(const struct rd_sink *sink)
+{
+    return sink->state->origin;
 }
 
 /* Makes the failure stick: without room in the buffer every later write takes the slow path. */
 static bool fail(struct rd_sink *sink)
 {
-    rd_err_set(&sink->err, RD_ERR_IO, RD_NO_OFFSET, "cannot write");
-    rd_err_origin(&sink->err, sink->origin);
+    rd_err_set(&sink->state->err, RD_ERR_IO, RD_NO_OFFSET, "cannot write");
+    rd_err_origin(&sink->state->err, sink->state->origin);
     sink->failed = true;
-    sink->cur = sink->end = sink->summed = sink->buf;
+    sink->cur = sink->end = sink->state->summed = sink->buf;
     return false;
 }
 
@@ -63,10 +79,10 @@ bool rd_sink_flush(struct rd_sink *sink)
     if (len == 0)
         return true;
     settle_sum(sink);
-    if (!sink->ops->write(sink->impl, sink->buf, len, &sink->err))
+    if (!sink->state->ops->write(sink->state->impl, sink->buf, len, &sink->state->err))
         return fail(sink);
     sink->flushed += len;
-    sink->cur = sink->summed = sink->buf;
+    sink->cur = sink->state->summed = sink->buf;
     return true;
 }
 
@@ -74,7 +90,8 @@ bool rd_sink_sync(struct rd_sink *sink)
 {
     if (!rd_sink_flush(sink))
         return false;
-    if (sink->ops->sync != NULL && !sink->ops->sync(sink->impl, &sink->err))
+    if (sink->state->ops->sync != NULL &&
+        !sink->state->ops->sync(sink->state->impl, &sink->state->err))
         return fail(sink);
     return true;
 }
@@ -88,9 +105,9 @@ bool rd_sink_write_slow(struct rd_sink *sink, const void *ptr, size_t len)
         sink->cur += len;
         return true;
     }
-    if (sink->sum)
-        sink->crc = rd_crc64(sink->crc, ptr, len);
-    if (!sink->ops->write(sink->impl, ptr, len, &sink->err))
+    if (sink->state->sum)
+        sink->state->crc = rd_crc64(sink->state->crc, ptr, len);
+    if (!sink->state->ops->write(sink->state->impl, ptr, len, &sink->state->err))
         return fail(sink);
     sink->flushed += len;
     return true;
@@ -98,30 +115,30 @@ bool rd_sink_write_slow(struct rd_sink *sink, const void *ptr, size_t len)
 
 void rd_sink_sum_begin(struct rd_sink *sink, uint64_t crc)
 {
-    if (sink->summer != NULL) {
+    if (sink->state->summer != NULL) {
         if (rd_sink_flush(sink))
-            sink->summer->begin(sink->impl, crc);
+            sink->state->summer->begin(sink->state->impl, crc);
         return;
     }
-    sink->crc = crc;
-    sink->summed = sink->cur;
-    sink->sum = true;
+    sink->state->crc = crc;
+    sink->state->summed = sink->cur;
+    sink->state->sum = true;
 }
 
 uint64_t rd_sink_sum(struct rd_sink *sink)
 {
-    if (sink->summer != NULL)
-        return rd_sink_flush(sink) ? sink->summer->sum(sink->impl) : 0;
+    if (sink->state->summer != NULL)
+        return rd_sink_flush(sink) ? sink->state->summer->sum(sink->state->impl) : 0;
     settle_sum(sink);
-    return sink->crc;
+    return sink->state->crc;
 }
 
 bool rd_sink_close(struct rd_sink *sink, struct rd_err *err)
 {
     bool ok = rd_sink_flush(sink);
-    if (!sink->ops->close(sink->impl, ok, &sink->err) && ok)
+    if (!sink->state->ops->close(sink->state->impl, ok, &sink->state->err) && ok)
         ok = fail(sink);
-    rd_err_adopt(err, &sink->err);
+    rd_err_adopt(err, &sink->state->err);
     rd_free(sink->buf);
     rd_free(sink);
     return ok;
@@ -131,7 +148,7 @@ void rd_sink_abort(struct rd_sink *sink)
 {
     if (sink == NULL)
         return;
-    sink->ops->close(sink->impl, false, NULL);
+    sink->state->ops->close(sink->state->impl, false, NULL);
     rd_free(sink->buf);
     rd_free(sink);
 }

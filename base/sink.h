@@ -1,18 +1,29 @@
 /* sink.h - buffered output with atomic file replacement.
  *
  * A sink buffers its output, counts the bytes and computes their checksum. A file written through
- * rd_sink_open_file() appears under its name either complete or not at all:
+ * rd_sink_open_file() appears under its name either complete or not at all.
  *
+ * Example: writes a file.
+ *
+ *     struct rd_err err = {0};
  *     struct rd_sink *out;
- *     if (!rd_sink_open_file(&out, "dump.rdb", NULL, &err))
- *         ...
- *     ok = rd_sink_write(out, bytes, len) && ...;
- *     if (!rd_sink_close(out, &err))      // flush, fsync, rename, fsync of the folder
- *         ...                             // no file was created
- *     or: rd_sink_abort(out);             // removes the temporary file
+ *     struct rd_sink_opts opts = {.replace = true};
+ *     if (!rd_sink_open_file(&out, "out.txt", &opts, &err))
+ *         return 1;
+ *     bool ok = rd_sink_write(out, "hello", 5) && rd_sink_byte(out, 10);
+ *     if (!ok)
+ *         rd_sink_abort(out); // removes the temporary file
+ *     else if (!rd_sink_close(out, &err)) // flush, fsync, rename, fsync of the folder
+ *         return 1;           // no file was created
  *
  * The first failure is remembered: later writes return false and rd_sink_close() reports it. The
  * caller may thus write a whole record and check once.
+ *
+ * Threads: one thread at a time uses a sink; different sinks are independent.
+ * Ownership: the caller owns a sink until rd_sink_close() or rd_sink_abort(). A sink copies what
+ *   is written.
+ * Errors: a failure is remembered; see above.
+ * Cost: writing is a copy; a system call for each full buffer.
  */
 #ifndef BASE_SINK_H
 #define BASE_SINK_H
@@ -23,6 +34,10 @@
 
 #include <sys/types.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct rd_sink;
 
 struct rd_sink_ops {
@@ -31,12 +46,6 @@ struct rd_sink_ops {
     bool (*sync)(void *impl, struct rd_err *err);
     /* Ends the output; commit: the output takes effect. Always frees impl. */
     bool (*close)(void *impl, bool commit, struct rd_err *err);
-};
-
-/* Computes the checksum in place of the sink. The sink passes on all bytes before it asks. */
-struct rd_sink_summer {
-    void (*begin)(void *impl, uint64_t crc);
-    uint64_t (*sum)(void *impl);
 };
 
 enum { RD_SINK_BUFFER = 256 * 1024 };
@@ -53,20 +62,15 @@ struct rd_sink_opts {
     gid_t gid;
 };
 
+/* Open, because rd_sink_write() and rd_sink_byte() are inlined: writers call them for every few
+ * bytes. Only the library allocates a sink, and only the functions below change it. */
 struct rd_sink {
     uint8_t *cur; /* where the next byte goes */
     uint8_t *end; /* end of the buffer */
     uint8_t *buf;
     uint64_t flushed; /* bytes passed on */
-    uint8_t *summed;  /* bytes of the buffer before this one are in `crc` */
-    uint64_t crc;
-    bool sum;
     bool failed;
-    const struct rd_sink_ops *ops;
-    const struct rd_sink_summer *summer; /* NULL: the sink computes it */
-    void *impl;
-    struct rd_err err;
-    char origin[RD_ERR_TEXT_MAX];
+    struct rd_sink_state *state;
 };
 
 /* A sink over a vtable; takes ownership of impl even if it fails. */
@@ -142,9 +146,14 @@ static inline uint64_t rd_sink_offset(const struct rd_sink *sink)
 RD_API void rd_sink_sum_begin(struct rd_sink *sink, uint64_t crc);
 RD_API uint64_t rd_sink_sum(struct rd_sink *sink);
 
-static inline const struct rd_err *rd_sink_err(const struct rd_sink *sink)
-{
-    return &sink->err;
+/* The first failure. */
+RD_API const struct rd_err *rd_sink_err(const struct rd_sink *sink);
+
+/* The name in errors; may be empty. It lives as long as the sink. */
+RD_API const char *rd_sink_origin(const struct rd_sink *sink);
+
+#ifdef __cplusplus
 }
+#endif
 
 #endif

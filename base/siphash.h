@@ -30,14 +30,14 @@ struct rd_siphash {
     uint64_t len;  /* of everything */
 };
 
-RD_API void rd_siphash_begin(struct rd_siphash *hash, const uint8_t key[RD_SIPHASH_KEY]);
-RD_API void rd_siphash_add(struct rd_siphash *hash, const void *ptr, size_t len);
+void rd_siphash_begin(struct rd_siphash *hash, const uint8_t key[RD_SIPHASH_KEY]);
+void rd_siphash_add(struct rd_siphash *hash, const void *ptr, size_t len);
 
 /* A number as its eight bytes, little-endian. */
-RD_API void rd_siphash_add_u64(struct rd_siphash *hash, uint64_t number);
+void rd_siphash_add_u64(struct rd_siphash *hash, uint64_t number);
 
 /* Invalidates the state. */
-RD_API struct rd_hash128 rd_siphash_end(struct rd_siphash *hash);
+struct rd_hash128 rd_siphash_end(struct rd_siphash *hash);
 
 static inline bool rd_hash128_eq(struct rd_hash128 a, struct rd_hash128 b)
 {
@@ -52,7 +52,7 @@ static inline struct rd_hash128 rd_hash128_add(struct rd_hash128 a, struct rd_ha
 }
 
 /* The sixteen bytes of the result. */
-RD_API void rd_hash128_put(uint8_t dst[RD_HASH128_LEN], struct rd_hash128 hash);
-RD_API struct rd_hash128 rd_hash128_get(const uint8_t src[RD_HASH128_LEN]);
+void rd_hash128_put(uint8_t dst[RD_HASH128_LEN], struct rd_hash128 hash);
+struct rd_hash128 rd_hash128_get(const uint8_t src[RD_HASH128_LEN]);
 
 #endif

@@ -1,6 +1,16 @@
 /* slice.h - a borrowed sequence of bytes.
  *
  * A slice owns nothing. The function that returns it documents how long its bytes are valid.
+ *
+ * Example: compares a name.
+ *
+ *     struct rd_slice name = rd_slice_str("user:1");
+ *     if (rd_slice_is(name, "user:1"))
+ *         printf("%zu bytes\n", name.len);
+ *
+ * Threads: any thread may call everything.
+ * Errors: nothing here fails.
+ * Cost: linear in the length of a slice at most.
  */
 #ifndef BASE_SLICE_H
 #define BASE_SLICE_H
@@ -10,6 +20,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct rd_slice {
     const uint8_t *ptr; /* may be NULL when len is 0 */
     size_t len;
@@ -17,7 +31,10 @@ struct rd_slice {
 
 static inline struct rd_slice rd_slice(const void *ptr, size_t len)
 {
-    return (struct rd_slice){.ptr = ptr, .len = len};
+    struct rd_slice slice;
+    slice.ptr = (const uint8_t *)ptr;
+    slice.len = len;
+    return slice;
 }
 
 static inline struct rd_slice rd_slice_str(const char *text)
@@ -35,30 +52,6 @@ static inline bool rd_slice_is(struct rd_slice a, const char *text)
     return rd_slice_eq(a, rd_slice_str(text));
 }
 
-/* memcpy() for short sequences of any length. Uses overlapping loads; compilers would call a
- * function or, if they know an upper bound, emit a slow string instruction. */
-static inline void rd_copy_short(uint8_t *dst, const uint8_t *src, size_t len)
-{
-    if (len >= 32) {
-        for (size_t i = 0; i + 32 < len; i += 32)
-            memcpy(dst + i, src + i, 32);
-        memcpy(dst + len - 32, src + len - 32, 32);
-    } else if (len >= 16) {
-        memcpy(dst, src, 16);
-        memcpy(dst + len - 16, src + len - 16, 16);
-    } else if (len >= 8) {
-        memcpy(dst, src, 8);
-        memcpy(dst + len - 8, src + len - 8, 8);
-    } else if (len >= 4) {
-        memcpy(dst, src, 4);
-        memcpy(dst + len - 4, src + len - 4, 4);
-    } else if (len > 0) {
-        dst[0] = src[0];
-        dst[len / 2] = src[len / 2];
-        dst[len - 1] = src[len - 1];
-    }
-}
-
 /* Compares byte by byte; a prefix sorts before the longer slice. */
 static inline int rd_slice_cmp(struct rd_slice a, struct rd_slice b)
 {
@@ -66,5 +59,9 @@ static inline int rd_slice_cmp(struct rd_slice a, struct rd_slice b)
     int order = n == 0 ? 0 : memcmp(a.ptr, b.ptr, n);
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,4 +1,4 @@
-#include "base/src.h"
+#include "base/src_impl.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -12,22 +12,28 @@ static enum rd_src_status push_read(void *impl, uint8_t *buf, size_t cap, size_t
 /* Takes what was consumed since the last time into the checksum. */
 static void settle_sum(struct rd_src *src)
 {
-    if (src->sum && src->cur > src->summed)
-        src->crc = rd_crc64(src->crc, src->summed, (size_t)(src->cur - src->summed));
-    src->summed = src->cur;
+    if (src->state->sum && src->cur > src->state->summed)
+        src->state->crc =
+            rd_crc64(src->state->crc, src->state->summed, (size_t)(src->cur - src->state->summed));
+    src->state->summed = src->cur;
 }
 
 static struct rd_src *new_bare(const struct rd_src_ops *ops, void *impl,
                                const struct rd_src_opts *opts)
 {
-    struct rd_src *src = rd_calloc(1, sizeof *src);
-    if (src == NULL)
+    struct whole {
+        struct rd_src src;
+        struct rd_src_state state;
+    } *whole = rd_calloc(1, sizeof *whole);
+    if (whole == NULL)
         return NULL;
-    src->ops = ops;
-    src->impl = impl;
-    src->size = opts != NULL && opts->size != 0 ? opts->size : RD_NO_OFFSET;
+    struct rd_src *src = &whole->src;
+    src->state = &whole->state;
+    src->state->ops = ops;
+    src->state->impl = impl;
+    src->state->size = opts != NULL && opts->size != 0 ? opts->size : RD_NO_OFFSET;
     if (opts != NULL && opts->origin != NULL)
-        snprintf(src->origin, sizeof src->origin, "%s", opts->origin);
+        snprintf(src->state->origin, sizeof src->state->origin, "%s", opts->origin);
     return src;
 }
 
@@ -58,9 +64,9 @@ static bool new_buffered(struct rd_src **ret, const struct rd_src_ops *ops, void
             ops->close(impl);
         return nomem(size, opts, err);
     }
-    src->buf = buf;
-    src->cap = cap;
-    src->cur = src->end = src->summed = buf;
+    src->state->buf = buf;
+    src->state->cap = cap;
+    src->cur = src->end = src->state->summed = buf;
     *ret = src;
     return true;
 }
@@ -80,12 +86,12 @@ bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes, const struct
     struct rd_src *src = new_bare(&ops, NULL, opts);
     if (src == NULL)
         return nomem(sizeof *src, opts, err);
-    src->cur = src->summed = bytes.len > 0 ? bytes.ptr : nothing;
+    src->cur = src->state->summed = bytes.len > 0 ? bytes.ptr : nothing;
     src->end = src->cur + bytes.len;
     src->end_off = bytes.len;
-    src->cap = bytes.len;
-    src->size = bytes.len;
-    src->ended = true;
+    src->state->cap = bytes.len;
+    src->state->size = bytes.len;
+    src->state->ended = true;
     *ret = src;
     return true;
 }
@@ -94,24 +100,44 @@ void rd_src_close(struct rd_src *src)
 {
     if (src == NULL)
         return;
-    if (src->ops->close != NULL)
-        src->ops->close(src->impl);
-    rd_free(src->buf);
-    for (unsigned i = 0; i < src->n_kept; i++)
-        rd_free(src->kept[i]);
+    if (src->state->ops->close != NULL)
+        src->state->ops->close(src->state->impl);
+    rd_free(src->state->buf);
+    for (unsigned i = 0; i < src->state->n_kept; i++)
+        rd_free(src->state->kept[i]);
     rd_free(src);
+}
+
+const struct rd_err *rd_src_err(const struct rd_src *src)
+{
+    return &src->state->err;
+}
+
+uint64_t rd_src_size(const struct rd_src *src)
+{
+    return src->state->size;
+}
+
+const char *rd_src_origin(const struct rd_src *src)
+{
+    return src->state->origin;
+}
+
+size_t rd_src_window(const struct rd_src *src)
+{
+    return src->state->buf != NULL ? src->state->cap : SIZE_MAX;
 }
 
 bool rd_src_keep(struct rd_src *src, unsigned n)
 {
-    if (src->buf == NULL)
+    if (src->state->buf == NULL)
         return true;
-    if (src->ops->read == push_read)
+    if (src->state->ops->read == push_read)
         return false;
     if (n > RD_SRC_KEPT_MAX)
         return false;
-    for (; src->n_kept < n; src->n_kept++)
-        if ((src->kept[src->n_kept] = rd_alloc(src->cap)) == NULL)
+    for (; src->state->n_kept < n; src->state->n_kept++)
+        if ((src->state->kept[src->state->n_kept] = rd_alloc(src->state->cap)) == NULL)
             return false;
     return true;
 }
@@ -121,27 +147,27 @@ static void slide(struct rd_src *src)
 {
     size_t have = rd_src_avail(src);
     settle_sum(src);
-    if (src->n_kept > 0) {
-        uint8_t *next = src->kept[src->oldest];
-        src->kept[src->oldest] = src->buf;
-        src->oldest = (src->oldest + 1) % src->n_kept;
-        src->buf = next;
+    if (src->state->n_kept > 0) {
+        uint8_t *next = src->state->kept[src->state->oldest];
+        src->state->kept[src->state->oldest] = src->state->buf;
+        src->state->oldest = (src->state->oldest + 1) % src->state->n_kept;
+        src->state->buf = next;
         memcpy(next, src->cur, have);
-    } else if (have > 0 && src->cur != src->buf) {
-        memmove(src->buf, src->cur, have);
+    } else if (have > 0 && src->cur != src->state->buf) {
+        memmove(src->state->buf, src->cur, have);
     }
-    src->cur = src->summed = src->buf;
-    src->end = src->buf + have;
+    src->cur = src->state->summed = src->state->buf;
+    src->end = src->state->buf + have;
 }
 
 static enum rd_src_status fail(struct rd_src *src)
 {
-    if (src->err.code == RD_ERR_OK)
-        rd_err_set(&src->err, RD_ERR_IO, RD_NO_OFFSET, "cannot read");
-    if (src->err.code == RD_ERR_IO && src->err.offset == RD_NO_OFFSET)
-        src->err.offset = src->end_off;
-    rd_err_origin(&src->err, src->origin);
-    src->failed = true;
+    if (src->state->err.code == RD_ERR_OK)
+        rd_err_set(&src->state->err, RD_ERR_IO, RD_NO_OFFSET, "cannot read");
+    if (src->state->err.code == RD_ERR_IO && src->state->err.offset == RD_NO_OFFSET)
+        src->state->err.offset = src->end_off;
+    rd_err_origin(&src->state->err, src->state->origin);
+    src->state->failed = true;
     return RD_SRC_FAIL;
 }
 
@@ -150,14 +176,14 @@ static enum rd_src_status read_once(struct rd_src *src)
 {
     size_t have = rd_src_avail(src);
     size_t got = 0;
-    enum rd_src_status status =
-        src->ops->read(src->impl, src->buf + have, src->cap - have, &got, &src->err);
+    enum rd_src_status status = src->state->ops->read(
+        src->state->impl, src->state->buf + have, src->state->cap - have, &got, &src->state->err);
     if (status == RD_SRC_OK) {
-        assert(got > 0 && got <= src->cap - have);
+        assert(got > 0 && got <= src->state->cap - have);
         src->end += got;
         src->end_off += got;
     } else if (status == RD_SRC_END) {
-        src->ended = true;
+        src->state->ended = true;
     }
     return status;
 }
@@ -165,17 +191,17 @@ static enum rd_src_status read_once(struct rd_src *src)
 enum rd_src_status rd_src_fill(struct rd_src *src, size_t n, struct rd_slice *ret)
 {
     enum rd_src_status status = RD_SRC_OK;
-    if (src->failed)
+    if (src->state->failed)
         return RD_SRC_FAIL;
-    if (src->buf != NULL && n > src->cap) {
-        rd_err_set(&src->err, RD_ERR_LIMIT, rd_src_offset(src),
-                   "%zu bytes in one piece do not fit the window of %zu", n, src->cap);
+    if (src->state->buf != NULL && n > src->state->cap) {
+        rd_err_set(&src->state->err, RD_ERR_LIMIT, rd_src_offset(src),
+                   "%zu bytes in one piece do not fit the window of %zu", n, src->state->cap);
         return fail(src);
     }
-    if (!src->ended)
+    if (!src->state->ended)
         slide(src);
     while (status == RD_SRC_OK && rd_src_avail(src) < n)
-        status = src->ended ? RD_SRC_END : read_once(src);
+        status = src->state->ended ? RD_SRC_END : read_once(src);
     if (status == RD_SRC_FAIL)
         return fail(src);
     *ret = rd_slice(src->cur, rd_src_avail(src));
@@ -184,47 +210,47 @@ enum rd_src_status rd_src_fill(struct rd_src *src, size_t n, struct rd_slice *re
 
 void rd_src_sum_begin(struct rd_src *src, uint64_t crc)
 {
-    src->crc = crc;
-    src->summed = src->cur;
-    src->sum = true;
+    src->state->crc = crc;
+    src->state->summed = src->cur;
+    src->state->sum = true;
 }
 
 void rd_src_sum_stop(struct rd_src *src)
 {
     settle_sum(src);
-    src->sum = false;
+    src->state->sum = false;
 }
 
 uint64_t rd_src_sum(struct rd_src *src)
 {
     settle_sum(src);
-    return src->crc;
+    return src->state->crc;
 }
 
 bool rd_src_can_seek(const struct rd_src *src)
 {
-    return src->buf == NULL || src->ops->seek != NULL;
+    return src->state->buf == NULL || src->state->ops->seek != NULL;
 }
 
 /* Makes the byte at `offset` the next one; false when it is not in the window. */
 static bool seek_in_window(struct rd_src *src, uint64_t offset)
 {
-    size_t size = src->buf != NULL ? (size_t)(src->end - src->buf) : src->cap;
+    size_t size = src->state->buf != NULL ? (size_t)(src->end - src->state->buf) : src->state->cap;
     if (offset > src->end_off || src->end_off - offset > size)
         return false;
-    src->cur = src->summed = src->end - (size_t)(src->end_off - offset);
+    src->cur = src->state->summed = src->end - (size_t)(src->end_off - offset);
     return true;
 }
 
 /* Empties the window and lets the source go to `offset`. */
 static bool seek_outside(struct rd_src *src, uint64_t offset, struct rd_err *err)
 {
-    if (src->buf == NULL)
+    if (src->state->buf == NULL)
         return rd_err_set(err, RD_ERR_USAGE, offset, "cannot seek past the end, byte %zu",
-                          src->cap);
-    if (!src->ops->seek(src->impl, offset, err))
+                          src->state->cap);
+    if (!src->state->ops->seek(src->state->impl, offset, err))
         return false;
-    src->cur = src->end = src->summed = src->buf;
+    src->cur = src->end = src->state->summed = src->state->buf;
     src->end_off = offset;
     return true;
 }
@@ -234,20 +260,20 @@ bool rd_src_seek(struct rd_src *src, uint64_t offset, struct rd_err *err)
     rd_src_sum_stop(src);
     if (!rd_src_can_seek(src)) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot seek here");
-        rd_err_origin(err, src->origin);
+        rd_err_origin(err, src->state->origin);
         return false;
     }
     if (!seek_in_window(src, offset) && !seek_outside(src, offset, err)) {
-        rd_err_origin(err, src->origin);
+        rd_err_origin(err, src->state->origin);
         return false;
     }
-    src->ended = src->buf == NULL;
-    src->failed = false;
-    rd_err_reset(&src->err);
+    src->state->ended = src->state->buf == NULL;
+    src->state->failed = false;
+    rd_err_reset(&src->state->err);
     return true;
 }
 
-/* A push source: src->cap is the most that the window may grow to. */
+/* A push source: src->state->cap is the most that the window may grow to. */
 struct push {
     size_t size; /* allocated */
 };
@@ -275,31 +301,31 @@ bool rd_src_open_push(struct rd_src **ret, const struct rd_src_opts *opts, struc
 
 static bool push_grow(struct rd_src *src, size_t need)
 {
-    struct push *push = src->impl;
+    struct push *push = src->state->impl;
     if (need <= push->size)
         return true;
-    size_t size = push->size > src->cap / 2 ? src->cap : push->size * 2;
+    size_t size = push->size > src->state->cap / 2 ? src->state->cap : push->size * 2;
     if (size < need)
         size = need;
     size_t have = rd_src_avail(src);
-    uint8_t *buf = rd_realloc(src->buf, size);
+    uint8_t *buf = rd_realloc(src->state->buf, size);
     if (buf == NULL) {
-        rd_err_nomem(&src->err, size);
+        rd_err_nomem(&src->state->err, size);
         fail(src);
         return false;
     }
     push->size = size;
-    src->buf = buf;
-    src->cur = src->summed = buf;
+    src->state->buf = buf;
+    src->cur = src->state->summed = buf;
     src->end = buf + have;
     return true;
 }
 
 size_t rd_src_push_room(const struct rd_src *src)
 {
-    if (src->ops != &push_ops || src->ended || src->failed)
+    if (src->state->ops != &push_ops || src->state->ended || src->state->failed)
         return 0;
-    return src->cap - rd_src_avail(src);
+    return src->state->cap - rd_src_avail(src);
 }
 
 bool rd_src_push(struct rd_src *src, struct rd_slice bytes)
@@ -312,7 +338,7 @@ bool rd_src_push(struct rd_src *src, struct rd_slice bytes)
     slide(src);
     if (!push_grow(src, have + bytes.len))
         return false;
-    memcpy(src->buf + have, bytes.ptr, bytes.len);
+    memcpy(src->state->buf + have, bytes.ptr, bytes.len);
     src->end += bytes.len;
     src->end_off += bytes.len;
     return true;
@@ -320,7 +346,7 @@ bool rd_src_push(struct rd_src *src, struct rd_slice bytes)
 
 void rd_src_push_end(struct rd_src *src)
 {
-    src->ended = true;
+    src->state->ended = true;
 }
 
 struct trickle {
@@ -367,9 +393,9 @@ bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
     static const struct rd_src_ops seekable_ops = {trickle_read, trickle_seek, trickle_close};
     struct rd_src_opts own = opts != NULL ? *opts : (struct rd_src_opts){0};
     if (own.origin == NULL)
-        own.origin = inner->origin;
+        own.origin = rd_src_origin(inner);
     if (own.size == 0)
-        own.size = inner->size;
+        own.size = rd_src_size(inner);
     struct trickle *trickle = rd_alloc(sizeof *trickle);
     if (trickle == NULL) {
         nomem(sizeof *trickle, &own, err);

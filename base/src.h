@@ -4,18 +4,33 @@
  * window, reads them in place, and consumes them. The source keeps the offset and the checksum of
  * all consumed bytes, so no parser counts bytes itself.
  *
+ * Example: reads the magic of a snapshot.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
  *     struct rd_slice s;
+ *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err))
+ *         return 1;
  *     switch (rd_src_need(src, 9, &s)) {
- *     case RD_SRC_OK:   parse(s.ptr[0] .. s.ptr[8]); rd_src_consume(src, 9); break;
- *     case RD_SRC_MORE: come back when the peer has sent more (push sources only)
- *     case RD_SRC_END:  fewer than 9 bytes are left; s holds them
- *     case RD_SRC_FAIL: see rd_src_err(src)
+ *     case RD_SRC_OK: // at least 9 bytes, in place
+ *         printf("%.9s at %llu\n", (const char *)s.ptr, (unsigned long long)rd_src_offset(src));
+ *         rd_src_consume(src, 9);
+ *         break;
+ *     case RD_SRC_MORE: // push sources only: call again after more bytes were pushed
+ *     case RD_SRC_END:  // fewer than 9 bytes are left; s holds them
+ *     case RD_SRC_FAIL: // rd_src_err(src) has the cause
+ *         break;
  *     }
+ *     rd_src_close(src);
  *
  * Bytes handed out by rd_src_need() live until the next call that takes this source, except
  * rd_src_consume(), which moves no memory: bytes stay readable until the next rd_src_need().
  *
- * A source is used by one thread at a time.
+ * Threads: one thread at a time uses a source; different sources are independent.
+ * Ownership: the caller owns a source until rd_src_close(). A filter owns the source that it
+ *   reads.
+ * Errors: RD_SRC_FAIL, or false; a source remembers the cause: rd_src_err().
+ * Cost: reading in place; one copy of the bytes that slide to the front of the window.
  */
 #ifndef BASE_SRC_H
 #define BASE_SRC_H
@@ -24,7 +39,11 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-enum rd_src_status { RD_SRC_OK, RD_SRC_MORE, RD_SRC_END, RD_SRC_FAIL };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rd_src_status { RD_SRC_OK = 0, RD_SRC_MORE = 1, RD_SRC_END = 2, RD_SRC_FAIL = 3 };
 
 struct rd_src;
 
@@ -41,7 +60,7 @@ struct rd_src_ops {
     void (*close)(void *impl);
 };
 
-enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64, RD_SRC_KEPT_MAX = 16 };
+enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64 };
 
 struct rd_src_opts {
     size_t window;      /* bytes; 0: RD_SRC_WINDOW, at least RD_SRC_WINDOW_MIN. rd_src_need() fails
@@ -52,25 +71,13 @@ struct rd_src_opts {
                            for names found in a folder or read from a file */
 };
 
+/* Open, because rd_src_need() and rd_src_consume() are inlined: parsers call them for every few
+ * bytes. Only the library allocates a source, and only the functions below change it. */
 struct rd_src {
-    const uint8_t *cur;    /* next byte to be consumed */
-    const uint8_t *end;    /* end of the bytes in the window */
-    uint64_t end_off;      /* stream offset of `end` */
-    const uint8_t *summed; /* bytes before this one are in `crc` */
-    uint64_t crc;
-    bool sum;   /* compute the checksum */
-    bool ended; /* read() returned END */
-    bool failed;
-    uint8_t *buf;                   /* the window; NULL for memory and map */
-    uint8_t *kept[RD_SRC_KEPT_MAX]; /* the windows before this one, in a ring */
-    unsigned n_kept;                /* 0: the window slides in place */
-    unsigned oldest;                /* of `kept`: where the window moves next */
-    size_t cap; /* its size (push: its maximum size), or the size of the memory */
-    const struct rd_src_ops *ops;
-    void *impl;
-    uint64_t size; /* of the whole stream; RD_NO_OFFSET: unknown */
-    struct rd_err err;
-    char origin[RD_ERR_TEXT_MAX];
+    const uint8_t *cur; /* next byte to be consumed */
+    const uint8_t *end; /* end of the bytes in the window */
+    uint64_t end_off;   /* stream offset of `end` */
+    struct rd_src_state *state;
 };
 
 /* A source over a vtable; takes ownership of impl even if it fails. */
@@ -113,11 +120,6 @@ RD_API bool rd_src_push(struct rd_src *src, struct rd_slice bytes);
 RD_API size_t rd_src_push_room(const struct rd_src *src);
 RD_API void rd_src_push_end(struct rd_src *src);
 
-/* A source that returns the bytes of another source in pieces of at most n, to test parsers with
- * every read size. Owns `inner`, even on failure. */
-RD_API bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
-                                const struct rd_src_opts *opts, struct rd_err *err);
-
 /* Detects compression from the first bytes. A source that starts with a gzip member, an lz4 frame
  * or a zstd frame is replaced by a source of its decompressed bytes, which then owns the old
  * source. Other sources, and those with fewer than four bytes available, are unchanged. On failure
@@ -127,13 +129,6 @@ RD_API bool rd_src_decompress(struct rd_src **src, struct rd_err *err);
 /* Whether the bytes start a format that rd_src_decompress() supports; false for fewer than four
  * bytes. */
 RD_API bool rd_src_is_packed(struct rd_slice head);
-
-/* From now on the bytes of the last n windows (at most RD_SRC_KEPT_MAX) stay valid until the window
- * has moved n + 1 times, so another thread can process them while the next window is read. Uses the
- * memory of n windows. False if memory is exhausted, n is too large, or the source is a push
- * source.
- */
-RD_API bool rd_src_keep(struct rd_src *src, unsigned n);
 
 /* NULL is allowed. */
 RD_API void rd_src_close(struct rd_src *src);
@@ -184,9 +179,19 @@ RD_API bool rd_src_seek(struct rd_src *src, uint64_t offset, struct rd_err *err)
 RD_API bool rd_src_can_seek(const struct rd_src *src);
 
 /* Why the last call failed. */
-static inline const struct rd_err *rd_src_err(const struct rd_src *src)
-{
-    return &src->err;
+RD_API const struct rd_err *rd_src_err(const struct rd_src *src);
+
+/* The size of the whole stream, or RD_NO_OFFSET if it is unknown. */
+RD_API uint64_t rd_src_size(const struct rd_src *src);
+
+/* The name in errors; may be empty. It lives as long as the source. */
+RD_API const char *rd_src_origin(const struct rd_src *src);
+
+/* The most bytes that rd_src_need() can give. SIZE_MAX: no limit (memory and mappings). */
+RD_API size_t rd_src_window(const struct rd_src *src);
+
+#ifdef __cplusplus
 }
+#endif
 
 #endif

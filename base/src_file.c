@@ -1,4 +1,4 @@
-#include "base/src.h"
+#include "base/src_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -111,22 +111,23 @@ static const struct rd_src_ops again_ops = {again_read, again_seek, file_close};
 
 bool rd_src_can_open_again(const struct rd_src *src)
 {
-    return src->ops == &file_ops || src->ops == &again_ops;
+    return src->state->ops == &file_ops || src->state->ops == &again_ops;
 }
 
 bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_err *err)
 {
-    struct rd_src_opts opts = {.window = src->cap, .origin = src->origin, .size = src->size};
+    struct rd_src_opts opts = {
+        .window = src->state->cap, .origin = src->state->origin, .size = src->state->size};
     if (!rd_src_can_open_again(src)) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot be read twice");
-        rd_err_origin(err, src->origin);
+        rd_err_origin(err, src->state->origin);
         return false;
     }
-    const struct file *of = src->impl;
+    const struct file *of = src->state->impl;
     struct file *file = rd_alloc(sizeof *file);
     if (file == NULL) {
         rd_err_nomem(err, sizeof *file);
-        rd_err_origin(err, src->origin);
+        rd_err_origin(err, src->state->origin);
         return false;
     }
     *file = (struct file){.fd = of->fd, .base = of->base, .at = of->base, .end = INT64_MAX};
@@ -135,8 +136,8 @@ bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_
 
 bool rd_src_again_range(struct rd_src *src, uint64_t from, uint64_t to, struct rd_err *err)
 {
-    struct file *file = src->impl;
-    assert(src->ops == &again_ops);
+    struct file *file = src->state->impl;
+    assert(src->state->ops == &again_ops);
     file->end = to > INT64_MAX - file->base ? INT64_MAX : file->base + to;
     return rd_src_seek(src, from, err);
 }
@@ -233,8 +234,8 @@ static bool open_mapping(struct rd_src **ret, struct map mapping, const struct r
         return false;
     }
     *map = mapping;
-    src->ops = &map_ops;
-    src->impl = map;
+    src->state->ops = &map_ops;
+    src->state->impl = map;
     *ret = src;
     return true;
 }

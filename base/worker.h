@@ -19,15 +19,14 @@ enum { RD_TEAM_WORKERS = 2 };
 struct rd_worker;
 
 /* NULL if the machine has only one processor or no thread can be started. */
-RD_API struct rd_worker *rd_worker_new(void);
+struct rd_worker *rd_worker_new(void);
 
 /* If the helper is still busy, `work` and `arg` must be the same as before; the work then runs once
  * more from its beginning. */
-RD_API void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned worker),
-                            void *arg);
-RD_API void rd_worker_join(struct rd_worker *worker);
+void rd_worker_start(struct rd_worker *worker, void (*work)(void *arg, unsigned worker), void *arg);
+void rd_worker_join(struct rd_worker *worker);
 
 /* NULL is allowed. */
-RD_API void rd_worker_free(struct rd_worker *worker);
+void rd_worker_free(struct rd_worker *worker);
 
 #endif

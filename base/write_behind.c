@@ -1,7 +1,10 @@
 #include "base/write_behind.h"
 
 #include "base/mem.h"
+#include "base/sink_impl.h"
 #include "base/thread.h"
+
+#include <stdio.h>
 
 enum { WORTH = 8 }; /* blocks that the thread is woken for */
 
@@ -104,7 +107,7 @@ static bool hand_over(struct lane *lane, const uint8_t *ptr, size_t len)
         if (block == NULL)
             return false;
         enqueue(lane, outer->buf, len);
-        outer->buf = outer->cur = outer->summed = block;
+        outer->buf = outer->cur = outer->state->summed = block;
         outer->end = block + RD_BEHIND_BLOCK;
         return true;
     }
@@ -198,9 +201,9 @@ bool rd_write_behind_open(struct rd_sink **ret, struct rd_write_behind *wb, stru
 {
     static const struct rd_sink_ops ops = {lane_write, lane_sync, lane_close};
     static const struct rd_sink_summer summer = {lane_sum_begin, lane_sum};
-    char origin[sizeof inner->origin]; /* a failure may close the sink that has it */
+    char origin[RD_ERR_TEXT_MAX]; /* a failure may close the sink that has it */
     const struct rd_sink_opts opts = {.buffer = RD_BEHIND_BLOCK, .origin = origin};
-    memcpy(origin, inner->origin, sizeof origin);
+    snprintf(origin, sizeof origin, "%s", rd_sink_origin(inner));
     struct lane *lane = rd_calloc(1, sizeof *lane);
     if (lane == NULL) {
         rd_sink_abort(inner);
@@ -211,7 +214,7 @@ bool rd_write_behind_open(struct rd_sink **ret, struct rd_write_behind *wb, stru
     if (!rd_sink_new(ret, &ops, lane, &opts, err))
         return false;
     lane->outer = *ret;
-    lane->outer->summer = &summer;
+    lane->outer->state->summer = &summer;
     return true;
 }
 

@@ -28,14 +28,14 @@ struct rd_write_behind;
 
 /* NULL if the machine has only one processor, or no thread or memory is available. The caller then
  * writes to the sinks directly. */
-RD_API struct rd_write_behind *rd_write_behind_new(void);
+struct rd_write_behind *rd_write_behind_new(void);
 
 /* Opens a sink that writes to `inner` and owns it, even on failure. `inner` needs no buffer of its
  * own. */
-RD_API bool rd_write_behind_open(struct rd_sink **ret, struct rd_write_behind *wb,
-                                 struct rd_sink *inner, struct rd_err *err);
+bool rd_write_behind_open(struct rd_sink **ret, struct rd_write_behind *wb, struct rd_sink *inner,
+                          struct rd_err *err);
 
 /* All its sinks must be closed. NULL is allowed. */
-RD_API void rd_write_behind_free(struct rd_write_behind *wb);
+void rd_write_behind_free(struct rd_write_behind *wb);
 
 #endif

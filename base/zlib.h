@@ -34,11 +34,10 @@
 enum { RD_ZLIB_LEVEL = 6, RD_ZLIB_LEVEL_MAX = 9 };
 
 /* On success the new source owns `inner`. On failure the caller keeps it. */
-RD_API bool rd_zlib_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
+bool rd_zlib_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
 
 /* On success the new sink owns `inner`: closing or aborting the sink does the same to `inner`.
  * level is 1 (fast) to RD_ZLIB_LEVEL_MAX (small), 0 for RD_ZLIB_LEVEL; others are RD_ERR_USAGE. */
-RD_API bool rd_zlib_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level,
-                              struct rd_err *err);
+bool rd_zlib_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, struct rd_err *err);
 
 #endif

@@ -21,6 +21,6 @@
 #include "base/src.h"
 
 /* On success the new source owns `inner`. On failure the caller keeps it. */
-RD_API bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
+bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err);
 
 #endif

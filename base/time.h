@@ -1,0 +1,13 @@
+/* time.h - times as text. */
+#ifndef BASE_TIME_H
+#define BASE_TIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RD_TIME_MAX = 48 };
+
+/* Unix milliseconds as RFC 3339 in UTC: "2024-05-01T12:00:00.250Z", without .000. Returns dst. */
+char *rd_time_put(char dst[RD_TIME_MAX], int64_t unix_ms);
+
+#endif
