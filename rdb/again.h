@@ -7,16 +7,17 @@
 #ifndef RDB_AGAIN_H
 #define RDB_AGAIN_H
 
-#include "base/src.h"
+#include "base/src_impl.h"
 
 /* The new source begins at offset 0 and has its own position. src must stay open while it is in
  * use. False with RD_ERR_USAGE if the input can be read only once: pipes, decompressors. */
 static inline bool rdb_again(const struct rd_src *src, struct rd_src **ret, struct rd_err *err)
 {
-    if (src->buf != NULL)
+    if (src->state->buf != NULL)
         return rd_src_open_again(ret, src, err);
-    const struct rd_src_opts opts = {.origin = src->origin};
-    return rd_src_open_memory(ret, rd_slice(src->end - src->cap, src->cap), &opts, err);
+    const struct rd_src_opts opts = {.origin = rd_src_origin(src)};
+    size_t len = src->state->cap;
+    return rd_src_open_memory(ret, rd_slice(src->end - len, len), &opts, err);
 }
 
 #endif

@@ -1,5 +1,6 @@
 #include "rdb/check.h"
 
+#include "base/copy.h"
 #include "base/crc16.h"
 #include "base/mem.h"
 #include "base/worker.h"
@@ -13,7 +14,7 @@
 
 enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32, WAITING = 8 };
 
-/* What was promised about a range of keys, and what came. */
+/* The announced numbers of a range of keys, and the numbers read. */
 struct promise {
     bool open;
     uint64_t offset;
@@ -34,14 +35,14 @@ struct check {
     struct promise db;
     struct promise slot;
     uint64_t db_now;
-    struct rd_slice key; /* its name, while its event is looked at */
+    struct rd_slice key; /* its name, during its event */
     uint64_t key_len;
     const struct rdb_type *type;
     uint64_t record;
     uint64_t modules[MODULES_KEPT];
     size_t n_modules;
-    uint64_t empty_at;  /* where the key before this one began, if it was empty; or RD_NO_OFFSET */
-    bool zeros;         /* a run of them was reported */
+    uint64_t empty_at;  /* start of the previous key, if it was empty; or RD_NO_OFFSET */
+    bool zeros;         /* a run of empty keys was reported */
     uint64_t n_scripts; /* fields named "lua" */
     char text[256];
     struct rd_err *err;
@@ -52,8 +53,8 @@ struct finding {
     enum rdb_severity severity;
 };
 
-static const struct finding findings[RDB_FINDING_COUNT] = {
-#define X(name, word, severity) {word, RDB_SEVERITY_##severity},
+static const struct finding findings[] = {
+#define X(name, number, word, severity) [number] = {word, RDB_SEVERITY_##severity},
     RDB_FINDINGS(X)
 #undef X
 };
@@ -96,7 +97,8 @@ static void tell(struct check *c, struct rdb_finding *f)
 
 static void report(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
 {
-    struct rdb_finding f = {.id = findings[id].word,
+    struct rdb_finding f = {.id = id,
+                            .word = findings[id].word,
                             .severity = findings[id].severity,
                             .offset = offset,
                             .inner = RD_NO_OFFSET,
@@ -107,7 +109,8 @@ static void report(struct check *c, enum rdb_finding_id id, uint64_t offset, con
 
 static void report_key(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
 {
-    struct rdb_finding f = {.id = findings[id].word,
+    struct rdb_finding f = {.id = id,
+                            .word = findings[id].word,
                             .severity = findings[id].severity,
                             .offset = offset,
                             .inner = RD_NO_OFFSET,
@@ -118,7 +121,8 @@ static void report_key(struct check *c, enum rdb_finding_id id, uint64_t offset,
 
 static void note(struct check *c, const struct rdb_event *ev)
 {
-    struct rdb_finding f = {.id = rdb_note_word(ev->note.id),
+    struct rdb_finding f = {.id = ev->note.id,
+                            .word = rdb_note_word(ev->note.id),
                             .severity = rdb_note_severity(ev->note.id),
                             .offset = ev->offset,
                             .inner = ev->inner,
@@ -134,9 +138,9 @@ static void note(struct check *c, const struct rdb_event *ev)
     count_and_tell(c, &f);
 }
 
-/* -- promises -- */
+/* -- announced sizes -- */
 
-/* Servers before 4.0 announce keys that expired while they were saved, and leave them out. */
+/* Servers before 4.0 count keys that expired during the save, and omit them. */
 static bool is_expired_gap(const struct check *c, const struct promise *p)
 {
     return c->res->version <= 7 && p->keys > p->seen_keys && p->expires > p->seen_expires &&
@@ -170,7 +174,7 @@ static void settle_all(struct check *c)
     settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
 }
 
-/* n decimal numbers with commas between them, and nothing else. */
+/* Parses exactly n decimal numbers separated by commas. */
 static bool numbers(struct rd_slice text, uint64_t *ret, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -206,7 +210,8 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
 static void report_duplicate(struct check *c, const struct rdb_suspect *s, const char *text)
 {
     struct rdb_finding f = {
-        .id = findings[RDB_FINDING_DUPLICATE_KEY].word,
+        .id = RDB_FINDING_DUPLICATE_KEY,
+        .word = findings[RDB_FINDING_DUPLICATE_KEY].word,
         .severity = findings[RDB_FINDING_DUPLICATE_KEY].severity,
         .offset = s->offset,
         .inner = RD_NO_OFFSET,
@@ -233,8 +238,8 @@ static void same_hash(void *ctx, const struct rdb_suspect *s)
         rd_err_nomem(c->err, sizeof *s);
 }
 
-/* Reports the keys whose names are there twice, byte by byte. Where the input can be read only
- * once, the hash decides, and the finding says so. */
+/* Reports keys whose names occur twice, byte by byte. If the input can be read only once, the hash
+ * decides, and the finding says so. */
 static bool compare_names(struct check *c, struct rd_src *src)
 {
     const struct rdb_suspect *s = (const struct rdb_suspect *)(const void *)c->same_hash.ptr;
@@ -252,7 +257,7 @@ static bool compare_names(struct check *c, struct rd_src *src)
     return c->err->code == RD_ERR_OK;
 }
 
-/* Zeros read as empty strings under empty keys, three bytes each. True: this key is one more of
+/* Zeros read as empty strings under empty keys, three bytes each. True: this key is another one of
  * them. */
 static bool is_zeros(struct check *c, const struct rdb_event *ev)
 {
@@ -275,8 +280,7 @@ static bool compare_oldest(struct check *c)
     return !suspect || rdb_keylog_suspect(&c->keys, key, c->err);
 }
 
-/* A key waits for some others before it is compared: the filter's memory was asked for meanwhile.
- */
+/* A key waits for some others before it is compared, while the filter's memory is prefetched. */
 static bool wait_to_compare(struct check *c, const struct rdb_event *ev)
 {
     struct rd_slice name = ev->key.name;
@@ -442,18 +446,28 @@ static bool structural(enum rd_err_code code)
            code == RD_ERR_LIMIT;
 }
 
+static enum rdb_finding_id finding_of(enum rd_err_code code)
+{
+    switch (code) {
+    case RD_ERR_TRUNCATED:
+        return RDB_FINDING_TRUNCATED;
+    case RD_ERR_UNSUPPORTED:
+        return RDB_FINDING_UNSUPPORTED;
+    case RD_ERR_LIMIT:
+        return RDB_FINDING_LIMIT;
+    default:
+        return RDB_FINDING_CORRUPT;
+    }
+}
+
 static void damaged(struct check *c, const struct rd_err *err)
 {
-    static const enum rdb_finding_id ids[RD_ERR_COUNT] = {
-        [RD_ERR_CORRUPT] = RDB_FINDING_CORRUPT,
-        [RD_ERR_TRUNCATED] = RDB_FINDING_TRUNCATED,
-        [RD_ERR_UNSUPPORTED] = RDB_FINDING_UNSUPPORTED,
-        [RD_ERR_LIMIT] = RDB_FINDING_LIMIT,
-    };
+    enum rdb_finding_id id = finding_of(err->code);
     c->res->damaged = true;
     c->res->err = *err;
     c->res->record = rdb_reader_record(c->reader);
-    struct rdb_finding f = {.id = findings[ids[err->code]].word,
+    struct rdb_finding f = {.id = id,
+                            .word = findings[id].word,
                             .severity = RDB_SEVERITY_ERROR,
                             .offset = err->offset,
                             .inner = err->inner,
@@ -467,7 +481,7 @@ static void damaged(struct check *c, const struct rd_err *err)
     count_and_tell(c, &f);
 }
 
-/* Counts what follows the trailer. */
+/* Counts the bytes after the trailer. */
 static bool trailing(struct check *c, struct rd_src *src)
 {
     struct rd_slice s;
@@ -502,7 +516,7 @@ static bool trailing(struct check *c, struct rd_src *src)
     return true;
 }
 
-/* Servers compile the code when they load the file, and refuse the file where that fails. */
+/* Servers compile the code when they load the file, and refuse the file if that fails. */
 static void report_code(struct check *c)
 {
     unsigned long long libraries = c->res->functions, scripts = c->n_scripts;

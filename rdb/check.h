@@ -1,13 +1,29 @@
 /* check.h - verifies a snapshot and reports all problems.
  *
- *     struct rdb_check_opts opts = {.finding = print_it, .ctx = me, .now_ms = now};
+ * Example: verifies a snapshot.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct rdb_check_opts opts = {0};
  *     struct rdb_check_result res;
- *     if (!rdb_check(src, &opts, &res, &err))
- *         ... the check failed (I/O, memory) and has no result ...
- *     if (res.damaged) ... res.err is the position and kind of the damage ...
+ *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) || !rdb_check(src, &opts, &res, &err))
+ *         return 1; // the check failed (I/O, memory) and has no result
+ *     if (res.damaged)
+ *         printf("damaged at %llu\n", (unsigned long long)res.err.offset);
+ *     printf("%llu keys, %llu errors\n", (unsigned long long)res.keys,
+ *            (unsigned long long)res.errors);
+ *     rd_src_close(src);
  *
  * The check makes one pass, in memory that does not depend on the input. It ends at the first
  * structural damage; rdb/salvage.h recovers data after it.
+ *
+ * Threads: one thread calls rdb_check(), which may start a second one and ends it before it
+ *   returns; callbacks run on the calling thread. Different sources may be checked at the same
+ *   time.
+ * Ownership: the caller owns everything it passes. What a callback receives is valid until it
+ *   returns.
+ * Errors: a damaged file is a result, not an error; false means that there is no result.
+ * Cost: linear in the bytes.
  */
 #ifndef RDB_CHECK_H
 #define RDB_CHECK_H
@@ -16,42 +32,46 @@
 #include "base/src.h"
 #include "rdb/event.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Findings that do not concern a single value; those of values are RDB_NOTES. The words are stable.
  */
 #define RDB_FINDINGS(X)                                                                            \
-    X(CORRUPT, "corrupt", ERROR)         /* a byte that no writer produces */                      \
-    X(TRUNCATED, "truncated", ERROR)     /* the file ends inside a record */                       \
-    X(UNSUPPORTED, "unsupported", ERROR) /* an unknown version, type or opcode */                  \
-    X(LIMIT, "limit", ERROR)             /* larger than an option allows */                        \
-    X(CHECKSUM, "checksum-mismatch", ERROR)                                                        \
-    X(CHECKSUM_OFF, "checksum-disabled", INFO)                                                     \
-    X(CHECKSUM_NONE, "no-checksum", INFO)    /* versions before 5 */                               \
-    X(CONTAINER, "container-damaged", ERROR) /* compressed data, damaged after the snapshot */     \
-    X(TRAILING, "trailing-bytes", WARNING)                                                         \
-    X(DUPLICATE_KEY, "duplicate-key", ERROR)                                                       \
-    X(ZEROED, "zeroed-range", ERROR) /* runs of zeros that read as empty keys */                   \
-    X(KEYS_SKIPPED, "unchecked-keys", INFO)                                                        \
-    X(DB_SIZE, "db-size", WARNING)                                                                 \
-    X(SLOT_SIZE, "slot-size", WARNING)                                                             \
-    X(SLOT_KEY, "key-in-wrong-slot", WARNING)                                                      \
-    X(SLOT_INFO, "bad-slot-info", ERROR)                                                           \
-    X(HIGH_DB, "high-db", INFO)                                                                    \
-    X(EXPIRED, "expired-keys", INFO)                                                               \
-    X(FUNCTION, "function-without-engine", ERROR)                                                  \
-    X(FUNCTION_OLD, "pre-release-function", WARNING)                                               \
-    X(LUA, "code-not-compiled", INFO) /* functions, and scripts in the field "lua" */              \
-    X(ENTERPRISE, "enterprise-opcodes", WARNING)                                                   \
-    X(MODULE, "needs-module", INFO)
+    X(CORRUPT, 1, "corrupt", ERROR)         /* a byte that no writer produces */                   \
+    X(TRUNCATED, 2, "truncated", ERROR)     /* the file ends inside a record */                    \
+    X(UNSUPPORTED, 3, "unsupported", ERROR) /* an unknown version, type or opcode */               \
+    X(LIMIT, 4, "limit", ERROR)             /* larger than an option allows */                     \
+    X(CHECKSUM, 5, "checksum-mismatch", ERROR)                                                     \
+    X(CHECKSUM_OFF, 6, "checksum-disabled", INFO)                                                  \
+    X(CHECKSUM_NONE, 7, "no-checksum", INFO)    /* versions before 5 */                            \
+    X(CONTAINER, 8, "container-damaged", ERROR) /* compressed data, damaged after the snapshot */  \
+    X(TRAILING, 9, "trailing-bytes", WARNING)                                                      \
+    X(DUPLICATE_KEY, 10, "duplicate-key", ERROR)                                                   \
+    X(ZEROED, 11, "zeroed-range", ERROR) /* runs of zeros that read as empty keys */               \
+    X(KEYS_SKIPPED, 12, "unchecked-keys", INFO)                                                    \
+    X(DB_SIZE, 13, "db-size", WARNING)                                                             \
+    X(SLOT_SIZE, 14, "slot-size", WARNING)                                                         \
+    X(SLOT_KEY, 15, "key-in-wrong-slot", WARNING)                                                  \
+    X(SLOT_INFO, 16, "bad-slot-info", ERROR)                                                       \
+    X(HIGH_DB, 17, "high-db", INFO)                                                                \
+    X(EXPIRED, 18, "expired-keys", INFO)                                                           \
+    X(FUNCTION, 19, "function-without-engine", ERROR)                                              \
+    X(FUNCTION_OLD, 20, "pre-release-function", WARNING)                                           \
+    X(LUA, 21, "code-not-compiled", INFO) /* functions, and scripts in the field "lua" */          \
+    X(ENTERPRISE, 22, "enterprise-opcodes", WARNING)                                               \
+    X(MODULE, 23, "needs-module", INFO)
 
 enum rdb_finding_id {
-#define X(name, word, severity) RDB_FINDING_##name,
+#define X(name, number, word, severity) RDB_FINDING_##name = number,
     RDB_FINDINGS(X)
 #undef X
-        RDB_FINDING_COUNT
 };
 
 struct rdb_finding {
-    const char *id; /* stable word */
+    unsigned id;      /* enum rdb_finding_id, or enum rdb_note_id: no number is in both */
+    const char *word; /* the stable word of the id */
     enum rdb_severity severity;
     uint64_t offset;
     uint64_t inner;  /* offset in the decoded string, or RD_NO_OFFSET */
@@ -97,11 +117,11 @@ struct rdb_check_opts {
 };
 
 enum rdb_sum_state {
-    RDB_SUM_UNKNOWN, /* the check did not reach the end */
-    RDB_SUM_NONE,    /* the version has no checksum */
-    RDB_SUM_OFF,     /* the writer disabled the checksum */
-    RDB_SUM_OK,
-    RDB_SUM_BAD
+    RDB_SUM_UNKNOWN = 0, /* the check did not reach the end */
+    RDB_SUM_NONE = 1,    /* the version has no checksum */
+    RDB_SUM_OFF = 2,     /* the writer disabled the checksum */
+    RDB_SUM_OK = 3,
+    RDB_SUM_BAD = 4
 };
 
 struct rdb_check_result {
@@ -127,5 +147,9 @@ RD_API bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts,
                       struct rdb_check_result *ret, struct rd_err *err);
 
 RD_API const char *rdb_severity_name(enum rdb_severity severity);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,5 +1,9 @@
 #include "base/mem.h"
 #include "rdb/commands/cmd.h"
+#include "rdb/library.h"
+#include "rdb/plain.h"
+
+#include <stdio.h>
 
 enum { SINCE_FUNCTION = 10, SINCE_STREAM = 9, SINCE_ABSTTL = 9, SINCE_REPLACE = 7 };
 
@@ -10,27 +14,74 @@ bool rdb_cmd_misuse(struct rdb_commands *c, const char *what)
     return rd_err_set(&c->err, RD_ERR_USAGE, RD_NO_OFFSET, "%s", what);
 }
 
-static bool name_key(struct rdb_commands *c)
+static bool has_key(const struct rdb_commands *c)
 {
-    if (c->state == CMD_KEY || c->state == CMD_VALUE) {
+    return c->state == CMD_KEY || c->state == CMD_VALUE;
+}
+
+static struct rd_slice key_name(const struct rdb_commands *c)
+{
+    return rd_slice(c->key.ptr + c->key_at, c->key_len);
+}
+
+static bool fail_refused(struct rdb_commands *c, const char *reason)
+{
+    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s", reason);
+    if (has_key(c)) {
         char name[128];
-        rd_err_quote(name, sizeof name, rd_slice(c->key.ptr + c->key_at, c->key_len));
+        rd_err_quote(name, sizeof name, key_name(c));
         rd_err_doing(&c->err, "%s %s in db %llu", rdb_kind_name(c->type->kind), name,
                      (unsigned long long)c->db);
     }
     return false;
 }
 
-bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what)
+static uint64_t *counter_of(struct rdb_commands_loss *loss, enum rdb_omitted what)
 {
-    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: no command can create it", what);
-    return name_key(c);
+    switch ((int)what) {
+    case RDB_OMITTED_KEY:
+        return &loss->keys;
+    case RDB_OMITTED_FIELD_EXPIRY:
+        return &loss->field_expires;
+    case RDB_OMITTED_FUNCTION:
+        return &loss->functions;
+    case RDB_OMITTED_MODULE_AUX:
+        return &loss->module_aux;
+    case RDB_OMITTED_PENDING:
+        return &loss->pending;
+    default:
+        return &loss->other;
+    }
 }
 
-bool rdb_cmd_lacks(struct rdb_commands *c, const char *what, const char *command)
+static void report(struct rdb_commands *c, const struct cmd_refusal *r, const char *reason)
 {
-    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s: the server has no %s", what, command);
-    return name_key(c);
+    struct rdb_omission omission = {.what = r->what,
+                                    .reason = reason,
+                                    .offset = c->offset,
+                                    .element = r->element,
+                                    .group = r->group};
+    if (has_key(c)) {
+        omission.type = c->type;
+        omission.db = c->db;
+        omission.key = key_name(c);
+    }
+    if (c->opts.omitted != NULL)
+        c->opts.omitted(c->opts.omitted_ctx, &omission);
+}
+
+bool rdb_cmd_refuse(struct rdb_commands *c, const struct cmd_refusal *r)
+{
+    char reason[RD_ERR_TEXT_MAX];
+    if (r->command != NULL)
+        snprintf(reason, sizeof reason, "%s: the server has no %s", r->name, r->command);
+    else
+        snprintf(reason, sizeof reason, "%s: no command can create it", r->name);
+    if (!c->opts.lossy)
+        return fail_refused(c, reason);
+    ++*counter_of(&c->loss, r->what);
+    report(c, r, reason);
+    return true;
 }
 
 bool rdb_commands_new(struct rdb_commands **ret, struct rd_sink *sink,
@@ -62,7 +113,7 @@ void rdb_commands_free(struct rdb_commands *c)
     rd_free(c);
 }
 
-/* Ends every call: after a failure nothing more is taken. */
+/* The end of every call: after a failure nothing more is accepted. */
 static bool conclude(struct rdb_commands *c, bool ok, struct rd_err *err)
 {
     if (RD_LIKELY(ok && !c->sink->failed))
@@ -85,6 +136,17 @@ static bool select_db(struct rdb_commands *c)
     return rdb_cmd_head(&c->out, 2, CMD_VERB6("SELECT")) && rdb_cmd_bulk_u64(&c->out, c->db);
 }
 
+/* Metadata precede their key, whose name is known now. */
+static bool omit_metadata(struct rdb_commands *c)
+{
+    static const struct cmd_refusal metadata = {.what = RDB_OMITTED_KEY_METADATA,
+                                                .name = "metadata of a key"};
+    for (; c->n_metadata > 0; c->n_metadata--)
+        if (!rdb_cmd_refuse(c, &metadata))
+            return false;
+    return true;
+}
+
 static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
 {
     c->state = CMD_KEY;
@@ -99,20 +161,20 @@ static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
         return false;
     c->key_len = ev->key.name.len;
     c->key_at = c->key.len - 2 - c->key_len;
-    return true;
+    return omit_metadata(c);
 }
 
-/* Everything that precedes the command that makes the key. */
+/* Commands and checks that precede the creation of the key. */
 static bool open_key(struct rdb_commands *c)
 {
     return select_db(c) && (!c->opts.replace || rdb_cmd_head_key(c, 2, CMD_VERB3("DEL")));
 }
 
-static bool refuse_key(struct rdb_commands *c, const char *what)
+static bool refuse_key(struct rdb_commands *c, const char *name, const char *command)
 {
-    if (!c->opts.lossy)
-        return rdb_cmd_unsupported(c, what);
-    c->loss.keys++;
+    if (!rdb_cmd_refuse(
+            c, &(struct cmd_refusal){.what = RDB_OMITTED_KEY, .name = name, .command = command}))
+        return false;
     c->state = CMD_SKIP;
     return true;
 }
@@ -130,22 +192,21 @@ static bool begin_value(struct rdb_commands *c, const struct rdb_event *ev)
     case RDB_KIND_ZSET:
     case RDB_KIND_HASH:
         if (c->type->id == RDB_TYPE_PATH_HASH)
-            return refuse_key(c, "path hash");
+            return refuse_key(c, "path hash", NULL);
         c->state = CMD_VALUE;
         return open_key(c) && rdb_cmd_collection_begin(c, ev);
     case RDB_KIND_STREAM:
         if (!rdb_cmd_has(c, SINCE_STREAM))
-            return c->opts.lossy ? refuse_key(c, "stream") : rdb_cmd_lacks(c, "stream", "XADD");
+            return refuse_key(c, "stream", "XADD");
         c->state = CMD_VALUE;
         rdb_cmd_stream_begin(c);
         return open_key(c);
     case RDB_KIND_MODULE:
-        return refuse_key(c, "module value");
+        return refuse_key(c, "module value", NULL);
     case RDB_KIND_ARRAY:
-    case RDB_KIND_COUNT:
         break;
     }
-    return refuse_key(c, "array");
+    return refuse_key(c, "array", NULL);
 }
 
 static bool put_expiry(struct rdb_commands *c)
@@ -180,24 +241,37 @@ static bool put_value(struct rdb_commands *c, const struct rdb_event *ev)
 
 /* ---- records ---- */
 
-static bool refuse_record(struct rdb_commands *c, const char *what, uint64_t *count)
+static bool refuse_function(struct rdb_commands *c, const struct rdb_event *ev)
 {
-    if (!c->opts.lossy)
-        return rdb_cmd_unsupported(c, what);
-    (*count)++;
-    return true;
+    const struct rdb_string *code = &ev->function.code;
+    bool lacks = !rdb_cmd_has(c, SINCE_FUNCTION);
+    char digits[RD_NUM_I64_MAX];
+    struct cmd_refusal r = {.what = RDB_OMITTED_FUNCTION,
+                            .name = "function",
+                            .command = lacks ? "FUNCTION LOAD" : NULL};
+    if (!ev->function.pre_ga)
+        r.element = rdb_library_name(rdb_string_bytes(code, digits));
+    c->state = code->more ? CMD_SKIP : CMD_RECORDS;
+    return rdb_cmd_refuse(c, &r);
+}
+
+/* The module's name. */
+static bool refuse_module_aux(struct rdb_commands *c, const struct rdb_event *ev)
+{
+    char name[RDB_MODULE_NAME_LEN + 1];
+    rdb_module_name(ev->module.id, name);
+    c->state = CMD_SKIP;
+    return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_MODULE_AUX,
+                                                   .name = "module record",
+                                                   .element = rd_slice_str(name)});
 }
 
 static bool put_function(struct rdb_commands *c, const struct rdb_event *ev)
 {
     bool ends;
     const struct rdb_string *code = &ev->function.code;
-    if (code->first && !rdb_cmd_has(c, SINCE_FUNCTION) && !c->opts.lossy)
-        return rdb_cmd_lacks(c, "function", "FUNCTION LOAD");
-    if (code->first && (ev->function.pre_ga || !rdb_cmd_has(c, SINCE_FUNCTION))) {
-        c->state = code->more ? CMD_SKIP : CMD_RECORDS;
-        return refuse_record(c, "function", &c->loss.functions);
-    }
+    if (code->first && (ev->function.pre_ga || !rdb_cmd_has(c, SINCE_FUNCTION)))
+        return refuse_function(c, ev);
     if (code->first && (!rdb_cmd_head(&c->out, c->opts.replace ? 4 : 3, "$8\r\nFUNCTION\r\n") ||
                         !rdb_cmd_bulk_str(&c->out, "LOAD") ||
                         (c->opts.replace && !rdb_cmd_bulk_str(&c->out, "REPLACE"))))
@@ -216,13 +290,15 @@ static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
     case RDB_FUNCTION:
         return put_function(c, ev);
     case RDB_MODULE_AUX:
-        c->state = CMD_SKIP;
-        return refuse_record(c, "module record", &c->loss.module_aux);
+        return refuse_module_aux(c, ev);
     case RDB_KEY_META:
         c->state = CMD_SKIP;
-        return refuse_record(c, "metadata of a key", &c->loss.other);
+        c->n_metadata++;
+        return true;
     case RDB_SLOT_IMPORT:
-        return refuse_record(c, "import of slots", &c->loss.other);
+        return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_SLOT_IMPORT,
+                                                       .name = "import of slots",
+                                                       .element = ev->slot_import.job});
     case RDB_HEADER:
     case RDB_AUX:
     case RDB_DB:
@@ -237,7 +313,7 @@ static bool put_record(struct rdb_commands *c, const struct rdb_event *ev)
     }
 }
 
-/* The items of a module's record, or a value, or the rest of a function, end in their own ways. */
+/* Handles the end of a module's items, a value, or the rest of a function. */
 static bool skip(struct rdb_commands *c, const struct rdb_event *ev)
 {
     if (ev->kind == RDB_VALUE_END || (ev->kind == RDB_FUNCTION && !ev->function.code.more))
@@ -363,8 +439,8 @@ bool rdb_commands_put_entry(struct rdb_commands *c, struct rdb_stream_id id,
 
 /* ---- payloads ---- */
 
-/* A time to live of 0 stands for none, so a key that had expired when time began gets the next.
- * Servers before 5.0 know only relative times: PEXPIREAT follows there. */
+/* A TTL of 0 means none, so a key that expired long ago gets the next smallest. Servers before 5.0
+ * know only relative times: PEXPIREAT follows there. */
 static int64_t restore_ttl(const struct rdb_commands *c)
 {
     if (c->expire_ms == RDB_NO_EXPIRE || !rdb_cmd_has(c, SINCE_ABSTTL))
@@ -372,7 +448,7 @@ static int64_t restore_ttl(const struct rdb_commands *c)
     return c->expire_ms > 0 ? c->expire_ms : 1;
 }
 
-/* Leaves out what the server of RESTORE does not take. */
+/* Omits what the server's RESTORE does not accept. */
 static bool prepare_restore(struct rdb_commands *c)
 {
     if (!rdb_cmd_has(c, SINCE_ABSTTL)) {
@@ -448,7 +524,7 @@ static bool refuse(struct rdb_commands *c, const char *what)
 {
     if (c->state != CMD_KEY)
         return rdb_cmd_misuse(c, "a value is refused after its key");
-    if (!refuse_key(c, what))
+    if (!refuse_key(c, what, NULL))
         return false;
     c->state = CMD_RECORDS;
     return true;

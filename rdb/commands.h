@@ -1,14 +1,32 @@
 /* commands.h - converts a snapshot to the commands that rebuild it.
  *
- * Reads the events of a reader and writes RESP, as used by redis-cli --pipe and in an AOF:
+ * Reads the events of a reader and writes RESP, as used by redis-cli --pipe and in an AOF.
  *
+ * Example: prints a snapshot as commands.
+ *
+ *     #include <rdb/reader.h>
+ *     #include <unistd.h>
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct rd_sink *out;
+ *     struct rdb_reader *r;
  *     struct rdb_commands *c;
- *     struct rdb_reader_opts detail = {.detail = RDB_DETAIL_ELEMENTS};
- *     rdb_commands_new(&c, sink, NULL, &err);
- *     while (rdb_reader_next(r, &ev) == RDB_EVENT)
- *         if (!rdb_commands_put(c, &ev, &err)) ...
- *     rdb_commands_end(c, &err);
+ *     struct rdb_event ev;
+ *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) ||
+ *         !rdb_reader_new(&r, src, NULL, &err) ||
+ *         !rd_sink_open_fd(&out, STDOUT_FILENO, false, NULL, &err) ||
+ *         !rdb_commands_new(&c, out, NULL, &err))
+ *         return 1;
+ *     bool ok = true;
+ *     while (ok && rdb_reader_next(r, &ev) == RDB_EVENT)
+ *         ok = rdb_commands_put(c, &ev, &err);
+ *     ok = ok && rdb_commands_end(c, &err);
  *     rdb_commands_free(c);
+ *     rdb_reader_free(r);
+ *     rd_src_close(src);
+ *     return rd_sink_close(out, &err) && ok ? 0 : 1;
+ *
+ * The commands of each type:
  *
  *     string    SET key value
  *     list      RPUSH key element…                  set     SADD key member…
@@ -38,6 +56,13 @@
  * Held in memory are a member of a sorted set, a field that may expire, the pending entries of one
  * group (32 bytes each), the ids of rdb_commands_pending() (16 bytes each) and the packed ids of a
  * stream's entries (up to 8 MiB).
+ *
+ * Threads: one thread at a time uses a converter together with its sink; different converters
+ *   are independent.
+ * Ownership: a converter borrows its sink, which must outlive it. The caller frees the
+ *   converter.
+ * Errors: false and *err. After a failure every call fails.
+ * Cost: linear in the bytes.
  */
 #ifndef RDB_COMMANDS_H
 #define RDB_COMMANDS_H
@@ -45,7 +70,12 @@
 #include "base/err.h"
 #include "base/sink.h"
 #include "base/src.h"
-#include "rdb/plain.h"
+#include "rdb/event.h"
+#include "rdb/omission.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { RDB_COMMANDS_ELEMS = 64, RDB_COMMANDS_BYTES = 64 * 1024 };
 
@@ -57,6 +87,8 @@ struct rdb_commands_opts {
     size_t max_bytes;         /* 0: RDB_COMMANDS_BYTES */
     bool replace;             /* DEL before each key; FUNCTION LOAD REPLACE */
     bool lossy;               /* leave out data that commands cannot create */
+    rdb_omitted_fn omitted;   /* called for all that lossy leaves out; may be NULL */
+    void *omitted_ctx;
 };
 
 /* Counts of the data left out with opts.lossy. */
@@ -104,18 +136,6 @@ RD_API void rdb_pending_ids_done(struct rdb_pending_ids *ids);
 RD_API bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_pending_ids *ids,
                                  struct rd_err *err);
 
-/* Adds strings from rdb_reader_texts() instead of their events. */
-RD_API bool rdb_commands_put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n,
-                                   struct rd_err *err);
-
-/* Adds keys from rdb_plain_take() instead of their events. All are in database db. */
-RD_API bool rdb_commands_put_plain(struct rdb_commands *c, uint64_t db,
-                                   const struct rdb_plain *keys, size_t n, struct rd_err *err);
-
-/* Adds an entry from rdb_plain_entry() instead of its events. */
-RD_API bool rdb_commands_put_entry(struct rdb_commands *c, struct rdb_stream_id id,
-                                   const struct rdb_text *texts, size_t n, struct rd_err *err);
-
 /* Instead of VALUE … VALUE_END after a KEY event: RESTORE with a payload of `len` bytes, which the
  * caller writes to *ret (see dump.h) between the two calls. RESTORE includes the idle time and the
  * frequency. */
@@ -144,5 +164,9 @@ RD_API const struct rdb_commands_loss *rdb_commands_loss(const struct rdb_comman
 
 /* NULL is allowed. */
 RD_API void rdb_commands_free(struct rdb_commands *c);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

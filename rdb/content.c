@@ -1,5 +1,5 @@
-/* Every part is hashed as its strings, each followed by its length, and the numbers that belong to
- * it: read from the end, that is one sequence of strings only. */
+/* Every part is hashed as its strings, each followed by its length, and its numbers. Read from the
+ * end, this is unambiguous. */
 #include "rdb/content.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static void name_by_numbers(struct rdb_content *c, uint64_t high, uint64_t low)
     rd_put_be64(c->part.name + 8, low);
 }
 
-/* The content, and the expiry where there is one. */
+/* The content, and the expiry if any. */
 static struct rd_hash128 whole(struct rdb_content *c)
 {
     struct rd_siphash hash;
@@ -62,7 +62,7 @@ static bool end_placed_part(struct rdb_content *c, uint64_t place, struct rd_err
 
 /* ---- strings ---- */
 
-/* Adds a piece; true with the last one, when its length is in the hash as well. */
+/* Adds a piece; true if it is the last one, whose length was also hashed. */
 static bool add_string(struct rdb_content *c, const struct rdb_string *s)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -76,7 +76,7 @@ static bool add_string(struct rdb_content *c, const struct rdb_string *s)
     return !s->more;
 }
 
-/* The same for a string by which the part is found. */
+/* The same for a string that identifies the part. */
 static bool add_name(struct rdb_content *c, const struct rdb_string *s)
 {
     if (c->opts.part != NULL) {
@@ -187,7 +187,7 @@ static bool put_entry(struct rdb_content *c, const struct rdb_event *ev, struct 
     return c->strings_left > 0 || end_part(c, err);
 }
 
-/* What an older version does not keep is what a server takes for it. */
+/* For data that older versions lack, uses the values that servers assume. */
 static bool put_stream(struct rdb_content *c, const struct rdb_event *ev, struct rd_err *err)
 {
     begin_part(c, RDB_PART_META);

@@ -85,18 +85,17 @@ struct rdb_content {
 };
 
 /* The options are copied. */
-RD_API void rdb_content_init(struct rdb_content *content, const struct rdb_content_opts *opts);
+void rdb_content_init(struct rdb_content *content, const struct rdb_content_opts *opts);
 
 /* Adds the events VALUE … VALUE_END of a reader, by element; RD_ERR_USAGE for packed events.
  * Otherwise it fails only if opts.part fails. It allocates no memory. */
-RD_API bool rdb_content_put(struct rdb_content *content, const struct rdb_event *ev,
-                            struct rd_err *err);
+bool rdb_content_put(struct rdb_content *content, const struct rdb_event *ev, struct rd_err *err);
 
 /* After VALUE_END: the hash, and the number of parts. */
-RD_API struct rd_hash128 rdb_content_sum(const struct rdb_content *content);
-RD_API uint64_t rdb_content_parts(const struct rdb_content *content);
+struct rd_hash128 rdb_content_sum(const struct rdb_content *content);
+uint64_t rdb_content_parts(const struct rdb_content *content);
 
-RD_API struct rd_hash128 rdb_content_key(const struct rdb_content_opts *opts, uint64_t db,
-                                         struct rd_slice name);
+struct rd_hash128 rdb_content_key(const struct rdb_content_opts *opts, uint64_t db,
+                                  struct rd_slice name);
 
 #endif

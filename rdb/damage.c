@@ -18,9 +18,9 @@ void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev)
 
 void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *f)
 {
-    if (strcmp(f->id, "db-size") == 0 || strcmp(f->id, "slot-size") == 0)
+    if (f->id == RDB_FINDING_DB_SIZE || f->id == RDB_FINDING_SLOT_SIZE)
         evidence->size = earlier(evidence->size, f->offset);
-    if (f->severity != RDB_SEVERITY_ERROR || strcmp(f->id, "checksum-mismatch") == 0)
+    if (f->severity != RDB_SEVERITY_ERROR || f->id == RDB_FINDING_CHECKSUM)
         return;
     evidence->error = earlier(evidence->error, earlier(f->offset, f->record));
 }
@@ -31,7 +31,7 @@ bool rdb_damage_want_search(const struct rdb_check_result *checked)
     return checked->damaged || (checked->sum != RDB_SUM_OK && checked->errors > bad);
 }
 
-/* The start of the database that `at` lies in. Events may have run ahead of it. */
+/* The start of the database that contains `at`. Events may be ahead of it. */
 static uint64_t database_of(const struct rdb_damage *evidence, uint64_t at)
 {
     for (uint64_t i = 1; i <= RDB_DAMAGE_DBS && i <= evidence->n_dbs; i++) {
@@ -47,8 +47,10 @@ uint64_t rdb_damage_start(const struct rdb_check_result *checked, const struct r
 {
     uint64_t at = checked->damaged ? earlier(checked->record, evidence->error) : evidence->error;
     bool bad = checked->sum == RDB_SUM_BAD;
-    if (checked->sum == RDB_SUM_OK) /* what is wrong was saved so */
+    if (checked->sum == RDB_SUM_OK) /* the file was saved with this fault */
         return at;
+    if (searched != NULL && searched->corrected)
+        return searched->damage;
     if (at == RD_NO_OFFSET)
         return evidence->size != RD_NO_OFFSET || !bad ? evidence->size : 0;
     if (searched != NULL)

@@ -27,18 +27,17 @@ struct rdb_damage {
     uint64_t n_dbs;
 };
 
-RD_API void rdb_damage_init(struct rdb_damage *evidence);
-RD_API void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev);
-RD_API void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *finding);
+void rdb_damage_init(struct rdb_damage *evidence);
+void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev);
+void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *finding);
 
 /* Whether there is damage that a search can locate more exactly. */
-RD_API bool rdb_damage_want_search(const struct rdb_check_result *checked);
+bool rdb_damage_want_search(const struct rdb_check_result *checked);
 
 /* The first byte that may be damaged: the start of a record, or 0 if only the checksum does not
  * match. RD_NO_OFFSET: no damage. If searched is NULL, the offset may be as early as the start of
  * the database. O(1). */
-RD_API uint64_t rdb_damage_start(const struct rdb_check_result *checked,
-                                 const struct rdb_damage *evidence,
-                                 const struct rdb_salvage_result *searched);
+uint64_t rdb_damage_start(const struct rdb_check_result *checked, const struct rdb_damage *evidence,
+                          const struct rdb_salvage_result *searched);
 
 #endif

@@ -5,6 +5,21 @@
  * The payload has no magic: versions 12 to 79 belong to Redis, versions from 80 to Valkey; versions
  * up to 11 are common to both. Servers that skip the check accept a checksum of 0. Here the
  * checksum must match, or be 0 if allow_zero is set.
+ *
+ * Example: verifies a payload.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_buf payload = {0};
+ *     struct rd_slice value = rd_slice("\x03" "abc", 4); // a string of three bytes
+ *     if (!rdb_dump_make(&payload, rdb_type_get(RDB_TYPE_STRING), value, 11, &err) ||
+ *         !rdb_dump_verify(rd_buf_slice(&payload), &err))
+ *         return 1;
+ *     rd_buf_done(&payload);
+ *
+ * Threads: any thread may call everything.
+ * Ownership: payloads are borrowed; the caller owns the buffer of rdb_dump_make().
+ * Errors: false and *err, with the offset in the payload.
+ * Cost: linear in the bytes.
  */
 #ifndef RDB_DUMP_H
 #define RDB_DUMP_H
@@ -12,6 +27,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "rdb/reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct rdb_dump {
     enum rdb_dialect dialect;
@@ -33,5 +52,9 @@ RD_API bool rdb_dump_verify(struct rd_slice payload, struct rd_err *err);
 /* Appends a payload to *ret: the type byte, the value verbatim, the version, the checksum. */
 RD_API bool rdb_dump_make(struct rd_buf *ret, const struct rdb_type *type, struct rd_slice value,
                           int version, struct rd_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,7 +10,7 @@
 enum {
     NODE_BYTES = 8192, /* of a list's node */
     HEAD_MAX = 8 + RDB_PUT_LEN_MAX,
-    ZIPMAP_BIG = 254 /* a length from here on takes five bytes, a count is not told */
+    ZIPMAP_BIG = 254 /* lengths from here on take five bytes; such counts are not stored */
 };
 
 enum shape {
@@ -58,11 +58,11 @@ struct rdb_encoder {
     struct rd_sink *body;
     struct rdb_put put;
     int64_t min_expire_ms;
-    uint64_t n;         /* elements; of nodes: nodes */
+    uint64_t n;         /* elements, or nodes */
     struct rd_buf blob; /* the packed encoding, or the integers of an intset */
     struct rdb_packer packer;
     bool node_open;
-    struct rd_buf text;              /* a string that came in pieces */
+    struct rd_buf text;              /* a string that arrived in pieces */
     struct rd_buf field;             /* of a hash: waits for its value and expiry */
     struct rdb_packer_around around; /* of a long element */
     uint8_t head[HEAD_MAX];
@@ -97,7 +97,7 @@ bool rdb_encoder_can(const struct rdb_type *type)
     return layouts[type->id].shape != SHAPE_NONE;
 }
 
-/* Why something failed that set no error. */
+/* The reason of a failure that set no error. */
 static bool conclude(struct rdb_encoder *e, bool ok, struct rd_err *err)
 {
     if (ok && !e->body->failed)
@@ -132,7 +132,7 @@ bool rdb_encoder_begin(struct rdb_encoder *e, const struct rdb_type *type, int64
 
 /* ---- strings ---- */
 
-/* The whole string, put together where it came in pieces; *ret_more: it is not complete. */
+/* The whole string, assembled from its pieces; *ret_more: it is incomplete. */
 static bool whole(struct rdb_encoder *e, const struct rdb_string *s, char tmp[RD_NUM_I64_MAX],
                   struct rd_slice *ret, bool *ret_more)
 {
@@ -148,7 +148,7 @@ static bool whole(struct rdb_encoder *e, const struct rdb_string *s, char tmp[RD
     return true;
 }
 
-/* A string of a table: whole and compressed, or a piece of a long one as it is. */
+/* A string of a table: a whole one, compressed, or a raw piece of a long one. */
 static bool put_string(struct rdb_encoder *e, const struct rdb_string *s)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -169,7 +169,7 @@ static bool put_expiry(struct rdb_encoder *e, int64_t expire_ms)
     return rdb_put_len(e->body, ttl);
 }
 
-/* The expiry precedes the field, but comes with the last piece of the value: both are
+/* The expiry precedes the field in the file, but arrives with the last piece of the value: both are
  * kept. */
 static bool put_expiring(struct rdb_encoder *e, const struct rdb_event *ev)
 {
@@ -303,7 +303,7 @@ static bool end_node(struct rdb_encoder *e)
            rdb_put_string(&e->put, e->body, rd_buf_slice(&e->blob));
 }
 
-/* An element that is too long for a node among others. */
+/* An element that is too long for a node with others. */
 static bool put_long_node(struct rdb_encoder *e, const struct rdb_string *s, struct rd_err *err)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -343,7 +343,7 @@ static bool put_node(struct rdb_encoder *e, const struct rdb_string *s, struct r
     return rdb_packer_add(&e->packer, text);
 }
 
-/* ---- any ---- */
+/* ---- all types ---- */
 
 static bool fits_kind(const struct rdb_encoder *e, enum rdb_role role)
 {

@@ -28,26 +28,26 @@
 
 struct rdb_encoder;
 
-RD_API bool rdb_encoder_new(struct rdb_encoder **ret, struct rd_err *err);
+bool rdb_encoder_new(struct rdb_encoder **ret, struct rd_err *err);
 
 /* Whether the type is supported: strings, lists, sets, sorted sets and hashes in every encoding,
  * but not streams, modules or arrays. */
-RD_API bool rdb_encoder_can(const struct rdb_type *type);
+bool rdb_encoder_can(const struct rdb_type *type);
 
 /* min_expire_ms: the minimum expiry of the fields, for HASH_METADATA, whose expiries are relative
  * to it, and for HASH_LISTPACK_EX, which stores it; else RDB_NO_EXPIRE. The body is borrowed until
  * the end. */
-RD_API bool rdb_encoder_begin(struct rdb_encoder *e, const struct rdb_type *type,
-                              int64_t min_expire_ms, struct rd_sink *body, struct rd_err *err);
+bool rdb_encoder_begin(struct rdb_encoder *e, const struct rdb_type *type, int64_t min_expire_ms,
+                       struct rd_sink *body, struct rd_err *err);
 
 /* RD_ERR_CORRUPT: the encoding cannot hold this element (text in an intset); RD_ERR_USAGE: the
  * event does not belong here. */
-RD_API bool rdb_encoder_put(struct rdb_encoder *e, const struct rdb_event *ev, struct rd_err *err);
+bool rdb_encoder_put(struct rdb_encoder *e, const struct rdb_event *ev, struct rd_err *err);
 
 /* *ret_head lives until the next call. */
-RD_API bool rdb_encoder_end(struct rdb_encoder *e, struct rd_slice *ret_head, struct rd_err *err);
+bool rdb_encoder_end(struct rdb_encoder *e, struct rd_slice *ret_head, struct rd_err *err);
 
 /* NULL is allowed. */
-RD_API void rdb_encoder_free(struct rdb_encoder *e);
+void rdb_encoder_free(struct rdb_encoder *e);
 
 #endif

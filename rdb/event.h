@@ -15,6 +15,19 @@
  *
  * Every event has the offset of its first byte. Bytes in an event are borrowed from the reader and
  * valid until its next call.
+ *
+ * Example: prints a string of an event.
+ *
+ *     char digits[RD_NUM_I64_MAX];
+ *     struct rdb_string string = {.is_int = true, .num = 42};
+ *     struct rd_slice text = rdb_string_bytes(&string, digits);
+ *     printf("%.*s\n", (int)text.len, (const char *)text.ptr);
+ *
+ * Threads: an event is data; it has no state.
+ * Ownership: the caller allocates an event. What it points to belongs to the reader and is valid
+ *   until the reader's next call.
+ * Errors: nothing here fails.
+ * Cost: constant time.
  */
 #ifndef RDB_EVENT_H
 #define RDB_EVENT_H
@@ -22,37 +35,41 @@
 #include "base/num.h"
 #include "rdb/rdb.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum rdb_event_kind {
-    RDB_HEADER,
-    RDB_AUX,            /* aux; chunked by aux.value.more */
-    RDB_DB,             /* db */
-    RDB_DB_SIZE,        /* db_size */
-    RDB_SLOT,           /* slot: Redis opcode 244 */
-    RDB_SLOT_IMPORT,    /* slot_import: Valkey opcode 243; ranges follow as RDB_SLOT_RANGE */
-    RDB_SLOT_RANGE,     /* slot_range */
-    RDB_FUNCTION,       /* function; chunked by function.code.more */
-    RDB_MODULE_AUX,     /* module */
-    RDB_KEY_META_BEGIN, /* key_meta: Redis opcode 243, before its KEY; classes follow */
-    RDB_KEY_META,       /* module: one class; its items and a VALUE_END follow */
-    RDB_KEY,            /* key */
-    RDB_VALUE,          /* value */
-    RDB_ELEM,           /* elem */
-    RDB_PACKED,         /* packed */
-    RDB_ENTRY,          /* entry: one live stream entry; 2 * n_fields ELEM follow */
-    RDB_STREAM,         /* stream */
-    RDB_GROUP,          /* group */
-    RDB_PENDING,        /* pending: an entry of the group's pending list */
-    RDB_CONSUMER,       /* consumer */
-    RDB_OWNED,          /* id: a pending entry that the consumer owns */
-    RDB_IDMP,           /* idmp: idempotent XADD (stream type 26 on); producers follow */
-    RDB_PRODUCER,       /* producer; its ids follow as PRODUCED */
-    RDB_PRODUCED,       /* produced */
-    RDB_IDMP_END,       /* idmp_end */
-    RDB_NACKED,         /* id (stream type 27) */
-    RDB_MODULE_ITEM,    /* item */
-    RDB_VALUE_END,      /* value_end */
-    RDB_NOTE,           /* note: well framed, but not as a server writes it */
-    RDB_TRAILER         /* trailer */
+    RDB_HEADER = 0,
+    RDB_AUX = 1,            /* aux; chunked by aux.value.more */
+    RDB_DB = 2,             /* db */
+    RDB_DB_SIZE = 3,        /* db_size */
+    RDB_SLOT = 4,           /* slot: Redis opcode 244 */
+    RDB_SLOT_IMPORT = 5,    /* slot_import: Valkey opcode 243; ranges follow as RDB_SLOT_RANGE */
+    RDB_SLOT_RANGE = 6,     /* slot_range */
+    RDB_FUNCTION = 7,       /* function; chunked by function.code.more */
+    RDB_MODULE_AUX = 8,     /* module */
+    RDB_KEY_META_BEGIN = 9, /* key_meta: Redis opcode 243, before its KEY; classes follow */
+    RDB_KEY_META = 10,      /* module: one class; its items and a VALUE_END follow */
+    RDB_KEY = 11,           /* key */
+    RDB_VALUE = 12,         /* value */
+    RDB_ELEM = 13,          /* elem */
+    RDB_PACKED = 14,        /* packed */
+    RDB_ENTRY = 15,         /* entry: one live stream entry; 2 * n_fields ELEM follow */
+    RDB_STREAM = 16,        /* stream */
+    RDB_GROUP = 17,         /* group */
+    RDB_PENDING = 18,       /* pending: an entry of the group's pending list */
+    RDB_CONSUMER = 19,      /* consumer */
+    RDB_OWNED = 20,         /* id: a pending entry that the consumer owns */
+    RDB_IDMP = 21,          /* idmp: idempotent XADD (stream type 26 on); producers follow */
+    RDB_PRODUCER = 22,      /* producer; its ids follow as PRODUCED */
+    RDB_PRODUCED = 23,      /* produced */
+    RDB_IDMP_END = 24,      /* idmp_end */
+    RDB_NACKED = 25,        /* id (stream type 27) */
+    RDB_MODULE_ITEM = 26,   /* item */
+    RDB_VALUE_END = 27,     /* value_end */
+    RDB_NOTE = 28,          /* note: well framed, but not as a server writes it */
+    RDB_TRAILER = 29        /* trailer */
 };
 
 /* A string of the file, whole or in pieces. */
@@ -74,12 +91,12 @@ static inline struct rd_slice rdb_string_bytes(const struct rdb_string *s, char 
 
 /* The role of a string in its value. */
 enum rdb_role {
-    RDB_ROLE_STRING,  /* the value of a string key */
-    RDB_ROLE_ELEMENT, /* of a list */
-    RDB_ROLE_MEMBER,  /* of a set or zset */
-    RDB_ROLE_FIELD,   /* of a hash or stream entry; a VALUE follows */
-    RDB_ROLE_VALUE,   /* of the preceding field */
-    RDB_ROLE_ITEM     /* of an array */
+    RDB_ROLE_STRING = 0,  /* the value of a string key */
+    RDB_ROLE_ELEMENT = 1, /* of a list */
+    RDB_ROLE_MEMBER = 2,  /* of a set or zset */
+    RDB_ROLE_FIELD = 3,   /* of a hash or stream entry; a VALUE follows */
+    RDB_ROLE_VALUE = 4,   /* of the preceding field */
+    RDB_ROLE_ITEM = 5     /* of an array */
 };
 
 struct rdb_stream_id {
@@ -98,40 +115,41 @@ static inline int rdb_stream_id_cmp(struct rdb_stream_id a, struct rdb_stream_id
 #define RDB_NO_EXPIRE INT64_MIN  /* no expiry */
 
 /* Encodings of several elements in one string. */
-enum rdb_codec { RDB_LISTPACK, RDB_ZIPLIST, RDB_ZIPMAP, RDB_INTSET, RDB_CODEC_COUNT };
+enum rdb_codec { RDB_LISTPACK = 0, RDB_ZIPLIST = 1, RDB_ZIPMAP = 2, RDB_INTSET = 3 };
 
-/* Problems in well-framed records. Each has a stable word and a severity; it is an error if servers
- * refuse to load the file because of it. */
+#define RDB_CODEC_COUNT 4
+
+/* Problems in well-framed records. Each has a number, a stable word and a severity; it is an error
+ * if servers refuse to load the file because of it. */
 #define RDB_NOTES(X)                                                                               \
-    X(DUPLICATE_MEMBER, "duplicate-member", ERROR)                                                 \
-    X(UNSORTED_SET, "unsorted-intset", ERROR)                                                      \
-    X(UNSORTED_ZSET, "unsorted-zset", WARNING)                                                     \
-    X(NAN_SCORE, "nan-score", ERROR)                                                               \
-    X(BAD_SCORE, "bad-score", ERROR)                                                               \
-    X(EMPTY_COLLECTION, "empty-collection", WARNING)                                               \
-    X(EMPTY_INTSET, "empty-intset", ERROR)                                                         \
-    X(EMPTY_ZIPMAP, "empty-zipmap", ERROR)                                                         \
-    X(DANGLING, "attributes-without-key", WARNING)                                                 \
-    X(ENTRY_ORDER, "stream-entry-order", WARNING)                                                  \
-    X(ENTRY_COUNT, "stream-length", WARNING)                                                       \
-    X(DUPLICATE_NODE, "duplicate-node", ERROR)                                                     \
-    X(DUPLICATE_PENDING, "duplicate-pending", ERROR)                                               \
-    X(DUPLICATE_GROUP, "duplicate-group", ERROR)                                                   \
-    X(DUPLICATE_CONSUMER, "duplicate-consumer", ERROR)                                             \
-    X(PENDING_OWNER, "pending-without-consumer", ERROR)                                            \
-    X(PENDING_UNKNOWN, "pending-unknown", ERROR)                                                   \
-    X(FIELD_TTL_ORDER, "field-ttl-order", WARNING)                                                 \
-    X(FIELD_TTL_RANGE, "field-ttl-range", ERROR)                                                   \
-    X(UNCHECKED_MEMBERS, "unchecked-members", INFO)                                                \
-    X(NOT_CANONICAL, "not-canonical", INFO)
+    X(DUPLICATE_MEMBER, 101, "duplicate-member", ERROR)                                            \
+    X(UNSORTED_SET, 102, "unsorted-intset", ERROR)                                                 \
+    X(UNSORTED_ZSET, 103, "unsorted-zset", WARNING)                                                \
+    X(NAN_SCORE, 104, "nan-score", ERROR)                                                          \
+    X(BAD_SCORE, 105, "bad-score", ERROR)                                                          \
+    X(EMPTY_COLLECTION, 106, "empty-collection", WARNING)                                          \
+    X(EMPTY_INTSET, 107, "empty-intset", ERROR)                                                    \
+    X(EMPTY_ZIPMAP, 108, "empty-zipmap", ERROR)                                                    \
+    X(DANGLING, 109, "attributes-without-key", WARNING)                                            \
+    X(ENTRY_ORDER, 110, "stream-entry-order", WARNING)                                             \
+    X(ENTRY_COUNT, 111, "stream-length", WARNING)                                                  \
+    X(DUPLICATE_NODE, 112, "duplicate-node", ERROR)                                                \
+    X(DUPLICATE_PENDING, 113, "duplicate-pending", ERROR)                                          \
+    X(DUPLICATE_GROUP, 114, "duplicate-group", ERROR)                                              \
+    X(DUPLICATE_CONSUMER, 115, "duplicate-consumer", ERROR)                                        \
+    X(PENDING_OWNER, 116, "pending-without-consumer", ERROR)                                       \
+    X(PENDING_UNKNOWN, 117, "pending-unknown", ERROR)                                              \
+    X(FIELD_TTL_ORDER, 118, "field-ttl-order", WARNING)                                            \
+    X(FIELD_TTL_RANGE, 119, "field-ttl-range", ERROR)                                              \
+    X(UNCHECKED_MEMBERS, 120, "unchecked-members", INFO)                                           \
+    X(NOT_CANONICAL, 121, "not-canonical", INFO)
 
-enum rdb_severity { RDB_SEVERITY_INFO, RDB_SEVERITY_WARNING, RDB_SEVERITY_ERROR };
+enum rdb_severity { RDB_SEVERITY_INFO = 0, RDB_SEVERITY_WARNING = 1, RDB_SEVERITY_ERROR = 2 };
 
 enum rdb_note_id {
-#define X(name, word, severity) RDB_NOTE_##name,
+#define X(name, number, word, severity) RDB_NOTE_##name = number,
     RDB_NOTES(X)
 #undef X
-        RDB_NOTE_COUNT
 };
 
 RD_API const char *rdb_note_word(enum rdb_note_id id);
@@ -304,5 +322,9 @@ enum rdb_module_opcode {
     RDB_MODULE_DOUBLE = 4,
     RDB_MODULE_STRING = 5
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -31,7 +31,7 @@ uint64_t rdb_keylog_begin(const struct rdb_keylog *log, uint64_t db, struct rd_s
     return hash;
 }
 
-/* Sets the hash's bits in its line, one in each word, so that no word is waited for twice; true:
+/* Sets the hash's bits in its line, one in each word, to avoid waiting twice for one word; true:
  * all of them were set. */
 static bool filter_add(struct rdb_keylog *log, uint64_t hash)
 {
@@ -85,7 +85,7 @@ bool rdb_keylog_suspect(struct rdb_keylog *log, const struct rdb_suspect *suspec
            rd_err_nomem(err, sizeof *suspect);
 }
 
-/* -- the end: how often is each suspect's hash in the log? -- */
+/* -- the end: counts each suspect's hash in the log -- */
 
 struct count {
     uint64_t hash; /* 0: free */

@@ -10,7 +10,7 @@ uint64_t rdb_keyset_hash(const struct rdb_hash_key *key, uint64_t db, struct rd_
     return hash == 0 ? 1 : hash;
 }
 
-/* The slot of the hash, or the free one where it would be. */
+/* The slot of the hash, or the free slot for it. */
 static struct rdb_keyset_slot *find(struct rdb_keyset_slot *slots, size_t mask, uint64_t hash)
 {
     size_t i = (hash >> 20) & mask;

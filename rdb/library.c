@@ -12,7 +12,7 @@ static bool is_name_byte(uint8_t c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* The next word of the line, taken off it; empty at the end. */
+/* Removes and returns the next word of the line; empty at the end. */
 static struct rd_slice next_word(struct rd_slice *line)
 {
     size_t from = 0;
@@ -67,4 +67,14 @@ const char *rdb_library_fault(struct rd_slice code, bool whole)
     if (engine.len != 5 || !begins(engine, "#!lua"))
         return "function library of an engine other than lua; servers without it refuse the file";
     return metadata_fault(line);
+}
+
+struct rd_slice rdb_library_name(struct rd_slice code)
+{
+    const uint8_t *eol = code.len > 0 ? memchr(code.ptr, '\n', code.len) : NULL;
+    struct rd_slice line = rd_slice(code.ptr, eol != NULL ? (size_t)(eol - code.ptr) : code.len);
+    for (struct rd_slice word; (word = next_word(&line)).len > 0;)
+        if (begins(word, "name="))
+            return rd_slice(word.ptr + 5, word.len - 5);
+    return (struct rd_slice){0};
 }

@@ -10,4 +10,7 @@
  * quotes is accepted unchecked. */
 const char *rdb_library_fault(struct rd_slice code, bool whole);
 
+/* The name in that line, or an empty slice. */
+struct rd_slice rdb_library_name(struct rd_slice code);
+
 #endif

@@ -5,7 +5,7 @@
 #include "rdb/keyset.h"
 #include "rdb/reader.h"
 
-/* Different names of one hash that are kept: with a random key there is never a second. */
+/* The number of different names kept for one hash: with a random key a second one never occurs. */
 enum { NAMES_MAX = 4 };
 
 void rdb_name_match_init(struct rdb_name_match *t, const struct rd_src *of,
@@ -28,7 +28,7 @@ void rdb_name_match_done(struct rdb_name_match *t)
     close_side(t, 1);
 }
 
-/* What is wrong with the input is for others to say. */
+/* Errors in the input are reported elsewhere. */
 static void keep_failure(struct rdb_name_match *t, const struct rd_err *err)
 {
     if (err->code == RD_ERR_IO || err->code == RD_ERR_MEMORY)
@@ -82,7 +82,7 @@ enum rdb_name_match_status rdb_name_match_compare(struct rdb_name_match *t, uint
 
 /* -- all suspects -- */
 
-/* The different names that one hash stands for. */
+/* The different names with the same hash. */
 struct names {
     uint64_t hash; /* 0: free */
     unsigned n;
@@ -97,7 +97,7 @@ struct pass {
     struct names *table;
     size_t mask;
     const struct rdb_suspect *suspects;
-    size_t n, next; /* suspects; the first that is not before the present key */
+    size_t n, next; /* suspects; the first that is not before the current key */
     void (*found)(void *ctx, const struct rdb_suspect *s);
     void *ctx;
 };
@@ -137,7 +137,7 @@ static void look_at_key(struct pass *p, const struct rdb_event *ev, uint64_t has
     }
 }
 
-/* The structure was read to `end` before, so that a failure is one of input or memory. */
+/* The input was read up to `end` before, so a failure is one of I/O or memory. */
 static bool read_keys(struct pass *p, struct rdb_reader *r, const struct rdb_hash_key *key,
                       uint64_t end)
 {

@@ -9,14 +9,14 @@
 
 enum { EXPIRY_SIZE = 9, SINCE_EXPIRE_MS = 3 };
 
-/* Nothing is under way, and nothing is kept for the key that comes. */
+/* The reader is between records, and no attributes wait for the next key. */
 static bool stands_between_records(const struct rdb_reader *r)
 {
     return r->step == rdb_record_step && !r->pieces.active && r->ranges_left == 0 && !r->holds &&
            r->big.len == 0 && r->err.code == RD_ERR_OK;
 }
 
-/* What follows the record at p, or NULL. */
+/* The end of the record at p, or NULL. */
 static inline const uint8_t *parse(const uint8_t *p, const uint8_t *end, size_t max_name,
                                    struct rdb_plain *ret)
 {
@@ -72,7 +72,7 @@ size_t rdb_plain_take(struct rdb_reader *r, uint64_t until, struct rdb_plain *re
 
 enum { FLAG_SAME_FIELDS = 2 };
 
-/* After the last string of an entry, or after its end. */
+/* The reader is after the last string of an entry, or after its end. */
 static bool stands_between_entries(const struct rdb_reader *r)
 {
     const struct walk *w = &r->walk;
@@ -104,7 +104,7 @@ static inline bool take_text(const uint8_t **p, const uint8_t *end, enum rdb_rol
     return size != 0;
 }
 
-/* A name that all entries of the node share, as read/node.c keeps it. */
+/* A name shared by all entries of the node, in the form of read/node.c. */
 static inline const uint8_t *take_shared(const uint8_t *p, struct rdb_text *ret)
 {
     uint32_t len = rd_get_le32(p);
@@ -116,13 +116,13 @@ static inline const uint8_t *take_shared(const uint8_t *p, struct rdb_text *ret)
     return p + 12;
 }
 
-/* How many entries of the listpack an entry of these fields takes, the last of them not counted. */
+/* The number of listpack entries for an entry with these fields, without the last one. */
 static int64_t expected_size(bool same, uint64_t n_fields)
 {
     return (int64_t)(same ? n_fields + 3 : 2 * n_fields + 4);
 }
 
-/* The last number of an entry; after it the entry counts. */
+/* Reads the last number of an entry, and counts the entry. */
 static bool pass_entry(struct rdb_reader *r, const uint8_t *p, uint64_t n_fields, uint64_t before)
 {
     struct node *node = &r->node;

@@ -1,12 +1,17 @@
 #include "rdb/event.h"
+#include "rdb/omission.h"
 #include "rdb/rdb.h"
 
-static const struct rdb_type types[RDB_TYPE_COUNT] = {
-#define X(name, number, family, since, kind, word)                                                 \
-    {RDB_TYPE_##name, number, since, RDB_FAMILY_##family, RDB_KIND_##kind, #name, word},
+#include <assert.h>
+
+static const struct rdb_type types[] = {
+#define X(name, id, number, family, since, kind, word)                                             \
+    [id] = {RDB_TYPE_##name, number, since, RDB_FAMILY_##family, RDB_KIND_##kind, #name, word},
     RDB_TYPES(X)
 #undef X
 };
+
+static_assert(sizeof types / sizeof *types == RDB_TYPE_COUNT, "RDB_TYPE_COUNT");
 
 /* Both dialects' numbers, index + 1 into types; 0: unknown. */
 enum { TYPE_NUMBERS = 32 };
@@ -65,13 +70,24 @@ const struct rdb_type *rdb_type_get(enum rdb_type_id id)
     return &types[id];
 }
 
+const char *rdb_omitted_word(enum rdb_omitted what)
+{
+    static const char *const words[] = {
+#define X(name, number, word) [number] = word,
+        RDB_OMITTED(X)
+#undef X
+    };
+    return words[what];
+}
+
 const char *rdb_kind_name(enum rdb_kind kind)
 {
-    static const char *const names[RDB_KIND_COUNT] = {
-#define X(name, word) word,
+    static const char *const names[] = {
+#define X(name, number, word) [number] = word,
         RDB_KINDS(X)
 #undef X
     };
+    static_assert(sizeof names / sizeof *names == RDB_KIND_COUNT, "RDB_KIND_COUNT");
     return names[kind];
 }
 
@@ -101,23 +117,26 @@ unsigned rdb_module_encver(uint64_t id)
     return (unsigned)(id & 1023);
 }
 
-struct note {
-    const char *word;
-    enum rdb_severity severity;
-};
-
-static const struct note notes[RDB_NOTE_COUNT] = {
-#define X(name, word, severity) {word, RDB_SEVERITY_##severity},
-    RDB_NOTES(X)
-#undef X
-};
-
 const char *rdb_note_word(enum rdb_note_id id)
 {
-    return notes[id].word;
+    switch (id) {
+#define X(name, number, word, severity)                                                            \
+    case number:                                                                                   \
+        return word;
+        RDB_NOTES(X)
+#undef X
+    }
+    return "unknown";
 }
 
 enum rdb_severity rdb_note_severity(enum rdb_note_id id)
 {
-    return notes[id].severity;
+    switch (id) {
+#define X(name, number, word, severity)                                                            \
+    case number:                                                                                   \
+        return RDB_SEVERITY_##severity;
+        RDB_NOTES(X)
+#undef X
+    }
+    return RDB_SEVERITY_ERROR;
 }

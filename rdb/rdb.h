@@ -8,6 +8,17 @@
  * Since Redis and Valkey diverged, they use the same numbers with different meanings (types from
  * 22, opcodes 242 to 244). So a type is looked up by dialect, version and number, never by number
  * alone. These facts come from files that the servers write; see docs/format/rdb.md.
+ *
+ * Example: names a type of a file.
+ *
+ *     const struct rdb_type *type = rdb_type_find(RDB_REDIS, 11, 20);
+ *     if (type != NULL)
+ *         printf("%s as %s\n", rdb_kind_name(type->kind), type->encoding);
+ *
+ * Threads: any thread may call everything.
+ * Ownership: all results are constants that live as long as the program.
+ * Errors: NULL or false for what does not exist.
+ * Cost: constant time, except as noted.
  */
 #ifndef RDB_RDB_H
 #define RDB_RDB_H
@@ -15,7 +26,11 @@
 #include "base/api.h"
 #include "base/slice.h"
 
-enum rdb_dialect { RDB_REDIS, RDB_VALKEY };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rdb_dialect { RDB_REDIS = 0, RDB_VALKEY = 1 };
 
 enum {
     RDB_MAGIC_LEN = 9,
@@ -29,12 +44,13 @@ enum {
 
 /* Reasons of errors (rd_err_reason.id) of a snapshot, with their arguments. */
 enum rdb_reason {
-    RDB_REASON_VERSION = 1,   /* unknown version: the version */
-    RDB_REASON_TYPE,          /* unknown type: its number */
-    RDB_REASON_SUM,           /* checksum mismatch: stored, computed */
-    RDB_REASON_DB,            /* no such database: its number, number of databases */
-    RDB_REASON_PENDING_TWICE, /* an entry is pending twice in a group */
-    RDB_REASON_CONSUMER_TWICE /* two consumers of a group have the same name */
+    RDB_REASON_VERSION = 1,        /* unknown version: the version */
+    RDB_REASON_TYPE = 2,           /* unknown type: its number */
+    RDB_REASON_SUM = 3,            /* checksum mismatch: stored, computed */
+    RDB_REASON_DB = 4,             /* no such database: its number, number of databases */
+    RDB_REASON_PENDING_TWICE = 5,  /* an entry is pending twice in a group */
+    RDB_REASON_CONSUMER_TWICE = 6, /* two consumers of a group have the same name */
+    RDB_REASON_MEMBER_TWICE = 7    /* a member or field is in its collection twice */
 };
 
 enum rdb_opcode {
@@ -63,64 +79,68 @@ enum { RDB_NODE_PLAIN = 1, RDB_NODE_PACKED = 2 };
 
 /* The kind of a value as users see it. The words are those of the TYPE command. */
 #define RDB_KINDS(X)                                                                               \
-    X(STRING, "string")                                                                            \
-    X(LIST, "list")                                                                                \
-    X(SET, "set")                                                                                  \
-    X(ZSET, "zset")                                                                                \
-    X(HASH, "hash")                                                                                \
-    X(STREAM, "stream")                                                                            \
-    X(MODULE, "module")                                                                            \
-    X(ARRAY, "array")
+    X(STRING, 0, "string")                                                                         \
+    X(LIST, 1, "list")                                                                             \
+    X(SET, 2, "set")                                                                               \
+    X(ZSET, 3, "zset")                                                                             \
+    X(HASH, 4, "hash")                                                                             \
+    X(STREAM, 5, "stream")                                                                         \
+    X(MODULE, 6, "module")                                                                         \
+    X(ARRAY, 7, "array")
 
 enum rdb_kind {
-#define X(name, word) RDB_KIND_##name,
+#define X(name, number, word) RDB_KIND_##name = number,
     RDB_KINDS(X)
 #undef X
-        RDB_KIND_COUNT
 };
 
-/* name, number, family, first version, kind, word for the encoding. The family is REDIS, VALKEY, or
- * BOTH for types from before they diverged. */
+/* How many there are in these headers. A later version of the library may know more. */
+#define RDB_KIND_COUNT 8
+
+/* name, id, number in the file, family, first version, kind, word for the encoding. The family is
+ * REDIS, VALKEY, or BOTH for types from before they diverged. */
 #define RDB_TYPES(X)                                                                               \
-    X(STRING, 0, BOTH, 1, STRING, "string")                                                        \
-    X(LIST, 1, BOTH, 1, LIST, "linkedlist")                                                        \
-    X(SET, 2, BOTH, 1, SET, "hashtable")                                                           \
-    X(ZSET, 3, BOTH, 1, ZSET, "skiplist")                                                          \
-    X(HASH, 4, BOTH, 1, HASH, "hashtable")                                                         \
-    X(ZSET_2, 5, BOTH, 8, ZSET, "skiplist")                                                        \
-    X(MODULE, 6, BOTH, 8, MODULE, "module")                                                        \
-    X(MODULE_2, 7, BOTH, 8, MODULE, "module_2")                                                    \
-    X(HASH_ZIPMAP, 9, BOTH, 2, HASH, "zipmap")                                                     \
-    X(LIST_ZIPLIST, 10, BOTH, 2, LIST, "ziplist")                                                  \
-    X(SET_INTSET, 11, BOTH, 2, SET, "intset")                                                      \
-    X(ZSET_ZIPLIST, 12, BOTH, 2, ZSET, "ziplist")                                                  \
-    X(HASH_ZIPLIST, 13, BOTH, 4, HASH, "ziplist")                                                  \
-    X(LIST_QUICKLIST, 14, BOTH, 7, LIST, "quicklist")                                              \
-    X(STREAM_LISTPACKS, 15, BOTH, 9, STREAM, "stream_listpacks")                                   \
-    X(HASH_LISTPACK, 16, BOTH, 10, HASH, "listpack")                                               \
-    X(ZSET_LISTPACK, 17, BOTH, 10, ZSET, "listpack")                                               \
-    X(LIST_QUICKLIST_2, 18, BOTH, 10, LIST, "quicklist2")                                          \
-    X(STREAM_LISTPACKS_2, 19, BOTH, 10, STREAM, "stream_listpacks_2")                              \
-    X(SET_LISTPACK, 20, BOTH, 11, SET, "listpack")                                                 \
-    X(STREAM_LISTPACKS_3, 21, BOTH, 11, STREAM, "stream_listpacks_3")                              \
-    X(HASH_METADATA_PRE_GA, 22, REDIS, 12, HASH, "metadata_pre_ga")                                \
-    X(HASH_LISTPACK_EX_PRE_GA, 23, REDIS, 12, HASH, "listpack_ex_pre_ga")                          \
-    X(HASH_METADATA, 24, REDIS, 12, HASH, "metadata")                                              \
-    X(HASH_LISTPACK_EX, 25, REDIS, 12, HASH, "listpack_ex")                                        \
-    X(STREAM_LISTPACKS_4, 26, REDIS, 13, STREAM, "stream_listpacks_4")                             \
-    X(STREAM_LISTPACKS_5, 27, REDIS, 14, STREAM, "stream_listpacks_5")                             \
-    X(ARRAY, 28, REDIS, 14, ARRAY, "array")                                                        \
-    X(HASH_2, 22, VALKEY, 80, HASH, "hash_2")                                                      \
-    X(PATH_HASH, 23, VALKEY, 81, HASH, "path_hash")
+    X(STRING, 0, 0, BOTH, 1, STRING, "string")                                                     \
+    X(LIST, 1, 1, BOTH, 1, LIST, "linkedlist")                                                     \
+    X(SET, 2, 2, BOTH, 1, SET, "hashtable")                                                        \
+    X(ZSET, 3, 3, BOTH, 1, ZSET, "skiplist")                                                       \
+    X(HASH, 4, 4, BOTH, 1, HASH, "hashtable")                                                      \
+    X(ZSET_2, 5, 5, BOTH, 8, ZSET, "skiplist")                                                     \
+    X(MODULE, 6, 6, BOTH, 8, MODULE, "module")                                                     \
+    X(MODULE_2, 7, 7, BOTH, 8, MODULE, "module_2")                                                 \
+    X(HASH_ZIPMAP, 8, 9, BOTH, 2, HASH, "zipmap")                                                  \
+    X(LIST_ZIPLIST, 9, 10, BOTH, 2, LIST, "ziplist")                                               \
+    X(SET_INTSET, 10, 11, BOTH, 2, SET, "intset")                                                  \
+    X(ZSET_ZIPLIST, 11, 12, BOTH, 2, ZSET, "ziplist")                                              \
+    X(HASH_ZIPLIST, 12, 13, BOTH, 4, HASH, "ziplist")                                              \
+    X(LIST_QUICKLIST, 13, 14, BOTH, 7, LIST, "quicklist")                                          \
+    X(STREAM_LISTPACKS, 14, 15, BOTH, 9, STREAM, "stream_listpacks")                               \
+    X(HASH_LISTPACK, 15, 16, BOTH, 10, HASH, "listpack")                                           \
+    X(ZSET_LISTPACK, 16, 17, BOTH, 10, ZSET, "listpack")                                           \
+    X(LIST_QUICKLIST_2, 17, 18, BOTH, 10, LIST, "quicklist2")                                      \
+    X(STREAM_LISTPACKS_2, 18, 19, BOTH, 10, STREAM, "stream_listpacks_2")                          \
+    X(SET_LISTPACK, 19, 20, BOTH, 11, SET, "listpack")                                             \
+    X(STREAM_LISTPACKS_3, 20, 21, BOTH, 11, STREAM, "stream_listpacks_3")                          \
+    X(HASH_METADATA_PRE_GA, 21, 22, REDIS, 12, HASH, "metadata_pre_ga")                            \
+    X(HASH_LISTPACK_EX_PRE_GA, 22, 23, REDIS, 12, HASH, "listpack_ex_pre_ga")                      \
+    X(HASH_METADATA, 23, 24, REDIS, 12, HASH, "metadata")                                          \
+    X(HASH_LISTPACK_EX, 24, 25, REDIS, 12, HASH, "listpack_ex")                                    \
+    X(STREAM_LISTPACKS_4, 25, 26, REDIS, 13, STREAM, "stream_listpacks_4")                         \
+    X(STREAM_LISTPACKS_5, 26, 27, REDIS, 14, STREAM, "stream_listpacks_5")                         \
+    X(ARRAY, 27, 28, REDIS, 14, ARRAY, "array")                                                    \
+    X(HASH_2, 28, 22, VALKEY, 80, HASH, "hash_2")                                                  \
+    X(PATH_HASH, 29, 23, VALKEY, 81, HASH, "path_hash")
 
 enum rdb_type_id {
-#define X(name, number, family, since, kind, word) RDB_TYPE_##name,
+#define X(name, id, number, family, since, kind, word) RDB_TYPE_##name = id,
     RDB_TYPES(X)
 #undef X
-        RDB_TYPE_COUNT
 };
 
-enum rdb_family { RDB_FAMILY_BOTH, RDB_FAMILY_REDIS, RDB_FAMILY_VALKEY };
+/* How many there are in these headers. A later version of the library may know more. */
+#define RDB_TYPE_COUNT 30
+
+enum rdb_family { RDB_FAMILY_BOTH = 0, RDB_FAMILY_REDIS = 1, RDB_FAMILY_VALKEY = 2 };
 
 struct rdb_type {
     enum rdb_type_id id;
@@ -146,5 +166,9 @@ RD_API bool rdb_version_known(enum rdb_dialect dialect, int version);
 enum { RDB_MODULE_NAME_LEN = 9 };
 RD_API void rdb_module_name(uint64_t id, char dst[RDB_MODULE_NAME_LEN + 1]);
 RD_API unsigned rdb_module_encver(uint64_t id);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,17 +1,25 @@
 /* reader.h - reads a snapshot as events, in memory bounded by options.
  *
+ * Example: prints the names of all keys.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
  *     struct rdb_reader *r;
- *     if (!rdb_reader_new(&r, src, NULL, &err))
- *         ...
  *     struct rdb_event ev;
  *     enum rdb_status st;
- *     while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT) {
- *         if (ev.kind == RDB_KEY && !wanted(ev.key.name))
- *             rdb_reader_skip_value(r);
- *         ...
- *     }
- *     if (st == RDB_FAIL)
- *         ... rdb_reader_err(r) ...
+ *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) || !rdb_reader_new(&r, src, NULL, &err))
+ *         return 1;
+ *     while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)
+ *         if (ev.kind == RDB_KEY) {
+ *             char name[200]; // a name may have any bytes
+ *             puts(rd_err_quote(name, sizeof name, ev.key.name));
+ *             if (rdb_reader_skip_value(r) == RDB_FAIL)
+ *                 break;
+ *         }
+ *     if (st == RDB_FAIL) // rdb_reader_err(r) has the cause
+ *         return 1;
+ *     rdb_reader_free(r);
+ *     rd_src_close(src);
  *
  * One implementation serves blocking and non-blocking input: if the source returns MORE, the reader
  * returns RDB_MORE without consuming any byte of the current event. Call it again later.
@@ -19,6 +27,13 @@
  * Strings longer than a piece (a quarter of the source's window, 64 KiB by default) arrive in
  * pieces; shorter strings arrive whole. The names of keys, groups, consumers and AUX fields are
  * always whole; opts.max_name limits them.
+ *
+ * Threads: one thread at a time uses a reader together with its source; different readers are
+ *   independent.
+ * Ownership: a reader borrows its source, which must outlive it. The caller frees the reader.
+ * Errors: RDB_FAIL; rdb_reader_err() has the cause. Every later call fails too, until
+ *   rdb_reader_restart().
+ * Cost: linear in the bytes. A skipped value costs less than one that is read.
  */
 #ifndef RDB_READER_H
 #define RDB_READER_H
@@ -28,15 +43,20 @@
 #include "base/src.h"
 #include "rdb/event.h"
 
-enum rdb_status { RDB_EVENT, RDB_MORE, RDB_END, RDB_FAIL };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rdb_status { RDB_EVENT = 0, RDB_MORE = 1, RDB_END = 2, RDB_FAIL = 3 };
 
 /* How much of a value the reader returns. Framing is always verified. */
 enum rdb_detail {
-    RDB_DETAIL_ELEMENTS, /* every element */
-    RDB_DETAIL_PACKED, /* packed encodings as validated blobs (longer than a piece: by element), the
+    RDB_DETAIL_ELEMENTS = 0, /* every element */
+    RDB_DETAIL_PACKED =
+        1, /* packed encodings as validated blobs (longer than a piece: by element), the
                           rest by element */
-    RDB_DETAIL_CHECK,  /* verify everything, return no content: VALUE, then VALUE_END */
-    RDB_DETAIL_FRAMES  /* framing only: VALUE, then VALUE_END */
+    RDB_DETAIL_CHECK = 2, /* verify everything, return no content: VALUE, then VALUE_END */
+    RDB_DETAIL_FRAMES = 3 /* framing only: VALUE, then VALUE_END */
 };
 
 struct rd_worker;
@@ -85,22 +105,6 @@ RD_API void rdb_reader_set_detail(struct rdb_reader *r, enum rdb_detail detail);
 
 RD_API enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret);
 
-/* A string of a value, whole; at most 4096 bytes. */
-struct rdb_text {
-    const uint8_t *ptr; /* not set when is_int */
-    size_t len;         /* not set when is_int */
-    int64_t num;
-    double score; /* of a member of a sorted set */
-    bool is_int;
-    uint8_t role; /* enum rdb_role */
-};
-
-/* After an RDB_ELEM event, with RDB_DETAIL_ELEMENTS: returns the next strings that are already in
- * memory, instead of their events. At most max, which must be at least 2; a field always comes with
- * its value. 0: no such string; continue with rdb_reader_next(). Reading a few dozen at a time
- * saves most of the cost of events. */
-RD_API size_t rdb_reader_texts(struct rdb_reader *r, struct rdb_text *ret, size_t max);
-
 /* After RDB_KEY, before the next rdb_reader_next(): skips the value in the fastest way. RDB_EVENT:
  * done, the next event belongs to the next record. RDB_MORE: call again. */
 RD_API enum rdb_status rdb_reader_skip_value(struct rdb_reader *r);
@@ -127,5 +131,9 @@ RD_API uint64_t rdb_reader_enterprise(const struct rdb_reader *r, uint64_t *ret_
 /* The values from the header; 0 before it was read. */
 RD_API int rdb_reader_version(const struct rdb_reader *r);
 RD_API enum rdb_dialect rdb_reader_dialect(const struct rdb_reader *r);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

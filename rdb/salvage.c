@@ -4,6 +4,7 @@
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "base/mem.h"
+#include "rdb/recover/correction.h"
 #include "rdb/recover/priv.h"
 #include "rdb/name_match.h"
 
@@ -48,6 +49,7 @@ struct salvage {
     const struct rdb_salvage_opts *opts;
     struct rdb_salvage_result *res;
     struct rd_src *copy;
+    struct rd_src *corrected[2]; /* the input and its copy with a byte corrected; or NULL */
     struct rdb_name_match match;
     struct output out, doubtful;
     struct rdb_salvage_run run; /* not reported yet; from == to: none */
@@ -58,7 +60,8 @@ struct salvage {
 /* The part of the walk that is in one span. */
 struct place {
     const struct span *span;
-    uint64_t damaged_from; /* records from here on are beside damage */
+    uint64_t damaged_from; /* records from here on may be damaged */
+    uint64_t beside;       /* values from here on are beside damage */
     uint64_t n;            /* records before */
     uint64_t n_keys;       /* keys before */
     uint64_t db;           /* in which keys are written */
@@ -67,6 +70,7 @@ struct place {
     uint64_t selector; /* the last one */
     bool after_damage; /* of a record, or of the header */
     bool db_doubt;
+    bool weigh_sizes; /* bytes are lost: a size that does not fit is evidence of damage */
 };
 
 /* -- output -- */
@@ -263,13 +267,17 @@ static unsigned doubts_of(const struct place *p, const struct record *rec)
         doubts |= RDB_DOUBT_ANCHOR;
     else if (p->n_keys < span->trim + span->mark || rec->start < span->inside)
         doubts |= RDB_DOUBT_FIELD;
+    /* More keys than the database announces: values were read as keys, or a selector was lost. */
+    if (p->weigh_sizes && rec->start >= span->counts.excess_from &&
+        rec->start < span->counts.excess_to)
+        doubts |= RDB_DOUBT_FIELD | RDB_DOUBT_DB;
     if (span->expiry_doubt && !rec->expires &&
         (rec->start == p->first_key || (span->trim > 0 && p->n_keys == span->trim)))
         doubts |= RDB_DOUBT_EXPIRY;
     if (p->db_doubt)
         doubts |= RDB_DOUBT_DB;
     bool first = p->after_damage && rec->start == p->first_key;
-    if (first || rec->start >= p->damaged_from)
+    if (first || rec->start >= p->damaged_from || rec->start >= p->beside)
         doubts |= RDB_DOUBT_BESIDE;
     return doubts;
 }
@@ -336,7 +344,7 @@ static bool take_other(struct salvage *v, const struct place *p)
                             .to = rec->end,
                             .at = RD_NO_OFFSET,
                             .why = rec->refused,
-                            .way_back = "the next record",
+                            .resync = "the next record",
                             .db = rec->db};
     if (p->span->grade == RDB_GRADE_NONE)
         return true;
@@ -366,6 +374,8 @@ static bool is_wild(const struct salvage *v, const struct place *p, const struct
     return v->plan.n == 1 || after || before;
 }
 
+enum { SINCE_SIZES = 7 };
+
 static void take_db(struct salvage *v, struct place *p, const struct span *next)
 {
     bool wild = is_wild(v, p, next);
@@ -373,7 +383,10 @@ static void take_db(struct salvage *v, struct place *p, const struct span *next)
     p->descends |= p->selected && v->rec.db <= p->selector && !v->res->proved;
     p->selected = true;
     p->selector = v->rec.db;
-    p->db_doubt = wild || p->descends || v->rec.start >= p->damaged_from;
+    /* Directly after damage the selector may be damaged, too. From version 7 on, the size after it
+     * speaks for it. */
+    bool bare = p->n == 0 && p->after_damage && v->scan.version < SINCE_SIZES;
+    p->db_doubt = wild || bare || p->descends || v->rec.start >= p->damaged_from;
     p->db = wild ? rdb_recover_spare_db(&v->plan, p->db) : v->rec.db;
     if (p->span->grade == RDB_GRADE_NONE && p->db >= RDB_RECOVER_DBS_DEFAULT)
         p->db = 0;
@@ -391,10 +404,12 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
     struct place p = {.span = span,
                       .db = span->grade == RDB_GRADE_NONE ? span->db : span->start_db,
                       .damaged_from = next != NULL ? next->place : RD_NO_OFFSET,
+                      .beside = next != NULL ? next->beside : RD_NO_OFFSET,
                       .first_key = span->from,
                       .after_damage = span->lost_from < span->from ||
                                       (v->plan.guessed && span->from == RDB_MAGIC_LEN),
                       .descends = span->magic,
+                      .weigh_sizes = v->plan.n > 1 && !v->scan.sealed,
                       .db_doubt = span->db_doubt || span->magic};
     if (p.db >= RDB_RECOVER_DBS_DEFAULT && span->grade == RDB_GRADE_NONE)
         p.db = 0;
@@ -415,6 +430,8 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
             (rec->kind == RECORD_OTHER && !take_other(v, &p)))
             return false;
         p.n_keys += rec->kind == RECORD_KEY;
+        if (v->res->corrected && at <= v->res->corrected_at && v->res->corrected_at < rec->end)
+            v->res->damage = at;
     }
     end_run(v);
     return true;
@@ -474,8 +491,8 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
     struct rdb_loss loss = {.kind = RDB_LOSS_RANGE,
                             .from = span->lost_from,
                             .to = span->from,
-                            .way_back = span->way_back != NULL ? span->way_back
-                                                               : "no sound record after it",
+                            .resync =
+                                span->resync != NULL ? span->resync : "no sound record after it",
                             .db = db};
     char text[RD_ERR_TEXT_MAX];
     if (!read_broken(v, span, db, &loss.why, &loss.at))
@@ -506,12 +523,15 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
 
 /* -- the second walk -- */
 
-/* Does the checksum before `end` prove the bytes of the file? */
-static bool prove(struct salvage *v, struct rd_src *src, uint64_t end, bool *ret)
+/* Does the checksum before `end` prove the bytes of the file? If not, *ret_correction is the one
+ * with which it does, if any. */
+static bool prove(struct salvage *v, struct rd_src *src, uint64_t end, bool *ret,
+                  struct rdb_correction *ret_correction)
 {
     uint64_t crc = 0;
     struct rd_slice s;
     *ret = false;
+    *ret_correction = (struct rdb_correction){0};
     if (end == RD_NO_OFFSET || end <= RDB_MAGIC_LEN + RDB_TRAILER_LEN || !rd_src_can_seek(src))
         return true;
     if (!rd_src_seek(src, 0, v->err))
@@ -530,7 +550,62 @@ static bool prove(struct salvage *v, struct rd_src *src, uint64_t end, bool *ret
     }
     uint64_t stored = rd_get_le64(s.ptr);
     *ret = stored != 0 && stored == crc;
+    *ret_correction = rdb_recover_find_correction(stored, crc, end);
     return true;
+}
+
+static bool read_byte(struct salvage *v, struct rd_src *src, uint64_t at, uint8_t *ret)
+{
+    struct rd_slice s;
+    if (!rd_src_seek(src, at, v->err))
+        return false;
+    if (rd_src_need(src, 1, &s) != RD_SRC_OK) {
+        rd_err_adopt(v->err, rd_src_err(src));
+        return rd_err_set(v->err, RD_ERR_IO, at, "the input was truncated while it was read");
+    }
+    *ret = s.ptr[0];
+    return true;
+}
+
+/* Reads the file with a byte corrected. *src is replaced if it is sound to the last record so. */
+static bool try_correction(struct salvage *v, const struct rdb_correction *correction,
+                           struct rd_src **src)
+{
+    struct rdb_salvage_result *res = v->res;
+    if (!read_byte(v, *src, correction->at, &res->corrected_from) ||
+        !rdb_recover_open_corrected(&v->corrected[0], *src, correction, v->err) ||
+        !rdb_recover_plan(&v->scan, v->corrected[0], true, v->opts, &v->plan, v->err))
+        return false;
+    res->corrected = rdb_recover_is_whole(&v->plan, rd_src_size(*src)) && !v->plan.guessed;
+    if (!res->corrected) {
+        rdb_recover_plan_done(&v->plan);
+        rdb_recover_scan_done(&v->scan);
+        v->plan = (struct plan){0};
+        return true;
+    }
+    res->corrected_at = correction->at;
+    res->corrected_to = res->corrected_from ^ correction->change;
+    *src = v->corrected[0];
+    if (v->copy == NULL)
+        return true;
+    bool ok = rdb_recover_open_corrected(&v->corrected[1], v->copy, correction, v->err);
+    v->copy = v->corrected[1];
+    return ok;
+}
+
+/* Finds the runs of records. *ret_sealed: the checksum at the end of the file holds. */
+static bool plan(struct salvage *v, struct rd_src *src, bool *ret_sealed)
+{
+    struct rdb_correction correction;
+    if (!prove(v, src, rd_src_size(src), ret_sealed, &correction) ||
+        (correction.found && !try_correction(v, &correction, &src)))
+        return false;
+    *ret_sealed |= v->res->corrected;
+    if (!v->res->corrected &&
+        !rdb_recover_plan(&v->scan, src, *ret_sealed, v->opts, &v->plan, v->err))
+        return false;
+    bool trails = v->plan.found_end && v->plan.end != rd_src_size(src);
+    return !trails || prove(v, src, v->plan.end, ret_sealed, &correction);
 }
 
 static void set_result(struct salvage *v)
@@ -543,17 +618,15 @@ static void set_result(struct salvage *v)
                                                                     : plan->needed;
     res->guessed_version = plan->guessed;
     res->found_end = plan->found_end;
-    res->damage = plan->damage;
+    res->damage = !res->corrected                     ? plan->damage
+                  : res->corrected_at < RDB_MAGIC_LEN ? 0
+                                                      : res->corrected_at;
 }
 
 static bool run(struct salvage *v, struct rd_src *src)
 {
     bool sealed;
-    if (!prove(v, src, src->size, &sealed) ||
-        !rdb_recover_plan(&v->scan, src, sealed, v->opts, &v->plan, v->err))
-        return false;
-    bool trails = v->plan.found_end && v->plan.end != src->size;
-    if (trails && !prove(v, src, v->plan.end, &sealed))
+    if (!plan(v, src, &sealed))
         return false;
     v->res->proved =
         sealed && v->plan.found_end && !v->plan.guessed && v->plan.version >= RDB_VERSION_CHECKSUM;
@@ -596,6 +669,8 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     rdb_name_match_done(&v->match);
     rdb_recover_plan_done(&v->plan);
     rdb_recover_scan_done(&v->scan);
+    rd_src_close(v->corrected[0]);
+    rd_src_close(v->corrected[1]);
     rdb_keyset_done(&v->out.keys);
     rdb_keyset_done(&v->doubtful.keys);
     rd_free(v);

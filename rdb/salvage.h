@@ -5,8 +5,18 @@
  * the file. The search includes the records just before the failure, because a damaged length makes
  * a record swallow the records after it, and parsing fails only later.
  *
- *     struct rdb_salvage_opts opts = {.loss = print_it, .ctx = me};
- *     rdb_salvage(src, copy, out, &opts, &res, &err);
+ * Example: counts what can be recovered.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct rdb_salvage_opts opts = {0};
+ *     struct rdb_salvage_result res;
+ *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) ||
+ *         !rdb_salvage(src, NULL, NULL, &opts, &res, &err)) // without an output
+ *         return 1;
+ *     printf("%llu keys, %llu ranges are lost\n", (unsigned long long)res.keys,
+ *            (unsigned long long)res.ranges);
+ *     rd_src_close(src);
  *
  * Recovered records are copied verbatim; the output has the input's version. Left out are damaged
  * ranges, keys that servers refuse (duplicates, collections with two equal members, ...), and the
@@ -15,6 +25,16 @@
  * Bytes inside a value can look like records. So each run of records has a grade, and keys that may
  * be wrong have doubts. Runs without an anchor are written only to opts.doubtful, if it is set. If
  * the checksum of the input does not match, the output has no checksum, unless opts.reseal is set.
+ *
+ * If a single byte is wrong, the checksum shows which one and what it was. With it corrected, the
+ * whole file is sound and its checksum matches: nothing is lost, and nothing is doubtful.
+ *
+ * Threads: one thread calls rdb_salvage(); callbacks run on it. Different inputs may be salvaged
+ *   at the same time.
+ * Ownership: the caller owns everything it passes. What a callback receives is valid until it
+ *   returns.
+ * Errors: damage is a result, not an error; false means that the work could not be done.
+ * Cost: see rdb_salvage().
  */
 #ifndef RDB_SALVAGE_H
 #define RDB_SALVAGE_H
@@ -24,18 +44,22 @@
 #include "base/src.h"
 #include "rdb/check.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum rdb_loss_kind {
-    RDB_LOSS_RANGE,  /* bytes that are not readable as records */
-    RDB_LOSS_KEY,    /* a readable key that servers would refuse */
-    RDB_LOSS_PARTIAL /* a collection that was cut by damage; its first elements are kept */
+    RDB_LOSS_RANGE = 0,  /* bytes that are not readable as records */
+    RDB_LOSS_KEY = 1,    /* a readable key that servers would refuse */
+    RDB_LOSS_PARTIAL = 2 /* a collection that was cut by damage; its first elements are kept */
 };
 
 struct rdb_loss {
     enum rdb_loss_kind kind;
-    uint64_t from, to;    /* byte range of the input, `to` excluded */
-    const char *why;      /* the cause, or the word of the finding */
-    uint64_t at;          /* where parsing failed: in the range, or RD_NO_OFFSET */
-    const char *way_back; /* how `to` was found; NULL for RDB_LOSS_KEY */
+    uint64_t from, to;  /* byte range of the input, `to` excluded */
+    const char *why;    /* the cause, or the word of the finding */
+    uint64_t at;        /* where parsing failed: in the range, or RD_NO_OFFSET */
+    const char *resync; /* how `to` was found; NULL for RDB_LOSS_KEY */
     uint64_t db;
     bool has_key; /* the record at `from` was that of a key whose name could be read */
     struct rd_slice key;
@@ -48,9 +72,9 @@ struct rdb_loss {
  * of the file, the end of a record according to its own lengths, the selector of a database with
  * its size, the valid header of the next damaged record. */
 enum rdb_grade {
-    RDB_GRADE_NONE, /* nothing: it may be the inside of a value */
-    RDB_GRADE_ONE,  /* an anchor on one side */
-    RDB_GRADE_BOTH  /* anchors on both sides */
+    RDB_GRADE_NONE = 0, /* nothing: it may be the inside of a value */
+    RDB_GRADE_ONE = 1,  /* an anchor on one side */
+    RDB_GRADE_BOTH = 2  /* anchors on both sides */
 };
 
 /* The possible problems of a key, as bits. */
@@ -122,8 +146,11 @@ struct rdb_salvage_result {
     uint64_t first_loss;    /* offset, or RD_NO_OFFSET when nothing is lost */
     uint64_t damage; /* start of the first record that may be damaged, at or before first_loss;
                         RD_NO_OFFSET when nothing is lost */
-    bool proved;     /* the checksum of the input matches */
-    bool sealed;     /* the output has a checksum */
+    bool proved;     /* the checksum of the input matches, if need be with the corrected byte */
+    bool corrected;  /* one byte of the input is wrong, as the checksum shows. It was corrected */
+    uint64_t corrected_at;
+    uint8_t corrected_from, corrected_to;
+    bool sealed;            /* the output has a checksum */
     uint64_t keys_doubted;  /* in `keys`: those with a doubt */
     uint64_t others;        /* functions and data of modules that were kept */
     uint64_t keys_left_out; /* not in `keys`: without an anchor, or with a doubt and `strict` */
@@ -137,5 +164,9 @@ struct rdb_salvage_result {
 RD_API bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
                         const struct rdb_salvage_opts *opts, struct rdb_salvage_result *ret,
                         struct rd_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
+
 enum { REDIS_NEWEST = 12, VALKEY_NEWEST = RDB_VERSION_VALKEY_MIN };
 
 bool rdb_write_misuse(struct rdb_writer *w, const char *what)
@@ -14,10 +16,17 @@ static bool in_value(const struct rdb_writer *w)
     return w->state == WRITE_KEY || w->state == WRITE_VALUE || w->state == WRITE_COPY;
 }
 
+static void explain(const struct rdb_writer *w, const char *name, char *dst, size_t size)
+{
+    snprintf(dst, size, "%s: %s version %d has none", name, rdb_dialect_name(w->opts.dialect),
+             w->opts.version);
+}
+
 bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
 {
-    rd_err_set(&w->err, RD_ERR_UNSUPPORTED, w->offset, "%s: %s version %d has none", what,
-               rdb_dialect_name(w->opts.dialect), w->opts.version);
+    char reason[RD_ERR_TEXT_MAX];
+    explain(w, what, reason, sizeof reason);
+    rd_err_set(&w->err, RD_ERR_UNSUPPORTED, w->offset, "%s", reason);
     if (in_value(w)) {
         char name[128];
         rd_err_quote(name, sizeof name, rd_buf_slice(&w->key.name));
@@ -27,16 +36,57 @@ bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
     return false;
 }
 
-bool rdb_write_refuse_key(struct rdb_writer *w, const char *what)
+static uint64_t *counter_of(struct rdb_writer_loss *loss, enum rdb_omitted what)
+{
+    switch ((int)what) {
+    case RDB_OMITTED_KEY:
+        return &loss->keys;
+    case RDB_OMITTED_FIELD_EXPIRY:
+        return &loss->field_expires;
+    case RDB_OMITTED_FUNCTION:
+        return &loss->functions;
+    case RDB_OMITTED_MODULE_AUX:
+        return &loss->module_aux;
+    default:
+        return &loss->other;
+    }
+}
+
+static void report(const struct rdb_writer *w, enum rdb_omitted what, const char *name,
+                   struct rd_slice element)
+{
+    char reason[RD_ERR_TEXT_MAX];
+    struct rdb_omission omission = {
+        .what = what, .reason = reason, .offset = w->offset, .element = element};
+    explain(w, name, reason, sizeof reason);
+    if (in_value(w)) {
+        omission.type = w->key.type;
+        omission.db = w->key.db;
+        omission.key = rd_buf_slice(&w->key.name);
+    }
+    w->opts.omitted(w->opts.omitted_ctx, &omission);
+}
+
+bool rdb_write_refuse(struct rdb_writer *w, enum rdb_omitted what, const char *name,
+                      struct rd_slice element)
 {
     if (!w->opts.lossy)
-        return rdb_write_unsupported(w, what);
-    w->loss.keys++;
+        return rdb_write_unsupported(w, name);
+    ++*counter_of(&w->loss, what);
+    if (w->opts.omitted != NULL)
+        report(w, what, name, element);
+    return true;
+}
+
+bool rdb_write_refuse_key(struct rdb_writer *w, const char *name)
+{
+    if (!rdb_write_refuse(w, RDB_OMITTED_KEY, name, (struct rd_slice){0}))
+        return false;
     w->state = WRITE_SKIP;
     return true;
 }
 
-/* Redis 1 to 5 and what is newer than this writer's encodings are there to be copied. */
+/* Redis 1 to 5 and versions newer than this writer's encodings are accepted only for copying. */
 static bool check_version(const struct rdb_writer_opts *opts, struct rd_err *err)
 {
     int newest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
@@ -87,7 +137,7 @@ void rdb_writer_free(struct rdb_writer *w)
     rd_free(w);
 }
 
-/* Why something failed that set no error: a sink's failure, or else the memory. */
+/* The reason of a failure that set no error: the sink's error, or out of memory. */
 static void find_cause(struct rdb_writer *w)
 {
     const struct rd_sink *sinks[] = {w->out, w->body.sink, w->side.sink, w->tail.sink};
@@ -97,7 +147,7 @@ static void find_cause(struct rdb_writer *w)
     rd_err_nomem(&w->err, 0);
 }
 
-/* Ends every call: after a failure the writer takes nothing more. */
+/* The end of every call: after a failure the writer accepts nothing more. */
 static bool conclude(struct rdb_writer *w, bool ok, struct rd_err *err)
 {
     if (ok && !w->out->failed)
@@ -119,7 +169,7 @@ static bool start(struct rdb_writer *w)
     return rdb_write_header(w);
 }
 
-/* The header is the writer's own, but bytes are only copied from a file of the same kind. */
+/* The writer makes its own header, but verbatim bytes must come from a file of the same kind. */
 static bool take_header(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (w->started)

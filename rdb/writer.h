@@ -3,13 +3,32 @@
  * The writer accepts the events of the reader: passing every event from next() to put() copies the
  * data, whatever version the source has.
  *
+ * Example: copies a snapshot to another version.
+ *
+ *     #include <rdb/reader.h>
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct rd_sink *out;
+ *     struct rdb_reader *r;
  *     struct rdb_writer *w;
+ *     struct rdb_event ev;
  *     struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = 10, .compress = true};
- *     rdb_writer_new(&w, sink, &opts, &err);
- *     while (rdb_reader_next(r, &ev) == RDB_EVENT)
- *         if (!rdb_writer_put(w, &ev, &err)) ...
- *     rdb_writer_end(w, &err);
+ *     struct rd_sink_opts file = {.replace = true};
+ *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) ||
+ *         !rdb_reader_new(&r, src, NULL, &err) ||
+ *         !rd_sink_open_file(&out, "copy.rdb", &file, &err) ||
+ *         !rdb_writer_new(&w, out, &opts, &err))
+ *         return 1;
+ *     bool ok = true;
+ *     while (ok && rdb_reader_next(r, &ev) == RDB_EVENT)
+ *         ok = rdb_writer_put(w, &ev, &err);
+ *     ok = ok && rdb_reader_err(r)->code == RD_ERR_OK && rdb_writer_end(w, &err);
  *     rdb_writer_free(w);
+ *     rdb_reader_free(r);
+ *     rd_src_close(src);
+ *     if (!ok)
+ *         rd_sink_abort(out);
+ *     return ok && rd_sink_close(out, &err) ? 0 : 1;
  *
  * The writer writes its own HEADER and TRAILER; it ignores the contents of those events. It chooses
  * encodings like a server of that version with default settings. Data that the target cannot
@@ -30,6 +49,12 @@
  * inside (a score that is not a number) is then RD_ERR_CORRUPT.
  *
  * After a failure every further call fails with the same error.
+ *
+ * Threads: one thread at a time uses a writer together with its sink; different writers are
+ *   independent.
+ * Ownership: a writer borrows its sink, which must outlive it. The caller frees the writer.
+ * Errors: false and *err; see above.
+ * Cost: linear in the bytes; compression dominates it.
  */
 #ifndef RDB_WRITER_H
 #define RDB_WRITER_H
@@ -37,6 +62,11 @@
 #include "base/err.h"
 #include "base/sink.h"
 #include "rdb/event.h"
+#include "rdb/omission.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct rdb_writer_opts {
     enum rdb_dialect dialect;
@@ -45,7 +75,9 @@ struct rdb_writer_opts {
     bool compress;    /* LZF for strings over 20 bytes, as rdbcompression yes */
     bool no_checksum; /* write 0, as rdbchecksum no */
     bool lossy;       /* leave out data that the target cannot represent */
-    bool verbatim;    /* events with ev->raw are written as those bytes, and so is the record of a
+    rdb_omitted_fn omitted; /* called for all that lossy leaves out; may be NULL */
+    void *omitted_ctx;
+    bool verbatim; /* events with ev->raw are written as those bytes, and so is the record of a
                          key if the caller copies its value: the output equals the input byte for
                          byte */
 };
@@ -76,5 +108,9 @@ RD_API bool rdb_writer_copy_end(struct rdb_writer *w, struct rd_err *err);
 RD_API bool rdb_writer_end(struct rdb_writer *w, struct rd_err *err);
 RD_API const struct rdb_writer_loss *rdb_writer_loss(const struct rdb_writer *w);
 RD_API void rdb_writer_free(struct rdb_writer *w);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

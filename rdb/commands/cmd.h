@@ -1,13 +1,14 @@
-/* cmd.h - the inside of rdb_commands.
+/* cmd.h - private to rdb_commands.
  *
- *     ../commands.c   what users call; everything outside of values; strings
+ *     ../commands.c   the public functions; records other than values; strings
  *     out.c           commands under construction
- *     collection.c    lists, sets, sorted sets, hashes: many elements a command
+ *     collection.c    lists, sets, sorted sets, hashes: many elements per command
  *     stream.c        streams and their groups
- *     pending.c       what is pending in them, from the framing of a value
+ *     pending.c       the pending entries, from the framing of a value
  *
- * Commands are built in `out`, which goes to the sink between two of them. A command whose number
- * of arguments is not certain yet is `open`: its head is a guess, put right when it is closed.
+ * Commands are built in `out`, which is flushed to the sink between commands. A command whose
+ * number of arguments is not final yet is `open`: its header is provisional and is corrected when
+ * the command is closed.
  *
  * A function that fails sets rdb_commands.err, unless the sink or the memory failed.
  */
@@ -15,15 +16,17 @@
 #define RDB_COMMANDS_CMD_H
 
 #include "base/buf.h"
+#include "base/copy.h"
 #include "base/endian.h"
 #include "base/num.h"
 #include "rdb/commands.h"
+#include "rdb/plain.h"
 
 enum {
-    CMD_FLUSH = 128 * 1024, /* bytes of `out` that go to the sink */
-    CMD_KEPT = 1024 * 1024, /* more memory than that is given back */
+    CMD_FLUSH = 128 * 1024, /* bytes of `out` at which it is flushed to the sink */
+    CMD_KEPT = 1024 * 1024, /* larger buffers are freed */
     CMD_SHORT = 256,        /* bytes that are copied without a call */
-    CMD_AROUND = 32,        /* bytes of a bulk string beside its own: $, length, CR LF twice */
+    CMD_AROUND = 32,        /* overhead of a bulk string: $, length, CR LF twice */
     CMD_IDS_MAX = 8 << 20   /* bytes of the ids of a stream's entries */
 };
 
@@ -34,7 +37,7 @@ struct cmd_pending {
     bool gone; /* its entry was deleted */
 };
 
-/* Ids in ascending order, as the differences between them. */
+/* IDs in ascending order, stored as differences. */
 struct cmd_ids {
     struct rd_buf bytes;
     struct rdb_stream_id last;
@@ -46,8 +49,8 @@ struct cmd_ids_cursor {
     struct rdb_stream_id id; /* before `at`; 0-0: none */
 };
 
-/* Ids of pending entries, ascending. Those before n_made are of entries that were made to be
- * claimed, and are deleted again; from `next` on, no entry has come that is as high. */
+/* IDs of pending entries, ascending. Those before n_made belong to entries that are created to be
+ * claimed and deleted again; IDs from `next` on are greater than any entry so far. */
 struct cmd_told {
     struct rdb_stream_id *ids;
     size_t n, cap;
@@ -57,7 +60,7 @@ struct cmd_told {
 struct cmd_stream {
     uint64_t n_entries;
     uint64_t strings_left; /* of the entry */
-    bool skips;            /* it is left out */
+    bool skips;            /* it is omitted */
     struct rdb_stream_id first_id;
     struct rdb_stream_id top_id; /* of the last entry so far */
     struct cmd_ids ids;
@@ -80,7 +83,7 @@ enum cmd_state {
     CMD_RECORDS,  /* between records */
     CMD_KEY,      /* KEY was put */
     CMD_VALUE,    /* inside a value */
-    CMD_SKIP,     /* inside a value, or the items of a record, that are left out */
+    CMD_SKIP,     /* inside an omitted value, or the items of an omitted record */
     CMD_FUNCTION, /* inside the code of a function */
     CMD_PAYLOAD   /* between restore_begin and restore_end */
 };
@@ -105,30 +108,41 @@ struct rdb_commands {
     uint64_t idle_s;
     uint64_t freq;
     uint64_t payload_end;
-    /* the command that is open */
+    uint64_t n_metadata; /* omitted records that belong to the next key */
+    /* the open command */
     bool open;
-    bool fixed;        /* its head is certain, and `out` may go to the sink */
+    bool fixed;        /* its header is final, and `out` may be flushed to the sink */
     size_t command_at; /* in `out` */
-    size_t guess;      /* the arguments that its head tells */
+    size_t guess;      /* the number of arguments in its header */
     size_t guess_len;  /* digits of it */
     size_t n_units;    /* elements in it */
     size_t unit_at;    /* where the last one begins in `out` */
     /* the collection */
     const char *verb; /* a bulk string */
     size_t per_unit;  /* arguments of an element */
-    uint64_t left;    /* elements to come, or RDB_UNKNOWN */
+    uint64_t left;    /* elements that remain, or RDB_UNKNOWN */
     bool has_ttl;
-    struct rd_buf held;  /* a member or field that is put together, or moves to the next command */
+    struct rd_buf held;  /* a member or field in pieces, or for the next command */
     struct rd_buf field; /* that may expire */
-    struct rd_buf after; /* commands that follow the open one */
+    struct rd_buf after; /* commands to be added after the open one */
     struct cmd_stream stream;
 };
 
-/* The state of errors. Each returns false. */
+/* Sets the error; returns false. */
 bool rdb_cmd_misuse(struct rdb_commands *c, const char *what);
-bool rdb_cmd_unsupported(struct rdb_commands *c, const char *what);
-/* The server that is meant is too old for `what`, which `command` makes. */
-bool rdb_cmd_lacks(struct rdb_commands *c, const char *what, const char *command);
+
+/* Data that no command can create. */
+struct cmd_refusal {
+    enum rdb_omitted what;
+    const char *name;        /* of the data, for the error */
+    const char *command;     /* that creates it, but not in this server; or NULL */
+    struct rd_slice element; /* see struct rdb_omission */
+    struct rd_slice group;
+};
+
+/* With opts.lossy, counts and reports the omission (true). Else sets the error, which names the
+ * key (false). */
+bool rdb_cmd_refuse(struct rdb_commands *c, const struct cmd_refusal *r);
 
 static inline bool rdb_cmd_has(const struct rdb_commands *c, int version)
 {
@@ -137,13 +151,13 @@ static inline bool rdb_cmd_has(const struct rdb_commands *c, int version)
 
 /* out.c */
 
-/* Room for `more` bytes at the end of buf. */
+/* Makes room for `more` bytes at the end of buf. */
 static inline bool rdb_cmd_room(struct rd_buf *buf, size_t more)
 {
     return RD_LIKELY(buf->cap - buf->len >= more) || rd_buf_reserve(buf, more);
 }
 
-/* "$n CRLF" at p, where 8 bytes more can be written; returns what follows it. */
+/* Writes "$n CRLF" at p, where 8 more bytes can be written; returns its end. */
 static inline uint8_t *rdb_cmd_bulk_head(uint8_t *p, uint64_t n)
 {
     if (RD_LIKELY(n < 10)) {
@@ -163,7 +177,7 @@ static inline uint8_t *rdb_cmd_bulk_head(uint8_t *p, uint64_t n)
     return p;
 }
 
-/* A bulk string at the end of buf, which has room for it and CMD_AROUND bytes more. */
+/* Appends a bulk string to buf, which has room for it and CMD_AROUND more bytes. */
 static inline void rdb_cmd_bulk_fast(struct rd_buf *buf, struct rd_slice text)
 {
     uint8_t *p = rdb_cmd_bulk_head(buf->ptr + buf->len, text.len);
@@ -196,12 +210,12 @@ bool rdb_cmd_add(struct rd_buf *buf, const struct rd_buf *bytes);
 /* The same for one with a key as its first argument. */
 bool rdb_cmd_head_key(struct rdb_commands *c, size_t n_args, const char *verb);
 
-/* A string that comes in pieces, as an argument of a command with a certain head. *ret_ends says
- * whether it is complete. */
+/* A string that arrives in pieces, as an argument of a command with a final header. *ret_ends is
+ * true if it is complete. */
 bool rdb_cmd_piece(struct rdb_commands *c, const struct rdb_string *s, bool *ret_ends);
 
-/* Gives `out` to the sink when there is enough of it. Between commands, or in one with a certain
- * head. */
+/* Flushes `out` to the sink if it is long enough. Call between commands, or in one with a final
+ * header. */
 bool rdb_cmd_flush(struct rdb_commands *c, size_t least);
 
 #define CMD_VERB3(word) "$3\r\n" word "\r\n"

@@ -1,9 +1,9 @@
-/* Elements are gathered in one command until it is full.
+/* Elements are collected in one command until it is full.
  *
- * A command is opened with the head that it will most likely have. Where it turns out otherwise,
- * because it became too long or the number of elements was not known, the head is put right when
- * the command is closed. A string that comes in pieces gets a command of its own, whose head is
- * certain from the beginning. */
+ * A command is opened with the header that it will most likely need. If the command becomes too
+ * long or the number of elements was unknown, the header is corrected when the command is closed. A
+ * string that arrives in pieces gets a command of its own, whose header is final from the start.
+ */
 #include "rdb/commands/cmd.h"
 
 enum { SINCE_HSET = 8, SINCE_FIELD_TTL = 12 };
@@ -26,7 +26,7 @@ static bool open_command(struct rdb_commands *c, uint64_t expected)
     return rdb_cmd_head_key(c, c->guess, c->verb);
 }
 
-/* Writes the number of arguments to the head. */
+/* Writes the number of arguments to the header. */
 static bool fix_head(struct rdb_commands *c, size_t n_args)
 {
     if (RD_LIKELY(n_args == c->guess))
@@ -62,7 +62,7 @@ static bool close_command(struct rdb_commands *c)
     return rdb_cmd_flush(c, CMD_FLUSH);
 }
 
-/* Begins an element that takes `need` bytes at least. */
+/* Begins an element that takes at least `need` bytes. */
 static inline bool begin_unit(struct rdb_commands *c, size_t need)
 {
     if (c->open &&
@@ -87,8 +87,7 @@ static bool begin_long_unit(struct rdb_commands *c)
     return true;
 }
 
-/* Takes the last element, which is not complete, out of the open command and begins the next with
- * it. */
+/* Moves the last, incomplete element of the open command to the next one. */
 static bool move_unit(struct rdb_commands *c)
 {
     rd_buf_reset(&c->held);
@@ -128,17 +127,15 @@ static bool put_element(struct rdb_commands *c, const struct rdb_string *s)
 
 /* ---- sorted sets ---- */
 
-/* The score follows the member and goes before it. */
+/* The score arrives after the member and is written before it. */
 static bool put_scored(struct rdb_commands *c, struct rd_slice member, double score)
 {
     char text[RD_NUM_F64_MAX];
     struct rd_slice number = rd_slice(text, rd_num_put_f64(text, score));
-    if (RD_UNLIKELY(score != score)) {
-        if (!c->opts.lossy)
-            return rdb_cmd_unsupported(c, "a score that is not a number");
-        c->loss.other++;
-        return true;
-    }
+    if (RD_UNLIKELY(score != score))
+        return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_ELEMENT,
+                                                       .name = "a score that is not a number",
+                                                       .element = member});
     if (!begin_unit(c, member.len + number.len + 2 * (size_t)CMD_AROUND))
         return false;
     rdb_cmd_bulk_fast(&c->out, number);
@@ -193,18 +190,17 @@ static bool put_expiry(struct rdb_commands *c, int64_t expire_ms)
     struct rd_buf *to = &c->after;
     if (expire_ms == RDB_NO_EXPIRE)
         return true;
-    if (!rdb_cmd_has(c, SINCE_FIELD_TTL)) {
-        if (!c->opts.lossy)
-            return rdb_cmd_lacks(c, "expiry of a hash field", "HPEXPIREAT");
-        c->loss.field_expires++;
-        return true;
-    }
+    if (!rdb_cmd_has(c, SINCE_FIELD_TTL))
+        return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_FIELD_EXPIRY,
+                                                       .name = "expiry of a hash field",
+                                                       .command = "HPEXPIREAT",
+                                                       .element = rd_buf_slice(&c->field)});
     return rdb_cmd_head(to, 6, "$10\r\nHPEXPIREAT\r\n") && rdb_cmd_add(to, &c->key) &&
            rdb_cmd_bulk_i64(to, expire_ms) && rdb_cmd_bulk_str(to, "FIELDS") &&
            rdb_cmd_bulk_str(to, "1") && rdb_cmd_bulk(to, rd_buf_slice(&c->field));
 }
 
-/* Before the value is put: the pair may be too long for the open command. */
+/* Call before the value is added: the pair may be too long for the open command. */
 static bool make_room(struct rdb_commands *c, const struct rdb_string *s, size_t need)
 {
     if (c->fixed)
@@ -234,7 +230,7 @@ static bool put_value(struct rdb_commands *c, const struct rdb_event *ev)
     return !c->fixed || close_command(c);
 }
 
-/* ---- any ---- */
+/* ---- any collection ---- */
 
 static bool has_field_ttl(enum rdb_type_id id)
 {
@@ -281,7 +277,7 @@ bool rdb_cmd_collection_elem(struct rdb_commands *c, const struct rdb_event *ev)
 
 /* ---- many at a time ---- */
 
-/* The value of the field that is the open command's last: they must not be parted. */
+/* Adds the value of the last field in the open command: field and value must not be separated. */
 static bool put_value_text(struct rdb_commands *c, struct rd_slice text)
 {
     size_t need = text.len + CMD_AROUND;

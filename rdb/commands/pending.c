@@ -1,10 +1,10 @@
-/* What is pending in the groups of a serialized stream. Only the framing is looked at: nodes and
- * names are passed unread, which is what makes it cheap to look at a value twice.
+/* The pending entries of a serialized stream. Only the framing is read; nodes and names are
+ * skipped, so that reading a value twice is cheap.
  *
  *     nodes  length  ids and counters  groups: name  ids  pending…  consumers: name  owned…
  *
- * Offsets came with type 19 (the second generation), times of activity with 21, entries that were
- * given back with 27. */
+ * Offsets exist since type 19 (the second generation), times of activity since 21, entries without
+ * an owner since 27. */
 #include "base/mem.h"
 #include "rdb/commands/cmd.h"
 #include "rdb/enc/len.h"
@@ -31,7 +31,7 @@ static int generation(const struct rdb_type *type)
     return 0;
 }
 
-/* ---- what a stream is made of; false: it is not ---- */
+/* ---- the parts of a stream; false: malformed ---- */
 
 static bool pass(struct walk *w, uint64_t n)
 {
@@ -77,7 +77,7 @@ static bool pass_string(struct walk *w)
     return head.kind == RDB_STR_INT || pass(w, head.stored);
 }
 
-/* n blocks of a size; n is not to be believed. */
+/* Skips n blocks of a size; n is not trusted. */
 static bool pass_blocks(struct walk *w, uint64_t n, unsigned size)
 {
     return n <= UINT64_MAX / size && pass(w, n * size);
@@ -157,7 +157,7 @@ static int by_id(const void *a, const void *b)
     return rdb_stream_id_cmp(*x, *y);
 }
 
-/* Groups have ids in common. */
+/* Groups can share IDs. */
 static void arrange(struct rdb_pending_ids *ids)
 {
     size_t last = 0;

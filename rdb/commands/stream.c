@@ -62,8 +62,8 @@ static bool next_id(const struct cmd_ids *ids, struct cmd_ids_cursor *cursor)
     return true;
 }
 
-/* Whether the stream has the entry, as far as is known. Ids are asked for in ascending order, else
- * the cursor goes back. */
+/* Whether the stream has the entry, as far as is known. Ask in ascending order of IDs, or the
+ * cursor goes back. */
 static bool has_entry(struct cmd_stream *st, struct rdb_stream_id id)
 {
     struct cmd_ids_cursor *cursor = &st->cursor;
@@ -77,7 +77,7 @@ static bool has_entry(struct cmd_stream *st, struct rdb_stream_id id)
     return rdb_stream_id_cmp(cursor->id, id) == 0;
 }
 
-/* ---- entries that are gone ---- */
+/* ---- deleted entries ---- */
 
 bool rdb_commands_wants_pending(const struct rdb_commands *c)
 {
@@ -104,7 +104,7 @@ bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids
     return true;
 }
 
-/* What is below an id, has been told, and did not come. */
+/* Announced pending IDs below an ID whose entry did not arrive. */
 static bool make_gone(struct rdb_commands *c, struct rdb_stream_id below)
 {
     struct cmd_stream *st = &c->stream;
@@ -155,16 +155,30 @@ void rdb_cmd_stream_begin(struct rdb_commands *c)
     st->n_pending = 0;
 }
 
-/* What no command makes: entries out of order, producers, entries that were given back. */
-static bool refuse_event(struct rdb_commands *c, const char *what)
+/* The name in a bulk string. */
+static struct rd_slice bulk_name(const struct rd_buf *bulk)
 {
-    if (!c->opts.lossy)
-        return rdb_cmd_unsupported(c, what);
-    c->loss.other++;
-    return true;
+    const uint8_t *eol = bulk->len > 0 ? memchr(bulk->ptr, '\n', bulk->len) : NULL;
+    if (eol == NULL)
+        return (struct rd_slice){0};
+    return rd_slice(eol + 1, bulk->len - (size_t)(eol + 1 - bulk->ptr) - 2);
 }
 
-/* *ret_skips: it is left out. */
+/* Data that no command creates: entries out of order, and pending entries that were deleted. */
+static bool refuse_id(struct rdb_commands *c, enum rdb_omitted what, const char *name,
+                      struct rdb_stream_id id)
+{
+    char text[2 * RD_NUM_I64_MAX + 1];
+    size_t len = rd_num_put_u64(text, id.ms);
+    text[len++] = '-';
+    len += rd_num_put_u64(text + len, id.seq);
+    struct cmd_refusal r = {.what = what, .name = name, .element = rd_slice(text, len)};
+    if (what == RDB_OMITTED_PENDING)
+        r.group = bulk_name(&c->stream.group);
+    return rdb_cmd_refuse(c, &r);
+}
+
+/* ret_skips: it is omitted. */
 static bool begin_entry(struct rdb_commands *c, struct rdb_stream_id id, uint64_t n_fields,
                         bool *ret_skips)
 {
@@ -174,7 +188,8 @@ static bool begin_entry(struct rdb_commands *c, struct rdb_stream_id id, uint64_
     bool ascends = rdb_stream_id_cmp(id, st->top_id) > 0;
     *ret_skips = n_fields == 0 || n_fields > SIZE_MAX / 4 || !ascends;
     if (*ret_skips)
-        return refuse_event(c, ascends ? "an entry without fields" : "an entry out of order");
+        return refuse_id(c, RDB_OMITTED_ELEMENT,
+                         ascends ? "an entry without fields" : "an entry out of order", id);
     st->top_id = id;
     if (st->n_entries++ == 0)
         st->first_id = id;
@@ -218,7 +233,7 @@ static bool put_string(struct rdb_commands *c, const struct rdb_event *ev)
 
 /* ---- the stream ---- */
 
-/* A stream comes into being with an entry only, which is cut off at once. */
+/* A stream can only be created by adding an entry, which is trimmed at once. */
 static bool make_empty(struct rdb_commands *c)
 {
     struct rd_buf *out = &c->out;
@@ -227,7 +242,7 @@ static bool make_empty(struct rdb_commands *c)
            rdb_cmd_bulk_str(out, "x") && rdb_cmd_bulk_str(out, "y");
 }
 
-/* Old formats tell neither; a server that reads them takes what there is. */
+/* Old formats have neither value; servers derive them when they load such a file. */
 static void keep_about(struct cmd_stream *st, const struct rdb_event *ev)
 {
     st->last_id = ev->stream.last_id;
@@ -255,7 +270,7 @@ static bool set_id(struct rdb_commands *c)
             rdb_cmd_bulk_str(out, "MAXDELETEDID") && rdb_cmd_bulk_id(out, st->max_deleted_id));
 }
 
-/* An id is below what follows it; the last one may be that of a pending entry. */
+/* An ID must be less than the following ones; the last one may be that of a pending entry. */
 static bool make_last_gone(struct rdb_commands *c)
 {
     struct rdb_stream_id above = c->stream.last_id;
@@ -275,7 +290,7 @@ static bool put_stream(struct rdb_commands *c, const struct rdb_event *ev)
     return st->told.n_made > 0 || set_id(c);
 }
 
-/* A greatest deleted id of none cannot be set again: the lowest that there is stands for it. */
+/* "No greatest deleted ID" cannot be set: the lowest ID is used in its place. */
 static bool unmake(struct rdb_commands *c)
 {
     struct cmd_stream *st = &c->stream;
@@ -288,8 +303,7 @@ static bool unmake(struct rdb_commands *c)
 
 /* ---- groups ---- */
 
-/* What a server from 7.0 on takes for the entries a group has read, when it loads a format that
- * does not tell. */
+/* The value that servers from 7.0 on assume for entries_read when they load a format without it. */
 static uint64_t estimate_read(const struct cmd_stream *st, struct rdb_stream_id id)
 {
     if (st->entries_added == 0)
@@ -305,8 +319,8 @@ static uint64_t estimate_read(const struct cmd_stream *st, struct rdb_stream_id 
     return to_first == 0 ? st->entries_added - st->length + 1 : RDB_UNKNOWN;
 }
 
-/* Before 6.2 a consumer that owns nothing is made by reading what it owns. Servers from 5.0 to 6.2
- * write the same RDB version. */
+/* Before 6.2, a consumer that owns nothing is created by reading its pending entries. Servers from
+ * 5.0 to 6.2 write the same RDB version. */
 static bool read_nothing(struct rdb_commands *c)
 {
     struct cmd_stream *st = &c->stream;
@@ -369,14 +383,6 @@ static bool grow_pending(struct cmd_stream *st)
     return true;
 }
 
-static bool refuse_gone(struct rdb_commands *c)
-{
-    if (!c->opts.lossy)
-        return rdb_cmd_unsupported(c, "a pending entry that is no longer in its stream");
-    c->loss.pending++;
-    return true;
-}
-
 static bool keep_pending(struct rdb_commands *c, const struct rdb_event *ev)
 {
     struct cmd_stream *st = &c->stream;
@@ -392,7 +398,8 @@ static bool keep_pending(struct rdb_commands *c, const struct rdb_event *ev)
     if (st->n_pending > 0 && rdb_stream_id_cmp(p[-1].id, p->id) >= 0)
         st->sorted = false;
     st->n_pending++;
-    return !p->gone || refuse_gone(c);
+    return !p->gone || refuse_id(c, RDB_OMITTED_PENDING,
+                                 "a pending entry that is no longer in its stream", p->id);
 }
 
 static bool put_consumer(struct rdb_commands *c, const struct rdb_event *ev)
@@ -455,9 +462,11 @@ bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev)
     case RDB_OWNED:
         return put_owned(c, ev->id);
     case RDB_NACKED:
-        return refuse_event(c, "a pending entry without a consumer");
+        return refuse_id(c, RDB_OMITTED_PENDING, "a pending entry without a consumer", ev->id);
     case RDB_PRODUCER:
-        return refuse_event(c, "a producer of a stream");
+        return rdb_cmd_refuse(c, &(struct cmd_refusal){.what = RDB_OMITTED_PRODUCER,
+                                                       .name = "a producer of a stream",
+                                                       .element = ev->producer.name});
     case RDB_IDMP:
     case RDB_IDMP_END:
     case RDB_PRODUCED:

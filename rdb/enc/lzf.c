@@ -1,5 +1,7 @@
 #include "rdb/enc/lzf.h"
 
+#include "base/copy.h"
+
 /* A copy from `dist` bytes back of n bytes, which may overlap; dst has RDB_LZF_SLACK bytes more. */
 static inline void copy_back(uint8_t *dst, size_t dist, size_t n)
 {

@@ -290,8 +290,6 @@ enum rdb_pack_status rdb_pack_next(struct rdb_pack *pack, const uint8_t *p, size
         return next_zipmap(pack, p, have, ret);
     case RDB_INTSET:
         return next_intset(pack, p, have, ret);
-    case RDB_CODEC_COUNT:
-        break;
     }
     return bad(pack, 0, "no such encoding");
 }

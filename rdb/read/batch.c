@@ -1,15 +1,17 @@
-/* batch.c - checks that are put off until the window is full.
+/* batch.c - deferred checks of the strings in a window.
  *
  * A check walks the framing first and keeps the compressed and packed strings of one window as
  * jobs. They do not depend on each other, so that two threads share them, and LZF strings are
  * verified four at a time.
  *
- * With a helper, the jobs of the last windows are under way while the next is walked: some
- * stretches of a file are all framing, others all jobs, and neither thread should wait for the
- * other. The walker gets as far ahead as windows are kept; then it lends a hand. What comes of a
- * window's jobs is always seen when the walk is SETS - 1 windows further, however fast the helper
- * is, so that the order of events and the first error do not depend on it.
+ * With a helper thread, the jobs of the last windows run while the next window is walked. Parts of
+ * a file are mostly framing, others mostly jobs, and neither thread should wait for the other. The
+ * walker can be SETS - 1 windows ahead; then it helps with the jobs. The results of a window are
+ * always collected when the walk is SETS - 1 windows further, so that the order of events and the
+ * first error do not depend on the speed of the helper.
  */
+#include "base/copy.h"
+#include "base/src_impl.h"
 #include "rdb/read/priv.h"
 
 #include "base/worker.h"
@@ -38,7 +40,7 @@ struct job {
     uint32_t owner;
     uint8_t pack; /* PACK_ARG() */
     bool lzf;
-    uint64_t n_elems; /* of its value before the string, for the error */
+    uint64_t n_elems; /* offset of the string in its value, for the error */
 };
 
 struct noted {
@@ -48,7 +50,7 @@ struct noted {
     uint8_t shown[KEY_SHOWN];
 };
 
-/* What came of the jobs that one thread has done. */
+/* The results of the jobs that one thread has done. */
 struct outcome {
     struct rd_buf notes; /* struct noted */
     struct rd_err err;   /* of the job that failed at the lowest offset */
@@ -56,8 +58,9 @@ struct outcome {
     uint32_t err_owner;
 };
 
-/* The jobs of a window. A unit of them is taken by adding one to `take`, which has the number of
- * all units in its upper half and that of the next one in its lower: 0 while the set is filled. */
+/* The jobs of a window, divided into units. A thread takes a unit by adding one to `take`, whose
+ * upper half is the number of units and whose lower half is the index of the next one. It is 0
+ * while the set is filled. */
 struct jobs {
     struct job packs[JOBS_MAX];
     struct job verifies[JOBS_MAX];
@@ -66,17 +69,17 @@ struct jobs {
     size_t n_packs, n_verifies, n_owners;
     uint64_t owner_record; /* of the last owner; records begin at 9 or later, so 0 is none */
     _Atomic uint64_t take;
-    atomic_uint left; /* units that are not done */
+    atomic_uint left; /* units that are not finished */
     struct outcome outcomes[WORKERS];
 };
 
 struct rdb_batch {
     struct jobs *sets; /* a ring */
     unsigned n_sets;
-    struct jobs *now;       /* filled with the jobs of the window that is walked */
-    uint64_t joined;        /* sets that are done and seen, since the beginning */
-    _Atomic uint64_t begun; /* … that are done or under way: `now` is the one after them */
-    uint64_t helped;        /* … that the helper has looked at; only it knows */
+    struct jobs *now;       /* being filled with the jobs of the current window */
+    uint64_t joined;        /* sets that are finished and collected, since the beginning */
+    _Atomic uint64_t begun; /* … that are finished or started: `now` is the next one */
+    uint64_t helped;        /* … that the helper has examined; only the helper uses it */
     bool has_helper;        /* it was started */
     struct rdb_reader *walkers[WORKERS]; /* walk packed strings; never read from their source */
 };
@@ -270,9 +273,8 @@ static void run_unit(struct jobs *set, struct outcome *o, struct rdb_reader *v, 
         run_pack(set, o, v, &set->packs[i]);
 }
 
-/* Does units of the set until none is left to be taken. The helper may come late, when the set has
- * been joined and is filled again, or is under way again: it takes nothing, or what is to be done.
- */
+/* Does units of the set until none is left. The helper may come late, when the set was joined and
+ * is being filled again or was started again: it then takes nothing, or units of the new jobs. */
 static void run_set(struct rdb_batch *b, struct jobs *set, unsigned worker)
 {
     for (;;) {
@@ -284,7 +286,7 @@ static void run_set(struct rdb_batch *b, struct jobs *set, unsigned worker)
     }
 }
 
-/* What the helper does. The walker itself lends a hand where it waits: join(). */
+/* The helper's work. The walker helps when it waits: see join(). */
 static void work(void *arg, unsigned worker)
 {
     struct rdb_batch *b = arg;
@@ -325,7 +327,7 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret)
         r->notes_at = 0;
         return false;
     }
-    /* The buffer is not added to before all of it was given out. */
+    /* The buffer is not extended before all of it was returned. */
     const struct noted *noted = (const struct noted *)(const void *)(r->notes.ptr + r->notes_at);
     r->notes_at += sizeof *noted;
     *ret = noted->ev;
@@ -333,7 +335,7 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret)
     return true;
 }
 
-/* The helper's last unit is not long. */
+/* The helper's last unit is short, so this spins. */
 static void await(struct jobs *set)
 {
     enum { LOOKS = 1000 };
@@ -342,7 +344,7 @@ static void await(struct jobs *set)
             sched_yield();
 }
 
-/* Sees what came of the oldest set that is under way, when all of it is done. */
+/* Waits for the oldest started set and collects its results. */
 static int join(struct rdb_reader *r)
 {
     struct rdb_batch *b = r->batch;
@@ -366,7 +368,7 @@ static int join(struct rdb_reader *r)
     return collect_notes(r, set) ? STEP_ON : rdb_read_nomem(r, r->notes.len);
 }
 
-/* Lets the jobs of the window that was walked begin. */
+/* Starts the jobs of the window that was walked. */
 static void begin(struct rdb_reader *r)
 {
     struct rdb_batch *b = r->batch;

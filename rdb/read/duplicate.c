@@ -1,14 +1,14 @@
 /* duplicate.c - compares the bytes of two members whose hashes are equal.
  *
- * Members of a packed string that is whole in memory are compared where they are. For all others
- * the value is read a second time from a source of its own. Where the input cannot be read twice,
- * the hashes decide, and the note says so.
+ * Members of a packed string that is whole in memory are compared in place. For all others the
+ * value is read again from a second source. If the input cannot be read twice, the hashes decide,
+ * and the note says so.
  */
 #include "rdb/again.h"
 #include "rdb/read/priv.h"
 
-/* Values whose hashes were equal by chance, until duplicates are not looked for any more. With a
- * random key there is not even one. */
+/* The number of values with hashes that are equal by chance, after which duplicates are no longer
+ * searched. With a random key, not even one occurs. */
 enum { CHANCES_MAX = 16 };
 
 static struct rd_slice text_of(const struct rdb_pack_entry *e, char tmp[RD_NUM_I64_MAX])
@@ -39,7 +39,7 @@ static bool is_duplicate_in_pack(const struct rdb_reader *r, struct rd_slice nam
     return false;
 }
 
-/* Is the event a name of the kind that is looked for? A string in pieces was not compared. */
+/* Whether the event is a name of the searched kind. A string in pieces cannot be compared. */
 static bool name_in(const struct rdb_event *ev, enum rdb_event_kind kind, char *tmp,
                     struct rd_slice *ret)
 {
@@ -65,7 +65,7 @@ static bool is_before(const struct rdb_event *ev, uint64_t off, uint64_t inner)
     return ev->offset < off || (ev->offset == off && inner != RD_NO_OFFSET && ev->inner < inner);
 }
 
-/* Gives the value's elements up to the one at off. */
+/* Reads the value's elements up to the one at off. */
 static enum rdb_duplicate search(struct rdb_reader *again, enum rdb_event_kind kind,
                                  struct rd_slice name, uint64_t off, uint64_t inner)
 {
@@ -79,7 +79,7 @@ static enum rdb_duplicate search(struct rdb_reader *again, enum rdb_event_kind k
             found = false;
         found |= name_in(&ev, kind, tmp, &other) && rd_slice_eq(other, name);
     }
-    /* Nodes longer than a piece come as entries. */
+    /* Nodes longer than a piece arrive as entries. */
     if (st != RDB_EVENT || (kind == RDB_PACKED && !found))
         return RDB_DUPLICATE_UNKNOWN;
     return found ? RDB_DUPLICATE_SAME : RDB_DUPLICATE_OTHER;
@@ -104,7 +104,7 @@ static enum rdb_duplicate read_again(struct rdb_reader *r, enum rdb_event_kind k
         if (result == RDB_DUPLICATE_UNKNOWN)
             rd_err_adopt(&err, rdb_reader_err(again));
     }
-    /* The next call gives it out. */
+    /* The next call returns it. */
     if (err.code == RD_ERR_MEMORY || err.code == RD_ERR_IO)
         rd_err_adopt(&r->err, &err);
     rdb_reader_free(again);
@@ -112,7 +112,7 @@ static enum rdb_duplicate read_again(struct rdb_reader *r, enum rdb_event_kind k
     return result;
 }
 
-/* Keeps what came of a comparison. True: it is to be reported. */
+/* Records the result of a comparison. True: it is to be reported. */
 static bool judge(struct rdb_reader *r, enum rdb_duplicate result, const char **ret_text)
 {
     struct unique *u = &r->unique;

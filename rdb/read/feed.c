@@ -26,7 +26,7 @@ void rdb_feed_settle(struct rdb_reader *r)
     f->in_left -= done;
 }
 
-/* Raw bytes are lent from the window; what was looked at is consumed when more is needed. */
+/* Raw bytes are borrowed from the window; those already seen are consumed when more are needed. */
 static int need_raw(struct rdb_reader *r, size_t n)
 {
     struct feed *f = &r->feed;
@@ -50,7 +50,7 @@ static int need_raw(struct rdb_reader *r, size_t n)
     return STEP_ON;
 }
 
-/* Slides what copies can still refer to, and what was not looked at, to the front. */
+/* Moves the bytes that back references can reach, and those not yet seen, to the front. */
 static void make_room(struct rdb_reader *r)
 {
     struct feed *f = &r->feed;

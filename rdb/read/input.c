@@ -1,4 +1,4 @@
-/* input.c - how the reader gets at bytes, and how it says what is wrong with them. */
+/* input.c - access to the input, and errors with their context. */
 #include "rdb/read/priv.h"
 
 static int from_src(struct rdb_reader *r, enum rd_src_status st, struct rd_slice have)
@@ -26,8 +26,8 @@ static bool tee(struct rdb_reader *r, const uint8_t *p, size_t n)
     return false;
 }
 
-/* Gathers n bytes that do not fit the window in r->big. They are consumed from the source as they
- * come, so that it can bring more. */
+/* Collects n bytes that do not fit in the window in r->big. They are consumed from the source as
+ * they arrive, so that it can read more. */
 static int gather(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 {
     if (n > r->opts.max_name + 64)
@@ -50,8 +50,8 @@ static int gather(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 
 int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 {
-    /* The window is about to move: what points into it is dealt with first. */
-    bool gathers = r->big.len > 0 || (r->src->buf != NULL && n > r->src->cap);
+    /* The window is about to move: first finishes everything that points into it. */
+    bool gathers = r->big.len > 0 || n > rd_src_window(r->src);
     if (r->batch != NULL && (gathers ? rdb_batch_run(r) : rdb_batch_turn(r)) == RDB_FAIL)
         return RDB_FAIL;
     if (gathers)
@@ -68,7 +68,7 @@ int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
 void rdb_read_consume_slow(struct rdb_reader *r, size_t n)
 {
     if (r->big.len > 0) {
-        /* Only what was asked for was gathered, and all of it is used. */
+        /* Exactly the requested bytes were collected, and all of them are used. */
         rd_buf_reset(&r->big);
         return;
     }
@@ -93,7 +93,7 @@ static void add_context(struct rdb_reader *r)
 int rdb_read_fail(struct rdb_reader *r, enum rd_err_code code, uint64_t off, const char *what)
 {
     rd_err_set(&r->err, code, off, "%s", what);
-    rd_err_origin(&r->err, r->src->origin);
+    rd_err_origin(&r->err, rd_src_origin(r->src));
     add_context(r);
     return RDB_FAIL;
 }
@@ -172,7 +172,7 @@ bool rdb_cur_len_id(struct cur *c, struct rdb_stream_id *ret)
     return rdb_cur_len(c, &ret->ms) && rdb_cur_len(c, &ret->seq);
 }
 
-/* What is wrong, where it is not the bytes. */
+/* The error, if it is not about the bytes. */
 static const char name_too_long[] = "name longer than the limit";
 static const char no_memory[] = "out of memory";
 

@@ -32,7 +32,7 @@ static bool is_string_phase(enum node_phase phase)
     return phase == NODE_FIELD || phase == NODE_OWN_FIELD || phase == NODE_VALUE;
 }
 
-/* A shared name: length or, for an integer, all ones; then the bytes. */
+/* A shared name: its length or, for an integer, all ones; then the bytes. */
 static int keep_shared(struct rdb_reader *r, const struct rdb_pack_entry *e)
 {
     struct node *n = &r->node;
@@ -90,7 +90,7 @@ static void check_order(struct rdb_reader *r)
     s->last = n->id;
 }
 
-/* The number of fields is known: the entry's strings come next. */
+/* The number of fields is known: the strings of the entry come next. */
 static int begin_strings(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct node *n = &r->node;
@@ -122,7 +122,7 @@ static int end_entry(struct rdb_reader *r, int64_t lp_count)
     return STEP_ON;
 }
 
-/* A number of the node's head or of an entry's. It was passed already. */
+/* A number in the header of the node or of an entry. It has been consumed. */
 static int number(struct rdb_reader *r, int64_t num, struct rdb_event *ev)
 {
     struct node *n = &r->node;

@@ -1,12 +1,11 @@
-/* packed.c - values whose elements stand together in one string.
+/* packed.c - values whose elements are packed in one string.
  *
- * The walk validates as it goes: an entry is looked at once, then given out or passed. A string
- * that is no longer than a piece is whole in memory before the walk begins; a longer one streams
- * through.
+ * The walk validates each entry and then returns or skips it. A string that is not longer than a
+ * piece is whole in memory before the walk begins; a longer one is streamed.
  */
 #include "rdb/read/priv.h"
 
-/* What the parts of an element are, by layout. */
+/* The parts of an element, by layout. */
 enum part { PART_ELEMENT, PART_MEMBER, PART_FIELD, PART_VALUE, PART_SCORE, PART_TTL };
 
 struct parts {
@@ -172,7 +171,7 @@ int rdb_walk_pass(struct rdb_reader *r, const struct rdb_pack_entry *e)
     return STEP_ON;
 }
 
-/* -- the parts of elements that are numbers -- */
+/* -- the numeric parts of elements -- */
 
 static bool score_of(const struct rdb_pack_entry *e, double *ret)
 {
@@ -241,7 +240,7 @@ static void check_member(struct rdb_reader *r, const struct rdb_pack_entry *e)
         rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, r->feed.off, w->pack.pos, r->n_elems, text);
 }
 
-/* -- giving out -- */
+/* -- returning elements -- */
 
 static void elem_event(struct rdb_reader *r, enum part part, struct rdb_event *ev)
 {
@@ -263,9 +262,8 @@ static void elem_string(const struct rdb_pack_entry *e, struct rdb_event *ev)
                                        .first = true};
 }
 
-/* The number after the string whose last n bytes are at f->p + at. More input may be needed:
- * then nothing is passed. STEP_ON: string and number were passed; data[n] is where the bytes are.
- */
+/* The number after the string whose last n bytes are at f->p + at. If more input is needed, nothing
+ * is consumed. STEP_ON: string and number were consumed; data[n] has the bytes. */
 static int trailing(struct rdb_reader *r, const struct rdb_pack_entry *e, size_t at, size_t n,
                     struct rdb_event *ev, const uint8_t **ret_data)
 {
@@ -312,14 +310,14 @@ static enum part part_now(const struct walk *w)
     return (enum part)layouts[w->layout].part[w->part];
 }
 
-/* Does a number follow the string that is next? */
+/* Whether a number follows the next string. */
 static bool has_trailing(const struct walk *w)
 {
     const struct parts *l = &layouts[w->layout];
     return l->trailing > 0 && w->part + 1 + l->trailing == l->n;
 }
 
-/* Steps to the next string, over the number that was read with this one. */
+/* Advances to the next string, past the number that was read with this one. */
 static void next_string(struct rdb_reader *r)
 {
     struct walk *w = &r->walk;
@@ -331,7 +329,7 @@ static void next_string(struct rdb_reader *r)
     }
 }
 
-/* Passes the string (and number) at f->p; *ret_data is where its last n bytes are. */
+/* Consumes the string (and number) at f->p; *ret_data has its last n bytes. */
 static int pass_element(struct rdb_reader *r, const struct rdb_pack_entry *e, size_t at, size_t n,
                         struct rdb_event *ev, const uint8_t **ret_data)
 {
@@ -365,7 +363,7 @@ int rdb_walk_long(struct rdb_reader *r, size_t *ret_len, bool *ret_last)
     return STEP_ON;
 }
 
-/* An entry longer than a piece: its head was passed, its bytes stream through. */
+/* An entry longer than a piece: its header was consumed, its bytes are streamed. */
 static int give_long(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct walk *w = &r->walk;
@@ -520,7 +518,7 @@ static int check_all(struct rdb_reader *r)
     return STEP_ON;
 }
 
-/* The blob is whole in memory: it is validated, then given out. */
+/* The blob is whole in memory: validates it, then returns it. */
 static int give_blob(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct walk *w = &r->walk;

@@ -1,19 +1,19 @@
-/* priv.h - the reader's inside.
+/* priv.h - private to the reader.
  *
  *     record.c   opcodes and keys: everything outside of values
  *     value.c    the interpreter of shapes: walks a value of any type
- *     shape.c    the shapes: one small program a value type
+ *     shape.c    the shapes: one small program for each value type
  *     string.c   strings: whole, in pieces, skipped or verified
  *     feed.c     the decoded bytes of one string, as a window
  *     packed.c   packed encodings, by element or as a blob
- *     stream.c   what only streams have
- *     batch.c    checks put off until the window is full
- *     skim.c     the quick way over what is sound; quick.h: what is common
- *     text.c     the short strings of a value, many at a time
+ *     stream.c   the parts that only streams have
+ *     batch.c    checks deferred until the window is full
+ *     skim.c     a fast walk over sound data; quick.h: the common encodings
+ *     text.c     short strings of a value, many at a time
  *     module.c   module values
- *     unique.c   whether a member was seen before: rdb/hash.h by its hash, duplicate.c by its bytes
+ *     unique.c   finds duplicate members: rdb/hash.h by hash, duplicate.c by bytes
  *
- * A step either gives an event, or continues (STEP_ON), or says why not. It keeps its place in the
+ * A step returns an event, or continues (STEP_ON), or returns another status. Its state is in the
  * reader, so that it can be called again when there is more input.
  */
 #ifndef RDB_READ_PRIV_H
@@ -27,7 +27,7 @@
 #include "rdb/hash.h"
 #include "rdb/reader.h"
 
-enum { STEP_ON = -1 }; /* beside enum rdb_status: continue without an event */
+enum { STEP_ON = -1 }; /* in addition to enum rdb_status: continue without an event */
 
 enum {
     WINDOW_MIN = 512,            /* a source with a smaller window cannot be read */
@@ -50,7 +50,7 @@ enum op {
     OP_TTL,     /* length: the expiry of the field that follows, relative to the value's minimum */
     OP_TTL_ABS, /* length: … absolute */
     OP_PACK,    /* a packed encoding; arg: PACK_ARG() */
-    OP_CONTAINER,   /* length: what the quicklist node that follows is */
+    OP_CONTAINER,   /* length: the container of the quicklist node that follows */
     OP_NODE,        /* a quicklist 2 node */
     OP_STREAM_NODE, /* two strings: id, listpack */
     OP_STREAM_TAIL, /* length, ids, number of groups; arg: generation of the format */
@@ -61,7 +61,7 @@ enum op {
     OP_OWNED,
     OP_NACKS, /* count of nacked entries */
     OP_NACKED,
-    OP_GROUP_END, /* compares what was pending with what was owned */
+    OP_GROUP_END, /* compares the pending entries with the owned ones */
     OP_IDMP,      /* idempotency: duration, maximum, count of producers */
     OP_PRODUCER,
     OP_PRODUCED,
@@ -76,7 +76,7 @@ struct instr {
     uint8_t arg;
 };
 
-/* How a value begins, before its program. */
+/* The layout at the beginning of a value, before its program. */
 enum prelude {
     PRELUDE_NONE,
     PRELUDE_COUNT,     /* number of elements */
@@ -94,25 +94,25 @@ struct shape {
 
 const struct shape *rdb_shape(enum rdb_type_id type);
 
-/* How the entries of a packed string make elements. */
+/* How entries of a packed string form elements. */
 enum layout { LAYOUT_LIST, LAYOUT_SET, LAYOUT_HASH, LAYOUT_ZSET, LAYOUT_HASH_TTL, LAYOUT_STREAM };
 
 #define PACK_ARG(codec, layout) ((uint8_t)((codec) << 4 | (layout)))
 
-/* The decoded bytes of one string: [p, end) can be seen, `left` more can be brought. */
+/* The decoded bytes of one string: [p, end) is available, `left` more can be read. */
 struct feed {
     const uint8_t *p;
     const uint8_t *end;
     uint64_t left;
-    uint64_t in_left; /* stored bytes that were not consumed from the source */
-    uint64_t off;     /* of the string's head in the input */
+    uint64_t in_left; /* stored bytes not consumed from the source */
+    uint64_t off;     /* of the string's header in the input */
     uint64_t total;
     bool lzf;
-    struct rd_slice raw; /* the stored bytes that the last call of rdb_feed_need() took */
-    uint8_t *wr;         /* LZF: end of what was decoded, in reader.out */
+    struct rd_slice raw; /* the stored bytes consumed by the last call of rdb_feed_need() */
+    uint8_t *wr;         /* LZF: the end of the decoded bytes in reader.out */
 };
 
-/* A string that comes in pieces. */
+/* A string that arrives in pieces. */
 struct pieces {
     bool active;
     bool first;
@@ -130,19 +130,19 @@ struct walk {
     bool started; /* its header was parsed */
     bool whole;   /* all of it is in memory */
     uint8_t layout;
-    uint8_t part;   /* which part of an element comes next */
-    bool long_open; /* an entry longer than a piece is being given out */
+    uint8_t part;   /* the part of an element that comes next */
+    bool long_open; /* an entry longer than a piece is being returned */
     uint64_t long_left;
     struct rdb_pack_entry long_entry;
     struct rdb_pack pack;
-    double score; /* of the element before */
-    int64_t num;  /* of the element before (intset) */
+    double score; /* of the previous element */
+    int64_t num;  /* of the previous element (intset) */
     int64_t ttl;
     uint64_t elem_inner; /* where the element began */
     uint64_t n_before;   /* elements of the value before this string's */
 };
 
-/* A stream node's listpack: which entry comes next, and what the entries before said. */
+/* The listpack of a stream node: the next entry, and the state from the previous ones. */
 enum node_phase {
     NODE_COUNT,
     NODE_DELETED,
@@ -171,7 +171,7 @@ struct node {
     uint64_t lp_count;
     struct rd_buf shared; /* their names: u32 length (or 2^32-1: an integer follows) and bytes */
     size_t shared_at;
-    bool give_field; /* the shared name for the next value was not given yet */
+    bool give_field; /* the shared name for the next value was not returned yet */
 };
 
 struct stream {
@@ -191,10 +191,10 @@ struct unique {
     uint64_t *slots;
     size_t cap; /* power of two */
     size_t used;
-    size_t mask;       /* of the part in use now */
+    size_t mask;       /* of the part that is currently used */
     size_t limit;      /* of members in it */
     uint64_t expected; /* members, as declared; or RDB_UNKNOWN */
-    bool full;         /* more members than can be remembered */
+    bool full;         /* more members than the table can hold */
     bool proved;       /* a duplicate was found: the bytes are the same */
     unsigned chances;  /* equal hashes of different bytes, in all values */
 };
@@ -204,14 +204,14 @@ struct loop {
     uint64_t left;
 };
 
-/* What a record says of its key before it. */
+/* Attributes of a key that precede it. */
 struct attributes {
     int64_t expire_ms;
     uint64_t idle_s;
     uint64_t freq;
     bool expire_in_s;
     bool own;              /* one of the above is set */
-    uint64_t n_enterprise; /* opcodes of Redis Enterprise, which are passed over */
+    uint64_t n_enterprise; /* opcodes of Redis Enterprise, which are skipped */
 };
 
 struct rdb_reader {
@@ -228,7 +228,7 @@ struct rdb_reader {
     const struct rdb_type *type; /* of the value being read; NULL outside */
     uint8_t shown[KEY_SHOWN];
     size_t shown_len, name_len;
-    enum rdb_detail detail; /* for the present value */
+    enum rdb_detail detail; /* for the current value */
     struct rd_sink *tee;
     uint64_t value_off;
 
@@ -237,15 +237,15 @@ struct rdb_reader {
     int depth;
     uint64_t loop_count;
     uint64_t n_elems;
-    uint8_t tail_due; /* a string was passed, its tail was not */
+    uint8_t tail_due; /* a string was consumed, but not its tail */
     int64_t min_expire;
     int64_t field_expire;
     uint64_t container;
     uint64_t index; /* array: of the item, and how it is stored */
     uint64_t tag;
     uint64_t ttl;            /* of a field, as it is stored */
-    bool item_open;          /* an array item's index and tag were passed, its string was not */
-    uint64_t pass_left;      /* bytes of a string still to be passed over */
+    bool item_open;          /* an array item's index and tag were consumed, but not its string */
+    uint64_t pass_left;      /* bytes of a string that remain to be skipped */
     const uint8_t *seen_cur; /* position of the window at the end of the last call */
 
     struct feed feed;
@@ -260,19 +260,20 @@ struct rdb_reader {
     uint64_t ranges_left; /* slot ranges of an import */
     uint64_t meta_left;   /* key metadata classes */
 
-    struct attributes held; /* for the next key, read before another record */
+    struct attributes held; /* for the next key; read before another record */
     struct attributes meta_held;
     bool holds;
-    bool held_apart;                      /* that record was not the key's metadata */
-    uint64_t n_enterprise, enterprise_at; /* opcodes of Redis Enterprise: how many, and the first */
+    bool held_apart;                      /* that record was not the metadata of the key */
+    uint64_t n_enterprise, enterprise_at; /* opcodes of Redis Enterprise: their number, and the
+                                             first */
 
     struct rdb_batch *batch;
-    struct rd_buf notes; /* of the last batch, not given out yet */
+    struct rd_buf notes; /* of the last batch, not returned yet */
     size_t notes_at;
-    bool note_set; /* a note waits to be given out */
+    bool note_set; /* a note waits to be returned */
     struct rdb_event note;
 
-    struct rd_buf big;   /* input larger than the window, gathered */
+    struct rd_buf big;   /* input larger than the window, collected */
     struct rd_buf text;  /* a decoded name */
     struct rd_buf text2; /* a second one in the same event */
     uint8_t *out;        /* decoder's output: reach, piece, room for a token, slack */
@@ -282,7 +283,8 @@ struct rdb_reader {
 
 /* -- input (record.c) -- */
 
-/* n bytes from here, however large; *ret may be longer. RDB_EVENT: they are there. */
+/* Makes n bytes from here available, however many; *ret may be longer. RDB_EVENT: they are
+ * available. */
 int rdb_read_need_slow(struct rdb_reader *r, uint64_t n, struct rd_slice *ret);
 
 static inline int rdb_read_need(struct rdb_reader *r, uint64_t n, struct rd_slice *ret)
@@ -318,11 +320,11 @@ int rdb_read_corrupt_in(struct rdb_reader *r, uint64_t off, uint64_t inner, cons
 int rdb_read_fail(struct rdb_reader *r, enum rd_err_code code, uint64_t off, const char *what);
 int rdb_read_nomem(struct rdb_reader *r, size_t size);
 
-/* Keeps a note to be given out before the next event (the first one wins until then). */
+/* Keeps a note to be returned before the next event (the first one wins until then). */
 void rdb_read_note(struct rdb_reader *r, enum rdb_note_id id, uint64_t off, uint64_t inner,
                    uint64_t detail, const char *text);
 
-/* -- parsing several things at once from memory, or nothing of it -- */
+/* -- parsing several things from memory: all or nothing -- */
 
 struct cur {
     const uint8_t *base;
@@ -353,17 +355,18 @@ bool rdb_cur_u64le(struct cur *c, uint64_t *ret);
 bool rdb_cur_id(struct cur *c, struct rdb_stream_id *ret);     /* 16 bytes big-endian */
 bool rdb_cur_len_id(struct cur *c, struct rdb_stream_id *ret); /* two lengths */
 
-/* A whole string. RAW is borrowed, others are rendered into buf. *ret lives until the next call. */
+/* A whole string. RAW is borrowed, others are rendered into buf. *ret is valid until the next call.
+ */
 bool rdb_cur_str(struct rdb_reader *r, struct cur *c, struct rd_buf *buf, struct rd_slice *ret);
 
-/* What a step does when a parse failed: brings more input (STEP_ON: parse again), or fails. */
+/* For a step whose parse failed: reads more input (STEP_ON: parse again), or fails. */
 int rdb_read_retry(struct rdb_reader *r, const struct cur *c, struct rd_slice *s);
 
-/* Fills *ev, or a part of the reader, out of what *c shows; `arg` is the caller's. It is called
- * again from the start when more input is there. */
+/* Fills *ev, or a part of the reader, from the bytes in *c; `arg` belongs to the caller. It is
+ * called again from the start when there is more input. */
 typedef bool (*parse_fn)(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev);
 
-/* Parses until `parse` has all it wants. STEP_ON: *ret follows it; nothing is consumed. */
+/* Calls `parse` until it has enough input. STEP_ON: *ret is the next byte; nothing is consumed. */
 static inline int rdb_read_parse(struct rdb_reader *r, parse_fn parse, uint8_t arg,
                                  struct rdb_event *ev, struct cur *ret)
 {
@@ -378,28 +381,28 @@ static inline int rdb_read_parse(struct rdb_reader *r, parse_fn parse, uint8_t a
     return STEP_ON;
 }
 
-/* Forgets attributes that wait for their key. */
+/* Drops attributes that wait for their key. */
 void rdb_read_drop_attributes(struct rdb_reader *r);
 
 /* -- strings (string.c) -- */
 
-/* Begins the string that stands here: its pieces are given out as events of `kind`, the first of
- * them in *ev. STEP_ON is never returned. */
+/* Begins the string at the current position: its pieces are returned as events of `kind`, the first
+ * of them in *ev. STEP_ON is never returned. */
 int rdb_read_string(struct rdb_reader *r, enum rdb_event_kind kind, enum rdb_role role,
                     enum tail tail, struct rdb_event *ev);
 int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev);
 
-/* Passes a string without looking into it; `verify`: LZF must decode. STEP_ON: passed. */
+/* Skips a string; `verify`: LZF must decode. STEP_ON: skipped. */
 int rdb_read_pass(struct rdb_reader *r, bool verify);
 int rdb_read_pass_rest(struct rdb_reader *r);
 
-/* Passes a string as rdb_read_pass() does, and gives its bytes, which live until the next call and
- * are in tmp where it is an integer; or says that it was too long to look at (STEP_ON, *ret_known
+/* Skips a string like rdb_read_pass() and returns its bytes, which are valid until the next call
+ * and are in tmp for an integer. If it is too long, the bytes are not returned (STEP_ON, *ret_known
  * false). */
 int rdb_read_member(struct rdb_reader *r, char tmp[RD_NUM_I64_MAX], struct rd_slice *ret,
                     bool *ret_known);
 
-/* Passes what follows a string. */
+/* Consumes the tail of a string. */
 int rdb_read_pass_tail(struct rdb_reader *r, enum tail tail);
 
 /* One whole string, if the window can hold it, after `prefix` bytes; see string.c. */
@@ -408,16 +411,17 @@ int rdb_read_prefixed(struct rdb_reader *r, enum rdb_event_kind kind, size_t pre
 
 /* -- feed.c -- */
 
-/* Begins to decode the string whose head is at the source's position, and consumes the head. */
+/* Begins to decode the string whose header is at the source's position, and consumes the header. */
 int rdb_feed_begin(struct rdb_reader *r, const struct rdb_str_head *head, uint64_t off);
 
-/* At least n decoded bytes in [p, end), n <= r->piece. RDB_END: the string has fewer left. */
+/* Makes at least n decoded bytes available in [p, end), n <= r->piece. RDB_END: the string has
+ * fewer left. */
 int rdb_feed_need(struct rdb_reader *r, size_t n);
 
-/* Consumes the stored bytes that were looked at; they stay readable until more is needed. */
+/* Consumes the stored bytes that were used; they stay readable until more are needed. */
 void rdb_feed_settle(struct rdb_reader *r);
 
-/* Consumes what is left of the stored bytes. All decoded bytes were seen. */
+/* Consumes the rest of the stored bytes. All decoded bytes were seen. */
 int rdb_feed_end(struct rdb_reader *r);
 
 static inline uint64_t rdb_feed_pos(const struct feed *f)
@@ -430,11 +434,10 @@ static inline uint64_t rdb_feed_pos(const struct feed *f)
 int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_value_run(struct rdb_reader *r, struct rdb_event *ev);
 
-/* With opts.batch: puts off the check of a value that is one string in the window, without events.
- */
+/* With opts.batch: defers the check of a value that is one string in the window, without events. */
 int rdb_value_quick(struct rdb_reader *r, struct rdb_event *ev);
 
-/* After a KEY: passes a value that is one string in the window, if it is. */
+/* After a KEY: skips a value that is one string in the window, if it is. */
 bool rdb_value_pass(struct rdb_reader *r);
 int rdb_packed_begin(struct rdb_reader *r, enum rdb_codec codec, enum layout layout);
 int rdb_packed_run(struct rdb_reader *r, struct rdb_event *ev);
@@ -446,14 +449,14 @@ int rdb_record_step(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_key_meta_step(struct rdb_reader *r, struct rdb_event *ev);
 int rdb_payload_step(struct rdb_reader *r, struct rdb_event *ev); /* a type, then its value */
 
-/* The next entry of the walk, whole in memory: RDB_EVENT; RDB_END: the end, checked; STEP_ON with
- * walk.long_open: an entry longer than a piece, whose head was passed. */
+/* The next entry of the walk, whole in memory: RDB_EVENT; RDB_END: the end, verified; STEP_ON with
+ * walk.long_open: an entry longer than a piece, whose header was consumed. */
 int rdb_walk_entry(struct rdb_reader *r, struct rdb_pack_entry *ret);
-/* The next bytes of such an entry, at feed.p, with its tail where they are the last. */
+/* The next bytes of such an entry, at feed.p, with its tail if they are the last. */
 int rdb_walk_long(struct rdb_reader *r, size_t *ret_len, bool *ret_last);
 int rdb_walk_pass(struct rdb_reader *r, const struct rdb_pack_entry *e);
 
-/* Are elements, or blobs, given out for the present value? */
+/* Whether elements or blobs are returned for the current value. */
 static inline bool rdb_read_gives(const struct rdb_reader *r)
 {
     return r->detail == RDB_DETAIL_ELEMENTS || r->detail == RDB_DETAIL_PACKED;
@@ -464,14 +467,14 @@ static inline bool rdb_read_checks(const struct rdb_reader *r)
     return r->detail == RDB_DETAIL_CHECK;
 }
 
-/* Passes sound elements of a whole listpack quickly, before the walk (skim.c). */
+/* Skips sound elements of a whole listpack quickly, before the walk (skim.c). */
 void rdb_skim(struct rdb_reader *r);
 void rdb_skim_node(struct rdb_reader *r);
 
-/* Gives out the next string of a whole listpack, with its score; false: it is left to the walk. */
+/* Returns the next string of a whole listpack, with its score; false: the walk must do it. */
 bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev);
 
-/* Passes elements of a table whose strings are short, all but the last of them, quickly. */
+/* Skips elements of a table with short strings quickly, except the last one. */
 void rdb_skim_table(struct rdb_reader *r, struct loop *loop);
 
 /* -- batch.c: STEP_ON, or RDB_FAIL when a job of the batch failed -- */
@@ -485,10 +488,10 @@ int rdb_batch_pack(struct rdb_reader *r, const struct rdb_str_head *head, const 
 int rdb_batch_verify(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                      uint64_t off);
 
-/* Before the window moves: begins the jobs of this window, when those of the last are done. */
+/* Call before the window moves: starts the jobs of this window when those of the last are done. */
 int rdb_batch_turn(struct rdb_reader *r);
 
-/* Does all jobs. */
+/* Finishes all jobs. */
 int rdb_batch_run(struct rdb_reader *r);
 bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret);
 
@@ -497,7 +500,7 @@ bool rdb_batch_next_note(struct rdb_reader *r, struct rdb_event *ret);
 /* Prepares for about n members (RDB_UNKNOWN: grows). */
 bool rdb_unique_begin(struct unique *u, uint64_t n);
 
-/* Adds a hash that is not 0, where there is room for it; false when it was there. */
+/* Adds a hash other than 0, if there is room for it; false: it exists. */
 static inline bool rdb_unique_insert(struct unique *u, uint64_t hash)
 {
     size_t i = hash & u->mask;
@@ -511,7 +514,7 @@ static inline bool rdb_unique_insert(struct unique *u, uint64_t hash)
     return true;
 }
 
-/* Adds a member; false when it was there. */
+/* Adds a member; false: it exists. */
 bool rdb_unique_add_slow(struct unique *u, uint64_t hash);
 
 static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
@@ -522,22 +525,22 @@ static inline bool rdb_unique_add(struct unique *u, uint64_t hash)
 }
 void rdb_unique_done(struct unique *u);
 
-/* -- duplicate.c: a hash was there before; are the bytes the same? -- */
+/* -- duplicate.c: compares the bytes of members with equal hashes -- */
 
 enum rdb_duplicate { RDB_DUPLICATE_SAME, RDB_DUPLICATE_OTHER, RDB_DUPLICATE_UNKNOWN };
 
-/* What is said where the bytes could not be compared. */
+/* The note for bytes that cannot be compared. */
 extern const char rdb_duplicate_unproved[];
 
-/* True: it is a duplicate, and to be reported. *ret_text is changed where that is not proved. Of
- * the packed string that is walked, with so many entries an element; or of a member (RDB_ELEM),
- * group or consumer whose event is at `off`. One proof a value is enough. */
+/* True: it is a duplicate and is to be reported. *ret_text changes if that is not proved. The
+ * member is in the packed string being walked, with so many entries per element; or it is the
+ * member (RDB_ELEM), group or consumer whose event is at `off`. One proof per value is enough. */
 bool rdb_duplicate_packed(struct rdb_reader *r, const struct rdb_pack_entry *e, unsigned parts,
                           const char **ret_text);
 bool rdb_duplicate_named(struct rdb_reader *r, enum rdb_event_kind kind, struct rd_slice name,
                          uint64_t off, const char **ret_text);
 
-/* Asks for the memory that the hash will be looked for in. */
+/* Prefetches the memory in which the hash will be searched. */
 static inline void rdb_unique_fetch(const struct unique *u, uint64_t hash)
 {
     __builtin_prefetch(&u->slots[hash & u->mask], 1);

@@ -1,6 +1,6 @@
-/* quick.h - the common forms of short strings, in listpacks, intsets and in tables, as fast as they
- * can be parsed. What is not one of them, or not sound, is not told apart from the end: the walkers
- * of packed.c, node.c and string.c know. */
+/* quick.h - parses the common forms of short strings in listpacks, intsets and tables as fast as
+ * possible. All other forms, damage and the end are not distinguished: the walkers of packed.c,
+ * node.c and string.c handle them. */
 #ifndef RDB_READ_QUICK_H
 #define RDB_READ_QUICK_H
 
@@ -13,7 +13,8 @@ struct rdb_quick {
     bool is_int;
 };
 
-/* Size of the integer entry at p, of which `room` bytes can be seen; 0: not one, or cut short. */
+/* Size of the integer entry at p, of which `room` bytes are available; 0: not one, or incomplete.
+ */
 static inline size_t rdb_quick_int(const uint8_t *p, size_t room, struct rdb_quick *q)
 {
     static const uint8_t sizes[16] = {0, 3, 4, 5, 9};
@@ -37,8 +38,8 @@ static inline size_t rdb_quick_int(const uint8_t *p, size_t room, struct rdb_qui
     return size;
 }
 
-/* Size of the entry at p with its back length; 0: not one of the common ones. A byte is left for
- * the end mark. */
+/* Size of the entry at p with its back length; 0: not a common form. A byte is reserved for the end
+ * mark. */
 static inline size_t rdb_quick_entry(const uint8_t *p, const uint8_t *end, struct rdb_quick *q)
 {
     size_t room = (size_t)(end - p);
@@ -101,9 +102,9 @@ static inline int64_t rdb_quick_intset(const uint8_t *p, uint32_t width)
                         : (int64_t)rd_get_le64(p);
 }
 
-enum { QUICK_MIN = 16 }; /* bytes that can be read at the head of a string */
+enum { QUICK_MIN = 16 }; /* bytes that can be read at the header of a string */
 
-/* Size of a short raw string or an integer at p; 0: something else. Its bytes in *q. */
+/* Size of a short raw string or an integer at p; 0: another form. Its bytes are in *q. */
 static inline size_t rdb_quick_string(const uint8_t *p, const uint8_t *end, struct rdb_quick *q)
 {
     if (RD_UNLIKELY(end - p < QUICK_MIN))

@@ -1,8 +1,9 @@
+#include "base/src_impl.h"
 #include "rdb/read/priv.h"
 
 static bool piece_size(const struct rd_src *src, size_t *ret)
 {
-    size_t window = src->buf == NULL ? RD_SRC_WINDOW : src->cap;
+    size_t window = src->state->buf == NULL ? RD_SRC_WINDOW : src->state->cap;
     if (window < WINDOW_MIN)
         return false;
     *ret = window / 4 < PIECE_MAX ? window / 4 : PIECE_MAX;
@@ -34,7 +35,7 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
         rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason,
                           "%s RDB version %d is not known", rdb_dialect_name(r->dialect),
                           r->version);
-        rd_err_origin(&r->err, r->src->origin);
+        rd_err_origin(&r->err, rd_src_origin(r->src));
         return RDB_FAIL;
     }
     *ev = (struct rdb_event){.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
@@ -166,7 +167,7 @@ void rdb_reader_free(struct rdb_reader *r)
     rd_free(r);
 }
 
-/* The walk failed: what was put off lies before that place, and its failure comes first. */
+/* The walk failed: a deferred check is before that position, so its failure comes first. */
 static void fail_first(struct rdb_reader *r)
 {
     struct rd_err err = r->err;
@@ -175,8 +176,8 @@ static void fail_first(struct rdb_reader *r)
         r->err = err;
 }
 
-/* Between two calls more may have been pushed into the source, which moves its window: what is lent
- * from it keeps its place after the next byte. */
+/* Between two calls the caller may have pushed more into the source, which moves its window:
+ * borrowed bytes keep their distance to the next byte. */
 static void follow_window(struct rdb_reader *r)
 {
     struct feed *f = &r->feed;
@@ -215,7 +216,7 @@ enum rdb_status rdb_reader_next(struct rdb_reader *r, struct rdb_event *ret)
     return st;
 }
 
-/* Both ways past a value run its shape without giving anything out. */
+/* Skipping and copying both run the value's shape without returning events. */
 static enum rdb_status run_quietly(struct rdb_reader *r)
 {
     if (r->err.code != RD_ERR_OK)

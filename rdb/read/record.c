@@ -1,12 +1,13 @@
-/* record.c - everything outside of values: opcodes, and the heads of keys.
+/* record.c - everything outside of values: opcodes, and the headers of keys.
  *
  *     key record:  [ fc ms:8 | fd s:4 ] [ f8 idle:len | f9 freq:1 ]*  type  name  value
  *
- * Redis Enterprise also has 6b len and 79 len there. They are passed over, and the event of such a
- * record has no bytes, so that no copy has them.
+ * Redis Enterprise also writes 6b len and 79 len there. They are skipped, and the event of such a
+ * record has no bytes, so that copies do not contain them.
  *
- * A record's head is parsed whole or not at all.
+ * The header of a record is parsed whole or not at all.
  */
+#include "base/copy.h"
 #include "rdb/read/priv.h"
 
 enum { KEY_META_CLASSES = 7 };
@@ -21,7 +22,7 @@ static void begin_event(struct rdb_reader *r, enum rdb_event_kind kind, struct r
     ev->inner = RD_NO_OFFSET;
 }
 
-/* Counts the opcodes of Redis Enterprise before the record at the reader's place. */
+/* Counts the Redis Enterprise opcodes before the record at the current position. */
 static void count_enterprise(struct rdb_reader *r, uint64_t n)
 {
     if (n > 0 && r->n_enterprise == 0)
@@ -29,13 +30,13 @@ static void count_enterprise(struct rdb_reader *r, uint64_t n)
     r->n_enterprise += n;
 }
 
-/* Consumes what was parsed and hands its bytes out with the event. */
+/* Consumes the parsed bytes and returns them with the event. */
 static int took(struct rdb_reader *r, const struct cur *c, struct rdb_event *ev)
 {
     size_t n = (size_t)(c->p - c->base);
     ev->raw = rd_slice(c->base, n);
     if (r->big.len > 0) {
-        /* The bytes stay where they are until the next need; only their length is forgotten. */
+        /* The bytes stay in place until the next need; only their length is reset. */
         r->big.len = 0;
     } else {
         rdb_read_consume(r, n);
@@ -51,7 +52,7 @@ static bool refuse(struct cur *c, const uint8_t *at, const char *why)
     return false;
 }
 
-/* Does the file's version have this opcode? */
+/* Whether the file's version has this opcode. */
 static bool has_opcode(const struct rdb_reader *r, uint8_t op)
 {
     bool valkey = r->dialect == RDB_VALKEY;
@@ -95,7 +96,7 @@ void rdb_read_drop_attributes(struct rdb_reader *r)
     r->holds = r->held_apart = false;
 }
 
-/* Numbers that are opcodes in files of Redis Enterprise only. Other servers refuse them. */
+/* Numbers that are opcodes only in files of Redis Enterprise. Other servers refuse them. */
 static bool is_enterprise(uint8_t op)
 {
     return op == RDB_OP_RAM_LRU || op == RDB_OP_SLOT_NUM;
@@ -139,12 +140,12 @@ static bool is_attribute(uint8_t op)
            op == RDB_OP_FREQ || is_enterprise(op);
 }
 
-/* Attributes up to the byte after them. */
+/* Parses attributes up to the next byte. */
 static bool parse_attributes(struct rdb_reader *r, struct cur *c, struct attributes *a,
                              uint8_t *ret_op)
 {
     const uint8_t *op;
-    const uint8_t *enterprise = NULL; /* the opcode before this one, where it is such */
+    const uint8_t *enterprise = NULL; /* the previous opcode, if it is a Redis Enterprise one */
     *a = r->held;
     for (;;) {
         if (!cur_take(c, 1, &op))
@@ -190,15 +191,15 @@ static int unknown_type(struct rdb_reader *r, const struct cur *c)
     rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
                       "%s %u is not known in %s RDB version %d", opcode ? "opcode" : "value type",
                       number, rdb_dialect_name(r->dialect), r->version);
-    rd_err_origin(&r->err, r->src->origin);
+    rd_err_origin(&r->err, rd_src_origin(r->src));
     return RDB_FAIL;
 }
 
-/* Attributes before another record than their key's: servers keep them for the next key. The
- * event has the bytes, so that a copy of the next key cannot have them. */
+/* Attributes before a record that is not their key: servers keep them for the next key. The event
+ * has the bytes, so that a copy of the next key does not have them. */
 static int hold_attributes(struct rdb_reader *r, struct rdb_event *ev)
 {
-    /* The byte after them belongs to the next record: it must still be in the source. */
+    /* The next byte belongs to the next record: it must still be in the source. */
     if (r->big.len > 0)
         return rdb_read_fail(r, RD_ERR_LIMIT, rdb_read_offset(r),
                              "more attributes of a key than the window can hold");
@@ -268,7 +269,7 @@ static int key_step(struct rdb_reader *r, struct rd_slice s, struct rdb_event *e
 
 /* -- opcodes -- */
 
-/* How many numbers follow an opcode. */
+/* The number of lengths that follow an opcode. */
 enum { DB_NUMBERS = 1, DB_SIZE_NUMBERS = 2, SLOT_NUMBERS = 3 };
 
 static bool parse_numbers(struct rdb_reader *r, struct cur *c, uint8_t n, struct rdb_event *ev)
@@ -350,7 +351,7 @@ static bool parse_old_function(struct rdb_reader *r, struct cur *c, uint8_t arg,
 }
 
 /* The pre-release form of functions: name, engine, whether there is a description, [description],
- * code. All of it is one event, whose bytes are the strings as they are stored. */
+ * code. All of it is one event, whose bytes are the stored strings. */
 static int old_function_step(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct cur c;

@@ -1,7 +1,7 @@
-/* shape.c - what a value of each type looks like, as a small program.
+/* shape.c - the layout of each type of value, as a small program.
  *
- * A program is the type's grammar: the interpreter in value.c walks it to skip a value, to copy it,
- * to check it or to give out its elements.
+ * A program is the grammar of a type: the interpreter in value.c runs it to skip, copy or check a
+ * value, or to return its elements.
  */
 #include "rdb/read/priv.h"
 

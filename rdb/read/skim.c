@@ -1,8 +1,7 @@
-/* skim.c - walks over the sound elements of a whole listpack or intset as fast as it can be done.
+/* skim.c - walks over the sound elements of a whole listpack or intset as fast as possible.
  *
- * Only entries of the common encodings, with elements complete, are passed here. At anything else
- * the skimming stops before the element, and the walker of packed.c or node.c continues: it is
- * the one that knows what is wrong.
+ * It accepts only complete elements in the common encodings. At anything else it stops before the
+ * element, and the walker of packed.c or node.c continues, which identifies what is wrong.
  */
 #include "rdb/read/quick.h"
 
@@ -11,7 +10,7 @@ static inline uint64_t hash_of(const struct rdb_hash_key *key, const struct rdb_
     return q->is_int ? rdb_hash_int(key, q->num) : rdb_hash_member(key, q->str, q->len);
 }
 
-/* Are members compared with each other? */
+/* Whether members are compared with each other. */
 static inline bool looks(const struct rdb_reader *r)
 {
     return r->opts.notes && rdb_read_checks(r);
@@ -86,7 +85,7 @@ static void skim_zset(struct rdb_reader *r)
     rdb_quick_passed(r, p, 2 * n, n);
 }
 
-/* The header's count was found to fill the string. */
+/* The header's count agrees with the string. */
 static void skim_intset(struct rdb_reader *r)
 {
     struct walk *w = &r->walk;
@@ -130,7 +129,7 @@ void rdb_skim(struct rdb_reader *r)
     }
 }
 
-/* -- elements that are given out -- */
+/* -- returning elements -- */
 
 static void give(struct rdb_reader *r, enum rdb_role role, const struct rdb_quick *q,
                  struct rdb_event *ev)
@@ -204,7 +203,7 @@ static bool quick_int(const uint8_t **p, const uint8_t *end, int64_t *ret)
     return true;
 }
 
-/* One whole entry at *p; false: it is left to the walker. */
+/* One whole entry at *p; false: the walker must do it. */
 static bool quick_stream_entry(const struct node *n, const uint8_t **p, const uint8_t *end,
                                struct rdb_stream_id last, bool any, struct rdb_stream_id *ret_id,
                                int64_t *ret_flags, uint64_t *ret_entries)
@@ -271,7 +270,7 @@ static const uint8_t *table_list(const uint8_t *p, const uint8_t *end, uint64_t 
     return p;
 }
 
-/* Size of the element at p, its member in *q; 0: it is left to the walker. */
+/* Size of the element at p, its member in *q; 0: the walker must do it. */
 typedef size_t (*element_fn)(const uint8_t *p, const uint8_t *end, struct rdb_quick *q);
 
 static inline size_t hash_element(const uint8_t *p, const uint8_t *end, struct rdb_quick *q)
@@ -293,14 +292,14 @@ static inline size_t zset_element(const uint8_t *p, const uint8_t *end, struct r
 
 enum { AHEAD = 32 };
 
-/* Members whose place in the table of members is being fetched. */
+/* Members whose place in the table of members is being prefetched. */
 struct ahead {
     const uint8_t *at; /* the element */
     uint64_t hash;
 };
 
-/* Passes at most n elements, all of whose members are new. The memory of a big table is far: it is
- * asked for some elements before it is needed. */
+/* Skips at most n elements, all of whose members are new. The table's memory is prefetched a few
+ * elements ahead. */
 static inline const uint8_t *table_members(struct rdb_reader *r, const uint8_t *p,
                                            const uint8_t *end, uint64_t *n, element_fn element)
 {

@@ -1,10 +1,10 @@
-/* stream.c - what a stream has beside its entries: last id, groups, pending lists, consumers.
+/* stream.c - the parts of a stream other than entries: last ID, groups, pending lists, consumers.
  */
 #include "rdb/read/priv.h"
 
 enum { GEN_OFFSETS = 2, GEN_ACTIVE = 3, NODE_KEY_LEN = 16 };
 
-/* Parses and consumes the step's numbers and names. */
+/* Parses and consumes the numbers and names of the step. */
 static int parse_all(struct rdb_reader *r, parse_fn parse, uint8_t gen, struct rdb_event *ev)
 {
     struct cur c;
@@ -177,7 +177,7 @@ static int owned_op(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_e
     return give(r, ev, kind, st);
 }
 
-/* Every pending entry is owned by one consumer. Which is missing is not kept: that would take
+/* Every pending entry is owned by one consumer. The missing one is not identified: that would take
  * memory proportional to the list. */
 static int group_end(struct rdb_reader *r)
 {
@@ -241,7 +241,7 @@ static bool parse_node_key(struct rdb_reader *r, struct cur *c, uint8_t gen, str
     return true;
 }
 
-/* Servers refuse a stream in which a node has the key of another. Their order does not matter. */
+/* Servers refuse a stream in which two nodes have the same key. Their order does not matter. */
 static void check_node_key(struct rdb_reader *r, uint64_t off)
 {
     uint8_t id[NODE_KEY_LEN];

@@ -2,7 +2,7 @@
 
 static const char bad_lzf[] = "compressed string that does not decode";
 
-/* The head of the string that stands here, in *s. STEP_ON: *ret. */
+/* The header of the string at the current position, in *s. STEP_ON: *ret. */
 static int head_at(struct rdb_reader *r, size_t at, struct rdb_str_head *ret, struct rd_slice *s)
 {
     int st = rdb_read_need(r, at + 1, s);
@@ -47,7 +47,7 @@ static bool text_score(const uint8_t *p, size_t have, size_t *ret_size, double *
     return true;
 }
 
-/* Parses what follows the string at s[at]. STEP_ON: *size bytes; the event has the result. */
+/* Parses the tail of the string at s[at]. STEP_ON: *size bytes; the event has the result. */
 static int tail_at(struct rdb_reader *r, size_t at, enum tail tail, struct rd_slice *s,
                    size_t *ret_size, struct rdb_event *ev)
 {
@@ -108,7 +108,7 @@ static struct rdb_string *string_of(struct rdb_reader *r, struct rdb_event *ev)
     return &ev->elem.str;
 }
 
-/* The whole string after `head`, of which everything is in s at `at`. */
+/* The whole string after `head`, which is complete in s at `at`. */
 static int whole(struct rdb_reader *r, const struct rdb_str_head *head, const uint8_t *stored,
                  uint64_t off, struct rdb_string *ret)
 {
@@ -168,7 +168,7 @@ int rdb_read_string(struct rdb_reader *r, enum rdb_event_kind kind, enum rdb_rol
     return RDB_EVENT;
 }
 
-/* The last piece and what follows it are given out together, so both must be in the window. */
+/* The last piece and the tail are returned together, so both must be in the window. */
 static int piece_tail(struct rdb_reader *r, size_t n, size_t *ret_size, struct rdb_event *ev)
 {
     struct feed *f = &r->feed;
@@ -193,7 +193,7 @@ int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev)
         return st;
     begin_event(r, r->pieces.kind, ev);
     if (r->pieces.kind == RDB_ELEM)
-        ev->offset = f->off; /* of the string, for every piece */
+        ev->offset = f->off; /* offset of the string, for every piece */
     struct rdb_string *str = string_of(r, ev);
     size_t n = (size_t)(f->end - f->p);
     if (n > r->piece)
@@ -219,8 +219,8 @@ int rdb_read_piece(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-/* AUX and FUNCTION are outside values, and a caller that copies a file needs their bytes: one event
- * has all of a short one. A long one begins with an empty piece that has the bytes up to the
+/* AUX and FUNCTION are outside values, and a caller that copies a file needs their bytes: the event
+ * of a short one has all bytes. A long one begins with an empty piece that has the bytes before the
  * string. */
 int rdb_read_prefixed(struct rdb_reader *r, enum rdb_event_kind kind, size_t prefix,
                       struct rdb_event *ev)
@@ -270,7 +270,7 @@ int rdb_read_pass_rest(struct rdb_reader *r)
     return STEP_ON;
 }
 
-/* Decodes a long LZF string piece by piece, for nothing but to see that it decodes. */
+/* Decodes a long LZF string piece by piece, only to verify it. */
 static int pass_lzf(struct rdb_reader *r)
 {
     struct feed *f = &r->feed;
@@ -297,7 +297,7 @@ static int pass_slow(struct rdb_reader *r, bool verify)
         return st;
     uint64_t off = rdb_read_offset(r);
     if (head.kind == RDB_STR_LZF && verify) {
-        /* Nothing is decoded: that the stored bytes fit the window is enough. */
+        /* Nothing is decoded: it is enough if the stored bytes fit in the window. */
         if (head.stored > 2 * r->piece) {
             begin_pieces(r, &head, off, RDB_ELEM, TAIL_NONE);
             return pass_lzf(r);
@@ -319,7 +319,7 @@ int rdb_read_pass(struct rdb_reader *r, bool verify)
 {
     struct rd_src *src = r->src;
     size_t have = rd_src_avail(src);
-    /* Short raw strings, by far the most, in as few instructions as possible. */
+    /* Short raw strings, the most frequent form, in as few instructions as possible. */
     if (RD_LIKELY(have > 0 && src->cur[0] < 0x40 && have > src->cur[0] && r->pass_left == 0 &&
                   !r->pieces.active && r->tee == NULL && r->big.len == 0)) {
         src->cur += 1u + src->cur[0];

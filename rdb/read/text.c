@@ -1,11 +1,12 @@
-/* text.c - the short strings of a value, many at a time.
+/* text.c - returns short strings of a value, many at a time.
  *
- * Here is what is common and lies whole in memory: the entries of a listpack or intset after its
- * first element, and the elements of a table up to the end of the window. Everything else comes as
- * events; where this stops, they continue. */
+ * It covers the common forms that are whole in memory: the entries of a listpack or intset after
+ * its first element, and the elements of a table up to the end of the window. Everything else
+ * arrives as events, which continue where this stops. */
+#include "rdb/plain.h"
 #include "rdb/read/quick.h"
 
-enum { TEXT_MAX = 4096 }; /* longer ones come as events */
+enum { TEXT_MAX = 4096 }; /* longer strings arrive as events */
 
 static inline void put(struct rdb_text *to, const struct rdb_quick *q, enum rdb_role role)
 {
@@ -160,7 +161,7 @@ static const uint8_t *table_scored(const uint8_t *p, const uint8_t *end, struct 
     return p;
 }
 
-/* The loop follows an element, which it counts still: so one is left for it. */
+/* The loop still counts the element before it, so one is reserved. */
 static size_t from_table(struct rdb_reader *r, struct rdb_text *ret, size_t max)
 {
     struct loop *loop = &r->loops[0];

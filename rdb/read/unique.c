@@ -1,6 +1,6 @@
-/* unique.c - a set of hashes, to find members that a collection has twice.
+/* unique.c - a set of hashes that finds duplicate members of a collection.
  *
- * Two members that have the same hash are compared by duplicate.c. */
+ * duplicate.c compares two members with the same hash. */
 #include "rdb/read/priv.h"
 
 enum { SLOTS_MIN = 64, SLOTS_FIRST = 1 << 14, SLOTS_MAX = 1 << 19 };
@@ -35,7 +35,7 @@ bool rdb_unique_begin(struct unique *u, uint64_t n)
     return resize(u, cap);
 }
 
-/* Having grown once, the table is made as large as its members were said to be. */
+/* After growing once, the table gets the size for the declared number of members. */
 static size_t larger(const struct unique *u, size_t cap)
 {
     size_t want = 4 * cap;

@@ -1,4 +1,4 @@
-/* value.c - walks a value by the shape of its type. */
+/* value.c - walks a value according to the shape of its type. */
 #include "rdb/read/priv.h"
 
 static bool tracks_members(const struct rdb_reader *r)
@@ -9,7 +9,7 @@ static bool tracks_members(const struct rdb_reader *r)
     return kind == RDB_KIND_SET || kind == RDB_KIND_ZSET || kind == RDB_KIND_HASH;
 }
 
-/* Members of a hash are its fields. */
+/* For a hash, members are fields. */
 static bool is_unique_role(const struct rdb_reader *r, uint8_t role)
 {
     return (role == RDB_ROLE_MEMBER || role == RDB_ROLE_FIELD) && r->unique.slots != NULL &&
@@ -102,7 +102,7 @@ int rdb_value_begin(struct rdb_reader *r, struct rdb_event *ev)
     return RDB_EVENT;
 }
 
-/* The value's program when it is one string: OP_STR or OP_PACK; else OP_END. */
+/* The value's program if it is one string: OP_STR or OP_PACK; else OP_END. */
 static enum op only_op(const struct shape *shape)
 {
     return shape->prelude == PRELUDE_NONE && shape->body != NULL && shape->body[1].op == OP_END
@@ -199,7 +199,7 @@ static void loop_next(struct rdb_reader *r)
     }
 }
 
-/* Which strings complete an element. */
+/* The strings that complete an element. */
 static bool completes(uint8_t role)
 {
     return role != RDB_ROLE_FIELD;
@@ -213,7 +213,7 @@ static void note_duplicate(struct rdb_reader *r, uint64_t off, struct rd_slice m
         rdb_read_note(r, RDB_NOTE_DUPLICATE_MEMBER, off, RD_NO_OFFSET, r->n_elems, text);
 }
 
-/* A string that is not given out. STEP_ON: passed, with its tail. */
+/* A string that is not returned. STEP_ON: consumed, with its tail. */
 static int pass_string(struct rdb_reader *r, uint8_t role, enum tail tail)
 {
     int st;
@@ -287,8 +287,8 @@ static int ttl_op(struct rdb_reader *r, bool absolute, struct rdb_event *ev)
     return STEP_ON;
 }
 
-/* A plain node is one long element: servers refuse one of no bytes. What is wrong with the string
- * itself is found where it is read. */
+/* A plain node is one long element: servers refuse an empty one. Other faults of the string are
+ * found when it is read. */
 static int look_at_plain(struct rdb_reader *r)
 {
     struct rd_slice s;
@@ -377,7 +377,7 @@ static int item_number(struct rdb_reader *r, const struct cur *c, bool is_int, c
     return rdb_read_gives(r) ? RDB_EVENT : STEP_ON;
 }
 
-/* How the value of an array's item is stored. */
+/* The encodings of an array's item. */
 enum item_tag { TAG_STRING, TAG_INT, TAG_DOUBLE, TAG_SMALL };
 
 static bool parse_item(struct rdb_reader *r, struct cur *c, uint8_t arg, struct rdb_event *ev)
@@ -416,8 +416,8 @@ static bool parse_path(struct rdb_reader *r, struct cur *c, uint8_t arg, struct 
     return rdb_cur_str(r, c, &r->text, &path) && rdb_cur_len(c, &r->loop_count);
 }
 
-/* Valkey path hash: a path, then its fields. The path comes as a field of its own with an empty
- * value count; see docs/format/rdb.md. Not checked against a server. */
+/* Valkey path hash: a path, then its fields. The path is returned as a field with an empty value
+ * count; see docs/format/rdb.md. Not checked against a server. */
 static int path_op(struct rdb_reader *r, struct rdb_event *ev)
 {
     struct cur c;

@@ -14,7 +14,9 @@ enum {
     PROOF_EXPIRY = 3,
     PROOF_FIELD = 3, /* its opcode is rarer than the types of keys */
     PROOF_TYPE = 1,  /* most invented keys are strings: they begin with a zero */
-    PROOF_DB = 4,
+    PROOF_DB = 4,    /* a size follows, which the next record proves or not */
+    PROOF_DB_ALONE = 2,
+    SIZES_SINCE = 7, /* first version with sizes of databases */
     PROOF_HINT = 2,
     PROOF_OTHER = 2,
     DATABASES_MANY = 1024,
@@ -87,7 +89,7 @@ uint8_t rdb_recover_proof(const struct scan *s, const struct record *rec)
     case RECORD_KEY:
         return proof_of_key(s, rec);
     case RECORD_DB:
-        return rec->db < DATABASES_MANY ? PROOF_DB : 0;
+        return rec->db >= DATABASES_MANY ? 0 : s->version < SIZES_SINCE ? PROOF_DB_ALONE : PROOF_DB;
     case RECORD_HINT:
         return PROOF_HINT;
     case RECORD_OTHER: {
@@ -151,11 +153,18 @@ uint64_t rdb_recover_place(const struct scan *s, const struct record *rec)
     bool unknown = rec->kind == RECORD_OTHER && !rec->has_name;
     uint64_t at = rec->start;
     unsigned proved = unknown ? 0 : rdb_recover_proof(s, rec);
-    for (uint64_t i = 1; proved < PROVED && i <= RING && i <= s->n_ring; i++) {
+    uint64_t i = 1;
+    for (; proved < PROVED && i <= RING && i <= s->n_ring; i++) {
         if (s->ring[(s->n_ring - i) % RING].packed)
             return at;
         uint8_t proof = s->ring[(s->n_ring - i) % RING].proof;
         proved = proof == 0 ? 0 : proved + proof;
+        at = s->ring[(s->n_ring - i) % RING].start;
+    }
+    /* What ends there but looks like nothing of this file may be damaged itself. */
+    for (; i <= RING && i <= s->n_ring && s->ring[(s->n_ring - i) % RING].proof == 0; i++) {
+        if (s->ring[(s->n_ring - i) % RING].packed)
+            break;
         at = s->ring[(s->n_ring - i) % RING].start;
     }
     return proved < PROVED && s->n_ring > RING ? s->db_at : at;

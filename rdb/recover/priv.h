@@ -6,6 +6,7 @@
  *     grade.c    the evidence for each run of records, and its doubts
  *     version.c  which version wrote the file
  *     place.c    the first record that may be damaged, before the point where parsing fails
+ *     correction.c     the correction of a single wrong byte
  *     part.c     the elements of a damaged collection that were read
  *     ../salvage.c   the second pass: writes and reports
  */
@@ -77,6 +78,8 @@ struct counts {
     bool lead_ended;
     bool descends;        /* a selector names a database that is not after the one before */
     struct db_state last; /* of the last selector */
+    /* From the first to the last of the databases that have more keys than they announce. */
+    uint64_t excess_from, excess_to;
 };
 
 /* Statistics of the names of keys in this file. */
@@ -174,7 +177,7 @@ struct named_db {
     uint64_t size, expires;
 };
 
-struct way_back {
+struct resync {
     bool found;
     uint64_t at;
     uint64_t db;
@@ -189,12 +192,12 @@ struct way_back {
 /* Finds where records can be read again, after the record at `broken` could not be read. The place
  * may lie before it, inside one of the records in the ring. */
 enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint64_t db,
-                                           struct way_back *ret);
+                                           struct resync *ret);
 
 /* The end of the record at `broken` by the lengths it announces, where sound records follow. *ret
  * is not set where they do not. */
 enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
-                                           uint64_t broke_at, struct way_back *ret);
+                                           uint64_t broke_at, struct resync *ret);
 
 /* How well the head of a record proves that it was written there, and so that the record before it
  * ends where it should. 0: it looks like nothing that belongs to this file. */
@@ -246,7 +249,7 @@ struct span {
     uint64_t broken; /* the record that could not be read, in the lost range or before it */
     uint64_t fields_left;
     enum rdb_recover_why why;
-    const char *way_back;
+    const char *resync;
     struct named_db named, trace;
     bool magic;    /* a snapshot begins in it: what follows may be the inside of a value */
     bool selected; /* the lost range begins with a selector, of the database `selector` */
@@ -257,6 +260,7 @@ struct span {
     bool proved;     /* the head of the record that broke is one of this file */
     uint64_t inside; /* what begins before this offset may be part of the value that broke */
     uint64_t place;  /* records of the run before that begin here or later may be damaged */
+    uint64_t beside; /* the same; these end where they should, but may have other contents */
 
     uint64_t from, to;
     uint64_t db; /* in which it begins, as it was read */
@@ -290,12 +294,20 @@ struct plan {
     uint64_t high; /* selectors of databases that a server has only when told so */
 };
 
-enum { RDB_RECOVER_DBS_DEFAULT = 16, RDB_RECOVER_VERSION_ALL = 12, RDB_RECOVER_VERSION_LEAST = 6 };
+enum {
+    RDB_RECOVER_DBS_DEFAULT = 16,
+    RDB_RECOVER_VERSION_ALL = 12,
+    RDB_RECOVER_VERSION_LEAST = 6,
+    RDB_RECOVER_VERSION_ENTERPRISE = 9 /* in which opcodes of Redis Enterprise are known */
+};
 
 /* Finds the version and reads the whole file. sealed: its last bytes are the checksum of all. */
 bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
                       const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err);
 void rdb_recover_plan_done(struct plan *plan);
+
+/* Was all of the file read, from the start to the end mark that ends it? */
+bool rdb_recover_is_whole(const struct plan *plan, uint64_t size);
 
 /* One walk, in the version that the scan is set to. */
 bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err);

@@ -39,17 +39,17 @@ bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb
     static const struct rd_src_ops ops = {.read = limited_read, .seek = limited_seek};
     *s = (struct scan){.file = file,
                        .opts = opts,
-                       .size = file->size,
+                       .size = rd_src_size(file),
                        .key = rdb_hash_key(opts->seed),
                        .avoid = UINT64_MAX,
                        .keys_db = RDB_UNKNOWN,
                        .db_at = RDB_MAGIC_LEN};
     s->limit = (struct limited){.inner = file, .stop = UINT64_MAX};
-    if (!rd_src_can_seek(file) || file->size == 0 || file->size == RD_NO_OFFSET)
+    if (!rd_src_can_seek(file) || rd_src_size(file) == 0 || rd_src_size(file) == RD_NO_OFFSET)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "only seekable input can be salvaged");
     if (!rd_src_seek(file, 0, err))
         return false;
-    struct rd_src_opts limited = {.origin = file->origin, .size = file->size};
+    struct rd_src_opts limited = {.origin = rd_src_origin(file), .size = rd_src_size(file)};
     return rd_src_new(&s->src, &ops, &s->limit, &limited, err);
 }
 
@@ -224,6 +224,8 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
             break;
     }
     ret->end = rd_src_offset(s->src);
+    if (rdb_reader_enterprise(s->reader, &(uint64_t){0}) > 0)
+        need(ret, RDB_RECOVER_VERSION_ENTERPRISE);
     if (st == RDB_EVENT)
         return RDB_RECOVER_OK;
     const struct rd_err *err = rdb_reader_err(s->reader);

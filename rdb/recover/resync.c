@@ -326,13 +326,14 @@ static enum rdb_recover_status look_again(struct search *f, uint64_t join, uint6
     return RDB_RECOVER_OK;
 }
 
-/* Where looking back begins: after the first byte of a record not too far away. */
+/* Where looking back begins: after the first byte of a record not too far away. A packed value that
+ * is sound ends where it should: it took in nothing, nor did what precedes it. */
 static uint64_t look_back_from(const struct scan *s, uint64_t broken)
 {
     uint64_t from = broken;
     for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
         uint64_t start = s->ring[(s->n_ring - i) % RING].start;
-        if (broken - start > LOOK_BACK && i > 1)
+        if ((broken - start > LOOK_BACK && i > 1) || s->ring[(s->n_ring - i) % RING].packed)
             break;
         from = start + 1;
     }
@@ -513,10 +514,10 @@ static enum rdb_recover_status trace_db(struct scan *s, uint64_t from, uint64_t 
 }
 
 enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint64_t db,
-                                           struct way_back *ret)
+                                           struct resync *ret)
 {
     struct search f = {.s = s, .db = db};
-    *ret = (struct way_back){.db = db, .value_end = RD_NO_OFFSET};
+    *ret = (struct resync){.db = db, .value_end = RD_NO_OFFSET};
     uint64_t ahead;
     uint64_t other;
     enum rdb_recover_status st = search(&f, broken + 1, s->size, true, &ahead);
@@ -584,11 +585,11 @@ static enum rdb_recover_status framed_end(struct scan *s, const struct record *b
 }
 
 enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
-                                           uint64_t broke_at, struct way_back *ret)
+                                           uint64_t broke_at, struct resync *ret)
 {
     struct chain chain;
     uint64_t end;
-    *ret = (struct way_back){.db = broken->db, .value_end = RD_NO_OFFSET};
+    *ret = (struct resync){.db = broken->db, .value_end = RD_NO_OFFSET};
     if (!rdb_recover_has_head(s, broken))
         return RDB_RECOVER_OK;
     enum rdb_recover_status st = framed_end(s, broken, &end);

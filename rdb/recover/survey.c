@@ -10,7 +10,8 @@
 enum {
     SPANS_MAX = 1 << 17,
     VALUE_SLACK = 64, /* bytes that damage may have put into a value */
-    FAMILIAR_LEAST = 4
+    FAMILIAR_LEAST = 4,
+    NEW_MOST = 32 /* names of a new kind that do not prove each other */
 };
 
 struct walk {
@@ -51,7 +52,7 @@ static struct span *add_span(struct walk *w)
         plan->cap = cap;
     }
     struct span *span = &plan->spans[plan->n++];
-    *span = (struct span){.place = RD_NO_OFFSET};
+    *span = (struct span){.place = RD_NO_OFFSET, .beside = RD_NO_OFFSET};
     return span;
 }
 
@@ -59,7 +60,7 @@ static void begin_span(struct walk *w, struct span *span, uint64_t at, uint64_t 
 {
     span->from = span->to = at;
     span->db = db;
-    w->now = (struct counts){.selector_at = RD_NO_OFFSET};
+    w->now = (struct counts){.selector_at = RD_NO_OFFSET, .excess_from = RD_NO_OFFSET};
     w->empty_pair_at = RD_NO_OFFSET;
     w->at = at;
     w->db = db;
@@ -71,8 +72,19 @@ static struct span *present(const struct walk *w)
     return &w->plan->spans[w->plan->n - 1];
 }
 
+/* The last database was read up to `at`. */
+static void note_excess(struct counts *c, uint64_t at)
+{
+    if (!c->last.has_size || c->last.keys <= c->last.size)
+        return;
+    if (c->excess_from > c->size_at)
+        c->excess_from = c->size_at;
+    c->excess_to = at;
+}
+
 static void end_span(struct walk *w, uint64_t at)
 {
+    note_excess(&w->now, at);
     struct span *span = present(w);
     span->to = at;
     span->counts = w->now;
@@ -125,8 +137,9 @@ static uint64_t oldest(const struct walk *w)
 }
 
 /* Strings just before the break, with names of a kind that was not met before them: they may be
- * parts of a value whose head is lost. Where the record before them begins, which may have taken in
- * that head; RD_NO_OFFSET: there are none. */
+ * parts of a value whose head is lost. With few keys before them, a few new names say nothing about
+ * which names are usual. Where the record before them begins, which may have taken in that head;
+ * RD_NO_OFFSET: there are none. */
 static uint64_t new_names_from(const struct walk *w)
 {
     const struct scan *s = w->s;
@@ -138,7 +151,9 @@ static uint64_t new_names_from(const struct walk *w)
             break;
         if (s->ring[at].first < first)
             first = s->ring[at].first;
-        if (s->ring[at].start <= first && s->ring[at].before.all_keys >= FAMILIAR_LEAST)
+        uint64_t before = s->ring[at].before.all_keys;
+        bool enough = before >= FAMILIAR_LEAST || (before > 0 && i <= NEW_MOST);
+        if (s->ring[at].start <= first && enough)
             ret = s->ring[(at + RING - (i < s->n_ring && i < RING)) % RING].start;
     }
     return ret;
@@ -164,6 +179,16 @@ static uint64_t doubtful_from(const struct walk *w)
     return place > least ? place : least;
 }
 
+/* The damage that broke a head may begin at the end of the value before it. Where the file ends in
+ * the head, nothing is damaged. */
+static uint64_t beside_from(const struct walk *w, bool at_end)
+{
+    const struct scan *s = w->s;
+    if (at_end || s->n_ring == 0 || rdb_recover_is_proved(s, &w->rec))
+        return w->rec.start;
+    return s->ring[(s->n_ring - 1) % RING].start;
+}
+
 /* Where the record begins out of whose middle the way back leads. */
 static uint64_t start_around(const struct walk *w, uint64_t at)
 {
@@ -178,7 +203,7 @@ static uint64_t start_around(const struct walk *w, uint64_t at)
 static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
 {
     struct scan *s = w->s;
-    struct way_back way = {0};
+    struct resync way = {0};
     const struct rd_err *cause = rdb_reader_err(s->reader);
     bool is_error = why == RDB_RECOVER_WHY_ERROR;
     struct span lost = {.broken = w->rec.start,
@@ -191,6 +216,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     suspect(w);
     w->rec.db = w->db;
     lost.place = doubtful_from(w);
+    lost.beside = beside_from(w, lost.at_end);
     if (w->trusted)
         s->trusted_to = lost.place;
     lost.proved = is_error && rdb_recover_is_anchor(s, &w->rec);
@@ -228,7 +254,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     if (next == NULL)
         return false;
     lost.lost_from = from;
-    lost.way_back = way.found ? way.how : NULL;
+    lost.resync = way.found ? way.how : NULL;
     lost.named = way.named;
     lost.trace = way.trace;
     lost.magic = way.magic;
@@ -242,7 +268,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
  * follow. */
 static bool early_end(struct walk *w)
 {
-    struct way_back way;
+    struct resync way;
     if (rdb_recover_resync(w->s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     if (way.found)
@@ -281,6 +307,7 @@ static void count_db(struct walk *w)
 {
     struct counts *c = &w->now;
     uint64_t db = w->rec.db;
+    note_excess(c, w->rec.start);
     if (c->selectors++ == 0)
         c->first_db = db;
     else

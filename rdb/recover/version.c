@@ -126,11 +126,10 @@ struct choice {
     bool guessed;
 };
 
-/* Was all read from the start to the end mark that ends the file? */
-static bool is_whole(const struct plan *plan, const struct rd_src *src)
+bool rdb_recover_is_whole(const struct plan *plan, uint64_t size)
 {
-    return plan->n == 1 && plan->found_end && plan->end == src->size &&
-           plan->damage == RD_NO_OFFSET && !plan->unsupported;
+    return plan->n == 1 && plan->found_end && plan->end == size && plan->damage == RD_NO_OFFSET &&
+           !plan->unsupported;
 }
 
 /* The header and the release that is named disagree: one of them is damaged. The older version is
@@ -146,7 +145,7 @@ static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_
         plan_reset(ret, choices[i]->dialect, choices[i]->version, choices[i]->guessed);
         if (!attempt(s, src, opts, ret, err))
             return false;
-        *ret_found = is_whole(ret, src);
+        *ret_found = rdb_recover_is_whole(ret, rd_src_size(src));
     }
     return true;
 }

@@ -35,8 +35,8 @@ static enum rdb_type_id table_type(const struct rdb_writer *w)
     return w->collection.ttl == FIELD_TTL_HASH_2 ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
 }
 
-/* Expiries in a HASH_METADATA are relative to the lowest, which comes first. Only one source tells
- * it in advance. */
+/* Expiries in a HASH_METADATA are relative to the minimum, which precedes them. Only one source
+ * type announces it. */
 static bool min_known(const struct rdb_writer *w)
 {
     return w->source->id == RDB_TYPE_HASH_METADATA && w->min_expire_ms != RDB_NO_EXPIRE;
@@ -52,7 +52,7 @@ static bool put_table_head(struct rdb_writer *w, uint64_t count, int64_t min_exp
     return rdb_put_len(w->out, count);
 }
 
-/* From here on elements are written as they come: to the file where the count is known, else to the
+/* From here on elements are written as they arrive: to the file if the count is known, else to the
  * spool. */
 static bool begin_table(struct rdb_writer *w)
 {
@@ -72,8 +72,8 @@ static bool begin_table(struct rdb_writer *w)
     return true;
 }
 
-/* Where the strings of an element go: those of a field with expiry wait for the expiry, which is
- * written before them. */
+/* Where the strings of an element go: those of a field with expiry wait for the expiry, which
+ * precedes them in the file. */
 static struct rd_sink *strings_to(struct rdb_writer *w)
 {
     return w->collection.ttl == FIELD_TTL_METADATA ? w->side.sink : w->collection.to;
@@ -108,7 +108,7 @@ static bool end_metadata_field(struct rdb_writer *w, int64_t expire_ms)
            mark_field(c, expire_ms);
 }
 
-/* What follows an element's strings in a table. */
+/* Writes the tail of an element in a table. */
 static bool end_unit(struct rdb_writer *w, double score, int64_t expire_ms)
 {
     struct rdb_collection *c = &w->collection;
@@ -132,7 +132,7 @@ static bool put_unit(struct rdb_writer *w, const struct rdb_unit *unit)
     return end_unit(w, unit->score, unit->expire_ms);
 }
 
-/* Gives up holding: what is held goes to a table. */
+/* Stops collecting elements: moves the collected ones to a table. */
 static bool spill(struct rdb_writer *w)
 {
     struct rdb_collection *c = &w->collection;
@@ -163,7 +163,7 @@ static bool hold(struct rdb_writer *w, const struct rdb_unit *unit)
     h->text_len = (uint8_t)unit->text.len;
     h->value = h->text + h->text_len;
     h->value_len = (uint8_t)unit->value.len;
-    /* Also where all is empty there are bytes to point at. */
+    /* Even if everything is empty, the pointer must be valid. */
     if (!rd_buf_reserve(&c->bytes, 2 * PACKED_TEXT_MAX) ||
         !rd_buf_add(&c->bytes, unit->text.ptr, unit->text.len) ||
         !rd_buf_add(&c->bytes, unit->value.ptr, unit->value.len))
@@ -178,7 +178,7 @@ static bool hold(struct rdb_writer *w, const struct rdb_unit *unit)
     return true;
 }
 
-/* Sets of integers may be larger than sets of anything else, which old targets never pack. */
+/* Sets of integers may be larger than other sets, which old targets never pack. */
 static unsigned limit_now(const struct rdb_writer *w)
 {
     const struct rdb_collection *c = &w->collection;
@@ -187,9 +187,9 @@ static unsigned limit_now(const struct rdb_writer *w)
     return rdb_write_has(w, SINCE_SET_LISTPACK) ? PACKED_FEW : 0;
 }
 
-/* An expiry that the target cannot hold is an error, or is lost. Servers know none that is not
- * positive. */
-static bool check_expiry(struct rdb_writer *w, int64_t *expire_ms)
+/* An expiry that the target cannot hold is an error or is omitted. Servers use positive expiries
+ * only. */
+static bool check_expiry(struct rdb_writer *w, struct rd_slice field, int64_t *expire_ms)
 {
     enum rdb_field_ttl ttl = w->collection.ttl;
     if (ttl == FIELD_TTL_NONE)
@@ -197,10 +197,8 @@ static bool check_expiry(struct rdb_writer *w, int64_t *expire_ms)
     if (*expire_ms == RDB_NO_EXPIRE)
         return true;
     if (ttl == FIELD_TTL_LOST || *expire_ms < (ttl == FIELD_TTL_METADATA ? 1 : 0)) {
-        if (!w->opts.lossy)
-            return rdb_write_unsupported(w, "expiry of a field");
-        w->loss.field_expires++;
         *expire_ms = RDB_NO_EXPIRE;
+        return rdb_write_refuse(w, RDB_OMITTED_FIELD_EXPIRY, "expiry of a field", field);
     }
     return true;
 }
@@ -210,7 +208,7 @@ bool rdb_collection_add(struct rdb_writer *w, const struct rdb_unit *given)
     struct rdb_collection *c = &w->collection;
     struct rdb_unit unit = *given;
     bool is_long = unit.text.len > PACKED_TEXT_MAX || unit.value.len > PACKED_TEXT_MAX;
-    if (!check_expiry(w, &unit.expire_ms))
+    if (!check_expiry(w, unit.text, &unit.expire_ms))
         return false;
     bool large = w->count != RDB_UNKNOWN && w->count > c->limit;
     if ((is_long || large || c->n_held == c->limit) && !spill(w))
@@ -220,20 +218,32 @@ bool rdb_collection_add(struct rdb_writer *w, const struct rdb_unit *given)
     return hold(w, &unit) && (c->n_held <= limit_now(w) || spill(w));
 }
 
-/* A string that is written as its pieces come, or the whole one after such. */
+/* A string that is written as its pieces arrive, or a whole one after such a string. */
 static bool put_to_table(struct rdb_writer *w, enum rdb_piece_status st, struct rd_slice text)
 {
     return spill(w) && rdb_write_put_piece(w, strings_to(w), st, text);
 }
 
-/* The field stays until its value is here, unless there is a table to write it to. */
+/* Keeps the beginning of a field that is written already, to name it if its expiry is omitted. */
+static bool keep_name(struct rdb_writer *w, enum rdb_piece_status st, struct rd_slice text)
+{
+    struct rd_buf *name = &w->collection.field;
+    if (w->opts.omitted == NULL || w->collection.ttl == FIELD_TTL_NONE)
+        return true;
+    if (st == PIECE_WHOLE || st == PIECE_FIRST)
+        rd_buf_reset(name);
+    size_t room = RDB_OMISSION_ELEMENT_MAX - name->len;
+    return rd_buf_add(name, text.ptr, text.len < room ? text.len : room);
+}
+
+/* The field is kept until its value arrives, unless it can be written to a table. */
 static bool field_piece(struct rdb_writer *w, enum rdb_piece_status st, struct rd_slice text)
 {
     struct rdb_collection *c = &w->collection;
     c->field_open = rdb_write_piece_ends(st);
     c->field_written = st != PIECE_WHOLE || c->mode == COLLECTION_TABLE;
     if (c->field_written)
-        return put_to_table(w, st, text);
+        return keep_name(w, st, text) && put_to_table(w, st, text);
     rd_buf_reset(&c->field);
     return rd_buf_add(&c->field, text.ptr, text.len);
 }
@@ -255,7 +265,7 @@ static bool value_piece(struct rdb_writer *w, enum rdb_piece_status st, struct r
     if (!rdb_write_piece_ends(st))
         return true;
     c->field_open = false;
-    return check_expiry(w, &unit.expire_ms) && end_unit(w, 0, unit.expire_ms);
+    return check_expiry(w, unit.text, &unit.expire_ms) && end_unit(w, 0, unit.expire_ms);
 }
 
 static bool member_piece(struct rdb_writer *w, enum rdb_piece_status st, struct rd_slice text,
@@ -286,7 +296,7 @@ static bool is_quicklist(enum rdb_type_id id)
     return id == RDB_TYPE_LIST_QUICKLIST || id == RDB_TYPE_LIST_QUICKLIST_2;
 }
 
-/* Targets of before Redis 7 have no nodes. */
+/* Targets before Redis 7 have no nodes. */
 static bool quicklist_node(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_unit unit = {.text = ev->packed.blob, .expire_ms = RDB_NO_EXPIRE};
@@ -295,7 +305,7 @@ static bool quicklist_node(struct rdb_writer *w, const struct rdb_event *ev)
     return ev->packed.plain ? rdb_collection_add(w, &unit) : rdb_write_unpack(w, ev);
 }
 
-/* A packed encoding that the target knows is copied; any other is taken apart. */
+/* A packed encoding that the target supports is copied; others are unpacked. */
 static bool packed(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_collection *c = &w->collection;
@@ -350,7 +360,7 @@ static int64_t lowest_expiry(const struct rd_buf *ttls)
     return min == INT64_MAX ? 0 : min;
 }
 
-/* Fields that were spooled without their expiries, which get their form now. */
+/* Fields that were spooled without their expiries get their final form now. */
 static bool end_metadata(struct rdb_writer *w)
 {
     struct rdb_collection *c = &w->collection;

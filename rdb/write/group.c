@@ -2,15 +2,16 @@
 
 #include "base/endian.h"
 
-/* What follows the nodes of a stream; numbers are lengths where nothing else is said.
+/* The part of a stream after its nodes; numbers are lengths unless stated otherwise.
  *
  *     length  last: ms seq  [first: ms seq  max deleted: ms seq  entries added]  groups
  *     group      name  last: ms seq  [entries read]  pending  entry*  consumers  consumer*
  *     entry      id: ms seq (16 bytes, big-endian)  time (8 bytes)  deliveries
  *     consumer   name  seen (8 bytes)  [active (8 bytes)]  owned  id*
  *
- * The first brackets stand from type 19 on, the last ones from type 21 on. Consumers are counted in
- * front of the first and wait in a spool. */
+ * The first brackets exist since type 19, the others since type 21. The count of consumers precedes
+ * them, so they wait in a spool.
+ */
 
 static bool has_offsets(const struct rdb_writer *w)
 {
@@ -36,8 +37,8 @@ static bool put_nodes(struct rdb_writer *w)
            rdb_spool_move(&w->body, w->out);
 }
 
-/* Entries that were given back to their group cannot be expressed by a target, and come last: a
- * value that may have them waits, so that it can be left out. */
+/* Pending entries without an owner cannot be expressed for any target, and come last. A value that
+ * can have them is staged, so that it can be omitted. */
 static bool choose_sink(struct rdb_writer *w)
 {
     w->stream.to = w->out;
@@ -49,7 +50,7 @@ static bool choose_sink(struct rdb_writer *w)
     return true;
 }
 
-/* Without offsets in the source the oldest type is written, from which a server derives them. */
+/* If the source has no offsets, the oldest type is written; servers derive the offsets from it. */
 bool rdb_group_begin(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_stream_writer *s = &w->stream;
@@ -137,24 +138,22 @@ static bool put_owned(struct rdb_writer *w, const struct rdb_event *ev)
     return put_raw_id(w->side.sink, ev->id);
 }
 
-/* Producers of idempotent entries: no target has them. What belongs to them is passed over. */
+/* Producers of idempotent entries: no target has them, so they are skipped. */
 static bool producer_event(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_stream_writer *s = &w->stream;
     if (ev->kind == RDB_PRODUCER) {
         if (!end_group(w))
             return false;
-        if (!w->opts.lossy)
-            return rdb_write_unsupported(w, "stream with idempotent producers");
-        w->loss.other++;
         s->producers = true;
-        return true;
+        return rdb_write_refuse(w, RDB_OMITTED_PRODUCER, "stream with idempotent producers",
+                                ev->producer.name);
     }
     return s->producers || rdb_write_misuse(w, "ids of a producer come after it");
 }
 
-/* From type 26 on the settings of idempotent entries end the stream. Producers between them are
- * refused or counted; without any, nothing is lost but the settings. */
+/* From type 26 on, a stream ends with the settings of idempotent entries. Producers in them are
+ * refused or counted as omitted; without producers only the settings are lost. */
 static bool idempotency(struct rdb_writer *w)
 {
     if (w->source->id != RDB_TYPE_STREAM_LISTPACKS_4 &&

@@ -10,7 +10,7 @@
 
 enum { SINCE_LISTPACK = 10, SINCE_PLAIN = 12 };
 
-/* Servers took these as what an element may cost beside its bytes when a node is full. */
+/* The estimate of servers for the overhead of an element when they fill a node. */
 static size_t overhead(enum rdb_codec codec, size_t len)
 {
     enum { LISTPACK_ESTIMATE = 8 };
@@ -20,7 +20,7 @@ static size_t overhead(enum rdb_codec codec, size_t len)
     return before + (len < 64 ? 1 : len < 16384 ? 2 : 5);
 }
 
-/* An element so large that it has a node of its own without an encoding around it. */
+/* An element that is so large that it is a node without a listpack. */
 static bool is_plain(const struct rdb_writer *w, uint64_t len)
 {
     if (w->list.type != RDB_TYPE_LIST_QUICKLIST_2)
@@ -71,7 +71,7 @@ bool rdb_list_add(struct rdb_writer *w, struct rd_slice text)
     return rdb_packer_add(&l->packer, text);
 }
 
-/* The first bytes of an element that is too long to be held: the head of its node. */
+/* The first bytes of an element that is too long to be collected: writes the header of its node. */
 static bool begin_long(struct rdb_writer *w)
 {
     struct rdb_list *l = &w->list;
@@ -129,8 +129,8 @@ bool rdb_list_elem(struct rdb_writer *w, const struct rdb_event *ev)
     return long_piece(w, st, text);
 }
 
-/* Nodes of ziplists stay ziplists in targets that also have listpacks, as long as the list has
- * nothing else yet. */
+/* Ziplist nodes stay ziplists for targets that also have listpacks, as long as the list has no
+ * other nodes. */
 static void choose_type(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_list *l = &w->list;

@@ -4,7 +4,8 @@
 
 enum { SINCE_LISTPACK = 10, SINCE_SHORT_SCORE = 11, SINCE_SET_LISTPACK = 11 };
 
-/* The order in which what is held goes into its encoding: negative, 0 or positive, as memcmp(). */
+/* Compares collected elements in the order of the encoding: negative, 0 or positive, like memcmp().
+ */
 typedef int order_fn(const struct rdb_collection *c, const struct rdb_held *a,
                      const struct rdb_held *b);
 
@@ -36,7 +37,7 @@ static int by_number(const struct rdb_collection *c, const struct rdb_held *a,
     return (a->num > b->num) - (a->num < b->num);
 }
 
-/* Merges two neighbouring sorted runs of `from` into `to`. */
+/* Merges two adjacent sorted runs of `from` into `to`. */
 static void merge(const struct rdb_collection *c, order_fn *order, const uint16_t *from, size_t mid,
                   size_t len, uint16_t *to)
 {
@@ -48,7 +49,7 @@ static void merge(const struct rdb_collection *c, order_fn *order, const uint16_
     }
 }
 
-/* A stable sort of the indexes of what is held. */
+/* A stable sort of the indexes of the collected elements. */
 static void sort(const struct rdb_collection *c, order_fn *order, uint16_t ret[HELD_MAX])
 {
     uint16_t other[HELD_MAX];
@@ -74,8 +75,8 @@ static struct rd_slice value_of(const struct rdb_collection *c, const struct rdb
     return rd_slice(c->bytes.ptr + h->value, h->value_len);
 }
 
-/* A score that is a whole number becomes an integer, others the text that servers of the time give
- * them. Minus zero stays text, lest it lose its sign. */
+/* An integral score becomes an integer, others the text that servers of the version write. Minus
+ * zero stays text to keep its sign. */
 static bool add_score(struct rdb_writer *w, struct rdb_packer *packer, double score)
 {
     const double whole_max = 4611686018427387904.0; /* 2^62 */
@@ -108,11 +109,12 @@ static bool add_held(struct rdb_writer *w, struct rdb_packer *packer, const stru
     return rdb_packer_add_i64(packer, h->expire_ms == RDB_NO_EXPIRE ? 0 : h->expire_ms);
 }
 
-/* Writes the record: what is held, as one string, in the order given (NULL: as it came). */
+/* Writes the record: the collected elements as one string, in the given order (NULL: input order).
+ */
 static bool put_packed(struct rdb_writer *w, enum rdb_type_id type, const uint16_t *order)
 {
     struct rdb_collection *c = &w->collection;
-    struct rd_buf *blob = &c->ttls; /* not in use while elements are held */
+    struct rd_buf *blob = &c->ttls; /* unused while elements are collected */
     struct rdb_packer packer;
     bool with_expiry = type == RDB_TYPE_HASH_LISTPACK_EX;
     enum rdb_codec codec = rdb_write_has(w, SINCE_LISTPACK) ? RDB_LISTPACK : RDB_ZIPLIST;
@@ -130,7 +132,7 @@ static bool put_packed(struct rdb_writer *w, enum rdb_type_id type, const uint16
     return rdb_put_string(&w->put, w->out, rd_buf_slice(blob));
 }
 
-/* False in *ret where the set holds a number twice: then it is none that an intset can hold. */
+/* *ret is false if the set contains a number twice, which an intset cannot hold. */
 static bool pack_integers(struct rdb_writer *w, bool *ret)
 {
     struct rdb_collection *c = &w->collection;
@@ -158,7 +160,7 @@ static bool pack_set(struct rdb_writer *w, bool *ret)
     return !*ret || put_packed(w, RDB_TYPE_SET_LISTPACK, NULL);
 }
 
-/* Not-a-number has no place in an order. */
+/* A NaN has no order. */
 static bool pack_zset(struct rdb_writer *w, bool *ret)
 {
     const struct rdb_collection *c = &w->collection;

@@ -3,8 +3,9 @@
 #include <stdio.h>
 
 #include "base/endian.h"
+#include "rdb/library.h"
 
-/* From which version on a target has what a record says. */
+/* The first version of the target that supports a record. */
 enum {
     SINCE_EXPIRE_MS = 3,
     SINCE_AUX = 7,
@@ -24,7 +25,7 @@ bool rdb_write_header(struct rdb_writer *w)
     return rd_sink_write(w->out, magic, RDB_MAGIC_LEN);
 }
 
-/* With opts.verbatim: the event as the bytes it was read from. */
+/* With opts.verbatim: writes the original bytes of the event. */
 static bool is_raw(const struct rdb_writer *w, const struct rdb_event *ev)
 {
     return w->opts.verbatim && ev->raw.len > 0;
@@ -46,17 +47,15 @@ static bool select_db(struct rdb_writer *w, uint64_t db)
     return put_op(w, RDB_OP_SELECTDB) && rdb_put_len(w->out, db);
 }
 
-/* Opens a record whose target lacks it: an error, or with opts.lossy one that is left out. */
-static bool refuse(struct rdb_writer *w, uint64_t *lost, const char *what)
+/* Opens a record that the target does not support: an error, or omitted with opts.lossy. */
+static bool refuse(struct rdb_writer *w, enum rdb_omitted what, const char *name,
+                   struct rd_slice element)
 {
-    if (!w->opts.lossy)
-        return rdb_write_unsupported(w, what);
-    (*lost)++;
     w->dropping = true;
-    return true;
+    return rdb_write_refuse(w, what, name, element);
 }
 
-/* A record that holds one string; after its head. */
+/* A record that holds one string; called after its header. */
 static bool open_pieces(struct rdb_writer *w, const struct rdb_event *ev)
 {
     w->open_kind = ev->kind;
@@ -96,10 +95,13 @@ static bool put_function(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (!w->raw_record) {
         bool ok;
+        char digits[RD_NUM_I64_MAX];
+        struct rd_slice code = rdb_string_bytes(&ev->function.code, digits);
         if (ev->function.pre_ga)
-            ok = refuse(w, &w->loss.functions, "function in a pre-release format");
+            ok = refuse(w, RDB_OMITTED_FUNCTION, "function in a pre-release format",
+                        (struct rd_slice){0});
         else if (!rdb_write_has(w, SINCE_FUNCTION))
-            ok = refuse(w, &w->loss.functions, "function");
+            ok = refuse(w, RDB_OMITTED_FUNCTION, "function", rdb_library_name(code));
         else
             ok = put_op(w, RDB_OP_FUNCTION2);
         if (!ok)
@@ -132,7 +134,7 @@ static bool put_slot_import(struct rdb_writer *w, const struct rdb_event *ev)
     if (w->raw_record)
         return put_raw(w, ev);
     if (w->opts.dialect != RDB_VALKEY || !rdb_write_has(w, SINCE_SLOT_IMPORT))
-        return refuse(w, &w->loss.other, "slot migration");
+        return refuse(w, RDB_OMITTED_SLOT_IMPORT, "slot migration", ev->slot_import.job);
     return put_op(w, RDB_OP_SLOT_IMPORT) && rdb_put_string(&w->put, w->out, ev->slot_import.job) &&
            rdb_put_len(w->out, w->ranges_left);
 }
@@ -156,20 +158,35 @@ static bool open_module_aux(struct rdb_writer *w, const struct rdb_event *ev)
     w->open_kind = ev->kind;
     if (w->raw_record)
         return put_raw(w, ev);
-    if (!rdb_write_has(w, SINCE_MODULE_AUX))
-        return refuse(w, &w->loss.module_aux, "module data beside the keys");
+    if (!rdb_write_has(w, SINCE_MODULE_AUX)) {
+        char name[RDB_MODULE_NAME_LEN + 1];
+        rdb_module_name(ev->module.id, name);
+        return refuse(w, RDB_OMITTED_MODULE_AUX, "module data beside the keys", rd_slice_str(name));
+    }
     return put_op(w, RDB_OP_MODULE_AUX) && rdb_put_len(w->out, ev->module.id) &&
            rdb_put_len(w->out, RDB_MODULE_UINT) && rdb_put_len(w->out, ev->module.when);
 }
 
-/* Key metadata exist from Redis 13 on, which is not written but verbatim. */
+/* Key metadata exist since Redis 13 and are written only verbatim. They precede their key, so its
+ * name is unknown. */
 static bool open_key_meta(struct rdb_writer *w, const struct rdb_event *ev)
 {
     w->state = WRITE_ITEMS;
     w->open_kind = ev->kind;
     if (w->raw_record)
         return put_raw(w, ev);
-    return refuse(w, &w->loss.other, "module metadata of a key");
+    w->dropping = true;
+    w->n_metadata++;
+    return true;
+}
+
+static bool omit_metadata(struct rdb_writer *w)
+{
+    for (; w->n_metadata > 0; w->n_metadata--)
+        if (!rdb_write_refuse(w, RDB_OMITTED_KEY_METADATA, "module metadata of a key",
+                              (struct rd_slice){0}))
+            return false;
+    return true;
 }
 
 static bool put_item_number(struct rd_sink *to, const struct rdb_event *ev)
@@ -198,7 +215,7 @@ bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_e
         return rdb_write_misuse(w, "a module item of an unknown kind");
     if (w->pieces.open && op != RDB_MODULE_STRING)
         return rdb_write_misuse(w, "the module string before is incomplete");
-    /* Later pieces of a string have the same opcode, which is written only before the first. */
+    /* Later pieces of a string have the same opcode, which is written only before the first one. */
     if (!w->pieces.open && !rdb_put_len(to, op))
         return false;
     if (op != RDB_MODULE_STRING)
@@ -221,7 +238,8 @@ bool rdb_write_items(struct rdb_writer *w, const struct rdb_event *ev)
     return rdb_write_item(w, w->out, ev);
 }
 
-/* The record of a key is written when its type is known: with VALUE, or with its copy. */
+/* The record of a key is written when its type is known: with VALUE, or with a copy of the value.
+ */
 static bool keep_key(struct rdb_writer *w, const struct rdb_event *ev)
 {
     struct rdb_write_key *key = &w->key;
@@ -239,10 +257,10 @@ static bool keep_key(struct rdb_writer *w, const struct rdb_event *ev)
     key->idle_s = ev->key.idle_s;
     key->freq = ev->key.freq;
     w->state = WRITE_KEY;
-    return true;
+    return omit_metadata(w);
 }
 
-/* Records that one event is the whole of. */
+/* Records that consist of one event. */
 static bool put_single(struct rdb_writer *w, const struct rdb_event *ev)
 {
     if (ev->kind == RDB_DB)

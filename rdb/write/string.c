@@ -2,7 +2,7 @@
 
 enum { SPOOL_BUFFER = 16 * 1024 };
 
-/* A string's first piece: decides how it is taken. */
+/* The first piece of a string decides how it is written. */
 static bool open_pieces(struct rdb_writer *w, const struct rdb_string *s, uint64_t held_max)
 {
     struct rdb_pieces *p = &w->pieces;

@@ -1,7 +1,7 @@
 #include "rdb/enc/pack_read.h"
 #include "rdb/write/write.h"
 
-/* A walk over a blob, whose entries become units of the value that is being written. */
+/* A walk over a blob whose entries become elements of the value being written. */
 struct walk {
     struct rdb_pack pack;
     const uint8_t *p;
@@ -10,7 +10,7 @@ struct walk {
     char digits[2][RD_NUM_I64_MAX];
 };
 
-/* A blob is sound as an encoding, but a score in it need not be a number. */
+/* A blob can be a sound encoding although a score in it is not a number. */
 static bool damaged(struct rdb_writer *w, const struct walk *walk)
 {
     return rd_err_set_inner(&w->err, RD_ERR_CORRUPT, w->offset, walk->pack.pos,
@@ -33,7 +33,7 @@ static bool step(struct walk *walk)
     return rdb_pack_step(&walk->pack, &walk->p, walk->end, &walk->entry);
 }
 
-/* The text of the entry; which of two buffers holds an integer's digits. */
+/* The text of the entry; the digits of an integer are in one of two buffers. */
 static struct rd_slice text_of(struct walk *walk, unsigned which)
 {
     const struct rdb_pack_entry *e = &walk->entry;
@@ -67,7 +67,7 @@ static bool unpack_score(struct walk *walk, struct rdb_unit *unit)
     return rd_num_get_f64(text_of(walk, 1), &unit->score);
 }
 
-/* What belongs to the element beside its first text. */
+/* The part of the element after its first text. */
 static bool unpack_rest(struct rdb_writer *w, struct walk *walk, struct rdb_unit *unit)
 {
     if (w->source->kind == RDB_KIND_HASH)

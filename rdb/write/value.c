@@ -60,7 +60,6 @@ bool rdb_write_value_begin(struct rdb_writer *w, const struct rdb_event *ev)
     case RDB_KIND_MODULE:
         return begin_module(w, ev->value.module_id);
     case RDB_KIND_ARRAY:
-    case RDB_KIND_COUNT:
         break;
     }
     return rdb_write_refuse_key(w, "array");

@@ -1,15 +1,15 @@
-/* write.h - the writer's inside.
+/* write.h - private to the writer.
  *
- *     ../writer.c    what users call; which event may come when
+ *     ../writer.c    the public functions; which event may follow which
  *     record.c       everything outside of values
  *     string.c       strings that come in pieces; the key's record up to its value
- *     value.c        from VALUE to VALUE_END: hands on to the kinds below
- *     collection.c   sets, sorted sets, hashes, and the lists of before RDB 7
- *     pack.c         packed encodings of collections, built; a sort for them
+ *     value.c        from VALUE to VALUE_END: calls the files below
+ *     collection.c   sets, sorted sets, hashes, and lists before RDB 7
+ *     pack.c         builds packed encodings of collections; sorting
  *     list.c         quicklists
  *     stream.c       streams: entries and nodes
- *     group.c        streams: groups and what follows them
- *     unpack.c       packed encodings that came as blobs, for targets that lack them
+ *     group.c        streams: groups and the parts after them
+ *     unpack.c       unpacks blobs for targets that lack the encoding
  *
  * A function that fails sets rdb_writer.err, unless a sink or the memory failed: rdb_writer_put()
  * finds out which. Nothing continues after a failure.
@@ -41,9 +41,9 @@ enum rdb_write_state {
     WRITE_PIECES,  /* inside the string of an AUX or FUNCTION */
     WRITE_ITEMS,   /* inside MODULE_AUX or KEY_META */
     WRITE_RANGES,  /* inside SLOT_IMPORT */
-    WRITE_KEY,     /* KEY was put: VALUE or a copy follows */
+    WRITE_KEY,     /* after KEY: VALUE or a copy follows */
     WRITE_VALUE,   /* inside a value */
-    WRITE_SKIP,    /* inside a value that is left out */
+    WRITE_SKIP,    /* inside a value that is omitted */
     WRITE_COPY,    /* between rdb_writer_copy_begin() and _end() */
     WRITE_TRAILER,
     WRITE_ENDED
@@ -55,10 +55,10 @@ struct rdb_spool {
     struct rd_sink *sink; /* appends to buf; NULL before its first use */
 };
 
-/* A string whose pieces are coming. */
+/* A string whose pieces are arriving. */
 struct rdb_pieces {
     bool open;
-    bool is_long; /* handed on piece by piece */
+    bool is_long; /* passed on piece by piece */
     uint64_t total;
     uint64_t seen;
     struct rd_buf held;
@@ -83,7 +83,7 @@ struct rdb_unit {
     int64_t expire_ms;     /* hash */
 };
 
-/* A unit that is kept until the encoding is decided; offsets into rdb_collection.bytes. */
+/* An element that is collected until the encoding is decided; offsets into rdb_collection.bytes. */
 struct rdb_held {
     uint32_t text;
     uint32_t value;
@@ -97,7 +97,7 @@ struct rdb_held {
 };
 
 enum rdb_field_ttl {
-    FIELD_TTL_NONE,     /* the value has none */
+    FIELD_TTL_NONE,     /* the source has none */
     FIELD_TTL_LOST,     /* the target has none */
     FIELD_TTL_METADATA, /* Redis: HASH_METADATA and HASH_LISTPACK_EX */
     FIELD_TTL_HASH_2    /* Valkey */
@@ -111,18 +111,19 @@ struct rdb_collection {
     unsigned n_held;
     unsigned limit;     /* of n_held */
     bool all_ints;      /* set: every member so far is an integer */
-    bool field_open;    /* hash: a field was put, its value not yet */
+    bool field_open;    /* hash: a field arrived, its value has not */
     bool field_written; /* hash: that field is in the table already */
     uint64_t n;         /* units */
-    bool spooled;       /* the table goes to rdb_writer.body */
-    struct rd_sink *to; /* where the table goes */
+    bool spooled;       /* the table is written to rdb_writer.body */
+    struct rd_sink *to; /* the destination of the table */
     struct rd_buf bytes;
-    struct rd_buf field; /* hash: the field that waits for its value */
+    struct rd_buf field; /* hash: the field that waits for its value; the beginning of its name if
+                            it is written already and may lose its expiry */
     struct rd_buf ttls;  /* table of unknown minimum: struct rdb_field_mark */
     struct rdb_held held[HELD_MAX];
 };
 
-/* Where a field's record ends in the spool, and its expiry. */
+/* The end of a field's record in the spool, and its expiry. */
 struct rdb_field_mark {
     uint64_t end;
     int64_t expire_ms;
@@ -138,18 +139,18 @@ struct rdb_list {
     struct rdb_packer_around around; /* of a long element */
 };
 
-/* Several strings in one buffer: each is its length, a size_t, and its bytes. */
+/* Several strings in one buffer: for each its length, a size_t, and its bytes. */
 struct rdb_texts {
     struct rd_buf buf;
 };
 
 struct rdb_stream_writer {
     enum rdb_type_id type;
-    struct rd_sink *to; /* where what follows the nodes goes */
+    struct rd_sink *to; /* the destination of the part after the nodes */
     uint64_t n_nodes;
-    bool tail_begun; /* the STREAM event came */
-    bool producers;  /* the following events are left out */
-    /* the node that is being built */
+    bool tail_begun; /* the STREAM event arrived */
+    bool producers;  /* the following events are omitted */
+    /* the node being built */
     bool node_open;
     struct rdb_stream_id node_id;
     unsigned node_entries;
@@ -157,14 +158,14 @@ struct rdb_stream_writer {
     struct rdb_texts master; /* their names */
     struct rd_buf node;
     struct rdb_packer packer;
-    /* the entry that is being put */
+    /* the entry being written */
     bool entry_open;
     struct rdb_stream_id entry_id;
     uint64_t entry_fields;
     uint64_t texts_left;
     size_t entry_bytes;
     struct rdb_texts entry; /* field, value, field, … */
-    /* what was announced and is still to come */
+    /* announced and not arrived yet */
     bool group_open;
     uint64_t groups_left;
     uint64_t pending_left;
@@ -178,15 +179,16 @@ struct rdb_writer {
     struct rdb_writer_loss loss;
     struct rd_err err;
     enum rdb_write_state state;
-    enum rdb_event_kind open_kind; /* whose pieces or items are coming */
+    enum rdb_event_kind open_kind; /* whose pieces or items are arriving */
     bool failed;
     bool started;    /* the header is written */
-    bool dropping;   /* what is open is left out */
-    bool zero_sum;   /* the trailer keeps no checksum */
-    bool raw_record; /* what is open is written as its raw bytes */
+    bool dropping;   /* the open record is omitted */
+    bool zero_sum;   /* the trailer has no checksum */
+    bool raw_record; /* the open record is written as its raw bytes */
     uint64_t offset; /* of the event */
     uint64_t db;
     uint64_t ranges_left;
+    uint64_t n_metadata; /* omitted records that belong to the next key */
     struct rdb_put put;
     struct rdb_pieces pieces;
     struct rdb_spool body;
@@ -203,15 +205,20 @@ struct rdb_writer {
     struct rdb_stream_writer stream;
 };
 
-/* RD_ERR_USAGE: no reader gives this. */
+/* RD_ERR_USAGE: no reader returns this. */
 bool rdb_write_misuse(struct rdb_writer *w, const char *what);
 
 /* RD_ERR_UNSUPPORTED, naming the key. */
 bool rdb_write_unsupported(struct rdb_writer *w, const char *what);
 
-/* The key cannot be held by the target. With opts.lossy its value is skipped (true), else as above.
- * To be called before anything of the record was written. */
-bool rdb_write_refuse_key(struct rdb_writer *w, const char *what);
+/* The target has no such data. With opts.lossy the omission is counted and reported (true); else as
+ * above. `element`: see struct rdb_omission. */
+bool rdb_write_refuse(struct rdb_writer *w, enum rdb_omitted what, const char *name,
+                      struct rd_slice element);
+
+/* The same for a key, whose value is then skipped. Call it before anything of the record is
+ * written. */
+bool rdb_write_refuse_key(struct rdb_writer *w, const char *name);
 
 static inline bool rdb_write_has(const struct rdb_writer *w, int version)
 {
@@ -222,19 +229,19 @@ static inline bool rdb_write_has(const struct rdb_writer *w, int version)
 
 enum rdb_piece_status {
     PIECE_FAIL,
-    PIECE_HELD,  /* it was kept; more must come */
+    PIECE_HELD,  /* it was stored; more must arrive */
     PIECE_WHOLE, /* *ret is the whole string */
     PIECE_FIRST, /* *ret is the first piece of a long string */
     PIECE_NEXT,  /* … another */
     PIECE_LAST   /* … the last */
 };
 
-/* Takes a piece of a string. A string of more than `held_max` bytes is handed on in pieces; any
- * other is put together. Bytes live until the next call or the next event. */
+/* Adds a piece of a string. A string of more than `held_max` bytes is passed on in pieces; others
+ * are assembled. The bytes are valid until the next call or the next event. */
 enum rdb_piece_status rdb_write_piece(struct rdb_writer *w, const struct rdb_string *s,
                                       uint64_t held_max, struct rd_slice *ret);
 
-/* Writes what rdb_write_piece() gave: a whole string, or a piece of one in raw form. */
+/* Writes the result of rdb_write_piece(): a whole string, or a piece of one in raw form. */
 bool rdb_write_put_piece(struct rdb_writer *w, struct rd_sink *to, enum rdb_piece_status st,
                          struct rd_slice text);
 static inline bool rdb_write_piece_ends(enum rdb_piece_status st)
@@ -242,13 +249,13 @@ static inline bool rdb_write_piece_ends(enum rdb_piece_status st)
     return st == PIECE_WHOLE || st == PIECE_LAST;
 }
 
-/* Both at once: *ret_ends says whether the string is complete. */
+/* Both in one call: *ret_ends is true if the string is complete. */
 bool rdb_write_string(struct rdb_writer *w, struct rd_sink *to, const struct rdb_string *s,
                       bool *ret_ends);
 
 /* Empties a spool for the next use. */
 bool rdb_spool_begin(struct rdb_writer *w, struct rdb_spool *spool);
-/* What was written to it. */
+/* The bytes written to it. */
 bool rdb_spool_bytes(struct rdb_spool *spool, struct rd_slice *ret);
 /* Appends it to a sink. */
 bool rdb_spool_move(struct rdb_spool *spool, struct rd_sink *to);
@@ -262,7 +269,7 @@ bool rdb_write_items(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_write_range(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_write_item(struct rdb_writer *w, struct rd_sink *to, const struct rdb_event *ev);
 
-/* Everything of the key's record before its value, with the type that was chosen. */
+/* Writes the key's record up to its value, with the chosen type. */
 bool rdb_write_prefix(struct rdb_writer *w, enum rdb_type_id type);
 
 /* value.c */
@@ -275,8 +282,8 @@ bool rdb_collection_elem(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_collection_add(struct rdb_writer *w, const struct rdb_unit *unit);
 bool rdb_collection_end(struct rdb_writer *w);
 
-/* pack.c: writes the record of what is held, packed; *ret is false where no packed encoding of the
- * target can hold it, and then nothing was written. */
+/* pack.c: writes the record with the collected elements, packed; *ret is false if no packed
+ * encoding of the target can hold them, and then nothing was written. */
 bool rdb_collection_pack(struct rdb_writer *w, bool *ret);
 
 /* list.c */
@@ -291,7 +298,7 @@ bool rdb_stream_begin(struct rdb_writer *w);
 bool rdb_stream_event(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_stream_end(struct rdb_writer *w);
 
-/* group.c: what follows the nodes */
+/* group.c: the part after the nodes */
 bool rdb_group_begin(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_group_event(struct rdb_writer *w, const struct rdb_event *ev);
 bool rdb_group_end(struct rdb_writer *w);

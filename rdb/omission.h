@@ -1,0 +1,69 @@
+/* omission.h - data that a target cannot hold, and that is therefore not in the output.
+ *
+ * With opts.lossy, rdb_writer (writer.h) and rdb_commands (commands.h) pass every omission to
+ * opts.omitted, so that the caller can report what is missing and why.
+ *
+ * Example: prints what is left out.
+ *
+ *     #include <rdb/writer.h>
+ *     struct rdb_writer_opts opts = {.version = 11, .lossy = true};
+ *     opts.omitted = NULL; // a function that gets a const struct rdb_omission *
+ *     printf("%d: %s\n", opts.version, rdb_omitted_word(RDB_OMITTED_KEY));
+ *
+ * Threads: the callback runs on the thread that calls the writer or the commands.
+ * Ownership: an omission and all that it points to are valid during the callback only.
+ * Errors: the callback cannot fail.
+ * Cost: constant time; the callback's own cost for each omission.
+ */
+#ifndef RDB_OMISSION_H
+#define RDB_OMISSION_H
+
+#include "base/err.h"
+#include "rdb/rdb.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is omitted. The words are stable. */
+#define RDB_OMITTED(X)                                                                             \
+    X(KEY, 0, "key")                                                                               \
+    X(FIELD_EXPIRY, 1, "field-expiry") /* the field is kept */                                     \
+    X(ELEMENT, 2, "element")           /* a member of a sorted set, or an entry of a stream */     \
+    X(PENDING, 3, "pending-entry")     /* of a group of a stream */                                \
+    X(PRODUCER, 4, "producer")         /* of a stream */                                           \
+    X(KEY_METADATA, 5, "key-metadata") /* of a module */                                           \
+    X(FUNCTION, 6, "function")                                                                     \
+    X(MODULE_AUX, 7, "module-data") /* of no key */                                                \
+    X(SLOT_IMPORT, 8, "slot-import")
+
+enum rdb_omitted {
+#define X(name, number, word) RDB_OMITTED_##name = number,
+    RDB_OMITTED(X)
+#undef X
+};
+
+RD_API const char *rdb_omitted_word(enum rdb_omitted what);
+
+enum { RDB_OMISSION_ELEMENT_MAX = 4096 };
+
+/* Everything in it is valid during the call only. */
+struct rdb_omission {
+    enum rdb_omitted what;
+    const char *reason;          /* the text of the error without opts.lossy */
+    uint64_t offset;             /* of the event */
+    const struct rdb_type *type; /* of the key; NULL: it belongs to no key */
+    uint64_t db;
+    struct rd_slice key;
+    struct rd_slice element; /* field, member, id of an entry, or name of what is not a key; a field
+                                may be cut to its first RDB_OMISSION_ELEMENT_MAX bytes */
+    struct rd_slice group;   /* of a pending entry */
+};
+
+typedef void (*rdb_omitted_fn)(void *ctx, const struct rdb_omission *omission);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

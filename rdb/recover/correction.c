@@ -1,0 +1,71 @@
+#include "rdb/recover/correction.h"
+
+#include "base/crc64.h"
+#include "base/mem.h"
+#include "rdb/rdb.h"
+
+/* The wrong byte may be one of the checksum itself. */
+static struct rdb_correction in_trailer(uint64_t change, uint64_t size)
+{
+    unsigned i = 0;
+    while ((change >> 8 * i & 0xff) == 0)
+        i++;
+    return (struct rdb_correction){.found = change >> 8 * i <= UINT8_MAX,
+                                   .at = size - RDB_TRAILER_LEN + i,
+                                   .change = (uint8_t)(change >> 8 * i)};
+}
+
+struct rdb_correction rdb_recover_find_correction(uint64_t stored, uint64_t computed, uint64_t size)
+{
+    if (stored == 0 || stored == computed || size <= RDB_TRAILER_LEN)
+        return (struct rdb_correction){0};
+    struct rdb_correction correction = in_trailer(stored ^ computed, size);
+    if (!correction.found)
+        correction.found = rd_crc64_locate(computed, stored, size - RDB_TRAILER_LEN, &correction.at,
+                                           &correction.change);
+    return correction;
+}
+
+struct corrected {
+    struct rd_src *inner;
+    struct rdb_correction correction;
+};
+
+static enum rd_src_status corrected_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
+                                         struct rd_err *err)
+{
+    struct corrected *m = impl;
+    struct rd_slice s;
+    uint64_t from = rd_src_offset(m->inner);
+    *ret_len = 0;
+    enum rd_src_status st = rd_src_need(m->inner, 1, &s);
+    if (st == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(m->inner));
+    if (st != RD_SRC_OK)
+        return st;
+    *ret_len = s.len < cap ? s.len : cap;
+    memcpy(buf, s.ptr, *ret_len);
+    rd_src_consume(m->inner, *ret_len);
+    if (m->correction.at >= from && m->correction.at - from < *ret_len)
+        buf[m->correction.at - from] ^= m->correction.change;
+    return RD_SRC_OK;
+}
+
+static bool corrected_seek(void *impl, uint64_t offset, struct rd_err *err)
+{
+    struct corrected *m = impl;
+    return rd_src_seek(m->inner, offset, err);
+}
+
+bool rdb_recover_open_corrected(struct rd_src **ret, struct rd_src *inner,
+                                const struct rdb_correction *correction, struct rd_err *err)
+{
+    static const struct rd_src_ops ops = {
+        .read = corrected_read, .seek = corrected_seek, .close = rd_free};
+    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = rd_src_size(inner)};
+    struct corrected *m = rd_alloc(sizeof *m);
+    if (m == NULL)
+        return rd_err_nomem(err, sizeof *m);
+    *m = (struct corrected){.inner = inner, .correction = *correction};
+    return rd_src_seek(inner, 0, err) ? rd_src_new(ret, &ops, m, &opts, err) : (rd_free(m), false);
+}
