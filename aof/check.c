@@ -9,6 +9,7 @@
 #include "aof/check/names.h"
 #include "aof/log.h"
 #include "aof/manifest_names.h"
+#include "aof/text_mode.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -28,28 +29,35 @@ struct check {
     bool in_multi, expect_after;
     uint64_t multi, multi_line, multi_number; /* the last MULTI */
     uint64_t failed_line;                     /* of file->err */
-    uint64_t known;                           /* commands of the file with a name that is known */
+    uint64_t known;                           /* commands of the file with a known name */
     const struct aof_kind *kind;              /* of the file, by its first bytes; or NULL */
     uint8_t first;                            /* its first byte */
-    int64_t base_time;                        /* when the base was made, or AOF_NO_TIME */
-    const char *base_clock;                   /* how that is known */
+    int64_t base_time;                        /* time of the base, or AOF_NO_TIME */
+    const char *base_clock;                   /* the source of that time */
     struct aof_names names;
     char text[RD_ERR_TEXT_MAX];
 };
 
-static const struct {
+struct finding_kind {
     const char *word;
     enum rdb_severity severity;
-} findings[] = {
-#define X(name, word, severity) {word, RDB_SEVERITY_##severity},
-    AOF_FINDINGS(X)
-#undef X
 };
+
+static const struct finding_kind *finding_kind(enum aof_finding_id id)
+{
+    static const struct finding_kind kinds[] = {
+#define X(name, number, word, severity)                                                            \
+    [number - AOF_FINDING_CORRUPT] = {word, RDB_SEVERITY_##severity},
+        AOF_FINDINGS(X)
+#undef X
+    };
+    return &kinds[id - AOF_FINDING_CORRUPT];
+}
 
 const char *aof_verdict_word(enum aof_verdict verdict)
 {
     static const char *const words[] = {
-#define X(name, word) word,
+#define X(name, number, word) [number] = word,
         AOF_VERDICTS(X)
 #undef X
     };
@@ -77,8 +85,9 @@ static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uin
                    uint64_t command, const char *text)
 {
     const struct aof_finding f = {
-        .id = findings[id].word,
-        .severity = findings[id].severity,
+        .id = id,
+        .word = finding_kind(id)->word,
+        .severity = finding_kind(id)->severity,
         .file = c->file != NULL ? c->file->name : NULL,
         .offset = offset,
         .line = line,
@@ -91,8 +100,9 @@ static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uin
 static void report_file(struct check *c, enum aof_finding_id id, const char *name, const char *text)
 {
     const struct aof_finding f = {
-        .id = findings[id].word,
-        .severity = findings[id].severity,
+        .id = id,
+        .word = finding_kind(id)->word,
+        .severity = finding_kind(id)->severity,
         .file = name,
         .offset = RD_NO_OFFSET,
         .text = text,
@@ -106,7 +116,7 @@ static void worse(enum aof_verdict *verdict, enum aof_verdict than)
         *verdict = than;
 }
 
-/* The framing of the commands fails here: only the bytes before `ok` are certain. */
+/* The framing fails here: only the bytes before `ok` are certain. */
 static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint64_t ok,
                   uint64_t ok_line, const char *text)
 {
@@ -238,14 +248,14 @@ static bool is_damage(enum rd_err_code code)
            code == RD_ERR_UNSUPPORTED;
 }
 
-/* No whole command is in it, before the place where it breaks or after it. */
+/* The file has no whole command before or after the damage. */
 static bool is_not_log(const struct check *c, const struct rd_err *err)
 {
     const struct aof_check_file *f = c->file;
     if (f->has_snapshot || c->known > 0 || f->after != RD_NO_OFFSET)
         return false;
     if (f->file != NULL && (err->code == RD_ERR_TRUNCATED || f->zeros == f->size))
-        return false; /* the manifest says that it is one: its first command was not finished */
+        return false; /* the manifest lists it as a log: its first command is incomplete */
     return f->searched || (c->first != '*' && c->first != '#');
 }
 
@@ -298,7 +308,7 @@ static void report_break(struct check *c, const struct rd_err *err, uint64_t lin
     report(c, id, err->offset, line, about_file ? 0 : f->commands + 1, c->text);
 }
 
-/* The framing broke; the log is at the last whole entry. */
+/* The framing failed; the log is at the last whole entry. */
 static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_err *err)
 {
     struct aof_check_file *f = c->file;
@@ -372,6 +382,7 @@ static void on_snapshot_finding(void *ctx, const struct rdb_finding *found)
     struct check *c = ctx;
     const struct aof_finding f = {
         .id = found->id,
+        .word = found->word,
         .severity = found->severity,
         .file = c->file->name,
         .offset = found->offset,
@@ -460,7 +471,7 @@ static bool check_content(struct check *c, struct rd_src *src)
     struct aof_check_file *f = c->file;
     const struct aof_log_opts opts = {.names = true, .lines = true};
     struct rd_slice s;
-    size_t look = src->buf != NULL && src->cap < AOF_KIND_LOOK ? src->cap : AOF_KIND_LOOK;
+    size_t look = rd_src_window(src) < AOF_KIND_LOOK ? rd_src_window(src) : AOF_KIND_LOOK;
     if (rd_src_need(src, look, &s) == RD_SRC_FAIL) {
         rd_err_adopt(c->err, rd_src_err(src));
         return false;
@@ -501,7 +512,7 @@ static void compare_with_base(struct check *c)
     report(c, AOF_FINDING_BASE_NEWER, RD_NO_OFFSET, 0, 0, c->text);
 }
 
-/* What will be asked for when the next file is read. */
+/* The state to be used when the next file is read. */
 static bool keep_detail(struct check *c)
 {
     struct aof_check_file *f = c->file;
@@ -522,7 +533,7 @@ static bool check_file(struct check *c, struct rd_src *src)
 {
     struct aof_check_file *f = c->file;
     struct aof_check_result *res = c->res;
-    f->size = src->size;
+    f->size = rd_src_size(src);
     c->detail = (struct aof_check_detail){0};
     if (!check_content(c, src) || !keep_detail(c)) {
         rd_err_origin(c->err, f->name);
@@ -635,7 +646,8 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
     struct manifest_check *m = ctx;
     bool fatal = aof_manifest_problem_fatal(problem);
     const struct aof_finding f = {
-        .id = aof_manifest_problem_word(problem),
+        .id = problem,
+        .word = aof_manifest_problem_word(problem),
         .severity = fatal ? RDB_SEVERITY_ERROR : RDB_SEVERITY_WARNING,
         .offset = offset,
         .line = line,
@@ -645,7 +657,7 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
     tell(m->c, &f);
 }
 
-/* What lies in the folder beside the files of the log. */
+/* Files in the folder that do not belong to the log. */
 static bool look_around(struct check *c)
 {
     const struct aof_check_opts *opts = c->opts;

@@ -1,12 +1,19 @@
 /* check.h - verifies an append-only log and reports all problems.
  *
- *     struct aof_check_opts opts = {.open = open_in_folder, .finding = print_it, .ctx = me};
+ * Example: verifies a log that is one file.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct aof_check_opts opts = {0};
  *     struct aof_check_result res;
- *     if (!aof_check(manifest_source, &opts, &res, &err))
- *         ... the check failed (I/O, memory) and has no result ...
+ *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
+ *         !aof_check_one(src, "appendonly.aof", &opts, &res, &err))
+ *         return 1; // the check failed (I/O, memory) and has no result
+ *     puts(aof_verdict_word(res.verdict));
  *     if (res.verdict == AOF_VERDICT_TORN)
- *         ... truncating at res.files[res.n_files - 1].ok_up_to repairs it ...
+ *         printf("truncate it to %llu bytes\n", (unsigned long long)res.files[0].ok_up_to);
  *     aof_check_done(&res);
+ *     rd_src_close(src);
  *
  * The check makes one pass over the base and the incremental files, in memory that does not depend
  * on their size. It reads a file up to the first structural damage, and then searches the rest for
@@ -15,46 +22,58 @@
  *
  * Commands are not run: their names are compared with the known names, and their arguments are only
  * measured.
+ *
+ * Threads: one thread calls aof_check(), which may start a second one and ends it before it
+ *   returns; callbacks run on the calling thread. Different logs may be checked at the same
+ *   time.
+ * Ownership: the caller releases the result. What a callback receives is valid until it returns.
+ * Errors: a damaged log is a result, not an error; false means that there is no result.
+ * Cost: linear in the bytes.
  */
 #ifndef AOF_CHECK_H
 #define AOF_CHECK_H
 
 #include "aof/aof.h"
 #include "aof/manifest.h"
-#include "aof/text_mode.h"
+
 #include "rdb/check.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Findings also use the words of AOF_MANIFEST_PROBLEMS and, for a snapshot in a base file, those of
  * RDB_FINDINGS and RDB_NOTES. The words are stable. */
 #define AOF_FINDINGS(X)                                                                            \
-    X(CORRUPT, "corrupt", ERROR)               /* a byte that no server writes */                  \
-    X(TRUNCATED, "truncated", ERROR)           /* the file ends inside a command */                \
-    X(LIMIT, "limit", ERROR)                   /* larger than servers accept */                    \
-    X(NOT_LOG, "not-a-log", ERROR)             /* no whole command in it */                        \
-    X(TEXT_MODE, "text-mode", ERROR)           /* its line ends were changed */                    \
-    X(WRITTEN, "being-written", WARNING)       /* the last command is not complete yet */          \
-    X(ZERO_TAIL, "zero-tail", ERROR)           /* zeros up to the end of the file */               \
-    X(MULTI_OPEN, "multi-without-exec", ERROR) /* at the end of the file */                        \
-    X(MULTI_NESTED, "multi-in-multi", ERROR)   /* or an EXEC was lost */                           \
-    X(EXEC_ALONE, "exec-without-multi", ERROR)                                                     \
-    X(MISSING, "file-missing", ERROR)              /* the manifest names a missing file */         \
-    X(UNKNOWN_COMMAND, "unknown-command", WARNING) /* once a name */                               \
-    X(TIME_BACK, "time-goes-back", WARNING)        /* an annotation is earlier than the last */    \
-    X(BASE_NEWER, "base-newer", WARNING)           /* than the commands after it */                \
-    X(ORPHAN, "not-in-manifest", WARNING)          /* its name belongs to the log */               \
-    X(LEFTOVER, "leftover-file", INFO)             /* the temporary file of a rewrite */           \
-    X(HISTORY, "history-file", INFO)               /* no longer needed */                          \
-    X(EMPTY_FILE, "empty-file", INFO)
+    X(CORRUPT, 201, "corrupt", ERROR)               /* a byte that no server writes */             \
+    X(TRUNCATED, 202, "truncated", ERROR)           /* the file ends inside a command */           \
+    X(LIMIT, 203, "limit", ERROR)                   /* larger than servers accept */               \
+    X(NOT_LOG, 204, "not-a-log", ERROR)             /* no whole command in it */                   \
+    X(TEXT_MODE, 205, "text-mode", ERROR)           /* its line ends were changed */               \
+    X(WRITTEN, 206, "being-written", WARNING)       /* the last command is not complete yet */     \
+    X(ZERO_TAIL, 207, "zero-tail", ERROR)           /* zeros up to the end of the file */          \
+    X(MULTI_OPEN, 208, "multi-without-exec", ERROR) /* at the end of the file */                   \
+    X(MULTI_NESTED, 209, "multi-in-multi", ERROR)   /* or an EXEC was lost */                      \
+    X(EXEC_ALONE, 210, "exec-without-multi", ERROR)                                                \
+    X(MISSING, 211, "file-missing", ERROR)              /* the manifest names a missing file */    \
+    X(UNKNOWN_COMMAND, 212, "unknown-command", WARNING) /* once a name */                          \
+    X(TIME_BACK, 213, "time-goes-back", WARNING) /* an annotation is earlier than the last */      \
+    X(BASE_NEWER, 214, "base-newer", WARNING)    /* than the commands after it */                  \
+    X(ORPHAN, 215, "not-in-manifest", WARNING)   /* its name belongs to the log */                 \
+    X(LEFTOVER, 216, "leftover-file", INFO)      /* the temporary file of a rewrite */             \
+    X(HISTORY, 217, "history-file", INFO)        /* no longer needed */                            \
+    X(EMPTY_FILE, 218, "empty-file", INFO)
 
 enum aof_finding_id {
-#define X(name, word, severity) AOF_FINDING_##name,
+#define X(name, number, word, severity) AOF_FINDING_##name = number,
     AOF_FINDINGS(X)
 #undef X
-        AOF_FINDING_COUNT
 };
 
 struct aof_finding {
-    const char *id; /* stable word */
+    unsigned id; /* enum aof_finding_id, aof_manifest_problem, rdb_finding_id or rdb_note_id: no
+                         number is in two of them */
+    const char *word; /* the stable word of the id */
     enum rdb_severity severity;
     const char *file;                   /* its name; NULL: the manifest, or the log as a whole */
     uint64_t offset;                    /* in it, or RD_NO_OFFSET */
@@ -66,18 +85,18 @@ struct aof_finding {
 
 /* From best to worst. */
 #define AOF_VERDICTS(X)                                                                            \
-    X(SOUND, "ok")                                                                                 \
-    X(WARNED, "warnings")                                                                          \
-    X(WRITTEN, "being-written")     /* whole except for a last command that is being written */    \
-    X(TORN, "torn")                 /* the end of the last file: it can be truncated */            \
-    X(BAD_MANIFEST, "bad-manifest") /* only the list of files must be rebuilt */                   \
-    X(UNSUPPORTED, "unsupported")   /* the snapshot has an unknown version or type */              \
-    X(MISSING, "missing")           /* a file of the log */                                        \
-    X(DAMAGED, "damaged")           /* before the end: truncating would lose data */               \
-    X(NOT_LOG, "not-a-log")         /* no whole command in it: another kind of file */
+    X(SOUND, 0, "ok")                                                                              \
+    X(WARNED, 1, "warnings")                                                                       \
+    X(WRITTEN, 2, "being-written")     /* whole except for a last command that is being written */ \
+    X(TORN, 3, "torn")                 /* the end of the last file: it can be truncated */         \
+    X(BAD_MANIFEST, 4, "bad-manifest") /* only the list of files must be rebuilt */                \
+    X(UNSUPPORTED, 5, "unsupported")   /* the snapshot has an unknown version or type */           \
+    X(MISSING, 6, "missing")           /* a file of the log */                                     \
+    X(DAMAGED, 7, "damaged")           /* before the end: truncating would lose data */            \
+    X(NOT_LOG, 8, "not-a-log")         /* no whole command in it: another kind of file */
 
 enum aof_verdict {
-#define X(name, word) AOF_VERDICT_##name,
+#define X(name, number, word) AOF_VERDICT_##name = number,
     AOF_VERDICTS(X)
 #undef X
 };
@@ -170,5 +189,9 @@ RD_API bool aof_check_one(struct rd_src *src, const char *name, const struct aof
 RD_API void aof_check_done(struct aof_check_result *res);
 
 RD_API const char *aof_verdict_word(enum aof_verdict verdict);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,4 +1,4 @@
-/* commands.c - the names of commands, in the order of their bytes.
+/* commands.c - the names of commands, in byte order.
  *
  * Of Redis 2.4 to 8, Valkey 7.2 to 9, and the modules that Redis distributes or distributed: vector
  * sets, JSON, probabilistic types, time series, search, graphs, AI, gears. A name that was dropped

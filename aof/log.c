@@ -1,24 +1,23 @@
 /* log.c - the framing of a file of commands.
  *
- * Two parsers share the work, as in base/resp.c. take() takes a command that lies in the window
- * whole, which is nearly every one, and knows no errors: it either has it or not. What it does not
- * have, aof_log_walk() (read/walk.c) goes through step by step, across any number of calls,
- * reporting the first wrong byte. A command that the window cannot hold is given out while the walk
- * continues.
+ * There are two parsers, as in base/resp.c. take() parses a command that is whole in the window,
+ * which nearly every one is, and reports no errors: it either returns the command or not. Otherwise
+ * aof_log_walk() (read/walk.c) parses step by step, in any number of calls, and reports the first
+ * wrong byte. A command larger than the window is returned in pieces while the walk continues.
  */
 #include "aof/log.h"
 
 #include "aof/read/item.h"
-#include "base/endian.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/resp_frame.h"
+#include "base/src_impl.h"
 
 enum {
     ARGS_FIRST = 64,
-    SLACK = 16,         /* bytes that take() wants after a command, so that it need not look */
     WINDOW_LEAST = 128, /* room for "*COUNT $64 NAME" */
     LINE_USUAL = 1024 * 1024,
-    SLOTS = AOF_LOG_AHEAD + 1, /* one more for the command that was given last */
+    SLOTS = AOF_LOG_AHEAD + 1, /* one more for the command that was returned last */
     SLOT_ARGS = 16,
     BUF_KEEP = 1024 * 1024
 };
@@ -31,7 +30,7 @@ static size_t limit(size_t given, size_t usual)
 bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_opts *opts,
                  struct rd_err *err)
 {
-    if (src->buf != NULL && src->cap < WINDOW_LEAST)
+    if (rd_src_window(src) < WINDOW_LEAST)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
     struct aof_log *log = rd_calloc(1, sizeof *log);
     struct rd_slice *argv = rd_calloc(ARGS_FIRST, sizeof *argv);
@@ -106,7 +105,7 @@ uint64_t aof_log_whole(const struct aof_log *log)
 
 /* ---- lines ---- */
 
-/* Counts in runs whose number fits a byte, which compilers turn into compares of whole vectors. */
+/* Counts in runs whose number fits in a byte, which compilers turn into vector compares. */
 static uint64_t count_lf(const uint8_t *p, size_t len)
 {
     enum { RUN = 192 };
@@ -122,7 +121,7 @@ static uint64_t count_lf(const uint8_t *p, size_t len)
     return n;
 }
 
-/* Counts on to an offset at which the window, or what was consumed of it, still has the bytes. */
+/* Counts up to an offset while the window, or its consumed part, still has the bytes. */
 static void count_to(struct aof_log *log, uint64_t offset)
 {
     if (offset <= log->counted)
@@ -133,7 +132,8 @@ static void count_to(struct aof_log *log, uint64_t offset)
     log->counted = offset;
 }
 
-/* Takes note of the lines of places up to the next byte of the source, before its window moves. */
+/* Updates the line numbers of positions up to the next byte of the source, before its window moves.
+ */
 static void count_places(struct aof_log *log)
 {
     count_to(log, log->last);
@@ -164,61 +164,7 @@ uint64_t aof_log_entry_line(struct aof_log *log)
     return log->entry_line;
 }
 
-/* ---- commands that are in the window ---- */
-
-/* A number of three digits or more, of which `value` has the first; at most 19. */
-static const uint8_t *long_number(const uint8_t *p, const uint8_t *end, uint64_t value,
-                                  uint64_t *ret)
-{
-    for (int n = 1; end - p >= 2 && n < 19; n++, p++) {
-        unsigned digit = *p - (unsigned)'0';
-        if (digit > 9)
-            break;
-        value = value * 10 + digit;
-    }
-    if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
-        return NULL;
-    *ret = value;
-    return p + 2;
-}
-
-/* A mark, a canonical number and CRLF; NULL where they are not. */
-static const uint8_t *header(const uint8_t *p, const uint8_t *end, uint8_t mark, uint64_t *ret)
-{
-    if (end - p < 4 || p[0] != mark)
-        return NULL;
-    unsigned first = p[1] - (unsigned)'0';
-    if (first > 9 || (first == 0 && p[2] != '\r'))
-        return NULL;
-    return long_number(p + 2, end, first, ret);
-}
-
-/* The same for a number of one to three digits with eight bytes to read at p. Where the next number
- * begins depends on this one, so what counts is the time from the bytes to the sum: no branch is
- * taken on the number of digits, and whether they are digits is found out beside it. */
-static inline const uint8_t *short_header(const uint8_t *p, uint8_t mark, uint64_t *ret)
-{
-    const uint32_t a = p[1] - (unsigned)'0', b = p[2] - (unsigned)'0', c = p[3] - (unsigned)'0';
-    const bool one = p[2] == '\r', two = p[3] == '\r';
-    const uint32_t ab = a * 10 + b, abc = ab * 10 + c;
-    const uint32_t value = one ? a : two ? ab : abc;
-    const unsigned n = one ? 1 : two ? 2 : 3;
-    const uint64_t word = rd_get_le64(p);
-    const uint64_t used = (UINT64_C(1) << (8 * n)) - 1;
-    const uint64_t digits = (word >> 8 ^ 0x303030) & used;
-    const uint64_t wrong = ((digits + 0x767676) | digits) & 0x808080;
-    const bool zero_first = n > 1 && a == 0;
-    const bool crlf = (word >> (8 * n + 8) & 0xffff) == 0x0a0d;
-    if (RD_UNLIKELY((uint8_t)word != mark || wrong != 0 || zero_first || !crlf))
-        return NULL;
-    *ret = value;
-    return p + n + 3;
-}
-
-static inline bool is_crlf(const uint8_t *p)
-{
-    return rd_get_le16(p) == 0x0a0d;
-}
+/* ---- commands in the window ---- */
 
 /* Fills argv (with `names`: log->name) from a command at a byte of the window; returns its length,
  * or 0 where it is not whole, not valid, too close to the end of the window, beyond a limit, or has
@@ -227,55 +173,28 @@ static inline __attribute__((always_inline)) size_t take(struct aof_log *log, co
                                                          struct rd_slice *argv, size_t cap,
                                                          size_t *ret_argc, bool names)
 {
-    const uint8_t *const end = log->src->end;
-    const uint64_t max_bulk = log->opts.max_bulk;
-    uint64_t argc, len;
-    if (end - begin < 2 * SLACK)
-        return 0;
-    const uint8_t *p = short_header(begin, '*', &argc), *next;
-    if (p == NULL || argc == 0 || argc > log->opts.max_args || (!names && argc > cap))
-        return 0;
-    for (uint64_t i = 0; i < argc; i++) {
-        next = short_header(p, '$', &len);
-        if (RD_UNLIKELY(next == NULL)) {
-            next = header(p, end, '$', &len);
-            if (next == NULL)
-                return 0;
-        }
-        size_t room = (size_t)(end - next);
-        if (RD_UNLIKELY(len > max_bulk || room < SLACK + 2 || len > room - SLACK - 2 ||
-                        !is_crlf(next + len)))
-            return 0;
-        if (!names)
-            argv[i] = rd_slice(next, len);
-        else if (i == 0)
-            log->name = rd_slice(next, len);
-        p = next + len + 2;
-    }
-    *ret_argc = argc;
-    return (size_t)(p - begin);
+    const struct rd_resp_limits limits = {log->opts.max_args, log->opts.max_bulk};
+    uint64_t argc;
+    size_t len =
+        rd_resp_whole(begin, log->src->end, RD_RESP_MARGIN, &limits, names ? &log->name : argv,
+                      names ? 1 : UINT64_MAX, names ? UINT64_MAX : cap, &argc);
+    if (len > 0)
+        *ret_argc = argc;
+    return len;
 }
 
-/* The same for bytes that are a valid command up to their end, as the walk found. */
+/* The same for bytes that the walk found to be a valid command. */
 static bool take_walked(struct aof_log *log, struct rd_slice bytes)
 {
-    const uint8_t *p = bytes.ptr, *end = bytes.ptr + bytes.len;
-    uint64_t argc = 0, len = 0;
-    p = header(p, end, '*', &argc);
-    for (uint64_t i = 0; p != NULL && i < argc; i++) {
-        p = header(p, end, '$', &len);
-        if (p == NULL || len > (size_t)(end - p))
-            return false;
-        if (!log->opts.names)
-            log->argv[i] = rd_slice(p, len);
-        else if (i == 0)
-            log->name = rd_slice(p, len);
-        p += len + 2;
-    }
-    return p == end;
+    const struct rd_resp_limits limits = {UINT64_MAX, UINT64_MAX};
+    bool names = log->opts.names;
+    uint64_t argc;
+    return rd_resp_whole(bytes.ptr, bytes.ptr + bytes.len, 0, &limits,
+                         names ? &log->name : log->argv, names ? 1 : UINT64_MAX, UINT64_MAX,
+                         &argc) == bytes.len;
 }
 
-/* *bytes is the command, which is consumed. */
+/* Returns the command in `bytes`, which is consumed. */
 static inline enum aof_log_status give_command(struct aof_log *log, const uint8_t *bytes,
                                                uint64_t offset, size_t len,
                                                struct aof_log_entry *ret)
@@ -294,7 +213,7 @@ static inline enum aof_log_status give_command(struct aof_log *log, const uint8_
     return AOF_LOG_ENTRY;
 }
 
-/* Room for argc slices, which as many arguments of the input follow. */
+/* Makes room for argc slices if the input can have that many arguments. */
 static bool reserve_args(struct aof_log *log, size_t argc)
 {
     if (log->opts.names || argc <= log->cap)
@@ -328,7 +247,7 @@ static enum step give_annotation(struct aof_log *log, struct rd_slice bytes,
     return STEP_ENTRY;
 }
 
-/* The item was walked to its end. */
+/* The walk reached the end of the item. */
 static enum step give_walked(struct aof_log *log, struct aof_log_entry *ret)
 {
     struct rd_slice bytes = rd_slice(log->moved ? log->buf.ptr : log->src->cur, log->pos);
@@ -348,7 +267,7 @@ static enum step give_walked(struct aof_log *log, struct aof_log_entry *ret)
     return STEP_ENTRY;
 }
 
-/* The window is full, or holds the end of a long command. */
+/* The window is full, or has the end of a long command. */
 static enum step give_part(struct aof_log *log, enum aof_log_kind kind, struct aof_log_entry *ret)
 {
     *ret = (struct aof_log_entry){.kind = kind, .offset = log->start};
@@ -371,14 +290,14 @@ static enum step give_part(struct aof_log *log, enum aof_log_kind kind, struct a
     return STEP_ENTRY;
 }
 
-/* Keeps the name of a long command, which is at the beginning of the window. */
+/* Keeps the name of a long command from the beginning of the window. */
 static void keep_name(struct aof_log *log)
 {
     uint64_t argc, len = 0;
     const uint8_t *p = log->src->cur, *end = p + log->pos;
-    p = header(p, end, '*', &argc);
+    p = rd_resp_header(p, end, '*', &argc);
     if (p != NULL)
-        p = header(p, end, '$', &len);
+        p = rd_resp_header(p, end, '$', &len);
     if (p == NULL || len > AOF_LOG_NAME_KEEP || len > (size_t)(end - p))
         return;
     memcpy(log->name_bytes, p, len);
@@ -408,8 +327,8 @@ static inline __attribute__((always_inline)) size_t take_command(struct aof_log 
                            : take(log, begin, log->argv, log->cap, &log->argc, false);
 }
 
-/* Begins an item that the window does not hold yet, or that take() leaves to the walk. Reads on
- * where that is possible, and says whether the window has more now. */
+/* Begins an item that is not in the window yet or that take() cannot parse. Reads more if possible;
+ * returns whether the window has more now. */
 static bool begin_slow(struct aof_log *log)
 {
     struct rd_src *src = log->src;
@@ -422,13 +341,14 @@ static bool begin_slow(struct aof_log *log)
         aof_log_count_lines(log);
         log->start_line = log->line;
     }
-    /* A failure comes again when the bytes that it kept back are needed. */
-    if (src->buf != NULL && !src->ended && !src->failed && have < src->cap)
+    /* If the read failed, it fails again when the missing bytes are needed. */
+    if (src->state->buf != NULL && !src->state->ended && !src->state->failed &&
+        have < src->state->cap)
         (void)rd_src_need(src, have + 1, &s);
     return rd_src_avail(src) > have;
 }
 
-/* Not inlined: it would burden the short way with saving registers. */
+/* Not inlined, because saving registers would slow down the fast path. */
 static __attribute__((noinline)) enum aof_log_status next_slow(struct aof_log *log,
                                                                struct aof_log_entry *ret)
 {
@@ -453,15 +373,16 @@ static __attribute__((noinline)) enum aof_log_status next_slow(struct aof_log *l
 
 /* ---- commands that are taken before their turn ----
  *
- * They lie in the window, which moves when none is ready, and not before. Each has a slot for its
- * arguments; one with more than there is room for waits until it is its turn. */
+ * They are in the window, which moves only when none is ready. Each has a slot for its arguments; a
+ * command with more arguments waits for its turn.
+ */
 
 static struct rd_slice *slot_at(const struct aof_log *log, size_t n)
 {
     return log->slots + (log->first_ready + n) % SLOTS * SLOT_ARGS;
 }
 
-/* Two at a time, until there are enough: there is one less with each that is given. */
+/* Two at a time, until there are enough: each returned command leaves one less. */
 static void take_ahead(struct aof_log *log, struct aof_log_entry *ret)
 {
     for (int i = 0; i < 2 && log->n_ready < AOF_LOG_AHEAD; i++) {

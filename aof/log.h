@@ -14,13 +14,31 @@
  * AOF_LOG_LONG_END, so memory use does not depend on the input. A source over memory or a mapping
  * is one window, which every command fits.
  *
- *     for (;;)
- *         switch (aof_log_next(log, &e)) {
- *         case AOF_LOG_ENTRY: …
- *         case AOF_LOG_MORE:  call again after pushing more bytes
- *         case AOF_LOG_END:   the file ends between two commands
- *         case AOF_LOG_FAIL:  aof_log_err(log)
- *         }
+ * Example: counts the commands of a file.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct aof_log *log;
+ *     struct aof_log_entry e;
+ *     enum aof_log_status st;
+ *     unsigned n = 0;
+ *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
+ *         !aof_log_new(&log, src, NULL, &err))
+ *         return 1;
+ *     while ((st = aof_log_next(log, &e)) == AOF_LOG_ENTRY)
+ *         n += e.kind == AOF_LOG_COMMAND || e.kind == AOF_LOG_LONG_END;
+ *     // AOF_LOG_MORE: push sources only. AOF_LOG_END: the file ends between two commands.
+ *     if (st == AOF_LOG_FAIL) // aof_log_err(log) has the cause
+ *         return 1;
+ *     printf("%u commands\n", n);
+ *     aof_log_free(log);
+ *     rd_src_close(src);
+ *
+ * Threads: one thread at a time uses a log together with its source; different logs are
+ *   independent.
+ * Ownership: a log borrows its source, which must outlive it. The caller frees the log.
+ * Errors: AOF_LOG_FAIL; aof_log_err() has the cause.
+ * Cost: linear in the bytes.
  */
 #ifndef AOF_LOG_H
 #define AOF_LOG_H
@@ -28,14 +46,19 @@
 #include "aof/aof.h"
 #include "base/resp.h"
 
-enum aof_log_status { AOF_LOG_ENTRY, AOF_LOG_MORE, AOF_LOG_END, AOF_LOG_FAIL };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum aof_log_status { AOF_LOG_ENTRY = 0, AOF_LOG_MORE = 1, AOF_LOG_END = 2, AOF_LOG_FAIL = 3 };
 
 enum aof_log_kind {
-    AOF_LOG_COMMAND,
-    AOF_LOG_ANNOTATION,
-    AOF_LOG_LONG,    /* a command that does not fit in memory: its first arguments; PIECEs follow */
-    AOF_LOG_PIECE,   /* bytes of it, unchanged; the first piece begins with '*' */
-    AOF_LOG_LONG_END /* it is complete: offset and len are those of the command */
+    AOF_LOG_COMMAND = 0,
+    AOF_LOG_ANNOTATION = 1,
+    AOF_LOG_LONG =
+        2, /* a command that does not fit in memory: its first arguments; PIECEs follow */
+    AOF_LOG_PIECE = 3,   /* bytes of it, unchanged; the first piece begins with '*' */
+    AOF_LOG_LONG_END = 4 /* it is complete: offset and len are those of the command */
 };
 
 struct aof_log_entry {
@@ -109,5 +132,9 @@ RD_API void aof_log_restart(struct aof_log *log, uint64_t line);
 
 /* Parses "#TS:1700000000" as seconds. False: not a time annotation. */
 RD_API bool aof_annotation_time(struct rd_slice line, int64_t *ret_s);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,12 +7,13 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sink_impl.h"
 
 enum { WORDS_MAX = AOF_MANIFEST_LINE_MAX / 2 };
 
 struct word {
     struct rd_slice text; /* without quotes; a NUL follows it */
-    size_t at;            /* where it begins and ends in the line */
+    size_t at;            /* start and end in the line */
     size_t end;
 };
 
@@ -27,9 +28,9 @@ struct reading {
     uint64_t begin; /* offset of the line */
     size_t len;
     bool cut;      /* no line end */
-    bool too_long; /* only its begin is in `bytes` */
+    bool too_long; /* only its beginning is in `bytes` */
     bool has_base, has_incr;
-    uint64_t last_seq;                     /* of the incremental files so far */
+    uint64_t last_seq;                     /* of the previous incremental files */
     char bytes[AOF_MANIFEST_LINE_MAX + 1]; /* the line with its end */
     char plain[2 * AOF_MANIFEST_LINE_MAX]; /* the words without quotes */
     struct word words[WORDS_MAX];
@@ -57,22 +58,26 @@ void aof_manifest_done(struct aof_manifest *m)
 
 const char *aof_manifest_problem_word(enum aof_manifest_problem problem)
 {
-    static const char *const words[] = {
-#define X(name, word, fatal) word,
+    switch (problem) {
+#define X(name, number, word, fatal)                                                               \
+    case number:                                                                                   \
+        return word;
         AOF_MANIFEST_PROBLEMS(X)
 #undef X
-    };
-    return words[problem];
+    }
+    return "unknown";
 }
 
 bool aof_manifest_problem_fatal(enum aof_manifest_problem problem)
 {
-    static const bool fatal_ones[] = {
-#define X(name, word, fatal) fatal,
+    switch (problem) {
+#define X(name, number, word, fatal)                                                               \
+    case number:                                                                                   \
+        return fatal;
         AOF_MANIFEST_PROBLEMS(X)
 #undef X
-    };
-    return fatal_ones[problem];
+    }
+    return true;
 }
 
 /* ---- the list ---- */
@@ -141,7 +146,7 @@ const struct aof_file *aof_manifest_last_incr(const struct aof_manifest *m)
 
 /* ---- reading ---- */
 
-/* Tells of a problem at a position of the line; false where reading ends because of it. */
+/* Reports a problem at a position of the line; false: reading ends because of it. */
 static bool tell(struct reading *r, enum aof_manifest_problem problem, size_t at, const char *text)
 {
     if (r->problem != NULL) {
@@ -154,7 +159,7 @@ static bool tell(struct reading *r, enum aof_manifest_problem problem, size_t at
         rd_err_set(r->err, RD_ERR_CORRUPT, r->begin + at, "line %u: %s", r->line, text);
     else
         rd_err_set(r->err, RD_ERR_CORRUPT, r->begin + at, "%s", text);
-    rd_err_origin(r->err, r->src->origin);
+    rd_err_origin(r->err, rd_src_origin(r->src));
     r->failed = true;
     return false;
 }
@@ -162,13 +167,13 @@ static bool tell(struct reading *r, enum aof_manifest_problem problem, size_t at
 static bool fail(struct reading *r, enum rd_err_code code, const char *text)
 {
     rd_err_set(r->err, code, r->begin, "%s", text);
-    rd_err_origin(r->err, r->src->origin);
+    rd_err_origin(r->err, rd_src_origin(r->src));
     r->failed = true;
     return false;
 }
 
-/* Takes bytes up to and with the next LF into r->bytes; of a line that is too long the first of
- * them. False at the end of the file, or where it cannot be read. */
+/* Reads bytes up to the next LF, included, into r->bytes; if the line is too long, only its
+ * beginning. False at the end of the file, or if it cannot be read. */
 static bool next_line(struct reading *r)
 {
     bool ended = false;
@@ -215,7 +220,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* What a backslash and what follows it mean inside double quotes; *used: how many bytes that is. */
+/* Decodes an escape inside double quotes; *used is its number of bytes. */
 static char unescape(const char *p, size_t left, size_t *used)
 {
     static const char letters[] = "nrtba", means[] = "\n\r\t\b\a";
@@ -228,7 +233,7 @@ static char unescape(const char *p, size_t left, size_t *used)
     return letter != NULL ? means[letter - letters] : p[1];
 }
 
-/* The word at *pos of the line, without its quotes, to dst; *pos moves after it. False where
+/* Copies the word at *pos of the line to dst without its quotes and moves *pos after it. False:
  * quotes are not closed, or not followed by a blank. */
 static bool split_word(const struct reading *r, size_t *pos, char *dst, size_t *ret_len)
 {
@@ -263,7 +268,7 @@ static bool split_word(const struct reading *r, size_t *pos, char *dst, size_t *
     return quote == '\0';
 }
 
-/* False where quotes are wrong; *ret_at is where. */
+/* False: wrong quotes; *ret_at is their position. */
 static bool split_line(struct reading *r, size_t *ret_at)
 {
     size_t pos = 0;
@@ -286,7 +291,7 @@ static bool split_line(struct reading *r, size_t *ret_at)
     }
 }
 
-/* The number at the begin of a word, as atoll() reads it; false where it is negative or none. */
+/* The number at the beginning of a word, as by atoll(); false if it is negative or missing. */
 static bool leading_number(const struct word *word, uint64_t *ret)
 {
     const uint8_t *p = word->text.ptr;
@@ -329,7 +334,7 @@ static bool keep_extra(struct reading *r, const struct word *key, const struct w
     return fail(r, RD_ERR_MEMORY, "out of memory");
 }
 
-/* Where the values of a line stand; NULL: not there. */
+/* The values of a line; NULL: missing. */
 struct line_values {
     const struct word *name, *seq, *type;
 };
@@ -358,7 +363,7 @@ static bool read_pairs(struct reading *r, struct aof_file *file, struct line_val
     return true;
 }
 
-/* Takes what every line must have. False where the line cannot be used. */
+/* Reads the required values. False: the line cannot be used. */
 static bool take_values(struct reading *r, const struct line_values *at, struct aof_file *file)
 {
     size_t end = r->words[r->n_words - 1].end;
@@ -379,7 +384,7 @@ static bool take_values(struct reading *r, const struct line_values *at, struct 
     return true;
 }
 
-/* How the file stands to those before it. False where it is left out. */
+/* Compares the file with the previous ones. False: it is left out. */
 static bool fits_in(struct reading *r, const struct line_values *at, const struct aof_file *file)
 {
     if (file->type == AOF_BASE && r->has_base)
@@ -454,7 +459,7 @@ static bool read_line(struct reading *r)
     return ok;
 }
 
-/* Tells of files that are named before. */
+/* Reports files that are listed twice. */
 static bool find_same_names(struct reading *r)
 {
     struct aof_manifest_names names;
@@ -561,7 +566,7 @@ bool aof_manifest_write(const struct aof_manifest *m, struct rd_sink *sink)
             if (m->files[i].type == order[k])
                 ok = add_file(&text, &m->files[i]);
     if (!ok)
-        rd_err_nomem(&sink->err, text.len);
+        rd_err_nomem(&sink->state->err, text.len);
     ok = ok && rd_sink_write(sink, text.ptr, text.len);
     rd_buf_done(&text);
     return ok;

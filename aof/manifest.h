@@ -13,12 +13,25 @@
  * digits of a seq and the first byte of a type count. (aof.c of Redis 7.0:
  * aofLoadManifestFromFile.)
  *
+ * Example: lists the files of a log.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
  *     struct aof_manifest m;
  *     aof_manifest_init(&m);
- *     if (!aof_manifest_read(&m, src, NULL, NULL, &err))
- *         ...
- *     m.files[0] … m.files[m.n_files - 1]
+ *     if (!rd_src_open_file(&src, "appendonlydir/appendonly.aof.manifest", NULL, &err) ||
+ *         !aof_manifest_read(&m, src, NULL, NULL, &err))
+ *         return 1;
+ *     for (size_t i = 0; i < m.n_files; i++)
+ *         puts(m.files[i].name);
  *     aof_manifest_done(&m);
+ *     rd_src_close(src);
+ *
+ * Threads: one thread at a time uses a manifest; different manifests are independent.
+ * Ownership: a manifest owns its files until aof_manifest_done(). Pointers to files are valid
+ *   until it changes.
+ * Errors: false and *err, or the callback for problems.
+ * Cost: reading takes n log n for n files; adding is amortized constant time.
  */
 #ifndef AOF_MANIFEST_H
 #define AOF_MANIFEST_H
@@ -26,6 +39,10 @@
 #include "aof/aof.h"
 #include "base/sink.h"
 #include "base/src.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { AOF_MANIFEST_LINE_MAX = 1024, AOF_NAME_MAX = 255, AOF_FILES_MAX = 100000 };
 
@@ -49,30 +66,30 @@ RD_API void aof_manifest_init(struct aof_manifest *m);
 /* Frees the contents; *m is empty afterwards. */
 RD_API void aof_manifest_done(struct aof_manifest *m);
 
-/* Problems: name, stable word, and whether servers refuse to start because of it. */
+/* Problems: name, number, stable word, and whether servers refuse to start because of it. */
 #define AOF_MANIFEST_PROBLEMS(X)                                                                   \
-    X(EMPTY, "manifest-empty", 1)           /* no bytes */                                         \
-    X(NO_FILES, "manifest-no-files", 0)     /* only comments; servers start a new log */           \
-    X(LINE_LONG, "manifest-line-long", 1)   /* more than 1024 bytes */                             \
-    X(LINE_BLANK, "manifest-line-blank", 1) /* no pairs */                                         \
-    X(LINE_CUT, "manifest-line-cut", 1)     /* no line end at the end of the file */               \
-    X(LINE_PAIRS, "manifest-line-pairs", 1) /* an odd number of words, or quotes without an end */ \
-    X(LINE_NUL, "manifest-line-nul", 1)                                                            \
-    X(NO_NAME, "manifest-no-name", 1)                                                              \
-    X(BAD_NAME, "manifest-bad-name", 1) /* a path, empty, too long, or with a NUL */               \
-    X(BAD_SEQ, "manifest-bad-seq", 1)   /* missing, not a number, or 0 */                          \
-    X(BAD_TYPE, "manifest-bad-type", 1) /* missing, or not b, h or i */                            \
-    X(BAD_OFFSET, "manifest-bad-offset", 0)                                                        \
-    X(TWO_BASES, "manifest-two-bases", 1)                                                          \
-    X(SEQ_ORDER, "manifest-seq-order", 1)     /* incremental files not in ascending order */       \
-    X(SAME_NAME, "manifest-same-name", 0)     /* a file listed twice */                            \
-    X(SEQ_MISSING, "manifest-seq-missing", 0) /* a gap between two numbers */
+    X(EMPTY, 301, "manifest-empty", 1)           /* no bytes */                                    \
+    X(NO_FILES, 302, "manifest-no-files", 0)     /* only comments; servers start a new log */      \
+    X(LINE_LONG, 303, "manifest-line-long", 1)   /* more than 1024 bytes */                        \
+    X(LINE_BLANK, 304, "manifest-line-blank", 1) /* no pairs */                                    \
+    X(LINE_CUT, 305, "manifest-line-cut", 1)     /* no line end at the end of the file */          \
+    X(LINE_PAIRS, 306, "manifest-line-pairs",                                                      \
+      1) /* an odd number of words, or quotes without an end */                                    \
+    X(LINE_NUL, 307, "manifest-line-nul", 1)                                                       \
+    X(NO_NAME, 308, "manifest-no-name", 1)                                                         \
+    X(BAD_NAME, 309, "manifest-bad-name", 1) /* a path, empty, too long, or with a NUL */          \
+    X(BAD_SEQ, 310, "manifest-bad-seq", 1)   /* missing, not a number, or 0 */                     \
+    X(BAD_TYPE, 311, "manifest-bad-type", 1) /* missing, or not b, h or i */                       \
+    X(BAD_OFFSET, 312, "manifest-bad-offset", 0)                                                   \
+    X(TWO_BASES, 313, "manifest-two-bases", 1)                                                     \
+    X(SEQ_ORDER, 314, "manifest-seq-order", 1)     /* incremental files not in ascending order */  \
+    X(SAME_NAME, 315, "manifest-same-name", 0)     /* a file listed twice */                       \
+    X(SEQ_MISSING, 316, "manifest-seq-missing", 0) /* a gap between two numbers */
 
 enum aof_manifest_problem {
-#define X(name, word, fatal) AOF_MANIFEST_##name,
+#define X(name, number, word, fatal) AOF_MANIFEST_##name = number,
     AOF_MANIFEST_PROBLEMS(X)
 #undef X
-        AOF_MANIFEST_PROBLEM_COUNT
 };
 
 /* Called for each problem, in file order (same-name and no-files last). offset is that of the first
@@ -113,5 +130,9 @@ RD_API bool aof_file_name(char *dst, size_t size, const char *prefix, uint64_t s
  * History files keep their names, so *ret_type is AOF_BASE or AOF_INCR. */
 RD_API bool aof_file_name_parse(const char *name, const char *prefix, uint64_t *ret_seq,
                                 enum aof_type *ret_type, bool *ret_snapshot);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

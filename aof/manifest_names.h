@@ -21,12 +21,12 @@ struct aof_manifest_names {
 };
 
 /* False: RD_ERR_MEMORY; then _done() is not needed. */
-RD_API bool aof_manifest_names_init(struct aof_manifest_names *names, const struct aof_manifest *m,
-                                    struct rd_err *err);
-RD_API void aof_manifest_names_done(struct aof_manifest_names *names);
+bool aof_manifest_names_init(struct aof_manifest_names *names, const struct aof_manifest *m,
+                             struct rd_err *err);
+void aof_manifest_names_done(struct aof_manifest_names *names);
 
 /* The first file of that name, or NULL. */
-RD_API const struct aof_file *aof_manifest_names_find(const struct aof_manifest_names *names,
-                                                      const char *name);
+const struct aof_file *aof_manifest_names_find(const struct aof_manifest_names *names,
+                                               const char *name);
 
 #endif

@@ -12,7 +12,7 @@ enum aof_pace_write aof_pace_write(struct aof_pace *pace, int64_t now_ms, bool b
         pace->waiting_since = AOF_NO_TIME;
         return AOF_WRITE_NOW;
     }
-    /* A clock that was set back begins the wait again, so that none lasts longer than it should. */
+    /* If the clock was set back, the wait begins again, so that none is too long. */
     if (!waited || now_ms < pace->waiting_since) {
         pace->waiting_since = now_ms;
         return AOF_WRITE_LATER;
@@ -51,7 +51,7 @@ bool aof_pace_rewrite(uint64_t size, uint64_t base, unsigned percentage, uint64_
         return false;
     if (base == 0)
         base = 1;
-    /* 128 bits: a hundred times a size may exceed 64. */
+    /* 128 bits: a size times a hundred may exceed 64 bits. */
     __extension__ typedef unsigned __int128 u128;
     return (u128)size * 100 >= (u128)base * (100 + (u128)percentage);
 }

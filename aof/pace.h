@@ -35,7 +35,7 @@ struct aof_pace {
     uint64_t n_delayed;    /* writes that timed out waiting (INFO: aof_delayed_fsync) */
 };
 
-RD_API void aof_pace_init(struct aof_pace *pace, enum aof_fsync fsync, int64_t now_ms);
+void aof_pace_init(struct aof_pace *pace, enum aof_fsync fsync, int64_t now_ms);
 
 enum aof_pace_write {
     AOF_WRITE_NOW,
@@ -44,16 +44,16 @@ enum aof_pace_write {
 };
 
 /* Call it when there is data to write. */
-RD_API enum aof_pace_write aof_pace_write(struct aof_pace *pace, int64_t now_ms, bool busy);
+enum aof_pace_write aof_pace_write(struct aof_pace *pace, int64_t now_ms, bool busy);
 
 /* Whether to start an fsync now; true records its start. `unsynced`: written bytes are not durable,
  * or the last fsync failed. With no-appendfsync-on-rewrite the caller does not call it while a
  * child process is running. */
-RD_API bool aof_pace_sync(struct aof_pace *pace, int64_t now_ms, bool busy, bool unsynced);
+bool aof_pace_sync(struct aof_pace *pace, int64_t now_ms, bool busy, bool unsynced);
 
 /* auto-aof-rewrite-percentage and auto-aof-rewrite-min-size: whether a log of `size` bytes has
  * grown enough since the last rewrite (`base` bytes; 0 counts as 1). Percentage 0: never. */
-RD_API bool aof_pace_rewrite(uint64_t size, uint64_t base, unsigned percentage, uint64_t min_size);
+bool aof_pace_rewrite(uint64_t size, uint64_t base, unsigned percentage, uint64_t min_size);
 
 /* Each failed rewrite leaves one more incremental file. After three failures in a row the next
  * automatic rewrite waits 1 minute, then 2, 4, … up to 60. A rewrite requested by a user does not
@@ -63,8 +63,8 @@ struct aof_retry {
     int64_t not_before_ms; /* with 3 failures and more */
 };
 
-RD_API void aof_retry_failed(struct aof_retry *retry, int64_t now_ms);
-RD_API void aof_retry_succeeded(struct aof_retry *retry);
-RD_API bool aof_retry_allows(const struct aof_retry *retry, int64_t now_ms);
+void aof_retry_failed(struct aof_retry *retry, int64_t now_ms);
+void aof_retry_succeeded(struct aof_retry *retry);
+bool aof_retry_allows(const struct aof_retry *retry, int64_t now_ms);
 
 #endif

@@ -9,9 +9,9 @@ enum { MAGIC_LEN = 9 };
 
 enum state {
     AT_FILE,     /* before a file */
-    AT_CONTENT,  /* it is open; its first bytes are to be looked at */
-    AT_SNAPSHOT, /* AOF_RDB is to be given */
-    IN_SNAPSHOT, /* the caller may have read of it */
+    AT_CONTENT,  /* it is open; its first bytes are not read yet */
+    AT_SNAPSHOT, /* AOF_RDB is to be returned */
+    IN_SNAPSHOT, /* the caller may have read a part of it */
     AT_COMMANDS,
     AT_FILE_END,
     AT_END
@@ -21,9 +21,9 @@ struct aof_reader {
     const struct aof_manifest *manifest; /* NULL: one file */
     struct aof_reader_opts opts;
     enum state state;
-    unsigned pass;  /* which type of files is read now */
+    unsigned pass;  /* the type of files being read */
     size_t next;    /* of the manifest's files */
-    size_t n_begun; /* files that were begun */
+    size_t n_begun; /* number of files begun */
     struct rd_src *src;
     const struct aof_file *file;
     const char *name;
@@ -35,7 +35,7 @@ struct aof_reader {
     bool open; /* a transaction */
     uint64_t multi;
     uint64_t number;
-    uint64_t safe; /* of the file before, when it is closed */
+    uint64_t safe; /* of the previous file, when it was closed */
     bool refused;  /* the command at err.offset is complete, but not allowed there */
     struct rd_err err;
 };
@@ -70,7 +70,7 @@ bool aof_reader_new_file(struct aof_reader **ret, struct rd_src *src,
     if (!new_reader(ret, opts, err))
         return false;
     (*ret)->src = src;
-    (*ret)->name = src->origin;
+    (*ret)->name = rd_src_origin(src);
     return true;
 }
 
@@ -146,7 +146,7 @@ static enum aof_status give(struct aof_reader *r, enum aof_event_kind kind, stru
     return AOF_EVENT;
 }
 
-/* The next file of the manifest, all of one type before those of another; NULL: that was all. */
+/* The next file of the manifest, grouped by type; NULL: no more. */
 static const struct aof_file *next_file(struct aof_reader *r)
 {
     static const enum aof_type order[] = {AOF_BASE, AOF_HISTORY, AOF_INCR};
@@ -223,7 +223,7 @@ static bool checksum_fits(struct aof_reader *r, const struct rdb_event *ev)
     return false;
 }
 
-/* Passes over what the caller left of the snapshot. */
+/* Skips the part of the snapshot that the caller did not read. */
 static enum aof_status leave_snapshot(struct aof_reader *r)
 {
     for (;;) {
@@ -246,8 +246,8 @@ static enum aof_status leave_snapshot(struct aof_reader *r)
     return begin_commands(r);
 }
 
-/* The number that SELECT selects. After the name stands "CRLF $LEN CRLF DIGITS CRLF", also where
- * the log gives out nothing but names. */
+/* The database of a SELECT. "CRLF $LEN CRLF DIGITS CRLF" follows the name, even if the log returns
+ * only names. */
 static void select_db(struct aof_reader *r, const struct aof_log_entry *entry)
 {
     const struct rd_slice name = entry->command.argv[0];
@@ -266,7 +266,7 @@ static bool is(struct rd_slice name, const char *word)
     return strncasecmp((const char *)name.ptr, word, name.len) == 0;
 }
 
-/* What a command means for those after it; *in_multi is what it means for itself. */
+/* The effect of a command on the following ones; *in_multi is its own state. */
 static enum aof_status follow(struct aof_reader *r, const struct aof_log_entry *entry,
                               bool *in_multi)
 {
@@ -345,7 +345,7 @@ static enum aof_status next_command(struct aof_reader *r, struct aof_event *ret)
     return AOF_EVENT;
 }
 
-/* A step that has nothing to give returns AOF_EVENT and a later state. */
+/* A step without a result returns AOF_EVENT and a later state. */
 enum aof_status aof_reader_next(struct aof_reader *r, struct aof_event *ret)
 {
     enum aof_status status = AOF_EVENT;

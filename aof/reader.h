@@ -1,18 +1,35 @@
 /* reader.h - reads a whole log, the base and all incremental files, as one stream of commands.
  *
- *     struct aof_reader_opts opts = {.open = open_in_folder, .ctx = folder};
- *     if (!aof_reader_new(&r, &manifest, &opts, &err))
- *         ...
- *     for (;;)
- *         switch (aof_reader_next(r, &ev)) {
- *         case AOF_EVENT: switch (ev.kind) …
- *         case AOF_MORE:  (push sources only)
- *         case AOF_END:   all files were read
- *         case AOF_FAIL:  aof_reader_err(r): origin is the name of the file, offset is in that file
- *         }
+ * Example: counts the commands of a log.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct aof_reader *r;
+ *     struct aof_event ev;
+ *     struct aof_reader_opts opts = {0};
+ *     enum aof_status st;
+ *     uint64_t n = 0;
+ *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
+ *         !aof_reader_new_file(&r, src, &opts, &err)) // aof_reader_new() reads a whole folder
+ *         return 1;
+ *     while ((st = aof_reader_next(r, &ev)) == AOF_EVENT)
+ *         if (ev.kind == AOF_COMMAND)
+ *             n = ev.number;
+ *     if (st == AOF_FAIL) // aof_reader_err(r): origin is the file, offset is in that file
+ *         return 1;
+ *     printf("%llu commands\n", (unsigned long long)n);
+ *     aof_reader_free(r);
+ *     rd_src_close(src);
  *
  * The reader tracks the selected database, the last time annotation, and whether a transaction is
  * open. It does not run commands; engine/ does.
+ *
+ * Threads: one thread at a time uses a reader; callbacks run on it. Different readers are
+ *   independent.
+ * Ownership: the manifest is borrowed and must outlive the reader. The caller frees the reader,
+ *   which closes the sources that opts.open opened.
+ * Errors: AOF_FAIL; aof_reader_err() has the cause, and every later call fails.
+ * Cost: linear in the bytes.
  */
 #ifndef AOF_READER_H
 #define AOF_READER_H
@@ -21,20 +38,24 @@
 #include "aof/manifest.h"
 #include "rdb/reader.h"
 
-enum aof_status { AOF_EVENT, AOF_MORE, AOF_END, AOF_FAIL };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum aof_status { AOF_EVENT = 0, AOF_MORE = 1, AOF_END = 2, AOF_FAIL = 3 };
 
 /* RDB: the caller may read the snapshot with ev.snapshot up to RDB_END before the next call. The
  * reader skips the remaining bytes, and verifies their framing and, unless opts.rdb.no_sum is set,
  * the checksum (RD_ERR_CHECKSUM). Commands may follow in the same file. */
 enum aof_event_kind {
-    AOF_FILE_BEGIN, /* the next file; ev.content is its content */
-    AOF_RDB,        /* a snapshot begins here: ev.snapshot; see above */
-    AOF_COMMAND,    /* ev.entry.command */
-    AOF_ANNOTATION, /* ev.entry.bytes */
-    AOF_LONG,       /* see aof/log.h; only without opts.log.whole */
-    AOF_PIECE,
-    AOF_LONG_END,
-    AOF_FILE_END
+    AOF_FILE_BEGIN = 0, /* the next file; ev.content is its content */
+    AOF_RDB = 1,        /* a snapshot begins here: ev.snapshot; see above */
+    AOF_COMMAND = 2,    /* ev.entry.command */
+    AOF_ANNOTATION = 3, /* ev.entry.bytes */
+    AOF_LONG = 4,       /* see aof/log.h; only without opts.log.whole */
+    AOF_PIECE = 5,
+    AOF_LONG_END = 6,
+    AOF_FILE_END = 7
 };
 
 struct aof_event {
@@ -95,5 +116,9 @@ RD_API struct aof_log *aof_reader_log(struct aof_reader *r);
 
 /* NULL is allowed. */
 RD_API void aof_reader_free(struct aof_reader *r);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

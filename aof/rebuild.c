@@ -1,5 +1,4 @@
-/* rebuild.c - chooses the base and what belongs after it.
- */
+/* rebuild.c - chooses the base and the files after it. */
 #include "aof/rebuild.h"
 
 #include <stdarg.h>
@@ -26,7 +25,7 @@ struct plan {
     const struct aof_manifest *old; /* or NULL */
     struct aof_manifest_names names;
     const struct aof_file *old_base; /* in it, or NULL */
-    uint64_t old_first; /* the least number of its incremental files; 0: there is none */
+    uint64_t old_first;              /* the lowest number of its incremental files; 0: none */
     const char *prefix;
     struct rd_err *err;
 };
@@ -78,7 +77,7 @@ static bool note(struct plan *p, const char *name, enum aof_use use, bool doubtf
     return true;
 }
 
-/* -- what the names and the old manifest say -- */
+/* -- evidence from the names and the old manifest -- */
 
 static bool read_old(struct plan *p)
 {
@@ -147,7 +146,7 @@ static bool gather(struct plan *p, const struct aof_found *files, size_t n)
     return true;
 }
 
-/* Of two files with one number, the better one. */
+/* The better one of two files with the same number. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
     if ((a->old != NULL) != (b->old != NULL))
@@ -175,7 +174,7 @@ static bool drop_doubles(struct plan *p)
             return false;
         if (worse == a)
             continue;
-        /* The next one is compared with what stays. */
+        /* Compares the next file with the one that was kept. */
         struct candidate swap = *a;
         *a = *b;
         *b = swap;
@@ -251,7 +250,7 @@ static bool other_bases(struct plan *p, const struct candidate *base)
 
 enum age { AGE_OLDER, AGE_BEHIND, AGE_UNKNOWN };
 
-/* What the old manifest says, where it is of the same base. */
+/* The lines of the old manifest, if it has the same base. */
 static enum age age_by_manifest(const struct plan *p, const struct candidate *base,
                                 const struct candidate *c)
 {
@@ -305,7 +304,7 @@ static bool take_incr(struct plan *p, const struct candidate *base, const struct
                 "%s%s", why, damaged ? "; it is damaged" : "");
 }
 
-/* Numbers left out between two incremental files. */
+/* Numbers missing between two incremental files. */
 static bool note_gaps(struct plan *p)
 {
     const struct aof_manifest *m = &p->ret->manifest;
@@ -326,7 +325,7 @@ static bool note_gaps(struct plan *p)
     return true;
 }
 
-/* Lines of the old manifest whose files are not there. */
+/* Lines of the old manifest whose files do not exist. */
 static bool note_lost(struct plan *p)
 {
     size_t n = p->old != NULL ? p->old->n_files : 0;

@@ -55,15 +55,14 @@ struct aof_rebuild {
     bool doubtful; /* at least one note is */
 };
 
-RD_API void aof_rebuild_init(struct aof_rebuild *plan);
-RD_API void aof_rebuild_done(struct aof_rebuild *plan);
+void aof_rebuild_init(struct aof_rebuild *plan);
+void aof_rebuild_done(struct aof_rebuild *plan);
 
 /* old: the readable part of the existing manifest; may be NULL or empty. RD_ERR_CORRUPT if no file
  * of the log was found. O(n log n). */
-RD_API bool aof_rebuild_plan(struct aof_rebuild *plan, const struct aof_found *files, size_t n,
-                             const char *prefix, const struct aof_manifest *old,
-                             struct rd_err *err);
+bool aof_rebuild_plan(struct aof_rebuild *plan, const struct aof_found *files, size_t n,
+                      const char *prefix, const struct aof_manifest *old, struct rd_err *err);
 
-RD_API const char *aof_use_word(enum aof_use use);
+const char *aof_use_word(enum aof_use use);
 
 #endif

@@ -61,7 +61,7 @@ static bool size_of(const struct aof_repair_log *log, const struct aof_file *fil
         rd_err_origin(err, file != NULL ? file->name : log->name);
         return false;
     }
-    *ret = src->size;
+    *ret = rd_src_size(src);
     rd_src_close(src);
     return true;
 }
@@ -71,7 +71,7 @@ static bool is_read(const struct aof_file *file)
     return file->type != AOF_HISTORY;
 }
 
-/* Position in the manifest of the file that is read as number `index`. */
+/* The index in the manifest of file `index` in reading order. */
 static size_t position_of(const struct aof_manifest *m, size_t index)
 {
     size_t at = 0;
@@ -81,7 +81,7 @@ static size_t position_of(const struct aof_manifest *m, size_t index)
     return at;
 }
 
-/* Everything but the files from `first` on that are read. */
+/* Removes the files from `first` on, in reading order, from the manifest. */
 static bool keep_before(struct aof_repair *plan, const struct aof_manifest *m, size_t first,
                         struct rd_err *err)
 {
@@ -109,8 +109,8 @@ static bool has_file_from(const struct aof_manifest *m, size_t at)
     return false;
 }
 
-/* Cuts the file that is read as number `index` to `to` bytes; those after it are set aside, and it
- * itself, too, where nothing of it is left and another file remains. */
+/* Truncates file `index` in reading order to `to` bytes. Later files are removed from the manifest,
+ * and the file itself too if it becomes empty and another file remains. */
 static bool cut_at(struct aof_repair *plan, const struct aof_repair_log *log, size_t index,
                    uint64_t to, struct rd_err *err)
 {
@@ -121,7 +121,7 @@ static bool cut_at(struct aof_repair *plan, const struct aof_repair_log *log, si
         return false;
     const char *name = m != NULL ? m->files[at].name : log->name;
     bool aside = to == 0 && m != NULL && has_file_before(m, at);
-    size_t first = aside ? at : at + 1; /* that leaves the manifest */
+    size_t first = aside ? at : at + 1; /* removed from the manifest */
     if (!aside && to < size && !add_step(plan, AOF_REPAIR_CUT, name, size, to, err))
         return false;
     if (m == NULL || !has_file_from(m, first))
@@ -166,7 +166,7 @@ bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result 
            add_step(plan, AOF_REPAIR_CUT, last->name, last->size, last->ok_up_to, err);
 }
 
-/* A log that is read up to the place where it is to be cut. */
+/* A log that is read up to the position of the cut. */
 struct search {
     struct aof_repair *plan;
     const struct aof_repair_log *log;
@@ -220,7 +220,7 @@ static bool search_failed(struct search *s)
 
 /* ---- by time ---- */
 
-/* When the snapshot was saved. A failure shows again when the log is read on. */
+/* The time at which the snapshot was saved. A failure occurs again when the log is read further. */
 static void read_saved(struct aof_repair *plan, struct rdb_reader *r)
 {
     struct rdb_event ev;
@@ -380,7 +380,7 @@ bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_repair_log
     return ok;
 }
 
-/* ---- carrying it out ---- */
+/* ---- execution ---- */
 
 bool aof_file_is_written(const char *path)
 {
@@ -388,7 +388,7 @@ bool aof_file_is_written(const char *path)
     if (fd < 0)
         return false;
     bool refused = fcntl(fd, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN;
-    close(fd); /* gives the lease back */
+    close(fd); /* releases the lease */
     return refused;
 }
 
@@ -479,7 +479,7 @@ static bool replace_manifest(const struct aof_repair *plan, const struct paths *
     const struct rd_sink_opts opts = {.replace = true, .mode = st.st_mode & 07777};
     if (!rd_sink_open_file(&sink, p->from, &opts, err))
         return false;
-    (void)aof_manifest_write(&plan->manifest, sink); /* a failure sticks to the sink */
+    (void)aof_manifest_write(&plan->manifest, sink); /* the sink remembers a failure */
     return rd_sink_close(sink, err);
 }
 
@@ -509,7 +509,7 @@ static bool cut(const char *path, const struct aof_repair_step *step, struct rd_
     return ok;
 }
 
-/* What must be true, and durable, before the log changes. */
+/* The conditions that must hold, and be durable, before the log changes. */
 static bool prepare(const struct aof_repair *plan, const struct aof_repair_run *run,
                     struct rd_err *err)
 {
@@ -529,7 +529,7 @@ static bool prepare(const struct aof_repair *plan, const struct aof_repair_run *
     return true;
 }
 
-/* Nothing that has the new name is replaced, where the file system can promise that. */
+/* An existing file is not replaced, if the file system supports that. */
 static bool set_aside(const char *from, const char *to, struct rd_err *err)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)

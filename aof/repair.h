@@ -2,13 +2,25 @@
  *
  * Making a plan changes nothing and lists the steps; running it performs them.
  *
+ * Example: shows what truncating at a torn end would do.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src;
+ *     struct aof_check_opts opts = {0};
+ *     struct aof_check_result res;
  *     struct aof_repair plan;
+ *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
+ *         !aof_check_one(src, "appendonly.aof", &opts, &res, &err))
+ *         return 1;
  *     aof_repair_init(&plan);
- *     if (aof_repair_plan_time(&plan, &log, 1700000000, &err)) {
- *         ... show plan.steps[0] … plan.steps[plan.n_steps - 1], ask ...
- *         ok = aof_repair_run(&plan, &run, &err);
- *     }
+ *     if (aof_repair_plan_fix(&plan, &res, &err))
+ *         for (size_t i = 0; i < plan.n_steps; i++)
+ *             printf("%s: %llu bytes\n", plan.steps[i].name, (unsigned long long)plan.steps[i].to);
+ *     // struct aof_repair_run run = {.folder = ".", .suffix = ".saved"};
+ *     // aof_repair_run(&plan, &run, &err) does it
  *     aof_repair_done(&plan);
+ *     aof_check_done(&res);
+ *     rd_src_close(src);
  *
  * A log is never truncated inside a command or a transaction. Files after the truncated one are
  * removed from the manifest and renamed, not deleted. The truncated file is copied first. A crash
@@ -17,6 +29,12 @@
  *
  *     the copy is made durable -> the manifest is replaced atomically -> the file is truncated ->
  *     files that are no longer in the manifest are renamed
+ *
+ * Threads: one thread at a time uses a plan; callbacks run on it.
+ * Ownership: a plan owns its steps until aof_repair_done(). The caller owns everything it
+ *   passes.
+ * Errors: false and *err; a plan that could not be made is empty.
+ * Cost: planning reads the log as far as the cut; running copies one file.
  */
 #ifndef AOF_REPAIR_H
 #define AOF_REPAIR_H
@@ -24,9 +42,13 @@
 #include "aof/check.h"
 #include "aof/manifest.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum aof_repair_kind {
-    AOF_REPAIR_CUT,  /* truncate to the first `to` bytes */
-    AOF_REPAIR_ASIDE /* remove from the manifest, and rename */
+    AOF_REPAIR_CUT = 0,  /* truncate to the first `to` bytes */
+    AOF_REPAIR_ASIDE = 1 /* remove from the manifest, and rename */
 };
 
 struct aof_repair_step {
@@ -56,8 +78,8 @@ struct aof_repair_log {
     void *ctx;
 };
 
-void aof_repair_init(struct aof_repair *plan);
-void aof_repair_done(struct aof_repair *plan);
+RD_API void aof_repair_init(struct aof_repair *plan);
+RD_API void aof_repair_done(struct aof_repair *plan);
 
 /* Truncates the last file after the last whole command that is not in a transaction. RD_ERR_CORRUPT
  * if that does not repair the log: damage in another file, in a snapshot or in the manifest, a file
@@ -97,5 +119,9 @@ RD_API bool aof_repair_run(const struct aof_repair *plan, const struct aof_repai
  * lease only if no process writes the file; some file systems do not support leases, and only the
  * owner can get one. */
 RD_API bool aof_file_is_written(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

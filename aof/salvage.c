@@ -1,5 +1,4 @@
-/* salvage.c - a log file by file: the snapshot in front, if there is one, and the commands.
- */
+/* salvage.c - salvages a log file by file: the snapshot at the start, if any, and the commands. */
 #include "aof/salvage.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 #include "aof/recover/walk.h"
 #include "base/mem.h"
 
-/* -- the first bytes of a file as a source of its own -- */
+/* -- the first bytes of a file as a source -- */
 
 struct part {
     struct rd_src *inner;
@@ -54,7 +53,7 @@ static bool part_open(struct rd_src *inner, uint64_t size, struct rd_src **ret, 
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);
     *p = (struct part){.inner = inner, .size = size};
-    const struct rd_src_opts opts = {.origin = inner->origin, .size = size};
+    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = size};
     return rd_src_new(ret, &part_ops, p, &opts, err);
 }
 
@@ -70,7 +69,7 @@ static void on_snapshot_loss(void *ctx, const struct rdb_loss *loss)
         .to = loss->to,
         .at = loss->at,
         .why = loss->why,
-        .way_back = loss->way_back,
+        .resync = loss->resync,
         .before = AOF_NO_TIME,
         .after = AOF_NO_TIME,
         .db = loss->db,
@@ -97,7 +96,7 @@ static bool salvage_part(struct walk *w, struct rd_src *src, struct rd_src *copy
     return true;
 }
 
-/* The snapshot takes the first `size` bytes and is not sound. */
+/* The snapshot is the first `size` bytes and is damaged. */
 static bool salvage_snapshot(struct walk *w, uint64_t size)
 {
     struct rd_src *src = NULL, *copy = NULL;
@@ -109,7 +108,7 @@ static bool salvage_snapshot(struct walk *w, uint64_t size)
     return ok;
 }
 
-/* Takes the snapshot; *ret_end: where it ends and commands may follow. */
+/* Salvages the snapshot; *ret_end: its end, where commands may follow. */
 static bool take_snapshot(struct walk *w, uint64_t *ret_end)
 {
     const struct rdb_check_opts opts = {.single_thread = true,
@@ -127,7 +126,7 @@ static bool take_snapshot(struct walk *w, uint64_t *ret_end)
     return aof_recover_copy(w, 0, res.end);
 }
 
-/* Does it begin with the magic, or with what one or two wrong bytes have left of it? */
+/* Whether it begins with the magic, or with the magic after one or two byte errors. */
 static bool is_snapshot(struct aof_recover_in *in, bool expected)
 {
     static const char *const magics[] = {"REDIS00", "VALKEY0"};
@@ -165,7 +164,7 @@ bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *o
     struct walk *w = rd_calloc(1, sizeof *w);
     if (w == NULL)
         return rd_err_nomem(err, sizeof *w);
-    if (!rd_src_can_seek(src) || src->size == RD_NO_OFFSET) {
+    if (!rd_src_can_seek(src) || rd_src_size(src) == RD_NO_OFFSET) {
         rd_free(w);
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot salvage input that cannot seek");
     }

@@ -1,9 +1,19 @@
 /* salvage.h - recovers intact commands from a damaged log.
  *
- *     struct aof_salvage_opts opts = {.open = open_in_folder, .create = create_in_out, .ctx = me,
- *                                     .loss = print_it};
- *     aof_salvage(&manifest, &opts, &out_manifest, &res, &err);
- *     ... write out_manifest after the files ...
+ * Example: counts what can be recovered from a file.
+ *
+ *     struct rd_err err = {0};
+ *     struct rd_src *src, *copy;
+ *     struct aof_salvage_opts opts = {0};
+ *     struct aof_salvage_result res = {0};
+ *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
+ *         !rd_src_open_again(&copy, src, &err) ||
+ *         !aof_salvage_file(src, copy, NULL, "appendonly.aof", false, &opts, &res, &err))
+ *         return 1;
+ *     printf("%llu commands, %llu losses\n", (unsigned long long)res.commands,
+ *            (unsigned long long)res.losses);
+ *     rd_src_close(copy);
+ *     rd_src_close(src);
  *
  * When the framing fails, salvage resyncs: it searches for the next position from which consecutive
  * commands parse. A damaged length or count makes a command swallow the commands after it, or
@@ -16,6 +26,13 @@
  * A damaged transaction is dropped as a whole. Recovered commands are copied verbatim; a SELECT is
  * added if the effective one was lost. A damaged snapshot, at the start of a file or as base, is
  * recovered by rdb_salvage().
+ *
+ * Threads: one thread calls a function; callbacks run on it. Different logs may be salvaged at
+ *   the same time.
+ * Ownership: the functions close what opts.open and opts.create opened; the caller owns
+ *   everything else.
+ * Errors: damage is a result, not an error; false means that the work could not be done.
+ * Cost: see aof_salvage().
  */
 #ifndef AOF_SALVAGE_H
 #define AOF_SALVAGE_H
@@ -25,11 +42,15 @@
 #include "base/src.h"
 #include "rdb/salvage.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum aof_loss_kind {
-    AOF_LOSS_RANGE,       /* bytes that are not readable as commands, or one damaged command */
-    AOF_LOSS_TRANSACTION, /* from its MULTI to its EXEC, or to its last readable command */
-    AOF_LOSS_SNAPSHOT,    /* in a snapshot: see `snapshot` */
-    AOF_LOSS_FILE         /* a file of the manifest is missing */
+    AOF_LOSS_RANGE = 0,       /* bytes that are not readable as commands, or one damaged command */
+    AOF_LOSS_TRANSACTION = 1, /* from its MULTI to its EXEC, or to its last readable command */
+    AOF_LOSS_SNAPSHOT = 2,    /* in a snapshot: see `snapshot` */
+    AOF_LOSS_FILE = 3         /* a file of the manifest is missing */
 };
 
 struct aof_loss {
@@ -38,7 +59,7 @@ struct aof_loss {
     uint64_t from, to; /* byte range of that file, `to` excluded */
     uint64_t at;       /* where parsing failed, or RD_NO_OFFSET */
     const char *why;
-    const char *way_back;  /* how `to` was found */
+    const char *resync;    /* how `to` was found */
     bool counted;          /* `commands` is the exact number lost, else the minimum */
     uint64_t commands;     /* MULTI and EXEC included */
     int64_t before, after; /* seconds: the time annotations before and after it, or AOF_NO_TIME */
@@ -105,5 +126,9 @@ RD_API bool aof_salvage(const struct aof_manifest *in, const struct aof_salvage_
 RD_API bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
                              const char *name, bool snapshot, const struct aof_salvage_opts *opts,
                              struct aof_salvage_result *ret, struct rd_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,9 +5,9 @@
 
 enum { HEAD = 32 /* bytes of "*COUNT LF" or "$LENGTH LF" */ };
 
-/* ---- what the first bytes say ---- */
+/* ---- detection ---- */
 
-/* The line end at *at; 0: there is none that is whole. */
+/* The line end at *at; 0: none, or incomplete. */
 static size_t line_end(struct rd_slice s, size_t *at)
 {
     size_t n = 0;
@@ -45,7 +45,7 @@ enum aof_text_mode aof_text_mode_of(struct rd_slice s)
     return end == 1 ? AOF_TEXT_LF : AOF_TEXT_CRLF;
 }
 
-/* ---- undoing ---- */
+/* ---- restoring ---- */
 
 struct restore {
     struct rd_src *src;
@@ -58,7 +58,7 @@ static bool put(struct restore *r, const void *bytes, size_t len)
     return rd_sink_write(r->sink, bytes, len);
 }
 
-/* Copies n bytes; crs: with a CR before each LF. */
+/* Copies n bytes; crs: adds a CR before each LF. */
 static bool copy(struct restore *r, uint64_t n, bool crs)
 {
     struct rd_slice s;
@@ -94,7 +94,7 @@ static bool copy_rest(struct restore *r)
     return st == RD_SRC_END;
 }
 
-/* "*3 LF": the number, and how long the line is. */
+/* Parses "*3 LF": the number and the length of the line. */
 static bool head(struct restore *r, char mark, uint64_t *ret, size_t *ret_len)
 {
     struct rd_slice s;
@@ -106,7 +106,8 @@ static bool head(struct restore *r, char mark, uint64_t *ret, size_t *ret_len)
     return rd_num_get_u64(rd_slice(s.ptr + 1, *ret_len - 2), ret);
 }
 
-/* What follows an argument's LF: another argument, or (last) another command. */
+/* Whether another argument, or after the last one another command, follows the LF of an argument.
+ */
 static bool fits_after(struct rd_src *src, bool last)
 {
     struct rd_slice s;
@@ -126,8 +127,8 @@ static bool ends_at(struct rd_src *src, uint64_t offset, bool last)
     return fits_after(src, last);
 }
 
-/* Of an argument of `len` bytes, as it was, that begins at `from`: how many bytes it has now, where
- * every LF was CR LF (or UINT64_MAX), and how many LFs there are in it. */
+/* For an argument that had `len` bytes and begins at `from`: its present length if every LF was CR
+ * LF (or UINT64_MAX), and the number of its LFs. */
 static uint64_t squeezed(struct rd_src *src, uint64_t from, uint64_t len, uint64_t *ret_lfs)
 {
     struct rd_slice s;
@@ -149,7 +150,7 @@ static uint64_t squeezed(struct rd_src *src, uint64_t from, uint64_t len, uint64
 
 enum argument { ARG_PLAIN, ARG_SQUEEZED, ARG_DOUBTFUL };
 
-/* *ret_now: its bytes in the file. The source stands anywhere afterwards. */
+/* ret_now: its length in the file. The position of the source is undefined afterwards. */
 static enum argument judge(struct rd_src *src, uint64_t from, uint64_t len, bool last,
                            uint64_t *ret_now)
 {
@@ -167,7 +168,8 @@ static enum argument judge(struct rd_src *src, uint64_t from, uint64_t len, bool
 
 enum command { CMD_DONE, CMD_DOUBTFUL, CMD_NONE, CMD_FAILED };
 
-/* Looks first: nothing is written of a command that cannot be restored. write: the second time. */
+/* The first call only examines; nothing is written of a command that cannot be restored. write: the
+ * second call. */
 static enum command arguments(struct restore *r, uint64_t n, bool write)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -204,7 +206,7 @@ static enum command command(struct restore *r)
     return copy(r, line, true) ? arguments(r, n, true) : CMD_FAILED;
 }
 
-/* A command that is left as it is ends before the next line that begins a command. */
+/* A command that is left unchanged ends before the next line that begins a command. */
 static bool copy_doubtful(struct restore *r)
 {
     struct rd_slice s;
@@ -262,7 +264,7 @@ static bool restore_lf(struct restore *r)
     return true;
 }
 
-/* One CR is taken out before every LF. */
+/* Removes one CR before every LF. */
 static bool restore_crlf(struct restore *r)
 {
     struct rd_slice s;
@@ -276,7 +278,7 @@ static bool restore_crlf(struct restore *r)
             return false;
         rd_src_consume(r->src, len + extra);
         r->res->bytes += extra;
-        if (extra) { /* the LF itself must not be taken for the second byte of a pair */
+        if (extra) { /* the LF must not be taken for the second byte of a pair */
             if (!put(r, "\n", 1))
                 return false;
             rd_src_consume(r->src, 1);

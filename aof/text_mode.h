@@ -20,11 +20,9 @@
 #include "base/sink.h"
 #include "base/src.h"
 
-enum aof_text_mode { AOF_TEXT_NONE, AOF_TEXT_LF, AOF_TEXT_CRLF };
-
 /* Detects the mode from the first bytes of a file; AOF_TEXT_LOOK bytes are enough. */
 enum { AOF_TEXT_LOOK = 512 };
-RD_API enum aof_text_mode aof_text_mode_of(struct rd_slice first_bytes);
+enum aof_text_mode aof_text_mode_of(struct rd_slice first_bytes);
 
 struct aof_text_result {
     uint64_t commands; /* restored */
@@ -35,7 +33,7 @@ struct aof_text_result {
 /* Reads src from its beginning; it must be able to seek (AOF_TEXT_LF). The sink is not closed.
  * False: I/O. If the input stops being a log at some position, the remaining bytes are copied
  * unchanged. */
-RD_API bool aof_text_restore(struct rd_src *src, enum aof_text_mode mode, struct rd_sink *sink,
-                             struct aof_text_result *ret, struct rd_err *err);
+bool aof_text_restore(struct rd_src *src, enum aof_text_mode mode, struct rd_sink *sink,
+                      struct aof_text_result *ret, struct rd_err *err);
 
 #endif

@@ -34,7 +34,7 @@ void aof_timeline_command(struct aof_timeline *line, bool in_base)
     line->untimed += !in_base && line->annotations == 0;
 }
 
-/* The first annotation is later than the limit: is it known what the data was before it? */
+/* The first annotation is later than the limit: checks whether the data before it is known. */
 static enum aof_timeline_step first_is_later(const struct aof_timeline *line, int64_t time_s,
                                              const char *name, struct rd_err *err)
 {

@@ -30,19 +30,18 @@ struct aof_timeline {
 
 enum aof_timeline_step { AOF_TIMELINE_GO_ON, AOF_TIMELINE_STOP, AOF_TIMELINE_REFUSE };
 
-RD_API void aof_timeline_init(struct aof_timeline *line, int64_t limit_s);
+void aof_timeline_init(struct aof_timeline *line, int64_t limit_s);
 
 /* saved_s: the field ctime of the snapshot, or AOF_NO_TIME. */
-RD_API bool aof_timeline_snapshot(struct aof_timeline *line, int64_t saved_s, const char *name,
-                                  struct rd_err *err);
+bool aof_timeline_snapshot(struct aof_timeline *line, int64_t saved_s, const char *name,
+                           struct rd_err *err);
 
-RD_API void aof_timeline_command(struct aof_timeline *line, bool in_base);
+void aof_timeline_command(struct aof_timeline *line, bool in_base);
 
 /* in_base: the file is the base; its first annotation is the time of the base. */
-RD_API enum aof_timeline_step aof_timeline_annotation(struct aof_timeline *line, int64_t time_s,
-                                                      bool in_base, const char *name,
-                                                      struct rd_err *err);
+enum aof_timeline_step aof_timeline_annotation(struct aof_timeline *line, int64_t time_s,
+                                               bool in_base, const char *name, struct rd_err *err);
 
-RD_API bool aof_timeline_end(const struct aof_timeline *line, struct rd_err *err);
+bool aof_timeline_end(const struct aof_timeline *line, struct rd_err *err);
 
 #endif

@@ -33,8 +33,8 @@ static bool measure(struct aof_writer *w, struct rd_err *err)
     return true;
 }
 
-/* The torn end of the last file is cut off. A base that has no file after it will have one soon,
- * so it is made durable in any case. */
+/* Truncates the torn end of the last file. A base without a file after it will get one soon, so it
+ * is made durable. */
 static bool settle_last(struct aof_writer *w, const struct aof_writer_opts *opts,
                         struct rd_err *err)
 {
@@ -56,7 +56,7 @@ static bool settle_last(struct aof_writer *w, const struct aof_writer_opts *opts
            aof_folder_sync_file(&w->fs, last->name, cut, opts->cut_to, err);
 }
 
-/* Redis 8 notes where a file ended when it was shut down in order; that is not true for long. */
+/* Redis 8 records where a file ended at a regular shutdown; that becomes outdated soon. */
 static bool reset_end(struct aof_writer *w, struct rd_err *err)
 {
     for (size_t i = w->manifest.n_files; i-- > 0;) {
@@ -153,7 +153,7 @@ static bool upgrade_manifest(const struct rd_fs *fs, const char *name, struct rd
     return ok;
 }
 
-/* The log of the folder, if any, is one that an upgrade did not finish. */
+/* A log in the folder can only be the result of an incomplete upgrade. */
 static bool upgrade_due(const struct rd_fs *fs, const char *name, bool *ret, bool *ret_begun,
                         struct rd_err *err)
 {
@@ -186,7 +186,7 @@ bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err 
     if (name == NULL)
         name = default_name;
     int found = fs->outside != NULL ? fs->outside(fs->ctx, name) : 0;
-    if (found < 0)
+    if (found < 0 && found != -ELOOP)
         return aof_folder_err(err, found, "cannot look for", name);
     if (found == 0)
         return true;
@@ -194,13 +194,16 @@ bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err 
         return false;
     if (!due)
         return true;
+    if (found == -ELOOP)
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                          "\"%s\" is a symbolic link; only regular files are moved", name);
     if (!begun && !upgrade_manifest(fs, name, err))
         return false;
     int result = adopt(fs, name);
     return result == 0 || aof_folder_err(err, result, "cannot move into the folder", name);
 }
 
-/* ---- the rest ---- */
+/* ---- other functions ---- */
 
 bool aof_writer_close(struct aof_writer *w, struct rd_err *err)
 {

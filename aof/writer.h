@@ -82,21 +82,21 @@ struct aof_writer_opts {
  * RD_ERR_USAGE: the name is empty or a path; RD_ERR_LIMIT: it is too long. RD_ERR_CORRUPT: the
  * manifest is damaged, or the last file is shorter than cut_to. RD_ERR_IO: also if a file is
  * missing. On failure the log in the folder is unchanged. */
-RD_API bool aof_writer_open(struct aof_writer **ret, const struct rd_fs *fs,
-                            const struct aof_writer_opts *opts, struct rd_err *err);
+bool aof_writer_open(struct aof_writer **ret, const struct rd_fs *fs,
+                     const struct aof_writer_opts *opts, struct rd_err *err);
 
 /* Moves a log from before Redis 7.0, a file `name` next to the folder, into the folder as the base
  * file. Call it before loading the log. Does nothing if the file does not exist, or if the folder
  * already has a log. As in servers, the manifest is written first; if the file is then not moved,
  * the next call detects this and moves it. */
-RD_API bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err *err);
+bool aof_writer_upgrade(const struct rd_fs *fs, const char *name, struct rd_err *err);
 
 /* Writes and fsyncs the buffered commands (an open transaction is dropped), and frees the writer.
  * False: some data is not durable; the writer is freed anyway. No fsync may be running. */
-RD_API bool aof_writer_close(struct aof_writer *w, struct rd_err *err);
+bool aof_writer_close(struct aof_writer *w, struct rd_err *err);
 
 /* Frees the writer; buffered commands are lost. NULL is allowed. */
-RD_API void aof_writer_abort(struct aof_writer *w);
+void aof_writer_abort(struct aof_writer *w);
 
 /* ---- commands ---- */
 
@@ -105,20 +105,19 @@ RD_API void aof_writer_abort(struct aof_writer *w);
  * MULTI, EXEC and DISCARD: passing them is RD_ERR_USAGE, as is a command without arguments.
  * RD_ERR_LIMIT: longer than servers accept (INT32_MAX arguments, RESP_MAX_BULK). RD_ERR_MEMORY:
  * nothing was added. In the state AOF_WRITER_DEAD the call fails. */
-RD_API bool aof_writer_append(struct aof_writer *w, uint64_t db, const struct rd_slice *argv,
-                              size_t argc, int64_t now_ms, struct rd_err *err);
+bool aof_writer_append(struct aof_writer *w, uint64_t db, const struct rd_slice *argv, size_t argc,
+                       int64_t now_ms, struct rd_err *err);
 
 /* Enclose the commands in between in MULTI … EXEC. A transaction is written completely, together
  * with the data before it, by a single write(2). A transaction without commands writes nothing.
  * _drop: discards it. */
-RD_API bool aof_writer_multi_begin(struct aof_writer *w, uint64_t db, int64_t now_ms,
-                                   struct rd_err *err);
-RD_API bool aof_writer_multi_end(struct aof_writer *w, struct rd_err *err);
-RD_API void aof_writer_multi_drop(struct aof_writer *w);
+bool aof_writer_multi_begin(struct aof_writer *w, uint64_t db, int64_t now_ms, struct rd_err *err);
+bool aof_writer_multi_end(struct aof_writer *w, struct rd_err *err);
+void aof_writer_multi_drop(struct aof_writer *w);
 
 /* Writes a separate line, not inside a transaction. It must begin with '#', contain no CR, LF or
  * NUL, and have at most 1000 bytes (servers read lines of 1024). */
-RD_API bool aof_writer_annotate(struct aof_writer *w, struct rd_slice line, struct rd_err *err);
+bool aof_writer_annotate(struct aof_writer *w, struct rd_slice line, struct rd_err *err);
 
 /* ---- to the disk ---- */
 
@@ -129,10 +128,10 @@ RD_API bool aof_writer_annotate(struct aof_writer *w, struct rd_slice line, stru
  * writer remembers that the file ends inside a command, and the next flush continues there. The
  * bytes are always kept, so the caller can just call it again; a server refuses writes in the
  * meantime. */
-RD_API bool aof_writer_flush(struct aof_writer *w, struct rd_err *err);
+bool aof_writer_flush(struct aof_writer *w, struct rd_err *err);
 
 /* Makes all written bytes durable. */
-RD_API bool aof_writer_sync(struct aof_writer *w, struct rd_err *err);
+bool aof_writer_sync(struct aof_writer *w, struct rd_err *err);
 
 struct aof_sync {
     int fd;
@@ -146,15 +145,15 @@ struct aof_sync {
  * the caller must stop. Otherwise the writer, which keeps bytes until they are durable, writes them
  * again with the next flush; the state is AOF_WRITER_SYNC_FAILED until an fsync succeeds. (With
  * `no` bytes are not kept, and the file is not truncated.) */
-RD_API bool aof_writer_sync_begin(struct aof_writer *w, struct aof_sync *ret, struct rd_err *err);
-RD_API bool aof_writer_sync_end(struct aof_writer *w, const struct aof_sync *sync, int result,
-                                struct rd_err *err);
+bool aof_writer_sync_begin(struct aof_writer *w, struct aof_sync *ret, struct rd_err *err);
+bool aof_writer_sync_end(struct aof_writer *w, const struct aof_sync *sync, int result,
+                         struct rd_err *err);
 
-RD_API uint64_t aof_writer_appended(const struct aof_writer *w); /* after the last complete
+uint64_t aof_writer_appended(const struct aof_writer *w); /* after the last complete
                                                                     command */
-RD_API uint64_t aof_writer_written(const struct aof_writer *w);
-RD_API uint64_t aof_writer_durable(const struct aof_writer *w);
-RD_API size_t aof_writer_kept(const struct aof_writer *w); /* bytes in memory */
+uint64_t aof_writer_written(const struct aof_writer *w);
+uint64_t aof_writer_durable(const struct aof_writer *w);
+size_t aof_writer_kept(const struct aof_writer *w); /* bytes in memory */
 
 enum aof_writer_state {
     AOF_WRITER_OK,
@@ -166,12 +165,12 @@ enum aof_writer_state {
 
 /* A server accepts no writes from clients unless the state is OK. It continues to flush and to
  * fsync, even without new commands, until the state is OK again. */
-RD_API enum aof_writer_state aof_writer_state(const struct aof_writer *w);
+enum aof_writer_state aof_writer_state(const struct aof_writer *w);
 /* The cause; RD_ERR_OK while the state is OK. */
-RD_API const struct rd_err *aof_writer_err(const struct aof_writer *w);
+const struct rd_err *aof_writer_err(const struct aof_writer *w);
 
-RD_API void aof_writer_set_fsync(struct aof_writer *w, enum aof_fsync fsync);
-RD_API void aof_writer_set_timestamps(struct aof_writer *w, bool timestamps);
+void aof_writer_set_fsync(struct aof_writer *w, enum aof_fsync fsync);
+void aof_writer_set_timestamps(struct aof_writer *w, bool timestamps);
 
 /* ---- rewriting ---- */
 
@@ -182,27 +181,27 @@ RD_API void aof_writer_set_timestamps(struct aof_writer *w, bool timestamps);
  *
  * If the manifest was replaced but the fsync of the folder failed, this counts as a failed fsync of
  * the new file: the call succeeds, and no command becomes durable before the folder is. */
-RD_API bool aof_writer_rewrite_begin(struct aof_writer *w, struct rd_err *err);
+bool aof_writer_rewrite_begin(struct aof_writer *w, struct rd_err *err);
 
 /* Makes the file `temp` in the folder the new base (snapshot: it begins with one, and its new name
  * ends with .rdb), turns the files before the rewrite into history, and deletes them. A failed
  * deletion is not an error: it is retried by the next call, the next rewrite, or when the log is
  * opened again. On failure the log is unchanged and `temp` is removed. */
-RD_API bool aof_writer_rewrite_commit(struct aof_writer *w, const char *temp, bool snapshot,
-                                      struct rd_err *err);
+bool aof_writer_rewrite_commit(struct aof_writer *w, const char *temp, bool snapshot,
+                               struct rd_err *err);
 
 /* Keeps the old base and all incremental files. Removes `temp`, which may be NULL. */
-RD_API void aof_writer_rewrite_abort(struct aof_writer *w, const char *temp);
-RD_API bool aof_writer_rewriting(const struct aof_writer *w);
+void aof_writer_rewrite_abort(struct aof_writer *w, const char *temp);
+bool aof_writer_rewriting(const struct aof_writer *w);
 
-RD_API bool aof_writer_delete_history(struct aof_writer *w, struct rd_err *err);
+bool aof_writer_delete_history(struct aof_writer *w, struct rd_err *err);
 
 /* Written bytes of the base and the incremental files; and their value after the last rewrite
  * (after opening: the size of the base, as in servers). For aof_pace_rewrite(). */
-RD_API uint64_t aof_writer_size(const struct aof_writer *w);
-RD_API uint64_t aof_writer_size_rewritten(const struct aof_writer *w);
+uint64_t aof_writer_size(const struct aof_writer *w);
+uint64_t aof_writer_size_rewritten(const struct aof_writer *w);
 
 /* Borrowed until the next rewrite. */
-RD_API const struct aof_manifest *aof_writer_manifest(const struct aof_writer *w);
+const struct aof_manifest *aof_writer_manifest(const struct aof_writer *w);
 
 #endif

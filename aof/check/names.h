@@ -28,7 +28,7 @@ struct aof_unknown_name {
     char name[AOF_UNKNOWN_NAME_MAX]; /* its first bytes */
     size_t len;
     uint64_t n;
-    /* Set by the caller: where it was seen first. */
+    /* Set by the caller: the first occurrence. */
     struct aof_check_file *of;
     uint64_t offset, line, command;
 };

@@ -4,13 +4,13 @@
 #include "aof/log.h"
 
 enum {
-    PROBES = 4096,       /* places that look like a command and are none, before the search ends */
+    PROBES = 4096,       /* false matches after which the search ends */
     PROBE_VIEW = 48,     /* bytes of "*COUNT CRLF $LENGTH CRLF" */
-    LONG_MOST = 1 << 30, /* bytes of commands that do not fit the window, likewise */
+    LONG_MOST = 1 << 30, /* bytes of commands larger than the window, likewise */
     ZERO_BLOCK = 32 * 1024
 };
 
-/* Does "*COUNT CRLF $LENGTH CRLF" are at the beginning? */
+/* Whether "*COUNT CRLF $LENGTH CRLF" is at the beginning. */
 static bool looks_like_command(struct rd_slice s)
 {
     size_t i = 0;
@@ -27,7 +27,7 @@ static bool looks_like_command(struct rd_slice s)
     return true;
 }
 
-/* Goes on to the next '*' that may begin a command. False: there is none. */
+/* Advances to the next '*' that may begin a command. False: none. */
 static bool next_candidate(struct rd_src *src, struct rd_err *err)
 {
     struct rd_slice s;
@@ -53,8 +53,8 @@ static bool next_candidate(struct rd_src *src, struct rd_err *err)
     }
 }
 
-/* A whole command with a name that is known stands here. err: it could not be read. *n_long counts
- * the bytes of a command that came in pieces. */
+/* Whether a whole command with a known name begins here. err: it could not be read. *n_long counts
+ * the bytes of a command that arrived in pieces. */
 static bool is_command(struct aof_log *probe, uint64_t *n_long, struct rd_err *err)
 {
     struct aof_log_entry e;
@@ -105,7 +105,7 @@ bool aof_tail_search(struct rd_src *src, uint64_t from, uint64_t *ret, bool *ret
     const struct aof_log_opts opts = {.names = true};
     if (!rd_src_can_seek(src))
         return true;
-    if (src->size != RD_NO_OFFSET && from >= src->size) {
+    if (rd_src_size(src) != RD_NO_OFFSET && from >= rd_src_size(src)) {
         *ret_searched = true;
         return true;
     }
@@ -120,7 +120,7 @@ bool aof_tail_zeros(struct rd_src *src, uint64_t from, uint64_t size, uint64_t *
                     struct rd_err *err)
 {
     struct rd_slice s;
-    size_t block = src->buf != NULL && src->cap < ZERO_BLOCK ? src->cap : ZERO_BLOCK;
+    size_t block = rd_src_window(src) < ZERO_BLOCK ? rd_src_window(src) : ZERO_BLOCK;
     if (!rd_src_can_seek(src) || size == RD_NO_OFFSET)
         return true;
     for (uint64_t end = size; end > from;) {

@@ -7,13 +7,13 @@
 
 enum { AOF_LOG_NAME_KEEP = 64 }; /* of a long command's name */
 
-/* Where the walk is in an item. */
+/* The position of the walk in an item. */
 enum stage { AT_BEGIN, AT_LINE, AT_COUNT, AT_LENGTH, AT_BYTES, AT_CR, AT_LF, AT_END };
 
-/* What came of a step. TOO_LONG: the window cannot hold what is needed next. */
+/* The result of a step. TOO_LONG: the window cannot hold the next part. */
 enum step { STEP_OK, STEP_ENTRY, STEP_MORE, STEP_END, STEP_FAIL, STEP_TOO_LONG };
 
-/* A command that was taken before its turn. */
+/* A command parsed ahead of its turn. */
 struct aof_log_taken {
     size_t argc;
     size_t len;
@@ -24,22 +24,22 @@ struct aof_log {
     struct aof_log_opts opts;
     struct rd_slice *argv;
     size_t cap;             /* of argv */
-    struct rd_slice *slots; /* NULL: nothing is taken before its turn. Else a ring: */
+    struct rd_slice *slots; /* NULL: no commands are parsed ahead. Else a ring: */
     struct aof_log_taken ready[AOF_LOG_AHEAD + 1];
     size_t first_ready;
     size_t n_ready;
-    size_t ready_len; /* bytes of them all, from the next byte of the source on */
+    size_t ready_len; /* their total size, from the next byte of the source on */
     uint64_t whole;
-    uint64_t last;    /* offset of the entry that was given last */
-    bool slow;        /* inside an item, or failed: nothing for take() */
-    bool is_long;     /* LONG was given, LONG_END not yet */
+    uint64_t last;    /* offset of the entry that was returned last */
+    bool slow;        /* inside an item, or failed: take() must not run */
+    bool is_long;     /* LONG was returned, LONG_END not yet */
     bool moved;       /* the item so far is in buf */
     enum stage stage; /* of the item at `start`: */
     uint64_t start;
-    size_t pos;     /* checked; from `start`, of a long command from the next byte of the source */
+    size_t pos;     /* verified; from `start` or, if long, from the source's next byte */
     size_t scanned; /* AT_LINE: no LF before this position */
-    uint64_t left;  /* arguments that are still to come */
-    uint64_t bulk;  /* AT_BYTES: bytes that are still to come */
+    uint64_t left;  /* remaining arguments */
+    uint64_t bulk;  /* AT_BYTES: remaining bytes */
     size_t argc;
     struct rd_buf buf;
     struct rd_slice name; /* argv of a command of which only the name is returned */

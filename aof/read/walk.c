@@ -1,5 +1,7 @@
-/* walk.c - goes through an entry of a log step by step, and says where its first wrong byte is. */
+/* walk.c - parses an entry of a log step by step, and identifies its first wrong byte. */
 #include "aof/read/item.h"
+
+#include "base/resp_frame.h"
 
 #include <stdio.h>
 
@@ -7,7 +9,7 @@ enum step aof_log_fail(struct aof_log *log, enum rd_err_code code, uint64_t offs
                        const char *text)
 {
     rd_err_set(&log->err, code, offset, "%s", text);
-    rd_err_origin(&log->err, log->src->origin);
+    rd_err_origin(&log->err, rd_src_origin(log->src));
     return STEP_FAIL;
 }
 
@@ -34,7 +36,7 @@ static enum step need(struct aof_log *log, size_t n, struct rd_slice *ret)
     return STEP_FAIL;
 }
 
-/* Moves bytes of the item to the buffer until that holds n; all of them belong to the item. */
+/* Moves bytes of the item to the buffer until it holds n. */
 static enum step gather(struct aof_log *log, size_t n)
 {
     if (n > log->opts.max_memory)
@@ -53,12 +55,12 @@ static enum step gather(struct aof_log *log, size_t n)
     return STEP_OK;
 }
 
-/* At least n bytes of the item (of a long command: of what was not given out). *ret is what there
- * is of it. */
+/* At least n bytes of the item (for a long command: of the part not returned yet). *ret has the
+ * available ones. */
 static enum step view(struct aof_log *log, size_t n, struct rd_slice *ret)
 {
     *ret = rd_slice(NULL, 0);
-    if (!log->moved && (log->src->buf == NULL || n <= log->src->cap))
+    if (!log->moved && n <= rd_src_window(log->src))
         return need(log, n, ret);
     if (!log->moved && !log->opts.whole && log->stage != AT_LINE)
         return STEP_TOO_LONG;
@@ -81,7 +83,7 @@ static enum step corrupt(struct aof_log *log, size_t pos, const char *expected, 
     return aof_log_fail(log, RD_ERR_CORRUPT, offset_of(log, pos), text);
 }
 
-/* What a view that was not STEP_OK means inside an item of which `have` bytes are there. */
+/* The result of a view that was not STEP_OK, inside an item of which `have` bytes are available. */
 static enum step short_of(struct aof_log *log, enum step step, size_t have)
 {
     if (step != STEP_END)
@@ -92,36 +94,6 @@ static enum step short_of(struct aof_log *log, enum step step, size_t have)
 }
 
 /* ---- the steps ---- */
-
-enum scan { SCAN_OK, SCAN_SHORT, SCAN_BAD };
-
-/* A number and CRLF in s from pos on; *ret_pos is the position after it, or of the first wrong
- * byte. */
-static enum scan scan_number(struct rd_slice s, size_t pos, uint64_t *ret, size_t *ret_pos)
-{
-    uint64_t value = 0;
-    size_t i = pos;
-    for (; i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++) {
-        bool leading_zero = i > pos && value == 0;
-        *ret_pos = i;
-        if (leading_zero || value > (INT64_MAX - 9) / 10)
-            return SCAN_BAD;
-        value = value * 10 + (uint64_t)(s.ptr[i] - '0');
-    }
-    *ret_pos = i;
-    if (i == s.len)
-        return SCAN_SHORT;
-    if (i == pos || s.ptr[i] != '\r')
-        return SCAN_BAD;
-    *ret_pos = i + 1;
-    if (i + 1 == s.len)
-        return SCAN_SHORT;
-    if (s.ptr[i + 1] != '\n')
-        return SCAN_BAD;
-    *ret_pos = i + 2;
-    *ret = value;
-    return SCAN_OK;
-}
 
 /* A mark, a number and CRLF at log->pos, which moves after them. `what` is expected where the
  * number is wrong, `most` is its limit. */
@@ -138,12 +110,14 @@ static enum step walk_header(struct aof_log *log, char mark, const char *what, u
         }
         if (step != STEP_OK)
             return short_of(log, step, s.len);
-        switch (scan_number(s, log->pos + 1, ret, &pos)) {
-        case SCAN_SHORT:
+        int64_t number = 0;
+        switch (rd_resp_scan_number(s, log->pos + 1, false, &number, &pos)) {
+        case RD_RESP_SHORT:
             continue;
-        case SCAN_BAD:
+        case RD_RESP_BAD:
             return corrupt(log, pos, what, s.ptr[pos]);
-        case SCAN_OK:
+        case RD_RESP_WHOLE:
+            *ret = (uint64_t)number;
             break;
         }
         if (*ret < least)
@@ -194,7 +168,7 @@ static enum step walk_length(struct aof_log *log)
     return step;
 }
 
-/* The bytes of an argument. Of a long command they are looked at as they come. */
+/* The bytes of an argument. For a long command they are verified as they arrive. */
 static enum step walk_bytes(struct aof_log *log)
 {
     struct rd_slice s;

@@ -8,12 +8,13 @@
 #include "aof/log.h"
 #include "base/num.h"
 #include "base/resp.h"
+#include "base/resp_frame.h"
 
 enum { NUMBER_MAX = 12, LOOK_MAX = 64, LINE_MAX = 1 << 20 };
 
 void aof_recover_in_init(struct aof_recover_in *in, struct rd_src *src, struct rd_err *err)
 {
-    *in = (struct aof_recover_in){.src = src, .size = src->size, .err = err};
+    *in = (struct aof_recover_in){.src = src, .size = rd_src_size(src), .err = err};
 }
 
 static size_t look_outside(struct aof_recover_in *in, uint64_t at, size_t want, const uint8_t **ret)
@@ -55,30 +56,24 @@ int aof_recover_byte(struct aof_recover_in *in, uint64_t at)
     return aof_recover_look(in, at, 1, &p) > 0 ? p[0] : -1;
 }
 
-/* What number() found: NUMBER_CUT means that the file ends in it. */
-enum number { NUMBER_OK, NUMBER_BAD, NUMBER_CUT };
-
-/* A canonical number and CRLF at *at, which moves after them, or to the first wrong byte. */
-static enum number number(struct aof_recover_in *in, uint64_t *at, uint64_t *ret)
+/* A number and CRLF at *at, which moves after them, to the first wrong byte, or to the end of the
+ * file. */
+static enum rd_resp_scan number(struct aof_recover_in *in, uint64_t *at, uint64_t *ret)
 {
     const uint8_t *p = NULL;
-    size_t len = aof_recover_look(in, *at, NUMBER_MAX + 2, &p), i = 0;
-    uint64_t value = 0;
-    while (i < len && i < NUMBER_MAX && p[i] >= '0' && p[i] <= '9')
-        value = value * 10 + (uint64_t)(p[i++] - '0');
-    *at += i;
-    if (i == len)
-        return NUMBER_CUT;
-    if (i == 0 || (p[0] == '0' && i > 1) || p[i] != '\r')
-        return NUMBER_BAD;
-    *at += 1;
-    if (i + 1 == len)
-        return NUMBER_CUT;
-    if (p[i + 1] != '\n')
-        return NUMBER_BAD;
-    *at += 1;
-    *ret = value;
-    return NUMBER_OK;
+    size_t pos = 0;
+    int64_t value = 0;
+    size_t len = aof_recover_look(in, *at, NUMBER_MAX + 2, &p);
+    if (len > NUMBER_MAX + 2)
+        len = NUMBER_MAX + 2;
+    enum rd_resp_scan scan = rd_resp_scan_number(rd_slice(p, len), 0, false, &value, &pos);
+    if (scan == RD_RESP_SHORT && pos > NUMBER_MAX + 1) {
+        scan = RD_RESP_BAD; /* more digits than a number has, and no end of the file */
+        pos = NUMBER_MAX;
+    }
+    *at += pos;
+    *ret = (uint64_t)value;
+    return scan;
 }
 
 static enum frame_status broken(struct frame *f, enum frame_status status, uint64_t at,
@@ -89,14 +84,15 @@ static enum frame_status broken(struct frame *f, enum frame_status status, uint6
     return status;
 }
 
-static enum frame_status bad_number(struct frame *f, enum number n, uint64_t at, const char *why)
+static enum frame_status bad_number(struct frame *f, enum rd_resp_scan n, uint64_t at,
+                                    const char *why)
 {
-    if (n == NUMBER_CUT)
+    if (n == RD_RESP_SHORT)
         return broken(f, FRAME_CUT, at, "the file ends inside a command");
     return broken(f, FRAME_BROKEN, at, why);
 }
 
-/* The bytes of the first two arguments say what the command is. */
+/* The first two arguments identify the command. */
 static void note_argument(struct aof_recover_in *in, struct frame *f, uint64_t at, uint64_t len)
 {
     const uint8_t *p;
@@ -120,8 +116,8 @@ static enum frame_status argument(struct aof_recover_in *in, struct frame *f, ui
     if (byte != '$')
         return broken(f, FRAME_BROKEN, *at, "expected '$'");
     *at += 1;
-    enum number n = number(in, at, &len);
-    if (n != NUMBER_OK)
+    enum rd_resp_scan n = number(in, at, &len);
+    if (n != RD_RESP_WHOLE)
         return bad_number(f, n, *at, "bad length of an argument");
     if (len > RESP_MAX_BULK)
         return broken(f, FRAME_BROKEN, *at, "argument is too long");
@@ -141,7 +137,8 @@ static enum frame_status argument(struct aof_recover_in *in, struct frame *f, ui
     return FRAME_OK;
 }
 
-/* A line up to its LF; one that holds a NUL, or a CR that is not at its end, is damaged. */
+/* Parses a line up to its LF; it is damaged if it contains a NUL, or a CR that is not at its end.
+ */
 static enum frame_status annotation(struct aof_recover_in *in, struct frame *f)
 {
     uint64_t at = f->start;
@@ -185,8 +182,8 @@ enum frame_status aof_recover_frame(struct aof_recover_in *in, uint64_t at, stru
         return broken(f, FRAME_BROKEN, at, "expected '*'");
     uint64_t count = 0;
     at++;
-    enum number n = number(in, &at, &count);
-    if (n != NUMBER_OK || count == 0 || count > INT32_MAX) {
+    enum rd_resp_scan n = number(in, &at, &count);
+    if (n != RD_RESP_WHOLE || count == 0 || count > INT32_MAX) {
         status = bad_number(f, n, at, "bad count of arguments");
         return in->failed ? FRAME_FAIL : status;
     }
@@ -212,7 +209,7 @@ static uint8_t upper(uint8_t c)
     return c >= 'a' && c <= 'z' ? (uint8_t)(c - 'a' + 'A') : c;
 }
 
-/* How many letters differ; SIZE_MAX: the lengths do. */
+/* The number of different letters; SIZE_MAX: the lengths differ. */
 static size_t distance(const struct frame *f, const char *name)
 {
     size_t n = 0;

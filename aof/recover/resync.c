@@ -1,18 +1,18 @@
-/* resync.c - where commands can be read again.
+/* resync.c - finds where commands can be read again.
  *
- * First the damage is taken to be one byte of the framing of the command that broke, or of the one
- * before it: whatever that byte was, the command then ends where the next one begins. The lengths
- * are tried with each digit replaced, so that an argument is passed over as a whole and its bytes
- * are never taken for commands. Only then every byte is looked at.
+ * The first assumption is one wrong byte in the framing of the command that failed, or of the one
+ * before it: with the right byte, that command would end where the next one begins. Each digit of
+ * the lengths is replaced in turn, so that an argument is skipped as a whole and its bytes are
+ * never taken for commands. If that fails, the bytes are searched one by one.
  */
 #include "aof/recover/resync.h"
 
 #include "rdb/rdb.h"
 
 enum {
-    OPAQUE_MAX = 1 << 20, /* of an argument in which the file ends, and which is believed to */
+    OPAQUE_MAX = 1 << 20, /* of an argument in which the file ends, and which is accepted */
     CHAIN = 8,            /* consecutive commands that are accepted as real */
-    CHAIN_SEARCH = 3,     /* enough where every byte is looked at */
+    CHAIN_SEARCH = 3,     /* consecutive commands that are accepted in a byte-by-byte search */
     HEADER_MAX = 16,      /* "$536870912 CRLF" and some more */
     DIGITS_MAX = 10,
 };
@@ -20,11 +20,11 @@ enum {
 /* -- chains -- */
 
 struct chain {
-    unsigned n;    /* commands that were read, at most `max` */
-    uint64_t end;  /* where it stopped */
+    unsigned n;    /* number of commands read, at most `max` */
+    uint64_t end;  /* position at which it stopped */
     uint64_t last; /* start of the last one */
     bool to_end;   /* of the file */
-    bool cut;      /* the file ends inside of the next command */
+    bool cut;      /* the file ends inside the next command */
 };
 
 /* Reads commands from `at` on, at most `max`, or up to `upto`. */
@@ -47,7 +47,7 @@ static struct chain follow(struct aof_recover_in *in, uint64_t at, unsigned max,
     return c;
 }
 
-/* How well commands follow each other from `at`: 0 (not at all) to CHAIN. */
+/* Rates how well commands follow each other from `at`: 0 (not at all) to CHAIN. */
 static unsigned strength(struct aof_recover_in *in, uint64_t at)
 {
     if (at == in->size)
@@ -56,8 +56,8 @@ static unsigned strength(struct aof_recover_in *in, uint64_t at)
     return c.to_end && c.n > 0 ? CHAIN : c.n;
 }
 
-/* A run of whole arguments from `at`; *ret is its end. False: there is none, or no command and not
- * the end of the file after it. */
+/* A run of whole arguments from `at`; *ret is its end. False: none, or neither a command nor the
+ * end of the file follows. */
 static bool run_of_args(struct aof_recover_in *in, uint64_t at, uint64_t *ret)
 {
     bool any = false;
@@ -73,21 +73,21 @@ static bool run_of_args(struct aof_recover_in *in, uint64_t at, uint64_t *ret)
 /* -- one wrong byte -- */
 
 struct guess {
-    struct aof_recover_in *in; /* a view that may jump */
+    struct aof_recover_in *in; /* a view at any offset */
     struct aof_recover_way *way;
-    unsigned best; /* strength of way */
+    unsigned best; /* rating of `way` */
     uint64_t from;
     bool before;
 };
 
-/* Do the commands from a lead to b? */
+/* Whether the commands from a lead to b. */
 static bool leads_to(struct aof_recover_in *in, uint64_t a, uint64_t b)
 {
     return follow(in, a, UINT32_MAX, b).end == b;
 }
 
-/* A place where the damaged command may end. The best is kept: the longest chain, and of two that
- * are long the earlier one if it leads to the other, else it lies inside an argument. */
+/* A candidate for the end of the damaged command. Keeps the best: the longest chain; of two long
+ * ones the earlier, if it leads to the other (otherwise it is inside an argument). */
 static void guess(struct guess *g, uint64_t to, const char *how)
 {
     int next = aof_recover_byte(g->in, to);
@@ -105,7 +105,7 @@ static void guess(struct guess *g, uint64_t to, const char *how)
         .from = g->from, .to = to, .how = how, .exact = true, .before = g->before};
 }
 
-/* Arguments i and on of the command, whole; then a guess. */
+/* Checks whether argument i and the following ones are whole; then tries a guess. */
 static void guess_rest(struct guess *g, const struct frame *f, uint64_t i, uint64_t at,
                        const char *how)
 {
@@ -115,12 +115,12 @@ static void guess_rest(struct guess *g, const struct frame *f, uint64_t i, uint6
         guess(g, at, how);
 }
 
-/* The header of an argument, in which one byte may be wrong. */
+/* The header of an argument in which one byte may be wrong. */
 struct header {
     char digits[DIGITS_MAX + 1];
     size_t n;
     uint64_t data; /* offset of the argument's bytes */
-    bool sound;    /* all but the digits */
+    bool sound;    /* all of it except the digits */
 };
 
 static bool read_header(struct aof_recover_in *in, uint64_t at, struct header *ret)
@@ -156,7 +156,7 @@ static bool value_of(const char *digits, size_t n, uint64_t *ret)
     return n == 1 || digits[0] != '0';
 }
 
-/* Argument i has `len` bytes. With `loose` one byte of the CRLF after it may be wrong. */
+/* Argument i has `len` bytes. With `loose`, one byte of the CRLF after it may be wrong. */
 static void guess_length(struct guess *g, const struct frame *f, uint64_t i, uint64_t data,
                          uint64_t len, bool loose)
 {
@@ -169,7 +169,7 @@ static void guess_length(struct guess *g, const struct frame *f, uint64_t i, uin
         guess_rest(g, f, i + 1, data + len + 2, "the end of the broken command");
 }
 
-/* Argument i begins at `at`, and one byte of its header, or of the CRLF after it, is wrong. */
+/* Argument i begins at `at`, and one byte of its header or of the CRLF after it is wrong. */
 static void guess_argument(struct guess *g, const struct frame *f, uint64_t i, uint64_t at)
 {
     struct header h;
@@ -189,7 +189,7 @@ static void guess_argument(struct guess *g, const struct frame *f, uint64_t i, u
     }
 }
 
-/* The last arguments that were read, the broken one first. */
+/* The last arguments that were read, starting with the broken one. */
 static void guess_arguments(struct guess *g, const struct frame *f)
 {
     uint64_t i = f->done < f->argc ? f->done : f->done - 1;
@@ -200,7 +200,7 @@ static void guess_arguments(struct guess *g, const struct frame *f)
     }
 }
 
-/* The first line of the command is damaged; its arguments follow. Or it is an annotation. */
+/* The first line of the command is damaged and its arguments follow, or it is an annotation. */
 static void guess_first_line(struct guess *g, uint64_t start)
 {
     const uint8_t *p;
@@ -226,7 +226,7 @@ static void guess_annotation(struct guess *g, uint64_t start)
         }
 }
 
-/* The command broke: at its count, or at one of its arguments. */
+/* The command failed at its count or at one of its arguments. */
 static void guess_command(struct guess *g, const struct frame *f)
 {
     if (f->argc == 0) {
@@ -240,8 +240,8 @@ static void guess_command(struct guess *g, const struct frame *f)
         guess_arguments(g, f);
 }
 
-/* Has the command before swallowed the head of the one that breaks? It has where it ends earlier
- * with another length, and what is there leads to the place that was found. */
+/* Whether the previous command swallowed the header of the failed one: with another length it ends
+ * earlier, and the commands from there lead to the position that was found. */
 static void guess_swallowed(struct guess *g, const struct frame *f, const struct frame *prev)
 {
     if (prev == NULL || prev->kind != FRAME_COMMAND)
@@ -256,8 +256,8 @@ static void guess_swallowed(struct guess *g, const struct frame *f, const struct
     *g->way = way;
 }
 
-/* The file continues with an argument where a command should begin: the command before it has more
- * arguments than it says, or swallowed the head of the next one. */
+/* The file continues with an argument in place of a command: the previous command has more
+ * arguments than its count, or swallowed the header of the next one. */
 static void guess_before(struct guess *g, const struct frame *f, const struct frame *prev)
 {
     uint64_t end;
@@ -268,7 +268,7 @@ static void guess_before(struct guess *g, const struct frame *f, const struct fr
     guess_swallowed(g, f, prev);
 }
 
-/* The last argument of the command before is longer than it says. */
+/* The last argument of the previous command is longer than its length. */
 static void guess_longer(struct guess *g, const struct frame *prev)
 {
     if (prev == NULL || prev->kind != FRAME_COMMAND)
@@ -278,7 +278,7 @@ static void guess_longer(struct guess *g, const struct frame *prev)
     guess_argument(g, prev, prev->argc - 1, prev->args[(prev->argc - 1) % FRAME_ARGS]);
 }
 
-/* A line end where a command should begin. */
+/* A line end in place of a command. */
 static void guess_line_end(struct guess *g, const struct frame *f, const struct frame *prev)
 {
     guess_longer(g, prev);
@@ -290,7 +290,7 @@ static void guess_line_end(struct guess *g, const struct frame *f, const struct 
         guess_first_line(g, f->start);
 }
 
-/* Something else where a command should begin. */
+/* Other bytes in place of a command. */
 static void guess_other(struct guess *g, const struct frame *f, const struct frame *prev)
 {
     guess_annotation(g, f->start);
@@ -325,19 +325,19 @@ static bool one_byte(struct aof_recover_in *probe, const struct frame *f, const 
     return g.best > 0;
 }
 
-/* -- every byte -- */
+/* -- byte by byte -- */
 
 struct search {
     struct aof_recover_in *in, *probe;
     uint64_t at;
-    uint64_t end;     /* where it stops */
-    bool args;        /* stop at arguments, too */
-    uint64_t bad;     /* where the command broke: what lies in its arguments and does not lead
-                         beyond it is part of them */
-    uint64_t failing; /* an argument whose run of arguments is known to lead nowhere */
+    uint64_t end;     /* position at which it stopped */
+    bool args;        /* also stop at arguments */
+    uint64_t bad;     /* where the command failed: bytes in its arguments that do not lead beyond it
+                         are part of them */
+    uint64_t failing; /* an argument whose run is known to lead nowhere */
 };
 
-/* Moves s->at to the next byte that may begin a command (or an argument). */
+/* Advances s->at to the next byte that may begin a command (or an argument). */
 static bool next_place(struct search *s)
 {
     const uint8_t *p;
@@ -357,13 +357,13 @@ static bool believed(const struct chain *c)
     return c->n >= CHAIN_SEARCH || (c->n > 0 && (c->to_end || c->cut));
 }
 
-/* After the last place from which a chain that led nowhere could have gone another way. */
+/* Advances after the last position from which a failed chain could have continued differently. */
 static uint64_t after(const struct chain *c, uint64_t at)
 {
     return c->n > 1 && c->last > at ? c->last : at + 1;
 }
 
-/* The first place inside [from, to) from which at least `least` commands lead exactly to `to`; else
+/* The first position in [from, to) from which at least `least` commands lead exactly to `to`; else
  * `to`. */
 static uint64_t inside(struct aof_recover_in *in, struct aof_recover_in *probe, uint64_t from,
                        uint64_t to, unsigned least)
@@ -378,7 +378,7 @@ static uint64_t inside(struct aof_recover_in *in, struct aof_recover_in *probe, 
     return to;
 }
 
-/* A whole argument at s->at is opaque, unless what lies in it leads on to what follows it. */
+/* A whole argument at s->at is opaque, unless commands inside it lead to the commands after it. */
 static bool behind_args(struct search *s, struct aof_recover_way *ret)
 {
     uint64_t next = s->at, end;
@@ -427,13 +427,13 @@ static void every_byte(struct search *s, struct aof_recover_way *ret)
     }
 }
 
-bool aof_recover_way_back(struct aof_recover_in *in, struct aof_recover_in *probe,
-                          const struct frame *f, const struct frame *prev,
-                          struct aof_recover_way *ret)
+bool aof_recover_resync(struct aof_recover_in *in, struct aof_recover_in *probe,
+                        const struct frame *f, const struct frame *prev,
+                        struct aof_recover_way *ret)
 {
     *ret = (struct aof_recover_way){.from = f->start};
     if (one_byte(probe, f, prev, ret)) {
-        /* A length that fits by chance passes over commands that lead to the same place. */
+        /* A length that fits by chance skips commands that lead to the same position. */
         uint64_t to = ret->to > f->bad ? inside(in, probe, f->bad, ret->to, 2) : ret->to;
         ret->exact = to == ret->to;
         ret->to = to;

@@ -18,9 +18,9 @@ struct aof_recover_way {
 /* Finds where to continue after `f`, which could not be read. `prev` is the entry that ends where
  * `f` begins, or NULL. `in` is at the damage; `probe` (a view of the same file) follows chains.
  * False: in->err. */
-bool aof_recover_way_back(struct aof_recover_in *in, struct aof_recover_in *probe,
-                          const struct frame *f, const struct frame *prev,
-                          struct aof_recover_way *ret);
+bool aof_recover_resync(struct aof_recover_in *in, struct aof_recover_in *probe,
+                        const struct frame *f, const struct frame *prev,
+                        struct aof_recover_way *ret);
 
 /* Finds the first position in [from, size) from which many consecutive commands parse, after the
  * end mark of a snapshot and its checksum. *ret is the size if none is found. */

@@ -1,7 +1,7 @@
-/* walk.c - goes over the commands of one file.
+/* walk.c - walks over the commands of one file.
  *
- * What is kept is copied late: from w->keep to the present place nothing is written until the next
- * loss is settled, so that what turns out to belong to a damaged transaction can still be left out.
+ * Kept bytes are copied late: nothing from w->keep to the current position is written until the
+ * next loss is settled, because a part of it can turn out to belong to a damaged transaction.
  */
 #include "aof/recover/walk.h"
 
@@ -88,7 +88,7 @@ static bool put_select(struct walk *w, uint64_t db)
     return w->out == NULL || rd_sink_write(w->out, line, (size_t)len) || sink_failed(w);
 }
 
-/* Writes what is kept up to the mark; `next` is where the next piece begins. */
+/* Writes the kept bytes up to the mark; `next` is the start of the next piece. */
 static bool settle(struct walk *w, const struct walk_mark *upto, const struct walk_mark *next)
 {
     if (upto->at > w->keep.at) {
@@ -106,7 +106,7 @@ static bool settle(struct walk *w, const struct walk_mark *upto, const struct wa
 
 /* -- databases -- */
 
-/* "$6 CRLF SELECT CRLF $1 CRLF 7 CRLF" at `at`, whatever precedes it. */
+/* Parses "$6 CRLF SELECT CRLF $1 CRLF 7 CRLF" at `at`, without the count before it. */
 static bool select_at(struct walk *w, uint64_t at, uint64_t *ret)
 {
     static const char name[] = "$6\r\nselect\r\n$";
@@ -128,7 +128,7 @@ static bool select_at(struct walk *w, uint64_t at, uint64_t *ret)
     return n == size && rd_num_get_u64(rd_slice(p + i, n), ret) && *ret <= INT32_MAX;
 }
 
-/* The database that the last readable SELECT in the range selects. */
+/* The database of the last readable SELECT in the range. */
 static bool find_select(struct walk *w, uint64_t from, uint64_t to, uint64_t *ret)
 {
     bool found = false;
@@ -155,19 +155,19 @@ static bool find_select(struct walk *w, uint64_t from, uint64_t to, uint64_t *re
 
 struct gap {
     enum aof_loss_kind kind;
-    struct walk_mark from; /* what is kept ends here */
+    struct walk_mark from; /* end of the kept bytes */
     uint64_t to;
-    uint64_t at; /* where it broke, or RD_NO_OFFSET */
+    uint64_t at; /* position of the failure, or RD_NO_OFFSET */
     const char *why, *how;
     bool counted;
     uint64_t commands;
-    uint64_t unread;  /* from here to `to` nothing is known of what is there */
+    uint64_t unread;  /* the bytes from here to `to` are unknown */
     uint64_t db;      /* selected at `unread` */
     bool select_lost; /* it may hide a SELECT */
     bool multi_lost;  /* it may hide a MULTI */
 };
 
-/* Leaves [from, to) out and continues after it. */
+/* Drops [from, to) and continues after it. */
 static bool leave_out(struct walk *w, const struct gap *g)
 {
     struct walk_mark next = {.at = g->to, .db = g->db};
@@ -177,7 +177,7 @@ static bool leave_out(struct walk *w, const struct gap *g)
         .from = g->from.at,
         .to = g->to,
         .at = g->at,
-        .way_back = g->how,
+        .resync = g->how,
         .counted = g->counted,
         .commands = g->commands,
         .db = g->from.db,
@@ -196,7 +196,7 @@ static bool leave_out(struct walk *w, const struct gap *g)
     return !w->in.failed;
 }
 
-/* Can the broken command have been this one? */
+/* Whether the broken command may have been this one. */
 static bool may_be(const struct frame *f, const char *name)
 {
     struct frame copy = *f;
@@ -204,8 +204,8 @@ static bool may_be(const struct frame *f, const char *name)
     return f->name_len == 0 || aof_recover_is(f, name) || aof_recover_is_near(&copy, name);
 }
 
-/* The end of a line, and then a command or argument: what was read since the last loss were
- * commands inside an argument, whose own command is lost. */
+/* A line end followed by a command or argument: the commands read since the last loss were inside
+ * an argument, whose own command is lost. */
 static bool was_argument(struct walk *w, const struct frame *f, const struct aof_recover_way *way)
 {
     return w->after_gap && way->exact && aof_recover_byte(&w->in, f->start) == '\r' &&
@@ -216,7 +216,7 @@ static bool broke(struct walk *w, const struct frame *f)
 {
     struct aof_recover_way way;
     const struct frame *prev = w->has_prev ? &w->prev : NULL;
-    if (!aof_recover_way_back(&w->in, &w->probe, f, prev, &way))
+    if (!aof_recover_resync(&w->in, &w->probe, f, prev, &way))
         return false;
     struct gap g = {
         .kind = AOF_LOSS_RANGE,
@@ -246,7 +246,7 @@ static bool broke(struct walk *w, const struct frame *f)
         g.commands += g.from.commands - w->multi.commands;
         g.from = w->multi;
         g.counted = false;
-        g.multi_lost = true; /* what follows up to EXEC is part of it */
+        g.multi_lost = true; /* everything up to EXEC belongs to it */
     }
     return leave_out(w, &g);
 }
@@ -272,7 +272,7 @@ static bool lose_transaction(struct walk *w, const struct walk_mark *from,
     if (!leave_out(w, &g))
         return false;
     w->has_prev = has_prev;
-    /* The bytes between the end of the transaction and the current position are kept. */
+    /* Keeps the bytes between the end of the transaction and the current position. */
     if (now.at > upto.at) {
         w->now.at = now.at;
         w->now.db = now.db;

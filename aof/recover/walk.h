@@ -42,7 +42,7 @@ struct walk {
     bool has_near_multi; /* outside: a command that may be a damaged MULTI */
     struct walk_mark near_multi;
     bool multi_lost; /* a MULTI may lie in the gap before `keep` */
-    bool after_gap;  /* `keep` lies after bytes that could not be read */
+    bool after_gap;  /* bytes before `keep` could not be read */
     bool has_prev;
     struct frame prev; /* the entry that ends at now.at */
     struct walk_mark before_prev;

@@ -1,4 +1,4 @@
-/* Commands into the buffer.
+/* Adds commands to the buffer.
  *
  * Everything that belongs to a command (annotation, SELECT) is added with it or not at all.
  */
@@ -73,7 +73,7 @@ static bool is_word(struct rd_slice arg, const char *word)
     return arg.len == strlen(word) && strncasecmp((const char *)arg.ptr, word, arg.len) == 0;
 }
 
-/* A log that is not in force has a place for commands only while it is being made. */
+/* A log that is not valid yet accepts commands only during a rewrite. */
 static bool has_file(const struct aof_writer *w, struct rd_err *err)
 {
     return RD_LIKELY(w->fd >= 0) || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,

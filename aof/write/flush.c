@@ -1,4 +1,4 @@
-/* The buffer into the file, and the file to the disk. */
+/* Writes the buffer to the file, and the file to the disk. */
 #include <errno.h>
 
 #include "aof/write/priv.h"
@@ -10,7 +10,7 @@ uint64_t aof_flush_end(const struct aof_writer *w)
     return w->kept + (w->in_multi ? w->multi_at : w->buf.len);
 }
 
-/* Bytes before `upto` are not needed any more. */
+/* Drops bytes before `upto`, which are no longer needed. */
 static void forget(struct aof_writer *w, uint64_t upto)
 {
     if (upto <= w->kept)
@@ -65,8 +65,8 @@ static bool write_failed(struct aof_writer *w, int result, struct rd_err *err)
     return false;
 }
 
-/* After a failed fsync: what it should have made durable leaves the file, to be written again. If
- * it stayed, and were followed by bytes that do reach the disk, there would be a hole between. */
+/* After a failed fsync, the data that it should have made durable is removed from the file and
+ * written again. Otherwise later bytes could reach the disk without it, which would leave a gap. */
 static bool begin_again(struct aof_writer *w, struct rd_err *err)
 {
     int result = cut_back(w, w->kept);
@@ -113,7 +113,7 @@ bool aof_writer_sync_begin(struct aof_writer *w, struct aof_sync *ret, struct rd
         return false;
     if (w->fd < 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the log has no file so far");
-    /* The manifest must name the present file before anything in it counts as durable. */
+    /* The manifest must name the current file before anything in it counts as durable. */
     if (w->file_pending && !aof_folder_settle(w, err))
         return false;
     if (w->doubt && !aof_writer_flush(w, err))
@@ -130,7 +130,7 @@ bool aof_writer_sync_end(struct aof_writer *w, const struct aof_sync *sync, int 
     if (result < 0) {
         struct rd_err why = {0};
         aof_folder_err(&why, result, "cannot fsync", aof_flush_file(w));
-        /* Under `no` the bytes are not here to be written again. */
+        /* Under `no` the bytes are no longer in memory to be written again. */
         if (w->fsync != AOF_FSYNC_NO)
             begin_again(w, &why);
         aof_flush_sync_failed(w, &why);

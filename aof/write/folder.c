@@ -119,7 +119,7 @@ static int write_all(const struct rd_fs *fs, int fd, struct rd_slice bytes)
     return fs->sync(fs->ctx, fd);
 }
 
-/* A whole file that is durable except for its name. */
+/* A complete file that is durable except for its name. */
 static int write_file(const struct rd_fs *fs, const char *name, struct rd_slice bytes)
 {
     int fd = fs->open(fs->ctx, name, RD_FS_CREATE);
@@ -185,7 +185,7 @@ bool aof_folder_settle(struct aof_writer *w, struct rd_err *err)
     return true;
 }
 
-/* What a file was before it became history. */
+/* The type of a file before it became history. */
 static enum aof_type former_type(const struct aof_file *file, const char *prefix)
 {
     uint64_t seq;

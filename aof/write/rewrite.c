@@ -1,4 +1,4 @@
-/* From one set of files to the next.
+/* Replaces one set of files with the next.
  *
  * Each step changes the folder so that the old set or the new one is whole, whatever of it outlives
  * a crash: contents are durable before names, names before the manifest that uses them.
@@ -22,7 +22,7 @@ static bool no_memory(struct rd_err *err)
     return rd_err_set(err, RD_ERR_MEMORY, RD_NO_OFFSET, "no memory for the manifest");
 }
 
-/* Puts *next in place of the manifest and owns it in any case. */
+/* Replaces the manifest with *next; always takes ownership of it. */
 static enum aof_stored take_manifest(struct aof_writer *w, struct aof_manifest *next,
                                      struct rd_err *err)
 {
@@ -108,9 +108,9 @@ bool aof_rewrite_next_file(struct aof_writer *w, struct rd_err *err)
     return true;
 }
 
-/* ---- a log that is not in force yet ---- */
+/* ---- a log that is not valid yet ---- */
 
-/* Nothing that was taken before counts: the base will hold it. */
+/* Drops the commands accepted so far: the base will contain their effects. */
 static void forget_all(struct aof_writer *w)
 {
     uint64_t end = aof_flush_end(w);
@@ -149,12 +149,12 @@ static bool begin_fresh(struct aof_writer *w, struct rd_err *err)
     }
     forget_all(w);
     w->rewriting = true;
-    w->rewrite_seq = UINT64_MAX; /* all files of before become history */
+    w->rewrite_seq = UINT64_MAX; /* all previous files become history */
     return true;
 }
 
-/* The file of commands gets its name for good, and *next one more line. Its name becomes durable
- * with that of the base. */
+/* Gives the file of commands its final name and adds it to *next. The name becomes durable with
+ * that of the base. */
 static bool name_temp_incr(struct aof_writer *w, char *name, struct aof_manifest *next,
                            struct rd_err *err)
 {
@@ -178,7 +178,7 @@ bool aof_writer_rewrite_begin(struct aof_writer *w, struct rd_err *err)
         return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "an fsync of the log is running");
     if (w->begin != AOF_WRITER_CONTINUE)
         return begin_fresh(w, err);
-    /* A file that another follows must be whole after a crash, too. */
+    /* A file that is followed by another must be whole even after a crash. */
     if (!aof_writer_flush(w, err) || !aof_writer_sync(w, err) || !aof_rewrite_next_file(w, err))
         return false;
     w->rewriting = true;
@@ -207,7 +207,7 @@ static bool add_incrs(const struct aof_writer *w, bool old, struct aof_manifest 
     return ok;
 }
 
-/* As servers have it, the newest history stands first. */
+/* As in servers, the newest history comes first. */
 static bool with_base(const struct aof_writer *w, const struct aof_file *base,
                       struct aof_manifest *ret, struct rd_err *err)
 {
@@ -221,7 +221,7 @@ static bool with_base(const struct aof_writer *w, const struct aof_file *base,
     return no_memory(err);
 }
 
-/* The file `temp` under its name for good, durable. On failure neither is there. */
+/* Gives the file `temp` its final name and makes it durable. On failure neither name exists. */
 static bool name_base(struct aof_writer *w, const char *temp, const char *name, uint64_t *ret_size,
                       struct rd_err *err)
 {
@@ -273,7 +273,7 @@ static bool commit(struct aof_writer *w, const char *temp, bool snapshot, struct
         rd_err_adopt(err, &why);
         return false;
     }
-    /* After a crash the log of before may be in force, which has none of the new commands. */
+    /* After a crash the previous log may be valid, which has none of the new commands. */
     if (fresh && stored == AOF_STORED_UNSURE) {
         w->file_pending = true;
         aof_flush_sync_failed(w, &why);
@@ -316,7 +316,7 @@ bool aof_writer_rewriting(const struct aof_writer *w)
 
 /* ---- history ---- */
 
-/* Those that are still there go to *ret, and *err says why. */
+/* Files that still exist are added to *ret, and *err has the reason. */
 static void unlink_history(struct aof_writer *w, struct aof_manifest *ret, struct rd_err *err)
 {
     for (size_t i = 0; i < w->manifest.n_files; i++) {
@@ -356,7 +356,7 @@ bool aof_writer_delete_history(struct aof_writer *w, struct rd_err *err)
         no_memory(&why);
     bool known =
         why.code != RD_ERR_MEMORY && (copy_type(&next, &w->manifest, AOF_INCR) || no_memory(&why));
-    /* A name that comes back after a crash must still be in the manifest. */
+    /* A name that reappears after a crash must still be in the manifest. */
     if (known && aof_folder_settle(w, &why))
         take_manifest(w, &next, &why);
     else
