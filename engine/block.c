@@ -1,5 +1,6 @@
 #include "engine/block.h"
 
+#include "base/copy.h"
 #include "engine/state.h"
 
 /* A waiter is in the queue of each key that its session waits for. */

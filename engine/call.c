@@ -27,11 +27,11 @@ static void delete_effect(struct engine_call *call, struct rd_slice key, bool la
 }
 
 /* Signals client-side caches, if there are any. */
-static void signal_changed(struct engine_call *call, struct rd_slice key)
+static void signal_changed(struct engine_call *call, struct rd_slice key, bool by_command)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
     if (hooks->touched != NULL)
-        hooks->touched(hooks->ctx, key, call->db->id);
+        hooks->touched(hooks->ctx, key, call->db->id, by_command);
 }
 
 void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry)
@@ -44,7 +44,7 @@ void engine_call_expire_now(struct engine_call *call, struct engine_entry *entry
     delete_effect(call, key, call->config->lazyfree_lazy_expire);
     engine_notify(call, ENGINE_NOTIFY_EXPIRED, "expired", key);
     engine_watch_expired(call->db, key);
-    signal_changed(call, key);
+    signal_changed(call, key, false);
     engine_call_delete_as(call, entry, call->config->lazyfree_lazy_expire);
     call->dirty = dirty;
 }
@@ -116,6 +116,21 @@ bool engine_call_write(struct engine_call *call, struct rd_slice key, enum engin
     return engine_call_type_ok(call, *ret, type);
 }
 
+/* Before a key is added: a larger table must not be the reason that keys are evicted. */
+static inline void spare_memory(struct engine_call *call)
+{
+    const struct engine *e = call->engine;
+    if (call->config->maxmemory == 0 && !call->db->keys.held)
+        return;
+    size_t next = engine_table_next_bytes(&call->db->keys);
+    if (next == 0 || e->tables_held)
+        return;
+    bool short_of = e->config.maxmemory > 0 &&
+                    engine_memory(e, NULL) + e->other_memory + next > e->config.maxmemory;
+    if (short_of || call->db->keys.held)
+        engine_table_hold(&call->db->keys, short_of);
+}
+
 /* The consequences of adding a key. */
 static void added(struct engine_call *call, struct engine_entry *entry)
 {
@@ -127,6 +142,7 @@ static void added(struct engine_call *call, struct engine_entry *entry)
 struct engine_entry *engine_call_add(struct engine_call *call, struct rd_slice key,
                                      struct engine_value *value)
 {
+    spare_memory(call);
     struct engine_entry *entry = engine_db_add(call->db, key, value);
     added(call, entry);
     return entry;
@@ -166,7 +182,9 @@ struct engine_entry *engine_call_set_string(struct engine_call *call, struct eng
                                             struct rd_slice key, struct rd_slice text)
 {
     bool is_new = entry == NULL;
-    if (!is_new) {
+    if (is_new) {
+        spare_memory(call);
+    } else {
         signal_overwritten(call, entry);
         entry = forget_old(call, entry);
     }
@@ -231,7 +249,7 @@ void engine_touch(struct engine_call *call, struct rd_slice key, uint64_t n)
     call->dirty += n;
     if (engine_table_count(&call->db->watched) > 0)
         engine_watch_touch(call->db, key);
-    signal_changed(call, key);
+    signal_changed(call, key, call->command != NULL);
 }
 
 void engine_changed(struct engine_call *call, enum engine_notify class, const char *event,

@@ -49,7 +49,7 @@ struct engine_call {
 
     /* Private to call.c and engine.c. */
     bool want_effects;
-    bool keeps_due;   /* config.standstill, and not a write */
+    bool keeps_due;   /* config.standstill or .replica, and not a write */
     bool own_effect;  /* the command is its own effect if dirty */
     bool copy_effect; /* argv is not valid after the call */
     struct engine_effects *fx;

@@ -52,7 +52,13 @@ struct engine_call;
     X(NO_MULTI, 17, "no_multi")                                                                    \
     X(ALLOW_BUSY, 18, "allow_busy")    /* allowed while a script runs for too long */              \
     X(MOVABLE_KEYS, 19, "movablekeys") /* first, last and step do not cover all keys */            \
-    X(LATER_VERSION, 20, NULL)         /* unknown to 7.0.15: COMMAND does not list it */
+    X(LATER_VERSION, 20, NULL)         /* unknown to 7.0.15: COMMAND does not list it */           \
+    X(AT_ONCE, 21, NULL)               /* in MULTI, runs instead of being queued */                \
+    X(RUNS_QUEUE, 22, NULL)            /* EXEC: does what its queue does */                        \
+    X(ENDS_MULTI, 23, NULL)            /* drops the queue, so it is allowed if memory is short */  \
+    X(IN_PUBSUB, 24, NULL)             /* allowed in the pub/sub mode of RESP2 */                  \
+    X(REPORTS_DISK, 25, NULL) /* refused after a disk error, although it is not a write */         \
+    X(PROTECTED, 26, NULL)    /* allowed by enable-debug-command and the like */
 
 enum engine_cmd_flag {
 #define X(name, bit, word) ENGINE_CMD_##name = 1 << (bit),

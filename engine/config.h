@@ -79,7 +79,9 @@ struct engine_config {
     unsigned notify_keyspace_events; /* enum engine_notify */
     bool skip_dump_checksum;         /* RESTORE accepts payloads with a wrong checksum */
     bool sanitize_dump;              /* RESTORE checks every member of a payload */
+    bool scripts_run_all;            /* scripts may use commands that are not for scripts */
     bool standstill;                 /* no eviction; expired keys stay, but reads do not see them */
+    bool replica; /* the same for expired keys only: a master removes them with DEL */
 };
 
 void engine_config_init(struct engine_config *config);

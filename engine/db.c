@@ -1,5 +1,7 @@
 #include "engine/db.h"
 
+#include "base/copy.h"
+
 static struct rd_slice entry_name(const void *item)
 {
     return engine_entry_key(item);

@@ -3,6 +3,7 @@
 #include "engine/call.h"
 #include "engine/intset.h"
 #include "engine/state.h"
+#include "engine/table_impl.h"
 #include "engine/value/hash.h"
 #include "engine/value/list.h"
 #include "engine/value/module.h"
@@ -176,27 +177,26 @@ bool engine_debug_list(const struct engine_value *v, struct engine_debug_list *r
     return true;
 }
 
-void engine_debug_table(const struct engine_table *t, struct engine_debug_table *ret)
+static void count_chain(struct engine_debug_array *ret, const struct engine_bucket *b)
 {
-    enum { SLOTS_OF_BUCKET = 7 };
-    *ret = (struct engine_debug_table){.count = t->count};
-    for (unsigned i = 0; i < 2; i++) {
-        if (t->arrays[i].root == NULL)
-            continue;
-        ret->slots += ((uint64_t)SLOTS_OF_BUCKET) << t->arrays[i].bits;
-        ret->growing |= i == 1;
-        if (t->arrays[i].longest > ret->longest)
-            ret->longest = t->arrays[i].longest;
-    }
+    uint64_t n = 0;
+    for (; b != NULL; b = bucket_child(b))
+        n += bucket_count(b);
+    ret->count += n;
+    ret->used += n > 0;
+    if (n > ret->longest)
+        ret->longest = n;
+    ret->of_length[n < ENGINE_DEBUG_LENGTHS ? n : ENGINE_DEBUG_LENGTHS - 1]++;
 }
 
-const struct engine_table *engine_debug_table_of(const struct engine_value *v)
+bool engine_debug_array(const struct engine_table *t, unsigned which,
+                        struct engine_debug_array *ret)
 {
-    if (v->encoding == ENGINE_SKIPLIST)
-        return &v->u.zset->members;
-    if (v->encoding != ENGINE_HASHTABLE)
-        return NULL;
-    return v->type == ENGINE_SET ? &v->u.set->members : &v->u.hash->fields;
+    const struct engine_table_array *a = &t->arrays[which];
+    *ret = (struct engine_debug_array){.buckets = array_buckets(a), .room = array_room(a)};
+    for (uint64_t i = 0; i < ret->buckets; i++)
+        count_chain(ret, which == 0 && i < t->moved ? NULL : array_at(a, i));
+    return a->root != NULL;
 }
 
 /* ---- keys for tests ---- */

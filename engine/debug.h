@@ -31,21 +31,26 @@ struct engine_debug_list {
 /* False: not a list. */
 bool engine_debug_list(const struct engine_value *v, struct engine_debug_list *ret);
 
-struct engine_debug_table {
-    uint64_t count;
-    uint64_t slots;   /* of the arrays, without chains */
-    uint64_t longest; /* buckets in the longest chain so far */
-    bool growing;     /* items are being moved to another array */
+enum { ENGINE_DEBUG_LENGTHS = 50 };
+
+/* One of the two arrays of a table. */
+struct engine_debug_array {
+    uint64_t buckets;
+    uint64_t room;                            /* for items: the array is too small from there */
+    uint64_t count;                           /* items */
+    uint64_t used;                            /* buckets with items */
+    uint64_t longest;                         /* items in the longest chain */
+    uint64_t of_length[ENGINE_DEBUG_LENGTHS]; /* buckets with so many items, or more for the last */
 };
 
-void engine_debug_table(const struct engine_table *t, struct engine_debug_table *ret);
+/* which: 1 for the array to which items are being moved. Visits all buckets. False: the table has
+ * no such array, and *ret is zeros. */
+bool engine_debug_array(const struct engine_table *t, unsigned which,
+                        struct engine_debug_array *ret);
 
 /* DEBUG QUICKLIST-PACKED-THRESHOLD: the size in bytes from which a list element has a node of its
  * own, for all engines of the process. 0: the default. */
 void engine_debug_list_plain_min(size_t bytes);
-
-/* The table of a set, hash or sorted set; NULL: the value has no table. */
-const struct engine_table *engine_debug_table_of(const struct engine_value *v);
 
 /* DEBUG POPULATE: adds the keys "PREFIX:0" to "PREFIX:n-1" that do not exist, with values
  * "value:N", cut or filled with zeros to `size` bytes unless that is 0. */

@@ -1,5 +1,6 @@
 #include "engine/effects.h"
 
+#include "base/copy.h"
 #include "engine/mem.h"
 
 enum { CHUNK_MIN = 4096, SELECT_ARGS = 2 };
@@ -104,12 +105,14 @@ bool engine_effects_write(const struct engine_effects *fx, struct rd_sink *sink,
     if (fx->n == 0)
         return true;
     for (size_t i = 0; i < fx->n; i++) {
-        if (fx->list[i].db != *db && !write_select(sink, fx->list[i].db))
+        bool for_log = !fx->list[i].not_for_log;
+        if (for_log && fx->list[i].db != *db && !write_select(sink, fx->list[i].db))
             return false;
-        *db = fx->list[i].db;
+        if (for_log)
+            *db = fx->list[i].db;
         if (i == fx->first && fx->transaction && !write_word(sink, "MULTI"))
             return false;
-        if (!rd_resp_put_command(sink, fx->list[i].argv, fx->list[i].argc))
+        if (for_log && !rd_resp_put_command(sink, fx->list[i].argv, fx->list[i].argc))
             return false;
     }
     return !fx->transaction || write_word(sink, "EXEC");

@@ -12,7 +12,8 @@
  *
  * Several effects of one command, and those of EXEC, form a transaction: if `transaction`, MULTI
  * and EXEC enclose list[first] to the last. The effects before list[first] are keys evicted to make
- * room. engine_effects_write() writes all of it, with a SELECT if the database changes.
+ * room. engine_effects_write() writes what is meant for the log, with a SELECT if the database
+ * changes.
  */
 #ifndef ENGINE_EFFECTS_H
 #define ENGINE_EFFECTS_H
@@ -24,6 +25,8 @@ struct engine_effect {
     unsigned db;
     size_t argc;
     const struct rd_slice *argv;
+    bool not_for_log; /* redis.set_repl() of a script */
+    bool not_for_replicas;
 };
 
 struct engine_effects {

@@ -1,8 +1,7 @@
 #include "engine/engine.h"
 
+#include "engine/admit.h"
 #include "engine/state.h"
-
-#include <stdio.h>
 
 static _Thread_local uint64_t table_seed = 0x9e3779b97f4a7c15u;
 
@@ -70,6 +69,7 @@ void engine_delete(struct engine *e)
     engine_block_state_free(e->block);
     engine_victims_done(&e->victims);
     engine_extra_free(e->extra);
+    engine_scripts_free(e->scripts);
     engine_free(e);
 }
 
@@ -132,6 +132,19 @@ void engine_resize_step(struct engine *e, unsigned n_buckets)
         engine_table_step(&e->dbs[i]->keys, n_buckets);
         engine_table_step(&e->dbs[i]->expires, n_buckets);
         engine_table_step(&e->dbs[i]->parts, n_buckets);
+    }
+    engine_leave(e, scope);
+}
+
+void engine_hold_tables(struct engine *e, bool on)
+{
+    struct engine_scope scope = engine_enter(e);
+    engine_mem.kind = ENGINE_MEM_KEYS;
+    e->tables_held = on;
+    for (unsigned i = 0; i < e->n_dbs; i++) {
+        engine_table_hold(&e->dbs[i]->keys, on);
+        engine_table_hold(&e->dbs[i]->expires, on);
+        engine_table_hold(&e->dbs[i]->parts, on);
     }
     engine_leave(e, scope);
 }
@@ -201,7 +214,8 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
     struct engine_call call;
     struct engine_scope scope = engine_enter(e);
     engine_call_init(&call, e, s, env, reply, fx);
-    call.keeps_due = e->config.standstill && (command->flags & ENGINE_CMD_WRITE) == 0;
+    call.keeps_due =
+        (e->config.standstill || e->config.replica) && (command->flags & ENGINE_CMD_WRITE) == 0;
     call.command = command;
     call.argc = argc;
     call.argv = argv;
@@ -217,166 +231,15 @@ enum engine_status engine_call_run(struct engine *e, struct engine_session *s,
     return call.status;
 }
 
-/* ---- checks before a command ---- */
+/* ---- one command, checked ---- */
 
-/* A refused command makes its transaction fail. EXEC itself ends it. */
-static bool refuse(struct engine_session *s, const struct engine_command *command,
-                   struct engine_reply *reply, const char *text)
+enum engine_status engine_apply_admitted(struct engine *e, struct engine_session *s,
+                                         const struct engine_command *command, bool queue,
+                                         size_t argc, const struct rd_slice *argv,
+                                         const struct engine_env *env, struct engine_reply *reply,
+                                         struct engine_effects *fx)
 {
-    if (s->in_multi)
-        s->dirty_exec = true;
-    if (command == NULL || strcmp(command->name, "exec") != 0) {
-        engine_reply_error(reply, text);
-        return false;
-    }
-    engine_session_discard(s);
-    engine_reply_errorf(reply, "EXECABORT Transaction discarded because of: %s",
-                        strncmp(text, "ERR ", 4) == 0 ? text + 4 : text);
-    return false;
-}
-
-/* The arguments of an unknown command, as many as fit in an error line. */
-static void quote_args(char *dst, size_t size, size_t argc, const struct rd_slice *argv)
-{
-    enum { ARGS_MAX = 128 };
-    size_t len = 0;
-    dst[0] = '\0';
-    for (size_t i = 1; i < argc && len < ARGS_MAX && len < size; i++) {
-        size_t room = ARGS_MAX - len;
-        int shown = (int)(argv[i].len < room ? argv[i].len : room);
-        len += (size_t)snprintf(dst + len, size - len, "'%.*s' ", shown, (const char *)argv[i].ptr);
-    }
-}
-
-/* For a subcommand of a known container. */
-static void describe_unknown(char *dst, size_t size, size_t argc, const struct rd_slice *argv)
-{
-    enum { NAME_MAX = 128 };
-    const struct engine_command *container = engine_command_find(argv[0]);
-    struct rd_slice name = argv[container != NULL];
-    int name_len = (int)(name.len < NAME_MAX ? name.len : NAME_MAX);
-    if (container == NULL) {
-        char args[512];
-        quote_args(args, sizeof args, argc, argv);
-        snprintf(dst, size, "ERR unknown command '%.*s', with args beginning with: %s", name_len,
-                 (const char *)name.ptr, args);
-        return;
-    }
-    char upper[32] = "";
-    for (size_t i = 0; i < container->name_len && i < sizeof upper - 1; i++)
-        upper[i] = (char)(container->name[i] & ~0x20);
-    snprintf(dst, size, "ERR unknown subcommand '%.*s'. Try %s HELP.", name_len,
-             (const char *)name.ptr, upper);
-}
-
-/* EXEC, DISCARD and commands that cannot be queued run immediately in MULTI. */
-static bool runs_in_multi(const struct engine_command *command)
-{
-    static const char *const names[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(command->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* EXEC is checked for the commands that it would run. */
-static bool takes_memory(const struct engine_session *s, const struct engine_command *command)
-{
-    if ((command->flags & ENGINE_CMD_DENYOOM) != 0)
-        return true;
-    if (strcmp(command->name, "exec") != 0)
-        return false;
-    for (size_t i = 0; i < s->n_queued; i++)
-        if ((s->queue[i].command->flags & ENGINE_CMD_DENYOOM) != 0)
-            return true;
-    return false;
-}
-
-/* The memory limit: evicts keys; false if that is not possible and the command would use more
- * memory. */
-static bool has_room(struct engine *e, const struct engine_session *s,
-                     const struct engine_command *command, const struct engine_env *env,
-                     struct engine_effects *fx)
-{
-    if (e->config.maxmemory == 0 || s->role != ENGINE_CLIENT)
-        return true;
-    bool within = engine_evict(e, env, 0, fx);
-    fx->first = fx->n;
-    return within || !takes_memory(s, command);
-}
-
-/* ---- arguments that no value can hold ---- */
-
-static bool is_longer(size_t argc, const struct rd_slice *argv, uint64_t max)
-{
-    for (size_t i = 1; i < argc; i++)
-        if (argv[i].len > max)
-            return true;
-    return false;
-}
-
-static bool has_long_key(const struct engine_command *command, size_t argc,
-                         const struct rd_slice *argv, uint64_t max)
-{
-    size_t n = 0;
-    struct engine_key *keys = engine_scratch_alloc(argc * sizeof *keys);
-    bool found = false;
-    if (engine_command_keys(command, argv, argc, keys, argc, &n) == ENGINE_KEYS_OK)
-        for (size_t i = 0; i < n && i < argc; i++)
-            found |= argv[keys[i].index].len > max;
-    engine_scratch_free(keys);
-    return found;
-}
-
-/* No check is needed if the protocol limit excludes longer arguments. */
-static bool too_long(const struct engine *e, const struct engine_session *s,
-                     const struct engine_command *command, size_t argc, const struct rd_slice *argv)
-{
-    const struct engine_config *config = &e->config;
-    bool held_back = s->role == ENGINE_CLIENT && config->proto_max_bulk_len <= config->name_max;
-    if (RD_LIKELY(held_back) || !is_longer(argc, argv, config->name_max))
-        return false;
-    if (is_longer(argc, argv, config->value_max) || command->group == ENGINE_GROUP_STREAM)
-        return true;
-    if (command->group == ENGINE_GROUP_HASH && is_longer(argc, argv, config->field_max))
-        return true;
-    return has_long_key(command, argc, argv, config->name_max);
-}
-
-static bool acceptable(struct engine *e, struct engine_session *s,
-                       const struct engine_command *command, size_t argc,
-                       const struct rd_slice *argv, const struct engine_env *env,
-                       struct engine_reply *reply, struct engine_effects *fx)
-{
-    char text[1024];
-    if (RD_UNLIKELY(command == NULL)) {
-        describe_unknown(text, sizeof text, argc, argv);
-        return refuse(s, command, reply, text);
-    }
-    if (RD_UNLIKELY(!engine_command_arity_ok(command, argc))) {
-        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
-                 command->name);
-        return refuse(s, command, reply, text);
-    }
-    if (RD_UNLIKELY(s->in_multi && (command->flags & ENGINE_CMD_NO_MULTI) != 0))
-        return refuse(s, command, reply, "ERR Command not allowed inside a transaction");
-    if (RD_UNLIKELY(too_long(e, s, command, argc, argv)))
-        return refuse(s, command, reply,
-                      "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-    if (RD_UNLIKELY(!has_room(e, s, command, env, fx)))
-        return refuse(s, command, reply, "OOM command not allowed when used memory > 'maxmemory'.");
-    return true;
-}
-
-enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
-                                        const struct engine_command *command, size_t argc,
-                                        const struct rd_slice *argv, const struct engine_env *env,
-                                        struct engine_reply *reply, struct engine_effects *fx)
-{
-    engine_effects_reset(fx);
-    if (!acceptable(e, s, command, argc, argv, env, reply, fx))
-        return ENGINE_OK;
-    if (s->in_multi && !runs_in_multi(command)) {
+    if (RD_UNLIKELY(queue)) {
         engine_session_queue(s, command, argc, argv);
         engine_reply_simple(reply, "QUEUED");
         return ENGINE_OK;
@@ -387,6 +250,46 @@ enum engine_status engine_apply_command(struct engine *e, struct engine_session 
     enum engine_status status = engine_call_run(e, s, command, argc, argv, env, NULL, reply, fx);
     fx->transaction = fx->n - fx->first > 1 && !fx->apart;
     return status;
+}
+
+struct evicting {
+    struct engine *engine;
+    const struct engine_env *env;
+    struct engine_effects *fx;
+};
+
+static bool make_room(void *ctx)
+{
+    const struct evicting *evicting = ctx;
+    bool within = engine_evict(evicting->engine, evicting->env, 0, evicting->fx);
+    evicting->fx->first = evicting->fx->n;
+    return within;
+}
+
+enum engine_status engine_apply_command(struct engine *e, struct engine_session *s,
+                                        const struct engine_command *command, size_t argc,
+                                        const struct rd_slice *argv, const struct engine_env *env,
+                                        struct engine_reply *reply, struct engine_effects *fx)
+{
+    static const struct engine_admit_hooks hooks = {.make_room = make_room};
+    bool limited = e->config.maxmemory != 0 && s->role == ENGINE_CLIENT;
+    struct evicting evicting = {e, env, fx};
+    const struct engine_admit admit = {
+        .who = s->role == ENGINE_CLIENT ? ENGINE_ADMIT_CLIENT : ENGINE_ADMIT_LOG,
+        .state = limited ? ENGINE_ADMIT_MEMORY_LIMITED : 0,
+        .later_versions = true,
+        .hooks = &hooks,
+        .ctx = &evicting,
+    };
+    struct engine_refusal refusal;
+    engine_effects_reset(fx);
+    enum engine_admit_answer answer = engine_admit(&admit, s, command, argc, argv, &refusal);
+    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE)) {
+        engine_refuse(s, command, &refusal, reply);
+        return ENGINE_OK;
+    }
+    return engine_apply_admitted(e, s, command, answer == ENGINE_ADMIT_QUEUE, argc, argv, env,
+                                 reply, fx);
 }
 
 enum engine_status engine_apply(struct engine *e, struct engine_session *s, size_t argc,

@@ -45,8 +45,13 @@ struct engine_opts {
 typedef void (*engine_notify_fn)(void *ctx, enum engine_notify class, const char *event,
                                  struct rd_slice key, unsigned db);
 
-/* Called for every key that a command changed (client-side caching). Must not change the engine. */
-typedef void (*engine_touched_fn)(void *ctx, struct rd_slice key, unsigned db);
+/* Called for every key that was changed, by a command or because it expired or was evicted. Must
+ * not change the engine. */
+typedef void (*engine_touched_fn)(void *ctx, struct rd_slice key, unsigned db, bool by_command);
+
+/* Called once when a command removed all keys of a database or of all. Must not change the engine.
+ */
+typedef void (*engine_flushed_fn)(void *ctx);
 
 struct engine_env {
     int64_t now_us; /* Unix time in microseconds; may stand still, should not go back */
@@ -77,6 +82,13 @@ enum engine_status engine_apply_command(struct engine *e, struct engine_session 
                                         const struct rd_slice *argv, const struct engine_env *env,
                                         struct engine_reply *reply, struct engine_effects *fx);
 
+/* Runs a command that engine_admit() (engine/admit.h) admitted, or queues it. fx must be reset. */
+enum engine_status engine_apply_admitted(struct engine *e, struct engine_session *s,
+                                         const struct engine_command *command, bool queue,
+                                         size_t argc, const struct rd_slice *argv,
+                                         const struct engine_env *env, struct engine_reply *reply,
+                                         struct engine_effects *fx);
+
 /* Runs commands in EXEC that are not the engine's (PUBLISH, CONFIG): the caller replies to them. */
 typedef void (*engine_foreign_fn)(void *ctx, struct engine_session *s,
                                   const struct engine_command *command, size_t argc,
@@ -88,6 +100,16 @@ typedef void (*engine_ran_fn)(void *ctx, struct engine_session *s,
                               const struct engine_command *command, size_t argc,
                               const struct rd_slice *argv, struct engine_reply *reply);
 
+/* Whether the session may run a queued command now, in EXEC. False: an error was added to reply. */
+typedef bool (*engine_may_fn)(void *ctx, struct engine_session *s,
+                              const struct engine_command *command, size_t argc,
+                              const struct rd_slice *argv, struct engine_reply *reply);
+
+/* Whether the session may read every key with this command: SORT with BY or GET. */
+typedef bool (*engine_reads_all_fn)(void *ctx, const struct engine_session *s,
+                                    const struct engine_command *command, size_t argc,
+                                    const struct rd_slice *argv);
+
 /* Takes ownership of memory that is slow to free; engine/trash.h. */
 struct engine_trash;
 typedef void (*engine_trash_fn)(void *ctx, struct engine_trash *trash);
@@ -96,13 +118,59 @@ typedef void (*engine_trash_fn)(void *ctx, struct engine_trash *trash);
 struct rdb_type;
 typedef void (*engine_refused_fn)(void *ctx, const struct rdb_type *type, const struct rd_err *err);
 
+/* ---- scripts; engine/script.h ---- */
+
+struct engine_running;
+/* Called by a running script, and by a library that is being loaded, after every 100,000 or so
+ * instructions; `running` has no caller then. True: ends it. */
+typedef bool (*engine_script_tick_fn)(void *ctx, const struct engine_running *running);
+/* After each run. */
+typedef void (*engine_script_ended_fn)(void *ctx, const struct engine_running *running);
+/* Before a run: the error to reply instead, or NULL. Flags: enum engine_script_flag. Sets
+ * *ret_out_of_memory if the memory limit is reached. */
+typedef const char *(*engine_script_start_fn)(void *ctx, struct engine_session *caller,
+                                              unsigned flags, bool *ret_out_of_memory);
+/* Before each command of a script: describes who asks and the state of the server, as for a command
+ * of the caller. admit->who and admit->script are set and stay. */
+struct engine_admit;
+typedef void (*engine_script_admit_fn)(void *ctx, const struct engine_session *s,
+                                       struct engine_admit *admit);
+/* A command of a script was refused (NULL: it is unknown). */
+typedef void (*engine_script_refused_fn)(void *ctx, const struct engine_command *command,
+                                         const char *error);
+/* EVAL, FCALL or a variant begins, before its script is looked up. */
+typedef void (*engine_script_command_fn)(void *ctx, struct engine_session *s,
+                                         const struct engine_command *command, size_t argc,
+                                         const struct rd_slice *argv);
+/* redis.acl_check_cmd() */
+typedef bool (*engine_script_permits_fn)(void *ctx, const struct engine_session *caller,
+                                         const struct engine_command *command, size_t argc,
+                                         const struct rd_slice *argv);
+/* redis.log(): levels 0 (debug) to 3 (warning). */
+typedef void (*engine_script_log_fn)(void *ctx, int level, struct rd_slice text);
+/* The command of a command line, if clients have other names for commands than the table. */
+typedef const struct engine_command *(*engine_resolve_fn)(void *ctx, const struct rd_slice *argv,
+                                                          size_t argc);
+
 struct engine_hooks {
     engine_notify_fn notify; /* each may be NULL */
     engine_touched_fn touched;
+    engine_flushed_fn flushed;
     engine_foreign_fn foreign;
     engine_ran_fn ran;
+    engine_may_fn may;
+    engine_reads_all_fn reads_all;
     engine_trash_fn trash;
     engine_refused_fn refused;
+    engine_resolve_fn resolve;
+    engine_script_tick_fn script_tick;
+    engine_script_ended_fn script_ended;
+    engine_script_start_fn script_start;
+    engine_script_admit_fn script_admit;
+    engine_script_refused_fn script_refused;
+    engine_script_command_fn script_command;
+    engine_script_permits_fn script_permits;
+    engine_script_log_fn script_log;
     void *ctx;
 };
 
@@ -144,5 +212,9 @@ bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra
 
 /* Continues to move the tables that are being resized: n buckets. */
 void engine_resize_step(struct engine *e, unsigned n_buckets);
+
+/* Postpones resizes of the tables of keys while a child shares the memory; see engine_table_hold().
+ */
+void engine_hold_tables(struct engine *e, bool on);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "engine/evict.h"
 
+#include "base/copy.h"
 #include "engine/lru.h"
 #include "engine/state.h"
 
@@ -165,6 +166,8 @@ static uint64_t used(struct engine *e, struct engine_scope *scope)
 bool engine_evict(struct engine *e, const struct engine_env *env, uint64_t extra,
                   struct engine_effects *fx)
 {
+    if (extra > 0)
+        e->other_memory = extra;
     if (e->config.maxmemory == 0 || e->config.standstill ||
         engine_memory(e, NULL) + extra <= e->config.maxmemory)
         return true;

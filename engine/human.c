@@ -1,6 +1,7 @@
 #include "engine/human.h"
 
 #include "base/num.h"
+#include "base/num_locale.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,8 +5,11 @@
 #include "base/endian.h"
 #include "engine/snapshot_kept.h"
 
+#include <strings.h>
+
 enum { FOOTER = 10 /* version and checksum of a payload */, FILE_VERSION = 10 };
 
+static const char wrong_payload[] = "DUMP payload version or checksum are wrong";
 static const char no_header[] = "Missing library metadata";
 
 /* ---- the first line ---- */
@@ -32,7 +35,7 @@ static bool take_name(struct rd_slice word, struct engine_library *lib, const ch
 {
     static const char key[] = "name=";
     size_t n = sizeof key - 1;
-    if (word.len < n || memcmp(word.ptr, key, n) != 0) {
+    if (word.len < n || strncasecmp((const char *)word.ptr, key, n) != 0) {
         *ret_why = "Invalid metadata value given";
         return false;
     }
@@ -41,6 +44,8 @@ static bool take_name(struct rd_slice word, struct engine_library *lib, const ch
         return false;
     }
     lib->name = rd_slice(word.ptr + n, word.len - n);
+    if (lib->name.len >= 2 && lib->name.ptr[0] == '"' && lib->name.ptr[lib->name.len - 1] == '"')
+        lib->name = rd_slice(lib->name.ptr + 1, lib->name.len - 2);
     for (size_t i = 0; i < lib->name.len; i++)
         if (!is_name_byte(lib->name.ptr[i])) {
             *ret_why = "Library names can only contain letters, numbers, or underscores(_) and "
@@ -53,9 +58,10 @@ static bool take_name(struct rd_slice word, struct engine_library *lib, const ch
 bool engine_library_parse(struct rd_slice code, struct engine_library *ret, const char **ret_why)
 {
     struct engine_library lib = {.code = code};
-    *ret_why = no_header;
-    if (code.len < 2 || code.ptr[0] != '#' || code.ptr[1] != '!')
+    if (code.len < 2 || code.ptr[0] != '#' || code.ptr[1] != '!') {
+        *ret_why = no_header;
         return false;
+    }
     const uint8_t *lf = memchr(code.ptr, '\n', code.len);
     if (lf == NULL) {
         *ret_why = "Invalid library metadata";
@@ -66,9 +72,10 @@ bool engine_library_parse(struct rd_slice code, struct engine_library *ret, cons
     while ((word = next_word(&line)).len > 0)
         if (!take_name(word, &lib, ret_why))
             return false;
-    *ret_why = "Library name was not given";
-    if (lib.name.len == 0 || lib.language.len == 0)
+    if (lib.name.len == 0 || lib.language.len == 0) {
+        *ret_why = "Library name was not given";
         return false;
+    }
     *ret = lib;
     return true;
 }
@@ -269,6 +276,7 @@ bool engine_library_load(struct engine *e, struct rd_slice code, bool replace, c
     struct engine_scope scope = engine_enter(e);
     bool ok = load(e, code, replace, ret_why);
     engine_leave(e, scope);
+    engine_scripts_outdated(e);
     return ok;
 }
 
@@ -285,10 +293,23 @@ bool engine_library_delete(struct engine *e, struct rd_slice name, const char **
         ok = false;
     }
     engine_leave(e, scope);
+    engine_scripts_outdated(e);
     return ok;
 }
 
-/* ---- RESTORE ---- */
+/* ---- DUMP and RESTORE ---- */
+
+void engine_library_dump(const struct engine *e, struct rd_buf *out)
+{
+    const struct engine_extra *kept = e->extra;
+    uint8_t footer[FOOTER] = {FILE_VERSION};
+    size_t from = out->len;
+    if (kept != NULL && kept->functions.len > 0)
+        rd_buf_add(out, kept->functions.ptr, kept->functions.len);
+    rd_buf_add(out, footer, 2);
+    rd_put_le64(footer, rd_crc64(0, out->ptr + from, out->len - from));
+    rd_buf_add(out, footer, 8);
+}
 
 static bool payload_holds(struct rd_slice payload, int *ret_version)
 {
@@ -297,6 +318,23 @@ static bool payload_holds(struct rd_slice payload, int *ret_version)
     size_t body = payload.len - FOOTER;
     *ret_version = payload.ptr[body] | payload.ptr[body + 1] << 8;
     return rd_get_le64(payload.ptr + body + 2) == rd_crc64(0, payload.ptr, body + 2);
+}
+
+bool engine_library_read(struct rd_slice payload, void *ctx,
+                         bool (*fn)(void *ctx, const struct engine_library *lib),
+                         const char **ret_why)
+{
+    int version;
+    struct rd_err err = {0};
+    struct each each = {ctx, fn};
+    struct walk walk = {.ctx = &each, .fn = on_each};
+    if (!payload_holds(payload, &version)) {
+        *ret_why = wrong_payload;
+        return false;
+    }
+    *ret_why = "failed loading the given functions payload";
+    return walk_records(&walk, rd_slice(payload.ptr, payload.len - FOOTER),
+                        version >= 80 ? RDB_VALKEY : RDB_REDIS, version, &err);
 }
 
 struct restore {
@@ -343,11 +381,12 @@ bool engine_library_restore(struct engine *e, struct rd_slice payload,
 {
     int version;
     if (!payload_holds(payload, &version)) {
-        *ret_why = "payload version or checksum are wrong";
+        *ret_why = wrong_payload;
         return false;
     }
     struct engine_scope scope = engine_enter(e);
     bool ok = restore(e, rd_slice(payload.ptr, payload.len - FOOTER), version, policy, ret_why);
     engine_leave(e, scope);
+    engine_scripts_outdated(e);
     return ok;
 }

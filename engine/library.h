@@ -1,4 +1,4 @@
-/* library.h - function libraries as data: code is neither run nor compiled.
+/* library.h - function libraries as data; engine/script.h runs them.
  *
  *     struct engine_library lib;
  *     if (!engine_library_parse(code, &lib, &why))       // "#!lua name=mylib"
@@ -14,6 +14,7 @@
 #ifndef ENGINE_LIBRARY_H
 #define ENGINE_LIBRARY_H
 
+#include "base/buf.h"
 #include "engine/engine.h"
 
 struct engine_library {
@@ -31,6 +32,9 @@ bool engine_library_load(struct engine *e, struct rd_slice code, bool replace,
 /* FUNCTION DELETE. */
 bool engine_library_delete(struct engine *e, struct rd_slice name, const char **ret_why);
 
+/* FUNCTION DUMP: appends the payload. */
+void engine_library_dump(const struct engine *e, struct rd_buf *out);
+
 /* FUNCTION RESTORE: the payload of FUNCTION DUMP. All or nothing. */
 enum engine_library_policy {
     ENGINE_LIBRARY_APPEND, /* an existing name is an error */
@@ -39,6 +43,11 @@ enum engine_library_policy {
 };
 bool engine_library_restore(struct engine *e, struct rd_slice payload,
                             enum engine_library_policy policy, const char **ret_why);
+
+/* Calls fn for each library of a payload until it returns false. False: the payload is damaged. */
+bool engine_library_read(struct rd_slice payload, void *ctx,
+                         bool (*fn)(void *ctx, const struct engine_library *lib),
+                         const char **ret_why);
 
 /* Calls fn for each library, in the order of saving, until it returns false. False: out of
  * memory. */

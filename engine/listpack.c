@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/copy.h"
 #include "engine/mem.h"
 
 enum {

@@ -12,6 +12,7 @@ void engine_reply_reset(struct engine_reply *r)
 {
     rd_buf_reset(&r->buf);
     r->error = false;
+    r->counted = false;
     r->text[0] = '\0';
 }
 
@@ -182,6 +183,52 @@ static void one_line(char *text)
     for (; *text != '\0'; text++)
         if (*text == '\r' || *text == '\n')
             *text = ' ';
+}
+
+static void blank_line_ends(struct engine_reply *r, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (r->buf.ptr[i] == '\r' || r->buf.ptr[i] == '\n')
+            r->buf.ptr[i] = ' ';
+}
+
+static void add_line(struct engine_reply *r, const char *type, struct rd_slice text)
+{
+    add(r, type, 1);
+    size_t from = r->buf.len;
+    add(r, text.ptr, text.len);
+    blank_line_ends(r, from, r->buf.len);
+    add(r, "\r\n", 2);
+}
+
+void engine_reply_simple_bytes(struct engine_reply *r, struct rd_slice text)
+{
+    add_line(r, "+", text);
+}
+
+void engine_reply_big_number(struct engine_reply *r, struct rd_slice digits)
+{
+    if (r->proto >= 3) {
+        add_line(r, "(", digits);
+        return;
+    }
+    size_t from = r->buf.len;
+    engine_reply_bulk(r, digits);
+    if (r->buf.len < from + digits.len + 2)
+        return;
+    blank_line_ends(r, r->buf.len - digits.len - 2, r->buf.len - 2);
+}
+
+void engine_reply_error_bytes(struct engine_reply *r, struct rd_slice text)
+{
+    if (!r->error) {
+        size_t len = text.len < sizeof r->text - 1 ? text.len : sizeof r->text - 1;
+        memcpy(r->text, text.ptr, len);
+        r->text[len] = '\0';
+        one_line(r->text);
+    }
+    r->error = true;
+    add_line(r, "-", text);
 }
 
 void engine_reply_errorf(struct engine_reply *r, const char *fmt, ...)

@@ -24,6 +24,7 @@ struct engine_reply {
     bool over;      /* buf.len has reached the limit; reset by the caller, like `off` */
     size_t limit;   /* 0: none */
     bool error;     /* an error was added */
+    bool counted;   /* it was counted before, in a script */
     char text[200]; /* the first error, also when off; truncated; without CR and LF */
 };
 
@@ -32,6 +33,8 @@ void engine_reply_done(struct engine_reply *r);
 
 void engine_reply_simple(struct engine_reply *r, const char *text); /* +OK */
 void engine_reply_ok(struct engine_reply *r);
+/* A text of any bytes; CR and LF become blanks. */
+void engine_reply_simple_bytes(struct engine_reply *r, struct rd_slice text);
 void engine_reply_int(struct engine_reply *r, int64_t value);
 void engine_reply_bulk(struct engine_reply *r, struct rd_slice bytes);
 void engine_reply_str(struct engine_reply *r, const char *text);   /* a bulk string */
@@ -41,6 +44,7 @@ void engine_reply_null(struct engine_reply *r);                    /* $-1 or _ *
 void engine_reply_null_array(struct engine_reply *r);              /* *-1 or _ */
 void engine_reply_bool(struct engine_reply *r, bool value);
 void engine_reply_double(struct engine_reply *r, double value); /* RESP2: %.17g as a bulk string */
+void engine_reply_big_number(struct engine_reply *r, struct rd_slice digits); /* RESP2: a string */
 void engine_reply_verbatim(struct engine_reply *r, struct rd_slice bytes, const char format[4]);
 
 void engine_reply_array(struct engine_reply *r, uint64_t n);
@@ -51,6 +55,8 @@ void engine_reply_push(struct engine_reply *r, uint64_t n);
 
 /* The text begins with its code: "ERR syntax error". CR and LF become blanks. */
 void engine_reply_error(struct engine_reply *r, const char *text);
+/* A text of any length, such as that of a script. */
+void engine_reply_error_bytes(struct engine_reply *r, struct rd_slice text);
 void engine_reply_errorf(struct engine_reply *r, const char *fmt, ...) RD_PRINTF(2, 3);
 
 /* An aggregate whose count is known only afterwards: keep the mark, add the elements, then pass

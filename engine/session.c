@@ -1,5 +1,6 @@
 #include "engine/session.h"
 
+#include "base/copy.h"
 #include "engine/block.h"
 #include "engine/state.h"
 #include "engine/watch.h"
@@ -45,6 +46,8 @@ void engine_session_queue(struct engine_session *s, const struct engine_command 
         (struct engine_queued){.command = command, .argc = argc, .argv = copy_argv(argc, argv)};
     for (size_t i = 0; i < argc; i++)
         s->queued_len += argv[i].len;
+    s->queued_any |= command->flags;
+    s->queued_all = s->n_queued == 1 ? command->flags : s->queued_all & command->flags;
 }
 
 void engine_session_discard(struct engine_session *s)
@@ -53,6 +56,7 @@ void engine_session_discard(struct engine_session *s)
         engine_scratch_free(s->queue[i].argv);
     s->n_queued = 0;
     s->queued_len = 0;
+    s->queued_any = s->queued_all = 0;
     s->in_multi = false;
     s->dirty_exec = false;
     engine_watch_drop(s);

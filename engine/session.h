@@ -33,12 +33,16 @@ struct engine_session {
     /* MULTI */
     bool in_multi;
     bool in_exec;
-    bool dirty_exec; /* a queued command was refused: EXEC aborts */
-    bool dirty_cas;  /* a watched key was changed: EXEC does nothing */
+    struct engine_debugger *debugger; /* of scripts; NULL: none */
+    bool in_script;                   /* the session of the commands of a script; also in_exec */
+    bool dirty_exec;                  /* a queued command was refused: EXEC aborts */
+    bool dirty_cas;                   /* a watched key was changed: EXEC does nothing */
     struct engine_queued *queue;
     size_t n_queued;
     size_t cap_queued;
-    size_t queued_len; /* bytes of the arguments in it */
+    size_t queued_len;   /* bytes of the arguments in it */
+    uint64_t queued_any; /* the flags that some queued command has */
+    uint64_t queued_all; /* those that all have, if there is one */
 
     struct engine_watch *watches; /* its list of waiting sessions */
     size_t n_watches;

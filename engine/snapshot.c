@@ -40,6 +40,7 @@ void engine_drop_functions(struct engine *e)
     e->extra->functions = (struct engine_kept_records){0};
     e->extra->n_functions = 0;
     engine_leave(e, scope);
+    engine_scripts_outdated(e);
 }
 
 /* A string with its length in one or two bytes before it; longer names practically never occur. */

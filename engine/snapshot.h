@@ -35,6 +35,10 @@ struct engine_load_opts {
     bool merge;        /* the engine may hold keys; keys of the snapshot replace them */
     /* NULL, or called for each empty collection, which is omitted. */
     void (*on_empty)(void *ctx, struct rd_slice key);
+    /* NULL, or called for each AUX field whose value is short. */
+    void (*on_aux)(void *ctx, struct rd_slice name, struct rd_slice value);
+    /* NULL, or called for each expired key, which is dropped. */
+    void (*on_expired)(void *ctx, unsigned db, struct rd_slice key);
     void *ctx;
 };
 
@@ -100,9 +104,11 @@ struct engine_save_opts {
     bool lossy;        /* omit what the version cannot represent, instead of failing */
     bool keep_expired; /* write expired keys, and expired fields if the version has field
                         * expiries */
-    bool with_access;  /* write idle times or frequencies, as Redis 7.0 does if maxmemory-policy
+    bool no_keys;      /* only the other records: functions, AUX fields, modules */
+    bool no_functions;
+    bool with_access; /* write idle times or frequencies, as Redis 7.0 does if maxmemory-policy
                         * uses them; without such a policy, neither is written */
-    bool two_threads;  /* use two processors if available; the bytes are the same. each() is then
+    bool two_threads; /* use two processors if available; the bytes are the same. each() is then
                         * called once for up to a thousand keys, and large collections take some
                         * tens of MB */
     int64_t now_ms;

@@ -1,3 +1,4 @@
+#include "base/copy.h"
 #include "engine/snapshot_kept.h"
 
 #include "base/mem.h"
@@ -80,6 +81,7 @@ static void forget_former(struct engine *e)
     engine_extra_free(e->extra);
     e->extra = engine_calloc(1, sizeof *e->extra);
     engine_leave(e, scope);
+    engine_scripts_outdated(e);
 }
 
 bool engine_loader_new(struct engine_loader **ret, struct engine *e, struct rd_src *src,
@@ -176,12 +178,20 @@ static bool stays(const struct engine_loader *l)
     return l->expire_ms == ENGINE_NO_EXPIRE || l->expire_ms >= l->now_ms || l->opts.keep_expired;
 }
 
+static void drop_expired(const struct engine_loader *l, struct rd_slice key)
+{
+    if (l->opts.on_expired != NULL)
+        l->opts.on_expired(l->opts.ctx, l->db->id, key);
+}
+
 static bool begin_key(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     l->expire_ms = ev->key.expire_ms == RDB_NO_EXPIRE ? ENGINE_NO_EXPIRE : ev->key.expire_ms;
     l->skipping = !stays(l);
-    if (l->skipping)
+    if (l->skipping) {
+        drop_expired(l, ev->key.name);
         return true;
+    }
     rd_buf_reset(&l->name);
     if (!rd_buf_add(&l->name, ev->key.name.ptr, ev->key.name.len))
         return rd_err_nomem(err, ev->key.name.len);
@@ -300,6 +310,7 @@ static bool store_plain(struct engine_loader *l, const struct rdb_plain *key, st
     l->lru = l->lru_new;
     if (!stays(l)) {
         l->info.expired++;
+        drop_expired(l, key->name);
         return true;
     }
     expect_key(l, key->name, key->offset);
@@ -384,8 +395,9 @@ static bool select_db(struct engine_loader *l, const struct rdb_event *ev, struc
 static void reserve(struct engine_loader *l, const struct rdb_event *ev)
 {
     uint64_t most = RESERVE_UNKNOWN;
-    if (l->src != NULL && l->src->size != RD_NO_OFFSET)
-        most = l->src->size > ev->offset ? (l->src->size - ev->offset) / RECORD_MIN : 0;
+    if (l->src != NULL && rd_src_size(l->src) != RD_NO_OFFSET)
+        most =
+            rd_src_size(l->src) > ev->offset ? (rd_src_size(l->src) - ev->offset) / RECORD_MIN : 0;
     uint64_t keys = ev->db_size.keys < most ? ev->db_size.keys : most;
     uint64_t expires = ev->db_size.expires < keys ? ev->db_size.expires : keys;
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_KEYS);
@@ -401,6 +413,7 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
 {
     l->info.functions++;
     l->engine->extra->n_functions++;
+    engine_scripts_outdated(l->engine);
     return engine_extra_add_old_function(&l->engine->extra->functions, ev) ||
            rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                       "function in an unsupported format from before Redis 7.0");
@@ -420,6 +433,8 @@ static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_
         bool is_function = ev->kind == RDB_FUNCTION;
         l->info.functions += is_function && s->first;
         kept->n_functions += is_function && s->first;
+        if (is_function)
+            engine_scripts_outdated(l->engine);
         more = s->more;
         l->keeping = is_function ? &kept->functions : &kept->before;
     }
@@ -448,13 +463,17 @@ static bool check_sum(const struct rdb_event *ev, struct rd_err *err)
                              (unsigned long long)ev->trailer.computed);
 }
 
-static void note_time(struct engine_loader *l, const struct rdb_event *ev)
+static void note_aux(struct engine_loader *l, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
     int64_t s;
-    if (rd_slice_is(ev->aux.name, "ctime") &&
-        rd_num_get_i64(rdb_string_bytes(&ev->aux.value, tmp), &s) && s >= 0)
+    if (!ev->aux.value.first || ev->aux.value.more)
+        return;
+    struct rd_slice value = rdb_string_bytes(&ev->aux.value, tmp);
+    if (rd_slice_is(ev->aux.name, "ctime") && rd_num_get_i64(value, &s) && s >= 0)
         l->info.saved_s = s;
+    if (l->opts.on_aux != NULL)
+        l->opts.on_aux(l->opts.ctx, ev->aux.name, value);
 }
 
 static bool take_record(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
@@ -475,7 +494,7 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         reserve(l, ev);
         return true;
     case RDB_AUX:
-        note_time(l, ev);
+        note_aux(l, ev);
         return l->opts.no_aux || keep(l, ev, err);
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
@@ -526,7 +545,7 @@ static enum rdb_status advance(struct engine_loader *l, uint64_t goal, struct rd
     if (ok && ev.kind == RDB_VALUE_END && l->keeping == NULL)
         ok = take_plain(l, goal > n_passed(l) ? goal - n_passed(l) : 0, err);
     if (!ok)
-        rd_err_origin(err, l->src != NULL ? l->src->origin : NULL);
+        rd_err_origin(err, l->src != NULL ? rd_src_origin(l->src) : NULL);
     return ok ? RDB_EVENT : RDB_FAIL;
 }
 

@@ -242,10 +242,10 @@ static bool put_db(struct saver *s, struct engine_db *db, struct rd_err *err)
 static bool put_all(struct saver *s, struct rd_err *err)
 {
     struct engine_extra *kept = s->engine->extra;
-    if (!put_aux(s, err) ||
-        (kept != NULL && (!put_kept(s, &kept->before, err) || !put_kept(s, &kept->functions, err))))
+    if (!put_aux(s, err) || (kept != NULL && !put_kept(s, &kept->before, err)) ||
+        (kept != NULL && !s->opts->no_functions && !put_kept(s, &kept->functions, err)))
         return false;
-    for (unsigned i = 0; i < s->engine->n_dbs; i++)
+    for (unsigned i = 0; i < s->engine->n_dbs && !s->opts->no_keys; i++)
         if (engine_db_count(s->engine->dbs[i]) > 0 && !put_db(s, s->engine->dbs[i], err))
             return false;
     return (kept == NULL || put_kept(s, &kept->after, err)) && rdb_writer_end(s->writer, err);

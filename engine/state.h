@@ -7,7 +7,8 @@
 #include "engine/evict.h"
 
 struct engine_block_state;
-struct engine_extra; /* records of a snapshot other than keys; snapshot.c */
+struct engine_scripts; /* engine/script/run.h */
+struct engine_extra;   /* records of a snapshot other than keys; snapshot.c */
 
 void engine_extra_free(struct engine_extra *extra); /* NULL is allowed */
 
@@ -22,11 +23,14 @@ struct engine {
     struct engine_mem mem; /* memory of the data set */
     struct engine_block_state *block;
     struct engine_extra *extra;
-    unsigned next_expire_db; /* where the expire cycle resumes */
+    struct engine_scripts *scripts; /* NULL: none were used so far */
+    unsigned next_expire_db;        /* where the expire cycle resumes */
     unsigned next_evict_db;
     struct engine_victims victims;
-    unsigned depth;     /* set by engine_enter() */
-    uint64_t n_trashed; /* how often the trash hook was used */
+    unsigned depth;        /* set by engine_enter() */
+    uint64_t n_trashed;    /* how often the trash hook was used */
+    uint64_t other_memory; /* bytes of the caller that count for maxmemory, at the last eviction */
+    bool tables_held;      /* engine_hold_tables() */
 };
 
 /* Encloses all changes of the data set, so that their bytes are counted for this engine. Can be
@@ -37,6 +41,11 @@ struct engine_scope {
 
 struct engine_scope engine_enter(struct engine *e);
 void engine_leave(struct engine *e, struct engine_scope scope);
+
+void engine_scripts_free(struct engine_scripts *scripts); /* NULL is allowed */
+
+/* The libraries of functions were changed as data: they must be compiled again. */
+void engine_scripts_outdated(struct engine *e);
 
 /* For a second thread, which engine_enter() does not cover: the value of engine_table_seed(). */
 void engine_table_use_seed(uint64_t seed);

@@ -10,6 +10,7 @@ enum {
     LINE = 64,
     BITS_MAX = 40,
     MOVES = 2,         /* buckets moved by an operation */
+    HELD_UP_TO = 4,    /* times the room of a table that is held */
     EMPTIES = 16,      /* visited for each bucket that may be moved */
     AT_ONCE_BITS = 5,  /* tables of up to this many buckets move in one operation */
     ALIGNED_FROM = 16, /* buckets; alignment would waste too much of a smaller block */
@@ -349,7 +350,7 @@ static void begin_moving(struct engine_table *t, unsigned bits)
 static unsigned bits_for(size_t n, unsigned percent)
 {
     unsigned bits = 0;
-    while (bits < BITS_MAX && n > ((uint64_t)SLOTS << bits) * percent / 100)
+    while (bits < BITS_MAX && n > ((uint64_t)FULL << bits) * percent / 100)
         bits++;
     return bits;
 }
@@ -357,7 +358,8 @@ static unsigned bits_for(size_t n, unsigned percent)
 static void grow_if_due(struct engine_table *t)
 {
     const struct engine_table_array *a = &t->arrays[0];
-    if (t->n_pauses == 0 && !is_moving(t) && t->count >= (uint64_t)SLOTS << a->bits)
+    uint64_t room = array_room(a) * (t->held ? HELD_UP_TO : 1);
+    if (t->n_pauses == 0 && !is_moving(t) && a->root != NULL && t->count >= room)
         begin_moving(t, bits_for(t->count, 75));
 }
 
@@ -368,9 +370,9 @@ static void shrink_if_due(struct engine_table *t)
         return;
     if (t->count == 0 && a[0].bits <= SEGMENT_BITS && a[1].bits <= SEGMENT_BITS)
         release(t);
-    else if (is_moving(t))
+    else if (is_moving(t) || t->held)
         return;
-    else if (a->bits > 0 && t->count < ((uint64_t)SLOTS << a->bits) / 4)
+    else if (a->bits > 0 && t->count < array_room(a) / 4)
         begin_moving(t, bits_for(t->count, 50));
 }
 
@@ -544,6 +546,23 @@ void engine_table_resume(struct engine_table *t)
         return;
     grow_if_due(t);
     shrink_if_due(t);
+}
+
+void engine_table_hold(struct engine_table *t, bool on)
+{
+    t->held = on;
+    if (on)
+        return;
+    grow_if_due(t);
+    shrink_if_due(t);
+}
+
+size_t engine_table_next_bytes(const struct engine_table *t)
+{
+    const struct engine_table_array *a = &t->arrays[0];
+    if (is_moving(t) || t->count < array_room(a))
+        return 0;
+    return sizeof(struct engine_bucket) << bits_for(t->count, 75);
 }
 
 bool engine_table_step(struct engine_table *t, size_t n_buckets)

@@ -18,8 +18,8 @@
  *
  * Memory: an empty table has none, one to seven items take one bucket of 64 bytes. A bucket has
  * seven slots and eight bits of each item's hash, so a name is compared with a match, and with one
- * in 255 other slots. Further items are in a chain of buckets. Tables double at seven items per
- * bucket (13 bytes per item before, 19 after) and halve below 1.75.
+ * in 255 other slots. Further items are in a chain of buckets. Tables double at eight items per
+ * bucket (13 bytes per item before, 17 after) and halve below two.
  *
  * Time: every operation on one name takes constant time, even if the table doubles: items move
  * later, at most two buckets with each operation that may write. Arrays of more than 4096 buckets
@@ -58,6 +58,7 @@ struct engine_table {
     size_t moved;                        /* of arrays[0]: buckets whose items are in arrays[1] */
     struct engine_table_array arrays[2]; /* the second while items move */
     uint32_t n_pauses;
+    bool held;
 };
 
 /* The place of a name that is absent. */
@@ -157,6 +158,15 @@ void engine_table_reserve(struct engine_table *t, size_t n);
  * due. */
 void engine_table_pause(struct engine_table *t);
 void engine_table_resume(struct engine_table *t);
+
+/* While held, a table begins no resize unless it has four times the items that it has room for; a
+ * resize under way continues. For commands that remove many items, so that the table is resized
+ * once, and for a server whose child shares its memory. off: begins the resize that is due. */
+void engine_table_hold(struct engine_table *t, bool on);
+
+/* The bytes of the array that the next added item would make the table allocate; 0: it is not full.
+ */
+size_t engine_table_next_bytes(const struct engine_table *t);
 
 /* Moves the items of up to n_buckets buckets. True: there are more to move. Does nothing in a
  * pause. One bucket takes about a microsecond if its items are not in the cache. */

@@ -22,6 +22,8 @@
 
 enum {
     SLOTS = 7,
+    FULL = 8, /* items per bucket from which an array is too small, so that its room for items is
+               * a power of two */
     CHILD_SLOT = SLOTS - 1,
     TAG_CHILD = 1,
     TAG_FIRST = 2,
@@ -41,6 +43,12 @@ struct engine_bucket {
 static inline size_t array_buckets(const struct engine_table_array *a)
 {
     return a->root != NULL ? (size_t)1 << a->bits : 0;
+}
+
+/* The number of items from which the array is too small. */
+static inline uint64_t array_room(const struct engine_table_array *a)
+{
+    return (uint64_t)FULL * array_buckets(a);
 }
 
 static inline uint64_t array_mask(const struct engine_table_array *a)

@@ -1,5 +1,6 @@
 #include "engine/value.h"
 
+#include "engine/table.h"
 #include "engine/value/hash.h"
 
 static const struct engine_type_ops *const all_ops[ENGINE_TYPES] = {
@@ -73,6 +74,19 @@ struct engine_value engine_value_dup(const struct engine_value *v)
     all_ops[v->type]->dup(&copy, v);
     engine_mem_leave(before);
     return copy;
+}
+
+struct engine_table *engine_value_table(const struct engine_value *v)
+{
+    const struct engine_type_ops *ops = all_ops[v->type];
+    return ops->table != NULL ? ops->table(v) : NULL;
+}
+
+void engine_value_hold(struct engine_value *v, bool on)
+{
+    struct engine_table *table = engine_value_table(v);
+    if (table != NULL)
+        engine_table_hold(table, on);
 }
 
 uint64_t engine_value_count(const struct engine_value *v)

@@ -61,6 +61,7 @@ struct engine_hash;
 struct engine_zset;
 struct engine_stream;
 struct engine_opaque;
+struct engine_table;
 
 struct engine_value {
     union {
@@ -107,6 +108,12 @@ size_t engine_value_effort(const struct engine_value *v);
 
 /* The earliest expiry of its parts, or an earlier time; RDB_NO_EXPIRE: none. Constant time. */
 int64_t engine_value_next_expire(const struct engine_value *v);
+
+/* The table of its members or fields; NULL: its encoding has none. */
+struct engine_table *engine_value_table(const struct engine_value *v);
+
+/* Postpones the resize of its table, if it has one; see engine_table_hold(). */
+void engine_value_hold(struct engine_value *v, bool on);
 
 /* DEBUG DIGEST-VALUE: mixes the content into sum as servers of Redis 7.0 do (engine/digest.h). */
 void engine_value_digest(const struct engine_value *v, uint8_t sum[20]);
@@ -157,7 +164,8 @@ struct engine_type_ops {
                 const struct engine_value *v); /* ret->type etc. are set */
     uint64_t (*count)(const struct engine_value *v);
     size_t (*effort)(const struct engine_value *v);
-    int64_t (*next_expire)(const struct engine_value *v); /* NULL: parts do not expire */
+    int64_t (*next_expire)(const struct engine_value *v);        /* NULL: parts do not expire */
+    struct engine_table *(*table)(const struct engine_value *v); /* NULL: no encoding has one */
     void (*digest)(const struct engine_value *v, uint8_t sum[20]);
     engine_load_fn load;
     engine_save_fn save;

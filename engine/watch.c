@@ -1,5 +1,6 @@
 #include "engine/watch.h"
 
+#include "base/copy.h"
 #include "engine/state.h"
 
 /* A watched key, and its watchers. */

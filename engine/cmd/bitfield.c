@@ -21,7 +21,7 @@ struct plan {
     struct op *ops;
     size_t n;
     bool writes;
-    uint64_t last_bit; /* that is written */
+    uint64_t last_bit; /* the integer to be written */
 };
 
 static bool parse_overflow(struct engine_call *call, struct rd_slice arg, enum overflow *ret)
@@ -37,7 +37,7 @@ static bool parse_overflow(struct engine_call *call, struct rd_slice arg, enum o
     return false;
 }
 
-/* i1 to i64, u1 to u63; what follows a zero byte is not looked at. */
+/* i1 to i64, u1 to u63. Anything after a zero byte is ignored. */
 static bool parse_type(struct engine_call *call, struct rd_slice arg, struct op *op)
 {
     const uint8_t *zero = arg.len > 0 ? memchr(arg.ptr, '\0', arg.len) : NULL;
@@ -56,7 +56,7 @@ static bool parse_type(struct engine_call *call, struct rd_slice arg, struct op 
     return true;
 }
 
-/* argv[i] is the first word of an operation that has n_args more. */
+/* argv[i] is the first word of an operation that takes n_args more arguments. */
 static bool find_kind(struct engine_call *call, size_t i, enum op_kind *ret, size_t *ret_n_args)
 {
     static const char *const words[] = {"GET", "SET", "INCRBY"};
@@ -104,7 +104,7 @@ static bool parse_plan(struct engine_call *call, struct plan *plan)
 
 /* ---- integers in a run of bits ---- */
 
-/* The nine bytes in which an integer at this bit lies; those after the end are zero. */
+/* Copies the nine bytes that contain the integer at this bit. Bytes after the end are zero. */
 static __uint128_t get_window(struct rd_slice text, uint64_t offset)
 {
     __uint128_t window = 0;
@@ -129,7 +129,7 @@ static uint64_t get_bits(struct rd_slice text, const struct op *op)
     return (uint64_t)(get_window(text, op->offset) >> window_rest(op)) & low_bits(op->width);
 }
 
-/* Writes those bytes only that the integer touches: the string may end after them. */
+/* Writes only the bytes that the integer touches, because the string may end after them. */
 static void put_bits(struct engine_value *v, const struct op *op, uint64_t num)
 {
     __uint128_t window = get_window(rd_slice(v->u.bytes, v->len), op->offset);
@@ -142,7 +142,7 @@ static void put_bits(struct engine_value *v, const struct op *op, uint64_t num)
     }
 }
 
-/* The integer that `width` bits are. */
+/* Interprets `width` bits as an integer. */
 static int64_t as_int(const struct op *op, uint64_t bits)
 {
     if (!op->is_signed || op->width == 64)
@@ -151,7 +151,7 @@ static int64_t as_int(const struct op *op, uint64_t bits)
     return (int64_t)((bits ^ sign) - sign);
 }
 
-/* Brings a sum into the range of the integer. False: it is outside, and that is a failure. */
+/* Applies the overflow rule to a sum. False: the sum is out of range and the rule is FAIL. */
 static bool fit(const struct op *op, __int128_t sum, int64_t *ret)
 {
     __int128_t one = 1;
@@ -161,7 +161,8 @@ static bool fit(const struct op *op, __int128_t sum, int64_t *ret)
         *ret = (int64_t)sum;
         return true;
     }
-    /* To servers, what SET is given far below the range is above it: a difference overflows. */
+    /* In servers, a SET value far below the range counts as above it, because a difference
+     * overflows. */
     bool is_above = sum > max || (op->kind == SET && max - sum > INT64_MAX);
     if (op->overflow == SAT)
         *ret = (int64_t)(is_above ? max : min);
@@ -170,14 +171,14 @@ static bool fit(const struct op *op, __int128_t sum, int64_t *ret)
     return op->overflow != FAIL;
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
-/* Whether something is another than before. */
+/* Whether the value changed. */
 static bool run_write(struct engine_call *call, const struct op *op, struct engine_value *v,
                       bool grown)
 {
     int64_t now, before = as_int(op, get_bits(rd_slice(v->u.bytes, v->len), op));
-    /* What SET is given for an unsigned integer is one of 64 bits. */
+    /* The value of SET for an unsigned integer is a number of 64 bits. */
     __int128_t sum = op->kind == INCRBY ? (__int128_t)before + op->num
                      : op->is_signed    ? (__int128_t)op->num
                                         : (__int128_t)(uint64_t)op->num;

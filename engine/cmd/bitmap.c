@@ -9,7 +9,7 @@ bool engine_bitmap_offset(struct engine_call *call, struct rd_slice arg, unsigne
     bool in_widths = width > 0 && arg.len > 0 && arg.ptr[0] == '#';
     int64_t offset;
     bool is_number = rd_num_get_i64(in_widths ? rd_slice(arg.ptr + 1, arg.len - 1) : arg, &offset);
-    /* Servers let the product overflow, and accept the result if it is in range. */
+    /* Servers let the product overflow and accept the result if it is in range. */
     if (is_number && in_widths)
         offset = (int64_t)((uint64_t)offset * width);
     if (!is_number || offset < 0 || (uint64_t)offset >> 3 >= engine_string_limit(call)) {
@@ -73,14 +73,14 @@ void engine_cmd_getbit(struct engine_call *call)
 
 /* ---- ranges ---- */
 
-/* From `first` to `last`, both inclusive, in bits. */
+/* The range from `first` to `last` in bits, both inclusive. */
 struct range {
     int64_t first;
     int64_t last;
     bool is_empty;
 };
 
-/* Of BYTE and BIT; the default is the former. */
+/* BYTE or BIT; BYTE is the default. */
 static bool get_unit(struct engine_call *call, size_t index, bool *ret_bits)
 {
     *ret_bits = false;
@@ -113,7 +113,7 @@ static struct range make_range(int64_t start, int64_t end, size_t len, bool in_b
                    : (struct range){.first = start * 8, .last = end * 8 + 7};
 }
 
-/* The byte at index, with the bits that lie outside the range cleared. */
+/* The byte at an index, with the bits outside the range cleared. */
 static uint8_t masked(unsigned byte, int64_t index, struct range range)
 {
     if (index == range.first >> 3)
@@ -149,7 +149,7 @@ static bool count_range_args(struct engine_call *call, size_t len, struct range 
     if (call->argc > 2 && (!engine_arg_i64(call, call->argv[2], &start, NULL) ||
                            !engine_arg_i64(call, call->argv[3], &end, NULL)))
         return false;
-    /* A server looks at the unit only where the range may hold something. */
+    /* Like servers, parses the unit only if the range can be non-empty. */
     bool is_reversed = start < 0 && end < 0 && start > end;
     if (!is_reversed && !get_unit(call, 4, &in_bits))
         return false;
@@ -175,7 +175,8 @@ void engine_cmd_bitcount(struct engine_call *call)
 
 /* ---- BITPOS ---- */
 
-/* The first bit of a range that is `bit`, or -1. Zeros are looked for as ones of the complement. */
+/* The first bit of the range that equals `bit`, or -1. Searches for zeros as ones of the
+ * complement. */
 static int64_t find_bit(const uint8_t *bytes, struct range range, unsigned bit)
 {
     int64_t last = range.last >> 3;
@@ -208,7 +209,7 @@ static bool position_range_args(struct engine_call *call, size_t len, struct ran
     return true;
 }
 
-/* After a string without given end there are zeros without number. */
+/* Without a given end, the string is treated as if infinitely many zeros followed it. */
 static int64_t position(struct rd_slice text, struct range range, unsigned bit, bool end_given)
 {
     if (range.is_empty)

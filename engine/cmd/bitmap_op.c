@@ -1,7 +1,7 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 
-/* BITOP: strings of different length count as if zeros followed the shorter ones. */
+/* BITOP: a shorter string is padded with zeros. */
 
 enum op { AND, OR, XOR, NOT, OPS };
 
@@ -23,7 +23,7 @@ static bool find_op(struct engine_call *call, enum op *ret)
     return false;
 }
 
-/* ---- the operation, a block that fits the cache at a time ---- */
+/* ---- the operation, on one cache-sized block at a time ---- */
 
 enum { BLOCK = 16 * 1024 };
 
@@ -40,7 +40,7 @@ static void merge(uint8_t *restrict dst, const uint8_t *restrict src, size_t len
             dst[i] ^= src[i];
 }
 
-/* What a source has of the block at off, at most len bytes. */
+/* The bytes of a source at off, at most len. */
 static struct rd_slice block_of(const struct source *source, size_t off, size_t len)
 {
     struct rd_slice text = source->text;
@@ -92,7 +92,7 @@ static bool find_sources(struct engine_call *call, struct source *sources, size_
     return true;
 }
 
-/* What is due counts as there, for servers. */
+/* Servers count an expired destination as existing here. */
 static void delete_target(struct engine_call *call, struct rd_slice key)
 {
     struct engine_entry *entry = engine_db_find(call->db, key);

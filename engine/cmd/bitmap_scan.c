@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) uint64_t count_word(const uint8_t *
     return (uint64_t)__builtin_popcountll(word);
 }
 
-/* Four sums, so that no addition waits for the one before. */
+/* Four sums, so that no addition waits for the previous one. */
 static inline __attribute__((always_inline)) uint64_t count_words(const uint8_t *bytes, size_t len)
 {
     uint64_t a = 0, b = 0, c = 0, d = 0;
@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) uint64_t count_words(const uint8_t 
 }
 
 #if defined(__x86_64__)
-/* The instruction is younger than the architecture. */
+/* Not every processor of this architecture has the instruction. */
 __attribute__((target("popcnt"))) static uint64_t count_popcnt(const uint8_t *bytes, size_t len)
 {
     return count_words(bytes, len);
@@ -51,7 +51,7 @@ uint64_t engine_bitmap_count(const uint8_t *bytes, size_t len)
 }
 #endif
 
-/* ---- looking for what is different ---- */
+/* ---- searching for a different byte ---- */
 
 size_t engine_bitmap_skip(const uint8_t *bytes, size_t len, uint8_t same)
 {

@@ -1,4 +1,4 @@
-/* COMMAND and its subcommands, DOCS apart: the table as replies. */
+/* COMMAND and its subcommands except DOCS: the command table as replies. */
 #include <stdio.h>
 
 #include "engine/call.h"
@@ -16,7 +16,7 @@ static void reply_prefixed(struct engine_reply *r, const char *prefix, const cha
     engine_reply_simple(r, text);
 }
 
-/* The words of the bits that are set and have one. */
+/* The names of the bits that are set, if they have a name. */
 static void reply_words(struct engine_reply *r, uint64_t bits, word_fn word_of, const char *prefix)
 {
     uint64_t n = 0;
@@ -47,7 +47,7 @@ static void reply_pair(struct engine_reply *r, const char *name, int64_t value)
     engine_reply_int(r, value);
 }
 
-/* "type" and the name of what is in "spec", which holds n pairs. */
+/* "type" and the name, then "spec" with n pairs. */
 static void reply_spec_head(struct engine_reply *r, const char *type, uint64_t n)
 {
     engine_reply_map(r, 2);
@@ -108,7 +108,7 @@ static void reply_key_specs(struct engine_reply *r, const struct engine_command 
     }
 }
 
-/* All but the subcommands. */
+/* All subcommands except nested ones. */
 static void reply_facts(struct engine_reply *r, const struct engine_command *cmd)
 {
     engine_reply_array(r, 10);
@@ -141,7 +141,7 @@ static void reply_command(struct engine_reply *r, const struct engine_command *c
     }
 }
 
-/* The commands to list if none are named. */
+/* The commands to list if the arguments name none. */
 static bool is_listed(const struct engine_command *cmd)
 {
     return (cmd->flags & ENGINE_CMD_LATER_VERSION) == 0;
@@ -264,7 +264,7 @@ static void reply_keys(struct engine_call *call, bool with_flags)
         engine_reply_error(call->reply, "ERR Invalid command specified");
         return;
     }
-    /* No argument is more than one key, but for the destination of a store, which is one too. */
+    /* Every argument is at most one key, except the destination of a store, which adds one. */
     struct engine_key *keys = engine_scratch_alloc(argc * sizeof *keys);
     enum engine_keys_status status = engine_command_keys(cmd, argv, argc, keys, argc, &n);
     if (status != ENGINE_KEYS_OK)

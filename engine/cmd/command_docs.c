@@ -1,4 +1,4 @@
-/* COMMAND DOCS: what the table says in words, and the arguments as a tree. */
+/* COMMAND DOCS: descriptions from the table, and the arguments as a tree. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/command_args.h"
@@ -67,7 +67,7 @@ static void reply_arg(struct engine_reply *r, const struct engine_arg *args,
         reply_args(r, args, arg + 1, arg->n_args);
 }
 
-/* No deeper than ENGINE_ARGS_DEPTH: the parser saw to that. */
+/* The depth is limited to ENGINE_ARGS_DEPTH by the parser. */
 static void reply_args(struct engine_reply *r, const struct engine_arg *args,
                        const struct engine_arg *arg, size_t n)
 {
@@ -77,9 +77,9 @@ static void reply_args(struct engine_reply *r, const struct engine_arg *args,
         reply_arg(r, args, arg);
 }
 
-/* ---- the rest ---- */
+/* ---- everything else ---- */
 
-/* "6.0.0 what; 7.0.0 what" */
+/* "6.0.0 description; 7.0.0 description" */
 static void reply_history(struct engine_reply *r, const char *text)
 {
     uint64_t n = 1;
@@ -115,7 +115,7 @@ static uint64_t count_fields(const struct engine_command *cmd)
            (cmd->n_subcommands > 0);
 }
 
-/* All but the subcommands, which come last. */
+/* All fields except the subcommands, which come last. */
 static void reply_own_docs(struct engine_reply *r, const struct engine_command *cmd)
 {
     struct engine_arg args[ENGINE_ARGS_MAX];

@@ -1,4 +1,4 @@
-/* What is about databases as a whole. */
+/* Commands on whole databases. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/state.h"
@@ -17,7 +17,7 @@ void engine_cmd_time(struct engine_call *call)
     engine_reply_bulk_int(call->reply, call->now_us % 1000000);
 }
 
-/* Whether another thread frees the memory. False: the error was answered. */
+/* Whether another thread frees the memory. False: the error was replied. */
 static bool flush_options(struct engine_call *call, bool *ret_lazy)
 {
     *ret_lazy = call->config->lazyfree_lazy_user_flush;
@@ -39,9 +39,17 @@ static void flush(struct engine_call *call, struct engine_db *db, bool lazy)
     engine_mem_leave(before);
 }
 
-/* Also for a database that was empty: a reader of the log must see the command. */
+static void signal_flushed(struct engine_call *call)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    if (hooks->flushed != NULL)
+        hooks->flushed(hooks->ctx);
+}
+
+/* Also for an empty database: a reader of the log must see the command. */
 static void flushed(struct engine_call *call)
 {
+    signal_flushed(call);
     engine_reply_ok(call->reply);
     engine_effect(call, call->argc, call->argv);
 }
@@ -66,7 +74,7 @@ void engine_cmd_flushall(struct engine_call *call)
     flushed(call);
 }
 
-/* Sessions keep their database, so what they watch and wait for stays. */
+/* Sessions keep their database number, so the keys that they watch and wait for stay the same. */
 static void swap(struct engine_db *a, struct engine_db *b)
 {
     struct engine_db was_a = *a;

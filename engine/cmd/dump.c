@@ -1,4 +1,4 @@
-/* DUMP and RESTORE: one value as bytes. */
+/* DUMP and RESTORE: a value in serialized form. */
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "engine/call.h"
@@ -21,7 +21,7 @@ static bool put_header(struct rdb_writer *w)
     return rdb_writer_put(w, &ev, NULL);
 }
 
-/* A record of a snapshot, with a key without name: type, 0, value. */
+/* A snapshot record of a key with an empty name: type, 0, value. */
 static bool put_record(struct rdb_writer *w, const struct engine_value *v)
 {
     struct rdb_event ev = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
@@ -123,7 +123,7 @@ static bool parse_options(struct engine_call *call, struct restore_opts *ret)
     return true;
 }
 
-/* The type of the engine for one of the format; false: none of its. */
+/* The engine's type for a type of the format; false: there is none. */
 static bool engine_type_of(const struct rdb_type *type, enum engine_type *ret)
 {
     switch (type->kind) {
@@ -166,15 +166,23 @@ static bool load_events(struct rdb_reader *r, enum engine_type type,
     return status == RDB_END;
 }
 
-/* What would come to light when a command makes another encoding of the value: its snapshot could
- * not be loaded again. */
+/* Faults that appear only when a command changes the encoding of the value: its snapshot could not
+ * be loaded. */
 static bool breaks_later(enum rdb_note_id id)
 {
     return id == RDB_NOTE_DUPLICATE_MEMBER || id == RDB_NOTE_UNSORTED_SET ||
            id == RDB_NOTE_BAD_SCORE || id == RDB_NOTE_NAN_SCORE || id == RDB_NOTE_FIELD_TTL_RANGE;
 }
 
-/* What a server would not have written is not an error for a reader, but a note. */
+static bool insane(const struct rdb_event *ev, struct rd_err *err)
+{
+    rd_err_set_inner(err, RD_ERR_CORRUPT, ev->offset, ev->inner, "%s", ev->note.text);
+    if (ev->note.id == RDB_NOTE_DUPLICATE_MEMBER)
+        err->reason.id = RDB_REASON_MEMBER_TWICE;
+    return false;
+}
+
+/* For a reader, a value that no server writes is a note, not an error. */
 static bool check_events(struct rdb_reader *r, bool sanitize, struct rd_err *err)
 {
     struct rdb_event ev;
@@ -182,12 +190,12 @@ static bool check_events(struct rdb_reader *r, bool sanitize, struct rd_err *err
     while ((status = rdb_reader_next(r, &ev)) == RDB_EVENT)
         if (ev.kind == RDB_NOTE && (sanitize ? rdb_note_severity(ev.note.id) == RDB_SEVERITY_ERROR
                                              : breaks_later(ev.note.id)))
-            return rd_err_set_inner(err, RD_ERR_CORRUPT, ev.offset, ev.inner, "%s", ev.note.text);
+            return insane(&ev, err);
     rd_err_adopt(err, rdb_reader_err(r));
     return status == RDB_END;
 }
 
-/* A reader of the payload's value, and the source that it reads. */
+/* A reader of the payload's value, and its source. */
 static bool open_value(const struct rdb_dump *dump, const struct rdb_reader_opts *opts,
                        struct rdb_reader **ret, struct rd_src **ret_src, struct rd_err *err)
 {
@@ -213,14 +221,14 @@ static bool is_sane(const struct rdb_dump *dump, bool sanitize, struct rd_err *e
     return ok;
 }
 
-/* Servers have no collections without elements, except streams. */
+/* Servers store no empty collections, except streams. */
 static bool is_void(const struct engine_value *v)
 {
     return v->type != ENGINE_STRING && v->type != ENGINE_STREAM && v->type != ENGINE_MODULE &&
            engine_value_count(v) == 0;
 }
 
-/* The value of a payload. On false *ret is empty. */
+/* The value of a payload. On failure *ret is empty. */
 static bool load_payload(const struct rdb_dump *dump, const struct engine_config *config,
                          struct engine_value *ret, struct rd_err *err)
 {
@@ -233,7 +241,9 @@ static bool load_payload(const struct rdb_dump *dump, const struct engine_config
         return false;
     ret->type = type;
     enum engine_mem_kind before = engine_mem_enter(engine_type_mem(type));
-    bool ok = load_events(r, type, config, ret, err) && !is_void(ret);
+    bool ok = load_events(r, type, config, ret, err);
+    if (ok && is_void(ret))
+        ok = rd_err_set(err, RD_ERR_CORRUPT, 0, "collection without elements");
     engine_mem_leave(before);
     rdb_reader_free(r);
     rd_src_close(src);
@@ -244,8 +254,8 @@ static bool load_payload(const struct rdb_dump *dump, const struct engine_config
     return ok;
 }
 
-/* The payload with the checksum that belongs to it, where it is not to be looked at: the log must
- * hold what can be run again. NULL: it stays as it is. */
+/* The payload with a correct checksum if checksums are not verified: the log must contain a command
+ * that can be run again. NULL: the payload is unchanged. */
 static uint8_t *with_checksum(struct rd_slice *payload)
 {
     enum { SUM = 8 };
@@ -287,7 +297,7 @@ static void set_access(struct engine_call *call, const struct restore_opts *opts
         entry->value.lru = engine_lfu_from_counter((unsigned)opts->freq, call->now_ms) & 0xffffff;
 }
 
-/* With a time that does not depend on when it is run. */
+/* With an absolute time, so that the effect does not depend on when it is run. */
 static void restore_effect(struct engine_call *call, const struct restore_opts *opts,
                            struct rd_slice payload, int64_t expire_ms)
 {
@@ -304,7 +314,7 @@ static void restore_effect(struct engine_call *call, const struct restore_opts *
     engine_scratch_free(argv);
 }
 
-/* The time is past: what was there is gone, and nothing comes. */
+/* The time is in the past: the old key is deleted and no new one is stored. */
 static void restore_dead(struct engine_call *call, bool was_there)
 {
     const char *word = call->config->lazyfree_lazy_server_del ? "UNLINK" : "DEL";
@@ -321,11 +331,11 @@ static void store(struct engine_call *call, const struct restore_opts *opts,
 {
     struct rd_slice key = call->argv[1];
     int64_t expire_ms = opts->ttl_ms;
-    /* Whether it is due does not matter: it goes. */
+    /* Expired or not, the old value is deleted. */
     struct engine_entry *there = opts->replace ? engine_db_find(call->db, key) : NULL;
     if (there != NULL)
         engine_call_delete(call, there);
-    /* A time that leaves the range of the clock wraps around to the past, as in a server. */
+    /* As in servers, a time outside the range of the clock wraps around into the past. */
     if (expire_ms > 0 && !opts->absolute)
         __builtin_add_overflow(expire_ms, call->now_ms, &expire_ms);
     if (expire_ms != 0 && expire_ms <= call->now_ms && call->session->role == ENGINE_CLIENT) {

@@ -1,4 +1,4 @@
-/* GEOADD, GEODIST, GEOHASH and GEOPOS; arguments and answers of all geo commands. The searches are
+/* GEOADD, GEODIST, GEOHASH and GEOPOS; arguments and replies of all geo commands. The searches are
  * in geo_search.c. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/geo_args.h"
@@ -85,7 +85,7 @@ bool engine_geo_find(const struct engine_entry *entry, struct rd_slice member, d
     return true;
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 void engine_geo_reply_distance(struct engine_call *call, double distance)
 {
@@ -96,7 +96,7 @@ void engine_geo_reply_distance(struct engine_call *call, double distance)
     engine_reply_bulk(call->reply, rd_slice(text, (size_t)len));
 }
 
-/* RESP3 has a type for it, which engine_reply_double() writes with an exponent at times. */
+/* engine_reply_double() would use an exponent for some RESP3 doubles. */
 static void reply_human(struct engine_call *call, double value)
 {
     char text[ENGINE_HUMAN_MAX];
@@ -122,7 +122,7 @@ void engine_geo_reply_xy(struct engine_call *call, const double xy[2])
 
 /* ---- GEOADD ---- */
 
-/* NX, XX and CH are ZADD's; what follows them are longitude, latitude and member. */
+/* NX, XX and CH are passed to ZADD; longitude, latitude and member follow. */
 static bool find_triples(struct engine_call *call, size_t *ret)
 {
     bool nx = false, xx = false;
@@ -142,7 +142,7 @@ static bool find_triples(struct engine_call *call, size_t *ret)
     return false;
 }
 
-/* The line of ZADD that does the same: texts holds the digits of its scores. */
+/* The equivalent ZADD command; texts holds the digits of its scores. */
 static bool make_zadd(struct engine_call *call, size_t first, struct rd_slice *argv,
                       char (*texts)[RD_NUM_I64_MAX])
 {
@@ -176,7 +176,7 @@ void engine_cmd_geoadd(struct engine_call *call)
     engine_scratch_free(argv);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 void engine_cmd_geodist(struct engine_call *call)
 {

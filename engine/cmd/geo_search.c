@@ -1,4 +1,4 @@
-/* GEOSEARCH, GEOSEARCHSTORE, and GEORADIUS and GEORADIUSBYMEMBER, which were there before. */
+/* GEOSEARCH, GEOSEARCHSTORE, and the older GEORADIUS and GEORADIUSBYMEMBER. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/geo_args.h"
 #include "engine/cmd/geo_sort.h"
@@ -12,7 +12,7 @@ struct search {
     enum form form;
     bool read_only; /* GEORADIUS_RO and GEORADIUSBYMEMBER_RO: no STORE */
     bool search_store;
-    const struct engine_entry *entry; /* NULL: no such key */
+    const struct engine_entry *entry; /* NULL: the key does not exist */
     struct engine_geo_shape shape;
     bool from_member;
     bool from_xy;
@@ -36,7 +36,7 @@ static bool refuse(struct engine_call *call, const char *error)
 
 /* ---- options ---- */
 
-/* One argument without others after it. */
+/* An option without arguments. */
 static bool take_word(struct rd_slice arg, struct search *s)
 {
     if (engine_arg_is(arg, "withdist"))
@@ -75,7 +75,7 @@ static bool find_member(struct engine_call *call, struct rd_slice member, struct
            refuse(call, "ERR could not decode requested zset member");
 }
 
-/* Those of GEOSEARCH. *used: how many arguments; 0: it is none of them. */
+/* Options of GEOSEARCH. *used is the number of arguments; 0: not one of these options. */
 static bool take_shape(struct engine_call *call, size_t i, struct search *s, size_t *used)
 {
     const struct rd_slice *arg = call->argv + i;
@@ -143,7 +143,7 @@ static bool parse_options(struct engine_call *call, size_t first, struct search 
     return true;
 }
 
-/* The name as it was given, which is what servers quote. */
+/* The option name as given, because servers quote it. */
 static bool refuse_named(struct engine_call *call, const char *format)
 {
     struct rd_slice name = call->argv[0];
@@ -170,7 +170,7 @@ static bool check_options(struct engine_call *call, const struct search *s)
     return !s->any || s->count > 0 || refuse(call, "ERR the ANY argument requires COUNT argument");
 }
 
-/* *ret: where the options begin. */
+/* ret: the index of the first option. */
 static bool parse_center(struct engine_call *call, struct search *s, size_t *ret)
 {
     const struct rd_slice *argv = call->argv;
@@ -190,7 +190,7 @@ static bool parse_center(struct engine_call *call, struct search *s, size_t *ret
     }
 }
 
-/* ---- finding ---- */
+/* ---- search ---- */
 
 static struct engine_geo_point *add_point(struct engine_geo_points *points)
 {
@@ -242,7 +242,7 @@ static void search_cell(const struct search *s, struct engine_geo_cell cell, uin
     }
 }
 
-/* On large shapes neighbours may be one and the same cell. */
+/* For large shapes, several neighbours can be the same cell. */
 static void search_cells(const struct search *s, uint64_t limit, struct engine_geo_points *points)
 {
     struct engine_geo_cell cells[ENGINE_GEO_CELLS];
@@ -311,7 +311,7 @@ static void give_nothing(struct engine_call *call, const struct search *s)
 static void find_points(struct engine_call *call, struct search *s)
 {
     struct engine_geo_points points = {0};
-    /* The nearest ones are asked for, unless any will do. */
+    /* The nearest points are requested, unless ANY is given. */
     if (s->count > 0 && s->order == NONE && !s->any)
         s->order = ASCENDING;
     search_cells(s, s->any ? s->count : 0, &points);

@@ -64,8 +64,8 @@ static struct engine_geo_point *choose_pivot(const struct sorting *sorting,
     return median(sorting, low, middle, high);
 }
 
-/* Three parts: below the pivot, equal to it, above. While it is under way those that are equal
- * are at both ends. */
+/* Three parts: less than the pivot, equal, greater. During partitioning, equal items are kept at
+ * both ends. */
 static void split(const struct sorting *sorting, struct engine_geo_point *list, size_t n,
                   size_t *ret_below, size_t *ret_above)
 {
@@ -93,7 +93,8 @@ static void split(const struct sorting *sorting, struct engine_geo_point *list, 
     swap_runs(b, end - right, right);
 }
 
-/* The smaller part is sorted by a call, the other one by the loop: the depth is logarithmic. */
+/* Recursion sorts the smaller part and the loop continues with the larger one, so the depth is
+ * logarithmic. */
 static void sort_first(const struct sorting *sorting, size_t from, size_t n, size_t wanted)
 {
     while (n >= 7) {

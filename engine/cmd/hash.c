@@ -14,7 +14,7 @@ void engine_hash_reply_value(struct engine_call *call, const struct engine_entry
 
 /* ---- setting ---- */
 
-/* True: it is odd, as the number of arguments of a command that takes pairs must not be. */
+/* True: the number of arguments is odd, which is invalid for commands that take pairs. */
 static bool odd_pairs(struct engine_call *call)
 {
     if (call->argc % 2 == 0)
@@ -23,7 +23,7 @@ static bool odd_pairs(struct engine_call *call)
     return true;
 }
 
-/* Sets all pairs of HSET or HMSET; returns how many fields are new. */
+/* Sets all pairs of HSET or HMSET; returns the number of new fields. */
 static bool set_pairs(struct engine_call *call, int64_t *ret_n_new)
 {
     struct rd_slice key = call->argv[1];
@@ -103,8 +103,12 @@ void engine_cmd_hdel(struct engine_call *call)
     uint64_t deleted = 0;
     if (!engine_hash_write(call, key, names, &entry))
         return;
+    if (entry != NULL)
+        engine_value_hold(&entry->value, true);
     for (size_t i = 0; entry != NULL && i < names.n; i++)
         deleted += engine_hash_delete(&entry->value, names.list[i]);
+    if (entry != NULL)
+        engine_value_hold(&entry->value, false);
     if (deleted > 0)
         engine_hash_lost(call, entry, key, deleted);
     engine_reply_int(call->reply, (int64_t)deleted);

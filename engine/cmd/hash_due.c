@@ -1,4 +1,5 @@
 /* Expired fields, which are removed when a command accesses the hash. */
+#include "base/copy.h"
 #include "engine/cmd/hash_impl.h"
 #include "engine/state.h"
 
@@ -38,7 +39,8 @@ static uint64_t take_named(struct loss *loss, struct engine_value *v,
     return n;
 }
 
-/* What follows when n fields have gone: the entry, or NULL where it is gone with them. */
+/* Updates the key after n fields were removed. Returns the entry, or NULL if the key was removed
+ * too. */
 static struct engine_entry *said(struct engine_call *call, struct engine_entry *entry,
                                  struct rd_slice key, uint64_t n)
 {

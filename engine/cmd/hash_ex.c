@@ -1,4 +1,4 @@
-/* HGETDEL, HGETEX and HSETEX, as from Redis 8.0 on. */
+/* HGETDEL, HGETEX and HSETEX, as in Redis 8.0 and later. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/hash_expire.h"
 
@@ -10,7 +10,7 @@ static void reply_values(struct engine_call *call, const struct engine_entry *en
         engine_hash_reply_value(call, entry, names.list[i]);
 }
 
-/* The command as another one about the same fields: `head` before the names. */
+/* A command on the same fields, with `head` before the names. */
 static void effect_with_names(struct engine_call *call, size_t n_head, const struct rd_slice *head,
                               struct engine_hash_names names)
 {
@@ -166,9 +166,9 @@ struct setex {
     bool only_new;      /* FNX */
     bool only_existing; /* FXX */
     bool keep;          /* KEEPTTL */
-    size_t expire_at;   /* where EX and its kin stand; 0: nowhere */
+    size_t expire_at;   /* index of EX, PX, EXAT or PXAT; 0: none */
     int64_t expire_ms;
-    struct engine_hash_names names; /* each second one: values between */
+    struct engine_hash_names names; /* 2 if values are between the names */
 };
 
 static bool refuse(struct engine_call *call, const char *error)
@@ -256,7 +256,7 @@ static bool setex_condition(const struct engine_entry *entry, const struct setex
     return true;
 }
 
-/* Fields that would be due at once are deleted, whether they were there or not. */
+/* Fields that would expire at once are deleted, whether they existed or not. */
 static void setex_past(struct engine_call *call, struct engine_entry *entry,
                        const struct setex *args)
 {

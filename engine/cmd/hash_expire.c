@@ -1,4 +1,4 @@
-/* When fields expire: HEXPIRE and its kin, HTTL and its kin, and HPERSIST, as from Redis 7.4 on. */
+/* Field expiry: HEXPIRE, HTTL and their variants, and HPERSIST, as in Redis 7.4 and later. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/hash_expire.h"
 
@@ -46,7 +46,7 @@ bool engine_hash_parse_time(struct engine_call *call, struct rd_slice arg,
     return true;
 }
 
-/* ---- deleting what would be due at once ---- */
+/* ---- deleting fields that would expire at once ---- */
 
 bool engine_hash_past(const struct engine_call *call, int64_t expire_ms)
 {
@@ -72,7 +72,7 @@ static enum condition get_condition(struct rd_slice arg)
     return ALWAYS;
 }
 
-/* A field that does not expire has an expiry that is later than any. */
+/* A field without expiry counts as expiring later than any other. */
 static bool condition_met(enum condition condition, int64_t before_ms, int64_t expire_ms)
 {
     bool expires = before_ms != ENGINE_HASH_NO_EXPIRE;
@@ -91,7 +91,7 @@ static bool condition_met(enum condition condition, int64_t before_ms, int64_t e
     return true;
 }
 
-/* The fields whose expiry was set are those that the effect names. */
+/* The effect names the fields whose expiry was set. */
 struct change {
     int64_t expire_ms;
     enum condition condition;
@@ -114,7 +114,7 @@ static int expire_field(struct engine_call *call, struct engine_value *hash, str
         change->n_deleted++;
         return DELETED;
     }
-    /* Nobody but a log can set the time 0, which stands for none. */
+    /* Only a log can set the time 0, which means no expiry. */
     engine_hash_expire(hash, field, change->expire_ms > 0 ? change->expire_ms : 1);
     change->set[change->n_set++] = field;
     return DONE;

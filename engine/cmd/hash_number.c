@@ -1,11 +1,11 @@
-/* HINCRBY and HINCRBYFLOAT, whose effect is HSET. */
+/* HINCRBY and HINCRBYFLOAT. Their effect is HSET. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/hash_impl.h"
 #include "engine/human.h"
 
 #include <math.h>
 
-/* The key gets the value, and is made if there is none. */
+/* Stores a value under the key, and creates the key if it does not exist. */
 static void store(struct engine_call *call, struct engine_entry *entry, struct rd_slice value,
                   const char *event)
 {
@@ -19,7 +19,7 @@ static void store(struct engine_call *call, struct engine_entry *entry, struct r
     engine_changed(call, ENGINE_NOTIFY_HASH, event, call->argv[1], 1);
 }
 
-/* The text in the field; false: there is none. */
+/* The text of the field; false: the field does not exist. */
 static bool find_text(struct engine_call *call, const struct engine_entry *entry,
                       struct rd_slice *ret, char tmp[RD_NUM_I64_MAX])
 {
@@ -61,7 +61,7 @@ static bool get_increment(struct engine_call *call, long double *ret)
     return true;
 }
 
-/* HSET, which takes the expiry off a field: that is said again. */
+/* HSET removes the expiry of a field, so a second effect restores it. */
 static void float_effect(struct engine_call *call, const struct engine_entry *entry,
                          struct rd_slice value)
 {

@@ -77,7 +77,7 @@ static void give_pair(struct engine_call *call, const struct engine_hash_pair *p
         engine_reply_bulk(call->reply, pair->value);
 }
 
-/* RESP3 has an array of pairs, RESP2 one of all strings. */
+/* RESP3 uses an array of pairs, RESP2 one flat array. */
 static void reply_header(struct engine_call *call, uint64_t n, bool values)
 {
     engine_reply_array(call->reply, values && call->reply->proto == 2 ? 2 * n : n);

@@ -10,7 +10,8 @@ static void reply_corrupt(struct engine_call *call)
     engine_reply_error(call->reply, "INVALIDOBJ Corrupted HLL object detected");
 }
 
-/* entry may be NULL; else it must hold a HyperLogLog, or this answers the error. */
+/* entry may be NULL. If the value is not a HyperLogLog, replies with the error and returns false.
+ */
 static bool hll_ok(struct engine_call *call, const struct engine_entry *entry)
 {
     if (!engine_call_type_ok(call, entry, ENGINE_STRING))
@@ -21,7 +22,7 @@ static bool hll_ok(struct engine_call *call, const struct engine_entry *entry)
     return false;
 }
 
-/* As servers do it, the value is RAW from here on, whether or not it is changed. */
+/* As in servers, the value is RAW from now on, even if it does not change. */
 static struct engine_value *make_raw(struct engine_entry *entry)
 {
     engine_string_room(&entry->value, entry->value.len);
@@ -58,9 +59,9 @@ void engine_cmd_pfadd(struct engine_call *call)
     engine_reply_int(call->reply, changes > 0);
 }
 
-/* ---- several at once ---- */
+/* ---- several keys ---- */
 
-/* The registers of all keys from argv[1], each the greatest of them. *ret_dense: one was dense. */
+/* The maximum of each register over the keys from argv[1] on. *ret_dense: one of them is dense. */
 static bool gather(struct engine_call *call, uint8_t registers[ENGINE_HLL_REGISTERS],
                    bool *ret_dense)
 {
@@ -133,7 +134,7 @@ void engine_cmd_pfmerge(struct engine_call *call)
 
 /* ---- PFDEBUG ---- */
 
-/* The change is an effect, but servers do not report it as a change of the key. */
+/* The change is an effect, but servers do not count it as a change of the key. */
 static bool debug_to_dense(struct engine_call *call, struct engine_value *v, bool *ret_changed)
 {
     *ret_changed = !engine_hll_is_dense(v);
@@ -205,8 +206,8 @@ void engine_cmd_pfdebug(struct engine_call *call)
 
 /* ---- PFSELFTEST ---- */
 
-/* The same elements to a sparse and a dense one: they must say the same, and about the truth.
- * Returns what is wrong, or NULL. */
+/* Adds the same elements to a sparse and a dense HyperLogLog: both must give the same count, close
+ * to the true one. Returns a description of the fault, or NULL. */
 static const char *compare_counts(uint64_t n, size_t sparse_max)
 {
     struct engine_value sparse = engine_hll_new(), dense = engine_hll_new();

@@ -1,4 +1,4 @@
-/* Keys of any type. */
+/* Commands on keys of any type. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/scan.h"
@@ -6,7 +6,7 @@
 #include "engine/lru.h"
 #include "engine/state.h"
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 void engine_cmd_exists(struct engine_call *call)
 {
@@ -51,8 +51,8 @@ void engine_cmd_keys(struct engine_call *call)
     engine_reply_mark_array(call->reply, mark, n);
 }
 
-/* Keys that are due are taken out and the choice is made again, but not for ever: in an engine
- * where nothing expires they all may be. */
+/* Expired keys are removed and another key is chosen. The number of attempts is limited: in an
+ * engine in which nothing expires, all keys may be expired. */
 void engine_cmd_randomkey(struct engine_call *call)
 {
     enum { TRIES = 100 };
@@ -70,7 +70,7 @@ void engine_cmd_randomkey(struct engine_call *call)
         engine_reply_bulk(call->reply, engine_entry_key(entry));
 }
 
-/* The key may go, being due. */
+/* The key is expired and may be removed. */
 static bool scan_wants(struct engine_call *call, const struct engine_scan_opts *opts,
                        struct engine_entry *entry)
 {
@@ -129,7 +129,8 @@ void engine_cmd_unlink(struct engine_call *call)
 
 /* ---- moving and copying ---- */
 
-/* Under another key, perhaps of another database (call->db), with its expiry and last access. */
+/* Stores the value under another key, possibly in another database (call->db), with its expiry and
+ * last access time. */
 static void put_under(struct engine_call *call, struct rd_slice key, struct engine_value *value,
                       int64_t expire_ms)
 {
@@ -149,7 +150,7 @@ static struct engine_value take_value(struct engine_call *call, struct engine_en
     return value;
 }
 
-/* False: the new name is taken. */
+/* False: the new name exists. */
 static bool rename_entry(struct engine_call *call, struct engine_entry *entry, bool replace)
 {
     struct rd_slice from = call->argv[1];
@@ -196,7 +197,7 @@ void engine_cmd_renamenx(struct engine_call *call)
     engine_reply_int(call->reply, !same && rename_entry(call, entry, false));
 }
 
-/* The number of a database, by the rules of an int. NULL: answered. */
+/* The number of a database, within the range of an int. NULL: the error was replied. */
 static struct engine_db *arg_db(struct engine_call *call, struct rd_slice arg)
 {
     int64_t id;

@@ -1,4 +1,4 @@
-/* When keys expire. */
+/* Key expiry. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 
@@ -66,7 +66,7 @@ static bool parse_when(struct engine_call *call, int64_t base_ms, int64_t unit_m
     return true;
 }
 
-/* A time that is past: the key goes now. */
+/* A time in the past deletes the key at once. */
 static void expire_at_once(struct engine_call *call, struct engine_entry *entry)
 {
     const char *word = call->config->lazyfree_lazy_expire ? "UNLINK" : "DEL";
@@ -78,7 +78,7 @@ static void expire_at_once(struct engine_call *call, struct engine_entry *entry)
 
 enum { EXPIRE_ARGS_MAX = 8 };
 
-/* PEXPIREAT with the conditions that were given. */
+/* PEXPIREAT with the given conditions. */
 static void expire_effect(struct engine_call *call, int64_t when)
 {
     struct rd_slice argv[EXPIRE_ARGS_MAX];
@@ -145,11 +145,11 @@ void engine_cmd_persist(struct engine_call *call)
     engine_reply_int(call->reply, had);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 enum { NO_KEY = -2, NO_EXPIRY = -1 };
 
-/* The answer in ms: relative to `from`, or NO_KEY, NO_EXPIRY. */
+/* The reply in ms: relative to `from`, or NO_KEY, NO_EXPIRY. */
 static int64_t ask(struct engine_call *call, int64_t from)
 {
     const struct engine_entry *entry = engine_call_look(call, call->argv[1]);

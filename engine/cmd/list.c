@@ -1,4 +1,4 @@
-/* Lists: what looks at them, and what changes them anywhere but by popping. */
+/* Lists: reading them, and changing them other than by popping. */
 #include "engine/cmd/list_impl.h"
 
 #include "engine/cmd/cmd.h"
@@ -71,7 +71,7 @@ void engine_cmd_rpushx(struct engine_call *call)
 
 /* ---- by value ---- */
 
-/* The next element that equals the text, from pos on; *steps counts what was passed. */
+/* The next element that equals the text, from pos on; *steps counts the elements passed. */
 static bool seek(struct engine_list_pos *pos, enum engine_list_end towards, struct rd_slice text)
 {
     while (!engine_lp_item_eq(engine_list_item(pos), text))
@@ -106,7 +106,7 @@ void engine_cmd_linsert(struct engine_call *call)
     engine_reply_int(call->reply, (int64_t)engine_list_count(list));
 }
 
-/* Up to `limit` elements that equal the text, or all for 0. */
+/* Up to `limit` elements that equal the text; 0: all. */
 static uint64_t remove_equal(struct engine_list *list, enum engine_list_end towards, uint64_t limit,
                              struct rd_slice text)
 {
@@ -151,7 +151,7 @@ void engine_cmd_lrem(struct engine_call *call)
 
 struct lpos {
     int64_t rank;
-    int64_t count; /* -1: none was given */
+    int64_t count; /* -1: not given */
     int64_t max_len;
 };
 
@@ -188,7 +188,7 @@ static bool lpos_options(struct engine_call *call, struct lpos *ret)
     return true;
 }
 
-/* Gives the indexes of what is found and returns their number; without COUNT at most one. */
+/* Replies with the indexes that match and returns their number; without COUNT at most one. */
 static uint64_t lpos_find(struct engine_call *call, struct engine_list *list,
                           const struct lpos *opts)
 {
@@ -198,7 +198,7 @@ static uint64_t lpos_find(struct engine_call *call, struct engine_list *list,
     uint64_t limit = opts->count < 0 ? 1 : opts->count == 0 ? UINT64_MAX : (uint64_t)opts->count;
     uint64_t n_looked_at = opts->max_len == 0 ? UINT64_MAX : (uint64_t)opts->max_len;
     uint64_t n = 0;
-    /* -2^63 has no positive form: servers skip nothing then, and know no limit. */
+    /* -2^63 has no positive counterpart: servers then skip nothing and apply no limit. */
     if (opts->rank == INT64_MIN) {
         skip = 0;
         limit = opts->count < 0 ? 1 : UINT64_MAX;
@@ -282,7 +282,7 @@ void engine_cmd_lset(struct engine_call *call)
     engine_changed(call, ENGINE_NOTIFY_LIST, "lset", call->argv[1], 1);
 }
 
-/* Which elements of `count` a range from start to stop means: *ret_n from *ret_start on, maybe
+/* The part of `count` elements between start and stop: *ret_n elements from *ret_start on, possibly
  * none. */
 static void clip(int64_t start, int64_t stop, uint64_t count, uint64_t *ret_start, uint64_t *ret_n)
 {

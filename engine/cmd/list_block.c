@@ -1,9 +1,9 @@
-/* Lists: what waits for an element. engine/block.h says how they are served. */
+/* Lists: commands that wait for an element. engine/block.h describes how they are served. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/list_impl.h"
 
-/* The first of the keys that is a list, and its name; run again, a command looks at one key alone.
- * False: one is something else, which was answered. *ret is NULL where there is none. */
+/* The first of the keys that is a list, and its name. A resumed command looks at one key only.
+ * False: a key has another type, and the error was replied. *ret is NULL if no key exists. */
 static bool find_list(struct engine_call *call, size_t n_keys, const struct rd_slice *keys,
                       struct engine_entry **ret, struct rd_slice *ret_key)
 {
@@ -20,7 +20,7 @@ static bool find_list(struct engine_call *call, size_t n_keys, const struct rd_s
     return true;
 }
 
-/* Run again, a command has its deadline already. */
+/* A resumed command has its deadline already. */
 static bool arg_deadline(struct engine_call *call, struct rd_slice arg, int64_t *ret_us)
 {
     *ret_us = INT64_MAX;
@@ -78,7 +78,7 @@ void engine_cmd_blmpop(struct engine_call *call)
 
 /* ---- BLMOVE, BRPOPLPUSH ---- */
 
-/* False: no list to take from; the session waits. */
+/* False: the source does not exist; the session waits. */
 static bool move_waiting(struct engine_call *call, enum engine_list_end from,
                          enum engine_list_end to, int64_t deadline)
 {
@@ -94,7 +94,7 @@ static bool move_waiting(struct engine_call *call, enum engine_list_end from,
     return false;
 }
 
-/* The words are the client's own, and those of servers when it had to wait. */
+/* The client's own words; after waiting, those that servers use. */
 static struct rd_slice end_word(const struct engine_call *call, size_t i, enum engine_list_end end)
 {
     if (call->only_key == NULL)

@@ -1,4 +1,4 @@
-/* Lists: what pops, and what pops and pushes. */
+/* Lists: commands that pop, and commands that pop and push. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/list_impl.h"
 
@@ -35,7 +35,7 @@ void engine_list_pop(struct engine_call *call, struct engine_entry *entry, struc
     engine_list_popped(call, entry, key, end, 1);
 }
 
-/* n elements, which there are, as an array in the order in which they were popped. */
+/* Replies with n existing elements as an array, in the order of popping. */
 static void take_range(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
                        enum engine_list_end end, uint64_t n)
 {
@@ -159,12 +159,12 @@ void engine_cmd_lmpop(struct engine_call *call)
 
 /* ---- LMOVE, RPOPLPUSH ---- */
 
-/* An element that was taken out of its list. */
+/* An element that was removed from its list. */
 struct taken {
     struct rd_slice text;
     char digits[RD_NUM_I64_MAX];
     uint8_t few[128];
-    uint8_t *many; /* NULL: the text lies in few or digits */
+    uint8_t *many; /* NULL: the text is in few or digits */
 };
 
 static void take_element(struct engine_list *list, enum engine_list_end end, struct taken *ret)

@@ -25,7 +25,8 @@ void engine_cmd_object_encoding(struct engine_call *call)
         engine_reply_str(call->reply, engine_encoding_name(&entry->value));
 }
 
-/* Servers share the small numbers among all keys, unless each needs a time of access of its own. */
+/* Servers share small integers among all keys, unless the eviction policy needs an access time per
+ * key. */
 static bool is_shared(const struct engine_call *call, const struct engine_value *v)
 {
     enum engine_policy policy = call->config->maxmemory_policy;

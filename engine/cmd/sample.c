@@ -1,6 +1,6 @@
 #include "engine/cmd/sample.h"
 
-enum { BULK_MIN = 8 /* bytes of a bulk string of one or two bytes */ };
+enum { BULK_MIN = 8 /* bytes of a bulk string with one or two bytes */ };
 
 bool engine_sample_count(struct engine_call *call, struct rd_slice arg, int64_t *ret)
 {
@@ -43,7 +43,7 @@ static void walk(struct engine_call *call, struct engine_table *t, size_t n, voi
     engine_table_iter_end(&it);
 }
 
-/* What was taken is kept in a table of its own until there are enough. */
+/* Selected items are kept in a table until there are enough. */
 static void draw(struct engine_call *call, const struct engine_table *t, size_t n, void **out)
 {
     struct engine_table taken;
@@ -64,6 +64,7 @@ static void draw(struct engine_call *call, const struct engine_table *t, size_t 
 void **engine_sample_items(struct engine_call *call, struct engine_table *t, size_t n)
 {
     void **items = engine_scratch_alloc(n * sizeof *items);
+    engine_table_step(t, 1);
     if (n >= engine_table_count(t) / 3)
         walk(call, t, n, items);
     else

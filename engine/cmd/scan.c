@@ -3,8 +3,8 @@
 #include "engine/glob.h"
 #include "engine/mem.h"
 
-/* Digits with a sign or without, and nothing else but what follows a zero byte. Servers leave
- * this to strtoul(), which reads no digits as 0 and takes negative numbers modulo 2^64. */
+/* Digits with an optional sign; bytes after a NUL are ignored. Servers use strtoul(), which reads
+ * no digits as 0 and negative numbers modulo 2^64. */
 static bool get_cursor(struct rd_slice text, uint64_t *ret)
 {
     const uint8_t *zero = text.len > 0 ? memchr(text.ptr, 0, text.len) : NULL;

@@ -31,10 +31,14 @@ void engine_cmd_srem(struct engine_call *call)
     bool is_empty = false;
     if (!engine_call_write(call, key, ENGINE_SET, &entry))
         return;
+    if (entry != NULL)
+        engine_value_hold(&entry->value, true);
     for (size_t i = 2; entry != NULL && !is_empty && i < call->argc; i++) {
         removed += engine_set_remove(&entry->value, call->argv[i]);
         is_empty = engine_set_count(&entry->value) == 0;
     }
+    if (entry != NULL)
+        engine_value_hold(&entry->value, false);
     if (is_empty)
         engine_call_delete(call, entry);
     if (removed > 0)

@@ -1,4 +1,4 @@
-/* SINTER, SUNION, SDIFF, what stores their results, and SINTERCARD. */
+/* SINTER, SUNION, SDIFF, their STORE variants, and SINTERCARD. */
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/value/set.h"
@@ -7,8 +7,8 @@
 struct operands {
     const struct engine_value **sets;
     size_t n;
-    bool missing;  /* one of them, or more */
-    bool repeated; /* the first one is named twice */
+    bool missing;  /* at least one key does not exist */
+    bool repeated; /* the first key is named twice */
 };
 
 /* False: a key has another type; WRONGTYPE was replied. */
@@ -68,7 +68,7 @@ static void store(struct engine_call *call, struct rd_slice key, struct engine_v
     engine_reply_int(call->reply, (int64_t)n);
 }
 
-/* ---- members of all ---- */
+/* ---- intersection ---- */
 
 static void smallest_first(struct operands *ops)
 {
@@ -183,7 +183,7 @@ void engine_cmd_sintercard(struct engine_call *call)
     engine_reply_int(call->reply, n);
 }
 
-/* ---- members of any ---- */
+/* ---- union ---- */
 
 static void add_all(struct engine_call *call, struct engine_value *to,
                     const struct engine_value *from)
@@ -226,10 +226,10 @@ void engine_cmd_sunionstore(struct engine_call *call)
         store(call, call->argv[1], &result, "sunionstore");
 }
 
-/* ---- members of the first and no other ---- */
+/* ---- difference ---- */
 
-/* Looking up is done where it is about as much work as removing. Which of the two is done shows in
- * the encoding of the result: removing leaves a table after that no longer needs to be one. */
+/* Chooses look-ups if they are about as much work as removals. The choice shows in the encoding of
+ * the result: after removals it can remain a table although it could be smaller. */
 static bool better_to_look_up(const struct operands *ops)
 {
     uint64_t look_up = 0, removing = 0;

@@ -1,4 +1,4 @@
-/* SPOP and SRANDMEMBER: random members. The effect of SPOP is SREM, or DEL. */
+/* SPOP and SRANDMEMBER: random members. The effect of SPOP is SREM or DEL. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/sample.h"
 #include "engine/value/set.h"
@@ -9,7 +9,7 @@ static void remove_effect(struct engine_call *call, struct rd_slice key, struct 
     engine_effect(call, 3, argv);
 }
 
-/* Gives one member, takes it out and says so. */
+/* Replies with one member and removes it, with its effect. */
 static void pop_one(struct engine_call *call, struct engine_value *set)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -59,8 +59,8 @@ static void pop_all(struct engine_call *call, struct engine_entry *entry)
     engine_effect(call, 2, effect);
 }
 
-/* When most members go, those that stay are picked, and make the new set. Its encoding is that of a
- * set which never had the others. */
+/* If most members are popped, selects the remaining members instead and builds a new set from them.
+ * Its encoding does not depend on the popped members. */
 static void pop_most(struct engine_call *call, struct engine_entry *entry, uint64_t stay)
 {
     struct engine_value *set = &entry->value, made, old;

@@ -2,6 +2,7 @@
 #include "engine/call.h"
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/hash_impl.h"
+#include "engine/state.h"
 #include "engine/value/list.h"
 #include "engine/value/set.h"
 #include "engine/value/zset.h"
@@ -14,15 +15,15 @@
 struct options {
     bool descending;
     bool alpha;
-    bool as_it_is; /* BY a pattern without a star: no sorting */
+    bool as_it_is; /* BY with a pattern that has no star: no sorting */
     int64_t skip;
     int64_t count; /* below 0: all */
     const struct rd_slice *by;
     const struct rd_slice *store;
-    size_t n_gets; /* their patterns are argv[…] after the word GET */
+    size_t n_gets; /* the patterns are argv[…] after the word GET */
 };
 
-/* One element, a copy of its own. What it is sorted by lies in `by` or `score`. */
+/* A copy of one element. Its sort key is in `by` or `score`. */
 struct element {
     uint8_t *text;
     size_t len;
@@ -36,7 +37,7 @@ struct sorting {
     struct options opts;
     struct element *list;
     size_t n;     /* in the list */
-    size_t first; /* of those that are wanted */
+    size_t first; /* of the requested elements */
     size_t n_wanted;
 };
 
@@ -53,7 +54,19 @@ static bool has_star(struct rd_slice pattern)
     return pattern.len > 0 && memchr(pattern.ptr, '*', pattern.len) != NULL;
 }
 
-/* One option; *at is its last argument then. */
+/* BY and GET read keys that are not arguments. */
+static bool may_read_all(struct engine_call *call, const char *option)
+{
+    const struct engine_hooks *hooks = &call->engine->hooks;
+    if (hooks->reads_all == NULL ||
+        hooks->reads_all(hooks->ctx, call->session, call->command, call->argc, call->argv))
+        return true;
+    engine_reply_errorf(
+        call->reply, "ERR %s option of SORT denied due to insufficient ACL permissions.", option);
+    return false;
+}
+
+/* Parses one option; *at becomes the index of its last argument. */
 static bool parse_option(struct engine_call *call, bool may_store, size_t *at, struct options *opts)
 {
     struct rd_slice word = call->argv[*at];
@@ -73,7 +86,10 @@ static bool parse_option(struct engine_call *call, bool may_store, size_t *at, s
     } else if (engine_arg_is(word, "by") && left >= 1) {
         opts->by = &call->argv[++*at];
         opts->as_it_is |= !has_star(*opts->by);
+        return !has_star(*opts->by) || may_read_all(call, "BY");
     } else if (engine_arg_is(word, "get") && left >= 1) {
+        if (!may_read_all(call, "GET"))
+            return false;
         opts->n_gets++;
         ++*at;
     } else {
@@ -94,7 +110,7 @@ static bool parse_options(struct engine_call *call, bool may_store, struct optio
 
 /* ---- patterns ---- */
 
-/* The key that a pattern names for an element, and the field after "->", if any. */
+/* The key that a pattern gives for an element, and the field after "->", if any. */
 static bool expand(struct rd_slice pattern, const struct element *el, struct rd_buf *ret_key,
                    struct rd_slice *ret_field)
 {
@@ -114,8 +130,8 @@ static bool expand(struct rd_slice pattern, const struct element *el, struct rd_
            rd_buf_add(ret_key, after.ptr, after.len);
 }
 
-/* What a pattern gives for an element. False: nothing. *ret lives until the data set changes, its
- * digits in tmp. */
+/* The value that a pattern gives for an element. False: none. *ret is valid until the data set
+ * changes; its digits are in tmp. */
 static bool resolve(struct engine_call *call, struct rd_slice pattern, const struct element *el,
                     struct rd_slice *ret, char tmp[RD_NUM_I64_MAX])
 {
@@ -156,7 +172,7 @@ static void add_element(struct sorting *s, struct rd_slice text)
     s->list[s->n++] = (struct element){.text = copy_text(text), .len = text.len};
 }
 
-/* Of what has an order by itself and keeps it, only the part that is wanted. */
+/* For a type that is ordered by itself, copies only the requested part. */
 static void take_list(struct sorting *s, struct engine_list *list, size_t skip, size_t n)
 {
     bool back = s->opts.as_it_is && s->opts.descending;
@@ -189,7 +205,7 @@ static void take_set(struct sorting *s, const struct engine_value *v)
     engine_set_iter_end(&it);
 }
 
-/* Which of `all` elements LIMIT asks for. */
+/* The range of `all` elements that LIMIT selects. */
 static void limit(struct sorting *s, size_t all)
 {
     int64_t n = (int64_t)all;
@@ -222,7 +238,7 @@ static void gather(struct sorting *s, struct engine_value *v)
 
 /* ---- order ---- */
 
-/* A number as servers take it here: as strtod() does, including leading blanks. */
+/* A number as servers parse it here: with strtod(), including leading blanks. */
 static bool parse_score(struct rd_slice text, double *ret)
 {
     char *copy = (char *)copy_text(text);
@@ -261,7 +277,7 @@ static int compare_texts(const struct element *a, const struct element *b)
     return compare_bytes(a->text, a->len, b->text, b->len);
 }
 
-/* Elements whose key is missing come first. */
+/* Elements without a sort key come first. */
 static int compare_by(const struct element *a, const struct element *b)
 {
     if (a->by == NULL || b->by == NULL)
@@ -300,7 +316,8 @@ static bool put_in_order(struct sorting *s)
 
 /* ---- results ---- */
 
-typedef void (*give_fn)(void *ctx, const struct rd_slice *text); /* NULL: there is none */
+/* text NULL: the value does not exist. */
+typedef void (*give_fn)(void *ctx, const struct rd_slice *text);
 
 static void each_result(struct sorting *s, give_fn give, void *ctx)
 {
@@ -360,7 +377,7 @@ static void store(struct sorting *s)
         engine_reply_int(call->reply, (int64_t)n);
         return;
     }
-    /* Whether it is due does not matter: it goes. */
+    /* Expired or not, the old value is deleted. */
     struct engine_entry *there = engine_db_find(call->db, key);
     if (there != NULL) {
         engine_call_delete(call, there);
@@ -404,7 +421,7 @@ static void sort(struct engine_call *call, bool may_store)
     if (!can_be_sorted(call, entry))
         return;
     struct engine_value *v = entry != NULL ? &entry->value : NULL;
-    /* What is stored must not depend on the order of a table. */
+    /* The stored result must not depend on the order of a table. */
     if (s.opts.as_it_is && v != NULL && v->type == ENGINE_SET && s.opts.store != NULL) {
         s.opts.as_it_is = false;
         s.opts.alpha = true;

@@ -1,4 +1,4 @@
-/* Streams: adding entries, removing them and looking at them. */
+/* Streams: adding, removing and reading entries. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
 
@@ -6,7 +6,7 @@
 
 struct options {
     struct engine_stream_trim trim;
-    size_t trim_at; /* the argument that says how far; 0: no trimming */
+    size_t trim_at; /* index of the threshold argument; 0: no trimming */
     bool has_limit;
     bool no_mkstream;
     bool has_id;  /* else "*" */
@@ -21,7 +21,7 @@ static bool refuse(struct engine_call *call, const char *text)
     return false;
 }
 
-/* "MAXLEN" or "MINID" at *i; follows to the last argument of it. */
+/* "MAXLEN" or "MINID" at *i; *i becomes the index of its last argument. */
 static bool trim_option(struct engine_call *call, size_t *i, struct options *o)
 {
     int64_t max_len;
@@ -58,7 +58,8 @@ static bool limit_option(struct engine_call *call, struct rd_slice arg, struct o
     return true;
 }
 
-/* As many entries as trimming takes out at once, unless a log or a master says what went. */
+/* The maximum number of entries that one trim removes, unless a log or a master gives an exact
+ * limit. */
 static bool set_limit(struct engine_call *call, struct options *o)
 {
     enum { NODES = 100, LIMIT_DEFAULT = 10000, LIMIT_MAX = 1000000 };
@@ -121,7 +122,7 @@ static bool parse_options(struct engine_call *call, bool xadd, struct options *o
 
 /* ---- effects ---- */
 
-/* The command with the id that it came to, and an exact trim. id: NULL where it was given. */
+/* The command with the resulting ID and an exact trim. id: NULL if it was given. */
 static void rewritten_effect(struct engine_call *call, const struct options *o,
                              const struct engine_stream *stream, const struct rdb_stream_id *id)
 {
@@ -147,7 +148,7 @@ static void rewritten_effect(struct engine_call *call, const struct options *o,
 
 /* ---- XADD ---- */
 
-/* The id of the new entry; false: it would not be greater than the last one. */
+/* The ID of the new entry; false: it would not be greater than the last one. */
 static bool next_id(const struct engine_call *call, const struct engine_stream *stream,
                     const struct options *o, struct rdb_stream_id *ret)
 {
@@ -171,7 +172,7 @@ static bool is_too_long(const struct engine_call *call, size_t from)
     return len > ENGINE_STREAM_ENTRY_MAX;
 }
 
-/* The stream, which is made where there is none. NULL: something was answered. */
+/* The stream, created if it does not exist. NULL: a reply was sent. */
 static struct engine_stream *stream_to_add_to(struct engine_call *call, bool no_mkstream)
 {
     struct engine_entry *entry;
@@ -234,7 +235,7 @@ void engine_cmd_xadd(struct engine_call *call)
 
 /* ---- XTRIM, XDEL ---- */
 
-/* NULL: there is none, and 0 was the answer, or another type. */
+/* NULL: the key does not exist and 0 was replied, or it has another type. */
 static struct engine_stream *stream_to_take_from(struct engine_call *call)
 {
     struct engine_entry *entry;
@@ -378,7 +379,7 @@ void engine_cmd_xlen(struct engine_call *call)
         engine_reply_int(call->reply, entry == NULL ? 0 : (int64_t)entry->value.u.stream->length);
 }
 
-/* -1: no limit was given. */
+/* -1: no limit. */
 static bool range_count(struct engine_call *call, int64_t *ret)
 {
     *ret = -1;

@@ -1,4 +1,5 @@
-/* Streams: what their commands have in common. */
+/* Streams: code shared by their commands. */
+#include "base/copy.h"
 #include "engine/cmd/stream_impl.h"
 
 #include <errno.h>
@@ -8,8 +9,8 @@
 
 static const char invalid_id[] = "ERR Invalid stream ID specified as stream command argument";
 
-/* As strtoull does: blanks and a sign in front are allowed, and a negative number wraps, unless it
- * is a canonical one. */
+/* Like strtoull(): allows leading blanks and a sign, and negative numbers wrap, except in canonical
+ * form. */
 static bool read_u64(const char *text, uint64_t *ret)
 {
     int64_t num;
@@ -23,7 +24,7 @@ static bool read_u64(const char *text, uint64_t *ret)
     return errno == 0 && *text != '\0' && *end == '\0';
 }
 
-/* Up to 19 digits; NULL: there is none, or there are more. */
+/* Up to 19 digits; NULL: none, or more. */
 static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
     enum { DIGITS_MAX = 19 };
@@ -35,7 +36,7 @@ static const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, uint64_t
     return p > begin && (p == end || *p < '0' || *p > '9') ? p : NULL;
 }
 
-/* Nearly all ids are two numbers of digits alone. */
+/* Fast path: almost all IDs are two numbers of digits only. */
 static bool read_plain(struct rd_slice arg, struct rdb_stream_id *ret)
 {
     const uint8_t *end = arg.ptr + arg.len;
@@ -144,7 +145,7 @@ void engine_stream_reply_no_group(struct engine_call *call, struct rd_slice key,
                         (const char *)group.ptr);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 void engine_stream_reply_id(struct engine_call *call, struct rdb_stream_id id)
 {

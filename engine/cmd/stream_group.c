@@ -9,7 +9,7 @@ struct group_options {
     int64_t entries_read;
 };
 
-/* What follows the id in CREATE and SETID. */
+/* The options after the ID in CREATE and SETID. */
 static bool group_options(struct engine_call *call, bool create, struct group_options *o)
 {
     *o = (struct group_options){.entries_read = ENGINE_STREAM_UNREAD};
@@ -31,7 +31,8 @@ static bool group_options(struct engine_call *call, bool create, struct group_op
     return true;
 }
 
-/* The stream of argv[2]. False: there is none and `must` be, or it is something else. */
+/* The stream of argv[2]. False: it does not exist although it `must`, or the key has another type.
+ */
 static bool find_stream(struct engine_call *call, bool must, struct engine_stream **ret)
 {
     struct engine_entry *entry;
@@ -47,7 +48,7 @@ static bool find_stream(struct engine_call *call, bool must, struct engine_strea
     return false;
 }
 
-/* The group of argv[3]; NULL: there is none, or no stream. */
+/* The group of argv[3]; NULL: the group or the stream does not exist. */
 static struct engine_stream_group *find_group(struct engine_call *call,
                                               struct engine_stream **ret_stream)
 {

@@ -2,7 +2,7 @@
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
 
-/* The stream of argv[2]; NULL: something was answered. */
+/* The stream of argv[2]; NULL: the error was replied. */
 static struct engine_stream *find_stream(struct engine_call *call)
 {
     struct engine_entry *entry;
@@ -94,7 +94,7 @@ void engine_cmd_xinfo_consumers(struct engine_call *call)
 
 /* ---- XINFO STREAM ---- */
 
-/* Up to count of what is pending; with whom, unless it is for one consumer. */
+/* Up to count pending entries, with their consumer unless the list is for one consumer. */
 static void pending_list(struct engine_call *call, const struct engine_stream_group *group,
                          const struct engine_stream_map *which, uint64_t count)
 {
@@ -165,7 +165,7 @@ static void short_info(struct engine_call *call, const struct engine_stream *str
     edge(call, stream, "last-entry", false);
 }
 
-/* "FULL", and "COUNT n" after it. */
+/* "FULL", optionally followed by "COUNT n". */
 static bool full_options(struct engine_call *call, bool *ret_full, int64_t *ret_count)
 {
     *ret_full = call->argc > 3;

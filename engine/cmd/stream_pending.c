@@ -1,4 +1,4 @@
-/* Streams: what was delivered and not acknowledged, and who takes it over. */
+/* Streams: entries that were delivered and not acknowledged, and claiming them. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
 
@@ -7,7 +7,7 @@ static int64_t idle_ms(const struct engine_call *call, const struct engine_strea
     return (int64_t)((uint64_t)call->now_ms - (uint64_t)pending->delivery_ms);
 }
 
-/* The group; NULL: something was answered. */
+/* The group; NULL: the error was replied. */
 static struct engine_stream_group *find_group(struct engine_call *call,
                                               const struct engine_entry *entry)
 {
@@ -147,7 +147,7 @@ void engine_cmd_xpending(struct engine_call *call)
 struct claim {
     struct engine_stream *stream;
     struct engine_stream_group *group;
-    struct engine_stream_consumer *consumer; /* NULL until it gets something */
+    struct engine_stream_consumer *consumer; /* NULL: created when it receives an entry */
     int64_t min_idle;
     int64_t delivery_ms;
     int64_t retry_count; /* below 0: not given */
@@ -162,7 +162,7 @@ static bool claim_number(struct engine_call *call, size_t at, const char *error,
     return engine_arg_i64(call, call->argv[at], ret, error);
 }
 
-/* From argv[i] on, after the ids. */
+/* Options from argv[i] on, after the IDs. */
 static bool claim_options(struct engine_call *call, size_t i, struct claim *c)
 {
     for (; i < call->argc; i++) {
@@ -206,7 +206,7 @@ static void reply_claimed(struct engine_call *call, const struct claim *c, struc
         engine_stream_reply_one(call, c->stream, id);
 }
 
-/* An entry that is gone is not pending any more. */
+/* A deleted entry is no longer pending. */
 static void strike(struct engine_call *call, const struct claim *c, struct rdb_stream_id id,
                    struct rd_slice text)
 {
@@ -216,7 +216,7 @@ static void strike(struct engine_call *call, const struct claim *c, struct rdb_s
     engine_stream_pending_drop(c->group, id);
 }
 
-/* One that was not pending counts as delivered once before. */
+/* An entry that was not pending counts as delivered once before. */
 static void claim_entry(struct engine_call *call, struct claim *c, struct rdb_stream_id id,
                         struct rd_slice text, bool is_new)
 {
@@ -237,7 +237,7 @@ static void claim_entry(struct engine_call *call, struct claim *c, struct rdb_st
 
 enum claimed { LEFT, TAKEN, STRUCK };
 
-/* text: the id, as it goes to the log. */
+/* text: the ID in the form that the log uses. */
 static enum claimed claim_one(struct engine_call *call, struct claim *c, struct rdb_stream_id id,
                               struct rd_slice text)
 {
@@ -266,7 +266,7 @@ static void claim(struct engine_call *call, struct claim *c, const struct rdb_st
     for (size_t i = 0; i < c->n_ids; i++) {
         enum claimed what = claim_one(call, c, ids[i], call->argv[5 + i]);
         n += what == TAKEN;
-        tell &= what == LEFT; /* the others say it themselves */
+        tell &= what == LEFT; /* the other cases produce their own effect */
     }
     if (tell) {
         engine_stream_group_effect(call, call->argv[1], c->group);
@@ -305,7 +305,7 @@ struct autoclaim {
     size_t n_struck, cap_struck;
 };
 
-enum { LOOKED_AT = 10 }; /* pending entries for each that may be claimed */
+enum { LOOKED_AT = 10 }; /* pending entries examined for each one that may be claimed */
 
 static bool autoclaim_options(struct engine_call *call, struct claim *c, struct autoclaim *a)
 {
@@ -338,7 +338,8 @@ static void remember(struct autoclaim *a, struct rdb_stream_id id)
     a->struck[a->n_struck++] = id;
 }
 
-/* Claims what it meets; where the next call should continue, zeros at the end. */
+/* Claims entries in order. Returns the ID from which the next call should continue, zeros at the
+ * end. */
 static struct rdb_stream_id autoclaim(struct engine_call *call, struct claim *c,
                                       struct autoclaim *a)
 {
@@ -366,7 +367,7 @@ static struct rdb_stream_id autoclaim(struct engine_call *call, struct claim *c,
     return any ? engine_stream_map_id(&c->group->pending, pos) : ENGINE_STREAM_ID_ZERO;
 }
 
-/* The cursor precedes what it is known after. */
+/* The cursor is the first element of the reply, but known only at the end. */
 static void reply_autoclaim(struct engine_call *call, struct claim *c, struct autoclaim *a)
 {
     struct engine_reply *reply = call->reply;
@@ -387,7 +388,7 @@ static void reply_autoclaim(struct engine_call *call, struct claim *c, struct au
 
 void engine_cmd_xautoclaim(struct engine_call *call)
 {
-    const int64_t count_max = INT64_C(1) << 43; /* servers ask for room for that many ids */
+    const int64_t count_max = INT64_C(1) << 43; /* servers allocate memory for that many IDs */
     struct claim c = {.delivery_ms = call->now_ms, .retry_count = -1};
     struct autoclaim a;
     engine_effect_none(call);

@@ -1,8 +1,8 @@
-/* Streams: XREAD and XREADGROUP. engine/block.h says how those that wait are served. */
+/* Streams: XREAD and XREADGROUP. engine/block.h describes how waiting sessions are served. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/stream_impl.h"
 
-/* What the arguments say; streams and their ids are at the end. */
+/* The parsed arguments; streams and their IDs are at the end. */
 struct reading {
     bool as_group;
     bool no_ack;
@@ -61,11 +61,17 @@ static bool count_option(struct engine_call *call, struct rd_slice arg, struct r
     return true;
 }
 
-/* The sum with the time of day may wrap, and then it is over at once. Run again, a command has its
+/* The sum with the current time can wrap, and then the wait ends at once. A resumed command has its
  * deadline already. */
 static bool block_option(struct engine_call *call, struct rd_slice arg, struct reading *r)
 {
     int64_t wait, until;
+    if (call->session->in_script) {
+        engine_reply_errorf(call->reply,
+                            "ERR %.*s command is not allowed with BLOCK option from scripts",
+                            (int)call->argv[0].len, (const char *)call->argv[0].ptr);
+        return false;
+    }
     if (!engine_arg_i64(call, arg, &wait, "timeout is not an integer or out of range"))
         return false;
     if (wait < 0)
@@ -154,7 +160,7 @@ static bool find_source(struct engine_call *call, const struct reading *r, size_
     if (!rd_slice_is(id, ">")) {
         if (!engine_stream_arg_id(call, id, &src->after))
             return false;
-        /* The greatest id is taken for ">" by servers too. */
+        /* Servers also treat the greatest ID as ">". */
         src->fresh = rdb_stream_id_cmp(src->after, ENGINE_STREAM_ID_LAST) == 0;
         return true;
     }
@@ -165,9 +171,9 @@ static bool find_source(struct engine_call *call, const struct reading *r, size_
     return true;
 }
 
-/* ---- delivering ---- */
+/* ---- delivery ---- */
 
-/* The group has got as far as this entry. */
+/* The group has read up to this entry. */
 static bool advance(const struct engine_stream *stream, struct engine_stream_group *group,
                     struct rdb_stream_id id)
 {
@@ -194,7 +200,7 @@ static void reply_entries(struct engine_call *call, struct rd_slice key,
                                    rd_slice(text, engine_stream_id_text(text, id)), pending);
 }
 
-/* Entries not delivered to the group yet, as an array. */
+/* Replies with entries not yet delivered to the group, as an array. */
 static void deliver(struct engine_call *call, const struct reading *r, struct rd_slice key,
                     const struct engine_stream *stream, struct engine_stream_group *group,
                     struct engine_stream_consumer *consumer, struct rdb_stream_id start,
@@ -212,12 +218,12 @@ static void deliver(struct engine_call *call, const struct reading *r, struct rd
             reply_entries(call, key, group, consumer, it.id);
         n++;
     }
-    if (advanced && r->no_ack) /* else each XCLAIM says it */
+    if (advanced && r->no_ack) /* otherwise each XCLAIM does */
         engine_stream_group_effect(call, key, group);
     engine_reply_mark_array(call->reply, mark, n);
 }
 
-/* What is pending for the consumer already, as an array; entries that are gone have no fields. */
+/* Replies with the consumer's pending entries; deleted entries have no fields. */
 static void repeat(struct engine_call *call, const struct engine_stream *stream,
                    struct engine_stream_group *group, struct engine_stream_consumer *consumer,
                    struct rdb_stream_id start, uint64_t count)
@@ -242,7 +248,7 @@ static void repeat(struct engine_call *call, const struct engine_stream *stream,
     engine_reply_mark_array(call->reply, mark, n);
 }
 
-/* The name of a stream and the entries after src->after. */
+/* Replies with the name of a stream and the entries after src->after. */
 static void reply_source(struct engine_call *call, const struct reading *r, struct rd_slice key,
                          struct engine_stream *stream, const struct source *src, uint64_t count)
 {
@@ -267,9 +273,9 @@ static void reply_source(struct engine_call *call, const struct reading *r, stru
     call->dirty++;
 }
 
-/* ---- now ---- */
+/* ---- immediate execution ---- */
 
-/* Whether there is something after src->after, which becomes what the group has read. */
+/* Whether there is an entry after src->after. For ">", sets src->after to the group's position. */
 static bool has_more(const struct engine_stream *stream, struct source *src)
 {
     if (src->group != NULL && !src->fresh)
@@ -283,7 +289,7 @@ static bool has_more(const struct engine_stream *stream, struct source *src)
     return true;
 }
 
-/* False: there is nothing in any of them. */
+/* False: no stream has an entry. */
 static bool read_now(struct engine_call *call, const struct reading *r, struct source *sources)
 {
     uint64_t n = 0;
@@ -303,7 +309,7 @@ static bool read_now(struct engine_call *call, const struct reading *r, struct s
     return n > 0;
 }
 
-/* "$" is what the last entry is now, when the command is run again. */
+/* "$" becomes the current last ID, for the time when the command is resumed. */
 static void wait(struct engine_call *call, const struct reading *r, const struct source *sources)
 {
     engine_block(call, ENGINE_STREAM, r->n, call->argv + r->keys_at, r->deadline);
@@ -329,9 +335,9 @@ static void read_streams(struct engine_call *call, const struct reading *r, stru
         engine_reply_null_array(call->reply);
 }
 
-/* ---- run again ---- */
+/* ---- resumed execution ---- */
 
-/* The id that the command waits for more than; of a stream that it names twice, the first. */
+/* The ID after which the command waits for entries; if it names a stream twice, the first one. */
 static void waiting_source(struct engine_call *call, const struct reading *r, struct source *src)
 {
     for (size_t i = 0; i < r->n; i++) {
@@ -342,7 +348,7 @@ static void waiting_source(struct engine_call *call, const struct reading *r, st
     }
 }
 
-/* Those who wait get a stream whose last id grew, even where that entry is gone. */
+/* A waiting session is served when the last ID of the stream grew, even if the entry is deleted. */
 static void serve(struct engine_call *call, const struct reading *r)
 {
     enum { COUNT_DEFAULT = 1000 };

@@ -1,8 +1,9 @@
+#include "base/copy.h"
 #include "engine/cmd/string_impl.h"
 
 #include "engine/cmd/cmd.h"
 
-/* ---- what others use too ---- */
+/* ---- shared with other commands ---- */
 
 static void reply_string(struct engine_call *call, const struct engine_value *v)
 {
@@ -23,7 +24,7 @@ bool engine_string_give(struct engine_call *call, struct rd_slice key, struct en
     return true;
 }
 
-/* What a log or a master asks for was allowed there. */
+/* A command from a log or a master was allowed there. */
 uint64_t engine_string_limit(const struct engine_call *call)
 {
     uint64_t limit = call->config->proto_max_bulk_len, most = call->config->value_max;
@@ -97,7 +98,7 @@ static int64_t from_end(int64_t index, int64_t len)
     return index < 0 ? 0 : index;
 }
 
-/* Both ends count; negative ones count from the end. */
+/* Both ends are inclusive; negative ones count from the end. */
 static struct rd_slice part(struct rd_slice text, int64_t start, int64_t end)
 {
     int64_t len = (int64_t)text.len;
@@ -130,7 +131,7 @@ void engine_cmd_substr(struct engine_call *call)
     engine_cmd_getrange(call);
 }
 
-/* ---- changing a part ---- */
+/* ---- changing a range ---- */
 
 void engine_cmd_append(struct engine_call *call)
 {
@@ -179,7 +180,7 @@ void engine_cmd_setrange(struct engine_call *call)
     engine_reply_int(call->reply, v->len);
 }
 
-/* ---- taking out ---- */
+/* ---- GETDEL ---- */
 
 void engine_cmd_getdel(struct engine_call *call)
 {

@@ -3,14 +3,14 @@
 
 #include "base/mem.h"
 
-/* The longest common sequence of a and b by the table of lengths L(i, j) of the first i and j bytes
- * of them. Only two rows of it are kept; to find the way back through the table, a bit a field says
- * whether L(i - 1, j) was the larger of the two it may come from. */
+/* The longest common subsequence of a and b, with a table of the lengths L(i, j) for the first i
+ * and j bytes. Only two rows are kept; one bit per cell, whether L(i - 1, j) was the larger of the
+ * two candidates, is enough to trace the path back. */
 struct lcs {
     struct rd_slice a;
     struct rd_slice b;
-    uint32_t *row;    /* L(i, 0 … b.len), then of the row before */
-    uint64_t *ups;    /* NULL: the way is not asked for */
+    uint32_t *row;    /* L(i, 0 … b.len), then the previous row */
+    uint64_t *ups;    /* NULL: the path is not requested */
     size_t row_words; /* of ups, for one row */
     uint32_t len;     /* L(a.len, b.len) */
 };
@@ -47,7 +47,7 @@ static bool parse_options(struct engine_call *call, struct options *ret)
     return false;
 }
 
-/* A server has the whole table in memory, four bytes a field, and so limits it. */
+/* A server keeps the whole table in memory, four bytes per cell, and limits its size. */
 static bool table_allowed(struct engine_call *call, struct rd_slice a, struct rd_slice b)
 {
     if (a.len >= UINT32_MAX - 1 || b.len >= UINT32_MAX - 1) {
@@ -111,8 +111,8 @@ static void lcs_fill(struct lcs *lcs)
     lcs->len = row[lcs->b.len];
 }
 
-/* From the ends back to where one of the strings begins. Runs of bytes that match are given to
- * `run` as positions and length; returns how many it took. */
+/* Traces the path from the ends until one of the strings begins. Calls `run` with the position and
+ * length of each matching run; returns the number of runs. */
 typedef bool (*run_fn)(void *ctx, size_t i, size_t j, size_t len);
 
 static uint64_t lcs_walk(const struct lcs *lcs, run_fn run, void *ctx)
@@ -136,7 +136,7 @@ static uint64_t lcs_walk(const struct lcs *lcs, run_fn run, void *ctx)
 
 struct text {
     const struct lcs *lcs;
-    uint8_t *end; /* it grows from the end to the front */
+    uint8_t *end; /* a run grows from its end to its start */
 };
 
 static bool take_text(void *ctx, size_t i, size_t j, size_t len)

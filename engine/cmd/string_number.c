@@ -95,8 +95,8 @@ static bool get_stored_float(struct engine_call *call, const struct engine_entry
     return get_float(call, rd_slice(entry->value.u.bytes, entry->value.len), ret);
 }
 
-/* A sum stays text, though it may look like an integer: so OBJECT ENCODING shows it. Storing makes
- * an INT of such text, so a line of the same length is stored, and written over. */
+/* A sum stays text even if it looks like an integer; OBJECT ENCODING shows this. Storing such text
+ * would create an INT, so a placeholder of the same length is stored and then overwritten. */
 static void put_text(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
                      struct rd_slice text)
 {

@@ -18,7 +18,7 @@ enum {
 };
 enum { EXPIRY = PXAT | EX | PX | EXAT, OF_SET = ~PERSIST, OF_GETEX = EXPIRY | PERSIST };
 
-/* What logs are full of comes first. */
+/* The most frequent form in logs comes first. */
 static const struct option {
     const char *word;
     int bit;
@@ -65,7 +65,7 @@ static bool parse_options(struct engine_call *call, size_t first, int allowed, s
     return true;
 }
 
-/* When the key expires: unix time, or ENGINE_NO_EXPIRE where that is not asked for. */
+/* The expiry of the key: Unix time, or ENGINE_NO_EXPIRE if none is requested. */
 static bool get_expiry(struct engine_call *call, const struct choice *choice, int64_t *ret_ms)
 {
     int64_t ms, unit = (choice->bits & (EX | EXAT)) != 0 ? 1000 : 1;
@@ -84,7 +84,7 @@ static bool get_expiry(struct engine_call *call, const struct choice *choice, in
     return true;
 }
 
-/* ---- SET and its older forms ---- */
+/* ---- SET and its older variants ---- */
 
 struct job {
     struct rd_slice key;
@@ -93,7 +93,7 @@ struct job {
     bool says_number; /* SETNX: 1 or 0 */
 };
 
-/* The command is what a log has of it already: SET key text PXAT time. */
+/* The command already has the form used in logs: SET key text PXAT time. */
 static bool is_logged_form(const struct engine_call *call)
 {
     return call->argc == 5 && rd_slice_is(call->argv[0], "SET") &&
@@ -109,7 +109,7 @@ static void effect_of_expiry(struct engine_call *call, const struct job *job, in
         engine_effect(call, 5, argv);
 }
 
-/* The command without GET: a log has no use for it. */
+/* The command without GET, which is useless in a log. */
 static void effect_without_get(struct engine_call *call)
 {
     struct rd_slice *argv = engine_scratch_alloc(call->argc * sizeof *argv);
@@ -198,7 +198,7 @@ void engine_cmd_psetex(struct engine_call *call)
     set_for(call, PX);
 }
 
-/* A new text for a key, which then does not expire. */
+/* Stores a new text for a key and removes its expiry. */
 static void replace(struct engine_call *call, struct engine_entry *entry, struct rd_slice key,
                     struct rd_slice text, uint64_t n_changes)
 {
@@ -214,7 +214,7 @@ void engine_cmd_getset(struct engine_call *call)
     if (!engine_string_give(call, call->argv[1], &entry))
         return;
     if (entry != NULL)
-        engine_lru_touch(call, &entry->value); /* servers count the reading and the writing */
+        engine_lru_touch(call, &entry->value); /* servers count one read and one write */
     replace(call, entry, call->argv[1], call->argv[2], 1);
     if (engine_effects_wanted(call))
         engine_effect(call, 3,
@@ -276,7 +276,7 @@ static void change_expiry(struct engine_call *call, struct engine_entry *entry, 
     engine_changed(call, ENGINE_NOTIFY_GENERIC, "expire", key, 1);
 }
 
-/* A time that was given as such may have passed already. */
+/* An absolute time may be in the past already. */
 static void expire_at_once(struct engine_call *call, struct engine_entry *entry)
 {
     struct rd_slice key = call->argv[1];

@@ -40,11 +40,14 @@ void engine_cmd_unwatch(struct engine_call *call)
     engine_reply_ok(call->reply);
 }
 
-/* One queued command; the effects of all stand one after the other. */
+/* Runs one queued command. The effects of all commands are collected in order. */
 static void run_queued(struct engine_call *call, const struct engine_queued *queued)
 {
     const struct engine_hooks *hooks = &call->engine->hooks;
     struct engine_env env = {.now_us = call->now_us};
+    if (hooks->may != NULL && !hooks->may(hooks->ctx, call->session, queued->command, queued->argc,
+                                          queued->argv, call->reply))
+        return;
     if (queued->command->run != NULL)
         engine_call_run(call->engine, call->session, queued->command, queued->argc, queued->argv,
                         &env, NULL, call->reply, call->fx);
@@ -59,7 +62,8 @@ static void run_queued(struct engine_call *call, const struct engine_queued *que
                    call->reply);
 }
 
-/* The queue is taken off the session first: what runs sees a session that is not in MULTI. */
+/* The queue is detached from the session first, so that the commands run in a session that is not
+ * in MULTI. */
 static void run_queue(struct engine_call *call)
 {
     struct engine_session *s = call->session;

@@ -1,5 +1,5 @@
-/* Adding to sorted sets, taking from them, and questions about single members. The other commands
- * are in zset_range.c, zset_pop.c, zset_algebra.c and zset_sample.c. */
+/* Sorted sets: adding and removing members, and queries for single members. The other commands are
+ * in zset_range.c, zset_pop.c, zset_algebra.c and zset_sample.c. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/zset_args.h"
 
@@ -13,7 +13,7 @@ struct add {
     double *scores;
     uint64_t n_added;
     uint64_t n_updated;
-    uint64_t n_done; /* a condition stopped the others */
+    uint64_t n_done; /* a condition prevented the change */
 };
 
 enum { CH = 1 << 8 };
@@ -84,7 +84,7 @@ static bool parse_pairs(struct engine_call *call, struct add *add)
     return true;
 }
 
-/* False: no number came out; the error was answered. */
+/* False: the result is not a number; the error was replied. */
 static bool add_pairs(struct engine_call *call, struct engine_value *zset, struct add *add)
 {
     for (size_t i = 0; i < add->n; i++) {
@@ -166,7 +166,7 @@ void engine_cmd_zincrby(struct engine_call *call)
     engine_zset_run_add(call, call->argc, call->argv, true);
 }
 
-/* ---- taking out ---- */
+/* ---- removal ---- */
 
 void engine_cmd_zrem(struct engine_call *call)
 {
@@ -174,13 +174,17 @@ void engine_cmd_zrem(struct engine_call *call)
     uint64_t n = 0;
     if (!engine_call_write(call, call->argv[1], ENGINE_ZSET, &entry))
         return;
+    if (entry != NULL)
+        engine_value_hold(&entry->value, true);
     for (size_t i = 2; entry != NULL && i < call->argc; i++) {
         n += engine_zset_remove(&entry->value, call->argv[i]);
         if (engine_zset_count(&entry->value) == 0)
             break;
     }
-    if (entry != NULL)
+    if (entry != NULL) {
+        engine_value_hold(&entry->value, false);
         engine_zset_taken(call, entry, call->argv[1], "zrem", n);
+    }
     engine_reply_int(call->reply, (int64_t)n);
 }
 
@@ -236,7 +240,7 @@ void engine_cmd_zremrangebylex(struct engine_call *call)
     remove_range(call, true, "zremrangebylex");
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 void engine_cmd_zcard(struct engine_call *call)
 {

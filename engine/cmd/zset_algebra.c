@@ -1,5 +1,5 @@
-/* ZUNION, ZINTER, ZDIFF, what stores their results, and ZINTERCARD. Their inputs are sorted sets
- * and sets, whose members count as having the score 1. */
+/* ZUNION, ZINTER, ZDIFF, their STORE variants, and ZINTERCARD. Inputs are sorted sets and sets,
+ * whose members have the score 1. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/zset_args.h"
 #include "engine/value/set.h"
@@ -11,7 +11,7 @@ enum operation { UNION, INTER, DIFF };
 enum aggregate { SUM, MIN, MAX };
 
 struct input {
-    const struct engine_value *v; /* NULL: no such key */
+    const struct engine_value *v; /* NULL: the key does not exist */
     double weight;
     uint64_t count;
     size_t index;
@@ -174,7 +174,7 @@ static bool input_score(const struct input *input, struct rd_slice member, doubl
     return engine_set_has(input->v, member);
 }
 
-/* The order in which scores are added up. */
+/* The order in which scores are added. */
 static int by_count(const void *a, const void *b)
 {
     const struct input *one = a, *two = b;
@@ -199,7 +199,7 @@ static double combine(enum aggregate how, double score, double value)
     return isnan(score) ? 0 : score;
 }
 
-/* ---- the operations ---- */
+/* ---- operations ---- */
 
 static void make_union(const struct task *t, struct engine_value *result)
 {
@@ -223,7 +223,7 @@ static void make_union(const struct task *t, struct engine_value *result)
     }
 }
 
-/* False: an input does not have the member. */
+/* False: one of the inputs does not contain the member. */
 static bool in_all(const struct task *t, struct rd_slice member, double first, double *ret)
 {
     *ret = weighted(&t->inputs[0], first);

@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "base/num_locale.h"
 
 /* ---- numbers ---- */
 
-/* What strtod() makes of the text: the number, how many bytes it took, and whether that was too
- * large or too small. */
+/* Parses the text like strtod(): the number, how many bytes were used, and whether it was out of
+ * range. */
 struct parsed {
     double value;
     size_t used;
@@ -55,8 +56,8 @@ bool engine_zset_arg_f64(struct engine_call *call, struct rd_slice arg, double *
 
 /* ---- ranges ---- */
 
-/* As strtod() reads it: blanks in front are passed, what follows a zero byte is not seen, and no
- * text at all is 0. */
+/* Parses like strtod(): leading blanks are skipped, bytes after a NUL are ignored, and an empty
+ * text is 0. */
 static bool get_bound(struct rd_slice arg, double *ret, bool *ret_open)
 {
     *ret_open = arg.len > 0 && arg.ptr[0] == '(';

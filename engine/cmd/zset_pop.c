@@ -1,8 +1,8 @@
-/* ZPOPMIN, ZPOPMAX, ZMPOP, and their forms that wait. */
+/* ZPOPMIN, ZPOPMAX, ZMPOP, and their blocking variants. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/zset_args.h"
 
-/* The shapes of the answer. */
+/* The shapes of the reply. */
 enum shape {
     FLAT,     /* member, score, member, score … */
     PAIRS,    /* [[member, score], …] */
@@ -12,7 +12,7 @@ enum shape {
 
 struct pop {
     bool max;
-    int64_t count; /* -1: one, and the effect says so without a count */
+    int64_t count; /* -1: one member, and the effect has no count */
     enum shape shape;
     size_t n_keys;
     const struct rd_slice *keys;
@@ -62,7 +62,7 @@ static void pop_from(struct engine_call *call, const struct pop *pop, struct eng
     engine_zset_taken(call, entry, key, pop->max ? "zpopmax" : "zpopmin", n);
 }
 
-/* The form of a command that names one key and does not wait. */
+/* The non-blocking variant of a command that names one key. */
 static void say_effect(struct engine_call *call, const struct pop *pop, struct rd_slice key,
                        uint64_t have)
 {
@@ -121,7 +121,7 @@ void engine_cmd_zpopmax(struct engine_call *call)
     pop_one(call, true);
 }
 
-/* False: none of the keys is there, and nothing was answered. */
+/* False: none of the keys exists, and nothing was replied. */
 static bool pop_first(struct engine_call *call, const struct pop *pop)
 {
     struct engine_entry *entry;

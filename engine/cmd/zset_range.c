@@ -1,4 +1,4 @@
-/* ZRANGE, ZRANGESTORE, and the commands that are forms of ZRANGE. */
+/* ZRANGE, ZRANGESTORE, and the commands that are variants of ZRANGE. */
 #include "engine/cmd/cmd.h"
 #include "engine/cmd/zset_args.h"
 
@@ -17,11 +17,11 @@ struct wanted {
     struct engine_zset_range range;
 };
 
-/* Where the members go: into the answer, or into a new set. */
+/* Where the members go: into the reply or into a new set. */
 struct output {
     struct engine_call *call;
     const struct wanted *wanted;
-    struct engine_value result; /* when they are stored */
+    struct engine_value result; /* used when they are stored */
     uint64_t n;
 };
 
@@ -74,7 +74,7 @@ static bool check_options(struct engine_call *call, const struct wanted *w)
     return error == NULL;
 }
 
-/* argv[at] and the one after it. */
+/* The bounds: argv[at] and the next argument. */
 static bool parse_bounds(struct engine_call *call, size_t at, struct wanted *w)
 {
     struct rd_slice min = call->argv[at], max = call->argv[at + 1];
@@ -129,7 +129,7 @@ static void put_ranks(struct output *out, const struct engine_value *zset)
     }
 }
 
-/* The offset counts without looking at the range. */
+/* The offset takes effect before the range is examined. */
 static bool skip(const struct wanted *w, const struct engine_value *zset,
                  struct engine_zset_cursor *at)
 {
@@ -170,7 +170,7 @@ static void finish_reply(struct output *out, size_t mark)
     engine_reply_mark_array(reply, mark, flat ? 2 * out->n : out->n);
 }
 
-/* argv[first] is the key, its bounds and the options follow. */
+/* argv[first] is the key; its bounds and the options follow. */
 static void run(struct engine_call *call, size_t first, struct wanted *w)
 {
     struct engine_entry *entry;

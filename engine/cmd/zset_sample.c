@@ -20,7 +20,7 @@ static void reply_header(struct engine_call *call, uint64_t n, bool with_scores)
     engine_reply_array(call->reply, with_scores && call->reply->proto < 3 ? 2 * n : n);
 }
 
-/* Any member, each as likely as any other. */
+/* A member chosen with equal probability. */
 static void pick(struct engine_call *call, const struct engine_value *zset,
                  struct engine_zset_cursor *ret)
 {
@@ -40,7 +40,7 @@ static void give_repeating(struct engine_call *call, const struct engine_value *
     }
 }
 
-/* n different ones, all where there are no more. */
+/* n different members, or all if there are fewer. */
 static void give_different(struct engine_call *call, const struct engine_value *zset, uint64_t n,
                            bool with_scores)
 {
@@ -135,7 +135,7 @@ static void scan_list(struct engine_call *call, const struct engine_scan_opts *o
     engine_scan_items_done(&items);
 }
 
-/* Scores as they are stored: 1e18 is written in digits here. */
+/* Scores in their stored form: 1e18 is written with all digits here. */
 static void scan_lp(struct engine_call *call, const struct engine_scan_opts *opts, uint8_t *lp)
 {
     char tmp[RD_NUM_I64_MAX];

@@ -93,14 +93,17 @@
         HISTORY("6.2.0 the version may be left out")                                               \
         ARGS("[arguments(protover:integer [AUTH username_password(username password)] [SETNAME "   \
              "clientname])]"))                                                                     \
-    CMD(ping, "ping", CONNECTION, ENGINE, -1, FAST, A_CONNECTION, "1.0.0",                         \
+    CMD(ping, "ping", CONNECTION, ENGINE, -1, FAST | IN_PUBSUB | REPORTS_DISK, A_CONNECTION,       \
+        "1.0.0",                                                                                   \
         "Returns PONG, or its argument if there is one", "O(1)",                                   \
         TIPS("request_policy:all_shards response_policy:all_succeeded") ARGS("[message]"))         \
     CMD(quit, "quit", CONNECTION, SERVER, -1,                                                      \
-        NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "1.0.0",           \
+        NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY | AT_ONCE | ENDS_MULTI |          \
+        IN_PUBSUB, A_CONNECTION, "1.0.0",                                                          \
         "Closes the connection", "O(1)",)                                                          \
     CMD(reset, "reset", CONNECTION, SERVER, 1,                                                     \
-        NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, A_CONNECTION, "6.2.0",           \
+        NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY | AT_ONCE | ENDS_MULTI |          \
+        IN_PUBSUB, A_CONNECTION, "6.2.0",                                                          \
         "Resets the connection to the state of a new one", "O(1)",)                                \
     CMD(select, "select", CONNECTION, ENGINE, 2, LOADING | STALE | FAST, A_CONNECTION, "1.0.0",    \
         "Selects the database of the connection", "O(1)",                                          \

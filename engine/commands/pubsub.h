@@ -6,7 +6,8 @@
 
 /* clang-format off */
 #define ENGINE_TABLE_PUBSUB(CMD, BOX, SUB, END)                                                    \
-    CMD(psubscribe, "psubscribe", PUBSUB, SERVER, -2, PUBSUB | NOSCRIPT | LOADING | STALE, 0,      \
+    CMD(psubscribe, "psubscribe", PUBSUB, SERVER, -2, PUBSUB | NOSCRIPT | LOADING | STALE |        \
+        IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Subscribes to the channels that match patterns", "O(N), N patterns subscribed to",        \
         ARGS("pattern(pattern:pattern)..."))                                                       \
@@ -38,7 +39,8 @@
         "Counts the subscribers of shard channels", "O(N), N shard channels requested",            \
         ARGS("[shardchannel...]"))                                                                 \
     END(pubsub)                                                                                    \
-    CMD(punsubscribe, "punsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE, 0,  \
+    CMD(punsubscribe, "punsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE |    \
+        IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Ends subscriptions to patterns", "O(N+M), N patterns of the client, M of all clients",    \
         ARGS("[pattern:pattern...]"))                                                              \
@@ -46,19 +48,23 @@
         0, "7.0.0",                                                                                \
         "Sends a message to a shard channel", "O(N), N subscribers",                               \
         KEY(1, NOT_KEY) ARGS("shardchannel message"))                                              \
-    CMD(ssubscribe, "ssubscribe", PUBSUB, SERVER, -2, PUBSUB | NOSCRIPT | LOADING | STALE, 0,      \
+    CMD(ssubscribe, "ssubscribe", PUBSUB, SERVER, -2, PUBSUB | NOSCRIPT | LOADING | STALE |        \
+        IN_PUBSUB, 0,                                                                              \
         "7.0.0",                                                                                   \
         "Subscribes to shard channels", "O(N), N channels",                                        \
         KEYS_FROM(1, NOT_KEY) ARGS("shardchannel..."))                                             \
-    CMD(subscribe, "subscribe", PUBSUB, SERVER, -2, PUBSUB | NOSCRIPT | LOADING | STALE, 0,        \
+    CMD(subscribe, "subscribe", PUBSUB, SERVER, -2, PUBSUB | NOSCRIPT | LOADING | STALE |          \
+        IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Subscribes to channels", "O(N), N channels",                                              \
         ARGS("channel..."))                                                                        \
-    CMD(sunsubscribe, "sunsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE, 0,  \
+    CMD(sunsubscribe, "sunsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE |    \
+        IN_PUBSUB, 0,                                                                              \
         "7.0.0",                                                                                   \
         "Ends subscriptions to shard channels", "O(N), N channels",                                \
         KEYS_FROM(1, NOT_KEY) ARGS("[shardchannel...]"))                                           \
-    CMD(unsubscribe, "unsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE, 0,    \
+    CMD(unsubscribe, "unsubscribe", PUBSUB, SERVER, -1, PUBSUB | NOSCRIPT | LOADING | STALE |      \
+        IN_PUBSUB, 0,                                                                              \
         "2.0.0",                                                                                   \
         "Ends subscriptions to channels", "O(N), N channels",                                      \
         ARGS("[channel...]"))

@@ -110,7 +110,8 @@
     CMD(dbsize, "dbsize", SERVER, ENGINE, 1, READONLY | FAST, A_KEYSPACE, "1.0.0",                 \
         "Counts the keys of the database", "O(1)",                                                 \
         TIPS("request_policy:all_shards response_policy:agg_sum"))                                 \
-    CMD(debug, "debug", SERVER, SERVER, -2, ADMIN | NOSCRIPT | LOADING | STALE, 0, "1.0.0",        \
+    CMD(debug, "debug", SERVER, SERVER, -2, ADMIN | NOSCRIPT | LOADING | STALE | PROTECTED, 0,     \
+        "1.0.0",                                                                                   \
         "Groups the commands for testing the server", "by subcommand",                             \
         SYSCMD)                                                                                    \
     CMD(failover, "failover", SERVER, SERVER, -1, ADMIN | NOSCRIPT | STALE, 0, "6.2.0",            \
@@ -194,15 +195,18 @@
     SUB(module, list, "module|list", SERVER, LATER, 2, ADMIN | NOSCRIPT, 0, "4.0.0",               \
         "Lists the modules that are loaded", "O(N), N modules",                                    \
         TIPS("nondeterministic_output_order"))                                                     \
-    SUB(module, load, "module|load", SERVER, LATER, -3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0,    \
+    SUB(module, load, "module|load", SERVER, LATER, -3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING |      \
+        PROTECTED, 0,                                                                              \
         "4.0.0",                                                                                   \
         "Loads a module", "O(1)",                                                                  \
         ARGS("path [arg...]"))                                                                     \
-    SUB(module, loadex, "module|loadex", SERVER, LATER, -3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING,   \
+    SUB(module, loadex, "module|loadex", SERVER, LATER, -3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING |  \
+        PROTECTED,                                                                                 \
         0, "7.0.0",                                                                                \
         "Loads a module and sets its parameters", "O(1)",                                          \
         ARGS("path [CONFIG configs(name value)...+] [ARGS args(arg)...]"))                         \
-    SUB(module, unload, "module|unload", SERVER, LATER, 3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING,    \
+    SUB(module, unload, "module|unload", SERVER, LATER, 3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING |   \
+        PROTECTED,                                                                                 \
         0, "4.0.0",                                                                                \
         "Unloads a module", "O(1)",                                                                \
         ARGS("name"))                                                                              \

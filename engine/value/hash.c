@@ -114,6 +114,7 @@ uint64_t engine_hash_count(const struct engine_value *v)
 void engine_hash_random(const struct engine_value *v, uint64_t random, struct engine_hash_pair *ret)
 {
     if (is_table(v)) {
+        engine_table_step(&v->u.hash->fields, 1);
         engine_field_pair(engine_table_random(&v->u.hash->fields, random), ret);
         return;
     }
@@ -182,7 +183,7 @@ static void pack_expire(struct engine_value *v, struct rd_slice field, int64_t e
 
 void engine_hash_expire(struct engine_value *v, struct rd_slice field, int64_t expire_ms)
 {
-    enum { TIMES_MAX = 16 /* bytes of a time in a listpack, generously */ };
+    enum { TIMES_MAX = 16 /* upper limit of the bytes of a time in a listpack */ };
     enum engine_mem_kind before = engine_mem_enter(ENGINE_MEM_HASH);
     if (!is_table(v) && !engine_lp_fits(v->u.lp, TIMES_MAX * engine_hash_count(v)))
         engine_hash_pack_to_table(v);
@@ -238,7 +239,7 @@ uint64_t engine_hash_expire_some(struct engine_value *v, int64_t now_ms, size_t 
     return ret->n_taken;
 }
 
-/* ---- what every type has ---- */
+/* ---- operations of the type ---- */
 
 static void hash_free(struct engine_value *v)
 {
@@ -262,7 +263,7 @@ static size_t hash_effort(const struct engine_value *v)
     return is_table(v) ? engine_table_count(&v->u.hash->fields) : 1;
 }
 
-/* Servers with expiring fields let them count, as keys that expire do. */
+/* Like servers, counts expired fields that still exist. */
 static void hash_digest(const struct engine_value *v, uint8_t sum[20])
 {
     struct engine_hash_iter it;
@@ -279,12 +280,18 @@ static void hash_digest(const struct engine_value *v, uint8_t sum[20])
     engine_hash_iter_end(&it);
 }
 
+static struct engine_table *hash_table(const struct engine_value *v)
+{
+    return v->encoding == ENGINE_HASHTABLE ? &v->u.hash->fields : NULL;
+}
+
 const struct engine_type_ops engine_hash_ops = {
     .free = hash_free,
     .dup = hash_dup,
     .count = engine_hash_count,
     .effort = hash_effort,
     .next_expire = engine_hash_next_expire,
+    .table = hash_table,
     .digest = hash_digest,
     .load = engine_hash_file_load,
     .save = engine_hash_file_save,

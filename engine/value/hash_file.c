@@ -1,7 +1,7 @@
-/* Hashes from and to snapshots.
- *
- * Packed ones are taken over as they are, where listpacks are what they are. While the elements of
- * others come, v points to a struct loader and v->len says so. */
+/* Loads hashes from snapshots and saves them. Packed values are adopted unchanged if they are
+ * listpacks. While the elements of other encodings arrive, v points to a struct loader and v->len
+ * is LOADING. */
+#include "base/copy.h"
 #include "engine/listpack.h"
 #include "engine/mem.h"
 #include "engine/value/hash_impl.h"
@@ -11,11 +11,11 @@
 struct loader {
     struct engine_value value; /* the hash so far */
     struct engine_pieces pieces;
-    uint8_t *field; /* the name that waits for its value */
+    uint8_t *field; /* the name whose value has not arrived yet */
     size_t field_len;
     size_t field_cap;
     bool was_packed;
-    struct engine_table_queue *queue; /* of a table that was one from the first field on, or NULL */
+    struct engine_table_queue *queue; /* of a value that is a table from the start, or NULL */
 };
 
 static struct loader *loader_of(const struct engine_value *v)
@@ -43,8 +43,8 @@ static void load_begin(struct engine_value *v, uint64_t count, const struct engi
     v->len = ENGINE_HASH_LOADING;
 }
 
-/* A packed encoding that is too long for one event comes by its elements. Those of a zipmap count
- * for their length, others stay packed however long they are. */
+/* A packed value that is too long for one event arrives by element. Elements of a zipmap count with
+ * their length; others stay packed whatever their length. */
 static void load_begin_packed(struct engine_value *v, const struct engine_config *config)
 {
     bool is_map = v->len == ENGINE_HASH_ZIPMAP;
@@ -52,7 +52,7 @@ static void load_begin_packed(struct engine_value *v, const struct engine_config
     loader_of(v)->was_packed = !is_map;
 }
 
-/* False: a field is there twice. */
+/* False: a duplicate field. */
 static bool load_end(struct engine_value *v)
 {
     struct loader *load = loader_of(v);
@@ -97,8 +97,8 @@ static void keep_field(struct loader *load, struct rd_slice text)
     load->field_len = text.len;
 }
 
-/* As servers do: what is too long for a listpack makes a table, unless it comes from a packed
- * encoding. False: the field is there. */
+/* As in servers, a text that is too long for a listpack makes the value a table, unless it comes
+ * from a packed encoding. False: a duplicate field. */
 static bool add_pair(struct loader *load, const struct engine_hash_pair *pair,
                      const struct engine_config *config)
 {
@@ -180,7 +180,7 @@ static bool load_zip(struct engine_value *v, const struct rdb_event *ev,
     return true;
 }
 
-/* Whether each third entry is a time, and they are in order. */
+/* Whether every third entry is a time, in ascending order. */
 static bool check_times(uint8_t *lp, bool *ret_in_order)
 {
     int64_t before = 0;
@@ -334,7 +334,7 @@ static bool save_packed(const struct engine_value *v, struct rdb_writer *w, stru
     return rdb_writer_put(w, &ev, err);
 }
 
-/* Times are left away where none is left: any version can hold such a hash. */
+/* Times are omitted if no field expires, so that every version can read the hash. */
 static enum rdb_type_id type_of(const struct engine_value *v)
 {
     bool expires = engine_hash_next_expire(v) != ENGINE_HASH_NO_EXPIRE;

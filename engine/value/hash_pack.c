@@ -1,5 +1,5 @@
-/* Hashes as listpacks: (field, value)*, or, with expiries, (field, value, time)* in the order of
- * times, those whose time is 0, which is never, at the end. */
+/* Hashes as listpacks: (field, value)* or, with expiries, (field, value, time)* in the order of
+ * times. Fields without expiry have the time 0 and are at the end. */
 #include "engine/mem.h"
 #include "engine/value/hash_impl.h"
 
@@ -28,7 +28,7 @@ void engine_hash_pack_pair(const struct engine_value *v, uint8_t *p, struct engi
         ret->expire_ms = time_at(p);
 }
 
-/* The first field that expires later than this, or never; NULL: there is none. */
+/* The first field that expires later than this, or never; NULL: none. */
 static uint8_t *place_of(const struct engine_value *v, int64_t expire_ms)
 {
     uint8_t *p = engine_lp_first(v->u.lp);
@@ -80,7 +80,7 @@ bool engine_hash_pack_set(struct engine_value *v, struct rd_slice field, struct 
     return p == NULL;
 }
 
-/* A text that outlives the listpack's changes. */
+/* A copy of a text that must stay valid while the listpack changes. */
 static struct rd_slice keep(struct rd_slice text, uint8_t *block)
 {
     if (text.len > 0)

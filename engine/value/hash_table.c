@@ -1,8 +1,9 @@
-/* Hashes as tables: each field is a block that holds its name, its value and its expiry. */
+/* Hashes as tables: each field is one block with its name, value and expiry. */
+#include "base/copy.h"
 #include "engine/call.h"
 #include "engine/value/hash_impl.h"
 
-enum { EXPIRE_BYTES = 8, SMALL_MAX = 64 /* blocks that are not made smaller */ };
+enum { EXPIRE_BYTES = 8, SMALL_MAX = 64 /* blocks that never shrink */ };
 
 static struct rd_slice field_name(const void *item)
 {
@@ -52,7 +53,7 @@ static struct engine_field *field_new(struct rd_slice name, struct rd_slice valu
     return f;
 }
 
-/* A block of another size, where this one does not do. */
+/* Reallocates the block if its size does not fit. */
 static struct engine_field *resize(struct engine_hash *h, struct engine_field *f, size_t size)
 {
     size_t usable = engine_usable(f);

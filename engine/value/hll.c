@@ -18,7 +18,7 @@ static struct engine_value new_value(size_t len)
 
 struct engine_value engine_hll_new(void)
 {
-    static const uint8_t all_zero[] = {0x7f, 0xff}; /* XZERO of all registers */
+    static const uint8_t all_zero[] = {0x7f, 0xff}; /* a run of all registers, as XZERO */
     struct engine_value v = new_value(ENGINE_HLL_HEADER + sizeof all_zero);
     memcpy(v.u.bytes, "HYLL\1", 5);
     memcpy(v.u.bytes + ENGINE_HLL_HEADER, all_zero, sizeof all_zero);
@@ -59,7 +59,7 @@ void engine_hll_make_stale(struct engine_value *v)
     v->u.bytes[OF_STALE] |= STALE;
 }
 
-/* ---- dense registers: eight of them in six bytes ---- */
+/* ---- dense registers: eight in six bytes ---- */
 
 static uint64_t get_eight(const uint8_t *p)
 {
@@ -86,7 +86,7 @@ enum engine_hll_status engine_hll_raise_dense(struct engine_value *v, unsigned i
 
 /* ---- from sparse to dense ---- */
 
-/* Sets all registers of an empty dense one. */
+/* Sets all registers of an empty dense HyperLogLog. */
 static void fill_dense(struct engine_value *v, const uint8_t registers[ENGINE_HLL_REGISTERS])
 {
     uint8_t *p = v->u.bytes + ENGINE_HLL_HEADER;
@@ -188,15 +188,15 @@ bool engine_hll_gather(const struct engine_value *v, uint8_t registers[ENGINE_HL
     return first == ENGINE_HLL_REGISTERS;
 }
 
-/* ---- the estimate: how many registers hold which number ---- */
+/* ---- the estimate, from the histogram of the registers ---- */
 
 struct histogram {
     uint32_t n[ENGINE_HLL_REGISTER_MAX + 1];
 };
 
 /* Otmar Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017): sigma and
- * tau are those of algorithm 6. Results must not differ by a bit, so neither may the order of
- * operations. */
+ * tau are those of algorithm 6. Results must be identical to the last bit, so the order of
+ * operations matters. */
 static double sigma(double x)
 {
     double sum = x, before, weight = 1;
@@ -236,7 +236,7 @@ static uint64_t estimate(const struct histogram *histogram)
     return (uint64_t)llroundl((long double)(alpha * m * m / z));
 }
 
-/* Two histograms by turns, since neighbours often hold the same. */
+/* Alternates between two histograms, because neighbours often have the same value. */
 static void count_dense(const struct engine_value *v, struct histogram *ret)
 {
     struct histogram other = {0};

@@ -31,7 +31,8 @@ static unsigned value_of(uint8_t op)
     return (op >> 2 & 31) + 1U;
 }
 
-/* A string that ends within a run counts as if a zero byte followed: servers have one there. */
+/* If the string ends within a run, a zero byte is assumed to follow, as in the memory of servers.
+ */
 static struct engine_hll_run run_at(struct ops ops, size_t at)
 {
     uint8_t op = ops.ptr[at];
@@ -57,14 +58,14 @@ bool engine_hll_next_run(const struct engine_value *v, size_t *at, struct engine
 
 struct place {
     size_t at;
-    size_t before;  /* the run before it; or 0 */
+    size_t before;  /* the previous run; or 0 */
     unsigned first; /* register */
     struct engine_hll_run run;
 };
 
 enum { EIGHT = 8 };
 
-/* Registers of eight runs of one byte each, in one word; 0 where there is a longer one. */
+/* Registers of eight one-byte runs in one word; 0 if one of them is longer. */
 static unsigned span_of_eight(const uint8_t *p)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -80,7 +81,7 @@ static unsigned span_of_eight(const uint8_t *p)
 static bool find_run(struct ops ops, unsigned index, struct place *ret)
 {
     struct place place = {0};
-    size_t one_by_one = 0; /* as far as there */
+    size_t one_by_one = 0; /* register at which to stop */
     while (place.at < ops.len) {
         if (place.at >= one_by_one && ops.len - place.at >= EIGHT) {
             unsigned span = span_of_eight(ops.ptr + place.at);
@@ -112,7 +113,7 @@ static size_t put_value(uint8_t *dst, unsigned value, unsigned len)
     return 1;
 }
 
-/* A run of `len` registers as the one at place, 0 or more. */
+/* A run of `len` registers with the value of the run at place; len may be 0. */
 static size_t put_rest(uint8_t *dst, const struct engine_hll_run *run, unsigned len)
 {
     if (len == 0)
@@ -128,8 +129,8 @@ static size_t put_rest(uint8_t *dst, const struct engine_hll_run *run, unsigned 
     return 1;
 }
 
-/* Values side by side become one run, as far as it may be. Servers look at five runs and no more,
- * which decides what is stored. */
+/* Merges adjacent runs of equal value. Servers look at five runs and no more, which determines what
+ * is stored. */
 static void join_values(struct engine_value *v, size_t at)
 {
     struct ops ops = ops_of(v);
@@ -148,8 +149,8 @@ static void join_values(struct engine_value *v, size_t at)
     v->len = (uint32_t)(ops.len + ENGINE_HLL_HEADER);
 }
 
-/* Up to three runs instead of the one at place. Where the string ended within that run, its last
- * byte is cut off again. */
+/* Replaces a run by up to three runs. If the string ended within that run, its last byte is cut off
+ * again. */
 static void replace_run(struct engine_value *v, const struct place *place, const uint8_t *seq,
                         size_t seq_len)
 {

@@ -2,13 +2,13 @@
 
 enum {
     SAFE_BYTES = 8192, /* of a node whose limit is a number of elements */
-    ESTIMATE = 8,      /* bytes that an element takes beside its own, as servers guess */
-    MERGE_SAVES = 11,  /* bytes that merging two nodes saves, as servers guess */
+    ESTIMATE = 8,      /* overhead of an element as estimated by servers */
+    MERGE_SAVES = 11,  /* bytes that merging two nodes saves as estimated by servers */
     FILL_MIN = -5,
     FILL_MAX = INT16_MAX,
 };
 
-/* Bytes of an element that has no listpack around it. */
+/* The size of an element stored without a listpack. */
 static size_t plain_min = (size_t)1 << 30;
 
 void engine_list_set_plain_min(size_t bytes)
@@ -16,7 +16,7 @@ void engine_list_set_plain_min(size_t bytes)
     plain_min = bytes > 0 ? bytes : (size_t)1 << 30;
 }
 
-/* ---- what a node may hold ---- */
+/* ---- the capacity of a node ---- */
 
 static bool within(int fill, size_t bytes, size_t n)
 {
@@ -84,8 +84,8 @@ static void unlink_node(struct engine_list_node *node)
     engine_free(node);
 }
 
-/* A node without content before or after `at`. The first node does not move, so what is in it may.
- */
+/* Adds an empty node before or after `at`. The first node is embedded in the list, so its content
+ * may move instead. */
 static struct engine_list_node *add_node(struct engine_list *list, struct engine_list_node *at,
                                          bool after)
 {
@@ -101,8 +101,7 @@ static struct engine_list_node *add_node(struct engine_list *list, struct engine
     return &list->head;
 }
 
-/* Takes out a node whose content is gone. The content of the one after it may be in its place
- * then. */
+/* Removes an empty node. The content of its successor may move into its place. */
 static void remove_node(struct engine_list *list, struct engine_list_node *node)
 {
     struct engine_list_node *second = next_node(list, node);
@@ -141,14 +140,14 @@ static void fill_node(struct engine_list *list, struct engine_list_node *node, s
     list->count++;
 }
 
-/* Nothing is added to a node that stopped being the last one, as a rule. */
+/* Usually nothing is added to a node once it is not the last one any more. */
 static void shrink_node(struct engine_list_node *node)
 {
     if (!node->is_plain)
         engine_lp_shrink(&node->lp);
 }
 
-/* ---- making and freeing ---- */
+/* ---- creating and freeing ---- */
 
 struct engine_list *engine_list_new(int fill)
 {
@@ -287,7 +286,7 @@ bool engine_list_begin(struct engine_list *list, enum engine_list_end end,
     return enter_node(ret, end == ENGINE_LIST_HEAD ? &list->head : list->head.prev, end);
 }
 
-/* The node that holds the element `index`, which there is, and its index there. */
+/* The node that contains the existing element `index`, and the index in it. */
 static struct engine_list_node *find_node(struct engine_list *list, uint64_t index,
                                           uint64_t *ret_offset)
 {
@@ -298,7 +297,7 @@ static struct engine_list_node *find_node(struct engine_list *list, uint64_t ind
         *ret_offset = index;
         return node;
     }
-    uint64_t after = list->count - index; /* elements from it on */
+    uint64_t after = list->count - index; /* the number of elements from it on */
     for (node = node->prev; after > node->n; node = node->prev)
         after -= node->n;
     *ret_offset = node->n - after;
@@ -345,8 +344,8 @@ static void try_merge(struct engine_list *list, struct engine_list_node *left,
     remove_node(list, right);
 }
 
-/* The nodes around one that was split are put together where they fit: first the two before it,
- * then the two after it, then itself with what there is now before, and after. */
+/* Merges the nodes around a split where they fit: first the two before it, then the two after it,
+ * then the node itself with its current predecessor and successor. */
 static void merge_around(struct engine_list *list, struct engine_list_node *center)
 {
     struct engine_list_node *prev = prev_node(list, center);
@@ -367,7 +366,7 @@ static void merge_around(struct engine_list *list, struct engine_list_node *cent
         try_merge(list, center, next);
 }
 
-/* The element at p and all after it become a node of their own. */
+/* Moves the element at p and all later ones to a new node. */
 static struct engine_list_node *split_node(struct engine_list_node *node, uint8_t *p)
 {
     uint8_t *right = engine_lp_split(&node->lp, p);
@@ -378,7 +377,7 @@ static struct engine_list_node *split_node(struct engine_list_node *node, uint8_
     return after;
 }
 
-/* Into a full node, between two of its elements: p is the one that will follow. */
+/* Inserts into a full node between two of its elements: p will be the next one. */
 static void insert_splitting(struct engine_list *list, struct engine_list_node *node, uint8_t *p,
                              struct rd_slice text, bool after)
 {
@@ -397,7 +396,7 @@ static void insert_splitting(struct engine_list *list, struct engine_list_node *
     merge_around(list, after ? node : right);
 }
 
-/* At the border of a full node: into the neighbour, or a new node between them. */
+/* Inserts at the edge of a full node: into the neighbour, or into a new node between them. */
 static void insert_at_border(struct engine_list *list, struct engine_list_node *node,
                              struct rd_slice text, bool after)
 {
@@ -438,8 +437,8 @@ void engine_list_insert(struct engine_list_pos *pos, struct rd_slice text, bool 
     engine_mem_leave(before);
 }
 
-/* In nodes of their own: what does not fit beside other elements into a listpack, or is too large
- * for any. */
+/* Elements in nodes of their own: those that do not fit into a listpack with others, or into any.
+ */
 static void replace_apart(struct engine_list_pos *pos, struct rd_slice text)
 {
     struct engine_list *list = pos->list;
@@ -471,7 +470,7 @@ void engine_list_replace(struct engine_list_pos *pos, struct rd_slice text)
     engine_mem_leave(before);
 }
 
-/* The only element of its node. */
+/* Replaces the only element of its node. */
 static bool remove_with_node(struct engine_list_pos *pos, enum engine_list_end towards)
 {
     struct engine_list *list = pos->list;
@@ -510,7 +509,7 @@ bool engine_list_remove(struct engine_list_pos *pos, enum engine_list_end toward
     return more;
 }
 
-/* Elements of one node; it has more than those. */
+/* Removes some, but not all, elements of one node. */
 static void remove_within(struct engine_list *list, struct engine_list_node *node, uint64_t offset,
                           uint64_t n)
 {

@@ -1,9 +1,6 @@
-/* list_file.c - lists from snapshots and to them, and what else every type brings.
- *
- * What a server of 7.0 makes of the encodings: nodes of quicklists stay nodes, those that are
- * ziplists become listpacks; a ziplist by itself, and a list of single elements, are pushed one by
- * one.
- */
+/* list_file.c - loading and saving of lists, and the operations of the type. Encodings become what
+ * they become in a 7.0 server: nodes of quicklists stay nodes, ziplist nodes become listpacks; the
+ * elements of a single ziplist or a plain list are pushed one by one. */
 #include "engine/value/list.h"
 
 #include "engine/digest.h"
@@ -11,8 +8,8 @@
 #include "rdb/writer.h"
 
 enum {
-    LOADING_APART = 1, /* the first node: ziplists are taken apart */
-    LOADING_OPEN = 2,  /* the last node: a plain one that more pieces of its element will come to */
+    LOADING_APART = 1, /* the first node: ziplists are unpacked */
+    LOADING_OPEN = 2,  /* the last node: a plain one whose element has more pieces to come */
 };
 
 static void push_ziplist(struct engine_list *list, struct rd_slice blob)
@@ -66,7 +63,7 @@ static void load_packed(struct engine_list *list, const struct rdb_event *ev)
         adopt_ziplist(list, blob);
 }
 
-/* Another piece after what the open node has. */
+/* Appends a piece to the open node. */
 static void add_piece(struct engine_list_node *node, struct rd_slice piece)
 {
     struct engine_list_plain *plain = node->plain;
@@ -78,7 +75,7 @@ static void add_piece(struct engine_list_node *node, struct rd_slice piece)
     node->plain = plain;
 }
 
-/* The element is whole: it goes where it belongs. */
+/* The element is complete: stores it. */
 static void close_node(struct engine_list *list, struct engine_list_node *node)
 {
     struct engine_list_plain *plain = node->plain;
@@ -172,7 +169,7 @@ static bool list_save(const struct engine_value *v, struct rdb_writer *w, struct
     return rdb_writer_put(w, &ev, err);
 }
 
-/* ---- what every type brings ---- */
+/* ---- operations of the type ---- */
 
 static void list_free(struct engine_value *v)
 {

@@ -7,7 +7,7 @@
 
 enum { NUMBER_MAX = 9, ID_AT = 1 };
 
-/* ---- the bytes ---- */
+/* ---- serialized bytes ---- */
 
 static void add(struct engine_opaque *o, struct rd_slice bytes)
 {
@@ -20,7 +20,7 @@ static void add(struct engine_opaque *o, struct rd_slice bytes)
     o->len += bytes.len;
 }
 
-/* A length as RDB files have it, in one of its forms: one byte, or nine. */
+/* A length as in RDB files, with one or nine bytes. */
 static void add_number(struct engine_opaque *o, uint64_t n)
 {
     uint8_t bytes[NUMBER_MAX] = {(uint8_t)n};
@@ -79,7 +79,7 @@ uint64_t engine_module_id(const struct engine_value *v)
     return rd_get_be64(v->u.opaque->bytes + ID_AT + 1);
 }
 
-/* ---- what every type brings ---- */
+/* ---- operations of the type ---- */
 
 static void module_free(struct engine_value *v)
 {

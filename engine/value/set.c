@@ -1,5 +1,6 @@
 #include "engine/value/set.h"
 
+#include "base/copy.h"
 #include "engine/call.h"
 #include "engine/digest.h"
 #include "engine/hash.h"
@@ -101,7 +102,7 @@ static bool intset_add(struct engine_value *v, struct rd_slice text,
     return true;
 }
 
-/* ---- both ---- */
+/* ---- both encodings ---- */
 
 struct engine_value engine_set_new(struct rd_slice first)
 {
@@ -171,8 +172,10 @@ static struct rd_slice intset_text(const struct engine_value *v, size_t index,
 struct rd_slice engine_set_random(const struct engine_value *v, uint64_t random,
                                   char tmp[RD_NUM_I64_MAX])
 {
-    if (v->encoding == ENGINE_HASHTABLE)
+    if (v->encoding == ENGINE_HASHTABLE) {
+        engine_table_step(&v->u.set->members, 1);
         return engine_member_text(engine_table_random(&v->u.set->members, random));
+    }
     return intset_text(v, engine_hash_below(random, engine_intset_count(v->u.intset)), tmp);
 }
 
@@ -206,16 +209,17 @@ void engine_set_iter_end(struct engine_set_iter *it)
 
 /* ---- loading ----
  *
- * While elements come, v->len is LOADING and the set that it points to is the first member of this.
- * A set of integers that is not too large is an intset then, as it is for a server. */
+ * While elements arrive, v->len is LOADING and the set that it points to is the first member of
+ * this struct. As in servers, a small set of integers then becomes an intset.
+ */
 
-enum { LOADING = 1, QUEUE_FROM = 1000 /* members of a table that has a queue */ };
+enum { LOADING = 1, QUEUE_FROM = 1000 /* members waiting to be added to the table */ };
 
 struct loader {
     struct engine_set set;
-    struct engine_value value; /* the set so far; none before the first member */
+    struct engine_value value; /* the set so far; empty before the first member */
     struct engine_pieces pieces;
-    uint64_t count; /* that the file announces, or 0 */
+    uint64_t count; /* the count in the file, or 0 */
     bool begun;
     struct engine_table_queue *queue; /* of the table, or NULL */
 };
@@ -255,7 +259,7 @@ static bool load_duplicate(const struct rdb_event *ev, struct rd_err *err)
     return rd_err_set(err, RD_ERR_CORRUPT, ev->offset, "duplicate member in a set");
 }
 
-/* False: an earlier member is a duplicate, which does not matter now. */
+/* False: an earlier member was a duplicate; the caller reports it later. */
 static bool queue_add(struct loader *load, struct engine_member *m)
 {
     struct engine_member *twice =
@@ -293,7 +297,7 @@ static bool load_listpack(struct engine_value *v, const struct rdb_event *ev,
     return good || load_duplicate(ev, err);
 }
 
-/* Where integers are out of order, members that are there are not found, and added again. */
+/* If the integers are out of order, existing members are not found and are added again. */
 static bool is_ascending(const uint8_t *is)
 {
     size_t n = engine_intset_count(is);
@@ -319,7 +323,7 @@ static bool load_packed(struct engine_value *v, const struct rdb_event *ev,
     return true;
 }
 
-/* False: a member is there twice. */
+/* False: a duplicate member. */
 static bool load_end(struct engine_value *v)
 {
     struct loader *load = loader_of(v);
@@ -463,11 +467,17 @@ static void set_digest(const struct engine_value *v, uint8_t sum[20])
     engine_set_iter_end(&it);
 }
 
+static struct engine_table *set_table(const struct engine_value *v)
+{
+    return v->encoding == ENGINE_HASHTABLE ? &v->u.set->members : NULL;
+}
+
 const struct engine_type_ops engine_set_ops = {
     .free = set_free,
     .dup = set_dup,
     .count = engine_set_count,
     .effort = set_effort,
+    .table = set_table,
     .digest = set_digest,
     .load = set_load,
     .save = set_save,

@@ -1,12 +1,13 @@
 #include "engine/value/skiplist.h"
 
 #include "base/api.h"
+#include "base/copy.h"
 #include "engine/mem.h"
 
 enum { LEVELS = ENGINE_SKIPLIST_UPPER + 1 };
 
-/* The way down to a place: in each chain the last node before it, and that node's position, where
- * the head is at 0. */
+/* The path to a position: for each chain, the last node before it and the rank of that node. The
+ * head has rank 0. */
 struct path {
     struct engine_skiplist_node *before[LEVELS];
     size_t at[LEVELS];
@@ -56,8 +57,9 @@ static struct engine_skiplist_node *node_new(unsigned n_upper, double score, str
     return node;
 }
 
-/* splitmix64. Zero bits from below: every other node reaches each higher chain. With one in four,
- * as servers have it, a search visits half as many nodes again, and each is a cache miss. */
+/* splitmix64. The number of zero bits at the low end: every other node is in each higher chain.
+ * With every fourth node, as in servers, a search visits half as many nodes again, and each visit
+ * is a cache miss. */
 static unsigned choose_upper(struct engine_skiplist *list)
 {
     uint64_t x = list->random += 0x9e3779b97f4a7c15;
@@ -67,7 +69,7 @@ static unsigned choose_upper(struct engine_skiplist *list)
     return (unsigned)__builtin_ctzll(x | (uint64_t)1 << ENGINE_SKIPLIST_UPPER);
 }
 
-/* The head has as many links as the highest node. New ones lead to the end. */
+/* The head has as many links as the highest node. New links lead to the end. */
 static void raise_head(struct engine_skiplist *list, unsigned n_upper)
 {
     struct engine_skiplist_node *head = list->head;
@@ -84,7 +86,7 @@ static void raise_head(struct engine_skiplist *list, unsigned n_upper)
             (struct engine_skiplist_link){.next = NULL, .span = list->count};
 }
 
-/* ---- ways down ---- */
+/* ---- paths ---- */
 
 static void path_to_front(const struct engine_skiplist *list, struct path *path)
 {
@@ -102,7 +104,7 @@ static inline bool leads_before(const struct engine_skiplist_link *link, double 
     return link->score < score || rd_slice_cmp(engine_skiplist_member(link->next), member) < 0;
 }
 
-/* To where a node of this score and member stands, or would stand. */
+/* The path to the position of this score and member, whether or not the node exists. */
 static void path_to(const struct engine_skiplist *list, double score, struct rd_slice member,
                     struct path *path)
 {
@@ -129,7 +131,7 @@ static void path_to(const struct engine_skiplist *list, double score, struct rd_
     path->at[0] = at;
 }
 
-/* To the place after the first `rank` nodes. */
+/* The path to the position after the first `rank` nodes. */
 static void path_to_rank(const struct engine_skiplist *list, size_t rank, struct path *path)
 {
     struct engine_skiplist_node *x = list->head;
@@ -185,7 +187,7 @@ static void link_node(struct engine_skiplist *list, const struct path *path,
     list->count++;
 }
 
-/* The node after the path. */
+/* The node at the end of the path. */
 static void unlink_node(struct engine_skiplist *list, const struct path *path,
                         struct engine_skiplist_node *node)
 {
@@ -218,7 +220,7 @@ struct engine_skiplist_node *engine_skiplist_insert(struct engine_skiplist *list
     return node;
 }
 
-/* The node stays where it is: links that lead to it learn its score. */
+/* The node keeps its position: updates the score in the links that lead to it. */
 static void rescore(struct engine_skiplist *list, struct engine_skiplist_node *node, double score)
 {
     struct path path;
@@ -272,7 +274,7 @@ void engine_skiplist_cut(struct engine_skiplist *list, size_t rank, size_t n, en
     }
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 size_t engine_skiplist_rank(const struct engine_skiplist *list,
                             const struct engine_skiplist_node *node)

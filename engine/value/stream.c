@@ -22,7 +22,7 @@ bool engine_stream_id_down(struct rdb_stream_id *id)
     return id->seq-- != 0 || id->ms-- != 0;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 struct engine_value engine_stream_value(void)
 {
@@ -123,7 +123,7 @@ static bool has_fields(uint8_t *p, size_t n_fields, const struct rd_slice *pairs
     return true;
 }
 
-/* A node whose names are those of the entry that will be its first. */
+/* Starts a node whose field names are those of its first entry. */
 static uint8_t *node_new(size_t reserve, size_t n_fields, const struct rd_slice *pairs)
 {
     uint8_t *lp = engine_lp_new(reserve);
@@ -152,8 +152,8 @@ static void append_entry(uint8_t **lp, bool same, struct rdb_stream_id delta, si
     engine_lp_append_int(lp, (int64_t)(same ? n_fields + 3 : 2 * n_fields + 4));
 }
 
-/* The last node, when it has room. One that has none will not grow any more; the next is likely to
- * become as large as it. */
+/* The last node, if it has room. A node without room is complete; the next one is likely to become
+ * as large. */
 static uint8_t **open_node(struct engine_stream *stream, const struct engine_config *config,
                            size_t more, struct rdb_stream_id *ret_id, size_t *ret_reserve)
 {
@@ -195,7 +195,7 @@ void engine_stream_append(struct engine_stream *stream, const struct engine_conf
         stream->first_id = id;
 }
 
-/* ---- ops ---- */
+/* ---- operations of the type ---- */
 
 static void free_value(struct engine_value *v)
 {
@@ -213,7 +213,7 @@ static uint64_t count_value(const struct engine_value *v)
     return v->u.stream->length;
 }
 
-/* Of groups, the first stands for all. */
+/* One group is measured for all. */
 static size_t effort_of(const struct engine_value *v)
 {
     const struct engine_stream *stream = v->u.stream;

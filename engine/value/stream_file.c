@@ -1,29 +1,26 @@
-/* stream_file.c - streams from snapshots, and to them.
- *
- * Nodes are adopted as they are. A node of which the reader gave single entries, because it is too
- * long to be handed over at once, is built again: what was deleted in it is not there any more.
- */
+/* stream_file.c - loading and saving of streams. Nodes are adopted unchanged. A node that is too
+ * long for one event arrives by entry and is rebuilt without its deleted entries. */
 #include "engine/value/stream.h"
 
 #include "engine/value/stream_node.h"
 #include "rdb/writer.h"
 
 struct engine_stream_loading {
-    /* An entry whose strings are coming. */
+    /* The entry whose strings are arriving. */
     struct rdb_stream_id id;
     uint64_t strings_left;
     struct engine_pieces pieces;
-    uint8_t *bytes; /* of the strings that are there */
+    uint8_t *bytes; /* number of strings so far */
     size_t n_bytes, cap_bytes;
     size_t *lens;
     size_t n_lens, cap_lens;
-    bool apart; /* the last node was built of single entries */
+    bool apart; /* the last node was built from single entries */
 
-    /* After the entries. */
+    /* The parts after the entries. */
     struct engine_stream_group *group;
     struct engine_stream_consumer *consumer;
     uint64_t n_owned;
-    bool derive_read; /* the file is older than entries_read */
+    bool derive_read; /* the file's version has no entries_read */
 };
 
 void engine_stream_loading_free(struct engine_stream_loading *loading)
@@ -80,7 +77,7 @@ static void keep_string(struct engine_stream_loading *l, struct rd_slice text)
     l->lens[l->n_lens++] = text.len;
 }
 
-/* All strings of the entry are there. The first entry of a node gets one of its own. */
+/* The entry is complete. The first entry of a node in the file starts a new node. */
 static void add_entry(struct engine_stream *stream, const struct engine_config *config)
 {
     struct engine_stream_loading *l = stream->loading;
@@ -239,7 +236,7 @@ static bool load_event(struct engine_stream *stream, const struct rdb_event *ev,
     case RDB_VALUE_END:
         return end_group(l, ev, err);
     default:
-        return true; /* notes, and settings of idempotent producers */
+        return true; /* notes, and state of idempotent producers */
     }
 }
 

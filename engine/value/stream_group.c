@@ -1,15 +1,15 @@
-/* stream_group.c - groups of a stream, their consumers and what is pending for them.
- */
+/* stream_group.c - the groups of a stream, their consumers and pending entries. */
+#include "base/copy.h"
 #include "engine/value/stream.h"
 
-/* ---- things with names ---- */
+/* ---- named objects ---- */
 
 static struct rd_slice name_of(const void *item)
 {
     return *(const struct rd_slice *)item;
 }
 
-/* The first whose name is not less. */
+/* The first one whose name is not less than the given name. */
 static size_t name_place(const struct engine_stream_names *names, struct rd_slice name)
 {
     size_t low = 0, high = names->n;
@@ -34,7 +34,7 @@ void *engine_stream_name_find(const struct engine_stream_names *names, struct rd
     return has_name(names, at, name) ? names->items[at] : NULL;
 }
 
-/* A zeroed thing of this size; NULL: the name is taken. */
+/* Adds a zeroed object of this size; NULL: the name exists. */
 static void *name_add(struct engine_stream_names *names, size_t size, struct rd_slice name)
 {
     size_t at = name_place(names, name);
@@ -143,7 +143,7 @@ bool engine_stream_pending_drop(struct engine_stream_group *group, struct rdb_st
     return true;
 }
 
-/* ---- how far a group is ---- */
+/* ---- the progress of a group ---- */
 
 int64_t engine_stream_entries_to(const struct engine_stream *stream, struct rdb_stream_id id)
 {

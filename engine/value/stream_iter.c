@@ -1,4 +1,4 @@
-/* stream_iter.c - the entries of a stream in turn, and what is done to them where they are. */
+/* stream_iter.c - iterates over the entries of a stream and changes them in place. */
 #include "engine/value/stream.h"
 
 #include "engine/value/stream_node.h"
@@ -23,7 +23,7 @@ void engine_stream_iter_begin(struct engine_stream_iter *it, const struct engine
         it->any = engine_stream_map_first(nodes, &it->pos);
 }
 
-/* Goes into the next node, before its first entry, or after its last. */
+/* Opens the next node, before its first entry or after its last one. */
 static bool enter(struct engine_stream_iter *it)
 {
     const struct engine_stream_map *nodes = &it->stream->nodes;
@@ -64,7 +64,7 @@ static void read_head(struct engine_stream_iter *it, uint8_t *p)
     it->left = it->n_fields;
 }
 
-/* Past what is left of the entry, and the number of its elements. */
+/* Skips the rest of the entry and its element count. */
 static bool step(struct engine_stream_iter *it)
 {
     bool same = (it->flags & ENGINE_STREAM_SAME_FIELDS) != 0;
@@ -80,7 +80,7 @@ static bool step_back(struct engine_stream_iter *it)
     uint8_t *p = node_before(it->head);
     int64_t n = node_num(p);
     if (n == 0)
-        return false; /* it ends the names of the node */
+        return false; /* the mark at the end of the node's field names */
     for (; n > 0; n--)
         p = node_before(p);
     read_head(it, p);
@@ -154,7 +154,7 @@ static void remove_node(struct engine_stream *stream, struct engine_stream_map_p
     engine_stream_map_remove(&stream->nodes, pos);
 }
 
-/* n entries of the node were marked as deleted. */
+/* Updates the counters of the node after n entries were marked as deleted. */
 static void count_deleted(uint8_t **node, int64_t n)
 {
     uint8_t *p = node_first(*node);
@@ -181,7 +181,7 @@ bool engine_stream_delete(struct engine_stream *stream, struct rdb_stream_id id)
 
 /* ---- trimming ---- */
 
-/* The last entry of the node, be it deleted. */
+/* The last entry of the node, deleted or not. */
 static struct rdb_stream_id last_of(struct engine_stream *stream, struct engine_stream_map_pos pos)
 {
     struct engine_stream_iter it = {.stream = stream, .reverse = true, .ready = true, .any = true};
@@ -189,8 +189,8 @@ static struct rdb_stream_id last_of(struct engine_stream *stream, struct engine_
     return enter(&it) && step_back(&it) ? it.id : it.node_id;
 }
 
-/* Marks the entry as deleted. Files may hold small numbers in long forms, so what follows it
- * may move. */
+/* Marks the entry as deleted. Files may contain small numbers in long forms, so the following bytes
+ * can move. */
 static void mark(struct engine_stream_iter *it, uint8_t **node)
 {
     size_t at = (size_t)(it->p - it->lp);
@@ -200,7 +200,7 @@ static void mark(struct engine_stream_iter *it, uint8_t **node)
     it->p = it->lp + at + engine_lp_span(it->head) - span;
 }
 
-/* Marks entries of the first node as deleted until there are as few as there should be. */
+/* Marks entries of the first node as deleted until the limit is reached. */
 static uint64_t trim_node(struct engine_stream *stream, const struct engine_stream_trim *trim,
                           struct engine_stream_map_pos pos)
 {
@@ -257,9 +257,9 @@ uint64_t engine_stream_trim(struct engine_stream *stream, const struct engine_st
 
 /* ---- the radix tree of servers ----
  *
- * Its keys are the ids of nodes as 16 bytes, the higher ones first. There is a node where keys
- * part, one for each run of bytes without such a place, and one for each key; the byte after a
- * parting belongs to the node that parts. */
+ * Its keys are the IDs of nodes as 16 bytes, the most significant first. There is a node where keys
+ * diverge, one for each run of bytes without divergence, and one for each key; the byte after a
+ * divergence belongs to the node that diverges. */
 
 enum { KEY = 16 };
 
@@ -268,28 +268,28 @@ static unsigned zero_bytes(uint64_t x)
     return x == 0 ? 8 : (unsigned)__builtin_clzll(x) / 8;
 }
 
-/* Bytes that two ids begin with. */
+/* The length of the common prefix of two IDs. */
 static unsigned common(struct rdb_stream_id a, struct rdb_stream_id b)
 {
     unsigned n = zero_bytes(a.ms ^ b.ms);
     return n < 8 ? n : 8 + zero_bytes(a.seq ^ b.seq);
 }
 
-/* Depths of the partings that lead to the last key. */
+/* Depths of the divergences on the path to the last key. */
 struct path {
     unsigned depth[KEY];
     unsigned n;
     uint64_t nodes;
 };
 
-/* What hangs at `depth` below the path is complete. */
+/* The subtree at `depth` of the path is complete. */
 static void close_branch(struct path *path, unsigned depth, bool below_parting)
 {
     bool run = below_parting ? depth > path->depth[path->n - 1] + 1 : depth > 0;
     path->nodes += run ? 2 : 1;
 }
 
-/* The path up to a depth where the next key parts from the last one; 0 bytes are left of both. */
+/* Shortens the path to the depth at which the next key diverges from the last one. */
 static void part(struct path *path, unsigned leaf, unsigned at, bool last)
 {
     unsigned below = leaf;

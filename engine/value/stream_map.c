@@ -27,7 +27,7 @@ static struct engine_stream_chunk *chunk_new(const struct engine_stream_map *map
     return c;
 }
 
-/* After what dst has; there is room. */
+/* Appends to dst, which has room. */
 static void append(const struct engine_stream_map *map, struct engine_stream_chunk *dst,
                    struct engine_stream_chunk *src, size_t from, size_t n)
 {
@@ -37,7 +37,7 @@ static void append(const struct engine_stream_map *map, struct engine_stream_chu
     dst->n = (uint16_t)(dst->n + n);
 }
 
-/* The same contents in a chunk of another size. */
+/* Moves the content to a chunk of another size. */
 static struct engine_stream_chunk *chunk_resize(const struct engine_stream_map *map,
                                                 struct engine_stream_chunk *c, size_t cap)
 {
@@ -95,9 +95,9 @@ static void remove_run(struct engine_stream_map *map, size_t i)
     }
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* The run where this id is or belongs; the map is not empty. */
+/* The run that contains or would contain this ID; the map is not empty. */
 static size_t find_run(const struct engine_stream_map *map, struct rdb_stream_id id)
 {
     const struct engine_stream_run *runs = map->runs + map->first;
@@ -114,7 +114,7 @@ static size_t find_run(const struct engine_stream_map *map, struct rdb_stream_id
     return low;
 }
 
-/* The first slot whose id is not less. */
+/* The first slot whose ID is not less. */
 static size_t find_slot(const struct engine_stream_chunk *c, struct rdb_stream_id id)
 {
     const struct rdb_stream_id *ids = c->ids + c->start;
@@ -215,7 +215,7 @@ static void shift(const struct engine_stream_map *map, struct engine_stream_chun
     memmove(bytes + to * map->width, bytes + from * map->width, n * map->width);
 }
 
-/* Into a chunk that is not full. */
+/* Inserts into a chunk that is not full. */
 static void *insert_at(const struct engine_stream_map *map, struct engine_stream_chunk *c,
                        size_t slot, struct rdb_stream_id id)
 {
@@ -236,7 +236,7 @@ static void *insert_at(const struct engine_stream_map *map, struct engine_stream
     return bytes;
 }
 
-/* The chunk is full: its upper half goes to a new one. */
+/* Moves the upper half of a full chunk to a new one. */
 static void split(struct engine_stream_map *map, size_t run)
 {
     struct engine_stream_chunk *left = run_at(map, run)->chunk;
@@ -247,7 +247,7 @@ static void split(struct engine_stream_map *map, size_t run)
     insert_run(map, run + 1, right->ids[0], right);
 }
 
-/* After all others, in a chunk of its own. */
+/* Adds the last ID, in a chunk of its own. */
 static void *add_chunk(struct engine_stream_map *map, struct rdb_stream_id id)
 {
     enum { TAIL = 16 };
@@ -308,7 +308,7 @@ static bool merge(struct engine_stream_map *map, size_t left, size_t right)
     return true;
 }
 
-/* A chunk that lost much is put together with a neighbour, or made smaller. */
+/* Merges a chunk that has shrunk with a neighbour, or reduces its size. */
 static void thin(struct engine_stream_map *map, size_t i)
 {
     struct engine_stream_run *run = run_at(map, i);
@@ -349,7 +349,7 @@ bool engine_stream_map_drop(struct engine_stream_map *map, struct rdb_stream_id 
     return true;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 void engine_stream_map_done(struct engine_stream_map *map)
 {

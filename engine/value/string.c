@@ -1,3 +1,4 @@
+#include "base/copy.h"
 #include "engine/digest.h"
 #include "engine/value.h"
 #include "rdb/writer.h"
@@ -28,7 +29,7 @@ size_t engine_string_len(const struct engine_value *v)
     return engine_string_text(v, tmp).len;
 }
 
-/* A block that is to grow again gets as much as it has, but not more than 1 MiB at a time. */
+/* The capacity of a growing block doubles, by at most 1 MiB at a time. */
 static size_t with_slack(size_t len)
 {
     enum { SLACK_MAX = 1 << 20 };
@@ -85,7 +86,7 @@ static void string_digest(const struct engine_value *v, uint8_t sum[20])
     engine_digest_mix(sum, engine_string_text(v, tmp));
 }
 
-/* Pieces of a long string are appended as they come. */
+/* Appends the pieces of a long string as they arrive. */
 static void load_piece(struct engine_value *v, const struct rdb_string *str)
 {
     char tmp[RD_NUM_I64_MAX];

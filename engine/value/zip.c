@@ -25,7 +25,7 @@ static bool map_next(struct engine_zip *zip, struct engine_lp_item *ret)
     return true;
 }
 
-/* An integer whose bytes begin at p; the number of bytes. */
+/* Reads an integer at p; returns its number of bytes. */
 static size_t get_int(unsigned head, const uint8_t *p, int64_t *ret)
 {
     switch (head) {

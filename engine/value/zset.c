@@ -22,7 +22,7 @@ size_t engine_zset_put_score(char dst[ENGINE_ZSET_SCORE_MAX], double score)
     return (size_t)snprintf(dst, ENGINE_ZSET_SCORE_MAX, "%.17g", score);
 }
 
-/* Whole numbers that a listpack keeps as such; -0 becomes 0. */
+/* Integers that a listpack stores as such; -0 becomes 0. */
 static bool is_whole(double score, int64_t *ret)
 {
     const double limit = 4611686018427387904.0; /* 2^62 */
@@ -55,7 +55,7 @@ void engine_zset_lp_put(uint8_t **lp, uint8_t *p, struct rd_slice member, double
         engine_lp_insert(lp, p, rd_slice(text, engine_zset_put_score(text, score)), true);
 }
 
-/* ---- making them ---- */
+/* ---- creating and converting ---- */
 
 static bool fits(const struct engine_config *config, size_t n, size_t len)
 {
@@ -100,8 +100,8 @@ struct engine_skiplist_node *engine_zset_push(struct engine_value *v, double sco
     return node;
 }
 
-/* From the last to the first, the fastest order. A member that is there twice, as it may in a
- * damaged file, is taken once. */
+/* Inserts from the last member to the first, which is the fastest order. A duplicate member,
+ * possible in a damaged file, is added once. */
 void engine_zset_become_skiplist(struct engine_value *v, size_t n)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -219,7 +219,7 @@ static uint8_t *lp_last_pair(uint8_t *lp)
     return p == NULL ? NULL : engine_lp_prev(lp, p);
 }
 
-/* In its place; most are added after the last. */
+/* Inserts at the right position; most members are added at the end. */
 static void lp_insert(uint8_t **lp, struct rd_slice member, double score)
 {
     uint8_t *p = lp_last_pair(*lp);
@@ -233,7 +233,7 @@ static void lp_insert(uint8_t **lp, struct rd_slice member, double score)
     engine_zset_lp_put(lp, p, member, score);
 }
 
-/* What becomes of a member that has the score `old`. */
+/* The new score of a member that has the score `old`. */
 static enum engine_zset_done decide(unsigned how, double old, double *score)
 {
     double next = *score;
@@ -329,7 +329,7 @@ bool engine_zset_rank(const struct engine_value *v, struct rd_slice member, size
     return false;
 }
 
-/* ---- members in their order ---- */
+/* ---- members in order ---- */
 
 bool engine_zset_at(const struct engine_value *v, size_t rank, struct engine_zset_cursor *ret)
 {

@@ -1,4 +1,4 @@
-/* What every type brings: see engine_type_ops in value.h. */
+/* The operations of the type; see engine_type_ops in value.h. */
 
 #include "engine/value/zset.h"
 
@@ -8,13 +8,12 @@
 
 #include <math.h>
 
-enum { QUEUE_FROM = 1000 /* members of a set that has a queue */ };
+enum { QUEUE_FROM = 1000 /* members waiting to be added to the table */ };
 
-/* While a set is loaded that is large, or whose members come in pieces, or one by one although the
- * file has them in one string. */
+/* The state of loading a set that is large or whose members do not arrive in one string. */
 struct engine_zset_loading {
     struct engine_pieces pieces;
-    struct engine_table_queue queue; /* their nodes are in the list already */
+    struct engine_table_queue queue; /* the nodes are in the list already */
     bool queued;
     bool packed;
 };
@@ -130,7 +129,7 @@ static bool load_member(struct engine_value *v, struct rd_slice member, const st
                             engine_skiplist_insert(&zset->list, ev->elem.score, member));
         return true;
     }
-    /* Nor do servers look for them in a packed encoding. */
+    /* Servers do not look for duplicates in a packed encoding either. */
     return (zset->loading != NULL && zset->loading->packed) || duplicate(ev, err);
 }
 
@@ -182,7 +181,7 @@ static bool load_end(struct engine_value *v, const struct engine_config *config)
     if (zset->loading != NULL &&
         engine_table_queue_end(&zset->members, &zset->loading->queue) != NULL)
         return false;
-    /* Only the number of members decides about what the file had in one string. */
+    /* For a set that was packed in the file, only the number of members decides. */
     struct engine_config any_length = *config;
     if (zset->loading != NULL && zset->loading->packed)
         any_length.zset_max_listpack_value = SIZE_MAX;
@@ -234,7 +233,7 @@ static bool save_lp(const struct engine_value *v, struct rdb_writer *w, struct r
            rdb_writer_put(w, &ev, err);
 }
 
-/* From the last to the first, as servers do: it is the fastest order to load. */
+/* From the last to the first, as servers do, because that is the fastest order to load. */
 static bool save_list(const struct engine_skiplist *list, struct rdb_writer *w, struct rd_err *err)
 {
     struct rdb_event ev = {.kind = RDB_ELEM, .inner = RD_NO_OFFSET};
@@ -261,11 +260,17 @@ static bool zset_ops_save(const struct engine_value *v, struct rdb_writer *w, st
     return ok && rdb_writer_put(w, &end, err);
 }
 
+static struct engine_table *zset_ops_table(const struct engine_value *v)
+{
+    return v->encoding == ENGINE_SKIPLIST ? &v->u.zset->members : NULL;
+}
+
 const struct engine_type_ops engine_zset_ops = {
     .free = zset_ops_free,
     .dup = zset_ops_dup,
     .count = engine_zset_count,
     .effort = zset_ops_effort,
+    .table = zset_ops_table,
     .digest = zset_ops_digest,
     .load = zset_ops_load,
     .save = zset_ops_save,

@@ -26,7 +26,7 @@ static bool text_to_max(const struct engine_zset_range *range, struct rd_slice m
     return range->max_open ? order < 0 : order <= 0;
 }
 
-/* -1, 0, 1: whether min is below max. */
+/* Compares the bounds: -1, 0 or 1. */
 static int bounds_order(const struct engine_zset_range *range)
 {
     if (!range->lex)
@@ -39,7 +39,7 @@ static int bounds_order(const struct engine_zset_range *range)
                                                                                              : 1;
 }
 
-/* "- -" and "+ +" hold nothing: those bounds are not part of a range. */
+/* "- -" and "+ +" are empty ranges. */
 static bool is_void(const struct engine_zset_range *range)
 {
     int order = bounds_order(range);
@@ -83,7 +83,7 @@ static bool lp_last(const struct engine_value *v, struct engine_zset_cursor *ret
     return ret->p != NULL;
 }
 
-/* Neither wholly before the set's first member nor after its last. */
+/* Whether the range overlaps the members of the set. */
 static bool lp_touches(const struct engine_value *v, const struct engine_zset_range *range)
 {
     struct engine_zset_cursor at;

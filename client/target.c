@@ -1,0 +1,96 @@
+#include "client/target.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+
+/* ---- secrets ---- */
+
+void client_secret_free(char *secret)
+{
+    if (secret != NULL)
+        explicit_bzero(secret, strlen(secret));
+    rd_free(secret);
+}
+
+char *client_secret_copy(struct rd_slice secret, struct rd_err *err)
+{
+    char *copy = rd_alloc(secret.len + 1);
+    if (copy == NULL) {
+        rd_err_nomem(err, secret.len + 1);
+        return NULL;
+    }
+    if (secret.len > 0)
+        memcpy(copy, secret.ptr, secret.len);
+    copy[secret.len] = '\0';
+    return copy;
+}
+
+/* ---- places ---- */
+
+static void name_target(struct client_target *target)
+{
+    if (target->socket[0] != '\0')
+        snprintf(target->name, sizeof target->name, "%s", target->socket);
+    else
+        snprintf(target->name, sizeof target->name,
+                 strchr(target->host, ':') != NULL ? "[%s]:%u" : "%s:%u", target->host,
+                 target->port);
+}
+
+bool client_target_set_place(struct client_target *target, struct rd_slice host, uint64_t port,
+                             struct rd_err *err)
+{
+    if (host.len == 0)
+        host = rd_slice_str("127.0.0.1");
+    if (host.len >= sizeof target->host || memchr(host.ptr, '\0', host.len) != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the server name is too long");
+    if (port == 0 || port > UINT16_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the port must be a number from 1 to 65535");
+    memcpy(target->host, host.ptr, host.len);
+    target->host[host.len] = '\0';
+    target->port = (uint16_t)port;
+    target->socket[0] = '\0';
+    name_target(target);
+    return true;
+}
+
+bool client_target_set_socket(struct client_target *target, struct rd_slice path,
+                              struct rd_err *err)
+{
+    if (path.len == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the socket has no path");
+    if (path.len >= sizeof target->socket || memchr(path.ptr, '\0', path.len) != NULL)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "the path of a socket must have at most %zu bytes",
+                          sizeof target->socket - 1);
+    memcpy(target->socket, path.ptr, path.len);
+    target->socket[path.len] = '\0';
+    name_target(target);
+    return true;
+}
+
+bool client_target_at(struct client_target *ret, const struct client_target *like,
+                      struct rd_slice host, uint64_t port, struct rd_err *err)
+{
+    struct client_target target = {
+        .opts = like->opts, .tls = like->tls, .has_db = like->has_db, .db = like->db};
+    bool ok = client_target_set_place(&target, host, port, err);
+    if (ok && like->user != NULL)
+        ok = (target.user = client_secret_copy(rd_slice_str(like->user), err)) != NULL;
+    if (ok && like->password != NULL)
+        ok = (target.password = client_secret_copy(rd_slice_str(like->password), err)) != NULL;
+    if (ok)
+        *ret = target;
+    else
+        client_target_done(&target);
+    return ok;
+}
+
+void client_target_done(struct client_target *target)
+{
+    client_secret_free(target->user);
+    client_secret_free(target->password);
+    *target = (struct client_target){0};
+}

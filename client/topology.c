@@ -1,0 +1,255 @@
+#include "client/topology.h"
+
+#include "base/crc16.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <stdlib.h>
+
+static bool strange(const struct client_peer *peer, const char *what, struct rd_err *err)
+{
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "unexpected reply to %s", what);
+    rd_err_origin(err, client_peer_target(peer)->name);
+    return false;
+}
+
+void client_topology_done(struct client_topology *topology)
+{
+    for (size_t i = 0; i < topology->n; i++)
+        rd_free(topology->nodes[i].ranges);
+    rd_free(topology->nodes);
+    *topology = (struct client_topology){0};
+}
+
+/* ---- nodes ---- */
+
+static bool has(const struct client_topology_node *node, struct rd_slice host, uint64_t port)
+{
+    return node->port == port && rd_slice_is(host, node->host);
+}
+
+/* The node at a place, which is added where it is new. */
+static struct client_topology_node *find_node(struct client_topology *t, struct rd_slice host,
+                                              uint64_t port, struct rd_slice id, struct rd_err *err)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (has(&t->nodes[i], host, port))
+            return &t->nodes[i];
+    size_t size = (t->n + 1) * sizeof *t->nodes;
+    struct client_topology_node *nodes = rd_realloc(t->nodes, size);
+    if (nodes == NULL) {
+        rd_err_nomem(err, size);
+        return NULL;
+    }
+    t->nodes = nodes;
+    struct client_topology_node *node = &t->nodes[t->n++];
+    *node = (struct client_topology_node){.port = (uint16_t)port};
+    memcpy(node->host, host.ptr, host.len);
+    memcpy(node->id, id.ptr, id.len);
+    return node;
+}
+
+static bool add_range(struct client_topology *t, struct client_topology_node *node, uint64_t first,
+                      uint64_t last, struct rd_err *err)
+{
+    size_t size = (node->n_ranges + 1) * sizeof *node->ranges;
+    struct client_topology_range *ranges = rd_realloc(node->ranges, size);
+    if (ranges == NULL)
+        return rd_err_nomem(err, size);
+    node->ranges = ranges;
+    ranges[node->n_ranges++] =
+        (struct client_topology_range){.first = (uint16_t)first, .last = (uint16_t)last};
+    t->n_slots += (unsigned)(last - first + 1);
+    return true;
+}
+
+/* An address as a member tells it. An empty one, a null or "?" is that of whom we ask. */
+struct place {
+    struct rd_slice host;
+    uint64_t port;
+    struct rd_slice id;
+};
+
+static bool check_place(const struct client_peer *peer, struct place *place)
+{
+    const struct client_target *target = client_peer_target(peer);
+    if (place->host.len == 0 || rd_slice_is(place->host, "?"))
+        place->host = rd_slice_str(target->host);
+    return place->host.len > 0 && place->host.len < CLIENT_HOST_MAX &&
+           memchr(place->host.ptr, '\0', place->host.len) == NULL &&
+           place->id.len < CLIENT_TOPOLOGY_ID_MAX &&
+           memchr(place->id.ptr, '\0', place->id.len) == NULL && place->port > 0 &&
+           place->port <= UINT16_MAX;
+}
+
+/* Slots that another node has already would make the count wrong. */
+static bool put(struct client_topology *t, const struct client_peer *peer,
+                const struct place *place, int64_t first, int64_t last, struct rd_err *err)
+{
+    if (first < 0 || last < first || last >= RD_HASH_SLOTS ||
+        t->n_slots + (uint64_t)(last - first) >= RD_HASH_SLOTS)
+        return strange(peer, "CLUSTER", err);
+    struct client_topology_node *node = find_node(t, place->host, place->port, place->id, err);
+    return node != NULL && add_range(t, node, (uint64_t)first, (uint64_t)last, err);
+}
+
+/* ---- CLUSTER SHARDS ----
+ *
+ *     [ { slots: [first, last, …], nodes: [ { id, ip, endpoint, port, tls-port, role, health } … ]
+ * } … ]
+ */
+
+static struct rd_slice text_of(const struct client_peer_item *node, const char *name)
+{
+    const struct client_peer_item *item = client_peer_item_find(node, name);
+    return item != NULL ? item->text : rd_slice("", 0);
+}
+
+static bool is_master(const struct client_peer_item *node)
+{
+    return rd_slice_is(text_of(node, "role"), "master") &&
+           !rd_slice_is(text_of(node, "health"), "fail");
+}
+
+static bool place_of(const struct client_peer *peer, const struct client_peer_item *node,
+                     struct place *ret)
+{
+    const struct client_peer_item *port = NULL;
+    if (client_peer_target(peer)->tls)
+        port = client_peer_item_find(node, "tls-port");
+    if (port == NULL)
+        port = client_peer_item_find(node, "port");
+    struct rd_slice host = text_of(node, "endpoint");
+    if (host.len == 0 || rd_slice_is(host, "?"))
+        host = text_of(node, "ip");
+    *ret = (struct place){host, port != NULL ? (uint64_t)port->integer : 0, text_of(node, "id")};
+    return check_place(peer, ret);
+}
+
+static bool take_shard(struct client_topology *t, const struct client_peer *peer,
+                       const struct client_peer_item *shard, struct rd_err *err)
+{
+    const struct client_peer_item *slots = client_peer_item_find(shard, "slots");
+    const struct client_peer_item *nodes = client_peer_item_find(shard, "nodes");
+    struct place place = {0};
+    bool found = false;
+    if (slots == NULL || nodes == NULL || slots->n_children % 2 != 0)
+        return strange(peer, "CLUSTER SHARDS", err);
+    const struct client_peer_item *node = nodes + 1;
+    for (size_t i = 0; i < nodes->n_children && !found; i++, node += node->span)
+        found = is_master(node) && place_of(peer, node, &place);
+    /* A shard without slots is one of a master that waits for some. */
+    if (!found && slots->n_children > 0) {
+        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "slots from %lld have no master",
+                   (long long)slots[1].integer);
+        rd_err_origin(err, client_peer_target(peer)->name);
+        return false;
+    }
+    for (size_t i = 0; i < slots->n_children; i += 2)
+        if (!put(t, peer, &place, slots[1 + i].integer, slots[2 + i].integer, err))
+            return false;
+    return true;
+}
+
+/* Aggregates among what should be numbers would shift the places. */
+static bool is_flat(const struct client_peer_item *item)
+{
+    return item == NULL || item->span == item->n_children + 1;
+}
+
+static bool take_shards(struct client_topology *t, const struct client_peer *peer,
+                        const struct client_peer_item *top, struct rd_err *err)
+{
+    const struct client_peer_item *shard = top + 1;
+    for (size_t i = 0; i < top->n_children; i++, shard += shard->span)
+        if (!is_flat(client_peer_item_find(shard, "slots")) || !take_shard(t, peer, shard, err))
+            return strange(peer, "CLUSTER SHARDS", err);
+    return true;
+}
+
+/* ---- CLUSTER SLOTS ----
+ *
+ *     [ [ first, last, [ host, port, id … ] of the master, … of its replicas ] … ]
+ */
+
+static bool take_slots(struct client_topology *t, const struct client_peer *peer,
+                       const struct client_peer_item *top, struct rd_err *err)
+{
+    const struct client_peer_item *range = top + 1;
+    for (size_t i = 0; i < top->n_children; i++, range += range->span) {
+        const struct client_peer_item *last = client_peer_item_at(range, 1),
+                                      *node = client_peer_item_at(range, 2);
+        if (node == NULL || node->n_children < 2)
+            return strange(peer, "CLUSTER SLOTS", err);
+        const struct client_peer_item *id = client_peer_item_at(node, 2);
+        struct place place = {.host = node[1].text,
+                              .port = (uint64_t)client_peer_item_at(node, 1)->integer,
+                              .id = id != NULL ? id->text : rd_slice("", 0)};
+        if (!check_place(peer, &place))
+            return strange(peer, "CLUSTER SLOTS", err);
+        if (!put(t, peer, &place, range[1].integer, last->integer, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- either ---- */
+
+static int by_first(const void *a, const void *b)
+{
+    const struct client_topology_range *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int by_ranges(const void *a, const void *b)
+{
+    const struct client_topology_node *x = a, *y = b;
+    return by_first(x->ranges, y->ranges);
+}
+
+static void sort(struct client_topology *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        qsort(t->nodes[i].ranges, t->nodes[i].n_ranges, sizeof *t->nodes[i].ranges, by_first);
+    if (t->n > 0)
+        qsort(t->nodes, t->n, sizeof *t->nodes, by_ranges);
+}
+
+/* Redis before 7.0 does not have the subcommand SHARDS. */
+static bool ask(struct client_peer *peer, struct client_peer_reply *reply, bool *ret_shards,
+                struct rd_err *err)
+{
+    struct rd_err why = {0};
+    *ret_shards = client_peer_ask(peer, "CLUSTER SHARDS", reply, &why);
+    if (*ret_shards)
+        return true;
+    bool unknown = reply->n > 0 && reply->items[0].type == RESP_ERROR &&
+                   why.reason.id != RESP_REASON_NO_CLUSTER;
+    if (unknown)
+        return client_peer_ask(peer, "CLUSTER SLOTS", reply, err);
+    rd_err_adopt(err, &why);
+    return false;
+}
+
+bool client_topology_read(struct client_topology *ret, struct client_peer *peer, struct rd_err *err)
+{
+    struct client_peer_reply reply = {0};
+    struct client_topology t = {0};
+    bool shards;
+    bool ok =
+        ask(peer, &reply, &shards, err) &&
+        (reply.items[0].type == RESP_ARRAY || strange(peer, "CLUSTER", err)) &&
+        (shards ? take_shards(&t, peer, reply.items, err) : take_slots(&t, peer, reply.items, err));
+    client_peer_reply_done(&reply);
+    if (ok && t.n == 0)
+        ok = rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the cluster has no slots");
+    if (!ok) {
+        rd_err_origin(err, client_peer_target(peer)->name);
+        client_topology_done(&t);
+        return false;
+    }
+    sort(&t);
+    client_topology_done(ret);
+    *ret = t;
+    return true;
+}

@@ -1,0 +1,414 @@
+/* The table `redis` of scripts. */
+#include "engine/script/debug.h"
+#include "engine/script/run.h"
+
+#include "base/digest.h"
+#include "base/num.h"
+#include "engine/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { NUMBER_LEN = SCRIPT_NUMBER_LEN, ARGV_MIN = 32 };
+
+static const char version[] = "7.0.15";
+enum { VERSION_NUMBER = 0x0007000f };
+
+/* ---- arguments of a command ---- */
+
+struct arguments {
+    struct rd_slice *list; /* of struct engine_scripts */
+    size_t n;
+};
+
+/* As "%.17g". */
+static size_t put_number(char *dst, lua_Number n)
+{
+    if (n > -1e15 && n < 1e15 && n == (lua_Number)(int64_t)n && (n != 0 || !signbit(n)))
+        return rd_num_put_i64(dst, (int64_t)n);
+    return (size_t)snprintf(dst, NUMBER_LEN, "%.17g", n);
+}
+
+static void make_room(struct engine_scripts *s, size_t n)
+{
+    if (n <= s->cap_argv)
+        return;
+    s->cap_argv = n > ARGV_MIN ? n : ARGV_MIN;
+    s->argv = engine_scratch_realloc(s->argv, s->cap_argv * sizeof *s->argv);
+    s->digits = engine_scratch_realloc(s->digits, s->cap_argv * sizeof *s->digits);
+}
+
+/* False: the error is on the stack. Strings stay on the stack, so that their bytes are valid. */
+static bool read_arguments(lua_State *L, struct arguments *args)
+{
+    int n = lua_gettop(L);
+    struct engine_scripts *s = script_state(script_vm_of(L)->engine);
+    args->n = (size_t)n;
+    if (n == 0) {
+        static const char text[] = "Please specify at least one argument for this redis lib call";
+        script_push_error(L, text, sizeof text - 1);
+        return false;
+    }
+    make_room(s, args->n);
+    args->list = s->argv;
+    for (int i = 0; i < n; i++) {
+        int type = lua_type(L, i + 1);
+        if (type == LUA_TNUMBER) {
+            size_t len = put_number(s->digits[i], lua_tonumber(L, i + 1));
+            args->list[i] = rd_slice(s->digits[i], len);
+        } else if (type == LUA_TSTRING) {
+            size_t len;
+            const char *ptr = lua_tolstring(L, i + 1, &len);
+            args->list[i] = rd_slice(ptr, len);
+        } else {
+            static const char text[] =
+                "Lua redis lib command arguments must be strings or integers";
+            lua_settop(L, 0);
+            script_push_error(L, text, sizeof text - 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- redis.call() and redis.pcall() ---- */
+
+static const struct engine_command *resolve(struct engine *e, const struct arguments *args)
+{
+    const struct engine_hooks *hooks = &e->hooks;
+    if (hooks->resolve != NULL)
+        return hooks->resolve(hooks->ctx, args->list, args->n);
+    return engine_command_resolve(args->list, args->n);
+}
+
+/* Whether the command may run; otherwise *ret is the reason. */
+static bool admit(struct script_run *run, const struct engine_command *command,
+                  const struct arguments *args, struct engine_refusal *ret)
+{
+    const struct engine_hooks *hooks = &run->call->engine->hooks;
+    const struct engine_session *s = &script_state(run->call->engine)->session;
+    struct engine_admit admit = {
+        .who = ENGINE_ADMIT_SCRIPT, .script = &run->rules, .later_versions = true};
+    if (hooks->script_admit != NULL)
+        hooks->script_admit(hooks->ctx, s, &admit);
+    return engine_admit(&admit, s, command, args->n, args->list, ret) == ENGINE_ADMIT_RUN;
+}
+
+/* redis.set_repl(): the effects of the last command go to some receivers only. */
+static void limit_effects(struct script_run *run, size_t from)
+{
+    struct engine_effects *fx = run->call->fx;
+    size_t kept = from;
+    for (size_t i = from; i < fx->n; i++) {
+        fx->list[i].not_for_log = (run->repl & SCRIPT_REPL_AOF) == 0;
+        fx->list[i].not_for_replicas = (run->repl & SCRIPT_REPL_REPLICA) == 0;
+        fx->list[kept] = fx->list[i];
+        kept += run->repl != 0;
+    }
+    fx->n = kept;
+}
+
+static void run_command(struct script_run *run, const struct engine_command *command,
+                        const struct arguments *args)
+{
+    struct engine *e = run->call->engine;
+    struct engine_scripts *s = script_state(e);
+    const struct engine_hooks *hooks = &e->hooks;
+    struct engine_effects *fx = run->call->fx;
+    struct engine_env env = {.now_us = run->call->now_us};
+    size_t effects_before = fx->n;
+    engine_reply_reset(&s->reply);
+    s->reply.proto = run->proto;
+    run->rules.wrote |= (command->flags & ENGINE_CMD_WRITE) != 0;
+    run->about.wrote = run->rules.wrote;
+    e->stats.commands++;
+    if (command->run != NULL)
+        engine_call_run(e, &s->session, command, args->n, args->list, &env, NULL, &s->reply, fx);
+    else if (hooks->foreign != NULL)
+        hooks->foreign(hooks->ctx, &s->session, command, args->n, args->list, &s->reply, fx);
+    else
+        engine_reply_errorf(&s->reply, "ERR the command '%s' is not available here", command->name);
+    if (hooks->ran != NULL)
+        hooks->ran(hooks->ctx, &s->session, command, args->n, args->list, &s->reply);
+    if (run->repl != SCRIPT_REPL_ALL)
+        limit_effects(run, effects_before);
+}
+
+static void push_refusal(lua_State *L, struct script_run *run, const struct engine_command *command,
+                         const char *why)
+{
+    const struct engine_hooks *hooks = &run->call->engine->hooks;
+    if (hooks->script_refused != NULL)
+        hooks->script_refused(hooks->ctx, command, why);
+    lua_settop(L, 0);
+    lua_pushfstring(L, "-%s", why);
+    bool plain = strncmp(why, "ERR ", 4) == 0;
+    script_debug_error(run, plain ? why + 4 : lua_tostring(L, -1),
+                       strlen(why) + 1 - (plain ? 5 : 0));
+    script_push_error(L, lua_tostring(L, -1), strlen(lua_tostring(L, -1)));
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, "ignore_error_stats_update");
+}
+
+static struct script_run *running(lua_State *L, const char *name)
+{
+    struct script_run *run = script_vm_of(L)->run;
+    if (run != NULL)
+        return run;
+    char text[96];
+    snprintf(text, sizeof text, "%s can only be called inside a script invocation", name);
+    script_raise(L, text);
+    return NULL;
+}
+
+/* Servers before 5.0 logged scripts, not their effects. A script then had to do the same on every
+ * server, so it got the members of sets and the names of keys in order. */
+static bool is_sorted_for_scripts(const struct engine_command *command)
+{
+    static const char *const names[] = {"sinter", "sunion", "sdiff", "smembers",
+                                        "hkeys",  "hvals",  "keys"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(command->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The array on top of the stack. */
+static void sort_array(lua_State *L)
+{
+    lua_getglobal(L, "table");
+    lua_getfield(L, -1, "sort");
+    lua_pushvalue(L, -3);
+    lua_call(L, 1, 0);
+    lua_pop(L, 1);
+}
+
+/* Pushes one value; true: it is an error. */
+static bool call_command(lua_State *L, struct script_run *run)
+{
+    struct arguments args;
+    struct engine_scripts *s = script_state(run->call->engine);
+    if (!read_arguments(L, &args))
+        return true;
+    script_debug_command(run, args.n, args.list);
+    const struct engine_command *command = resolve(run->call->engine, &args);
+    struct engine_refusal refusal;
+    if (!admit(run, command, &args, &refusal)) {
+        push_refusal(L, run, command, refusal.text);
+        return true;
+    }
+    run_command(run, command, &args);
+    lua_settop(L, 0);
+    const struct rd_buf *reply = &s->reply.buf;
+    if (reply->len > 0 && reply->ptr[0] == '-')
+        script_debug_error(run, (const char *)reply->ptr, reply->len - 2);
+    script_push_reply(L, reply->ptr, reply->len);
+    if (run->verbatim && reply->len > 0 && reply->ptr[0] == '*' && is_sorted_for_scripts(command))
+        sort_array(L);
+    script_debug_reply(run, rd_slice(reply->ptr, reply->len));
+    return reply->len > 0 && reply->ptr[0] == '-';
+}
+
+static int redis_call(lua_State *L)
+{
+    return call_command(L, running(L, "redis.call/pcall")) ? lua_error(L) : 1;
+}
+
+static int redis_pcall(lua_State *L)
+{
+    call_command(L, running(L, "redis.call/pcall"));
+    return 1;
+}
+
+static int redis_acl_check_cmd(lua_State *L)
+{
+    struct arguments args;
+    struct script_run *run = running(L, "redis.acl_check_cmd");
+    const struct engine_hooks *hooks = &run->call->engine->hooks;
+    if (!read_arguments(L, &args))
+        return lua_error(L);
+    const struct engine_command *command = resolve(run->call->engine, &args);
+    if (command == NULL)
+        return script_raise(L, "Invalid command passed to redis.acl_check_cmd()");
+    bool ok = hooks->script_permits == NULL ||
+              hooks->script_permits(hooks->ctx, run->about.caller, command, args.n, args.list);
+    lua_pushboolean(L, ok);
+    return 1;
+}
+
+/* ---- replies ---- */
+
+static bool is_one_string(lua_State *L)
+{
+    static const char text[] = "wrong number or type of arguments";
+    if (lua_gettop(L) == 1 && lua_type(L, 1) == LUA_TSTRING)
+        return true;
+    script_push_error(L, text, sizeof text - 1);
+    return false;
+}
+
+static int redis_error_reply(lua_State *L)
+{
+    if (!is_one_string(L))
+        return 1;
+    if (lua_tostring(L, 1)[0] != '-') {
+        lua_pushliteral(L, "-");
+        lua_insert(L, 1);
+        lua_concat(L, 2);
+    }
+    const char *text = lua_tostring(L, 1);
+    script_push_error(L, text, strlen(text));
+    return 1;
+}
+
+static int redis_status_reply(lua_State *L)
+{
+    if (!is_one_string(L))
+        return 1;
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "ok");
+    return 1;
+}
+
+static int redis_sha1hex(lua_State *L)
+{
+    uint8_t sum[RD_DIGEST_MAX];
+    char hex[RD_DIGEST_HEX];
+    size_t len = 0;
+    if (lua_gettop(L) != 1)
+        return script_raise(L, "wrong number of arguments");
+    const char *ptr = lua_tolstring(L, 1, &len);
+    if (!rd_digest_of(RD_DIGEST_SHA1, rd_slice(ptr != NULL ? ptr : "", len), sum, NULL))
+        return script_raise(L, "SHA-1 is not available");
+    lua_pushstring(L, rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA1))));
+    return 1;
+}
+
+/* ---- settings of a run ---- */
+
+static int redis_setresp(lua_State *L)
+{
+    struct script_run *run = running(L, "redis.setresp");
+    if (lua_gettop(L) != 1)
+        return script_raise(L, "redis.setresp() requires one argument.");
+    lua_Number proto = lua_tonumber(L, 1);
+    if (!(proto >= 2 && proto < 4))
+        return script_raise(L, "RESP version must be 2 or 3.");
+    run->proto = (unsigned)proto;
+    return 0;
+}
+
+static int redis_set_repl(lua_State *L)
+{
+    struct script_run *run = running(L, "redis.set_repl");
+    if (lua_gettop(L) != 1)
+        return script_raise(L, "redis.set_repl() requires two arguments.");
+    lua_Number flags = lua_tonumber(L, 1);
+    if (!(flags > -1 && flags < SCRIPT_REPL_ALL + 1))
+        return script_raise(L, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or "
+                               "REPL_NONE.");
+    run->repl = (unsigned)flags;
+    return 0;
+}
+
+static int redis_replicate_commands(lua_State *L)
+{
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* ---- redis.log() ---- */
+
+static int redis_log(lua_State *L)
+{
+    enum { DEBUG, WARNING = 3 };
+    const struct engine_hooks *hooks = &script_vm_of(L)->engine->hooks;
+    int argc = lua_gettop(L);
+    if (argc < 2)
+        return script_raise(L, "redis.log() requires two arguments or more.");
+    if (!lua_isnumber(L, 1))
+        return script_raise(L, "First argument must be a number (log level).");
+    lua_Number level = lua_tonumber(L, 1);
+    if (!(level > DEBUG - 1 && level < WARNING + 1))
+        return script_raise(L, "Invalid debug level.");
+    if (hooks->script_log == NULL)
+        return 0;
+    luaL_Buffer text;
+    luaL_buffinit(L, &text);
+    for (int i = 2; i <= argc; i++) {
+        if (!lua_isstring(L, i))
+            continue;
+        if (i > 2)
+            luaL_addchar(&text, ' ');
+        lua_pushvalue(L, i);
+        luaL_addvalue(&text);
+    }
+    luaL_pushresult(&text);
+    size_t len;
+    const char *ptr = lua_tolstring(L, -1, &len);
+    hooks->script_log(hooks->ctx, (int)level, rd_slice(ptr, len));
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static void add_numbers(lua_State *L)
+{
+    static const struct {
+        const char *name;
+        int value;
+    } all[] = {
+        {"REPL_NONE", 0},
+        {"REPL_AOF", SCRIPT_REPL_AOF},
+        {"REPL_SLAVE", SCRIPT_REPL_REPLICA},
+        {"REPL_REPLICA", SCRIPT_REPL_REPLICA},
+        {"REPL_ALL", SCRIPT_REPL_ALL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lua_pushnumber(L, all[i].value);
+        lua_setfield(L, -2, all[i].name);
+    }
+}
+
+void script_add_log_api(lua_State *L)
+{
+    static const char *const levels[] = {"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"};
+    for (int i = 0; i < 4; i++) {
+        lua_pushnumber(L, i);
+        lua_setfield(L, -2, levels[i]);
+    }
+    lua_pushcfunction(L, redis_log);
+    lua_setfield(L, -2, "log");
+    lua_pushnumber(L, VERSION_NUMBER);
+    lua_setfield(L, -2, "REDIS_VERSION_NUM");
+    lua_pushstring(L, version);
+    lua_setfield(L, -2, "REDIS_VERSION");
+}
+
+void script_open_redis(lua_State *L, enum script_vm_kind kind)
+{
+    static const luaL_Reg all[] = {
+        {"call", redis_call},
+        {"pcall", redis_pcall},
+        {"setresp", redis_setresp},
+        {"sha1hex", redis_sha1hex},
+        {"error_reply", redis_error_reply},
+        {"status_reply", redis_status_reply},
+        {"set_repl", redis_set_repl},
+        {"acl_check_cmd", redis_acl_check_cmd},
+        {NULL, NULL},
+    };
+    static const luaL_Reg of_eval[] = {
+        {"breakpoint", script_debug_breakpoint},
+        {"debug", script_debug_print},
+        {"replicate_commands", redis_replicate_commands},
+        {NULL, NULL},
+    };
+    lua_newtable(L);
+    luaL_register(L, NULL, all);
+    if (kind == SCRIPT_VM_EVAL)
+        luaL_register(L, NULL, of_eval);
+    add_numbers(L);
+    script_add_log_api(L);
+}

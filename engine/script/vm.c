@@ -1,0 +1,186 @@
+#include "engine/script/vm.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+static void *take_memory(void *ctx, void *ptr, size_t before, size_t after)
+{
+    struct script_vm *vm = ctx;
+    if (after == 0) {
+        vm->bytes -= before;
+        rd_free(ptr);
+        return NULL;
+    }
+    void *moved = rd_realloc(ptr, after);
+    if (moved != NULL)
+        vm->bytes += after - before;
+    return moved;
+}
+
+struct script_vm *script_vm_of(lua_State *L)
+{
+    void *ctx;
+    lua_getallocf(L, &ctx);
+    return ctx;
+}
+
+size_t script_vm_bytes(const struct script_vm *vm)
+{
+    return vm == NULL ? 0 : (size_t)lua_gc(vm->lua, LUA_GCCOUNT, 0) * 1024;
+}
+
+/* ---- the buffer of library functions ---- */
+
+enum { OUT_KEEP = 64 * 1024, OUT_MAX = 1 << 30 };
+
+struct rd_buf *script_out(lua_State *L)
+{
+    struct script_vm *vm = script_vm_of(L);
+    if (vm->out.cap > OUT_KEEP) {
+        rd_buf_done(&vm->out);
+        vm->out = (struct rd_buf){0};
+    }
+    vm->out.len = 0;
+    return &vm->out;
+}
+
+uint8_t *script_out_room(lua_State *L, struct rd_buf *out, size_t len)
+{
+    if (len > OUT_MAX || out->len > OUT_MAX - len || !rd_buf_reserve(out, len))
+        luaL_error(L, "not enough memory");
+    return out->ptr + out->len;
+}
+
+void script_out_add(lua_State *L, struct rd_buf *out, const void *ptr, size_t len)
+{
+    if (len == 0)
+        return;
+    memcpy(script_out_room(L, out, len), ptr, len);
+    out->len += len;
+}
+
+void script_out_push(lua_State *L, struct rd_buf *out)
+{
+    lua_pushlstring(L, out->len > 0 ? (const char *)out->ptr : "", out->len);
+}
+
+/* ---- globals ---- */
+
+/* Table on top: the metatable of the globals, which is itself locked for scripts. */
+static void set_index(lua_State *L, lua_CFunction fn)
+{
+    lua_newtable(L);
+    lua_pushcfunction(L, fn);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
+static void lock_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, -1, name);
+    script_lock(L);
+    lua_setfield(L, -2, name);
+}
+
+static void open_libraries(lua_State *L, enum script_vm_kind kind)
+{
+    script_open_lua(L);
+    lua_pushvalue(L, LUA_GLOBALSINDEX);
+    script_open_bit(L);
+    lua_setfield(L, -2, "bit");
+    script_open_cjson(L);
+    lua_setfield(L, -2, "cjson");
+    script_open_cmsgpack(L);
+    lua_setfield(L, -2, "cmsgpack");
+    script_open_struct(L);
+    lua_setfield(L, -2, "struct");
+    script_open_redis(L, kind);
+    lua_setfield(L, -2, "redis");
+    lua_getfield(L, -1, "math");
+    script_open_random(L);
+    lua_pop(L, 1);
+    static const char *const tables[] = {"bit",   "cjson",  "cmsgpack", "coroutine", "math",
+                                         "redis", "string", "struct",   "table"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        lock_field(L, tables[i]);
+    lua_pop(L, 1);
+}
+
+/* The metatable of strings, as scripts see it. */
+static void make_text_meta(struct script_vm *vm)
+{
+    lua_State *L = vm->lua;
+    lua_newtable(L);
+    lua_getglobal(L, "string");
+    lua_setfield(L, -2, "__index");
+    script_lock(L);
+    vm->text_meta = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* What scripts see as their globals: a locked table that reads from the real one. */
+static void hide_globals(struct script_vm *vm)
+{
+    lua_State *L = vm->lua;
+    lua_pushvalue(L, LUA_GLOBALSINDEX);
+    set_index(L, script_no_global);
+    lua_getmetatable(L, -1);
+    script_lock(L);
+    vm->env_meta = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, -1);
+    vm->globals = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, -1);
+    script_lock(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "_G");
+    lua_replace(L, LUA_GLOBALSINDEX);
+    lua_pop(L, 1);
+}
+
+static int open_all(lua_State *L)
+{
+    struct script_vm *vm = lua_touserdata(L, 1);
+    open_libraries(L, vm->kind);
+    lua_pushcfunction(L, script_error_handler);
+    vm->handler = luaL_ref(L, LUA_REGISTRYINDEX);
+    if (vm->kind == SCRIPT_VM_EVAL) {
+        lua_pushcfunction(L, script_error_handler);
+        lua_setglobal(L, "__redis__err__handler");
+    } else {
+        lua_newtable(L);
+        script_open_load_api(L);
+        lua_setfield(L, -2, "redis");
+        set_index(L, script_no_global);
+        vm->api = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    make_text_meta(vm);
+    hide_globals(vm);
+    return 0;
+}
+
+/* ---- life ---- */
+
+struct script_vm *script_vm_new(struct engine *e, enum script_vm_kind kind)
+{
+    struct script_vm *vm = rd_calloc(1, sizeof *vm);
+    if (vm == NULL)
+        return NULL;
+    vm->engine = e;
+    vm->kind = kind;
+    vm->lua = lua_newstate(take_memory, vm);
+    if (vm->lua == NULL || lua_cpcall(vm->lua, open_all, vm) != 0) {
+        script_vm_free(vm);
+        return NULL;
+    }
+    return vm;
+}
+
+void script_vm_free(struct script_vm *vm)
+{
+    if (vm == NULL)
+        return;
+    if (vm->lua != NULL)
+        lua_close(vm->lua);
+    rd_buf_done(&vm->out);
+    rd_free(vm);
+}

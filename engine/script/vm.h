@@ -1,0 +1,104 @@
+/* vm.h - private to engine/script/: one Lua interpreter and its sandbox.
+ *
+ *     struct script_vm *vm = script_vm_new(engine, SCRIPT_VM_EVAL);
+ *     ... lua_cpcall(vm->lua, ...) ...
+ *     script_vm_free(vm);
+ *
+ * An engine has up to two: one for EVAL and one for functions. Every call into Lua that can fail
+ * (allocation can) is made below lua_cpcall().
+ *
+ * Lua 5.1 has no read-only tables. A table that scripts must not change is therefore replaced by an
+ * empty table (a locked table) whose metatable reads from it and refuses writes. The functions of
+ * Lua that bypass metatables are replaced: engine/script/sandbox.c.
+ */
+#ifndef ENGINE_SCRIPT_VM_H
+#define ENGINE_SCRIPT_VM_H
+
+#include <lua5.1/lauxlib.h>
+#include <lua5.1/lua.h>
+#include <lua5.1/lualib.h>
+
+#include "base/buf.h"
+#include "engine/script.h"
+#include "engine/state.h"
+
+enum script_vm_kind { SCRIPT_VM_EVAL, SCRIPT_VM_FUNCTION };
+
+enum { SCRIPT_LOCKED_MAX = 32, SCRIPT_HOOK_STEPS = 100000 };
+
+struct script_run; /* engine/script/run.h */
+
+struct script_vm {
+    lua_State *lua;
+    struct engine *engine;
+    enum script_vm_kind kind;
+    size_t bytes;           /* heap of the interpreter */
+    struct rd_buf out;      /* the result of a library function that is being built */
+    struct script_run *run; /* the script that runs; NULL: none */
+    void *loading;          /* the library that is being loaded; NULL: none */
+    unsigned n_runs;        /* since the last step of the garbage collector */
+    /* References in the registry. */
+    int globals;  /* the real table of globals */
+    int api;      /* SCRIPT_VM_FUNCTION: the globals while a library is loaded */
+    int handler;  /* adds the position to an error */
+    int env_meta; /* metatable of the locked globals */
+    int text_meta;
+    size_t n_locked;
+    const void *locked[SCRIPT_LOCKED_MAX];
+};
+
+/* NULL: out of memory. */
+struct script_vm *script_vm_new(struct engine *e, enum script_vm_kind kind);
+void script_vm_free(struct script_vm *vm); /* NULL is allowed */
+
+/* The VM of a state: for functions that Lua calls. */
+struct script_vm *script_vm_of(lua_State *L);
+
+/* Heap of the interpreter in whole KiB, as INFO shows it. */
+size_t script_vm_bytes(const struct script_vm *vm);
+
+/* ---- sandbox.c ---- */
+
+/* Opens the libraries of Lua and replaces what bypasses metatables. */
+void script_open_lua(lua_State *L);
+
+/* Replaces the table on top of the stack by a locked one. */
+void script_lock(lua_State *L);
+
+/* The table at idx (positive) is locked. */
+bool script_is_locked(lua_State *L, int idx);
+
+/* Pushes the table that a locked table reads from, or the value itself. */
+void script_push_real(lua_State *L, int idx);
+
+/* Error: nonexistent global variable. */
+int script_no_global(lua_State *L);
+
+/* ---- libraries: each pushes its table ---- */
+
+void script_open_bit(lua_State *L);      /* bit.c */
+void script_open_cjson(lua_State *L);    /* cjson.c */
+void script_open_cmsgpack(lua_State *L); /* cmsgpack.c */
+void script_open_struct(lua_State *L);   /* struct.c */
+void script_open_random(lua_State *L);   /* random.c: sets fields of the table on top */
+void script_open_redis(lua_State *L, enum script_vm_kind kind); /* api.c */
+void script_open_load_api(lua_State *L); /* functions.c: `redis` while a library is loaded */
+
+/* The buffer of the VM, empty. What a function adds to it stays there when it raises an error. */
+struct rd_buf *script_out(lua_State *L);
+/* Appends; raises an error if memory is short, or the result is too long for a string. */
+void script_out_add(lua_State *L, struct rd_buf *out, const void *ptr, size_t len);
+/* Makes room for len bytes after the last one, and returns it. */
+uint8_t *script_out_room(lua_State *L, struct rd_buf *out, size_t len);
+/* Pushes the bytes as a string. */
+void script_out_push(lua_State *L, struct rd_buf *out);
+
+/* Raises a table {err = "ERR text"}. */
+int script_raise(lua_State *L, const char *text);
+/* Pushes it. A text that begins with '-' has its own code. */
+void script_push_error(lua_State *L, const char *text, size_t len);
+
+/* Adds source and line to the error on the stack. */
+int script_error_handler(lua_State *L);
+
+#endif

@@ -1,0 +1,75 @@
+/* data.h - a dataset that is rebuilt: snapshots and commands in, a snapshot out.
+ *
+ *     struct rebuild_data data;
+ *     rebuild_data_begin(&data, now_us);
+ *     ok = rebuild_data_load(&data, reader, name, NULL, &err) &&
+ *          rebuild_data_apply(&data, &step, &err) && rebuild_data_save(&data, sink, &err);
+ *     rebuild_data_end(&data);
+ *
+ * The dataset is on an engine (engine/engine.h), in memory as a whole. When memory is exhausted,
+ * the handler of engine_mem_on_exhausted() is called.
+ */
+#ifndef REBUILD_DATA_H
+#define REBUILD_DATA_H
+
+#include "base/prefault.h"
+#include "base/sink.h"
+#include "engine/db.h"
+#include "engine/session.h"
+#include "rdb/reader.h"
+
+enum { REBUILD_DATABASES = 1024 };
+
+/* What the person who started this can do about an error. */
+enum rebuild_advice {
+    REBUILD_NO_ADVICE,
+    REBUILD_LOG_DAMAGED, /* repair or salvage the log, or end before the damage */
+    REBUILD_NEEDS_SERVER /* end before the command, or skip it */
+};
+
+struct rebuild_counts {
+    uint64_t commands; /* run */
+    uint64_t skipped;
+    uint64_t refused; /* by the engine, with an error, as a server would have done */
+    uint64_t keys;    /* saved */
+    char first_refused[RD_ERR_TEXT_MAX]; /* where, and the error */
+};
+
+struct rebuild_data {
+    struct rebuild_counts counts;
+    enum rebuild_advice advice; /* with an error */
+    int64_t now_us;             /* of commands without a time; may be changed */
+    struct engine *engine;      /* private from here on, except for session.db */
+    struct engine_session session;
+    struct rd_prefault *ahead;
+    struct engine_db_ahead keys_ahead;
+    struct engine_reply reply;
+    struct engine_effects effects;
+};
+
+/* A command and its position. */
+struct rebuild_step {
+    const struct resp_command *command;
+    const char *name; /* of the file or folder */
+    uint64_t offset;
+    int64_t now_us;
+};
+
+void rebuild_data_begin(struct rebuild_data *data, int64_t now_us);
+void rebuild_data_end(struct rebuild_data *data);
+
+/* Loads a snapshot. *ret_saved_s, which may be NULL: when it was saved, if it says so. */
+bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, const char *name,
+                       int64_t *ret_saved_s, struct rd_err *err);
+
+/* Runs a command. Commands that run scripts or functions, and unknown commands, are
+ * RD_ERR_UNSUPPORTED: their effect is not known. */
+bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
+                        struct rd_err *err);
+
+/* Prepares the key of a later command: its memory is fetched meanwhile. */
+void rebuild_data_ahead(struct rebuild_data *data, struct rd_slice key);
+
+bool rebuild_data_save(struct rebuild_data *data, struct rd_sink *out, struct rd_err *err);
+
+#endif
