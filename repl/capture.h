@@ -77,22 +77,21 @@ struct repl_capture_list {
  * RD_ERR_CHECKSUM (a header is damaged), RD_ERR_UNSUPPORTED (a later version), RD_ERR_IO,
  * RD_ERR_MEMORY; the origin is the name of the file. Missing segments are not an error here: see
  * repl_capture_follows(). */
-RD_API bool repl_capture_list(struct repl_capture_list *ret, const struct rd_fs *fs,
-                              struct rd_err *err);
-RD_API void repl_capture_list_done(struct repl_capture_list *list);
+bool repl_capture_list(struct repl_capture_list *ret, const struct rd_fs *fs, struct rd_err *err);
+void repl_capture_list_done(struct repl_capture_list *list);
 
 /* Whether `next` directly follows `segment`, which ends at offset `end`. Otherwise RD_ERR_CORRUPT,
  * with the offsets and segment numbers that are missing or duplicated. */
-RD_API bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
-                                 const struct repl_capture_segment *next, struct rd_err *err);
+bool repl_capture_follows(const struct repl_capture_segment *segment, uint64_t end,
+                          const struct repl_capture_segment *next, struct rd_err *err);
 
 /* The name of the snapshot of a segment that has one. */
-RD_API void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
-                                       char ret[REPL_CAPTURE_NAME]);
+void repl_capture_snapshot_name(const struct repl_capture_segment *segment,
+                                char ret[REPL_CAPTURE_NAME]);
 
 /* The segment from which to rebuild the data set at segment `i`: it has a snapshot, and everything
  * from there to `i` was captured. False: no such segment exists, or it was deleted. */
-RD_API bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret);
+bool repl_capture_base(const struct repl_capture_list *list, size_t i, size_t *ret);
 
 /* ---- verifying ---- */
 
@@ -120,7 +119,7 @@ struct repl_capture_verify_result {
  * contiguous, the index, the SHA-256 of closed segments and of snapshots, and the framing and
  * checksum of snapshots. After damage it continues with the next segment. False: the verification
  * failed (I/O, memory). Otherwise the capture is sound if ret->findings is 0. */
-RD_API bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verify_opts *opts,
-                                struct repl_capture_verify_result *ret, struct rd_err *err);
+bool repl_capture_verify(const struct rd_fs *fs, const struct repl_capture_verify_opts *opts,
+                         struct repl_capture_verify_result *ret, struct rd_err *err);
 
 #endif

@@ -152,7 +152,7 @@ static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_
 }
 
 /* Nothing whole follows in a segment that is not closed. */
-static enum repl_capture_status live_end(struct repl_capture_reader *r)
+static enum repl_capture_status client_live_end(struct repl_capture_reader *r)
 {
     if (r->cursor.inside && r->file.seg.size != r->cursor.at) {
         /* It was cut there and is written again, perhaps in other blocks. */
@@ -217,7 +217,7 @@ static enum repl_capture_status next_block(struct repl_capture_reader *r)
         return next_file(r, r->file.seg.number);
     case CAPTURE_NEXT_LIVE:
         r->piece.head.len = 0;
-        return live_end(r);
+        return client_live_end(r);
     default:
         return REPL_CAPTURE_FAIL;
     }

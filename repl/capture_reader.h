@@ -71,9 +71,8 @@ struct repl_capture_reader;
 
 /* Begins at the oldest segment. *fs is copied. A folder without segments is not an error: reading
  * returns END, or MORE until a segment appears. */
-RD_API bool repl_capture_reader_open(struct repl_capture_reader **ret, const struct rd_fs *fs,
-                                     const struct repl_capture_reader_opts *opts,
-                                     struct rd_err *err);
+bool repl_capture_reader_open(struct repl_capture_reader **ret, const struct rd_fs *fs,
+                              const struct repl_capture_reader_opts *opts, struct rd_err *err);
 
 /* *ret is written on EVENT only.
  *
@@ -81,28 +80,28 @@ RD_API bool repl_capture_reader_open(struct repl_capture_reader **ret, const str
  * the file, the offset is in it), RD_ERR_CORRUPT for a gap between segments (see
  * repl_capture_follows()), RD_ERR_IO, RD_ERR_MEMORY, RD_ERR_UNSUPPORTED. A torn end of the last
  * segment is not an error; _torn() returns its size. */
-RD_API enum repl_capture_status repl_capture_reader_next(struct repl_capture_reader *r,
-                                                         struct repl_capture_event *ret);
+enum repl_capture_status repl_capture_reader_next(struct repl_capture_reader *r,
+                                                  struct repl_capture_event *ret);
 
 /* Seeks to the command that contains the byte at `offset`, in the given chapter or (0) in the last
  * chapter that contains it. The end of the capture is a valid offset. RD_ERR_USAGE: no chapter
  * contains it. Uses the headers of segments and their indexes. */
-RD_API bool repl_capture_reader_seek(struct repl_capture_reader *r, uint64_t chapter,
-                                     uint64_t offset, struct rd_err *err);
+bool repl_capture_reader_seek(struct repl_capture_reader *r, uint64_t chapter, uint64_t offset,
+                              struct rd_err *err);
 
 /* Seeks to the first command in the stream that arrived at this time or later, or to the end.
  * Clocks may go back, so later commands may have earlier times. */
-RD_API bool repl_capture_reader_seek_time(struct repl_capture_reader *r, int64_t time_us,
-                                          struct rd_err *err);
+bool repl_capture_reader_seek_time(struct repl_capture_reader *r, int64_t time_us,
+                                   struct rd_err *err);
 
-RD_API const struct rd_err *repl_capture_reader_err(const struct repl_capture_reader *r);
+const struct rd_err *repl_capture_reader_err(const struct repl_capture_reader *r);
 
 /* The offset after the last event; and, after END or MORE, the number of incomplete bytes after it.
  */
-RD_API uint64_t repl_capture_reader_offset(const struct repl_capture_reader *r);
-RD_API uint64_t repl_capture_reader_torn(const struct repl_capture_reader *r);
+uint64_t repl_capture_reader_offset(const struct repl_capture_reader *r);
+uint64_t repl_capture_reader_torn(const struct repl_capture_reader *r);
 
 /* NULL is allowed. */
-RD_API void repl_capture_reader_close(struct repl_capture_reader *r);
+void repl_capture_reader_close(struct repl_capture_reader *r);
 
 #endif

@@ -74,49 +74,45 @@ struct repl_capture_point {
  * writer. Errors: RD_ERR_LOCKED, another writer uses the folder; RD_ERR_USAGE, a size is out of
  * range; RD_ERR_CHECKSUM or RD_ERR_CORRUPT, the last segment is damaged in a durable part (this is
  * not a torn end, and nothing is truncated); and the errors of repl_capture_list(). */
-RD_API bool repl_capture_writer_open(struct repl_capture_writer **ret, const struct rd_fs *fs,
-                                     const struct repl_capture_writer_opts *opts,
-                                     struct rd_err *err);
+bool repl_capture_writer_open(struct repl_capture_writer **ret, const struct rd_fs *fs,
+                              const struct repl_capture_writer_opts *opts, struct rd_err *err);
 
 /* The end of the data written to the system. Commands that are not flushed yet stay in the capture
  * and would arrive again, so call repl_capture_writer_flush() before requesting the stream from a
  * master. False: nothing was captured yet. */
-RD_API bool repl_capture_writer_point(const struct repl_capture_writer *w,
-                                      struct repl_capture_point *ret);
+bool repl_capture_writer_point(const struct repl_capture_writer *w, struct repl_capture_point *ret);
 
 /* Bytes of a torn end that opening truncated. */
-RD_API uint64_t repl_capture_writer_cut(const struct repl_capture_writer *w);
+uint64_t repl_capture_writer_cut(const struct repl_capture_writer *w);
 
 /* ---- chapters ---- */
 
 /* The master continues at the end of the capture. Bytes of an incomplete command are dropped,
  * because they will arrive again. id: the new id of the history (a replica became the master),
  * which begins a chapter; NULL, or the same id: the id is unchanged. */
-RD_API bool repl_capture_writer_continue(struct repl_capture_writer *w,
-                                         const struct repl_replid *id, int64_t now_us,
-                                         struct rd_err *err);
+bool repl_capture_writer_continue(struct repl_capture_writer *w, const struct repl_replid *id,
+                                  int64_t now_us, struct rd_err *err);
 
 /* A full sync: a new data set, at `offset` of another (or the same) history. The snapshot follows.
  * The chapter begins when the snapshot is complete; until then the end of the capture does not
  * change. An incomplete earlier snapshot is dropped. */
-RD_API bool repl_capture_writer_begin(struct repl_capture_writer *w, const struct repl_replid *id,
-                                      uint64_t offset, int64_t now_us, struct rd_err *err);
+bool repl_capture_writer_begin(struct repl_capture_writer *w, const struct repl_replid *id,
+                               uint64_t offset, int64_t now_us, struct rd_err *err);
 
 /* The next bytes of the snapshot, without the transfer's own framing. They are verified as they
  * arrive (framing of the records, checksum): RD_ERR_CORRUPT and the other errors of rdb/reader.h,
  * with the offset in the snapshot. */
-RD_API bool repl_capture_writer_snapshot(struct repl_capture_writer *w, struct rd_slice bytes,
-                                         struct rd_err *err);
+bool repl_capture_writer_snapshot(struct repl_capture_writer *w, struct rd_slice bytes,
+                                  struct rd_err *err);
 
 /* Ends the snapshot: makes it durable and begins the chapter. RD_ERR_TRUNCATED: it is incomplete.
  */
-RD_API bool repl_capture_writer_snapshot_end(struct repl_capture_writer *w, int64_t now_us,
-                                             struct rd_err *err);
+bool repl_capture_writer_snapshot_end(struct repl_capture_writer *w, int64_t now_us,
+                                      struct rd_err *err);
 
 /* Begins a chapter without a snapshot. db and in_multi: the state at `offset`. */
-RD_API bool repl_capture_writer_bare(struct repl_capture_writer *w,
-                                     const struct repl_capture_point *at, int64_t now_us,
-                                     struct rd_err *err);
+bool repl_capture_writer_bare(struct repl_capture_writer *w, const struct repl_capture_point *at,
+                              int64_t now_us, struct rd_err *err);
 
 /* ---- the stream ---- */
 
@@ -125,14 +121,14 @@ RD_API bool repl_capture_writer_bare(struct repl_capture_writer *w,
  *
  * RD_ERR_PROTOCOL: the bytes do not start a command (the offset is that of the stream); earlier
  * commands are kept. RD_ERR_USAGE: no chapter has begun. */
-RD_API bool repl_capture_writer_append(struct repl_capture_writer *w, struct rd_slice bytes,
-                                       int64_t now_us, struct rd_err *err);
+bool repl_capture_writer_append(struct repl_capture_writer *w, struct rd_slice bytes,
+                                int64_t now_us, struct rd_err *err);
 
 /* Writes all whole commands to the system. */
-RD_API bool repl_capture_writer_flush(struct repl_capture_writer *w, struct rd_err *err);
+bool repl_capture_writer_flush(struct repl_capture_writer *w, struct rd_err *err);
 
 /* Flushes, and makes the data durable. */
-RD_API bool repl_capture_writer_sync(struct repl_capture_writer *w, struct rd_err *err);
+bool repl_capture_writer_sync(struct repl_capture_writer *w, struct rd_err *err);
 
 struct repl_capture_sync {
     int fd;
@@ -143,29 +139,29 @@ struct repl_capture_sync {
 /* The same in two steps, for an fsync on another thread: result = fs.sync(fs.ctx, sync.fd), 0 or a
  * negative errno, in between. In between the segment is not closed, so it may grow larger, and only
  * _append(), _flush() and the functions that return offsets may be called. */
-RD_API bool repl_capture_writer_sync_begin(struct repl_capture_writer *w,
-                                           struct repl_capture_sync *ret, struct rd_err *err);
-RD_API bool repl_capture_writer_sync_end(struct repl_capture_writer *w,
-                                         const struct repl_capture_sync *sync, int result,
-                                         struct rd_err *err);
+bool repl_capture_writer_sync_begin(struct repl_capture_writer *w, struct repl_capture_sync *ret,
+                                    struct rd_err *err);
+bool repl_capture_writer_sync_end(struct repl_capture_writer *w,
+                                  const struct repl_capture_sync *sync, int result,
+                                  struct rd_err *err);
 
 /* Closes the segment now and starts another one; does nothing if it is empty. */
-RD_API bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err);
+bool repl_capture_writer_roll(struct repl_capture_writer *w, struct rd_err *err);
 
 /* Offsets after the last received byte, after the last command written to the system, and after the
  * last durable command. */
-RD_API uint64_t repl_capture_writer_received(const struct repl_capture_writer *w);
-RD_API uint64_t repl_capture_writer_written(const struct repl_capture_writer *w);
-RD_API uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w);
+uint64_t repl_capture_writer_received(const struct repl_capture_writer *w);
+uint64_t repl_capture_writer_written(const struct repl_capture_writer *w);
+uint64_t repl_capture_writer_synced(const struct repl_capture_writer *w);
 
 /* Bytes of all files of the capture. */
-RD_API uint64_t repl_capture_writer_size(const struct repl_capture_writer *w);
+uint64_t repl_capture_writer_size(const struct repl_capture_writer *w);
 
 /* Writes and syncs all whole commands, and frees the writer. The last segment stays open, to be
  * continued. False: some data is not durable; the writer is freed anyway. */
-RD_API bool repl_capture_writer_close(struct repl_capture_writer *w, struct rd_err *err);
+bool repl_capture_writer_close(struct repl_capture_writer *w, struct rd_err *err);
 
 /* Frees the writer; unflushed data is lost. NULL is allowed. */
-RD_API void repl_capture_writer_abort(struct repl_capture_writer *w);
+void repl_capture_writer_abort(struct repl_capture_writer *w);
 
 #endif

@@ -36,7 +36,7 @@ bool repl_payload_parse(struct repl_payload *p, struct rd_slice line, struct rd_
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "not the start of a snapshot: %s", quoted);
 }
 
-size_t repl_payload_put(const struct repl_payload *p, uint8_t dst[static REPL_PAYLOAD_HEADER_MAX])
+size_t repl_payload_put(const struct repl_payload *p, uint8_t dst[REPL_PAYLOAD_HEADER_MAX])
 {
     size_t len = 1;
     dst[0] = '$';

@@ -475,7 +475,7 @@ enum repl_event_kind repl_psync_next(struct repl_psync *p, struct repl_event *re
     *ret = (struct repl_event){.step = p->step};
     enum repl_event_kind kind = p->failed ? REPL_ERROR : next(p, ret);
     if (kind == REPL_ERROR || p->failed) {
-        *ret = (struct repl_event){.step = ret->step, .class = p->class, .err = &p->err};
+        *ret = (struct repl_event){.step = ret->step, .error_class = p->class, .err = &p->err};
         kind = REPL_ERROR;
     }
     p->heard = p->heard || kind != REPL_MORE;

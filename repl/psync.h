@@ -1,27 +1,31 @@
 /* psync.h - the replica side of replication, without sockets or clocks.
  *
  * A struct repl_psync is one connection to a master, from the first PING to the last command. The
- * caller transfers the bytes in both directions and supplies the time:
+ * caller transfers the bytes in both directions and supplies the time.
  *
+ * Example: one turn of a loop around a socket.
+ *
+ *     struct rd_err err = {0};
  *     struct repl_psync *p;
+ *     struct repl_psync_opts opts = {.port = 6380};
  *     struct repl_event ev;
  *     if (!repl_psync_new(&p, &opts, &err))
- *         ...
- *     for (;;) {
- *         struct rd_slice out = repl_psync_output(p);
- *         if (out.len > 0)
- *             repl_psync_sent(p, write(fd, out.ptr, out.len));      // when the socket is writable
- *         wait until the socket is ready, at most repl_psync_tick(p, now_ms) milliseconds
- *         n = read(fd, buf, sizeof buf);
- *         if (n == 0)
- *             repl_psync_cut(p);
- *         at = 0;
- *         do {
- *             at += repl_psync_feed(p, rd_slice(buf + at, n - at));
- *             while (repl_psync_next(p, &ev) != REPL_MORE)
- *                 ... ev; after REPL_END and REPL_ERROR the connection cannot be used ...
- *         } while (at < n);
+ *         return 1;
+ *     struct rd_slice out = repl_psync_output(p); // write it to the socket
+ *     repl_psync_sent(p, out.len);
+ *     uint64_t wait_ms = repl_psync_tick(p, 0); // wait for the socket, at most so long
+ *     struct rd_slice in = rd_slice_str("+PONG\r\n"); // read from the socket
+ *     while (in.len > 0) {
+ *         size_t used = repl_psync_feed(p, in);
+ *         in = rd_slice(in.ptr + used, in.len - used);
+ *         while (repl_psync_next(p, &ev) != REPL_MORE) {
+ *             if (ev.kind == REPL_END || ev.kind == REPL_ERROR) // the connection is over
+ *                 return 1;
+ *             printf("%s, at most %llu ms\n", repl_step_word(ev.step),
+ *                    (unsigned long long)wait_ms);
+ *         }
  *     }
+ *     // repl_psync_cut(p): the socket was closed
  *     repl_psync_free(p);
  *
  * The handshake, in this order; each command waits for the answer to the previous one:
@@ -57,6 +61,11 @@
  *
  * Memory: the window and, for a command that does not fit it, a buffer that grows as the command
  * arrives, up to max_command.
+ *
+ * Threads: one thread at a time uses a connection; different connections are independent.
+ * Ownership: the caller frees the connection. Options are copied.
+ * Errors: an event of kind REPL_ERROR ends the connection; its class is the possible reaction.
+ * Cost: linear in the bytes.
  */
 #ifndef REPL_PSYNC_H
 #define REPL_PSYNC_H
@@ -65,6 +74,10 @@
 #include "repl/payload.h"
 #include "repl/replid.h"
 #include "repl/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- options ---- */
 
@@ -98,6 +111,8 @@ struct repl_psync_opts {
     bool no_eof;            /* do not announce eof: the payload comes by length */
     bool no_psync2;         /* do not announce psync2: CONTINUE comes without an id */
     bool old_sync;          /* SYNC, without trying PSYNC */
+    bool failover;          /* PSYNC with FAILOVER: the replica that is asked becomes the master.
+                               A refusal is an error, and SYNC is not tried */
     struct repl_resume resume;
     uint64_t timeout_ms; /* error after this time without data; 0: REPL_PSYNC_TIMEOUT_MS */
     uint64_t ack_ms;     /* between two acknowledgements; 0: REPL_PSYNC_ACK_MS */
@@ -108,48 +123,48 @@ struct repl_psync_opts {
 /* ---- events ---- */
 
 enum repl_step {
-    REPL_STEP_PING,
-    REPL_STEP_AUTH,
-    REPL_STEP_PORT,
-    REPL_STEP_ADDRESS,
-    REPL_STEP_RDB_ONLY,
-    REPL_STEP_RDB_FILTER,
-    REPL_STEP_CAPA,
-    REPL_STEP_VERSION,
-    REPL_STEP_PSYNC,
-    REPL_STEP_SYNC,
-    REPL_STEP_HEADER, /* waiting for the payload */
-    REPL_STEP_PAYLOAD,
-    REPL_STEP_LOADED, /* the payload is complete, the next event was not requested yet */
-    REPL_STEP_STREAM,
-    REPL_STEP_END
+    REPL_STEP_PING = 0,
+    REPL_STEP_AUTH = 1,
+    REPL_STEP_PORT = 2,
+    REPL_STEP_ADDRESS = 3,
+    REPL_STEP_RDB_ONLY = 4,
+    REPL_STEP_RDB_FILTER = 5,
+    REPL_STEP_CAPA = 6,
+    REPL_STEP_VERSION = 7,
+    REPL_STEP_PSYNC = 8,
+    REPL_STEP_SYNC = 9,
+    REPL_STEP_HEADER = 10, /* waiting for the payload */
+    REPL_STEP_PAYLOAD = 11,
+    REPL_STEP_LOADED = 12, /* the payload is complete, the next event was not requested yet */
+    REPL_STEP_STREAM = 13,
+    REPL_STEP_END = 14
 };
 
 enum repl_event_kind {
-    REPL_MORE,          /* no event until more bytes are fed */
-    REPL_REPLY,         /* an answer: step, text */
-    REPL_KEEPALIVE,     /* an empty line: bytes. In the stream it counts; offset is its position. */
-    REPL_FULL,          /* a new history begins here: replid, offset. Old data is invalid. */
-    REPL_SYNC,          /* the same from a master without PSYNC: no id, offset 0 */
-    REPL_CONTINUE,      /* the old one continues: replid, offset; changed: under a new id */
-    REPL_PAYLOAD_BEGIN, /* payload: how it is framed */
-    REPL_PAYLOAD,       /* bytes of the snapshot; offset is their position in it */
-    REPL_PAYLOAD_END,   /* it is complete: payload.done bytes */
-    REPL_COMMAND,       /* command, place, bytes: as in the stream */
-    REPL_END,           /* all requested data was received. Permanent. */
-    REPL_ERROR          /* class, step, err. Permanent. */
+    REPL_MORE = 0,      /* no event until more bytes are fed */
+    REPL_REPLY = 1,     /* an answer: step, text */
+    REPL_KEEPALIVE = 2, /* an empty line: bytes. In the stream it counts; offset is its position. */
+    REPL_FULL = 3,      /* a new history begins here: replid, offset. Old data is invalid. */
+    REPL_SYNC = 4,      /* the same from a master without PSYNC: no id, offset 0 */
+    REPL_CONTINUE = 5,  /* the old one continues: replid, offset; changed: under a new id */
+    REPL_PAYLOAD_BEGIN = 6, /* payload: how it is framed */
+    REPL_PAYLOAD = 7,       /* bytes of the snapshot; offset is their position in it */
+    REPL_PAYLOAD_END = 8,   /* it is complete: payload.done bytes */
+    REPL_COMMAND = 9,       /* command, place, bytes: as in the stream */
+    REPL_END = 10,          /* all requested data was received. Permanent. */
+    REPL_ERROR = 11         /* class, step, err. Permanent. */
 };
 
 /* Classes of errors, by the possible reaction. */
 enum repl_class {
-    REPL_RETRY,       /* the master is not ready: NOMASTERLINK, LOADING and similar errors, and
+    REPL_RETRY = 0,       /* the master is not ready: NOMASTERLINK, LOADING and similar errors, and
                          errors without a class; retry later */
-    REPL_CLOSED,      /* the connection ended; connect again, and resume */
-    REPL_TIMEOUT,     /* no data from the master; the same */
-    REPL_AUTH,        /* NOAUTH, WRONGPASS, NOPERM, DENIED: needs a change by the user */
-    REPL_UNSUPPORTED, /* the master does not support the request */
-    REPL_PROTOCOL,    /* invalid bytes from the master, or a limit */
-    REPL_NOMEM        /* out of memory */
+    REPL_CLOSED = 1,      /* the connection ended; connect again, and resume */
+    REPL_TIMEOUT = 2,     /* no data from the master; the same */
+    REPL_AUTH = 3,        /* NOAUTH, WRONGPASS, NOPERM, DENIED: needs a change by the user */
+    REPL_UNSUPPORTED = 4, /* the master does not support the request */
+    REPL_PROTOCOL = 5,    /* invalid bytes from the master, or a limit */
+    REPL_NOMEM = 6        /* out of memory */
 };
 
 struct repl_event {
@@ -164,7 +179,7 @@ struct repl_event {
     struct repl_payload payload;
     struct repl_place place;
     struct resp_command command; /* command.offset is the position on the connection, see below */
-    enum repl_class class;
+    enum repl_class error_class;
     const struct rd_err *err;
 };
 
@@ -225,9 +240,13 @@ RD_API enum repl_step repl_psync_step(const struct repl_psync *p);
 
 /* Words for people and logs: "PING", "REPLCONF capa"; "retry", "closed". */
 RD_API const char *repl_step_word(enum repl_step step);
-RD_API const char *repl_class_word(enum repl_class class);
+RD_API const char *repl_class_word(enum repl_class error_class);
 
 /* NULL is allowed. */
 RD_API void repl_psync_free(struct repl_psync *p);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

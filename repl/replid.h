@@ -3,18 +3,28 @@
  * A master chooses a random replication id when it begins a history, and again when it stops being
  * a replica. An id together with an offset identifies one state of a data set.
  *
+ * Example: prints an id.
+ *
  *     struct repl_replid id;
- *     if (!repl_replid_get(text, &id))
- *         ... not an id ...
- *     printf("%s\n", id.hex);
+ *     if (repl_replid_get(rd_slice_str("0123456789abcdef0123456789abcdef01234567"), &id))
+ *         puts(id.hex);
  *
  * A zeroed struct means that the id is unknown.
+ *
+ * Threads: any thread may call everything.
+ * Ownership: nothing is allocated.
+ * Errors: false means that the text is not an id; *ret is then unchanged.
+ * Cost: constant time.
  */
 #ifndef REPL_REPLID_H
 #define REPL_REPLID_H
 
 #include "base/api.h"
 #include "base/slice.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { REPL_REPLID_LEN = 40 };
 
@@ -32,5 +42,9 @@ static inline bool repl_replid_is_set(const struct repl_replid *id)
 
 /* Whether both identify the same history; case is ignored, as in servers. */
 RD_API bool repl_replid_eq(const struct repl_replid *a, const struct repl_replid *b);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

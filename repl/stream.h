@@ -5,15 +5,24 @@
  * and EXEC enclose a transaction. This module tracks both for every reader and writer of such a
  * stream: a replica, a master, a capture.
  *
+ * Example: follows a stream.
+ *
+ *     struct rd_err err = {0};
  *     struct repl_stream s;
  *     struct repl_place place;
- *     repl_stream_init(&s, offset, db, false);
- *     for each command of len bytes:
- *         if (!repl_stream_take(&s, argc, argv, len, &place, &err))
- *             ...
- *         place.db, place.in_multi: its context; s.offset: the offset after it
+ *     struct rd_slice argv[2] = {rd_slice_str("SELECT"), rd_slice_str("3")};
+ *     repl_stream_init(&s, 1000, 0, false);
+ *     if (!repl_stream_take(&s, 2, argv, 23, &place, &err))
+ *         return 1;
+ *     printf("db %llu, next offset %llu\n", (unsigned long long)s.db,
+ *            (unsigned long long)s.offset);
  *
  * Servers count from 1 on the wire: "PSYNC ID N" requests the byte at offset N - 1 here.
+ *
+ * Threads: one thread at a time uses a struct repl_stream; it has no shared state.
+ * Ownership: a struct repl_stream owns nothing.
+ * Errors: only repl_stream_take() fails.
+ * Cost: constant time for each command.
  */
 #ifndef REPL_STREAM_H
 #define REPL_STREAM_H
@@ -21,6 +30,10 @@
 #include "base/api.h"
 #include "base/err.h"
 #include "base/slice.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* A zeroed struct is the beginning of a history. */
 struct repl_stream {
@@ -34,12 +47,12 @@ struct repl_stream {
 };
 
 enum repl_kind {
-    REPL_WRITE,  /* any other command */
-    REPL_PING,   /* the master is alive */
-    REPL_SELECT, /* another database */
-    REPL_MULTI,  /* a transaction begins */
-    REPL_EXEC,   /* it ends; also DISCARD */
-    REPL_GETACK  /* the master requests the offset: REPLCONF GETACK */
+    REPL_WRITE = 0,  /* any other command */
+    REPL_PING = 1,   /* the master is alive */
+    REPL_SELECT = 2, /* another database */
+    REPL_MULTI = 3,  /* a transaction begins */
+    REPL_EXEC = 4,   /* it ends; also DISCARD */
+    REPL_GETACK = 5  /* the master requests the offset: REPLCONF GETACK */
 };
 
 struct repl_place {
@@ -64,5 +77,9 @@ RD_API bool repl_stream_take(struct repl_stream *s, size_t argc, const struct rd
 
 /* Skips bytes that are not a command: empty lines. */
 RD_API void repl_stream_pass(struct repl_stream *s, uint64_t len);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,9 +4,6 @@
 
 enum state { AT_START, IN_COUNT, AT_DOLLAR, IN_LEN, IN_BYTES };
 
-/* Longer numbers are none that a server sends. */
-enum { DIGITS_MAX = 18 };
-
 void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db, bool in_multi)
 {
     *w = (struct capture_walk){.state = AT_START};
@@ -15,60 +12,26 @@ void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db
 
 /* ---- commands that are there as a whole ---- */
 
-/* Digits and CR LF; after them, or NULL. */
-static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint64_t *ret)
-{
-    uint64_t v = 0;
-    const uint8_t *begin = at;
-    for (; at < end && (unsigned)*at - '0' < 10; at++) {
-        if (at - begin == DIGITS_MAX)
-            return NULL;
-        v = v * 10 + (*at - (uint64_t)'0');
-    }
-    if (at == begin || end - at < 2 || at[0] != '\r' || at[1] != '\n')
-        return NULL;
-    *ret = v;
-    return at + 2;
-}
-
-/* "$LEN CR LF bytes CR LF"; after it, or NULL. */
-static const uint8_t *take_arg(const uint8_t *at, const uint8_t *end, struct rd_slice *ret)
-{
-    uint64_t len;
-    if (at == end || *at != '$' || (at = take_number(at + 1, end, &len)) == NULL ||
-        (uint64_t)(end - at) < len + 2 || at[len] != '\r' || at[len + 1] != '\n')
-        return NULL;
-    *ret = rd_slice(at, (size_t)len);
-    return at + len + 2;
-}
+/* No limits here: servers have accepted the command. */
+static const struct rd_resp_limits limits = {UINT64_MAX, UINT64_MAX};
 
 /* The length of the command that begins here; 0: it is not whole, or not plain to see. */
 static size_t whole(const uint8_t *ptr, size_t len, struct rd_slice argv[2], uint64_t *ret_argc)
 {
-    const uint8_t *at, *end = ptr + len;
-    struct rd_slice arg;
-    if (*ptr != '*' || (at = take_number(ptr + 1, end, ret_argc)) == NULL || *ret_argc == 0)
-        return 0;
-    for (uint64_t i = 0; i < *ret_argc; i++) {
-        if ((at = take_arg(at, end, &arg)) == NULL)
-            return 0;
-        if (i < 2)
-            argv[i] = arg;
-    }
-    return (size_t)(at - ptr);
+    return rd_resp_whole(ptr, ptr + len, 0, &limits, argv, 2, UINT64_MAX, ret_argc);
 }
 
 bool repl_capture_walk_args(struct rd_slice bytes, struct rd_buf *argv, size_t *ret_argc)
 {
     const uint8_t *end = bytes.ptr + bytes.len;
     uint64_t argc;
-    const uint8_t *at = take_number(bytes.ptr + 1, end, &argc);
+    const uint8_t *at = rd_resp_header(bytes.ptr, end, '*', &argc);
     if (at == NULL)
         return false;
     rd_buf_reset(argv);
     for (uint64_t i = 0; i < argc; i++) {
         struct rd_slice arg = {0};
-        at = take_arg(at, end, &arg);
+        at = rd_resp_argument(at, end, 0, limits.max_bulk, &arg);
         if (at == NULL || !rd_buf_add(argv, &arg, sizeof arg))
             return false;
     }
@@ -111,35 +74,16 @@ static enum capture_walk_status end_command(struct capture_walk *w, uint64_t arg
 
 /* ---- commands in pieces ---- */
 
-/* A digit or CR of a number, or its LF: then *done. */
-static bool number_byte(struct capture_walk *w, uint8_t byte, bool *done)
-{
-    bool after_cr = w->n_digits > DIGITS_MAX;
-    *done = after_cr && byte == '\n';
-    if (after_cr)
-        return byte == '\n';
-    if (byte == '\r' && w->n_digits > 0) {
-        w->n_digits = DIGITS_MAX + 1;
-        return true;
-    }
-    if ((unsigned)byte - '0' >= 10 || w->n_digits == DIGITS_MAX)
-        return false;
-    w->number = w->number * 10 + (byte - (uint64_t)'0');
-    w->n_digits++;
-    return true;
-}
-
 static void begin_number(struct capture_walk *w, enum state state)
 {
     w->state = (uint8_t)state;
-    w->number = 0;
-    w->n_digits = 0;
+    w->digits = (struct rd_resp_number){0};
 }
 
 static void begin_bytes(struct capture_walk *w)
 {
     w->state = IN_BYTES;
-    w->left = w->number + 2;
+    w->left = (uint64_t)w->digits.value + 2;
     if (w->arg < 2)
         w->n_kept[w->arg] = 0;
 }
@@ -147,7 +91,7 @@ static void begin_bytes(struct capture_walk *w)
 /* One byte of what is around arguments; NULL, or what should stand here. */
 static const char *frame_byte(struct capture_walk *w, uint8_t byte)
 {
-    bool done = false;
+    enum rd_resp_scan scan;
     switch ((enum state)w->state) {
     case AT_START:
         w->arg = 0;
@@ -157,17 +101,19 @@ static const char *frame_byte(struct capture_walk *w, uint8_t byte)
         begin_number(w, IN_LEN);
         return byte == '$' ? NULL : "'$'";
     case IN_COUNT:
-        if (!number_byte(w, byte, &done) || (done && w->number == 0))
+        scan = rd_resp_number_step(&w->digits, byte);
+        if (scan == RD_RESP_BAD || (scan == RD_RESP_WHOLE && w->digits.value == 0))
             return "a number of arguments";
-        if (done) {
-            w->args = w->number;
+        if (scan == RD_RESP_WHOLE) {
+            w->args = (uint64_t)w->digits.value;
             w->state = AT_DOLLAR;
         }
         return NULL;
     default:
-        if (!number_byte(w, byte, &done))
+        scan = rd_resp_number_step(&w->digits, byte);
+        if (scan == RD_RESP_BAD)
             return "the length of an argument";
-        if (done)
+        if (scan == RD_RESP_WHOLE)
             begin_bytes(w);
         return NULL;
     }
@@ -175,7 +121,7 @@ static const char *frame_byte(struct capture_walk *w, uint8_t byte)
 
 static void keep(struct capture_walk *w, const uint8_t *ptr, size_t len)
 {
-    if (w->arg >= 2 || w->number > CAPTURE_WALK_ARG)
+    if (w->arg >= 2 || w->digits.value > CAPTURE_WALK_ARG)
         return;
     memcpy(w->kept[w->arg] + w->n_kept[w->arg], ptr, len);
     w->n_kept[w->arg] = (uint8_t)(w->n_kept[w->arg] + len);

@@ -13,6 +13,7 @@
 #define REPL_CAPTURE_WALK_H
 
 #include "base/buf.h"
+#include "base/resp_frame.h"
 #include "repl/stream.h"
 
 enum capture_walk_status {
@@ -29,11 +30,10 @@ struct capture_walk {
     struct repl_place place;
     uint64_t args; /* of the current command; 0: between two commands */
     /* The rest is about that command only. */
-    uint64_t taken; /* bytes of it */
-    uint64_t arg;   /* complete ones */
-    uint64_t left;  /* bytes of the argument and its CR LF that are still to come */
-    uint64_t number;
-    uint8_t n_digits;
+    uint64_t taken;               /* bytes of it */
+    uint64_t arg;                 /* complete ones */
+    uint64_t left;                /* bytes of the argument and its CR LF that are still to come */
+    struct rd_resp_number digits; /* of a count or a length */
     uint8_t state;
     uint8_t n_kept[2]; /* of the first two arguments: what is kept, when it is not too long */
     uint8_t kept[2][CAPTURE_WALK_ARG];

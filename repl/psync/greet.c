@@ -69,7 +69,8 @@ static void put_psync(struct repl_psync *p)
         id = from->replid.hex;
         offset[rd_num_put_u64(offset, from->offset + 1)] = 0;
     }
-    repl_psync_put(p, (const char *const[]){"PSYNC", id, offset, NULL});
+    const char *failover = p->opts.failover ? "FAILOVER" : NULL;
+    repl_psync_put(p, (const char *const[]){"PSYNC", id, offset, failover, NULL});
 }
 
 static void send_step(struct repl_psync *p)
@@ -228,7 +229,7 @@ static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl
             *ret = REPL_AUTH;
         return true;
     case REPL_STEP_PSYNC:
-        return !may_try_sync(line);
+        return p->opts.failover || !may_try_sync(line);
     case REPL_STEP_SYNC:
         return true;
     case REPL_STEP_RDB_FILTER: /* all data instead of some is not what was asked for */

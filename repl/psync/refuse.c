@@ -1,23 +1,6 @@
 #include <string.h>
-#include <strings.h>
 
 #include "repl/psync/priv.h"
-
-/* How error replies begin. What is not here may pass: a master without memory for a fork, one whose
- * own master is away. */
-static const struct {
-    const char *begin;
-    enum repl_class class;
-} REFUSALS[] = {
-    {"-NOAUTH", REPL_AUTH},
-    {"-WRONGPASS", REPL_AUTH},
-    {"-NOPERM", REPL_AUTH},
-    {"-DENIED", REPL_AUTH},
-    {"-ERR operation not permitted", REPL_AUTH}, /* NOAUTH, before 2.8 */
-    {"-ERR invalid password", REPL_AUTH},        /* WRONGPASS, before 6.0 */
-    {"-ERR unknown command", REPL_UNSUPPORTED},
-    {"-ERR unknown subcommand", REPL_UNSUPPORTED},
-};
 
 static const char *const CLASS_WORDS[] = {
     [REPL_RETRY] = "retry",  [REPL_CLOSED] = "closed",           [REPL_TIMEOUT] = "timeout",
@@ -25,14 +8,32 @@ static const char *const CLASS_WORDS[] = {
     [REPL_NOMEM] = "memory",
 };
 
+/* The reason of an error line, which begins with '-'. */
+static unsigned reason_of(struct rd_slice line)
+{
+    if (line.len == 0 || line.ptr[0] != '-')
+        return 0;
+    return rd_resp_error_reason(rd_slice(line.ptr + 1, line.len - 1));
+}
+
+/* Other errors may be temporary: a master without memory for a fork, or one whose own master is not
+ * reachable. */
 enum repl_class repl_refuse_class(struct rd_slice line)
 {
-    for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++) {
-        size_t len = strlen(REFUSALS[i].begin);
-        if (line.len >= len && strncasecmp((const char *)line.ptr, REFUSALS[i].begin, len) == 0)
-            return REFUSALS[i].class;
+    switch (reason_of(line)) {
+    case RESP_REASON_NOAUTH:
+    case RESP_REASON_NOAUTH_OLD:
+    case RESP_REASON_WRONGPASS:
+    case RESP_REASON_WRONGPASS_OLD:
+    case RESP_REASON_NOPERM:
+    case RESP_REASON_DENIED:
+        return REPL_AUTH;
+    case RESP_REASON_UNKNOWN_COMMAND:
+    case RESP_REASON_UNKNOWN_SUBCOMMAND:
+        return REPL_UNSUPPORTED;
+    default:
+        return REPL_RETRY;
     }
-    return REPL_RETRY;
 }
 
 /* `line` up to where `what` begins in it. */
@@ -53,11 +54,16 @@ struct rd_slice repl_refuse_discreet(struct rd_slice line, const char *password)
 enum repl_event_kind repl_refuse(struct repl_psync *p, enum repl_class class, struct rd_slice text)
 {
     char quoted[RD_ERR_TEXT_MAX - 60];
+    unsigned reason = reason_of(text);
     if (text.len > 0) /* without the '-' */
         text = rd_slice(text.ptr + 1, text.len - 1);
     rd_err_quote(quoted, sizeof quoted, text);
-    return repl_psync_fail(p, class, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the master refuses %s: %s",
-                           repl_step_word(p->step), quoted);
+    bool first = !p->failed;
+    repl_psync_fail(p, class, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the master refuses %s: %s",
+                    repl_step_word(p->step), quoted);
+    if (first)
+        p->err.reason.id = reason;
+    return REPL_ERROR;
 }
 
 const char *repl_class_word(enum repl_class class)

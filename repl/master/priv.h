@@ -1,0 +1,14 @@
+/* priv.h - shared by repl/master.c and repl/master/.
+ */
+#ifndef REPL_MASTER_PRIV_H
+#define REPL_MASTER_PRIV_H
+
+#include "repl/master.h"
+
+/* Adds a peer to the list, so that it counts as a replica. */
+void repl_peer_enlist(struct repl_peer *peer);
+
+/* A line to the peer; false: out of memory. */
+bool repl_peer_say(struct repl_peer *peer, const char *fmt, ...) RD_PRINTF(2, 3);
+
+#endif
