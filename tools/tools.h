@@ -6,6 +6,7 @@
 #include "tools/cli/cli.h"
 
 /* Each takes argv[0] as the tool's name and returns an exit status (enum cli_status). */
+int tool_archive(struct cli *cli, int argc, char **argv);
 int tool_backup(struct cli *cli, int argc, char **argv);
 int tool_capture(struct cli *cli, int argc, char **argv);
 int tool_check_aof(struct cli *cli, int argc, char **argv);

@@ -1,7 +1,5 @@
 /* backup.c - `redoubt backup`: a verified set of each target into its repositories. */
-#include "base/num.h"
 #include "tools/backup/priv.h"
-#include "tools/prune/prune.h"
 #include "tools/tools.h"
 
 #include <stdio.h>
@@ -13,84 +11,6 @@ struct run {
     bool partial; /* a repository has failed where another has not */
     int status;   /* of the first failure */
 };
-
-static bool get_settings(const struct vault_target *target, struct set_writer *set,
-                         struct rd_err *err)
-{
-    const char *word = vault_get(target, VAULT_KEY_COMPRESS);
-    const char *level = vault_get(target, VAULT_KEY_COMPRESS_LEVEL);
-    uint64_t number = 0;
-    set->compression = ARCHIVE_COMPRESSION_LZ4;
-    if (word != NULL) {
-        unsigned i = 0;
-        while (i < ARCHIVE_COMPRESSION_COUNT &&
-               strcmp(word, archive_compression_word((enum archive_compression)i)) != 0)
-            i++;
-        if (i == ARCHIVE_COMPRESSION_COUNT)
-            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                              "compress is none of none, lz4 and gzip");
-        set->compression = (enum archive_compression)i;
-    }
-    if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number > 12))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "compress-level is not a small number");
-    set->level = (int)number;
-    return true;
-}
-
-/* ---- one target ---- */
-
-/* Locks all repositories and removes what interrupted backups have left there. */
-static bool prepare(struct vault_open *open, struct rd_err *err)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < open->n; i++) {
-        if (open->stores[i] == NULL)
-            continue;
-        if (vault_lock(open, i, "backup", &open->errs[i]) &&
-            prune_leftovers(&open->repos[i], &open->errs[i]))
-            n++;
-    }
-    if (n == 0)
-        rd_err_adopt(err, &open->errs[0]);
-    return n > 0;
-}
-
-static bool write_set(struct run *run, struct set_writer *set, struct rd_err *err)
-{
-    const struct vault_target *target = set->open->target;
-    if (!get_settings(target, set, err) || !prepare(set->open, err) ||
-        !backup_hook(target, BACKUP_HOOK_PRE, &set->m, NULL, err) ||
-        !set_begin(set, cli_now_ms(), err))
-        return false;
-    bool ok = backup_read_source(run->cli, set, err);
-    set->m.end_ms = cli_now_ms();
-    if (ok && set_commit(set, err))
-        return true;
-    set_abandon(set);
-    return false;
-}
-
-static bool prune_after(const struct vault_target *target, struct vault_open *open,
-                        struct rd_err *err)
-{
-    struct archive_retention rules;
-    bool wanted;
-    size_t n;
-    if (!vault_get_bool(target, VAULT_KEY_PRUNE, &wanted, err))
-        return false;
-    if (!wanted)
-        return true;
-    bool ok = prune_rules(target, &rules, err);
-    for (size_t i = 0; ok && i < open->n; i++) {
-        struct prune_plan plan;
-        if (open->stores[i] == NULL || open->errs[i].code != RD_ERR_OK)
-            continue;
-        ok = prune_plan(&open->repos[i], &rules, cli_now_ms(), &plan, err);
-        ok = ok && prune_run(&open->repos[i], &plan, &n, err);
-        prune_done(&plan);
-    }
-    return ok;
-}
 
 /* ---- the report ---- */
 
@@ -203,7 +123,7 @@ static void after(struct run *run, const struct vault_target *target, struct set
     struct rd_err errs[3] = {{0}, {0}, {0}};
     bool good = failed == NULL;
     if (good)
-        prune_after(target, set->open, &errs[0]);
+        backup_prune(target, set->open, &errs[0]);
     backup_metrics(target, set->open, good ? &set->m : NULL, &errs[1]);
     backup_hook(target, good ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
     for (size_t i = 0; i < 3; i++) {
@@ -220,7 +140,7 @@ static void backup_target(struct run *run, const struct vault_target *target)
     struct vault_open open = {0};
     struct set_writer set = {.open = &open};
     bool opened = vault_open(target, VAULT_WRITE, &open, &err);
-    bool ok = opened && write_set(run, &set, &err);
+    bool ok = opened && backup_take(run->cli, &set, &err);
     if (ok) {
         run->n_good++;
         if (run->cli->json)

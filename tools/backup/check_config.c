@@ -1,7 +1,7 @@
 /* check_config.c - `redoubt check-config`: whether a backup would find its way. */
 #include "base/buf.h"
 #include "tools/backup/priv.h"
-#include "tools/peer.h"
+#include "client/peer.h"
 #include "tools/prune/prune.h"
 #include "tools/tools.h"
 
@@ -68,16 +68,16 @@ static bool ask_server(struct run *run, const struct vault_target *target, const
                        struct rd_err *err)
 {
     struct peer_opts opts;
-    struct peer_target place = {.port = 0};
-    struct peer *peer = NULL;
-    struct peer_reply reply = {0};
+    struct client_target place = {.port = 0};
+    struct client_peer *peer = NULL;
+    struct client_peer_reply reply = {0};
     backup_peer_options(&opts, target);
-    bool ok = peer_target_find(&place, &opts, url, err) && peer_open(&peer, &place, err) &&
-              peer_ask(peer, "PING", &reply, err) &&
-              peer_ask(peer, "REPLCONF listening-port 0", &reply, err);
-    peer_reply_done(&reply);
-    peer_close(peer);
-    peer_target_done(&place);
+    bool ok = peer_target_find(&place, &opts, url, err) && client_peer_open(&peer, &place, err) &&
+              client_peer_ask(peer, "PING", &reply, err) &&
+              client_peer_ask(peer, "REPLCONF listening-port 0", &reply, err);
+    client_peer_reply_done(&reply);
+    client_peer_close(peer);
+    client_target_done(&place);
     peer_opts_done(&opts);
     if (!ok)
         peer_hint(run->cli, err);
@@ -89,7 +89,7 @@ static bool check_source(struct run *run, const struct vault_target *target, str
     const char *source = vault_get(target, VAULT_KEY_SOURCE);
     if (source == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
-    if (peer_is_url(source))
+    if (client_target_is_url(source))
         return ask_server(run, target, source, err);
     if (access(source, R_OK) == 0)
         return true;
@@ -114,7 +114,7 @@ static const char *source_name(const struct vault_target *target)
     const char *source = vault_get(target, VAULT_KEY_SOURCE);
     if (source == NULL)
         return "";
-    return peer_is_url(source) ? "of a server" : source;
+    return client_target_is_url(source) ? "of a server" : source;
 }
 
 static void check_target(struct run *run, const struct vault_target *target)

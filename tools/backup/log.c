@@ -273,22 +273,6 @@ static bool check(struct pinned *p, struct set_writer *set, struct rd_err *err)
 
 /* ---- copying ---- */
 
-static bool copy(struct set_writer *set, struct rd_src *src, struct rd_err *err)
-{
-    struct rd_slice s;
-    enum rd_src_status status;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        if (!rd_sink_write(set->sink, s.ptr, s.len)) {
-            rd_err_adopt(err, rd_sink_err(set->sink));
-            return false;
-        }
-        rd_src_consume(src, s.len);
-    }
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    return status == RD_SRC_END;
-}
-
 static bool copy_file(struct pinned *p, size_t i, struct set_writer *set, struct rd_err *err)
 {
     const struct aof_file *file = &p->manifest.files[i];
@@ -298,7 +282,7 @@ static bool copy_file(struct pinned *p, size_t i, struct set_writer *set, struct
         return false;
     bool ok = open_part(&src, p->fds[i], p->sizes[i], file->name, err);
     if (ok) {
-        ok = copy(set, src, err);
+        ok = set_copy(set, src, err);
         rd_src_close(src);
     }
     return set_file_end(set, ok, err);

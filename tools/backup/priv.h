@@ -3,15 +3,28 @@
 #ifndef TOOLS_BACKUP_PRIV_H
 #define TOOLS_BACKUP_PRIV_H
 
+#include <stdatomic.h>
+
 #include "archive/pipe.h"
-#include "tools/peer_target.h"
+#include "tools/cli/peer_options.h"
 #include "tools/vault/vault.h"
 
 /* ---- set.c: a set under way, in all repositories that take it ---- */
 
+/* Where a set comes from, instead of the source of its target. */
+struct backup_from {
+    const struct client_target *server; /* NULL: */
+    const char *snapshot;               /* this file, with the position below */
+    const char *source;                 /* what the manifest says about the file */
+    const char *replid;
+    uint64_t offset;
+};
+
 struct set_writer {
     struct vault_open *open;
-    const struct rd_seal_key *key; /* NULL: not sealed */
+    const struct backup_from *from; /* NULL: the source of the target */
+    const atomic_bool *cancel;      /* true: give up; may be NULL */
+    const struct rd_seal_key *key;  /* NULL: not sealed */
     enum archive_compression compression;
     int level;
     struct archive_manifest m;
@@ -35,8 +48,21 @@ bool set_commit(struct set_writer *set, struct rd_err *err);
 void set_abandon(struct set_writer *set);
 void set_done(struct set_writer *set);
 
-/* A source that passes on the bytes of another, which it does not own, and gives them to a sink. */
-bool set_tap(struct rd_src **ret, struct rd_src *inner, struct rd_sink *sink, struct rd_err *err);
+/* Writes all bytes of src to set->sink. */
+bool set_copy(struct set_writer *set, struct rd_src *src, struct rd_err *err);
+/* A source that passes on the bytes of another, which it does not own, and gives them to the sink
+ * of the set. It fails when the set is cancelled. */
+bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, struct rd_err *err);
+
+/* ---- take.c: a whole set ---- */
+
+/* Sets what the target says about compression. RD_ERR_USAGE. */
+bool backup_settings(const struct vault_target *target, struct set_writer *set, struct rd_err *err);
+/* Locks the repositories, removes what interrupted backups have left, and writes a set. On failure
+ * nothing is left of it. */
+bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err);
+/* Where the target says so, removes the sets that no rule keeps. */
+bool backup_prune(const struct vault_target *target, struct vault_open *open, struct rd_err *err);
 
 /* ---- source.c, log.c: where data come from ---- */
 
@@ -47,6 +73,18 @@ void backup_peer_options(struct peer_opts *opts, const struct vault_target *targ
 bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err);
 bool backup_read_log(struct cli *cli, struct set_writer *set, const char *folder,
                      struct rd_err *err);
+
+/* Reads a snapshot to its end: to the check, and to the set. The counts of the manifest grow. */
+bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char *name,
+                          struct rd_err *err);
+
+/* scan.c: key by key; the manifest is marked as not of one moment. */
+bool backup_read_scan(struct cli *cli, struct set_writer *set, const struct client_target *target,
+                      struct rd_err *err);
+
+/* cluster.c: all masters of a cluster, as of one moment. */
+bool backup_read_cluster(struct cli *cli, struct set_writer *set, const char *url,
+                         struct rd_err *err);
 
 /* The manifest of a log in a folder: "appendonly.aof.manifest"; false with err where there is none
  * (*ret_none) or several. */

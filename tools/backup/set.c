@@ -13,7 +13,7 @@ bool set_begin(struct set_writer *set, int64_t now_ms, struct rd_err *err)
     archive_make_id(set->m.id, now_ms, chance);
     set->m.begin_ms = now_ms;
     snprintf(set->m.target, sizeof set->m.target, "%s", set->open->target->name);
-    snprintf(set->m.tool, sizeof set->m.tool, "redoubt %s", REDOUBT_VERSION);
+    snprintf(set->m.tool, sizeof set->m.tool, "redoubt %s", REDOUBT_VERSION_STRING);
     vault_host(set->m.host);
     if (set->key != NULL)
         rd_seal_key_id(set->key, set->m.key_id);
@@ -128,11 +128,27 @@ void set_done(struct set_writer *set)
     archive_manifest_done(&set->m);
 }
 
+bool set_copy(struct set_writer *set, struct rd_src *src, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status;
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
+        if (!rd_sink_write(set->sink, s.ptr, s.len)) {
+            rd_err_adopt(err, rd_sink_err(set->sink));
+            return false;
+        }
+        rd_src_consume(src, s.len);
+    }
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(src));
+    return status == RD_SRC_END;
+}
+
 /* ---- the tap ---- */
 
 struct tap {
     struct rd_src *inner;
-    struct rd_sink *sink;
+    struct set_writer *set;
 };
 
 static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -140,15 +156,19 @@ static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t 
 {
     struct tap *tap = impl;
     struct rd_slice s;
-    enum rd_src_status status = rd_src_need(tap->inner, 1, &s);
     *ret_len = 0;
+    if (tap->set->cancel != NULL && atomic_load(tap->set->cancel)) {
+        rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped");
+        return RD_SRC_FAIL;
+    }
+    enum rd_src_status status = rd_src_need(tap->inner, 1, &s);
     if (status == RD_SRC_FAIL)
         rd_err_adopt(err, rd_src_err(tap->inner));
     if (status != RD_SRC_OK)
         return status;
     size_t n = s.len < cap ? s.len : cap;
-    if (!rd_sink_write(tap->sink, s.ptr, n)) {
-        rd_err_adopt(err, rd_sink_err(tap->sink));
+    if (!rd_sink_write(tap->set->sink, s.ptr, n)) {
+        rd_err_adopt(err, rd_sink_err(tap->set->sink));
         return RD_SRC_FAIL;
     }
     memcpy(buf, s.ptr, n);
@@ -157,13 +177,13 @@ static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t 
     return RD_SRC_OK;
 }
 
-bool set_tap(struct rd_src **ret, struct rd_src *inner, struct rd_sink *sink, struct rd_err *err)
+bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = tap_read, .close = rd_free};
-    const struct rd_src_opts opts = {.origin = inner->origin, .size = inner->size};
+    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = rd_src_size(inner)};
     struct tap *tap = rd_calloc(1, sizeof *tap);
     if (tap == NULL)
         return rd_err_nomem(err, sizeof *tap);
-    *tap = (struct tap){inner, sink};
+    *tap = (struct tap){inner, set};
     return rd_src_new(ret, &ops, tap, &opts, err);
 }

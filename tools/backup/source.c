@@ -53,15 +53,15 @@ static void on_event(void *ctx, const struct rdb_event *ev)
     db->expires += ev->key.expire_ms != RDB_NO_EXPIRE;
 }
 
-/* Reads src to its end: to the check, and to the set. */
-static bool take_snapshot(struct set_writer *set, struct rd_src *src, struct rd_err *err)
+bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char *name,
+                          struct rd_err *err)
 {
     struct facts facts = {.m = &set->m};
-    struct sound sound = {.name = src->origin, .event = on_event, .ctx = &facts};
+    struct sound sound = {.name = rd_src_origin(src), .event = on_event, .ctx = &facts};
     struct rd_src *tap;
-    if (!set_file_begin(set, "dump.rdb", ARCHIVE_ROLE_RDB, err))
+    if (!set_file_begin(set, name, ARCHIVE_ROLE_RDB, err))
         return false;
-    bool ok = set_tap(&tap, src, set->sink, err);
+    bool ok = set_tap(&tap, src, set, err);
     if (ok) {
         ok = sound_check(&sound, tap, err);
         rd_src_close(tap);
@@ -73,9 +73,9 @@ static bool take_snapshot(struct set_writer *set, struct rd_src *src, struct rd_
     /* The sum of all bytes of a snapshot that ends with their sum is 0. */
     set->m.files[set->m.n_files - 1].plain.crc64 = sound.res.stored;
     set->m.rdb_version = (uint64_t)sound.res.version;
-    set->m.keys = sound.res.keys;
-    set->m.expires = sound.res.expires;
-    set->m.functions = sound.res.functions;
+    set->m.keys += sound.res.keys;
+    set->m.expires += sound.res.expires;
+    set->m.functions += sound.res.functions;
     return true;
 }
 
@@ -86,19 +86,19 @@ void backup_peer_options(struct peer_opts *opts, const struct vault_target *targ
     peer_opts_init(opts);
     opts->user = vault_get(target, VAULT_KEY_USER);
     opts->pass_file = vault_get(target, VAULT_KEY_PASS_FILE);
-    opts->cacert = vault_get(target, VAULT_KEY_CACERT);
-    opts->cert = vault_get(target, VAULT_KEY_CERT);
-    opts->key = vault_get(target, VAULT_KEY_TLS_KEY);
+    opts->connect.cacert = vault_get(target, VAULT_KEY_CACERT);
+    opts->connect.cert = vault_get(target, VAULT_KEY_CERT);
+    opts->connect.key = vault_get(target, VAULT_KEY_TLS_KEY);
 }
 
-static bool take_download(struct cli *cli, struct set_writer *set, struct peer_target *peer,
+static bool take_download(struct cli *cli, struct set_writer *set, const struct client_target *peer,
                           struct rd_err *err)
 {
-    struct download d = {.cli = cli, .target = peer};
+    struct download d = {.cli = cli, .target = peer, .cancel = set->cancel};
     struct rd_src *src;
     bool ok = download_begin(&d, err) && download_source(&d, &src, err);
     if (ok) {
-        ok = take_snapshot(set, src, err);
+        ok = backup_take_snapshot(set, src, "dump.rdb", err);
         rd_src_close(src);
         cli_progress_end(cli);
     }
@@ -112,18 +112,18 @@ static bool take_download(struct cli *cli, struct set_writer *set, struct peer_t
     return ok;
 }
 
-static bool read_server(struct cli *cli, struct set_writer *set, const char *url,
+static bool read_server(struct cli *cli, struct set_writer *set, const char *url, bool scan,
                         struct rd_err *err)
 {
     struct peer_opts opts;
-    struct peer_target peer = {.port = 0};
+    struct client_target peer = {.port = 0};
     backup_peer_options(&opts, set->open->target);
     bool ok = peer_target_find(&peer, &opts, url, err);
     if (ok) {
         snprintf(set->m.source, sizeof set->m.source, "%s", peer.name);
-        ok = take_download(cli, set, &peer, err);
+        ok = scan ? backup_read_scan(cli, set, &peer, err) : take_download(cli, set, &peer, err);
     }
-    peer_target_done(&peer);
+    client_target_done(&peer);
     peer_opts_done(&opts);
     return ok;
 }
@@ -136,9 +136,9 @@ static bool read_file(struct cli *cli, struct set_writer *set, const char *path,
     if (!rd_src_open_file(&src, path, NULL, err))
         return false;
     snprintf(set->m.source, sizeof set->m.source, "%s", path);
-    cli_progress_begin(cli, path, src->size);
+    cli_progress_begin(cli, path, rd_src_size(src));
     cli->progress.src = src;
-    bool ok = take_snapshot(set, src, err);
+    bool ok = backup_take_snapshot(set, src, "dump.rdb", err);
     cli->progress.src = NULL;
     cli_progress_end(cli);
     rd_src_close(src);
@@ -168,14 +168,44 @@ static bool read_folder(struct cli *cli, struct set_writer *set, const char *fol
     return read_file(cli, set, inner, err);
 }
 
+/* What `archive` says: another address of the same server, or the snapshot with which its capture
+ * began. */
+static bool read_from(struct cli *cli, struct set_writer *set, struct rd_err *err)
+{
+    const struct backup_from *from = set->from;
+    if (from->server != NULL) {
+        snprintf(set->m.source, sizeof set->m.source, "%s", from->server->name);
+        return take_download(cli, set, from->server, err);
+    }
+    if (!read_file(cli, set, from->snapshot, err))
+        return false;
+    snprintf(set->m.source, sizeof set->m.source, "%s", from->source);
+    snprintf(set->m.replid, sizeof set->m.replid, "%s", from->replid);
+    set->m.offset = from->offset;
+    return true;
+}
+
 bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
+    if (set->from != NULL)
+        return read_from(cli, set, err);
     const char *source = vault_get(set->open->target, VAULT_KEY_SOURCE);
     struct stat st;
     if (source == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
-    if (peer_is_url(source))
-        return read_server(cli, set, source, err);
+    bool cluster, scan;
+    if (!vault_get_bool(set->open->target, VAULT_KEY_CLUSTER, &cluster, err) ||
+        !vault_get_bool(set->open->target, VAULT_KEY_SCAN, &scan, err))
+        return false;
+    if (cluster && scan)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "cluster and scan exclude each other: a target for each master");
+    if (client_target_is_url(source))
+        return cluster ? backup_read_cluster(cli, set, source, err)
+                       : read_server(cli, set, source, scan, err);
+    if (cluster || scan)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s needs the URL of a server",
+                          cluster ? "cluster" : "scan");
     if (stat(source, &st) != 0) {
         rd_err_sys(err, errno, "cannot open the source");
         rd_err_origin(err, source);

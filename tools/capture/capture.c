@@ -36,12 +36,20 @@ static void on_signal(int number)
     stopped = number;
 }
 
+int capture_stopped(void)
+{
+    return stopped;
+}
+
 /* Signals are unblocked in ppoll() only, so that none is missed. */
-static void catch_signals(sigset_t *ret_waiting)
+void capture_catch_signals(struct capture *c)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal}, old;
     sigset_t blocked;
+    if (c->catching)
+        return;
+    c->catching = true;
     sigemptyset(&action.sa_mask);
     sigemptyset(&blocked);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -50,21 +58,21 @@ static void catch_signals(sigset_t *ret_waiting)
         sigaction(numbers[i], &action, NULL);
         sigaddset(&blocked, numbers[i]);
     }
-    sigprocmask(SIG_BLOCK, &blocked, ret_waiting);
+    sigprocmask(SIG_BLOCK, &blocked, &c->waiting);
 }
 
 /* ---- links ---- */
 
-bool capture_add_link(struct capture *c, const struct peer_target *target, const char *folder,
+bool capture_add_link(struct capture *c, const struct client_target *target, const char *folder,
                       struct capture_link **ret, struct rd_err *err)
 {
     struct capture_link *link = NULL;
-    struct peer_target owned = *target;
+    struct client_target owned = *target;
     if (c->n_links == c->cap_links) {
         size_t cap = c->cap_links == 0 ? 4 : 2 * c->cap_links;
         struct capture_link **links = rd_realloc(c->links, cap * sizeof(*links));
         if (links == NULL) {
-            peer_target_done(&owned);
+            client_target_done(&owned);
             return rd_err_nomem(err, cap * sizeof(*links));
         }
         c->links = links;
@@ -72,7 +80,7 @@ bool capture_add_link(struct capture *c, const struct peer_target *target, const
     }
     bool ok = capture_link_new(&link, c, target, folder, err);
     if (link == NULL)
-        peer_target_done(&owned);
+        client_target_done(&owned);
     else
         c->links[c->n_links++] = link;
     *ret = link;
@@ -92,10 +100,10 @@ static bool prepare(struct capture *c, struct pollfd *polls, uint64_t *ret_wait_
         *ret_over &= c->links[i]->state == CAPTURE_DONE;
     }
     capture_report_tick(c, now_ms, ret_wait_ms);
-    return true;
+    return c->tick == NULL || c->tick(c, now_ms, ret_wait_ms, err);
 }
 
-static bool turn(struct capture *c, const sigset_t *waiting, bool *ret_over, struct rd_err *err)
+static bool turn(struct capture *c, bool *ret_over, struct rd_err *err)
 {
     uint64_t wait_ms = WAIT_MAX_MS;
     /* Links are added here only, and nowhere else in this turn. */
@@ -108,7 +116,7 @@ static bool turn(struct capture *c, const sigset_t *waiting, bool *ret_over, str
     bool ok = prepare(c, polls, &wait_ms, ret_over, err);
     const struct timespec limit = {.tv_sec = (time_t)(wait_ms / 1000),
                                    .tv_nsec = (long)(wait_ms % 1000) * 1000000};
-    if (ok && !*ret_over && ppoll(polls, n, &limit, waiting) > 0) {
+    if (ok && !*ret_over && ppoll(polls, n, &limit, &c->waiting) > 0) {
         uint64_t now_ms = capture_now_ms();
         for (size_t i = 0; ok && i < n; i++)
             ok = capture_link_work(c->links[i], polls[i].revents, now_ms, err);
@@ -127,32 +135,45 @@ static bool finish(struct capture *c, struct rd_err *err)
 
 static bool loop(struct capture *c, struct rd_err *err)
 {
-    sigset_t waiting;
     bool over = false;
-    catch_signals(&waiting);
+    capture_catch_signals(c);
     while (!over && stopped == 0)
-        if (!turn(c, &waiting, &over, err))
+        if (!turn(c, &over, err))
             return false;
     return true;
+}
+
+bool capture_run(struct capture *c, struct rd_err *err)
+{
+    bool ok = (c->n_links > 0 || capture_hosts_begin(c, err)) && loop(c, err);
+    return finish(c, ok ? err : NULL) && ok;
+}
+
+void capture_close(struct capture *c, struct rd_err *err)
+{
+    bool ok = true;
+    capture_hosts_end(c);
+    for (size_t i = 0; i < c->n_links; i++) {
+        ok = capture_store_close(&c->links[i]->store, ok ? err : NULL) && ok;
+        capture_link_free(c->links[i]);
+    }
+    rd_free(c->links);
+    c->links = NULL;
+    c->n_links = c->cap_links = 0;
+    capture_job_free(&c->syncer);
+    client_target_done(&c->target);
+    rd_free(c->buf);
+    c->buf = NULL;
 }
 
 static int run(struct capture *c)
 {
     struct rd_err err = {0};
-    capture_job_init(&c->syncer);
     capture_report_begin(c);
-    bool ok = capture_hosts_begin(c, &err) && loop(c, &err);
-    /* Everything received is stored, however the capture ends. */
-    ok = finish(c, ok ? &err : NULL) && ok;
+    bool ok = capture_run(c, &err);
     capture_report_end(c);
-    capture_hosts_end(c);
-    for (size_t i = 0; i < c->n_links; i++) {
-        ok = capture_store_close(&c->links[i]->store, ok ? &err : NULL) && ok;
-        capture_link_free(c->links[i]);
-    }
-    rd_free(c->links);
-    capture_job_free(&c->syncer);
-    if (ok)
+    capture_close(c, &err);
+    if (err.code == RD_ERR_OK && ok)
         return stopped != 0 ? CLI_SIGNAL + stopped : CLI_OK;
     capture_hint(c, &err);
     return cli_fail(c->cli, &err);
@@ -218,7 +239,7 @@ static const char *contradiction(const struct capture *c)
         return "--sentinel finds the master: do not give a URL as well";
     if (c->cli->n_args > 0 && peer_opts_names_one(&c->servers))
         return "use either URL, or -h, -p, -s or -u, not both";
-    if (c->cli->n_args > 0 && !peer_is_url(c->cli->args[0]))
+    if (c->cli->n_args > 0 && !client_target_is_url(c->cli->args[0]))
         return "not a server URL: use redis://HOST, rediss://HOST or unix:///PATH";
     if (c->cluster && c->n_sentinels > 0)
         return "--cluster and --sentinel cannot be used together";
@@ -247,25 +268,31 @@ static bool draw_run(struct capture *c, struct rd_err *err)
     return true;
 }
 
+bool capture_prepare(struct capture *c, const char *url, struct rd_err *err)
+{
+    capture_job_init(&c->syncer);
+    c->buf = rd_alloc(CAPTURE_READ);
+    return (c->buf != NULL || rd_err_nomem(err, CAPTURE_READ)) && draw_run(c, err) &&
+           peer_target_find(&c->target, &c->servers, url, err);
+}
+
 static int start(struct capture *c)
 {
     struct rd_err err = {0};
     const char *wrong = contradiction(c);
     if (wrong != NULL)
         return cli_usage_error(c->cli, "%s", wrong);
-    c->buf = rd_alloc(CAPTURE_READ);
-    bool ok = (c->buf != NULL || rd_err_nomem(&err, CAPTURE_READ)) && draw_run(c, &err) &&
-              peer_target_find(&c->target, &c->servers, cli_url(c->cli, 0), &err);
     int status = CLI_OK;
-    if (!ok)
+    if (!capture_prepare(c, cli_url(c->cli, 0), &err))
         status = cli_fail(c->cli, &err);
     else if (c->target.has_db)
         status =
             cli_usage_error(c->cli, "a capture includes all databases: the URL must not name one");
+    else if (c->rdb_only != NULL)
+        status = capture_rdb(c);
     else
-        status = c->rdb_only != NULL ? capture_rdb(c) : run(c);
-    peer_target_done(&c->target);
-    rd_free(c->buf);
+        return run(c);
+    capture_close(c, NULL);
     return status;
 }
 

@@ -13,8 +13,8 @@ enum { WATCH_MS = 10000, HURRY_MS = 1000, PATIENCE_MS = 3000, SENTINEL_PORT = 26
 /* Sentinels have a password of their own, if any. */
 static bool find_sentinels(struct capture *c, struct rd_err *err)
 {
-    struct peer_target like = {.opts = &c->watch.opts, .tls = c->target.tls};
-    struct peer_target secret = {.port = 0};
+    struct client_target like = {.opts = &c->watch.opts, .tls = c->target.tls};
+    struct client_target secret = {.port = 0};
     struct peer_opts opts = {.pass_file = c->sentinel_pass_file};
     bool ok = true;
     if (c->sentinel_pass_file != NULL) {
@@ -25,11 +25,11 @@ static bool find_sentinels(struct capture *c, struct rd_err *err)
         struct rd_slice host;
         uint64_t port;
         struct rd_slice text = rd_slice_str(c->sentinel_texts[i]);
-        ok = peer_target_split(text, SENTINEL_PORT, &host, &port) ||
+        ok = client_target_split(text, SENTINEL_PORT, &host, &port) ||
              rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "--sentinel requires HOST:PORT");
-        ok = ok && peer_target_at(&c->sentinels[i], &like, host, port, err);
+        ok = ok && client_target_at(&c->sentinels[i], &like, host, port, err);
     }
-    peer_target_done(&secret);
+    client_target_done(&secret);
     return ok;
 }
 
@@ -37,8 +37,8 @@ static void ask_sentinels(void *arg)
 {
     struct capture *c = arg;
     struct capture_watch *w = &c->watch;
-    w->ok = topology_find_master(&w->master, c->sentinels, c->n_sentinels, c->master, &w->target,
-                                 &w->err);
+    w->ok = client_topology_find_master(&w->master, c->sentinels, c->n_sentinels, c->master,
+                                        &w->target, &w->err);
 }
 
 /* ---- a cluster ---- */
@@ -49,21 +49,21 @@ static void ask_cluster(void *arg)
     struct capture *c = arg;
     struct capture_watch *w = &c->watch;
     for (size_t i = 0; i <= w->n_seeds && !w->ok; i++) {
-        const struct peer_target *seed = i < w->n_seeds ? &w->seeds[i] : &w->target;
-        struct peer *peer;
+        const struct client_target *seed = i < w->n_seeds ? &w->seeds[i] : &w->target;
+        struct client_peer *peer;
         rd_err_reset(&w->err);
-        if (!peer_open(&peer, seed, &w->err))
+        if (!client_peer_open(&peer, seed, &w->err))
             continue;
-        w->ok = topology_read(&w->cluster, peer, &w->err);
+        w->ok = client_topology_read(&w->cluster, peer, &w->err);
         rd_err_origin(&w->err, seed->name);
-        peer_close(peer);
+        client_peer_close(peer);
     }
 }
 
 static void drop_seeds(struct capture_watch *w)
 {
     for (size_t i = 0; i < w->n_seeds; i++)
-        peer_target_done(&w->seeds[i]);
+        client_target_done(&w->seeds[i]);
     rd_free(w->seeds);
     w->seeds = NULL;
     w->n_seeds = 0;
@@ -80,8 +80,9 @@ static bool collect_seeds(struct capture *c, struct rd_err *err)
     if (w->seeds == NULL)
         return rd_err_nomem(err, c->n_links * sizeof *w->seeds);
     for (size_t i = 0; i < c->n_links; i++) {
-        const struct peer_target *t = &c->links[i]->target;
-        if (!peer_target_at(&w->seeds[w->n_seeds], &w->target, rd_slice_str(t->host), t->port, err))
+        const struct client_target *t = &c->links[i]->target;
+        if (!client_target_at(&w->seeds[w->n_seeds], &w->target, rd_slice_str(t->host), t->port,
+                              err))
             return false;
         w->n_seeds++;
     }
@@ -110,14 +111,14 @@ static bool ask(struct capture *c, struct rd_err *err)
 static bool begin_watch(struct capture *c, struct rd_err *err)
 {
     struct capture_watch *w = &c->watch;
-    const struct peer_target *t = &c->target;
+    const struct client_target *t = &c->target;
     const char *host = t->socket[0] != '\0' ? "127.0.0.1" : t->host;
-    uint64_t port = t->socket[0] != '\0' ? PEER_PORT : t->port;
+    uint64_t port = t->socket[0] != '\0' ? CLIENT_PORT : t->port;
     capture_job_init(&w->job);
-    w->opts = c->servers;
+    w->opts = c->servers.connect;
     if (w->opts.timeout_ms == 0 || w->opts.timeout_ms > PATIENCE_MS)
         w->opts.timeout_ms = PATIENCE_MS;
-    if (!peer_target_at(&w->target, t, rd_slice_str(host), port, err) || !find_sentinels(c, err))
+    if (!client_target_at(&w->target, t, rd_slice_str(host), port, err) || !find_sentinels(c, err))
         return false;
     memcpy(w->target.socket, t->socket, sizeof t->socket);
     memcpy(w->target.name, t->name, sizeof t->name);
@@ -125,10 +126,10 @@ static bool begin_watch(struct capture *c, struct rd_err *err)
     return true;
 }
 
-static bool copy_target(struct peer_target *ret, const struct capture *c, const char *host,
+static bool copy_target(struct client_target *ret, const struct capture *c, const char *host,
                         uint64_t port, struct rd_err *err)
 {
-    return peer_target_at(ret, &c->target, rd_slice_str(host), port, err);
+    return client_target_at(ret, &c->target, rd_slice_str(host), port, err);
 }
 
 /* ---- results ---- */
@@ -137,11 +138,11 @@ static bool follow_master(struct capture *c, uint64_t now_ms, struct rd_err *err
 {
     struct capture_watch *w = &c->watch;
     struct capture_link *link = c->n_links > 0 ? c->links[0] : NULL;
-    struct peer_target target;
-    const struct peer_target *at = link != NULL ? &link->target : NULL;
+    struct client_target target;
+    const struct client_target *at = link != NULL ? &link->target : NULL;
     bool same = at != NULL && at->port == w->master.port && strcmp(at->host, w->master.host) == 0;
     bool ok = same || copy_target(&target, c, w->master.host, w->master.port, err);
-    peer_target_done(&w->master);
+    client_target_done(&w->master);
     if (same || !ok)
         return ok;
     if (link == NULL)
@@ -156,7 +157,7 @@ static bool apply(struct capture *c, uint64_t now_ms, struct rd_err *err)
     if (!c->cluster)
         return follow_master(c, now_ms, err);
     bool ok = capture_topology_apply(c, &w->cluster, now_ms, err);
-    topology_done(&w->cluster);
+    client_topology_done(&w->cluster);
     return ok;
 }
 
@@ -165,7 +166,7 @@ bool capture_hosts_begin(struct capture *c, struct rd_err *err)
     struct capture_watch *w = &c->watch;
     struct capture_link *link;
     if (!is_watched(c)) {
-        struct peer_target target = c->target;
+        struct client_target target = c->target;
         c->target.user = c->target.password = NULL; /* owned by the link now */
         return capture_add_link(c, &target, "", &link, err);
     }
@@ -180,15 +181,15 @@ bool capture_hosts_begin(struct capture *c, struct rd_err *err)
     return false;
 }
 
-bool capture_hosts_find_master(struct capture *c, struct peer_target *ret, struct rd_err *err)
+bool capture_hosts_find_master(struct capture *c, struct client_target *ret, struct rd_err *err)
 {
     struct capture_watch *w = &c->watch;
-    struct peer_target master;
-    if (!begin_watch(c, err) ||
-        !topology_find_master(&master, c->sentinels, c->n_sentinels, c->master, &w->target, err))
+    struct client_target master;
+    if (!begin_watch(c, err) || !client_topology_find_master(&master, c->sentinels, c->n_sentinels,
+                                                             c->master, &w->target, err))
         return false;
     bool ok = copy_target(ret, c, master.host, master.port, err);
-    peer_target_done(&master);
+    client_target_done(&master);
     capture_hosts_end(c);
     return ok;
 }
@@ -229,9 +230,9 @@ void capture_hosts_end(struct capture *c)
     struct capture_watch *w = &c->watch;
     capture_job_free(&w->job);
     drop_seeds(w);
-    peer_target_done(&w->target);
-    peer_target_done(&w->master);
-    topology_done(&w->cluster);
+    client_target_done(&w->target);
+    client_target_done(&w->master);
+    client_topology_done(&w->cluster);
     for (size_t i = 0; i < c->n_sentinels; i++)
-        peer_target_done(&c->sentinels[i]);
+        client_target_done(&c->sentinels[i]);
 }

@@ -29,7 +29,7 @@ static bool open_store(struct capture_link *link, struct rd_err *err)
 }
 
 bool capture_link_new(struct capture_link **ret, struct capture *capture,
-                      const struct peer_target *target, const char *folder, struct rd_err *err)
+                      const struct client_target *target, const char *folder, struct rd_err *err)
 {
     struct capture_link *link = rd_calloc(1, sizeof *link);
     if (link == NULL)
@@ -44,7 +44,7 @@ bool capture_link_new(struct capture_link **ret, struct capture *capture,
 static void disconnect(struct capture_link *link)
 {
     repl_psync_free(link->psync);
-    peer_close(link->peer);
+    client_peer_close(link->peer);
     link->psync = NULL;
     link->peer = NULL;
     link->stream_ms = 0;
@@ -56,7 +56,7 @@ void capture_link_free(struct capture_link *link)
         return;
     disconnect(link);
     capture_store_close(&link->store, NULL);
-    peer_target_done(&link->target);
+    client_target_done(&link->target);
     rd_free(link);
 }
 
@@ -95,12 +95,17 @@ static void retry(struct capture_link *link, uint64_t now_ms, const struct rd_er
 /* Errors that are temporary. */
 static bool is_busy(const struct rd_err *err)
 {
-    static const char *const words[] = {"\"LOADING", "\"NOMASTERLINK",        "\"MASTERDOWN",
-                                        "\"BUSY",    "max number of clients", "Can't SYNC while"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(err->text, words[i]) != NULL)
-            return true;
-    return false;
+    switch (err->reason.id) {
+    case RESP_REASON_LOADING:
+    case RESP_REASON_NOMASTERLINK:
+    case RESP_REASON_NOMASTERLINK_OLD:
+    case RESP_REASON_MASTERDOWN:
+    case RESP_REASON_BUSY:
+    case RESP_REASON_MAX_CLIENTS:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool can_retry(const struct capture_link *link, enum repl_class class,
@@ -142,7 +147,7 @@ static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_
     struct repl_psync_opts opts = {.user = link->target.user,
                                    .password = link->target.password,
                                    .version = link->capture->replica_version,
-                                   .timeout_ms = 2 * link->capture->servers.timeout_ms};
+                                   .timeout_ms = 2 * link->capture->servers.connect.timeout_ms};
     if (!capture_store_resume(&link->store, &opts.resume, err)) {
         rd_err_origin(err, link->capture->out);
         return false;
@@ -157,10 +162,10 @@ static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_
 static bool go_on_connecting(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
     struct rd_err why = {0};
-    switch (peer_connect(link->peer, &why)) {
-    case PEER_OK:
+    switch (client_peer_connect(link->peer, &why)) {
+    case CLIENT_OK:
         return begin_to_talk(link, now_ms, err);
-    case PEER_WAIT:
+    case CLIENT_WAIT:
         return true;
     default:
         return fail(link, REPL_CLOSED, &why, now_ms, err);
@@ -171,19 +176,19 @@ static bool connect_again(struct capture_link *link, uint64_t now_ms, struct rd_
 {
     struct rd_err why = {0};
     link->state = CAPTURE_CONNECTING;
-    if (!peer_begin(&link->peer, &link->target, &why)) {
+    if (!client_peer_begin(&link->peer, &link->target, &why)) {
         link->peer = NULL;
         return fail(link, REPL_CLOSED, &why, now_ms, err);
     }
     return go_on_connecting(link, now_ms, err);
 }
 
-void capture_link_move(struct capture_link *link, struct peer_target *target, uint64_t now_ms)
+void capture_link_move(struct capture_link *link, struct client_target *target, uint64_t now_ms)
 {
     disconnect(link);
-    peer_target_done(&link->target);
+    client_target_done(&link->target);
     link->target = *target;
-    *target = (struct peer_target){0};
+    *target = (struct client_target){0};
     link->tries = 0;
     link->state = CAPTURE_WAITING;
     link->retry_ms = now_ms;
@@ -293,7 +298,7 @@ static bool take_events(struct capture_link *link, uint64_t now_ms, struct rd_er
             return true;
         case REPL_ERROR:
         case REPL_END:
-            return fail(link, ev.class, ev.err, now_ms, err);
+            return fail(link, ev.error_class, ev.err, now_ms, err);
         default:
             if (!on_event(link, &ev, now_ms, err))
                 return false;
@@ -322,11 +327,11 @@ static bool send_output(struct capture_link *link, uint64_t now_ms, struct rd_er
     while (link->state == CAPTURE_TALKING && (out = repl_psync_output(link->psync)).len > 0) {
         struct rd_err why = {0};
         size_t len = 0;
-        switch (peer_write_some(link->peer, out, &len, &why)) {
-        case PEER_OK:
+        switch (client_peer_write_some(link->peer, out, &len, &why)) {
+        case CLIENT_OK:
             repl_psync_sent(link->psync, len);
             break;
-        case PEER_WAIT:
+        case CLIENT_WAIT:
             return true;
         default:
             return fail(link, REPL_CLOSED, &why, now_ms, err);
@@ -340,14 +345,14 @@ static bool read_input(struct capture_link *link, uint64_t now_ms, struct rd_err
     for (int i = 0; i < READS_A_TURN && link->state == CAPTURE_TALKING; i++) {
         struct rd_err why = {0};
         size_t len = 0;
-        switch (peer_read_some(link->peer, link->capture->buf, CAPTURE_READ, &len, &why)) {
-        case PEER_OK:
+        switch (client_peer_read_some(link->peer, link->capture->buf, CAPTURE_READ, &len, &why)) {
+        case CLIENT_OK:
             if (!feed(link, len, now_ms, err))
                 return false;
             break;
-        case PEER_WAIT:
+        case CLIENT_WAIT:
             return true;
-        case PEER_END:
+        case CLIENT_END:
             repl_psync_cut(link->psync);
             return take_events(link, now_ms, err);
         default:
@@ -431,14 +436,14 @@ bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pol
     if (link->state == CAPTURE_WAITING)
         capture_sooner(ret_wait_ms, link->retry_ms > now_ms ? link->retry_ms - now_ms : 0);
     if (link->state == CAPTURE_CONNECTING) {
-        int ms = peer_wait_ms(link->peer);
+        int ms = client_peer_wait_ms(link->peer);
         if (ms >= 0)
             capture_sooner(ret_wait_ms, (uint64_t)ms);
     }
     if (link->peer != NULL) {
         bool more = link->psync != NULL && repl_psync_output(link->psync).len > 0;
-        ret_poll->fd = peer_fd(link->peer);
-        ret_poll->events = peer_events(link->peer, more);
+        ret_poll->fd = client_peer_fd(link->peer);
+        ret_poll->events = client_peer_events(link->peer, more);
     }
     if (link->began_ms != 0 && link->capture->duration_ms != 0)
         capture_sooner(ret_wait_ms, link->began_ms + link->capture->duration_ms - now_ms);
@@ -454,7 +459,7 @@ static void say_last(struct capture_link *link, uint64_t now_ms)
     tell_acks(link, now_ms);
     repl_psync_ack_now(link->psync);
     while ((out = repl_psync_output(link->psync)).len > 0 &&
-           peer_write_some(link->peer, out, &len, &ignored) == PEER_OK)
+           client_peer_write_some(link->peer, out, &len, &ignored) == CLIENT_OK)
         repl_psync_sent(link->psync, len);
 }
 

@@ -1,6 +1,7 @@
-/* priv.h - shared by the parts of `redoubt capture`; private to tools/capture.
+/* priv.h - shared by the parts of `redoubt capture`, and with `redoubt archive`, which is a capture
+ * into a spool.
  *
- * One loop around ppoll() serves all links. A link is one master: a connection (tools/peer.h), the
+ * One loop around ppoll() serves all links. A link is one master: a connection (client/peer.h), the
  * replica's side of the protocol (repl/psync.h), and a store, which is a folder on disk
  * (repl/capture_writer.h). Blocking operations run as jobs on another thread: fsync, and queries to
  * sentinels or cluster members for the masters.
@@ -17,8 +18,9 @@
 #include "base/worker.h"
 #include "repl/capture_writer.h"
 #include "repl/psync.h"
-#include "tools/peer.h"
-#include "tools/topology.h"
+#include "client/peer.h"
+#include "client/topology.h"
+#include "tools/cli/peer_options.h"
 
 enum {
     CAPTURE_READ = 256 * 1024, /* bytes per read */
@@ -117,16 +119,16 @@ struct capture_slots {
 
 struct capture_link {
     struct capture *capture;
-    struct peer_target target;
+    struct client_target target;
     char folder[CAPTURE_FOLDER_MAX]; /* its name in OUT; "": OUT itself */
     struct capture_slots slots;      /* of a cluster */
-    char id[TOPOLOGY_ID_MAX];
+    char id[CLIENT_TOPOLOGY_ID_MAX];
     bool known;          /* in the topology that was read last */
     uint64_t doubted_ms; /* since when it has no slots; 0: it has slots */
     bool gone;           /* dropped because it had no slots for too long */
 
     enum capture_state state;
-    struct peer *peer;
+    struct client_peer *peer;
     struct repl_psync *psync;
     struct capture_store store;
     uint64_t retry_ms;
@@ -145,7 +147,7 @@ struct capture_link {
 };
 
 bool capture_link_new(struct capture_link **ret, struct capture *capture,
-                      const struct peer_target *target, const char *folder, struct rd_err *err);
+                      const struct client_target *target, const char *folder, struct rd_err *err);
 void capture_link_free(struct capture_link *link);
 
 /* Runs the timers: connects, acknowledges, flushes. *ret_poll is the event to wait for (fd -1:
@@ -155,7 +157,7 @@ bool capture_link_prepare(struct capture_link *link, uint64_t now_ms, struct pol
 bool capture_link_work(struct capture_link *link, short revents, uint64_t now_ms,
                        struct rd_err *err);
 /* The master has moved: connects to the new address at once. Takes ownership of the target. */
-void capture_link_move(struct capture_link *link, struct peer_target *target, uint64_t now_ms);
+void capture_link_move(struct capture_link *link, struct client_target *target, uint64_t now_ms);
 /* Sends the last acknowledgement to the master, and syncs everything to disk. */
 bool capture_link_finish(struct capture_link *link, uint64_t now_ms, struct rd_err *err);
 /* The same with the data received so far, for a server that is not a master any more. */
@@ -165,14 +167,14 @@ bool capture_link_leave(struct capture_link *link, uint64_t now_ms, struct rd_er
 
 struct capture_watch {
     struct capture_job job;
-    struct peer_opts opts; /* of the command line, with a shorter timeout */
-    struct peer_target target;
-    struct peer_target *seeds; /* of a cluster: the members to ask */
+    struct client_opts opts; /* of the command line, with a shorter timeout */
+    struct client_target target;
+    struct client_target *seeds; /* of a cluster: the members to ask */
     size_t n_seeds;
     bool ok; /* the result of the job */
     struct rd_err err;
-    struct peer_target master;
-    struct topology cluster;
+    struct client_target master;
+    struct client_topology cluster;
     uint64_t next_ms;
 };
 
@@ -184,13 +186,13 @@ bool capture_hosts_tick(struct capture *capture, uint64_t now_ms, uint64_t *ret_
 /* A connection was lost: asks again soon. */
 void capture_hosts_hurry(struct capture *capture, uint64_t now_ms);
 /* Finds the master once, for --rdb-only. */
-bool capture_hosts_find_master(struct capture *capture, struct peer_target *ret,
+bool capture_hosts_find_master(struct capture *capture, struct client_target *ret,
                                struct rd_err *err);
 void capture_hosts_end(struct capture *capture);
 
 /* tools/capture/topology.c: the shards of a cluster and their folders. */
 bool capture_topology_load(struct capture *capture, struct rd_err *err);
-bool capture_topology_apply(struct capture *capture, const struct topology *cluster,
+bool capture_topology_apply(struct capture *capture, const struct client_topology *cluster,
                             uint64_t now_ms, struct rd_err *err);
 
 /* ---- tools/capture/report.c ---- */
@@ -222,7 +224,7 @@ int capture_rdb(struct capture *capture);
 struct capture {
     struct cli *cli;
     struct peer_opts servers;
-    struct peer_target target; /* from the command line */
+    struct client_target target; /* from the command line */
     const char *out;
     const char *rdb_only;
     const char *replica_version; /* NULL: not reported */
@@ -243,15 +245,36 @@ struct capture {
 
     struct capture_link **links;
     size_t n_links, cap_links;
-    struct peer_target sentinels[CAPTURE_SENTINELS_MAX];
+    struct client_target sentinels[CAPTURE_SENTINELS_MAX];
     struct capture_watch watch;
     struct capture_job syncer;
     struct capture_report report;
     uint8_t *buf; /* CAPTURE_READ bytes */
+
+    /* Called in every turn, after the links; NULL: not. *ret_wait_ms as in capture_link_prepare().
+     */
+    bool (*tick)(struct capture *capture, uint64_t now_ms, uint64_t *ret_wait_ms,
+                 struct rd_err *err);
+    void *ctx;        /* of tick */
+    sigset_t waiting; /* the mask of signals while the loop waits */
+    bool catching;
 };
 
-bool capture_add_link(struct capture *capture, const struct peer_target *target, const char *folder,
-                      struct capture_link **ret, struct rd_err *err);
+/* Catches the signals that end a capture, and blocks them outside of ppoll(). Threads that are
+ * started later inherit the mask. capture_run() calls it unless that was done before. */
+void capture_catch_signals(struct capture *capture);
+/* The signal that ended the capture; 0: none did. */
+int capture_stopped(void);
+
+/* Prepares a capture whose options are set. capture_close() is called in any case. */
+bool capture_prepare(struct capture *capture, const char *url, struct rd_err *err);
+/* Captures until it is over or a signal comes. Everything received is stored, however it ends.
+ * Finds the masters unless the caller has added links. */
+bool capture_run(struct capture *capture, struct rd_err *err);
+void capture_close(struct capture *capture, struct rd_err *err);
+
+bool capture_add_link(struct capture *capture, const struct client_target *target,
+                      const char *folder, struct capture_link **ret, struct rd_err *err);
 uint64_t capture_now_ms(void);
 int64_t capture_now_us(void);
 

@@ -9,7 +9,7 @@
 
 struct snapshot {
     struct capture *capture;
-    struct peer_target target;
+    struct client_target target;
     struct download download;
     struct sound sound;
 };
@@ -95,6 +95,6 @@ int capture_rdb(struct capture *capture)
     download_end(&s.download);
     if (ok)
         tell(&s);
-    peer_target_done(&s.target);
+    client_target_done(&s.target);
     return ok ? CLI_OK : cli_fail(capture->cli, &err);
 }

@@ -23,8 +23,8 @@ struct figures {
 static uint64_t unread(const struct capture_link *link)
 {
     int n = 0;
-    if (link->peer == NULL || peer_fd(link->peer) < 0 ||
-        ioctl(peer_fd(link->peer), FIONREAD, &n) != 0 || n < 0)
+    if (link->peer == NULL || client_peer_fd(link->peer) < 0 ||
+        ioctl(client_peer_fd(link->peer), FIONREAD, &n) != 0 || n < 0)
         return 0;
     return (uint64_t)n;
 }
@@ -83,13 +83,9 @@ void capture_event(struct capture *c, const struct capture_link *link, const cha
         cli_note(c->cli, "%s: %s", link->target.name, text);
 }
 
-/* A refusal quotes the error of the master, from which the hint is chosen. */
 void capture_hint(struct capture *c, const struct rd_err *err)
 {
     struct rd_err said = *err;
-    const char *quote = strstr(err->text, "refuses ");
-    if (quote != NULL && (quote = strstr(quote, ": \"")) != NULL)
-        snprintf(said.text, sizeof said.text, "%s", quote + 3);
     if (said.code == RD_ERR_UNSUPPORTED)
         said.code = RD_ERR_PROTOCOL;
     peer_hint(c->cli, &said);

@@ -25,7 +25,7 @@ static void add_range(struct capture_slots *slots, unsigned first, unsigned last
         slots->words[slot / 64] |= (uint64_t)1 << (slot % 64);
 }
 
-static void slots_of(const struct topology_node *node, struct capture_slots *ret)
+static void slots_of(const struct client_topology_node *node, struct capture_slots *ret)
 {
     *ret = (struct capture_slots){{0}};
     for (size_t i = 0; i < node->n_ranges; i++)
@@ -68,7 +68,7 @@ static void put_ranges(struct rd_sink *out, const struct capture_slots *slots)
 static bool save(const struct capture *c, struct rd_err *err)
 {
     const struct rd_sink_opts opts = {.replace = true, .buffer = 4096};
-    char path[PATH_SIZE], line[2 * PEER_HOST_MAX + CAPTURE_FOLDER_MAX];
+    char path[PATH_SIZE], line[2 * CLIENT_HOST_MAX + CAPTURE_FOLDER_MAX];
     struct rd_sink *out;
     if (!topology_path(c, path, err) || !rd_sink_open_file(&out, path, &opts, err))
         return false;
@@ -118,16 +118,16 @@ static bool load_line(struct capture *c, struct rd_slice line, struct rd_err *er
     struct rd_slice folder = word(&line, ' '), host = word(&line, ' '), port = word(&line, ' ');
     struct rd_slice id = word(&line, ' ');
     struct capture_slots slots = {{0}};
-    struct peer_target target;
+    struct client_target target;
     struct capture_link *link;
     char name[CAPTURE_FOLDER_MAX];
     uint64_t number;
-    if (!is_folder_name(folder) || !rd_num_get_u64(port, &number) || id.len >= TOPOLOGY_ID_MAX ||
-        !get_ranges(line, &slots))
+    if (!is_folder_name(folder) || !rd_num_get_u64(port, &number) ||
+        id.len >= CLIENT_TOPOLOGY_ID_MAX || !get_ranges(line, &slots))
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "invalid line");
     memcpy(name, folder.ptr, folder.len);
     name[folder.len] = '\0';
-    if (!peer_target_at(&target, &c->target, host, number, err) ||
+    if (!client_target_at(&target, &c->target, host, number, err) ||
         !capture_add_link(c, &target, name, &link, err))
         return false;
     memcpy(link->id, id.ptr, id.len);
@@ -181,7 +181,7 @@ bool capture_topology_load(struct capture *c, struct rd_err *err)
 /* ---- changes of the topology ---- */
 
 static struct capture_link *find_by_address(const struct capture *c,
-                                            const struct topology_node *node)
+                                            const struct client_topology_node *node)
 {
     for (size_t i = 0; i < c->n_links; i++) {
         struct capture_link *link = c->links[i];
@@ -208,7 +208,7 @@ static struct capture_link *find_by_slots(const struct capture *c,
     return best;
 }
 
-static void name_folder(const struct topology_node *node, char *name, size_t size)
+static void name_folder(const struct client_topology_node *node, char *name, size_t size)
 {
     snprintf(name, size, "%s-%u", node->host, node->port);
     for (char *p = name; *p != '\0'; p++)
@@ -216,15 +216,15 @@ static void name_folder(const struct topology_node *node, char *name, size_t siz
             *p = '_';
 }
 
-static bool adopt_node(struct capture *c, const struct topology_node *node, bool *ret_changed,
-                       uint64_t now_ms, struct rd_err *err)
+static bool adopt_node(struct capture *c, const struct client_topology_node *node,
+                       bool *ret_changed, uint64_t now_ms, struct rd_err *err)
 {
     char folder[CAPTURE_FOLDER_MAX];
     struct capture_slots slots;
-    struct peer_target target;
+    struct client_target target;
     slots_of(node, &slots);
     struct capture_link *link = find_by_slots(c, &slots);
-    if (!peer_target_at(&target, &c->target, rd_slice_str(node->host), node->port, err))
+    if (!client_target_at(&target, &c->target, rd_slice_str(node->host), node->port, err))
         return false;
     if (link != NULL) {
         capture_link_move(link, &target, now_ms);
@@ -241,7 +241,8 @@ static bool adopt_node(struct capture *c, const struct topology_node *node, bool
     return true;
 }
 
-static void update(struct capture_link *link, const struct topology_node *node, bool *ret_changed)
+static void update(struct capture_link *link, const struct client_topology_node *node,
+                   bool *ret_changed)
 {
     struct capture_slots slots;
     slots_of(node, &slots);
@@ -259,7 +260,7 @@ static void update(struct capture_link *link, const struct topology_node *node, 
 
 /* Drops a master whose slots all belong to others now. A failed master keeps its slots: it may come
  * back, or a replica takes over. */
-static bool drop_gone(struct capture *c, const struct topology *cluster, uint64_t now_ms,
+static bool drop_gone(struct capture *c, const struct client_topology *cluster, uint64_t now_ms,
                       struct rd_err *err)
 {
     struct capture_slots owned = {{0}};
@@ -283,8 +284,8 @@ static bool drop_gone(struct capture *c, const struct topology *cluster, uint64_
     return true;
 }
 
-bool capture_topology_apply(struct capture *c, const struct topology *cluster, uint64_t now_ms,
-                            struct rd_err *err)
+bool capture_topology_apply(struct capture *c, const struct client_topology *cluster,
+                            uint64_t now_ms, struct rd_err *err)
 {
     bool changed = false;
     for (size_t i = 0; i < c->n_links; i++)
@@ -295,7 +296,7 @@ bool capture_topology_apply(struct capture *c, const struct topology *cluster, u
             update(link, &cluster->nodes[i], &changed);
     }
     for (size_t i = 0; i < cluster->n; i++) {
-        const struct topology_node *node = &cluster->nodes[i];
+        const struct client_topology_node *node = &cluster->nodes[i];
         bool taken = false;
         for (size_t k = 0; k < c->n_links; k++)
             taken |= c->links[k]->known && c->links[k]->target.port == node->port &&

@@ -20,10 +20,11 @@ static void on_finding(void *ctx, const struct aof_finding *f)
 {
     struct findings *found = &((struct check_ctx *)ctx)->found->findings;
     const struct rdb_finding *snapshot = f->snapshot;
-    if (!findings_count(found, f->id, f->severity))
+    if (!findings_count(found, f->word, f->severity))
         return;
     struct finding kept = {
         .id = f->id,
+        .word = f->word,
         .severity = f->severity,
         .has_file = f->file != NULL,
         .file = findings_keep(found, rd_slice_str(f->file != NULL ? f->file : "")),

@@ -43,18 +43,10 @@ struct compat {
     char error[RD_ERR_TEXT_MAX + PATH_MAX];
 };
 
-/* Prints text with control characters escaped. */
+/* Escapes all bytes that are not printable ASCII: also U+009B and U+202E control a terminal. */
 static void escape(const char *name, char *dst, size_t size)
 {
-    size_t len = 0;
-    for (const char *p = name; *p != '\0' && len + 5 < size; p++) {
-        unsigned byte = (unsigned char)*p;
-        if (byte < 0x20 || byte == 0x7f)
-            len += (size_t)snprintf(dst + len, size - len, "\\x%02x", byte);
-        else
-            dst[len++] = *p;
-    }
-    dst[len] = '\0';
+    rd_err_printable(dst, size, rd_slice_str(name));
 }
 
 /* ---- reading like stdio ---- */
@@ -629,7 +621,7 @@ int check_aof_compat(struct cli *cli, int argc, char **argv)
     char *end;
     (void)cli;
     if (argc == 2 && (strcmp(argv[1], "-v") == 0 || strcmp(argv[1], "--version") == 0)) {
-        printf("%s %s\n", argv[0], REDOUBT_VERSION);
+        printf("%s %s\n", argv[0], REDOUBT_VERSION_STRING);
         return CLI_OK;
     }
     if (argc == 3 && strcmp(argv[1], "--fix") == 0) {

@@ -1,7 +1,7 @@
 /* files.c - finds a log: one file, a manifest with its folder, or the folder alone. */
 #include "base/mem.h"
 #include "tools/check_aof/priv.h"
-#include "tools/input/stream_in.h"
+#include "rebuild/stream.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -118,7 +118,7 @@ static bool no_manifest(struct aof_job *job, struct rd_err *err)
     struct cli_quoted folder = cli_plain(rd_slice_str(job->folder));
     if (job->n_names == 0)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the folder is empty");
-    if (stream_in_is(job->folder)) {
+    if (rebuild_stream_is(job->folder)) {
         cli_hint(job->cli, "redoubt show, convert and replay read captures");
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the folder holds a capture, not a log");
     }
@@ -261,7 +261,7 @@ bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, s
         !rd_src_open_file(ret, path, &opts, err))
         return false;
     job->passed += job->current;
-    job->current = (*ret)->size != RD_NO_OFFSET ? (*ret)->size : 0;
+    job->current = rd_src_size(*ret) != RD_NO_OFFSET ? rd_src_size(*ret) : 0;
     return true;
 }
 

@@ -262,6 +262,22 @@ void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof
 
 /* ---- stderr ---- */
 
+static enum rd_err_code code_of(unsigned finding)
+{
+    switch (finding) {
+    case AOF_FINDING_TRUNCATED:
+    case RDB_FINDING_TRUNCATED:
+        return RD_ERR_TRUNCATED;
+    case AOF_FINDING_LIMIT:
+    case RDB_FINDING_LIMIT:
+        return RD_ERR_LIMIT;
+    case AOF_FINDING_MISSING:
+        return RD_ERR_IO;
+    default:
+        return RD_ERR_CORRUPT;
+    }
+}
+
 void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
                            const struct aof_job_found *found)
 {
@@ -273,10 +289,7 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
         struct rd_err err = {0};
         if (f->severity != RDB_SEVERITY_ERROR)
             continue;
-        enum rd_err_code code = strcmp(f->id, "truncated") == 0      ? RD_ERR_TRUNCATED
-                                : strcmp(f->id, "limit") == 0        ? RD_ERR_LIMIT
-                                : strcmp(f->id, "file-missing") == 0 ? RD_ERR_IO
-                                                                     : RD_ERR_CORRUPT;
+        enum rd_err_code code = code_of(f->id);
         text = cli_sentence(findings_slice(&found->findings, f->text));
         if (f->inner != RD_NO_OFFSET)
             rd_err_set_inner(&err, code, f->offset, f->inner, "%s", text.s);

@@ -4,6 +4,7 @@
  * that an interruption does not leave an incomplete log.
  */
 #include "aof/salvage.h"
+#include "aof/text_mode.h"
 
 #include "base/mem.h"
 #include "tools/check_aof/priv.h"
@@ -58,8 +59,8 @@ static void json_loss(struct cli_json *json, const struct aof_loss *loss)
     if (loss->at != RD_NO_OFFSET)
         cli_json_put_uint(json, "at", loss->at);
     cli_json_put_str(json, "why", loss->why);
-    if (loss->way_back != NULL)
-        cli_json_put_str(json, "resync", loss->way_back);
+    if (loss->resync != NULL)
+        cli_json_put_str(json, "resync", loss->resync);
     if (loss->kind == AOF_LOSS_RANGE || loss->kind == AOF_LOSS_TRANSACTION) {
         cli_json_put_uint(json, "commands", loss->commands);
         cli_json_put_bool(json, "counted", loss->counted);
@@ -105,8 +106,8 @@ static void print_loss(FILE *out, const struct aof_loss *loss)
     fprintf(out, ": %s", loss->why);
     if (loss->at != RD_NO_OFFSET)
         fprintf(out, " at byte %" PRIu64, loss->at);
-    if (loss->way_back != NULL)
-        fprintf(out, "; then: %s", loss->way_back);
+    if (loss->resync != NULL)
+        fprintf(out, "; then: %s", loss->resync);
     if (loss->db_uncertain)
         fprintf(out, "; db %" PRIu64 " is assumed after it: a SELECT may be lost", loss->db_after);
     fputc('\n', out);
@@ -394,7 +395,7 @@ static bool prepare_view(struct salvage *s, struct rd_err *err)
     struct rd_src *src;
     if (!cli_open_in(s->job->cli, s->job->path, &src, err))
         return false;
-    bool ok = (rd_src_can_seek(src) && src->size != RD_NO_OFFSET) ||
+    bool ok = (rd_src_can_seek(src) && rd_src_size(src) != RD_NO_OFFSET) ||
               (spool_copy_torn(&s->spool, src, NULL, NULL, err) && accept_torn(s, err));
     cli_close_in(s->job->cli, src);
     return ok;
@@ -416,11 +417,12 @@ static bool salvage_one(struct salvage *s, const struct aof_salvage_opts *opts, 
     bool ok = prepare_view(s, err) && open_view(s, &src, err) && open_view(s, &copy, err) &&
               cli_open_out(job->cli, job->out, job->force, true, &sink, err);
     if (ok) {
-        cli_progress_begin(job->cli, job->path, src->size);
+        cli_progress_begin(job->cli, job->path, rd_src_size(src));
         ok = aof_salvage_file(src, copy, sink, job->name, false, opts, &s->res, err);
         cli_progress_end(job->cli);
     }
-    if (ok && s->res.commands == 0 && s->res.keys == 0 && src->size > 0 && !begins_snapshot(copy))
+    if (ok && s->res.commands == 0 && s->res.keys == 0 && rd_src_size(src) > 0 &&
+        !begins_snapshot(copy))
         ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "nothing could be saved");
     if (ok)
         ok = rd_sink_close(sink, err);

@@ -54,11 +54,8 @@ const char *check_loss_word(enum rdb_loss_kind kind)
 
 bool check_is_structural(const struct finding *f)
 {
-    static const char *const ids[] = {"corrupt", "truncated", "unsupported", "limit"};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        if (strcmp(f->id, ids[i]) == 0)
-            return true;
-    return false;
+    return f->id == RDB_FINDING_CORRUPT || f->id == RDB_FINDING_TRUNCATED ||
+           f->id == RDB_FINDING_UNSUPPORTED || f->id == RDB_FINDING_LIMIT;
 }
 
 bool check_is_earlier(const struct check_file *file)
@@ -81,10 +78,11 @@ static void on_finding(void *ctx, const struct rdb_finding *f)
     struct check_file *file = ((struct work *)ctx)->file;
     struct findings *found = &file->findings;
     rdb_damage_finding(&file->evidence, f);
-    if (!findings_count(found, f->id, f->severity))
+    if (!findings_count(found, f->word, f->severity))
         return;
     const struct finding kept = {
         .id = f->id,
+        .word = f->word,
         .severity = f->severity,
         .offset = f->offset,
         .inner = f->inner,
@@ -155,7 +153,7 @@ static void on_loss(void *ctx, const struct rdb_loss *loss)
 {
     struct check_file *file = ((struct work *)ctx)->file;
     struct findings *found = &file->findings;
-    const char *resync = loss->way_back != NULL ? loss->way_back : "";
+    const char *resync = loss->resync != NULL ? loss->resync : "";
     if (file->n_loss[loss->kind]++ >= FINDINGS_KEPT)
         return;
     struct check_loss *kept = new_loss(file);
@@ -245,8 +243,8 @@ static bool only_end_lost(const struct check_file *file)
 static enum check_verdict verdict_of_damage(const struct check_file *file)
 {
     const struct rdb_check_result *res = &file->res;
-    if (file->searched && file->salvage.first_loss < res->record)
-        return CHECK_DAMAGED; /* the damage begins before the break */
+    if (file->searched && (file->salvage.first_loss < res->record || file->salvage.corrected))
+        return CHECK_DAMAGED; /* the damage begins before the break, or its place is proved */
     if (res->err.code == RD_ERR_UNSUPPORTED)
         return CHECK_UNSUPPORTED;
     return res->err.code == RD_ERR_TRUNCATED && only_end_lost(file) ? CHECK_TRUNCATED
@@ -290,6 +288,14 @@ static bool kept_all(const struct check_file *file)
     return (file->verdict == CHECK_OK || file->verdict == CHECK_WARNINGS) && sv->ranges == 0 &&
            sv->keys_dropped == 0 && sv->keys_doubted == 0 && sv->keys_left_out == 0 &&
            file->torn == RD_NO_OFFSET;
+}
+
+/* Whether the filters exclude every key that could be recovered. */
+static bool nothing_matches(const struct check_file *file)
+{
+    const struct rdb_salvage_result *sv = &file->salvage;
+    bool sound = !file->res.damaged && file->torn == RD_NO_OFFSET;
+    return file->filtered && sv->keys == 0 && (sv->keys_unwanted > 0 || sound);
 }
 
 static int status_of_salvage(const struct check_file *file)
@@ -367,7 +373,7 @@ static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
     struct rd_src *src;
     if (!cli_open_in(work->run->cli, work->file->path, &src, err))
         return false;
-    view->spooled = work->file->once || !rd_src_can_seek(src) || src->size == RD_NO_OFFSET;
+    view->spooled = work->file->once || !rd_src_can_seek(src) || rd_src_size(src) == RD_NO_OFFSET;
     bool ok = !view->spooled || spool_copy_torn(&view->spool, src, on_piece, work, err);
     work->file->torn = spool_torn_at(&view->spool);
     cli_close_in(work->run->cli, src);
@@ -420,8 +426,8 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     if (ok && out != NULL)
         ok = view_open(work, view, &copy, err);
     if (ok) {
-        file->size = file->torn == RD_NO_OFFSET ? src->size : RD_NO_OFFSET;
-        cli_progress_begin(work->run->cli, file->path, src->size);
+        file->size = file->torn == RD_NO_OFFSET ? rd_src_size(src) : RD_NO_OFFSET;
+        cli_progress_begin(work->run->cli, file->path, rd_src_size(src));
         ok = rdb_salvage(src, copy, out, &opts, &file->salvage, err);
         cli_progress_end(work->run->cli);
         file->searched = ok;
@@ -479,7 +485,8 @@ static bool end_doubtful(struct work *work, struct rd_err *err)
 static bool end_output(struct work *work, struct rd_sink *out, struct rd_err *err)
 {
     struct check_file *file = work->file;
-    if (holds_nothing(file)) {
+    file->nothing_matched = nothing_matches(file);
+    if (holds_nothing(file) || file->nothing_matched) {
         rd_sink_abort(out);
         return true;
     }
@@ -499,6 +506,7 @@ static bool salvage(struct work *work, const struct view *view, struct rd_err *e
         return false;
     work->run->sink = NULL;
     work->file->salvaged = true;
+    work->file->filtered = filter_active(&work->run->filter);
     bool ok = end_doubtful(work, err);
     return end_output(work, out, err) && ok;
 }
@@ -524,7 +532,7 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
              : !cli_open_in(cli, file->path, &src, err))
         return false;
     if (rd_src_can_seek(src) && file->torn == RD_NO_OFFSET)
-        file->size = src->size;
+        file->size = rd_src_size(src);
     look_at_head(file, src);
     bool other = file->kind != NULL && work->run->out == NULL; /* with OUT it is searched */
     bool ok = other || check_source(work, src, err);
@@ -599,6 +607,10 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
         run->had[rd_err_exit_status(file->err.code)] = true;
     if (file->out != NULL && !is_stdin(file->out) && !file->well_formed)
         run->had[CLI_FINDINGS] = true;
+    /* If the report cannot be written, OUT is still worth having. */
+    if (file->out != NULL && file->well_formed)
+        cli_hint(run->cli, "%s is complete; only the report could not be written",
+                 cli_plain(rd_slice_str(file->out)).s);
     findings_done(&file->findings);
     rd_free(file->losses);
     rd_free(file->runs);

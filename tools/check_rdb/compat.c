@@ -129,7 +129,8 @@ static bool probe_len(struct probe *p, uint64_t *ret, bool *ret_special)
 
 static bool probe_skip(struct probe *p, uint64_t n)
 {
-    if (p->src->size == RD_NO_OFFSET || n > p->src->size || p->at > p->src->size - n)
+    if (rd_src_size(p->src) == RD_NO_OFFSET || n > rd_src_size(p->src) ||
+        p->at > rd_src_size(p->src) - n)
         return false;
     p->at += n;
     return true;
@@ -478,7 +479,7 @@ int check_rdb_compat(struct cli *cli, int argc, char **argv)
         return CLI_FINDINGS;
     }
     if (strcmp(argv[1], "-v") == 0 || strcmp(argv[1], "--version") == 0) {
-        printf("%s %s\n", name, REDOUBT_VERSION);
+        printf("%s %s\n", name, REDOUBT_VERSION_STRING);
         return CLI_OK;
     }
     uint64_t end;

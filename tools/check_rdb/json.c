@@ -172,6 +172,20 @@ static void put_out(struct cli_json *json, const struct check_file *file)
         cli_json_bytes(json, rd_slice_str(file->doubtful));
 }
 
+static void put_corrected(struct cli_json *json, const struct rdb_salvage_result *sv)
+{
+    cli_json_key(json, "corrected");
+    if (!sv->corrected) {
+        cli_json_null(json);
+        return;
+    }
+    cli_json_obj(json);
+    cli_json_put_uint(json, "offset", sv->corrected_at);
+    cli_json_put_uint(json, "from", sv->corrected_from);
+    cli_json_put_uint(json, "to", sv->corrected_to);
+    cli_json_end(json);
+}
+
 static void put_salvage(struct cli_json *json, const struct check_file *file)
 {
     const struct rdb_salvage_result *sv = &file->salvage;
@@ -189,6 +203,7 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     cli_json_put_uint(json, "keys_partial", sv->keys_partial);
     cli_json_put_uint(json, "keys_unwanted", sv->keys_unwanted);
     cli_json_put_bool(json, "proved", sv->proved);
+    put_corrected(json, sv);
     cli_json_put_uint(json, "keys_doubtful", sv->keys_doubted);
     cli_json_put_uint(json, "keys_left_out", sv->keys_left_out);
     cli_json_put_uint(json, "n_ranges", sv->ranges);
@@ -199,6 +214,8 @@ static void put_salvage(struct cli_json *json, const struct check_file *file)
     put_losses(json, "dropped", file, true);
     put_runs(json, file);
     put_out(json, file);
+    if (file->nothing_matched)
+        cli_json_put_bool(json, "nothing_matched", true);
     cli_json_end(json);
 }
 

@@ -85,6 +85,8 @@ struct check_file {
     bool salvaged;                 /* --salvage was done: out is set, or nothing could be saved */
     const char *out;               /* what was written, or NULL */
     bool well_formed;              /* OUT was read again and has no errors */
+    bool filtered;                 /* some keys may be excluded from OUT */
+    bool nothing_matched;          /* all of them were, and OUT was not written */
     uint64_t out_keys;
 };
 

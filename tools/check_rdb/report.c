@@ -315,6 +315,11 @@ static void print_salvage(FILE *out, const struct check_file *file)
             fputs("no checksum covers the saved names, values, expiries and databases\n", out);
         }
     }
+    if (sv->corrected) {
+        label(out, "corrected");
+        fprintf(out, "byte %s is 0x%02x and must be 0x%02x, as the checksum proves\n",
+                cli_place(sv->corrected_at).s, sv->corrected_from, sv->corrected_to);
+    }
     if (sv->guessed_version && sv->keys > 0) {
         label(out, "version");
         fprintf(out, "the header is damaged; the records look like %s RDB %d\n",
@@ -332,7 +337,9 @@ static void print_out(struct cli *cli, FILE *out, const struct check_file *file)
         fprintf(out, "%s: %s doubtful key%s\n", cli_plain(rd_slice_str(file->doubtful)).s,
                 cli_count(sv->keys_left_out).s, cli_plural(sv->keys_left_out));
     if (file->out == NULL) {
-        fprintf(out, "%s%s: nothing could be saved%s\n", cli_color(cli, out, CLI_RED), file->name,
+        fprintf(out, "%s%s: %s%s\n", cli_color(cli, out, CLI_RED), file->name,
+                file->nothing_matched ? "no key matches the filter: nothing was saved"
+                                      : "nothing could be saved",
                 cli_color(cli, out, CLI_PLAIN));
         return;
     }
@@ -380,7 +387,8 @@ static struct rd_err leading(const struct check_file *file)
     const struct rd_err *shown = &file->res.err;
     if (!check_is_earlier(file))
         return err;
-    bool proved = file->searched && file->salvage.first_loss < file->res.record;
+    bool proved =
+        file->searched && (file->salvage.first_loss < file->res.record || file->salvage.corrected);
     rd_err_reset(&err);
     rd_err_set(&err, proved ? RD_ERR_CORRUPT : shown->code, file->damage,
                "damage at or after this byte, first detected at byte %" PRIu64 " (0x%" PRIx64
@@ -411,7 +419,7 @@ struct rd_err check_other_kind(const struct check_file *file)
 
 static enum rd_err_code code_of(const struct finding *f)
 {
-    return strcmp(f->id, "checksum-mismatch") == 0 ? RD_ERR_CHECKSUM : RD_ERR_CORRUPT;
+    return f->id == RDB_FINDING_CHECKSUM ? RD_ERR_CHECKSUM : RD_ERR_CORRUPT;
 }
 
 static void report_finding(struct cli *cli, const struct check_file *file, const struct finding *f)

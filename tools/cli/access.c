@@ -1,4 +1,4 @@
-/* access.c - who may read an output. */
+/* access.c - decides who may read an output. */
 #include "tools/cli/cli.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ static void narrow(struct access *access, const struct stat *st)
     }
 }
 
-/* A folder's files hold the data; whom the folder shuts out cannot read them. */
+/* The files of a folder hold the data; users who cannot enter the folder cannot read them. */
 static void narrow_folder(struct access *access, const char *path, const struct stat *folder)
 {
     const struct dirent *entry;
@@ -44,7 +44,7 @@ static void narrow_folder(struct access *access, const char *path, const struct 
         closedir(dir);
 }
 
-/* Standard input may be a file that is redirected. */
+/* Standard input can be a redirected file. */
 static void narrow_by(struct access *access, const char *arg)
 {
     struct stat st;
@@ -77,7 +77,7 @@ void cli_choose_access(const struct cli *cli, const char *path, struct rd_sink_o
         opts->uid = old.st_uid;
         opts->gid = old.st_gid;
         access.mode &= old.st_mode;
-        /* Its group may be another than the one that may read the inputs. */
+        /* The group of the output may differ from the group that may read the inputs. */
         if (access.known && access.gid != old.st_gid && (access.mode & S_IROTH) == 0)
             access.mode &= ~(unsigned)S_IRWXG;
     } else {

@@ -1,4 +1,4 @@
-/* cli.c - the command line: options in, help out. */
+/* cli.c - parses the command line and prints the help. */
 #include "tools/cli/cli.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 
 enum { MATCH_MAX = 64, HELP_COLUMN = 28, HELP_WIDTH = 79 };
 
-/* ---- the nearest name ---- */
+/* ---- the most similar name ---- */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {
@@ -17,7 +17,8 @@ static size_t min3(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* Edits (insert, delete, change a letter) between two words; far apart when one is long. */
+/* The edit distance (insertions, deletions, substitutions) of two words; a large number if one of
+ * them is long. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[MATCH_MAX + 1];
@@ -62,7 +63,7 @@ struct parser {
     const struct cli_opt *common; /* every tool's */
     int argc;
     char **argv;
-    int next; /* index of the argument that is looked at next */
+    int next; /* index of the next argument to parse */
 };
 
 static bool is_last(const struct cli_opt *opt)
@@ -106,7 +107,7 @@ static bool takes_value(const struct cli_opt *opt)
     return opt->kind != CLI_FLAG && !(opt->kind == CLI_EACH && opt->arg == NULL);
 }
 
-/* How messages call an option: "--name" or "-c". */
+/* The name of an option in messages: "--name" or "-c". */
 static struct cli_text spell(const struct cli_opt *opt)
 {
     struct cli_text text;
@@ -149,7 +150,7 @@ static int call_each(struct cli *cli, const struct cli_opt *opt, const char *val
     return cli_usage_error(cli, "%s: %s", spell(opt).s, err.text);
 }
 
-/* Stores a value (NULL where the option takes none). */
+/* Stores a value (NULL for options without one). */
 static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
 {
     switch (opt->kind) {
@@ -180,7 +181,7 @@ static int store(struct cli *cli, const struct cli_opt *opt, const char *value)
     return CLI_OK;
 }
 
-/* The value of an option that is in the next argument. */
+/* The value of an option in the next argument. */
 static int store_next(struct parser *p, const struct cli_opt *opt)
 {
     if (p->next >= p->argc)
@@ -204,7 +205,7 @@ static const char *nearest_option(const struct parser *p, const char *word)
     return cli_nearest(word, names, n);
 }
 
-/* Elsewhere --key is the private key of TLS; who types it here may mean the filter. */
+/* For other tools --key is the private key of TLS. A user who types it here may mean the filter. */
 static const char *filter_option(const struct parser *p, const char *word)
 {
     const char *name = strcmp(word, "key") == 0         ? "match"
@@ -219,7 +220,7 @@ static int unknown_long(struct parser *p, struct rd_slice name)
     snprintf(word, sizeof word, "%.*s", (int)name.len, (const char *)name.ptr);
     char quoted[100];
     rd_err_quote(quoted, sizeof quoted, rd_slice_str(word));
-    quoted[strlen(quoted) - 1] = '\0'; /* the name is escaped, but stands without quotes */
+    quoted[strlen(quoted) - 1] = '\0'; /* the name is escaped, but not quoted */
     const char *near = filter_option(p, word);
     if (near != NULL)
         return cli_usage_error(p->cli, "unknown option --%s: use --%s to select keys", word, near);
@@ -277,8 +278,8 @@ static int parse_short(struct parser *p, const char *text)
     return CLI_OK;
 }
 
-/* SCHEME://USER:PASSWORD@HOST becomes SCHEME://HOST in the place where lists of processes, errors
- * and reports find it. */
+/* Changes SCHEME://USER:PASSWORD@HOST to SCHEME://HOST in argv, which process lists, errors and
+ * reports show. */
 static int take_argument(struct cli *cli, char *arg)
 {
     size_t i = cli->n_args++;
@@ -378,7 +379,7 @@ static void print_option(const struct cli_opt *opt)
         printf("%-*s%s\n", HELP_COLUMN, left, opt->help);
 }
 
-/* The options that have no line of their own: names in a paragraph. */
+/* The options without a line of their own: their names in a paragraph. */
 static void print_brief(const struct cli_opt *opts)
 {
     static const char lead[] = "  also:";
@@ -416,7 +417,7 @@ static void print_help(const struct cli *cli, const struct cli_usage *usage)
 
 void cli_print_version(void)
 {
-    printf("redoubt %s\n", REDOUBT_VERSION);
+    printf("redoubt %s\n", REDOUBT_VERSION_STRING);
 }
 
 static bool count_verbose(void *ctx, const char *value, struct rd_err *err)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAGIC = 9 /* bytes in which another kind of file shows */ };
+enum { MAGIC = 9 /* number of bytes by which other kinds of file are recognised */ };
 
 #define DAMAGED "use redoubt check-rdb for details and to save intact keys"
 
@@ -28,7 +28,7 @@ static bool is_one_of(const char *readers, const char *tool)
 static size_t read_head(const char *path, uint8_t head[FILE_KIND_HEAD])
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* what a pipe gave is gone */
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* input from a pipe cannot be read again */
         return 0;
     FILE *file = fopen(path, "re");
     if (file == NULL)
@@ -45,7 +45,7 @@ const char *file_hint(const struct rd_err *err, const char *tool, const char *pa
         err->code != RD_ERR_CHECKSUM)
         return NULL;
     struct rd_slice head = rd_slice(bytes, path != NULL ? read_head(path, bytes) : 0);
-    if (rd_src_is_packed(head)) /* the tool has unpacked it */
+    if (rd_src_is_packed(head)) /* the tool decompressed it already */
         return NULL;
     const struct file_kind *kind = err->offset < MAGIC ? file_kind_of(head) : NULL;
     if (kind != NULL)

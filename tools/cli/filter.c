@@ -13,7 +13,7 @@ enum rule_kind {
     RULE_PREFIX,
     RULE_SLOT,
     RULE_EXPIRED,
-    RULE_MIN_SIZE /* not asked at the key */
+    RULE_MIN_SIZE /* not evaluated at the key */
 };
 enum { RULE_KINDS = RULE_MIN_SIZE + 1 };
 
@@ -176,7 +176,7 @@ struct glob {
     const uint8_t *p, *end;
 };
 
-/* One byte of a class, after a backslash or not. */
+/* One byte of a class, with or without a backslash. */
 static uint8_t class_byte(struct glob *g)
 {
     if (*g->p == '\\' && g->end - g->p >= 2)
@@ -184,7 +184,7 @@ static uint8_t class_byte(struct glob *g)
     return *g->p++;
 }
 
-/* A class after its '['; one that is not closed goes to the end of the pattern. */
+/* A class after its '['. A class without end extends to the end of the pattern. */
 static bool match_class(struct glob *g, uint8_t byte)
 {
     bool negate = g->p < g->end && *g->p == '^', found = false;
@@ -201,7 +201,7 @@ static bool match_class(struct glob *g, uint8_t byte)
     return found != negate;
 }
 
-/* What is not a star, against one byte. */
+/* Matches an element other than a star against one byte. */
 static bool match_one(struct glob *g, uint8_t byte)
 {
     uint8_t c = *g->p++;
@@ -214,8 +214,8 @@ static bool match_one(struct glob *g, uint8_t byte)
     return c == byte;
 }
 
-/* A star first takes nothing, and one byte more each time that the rest does not fit. Only the last
- * star need be tried again: the ones before it took as little as they could. */
+/* A star first matches nothing, and one byte more each time that the rest does not match. Only the
+ * last star is retried: the earlier ones matched as early as possible. */
 bool filter_glob(struct rd_slice pattern, struct rd_slice text)
 {
     struct glob g = {pattern.ptr, pattern.ptr + pattern.len};
@@ -274,7 +274,7 @@ static bool holds(const struct filter *filter, const struct filter_rule *rule,
     return ev->key.expire_ms != RDB_NO_EXPIRE && ev->key.expire_ms < filter->now_ms;
 }
 
-/* By the rules of which the bit is set: the others are left open. */
+/* Evaluates only the rules whose bit is set. */
 static bool wants(const struct filter *filter, const struct rdb_event *ev, unsigned known)
 {
     bool asked[RULE_KINDS] = {false}, found[RULE_KINDS] = {false};
@@ -317,7 +317,7 @@ bool filter_needs_size(const struct filter *filter)
     return false;
 }
 
-/* Several of them mean any, as elsewhere. */
+/* Several filters of one kind match if any of them does. */
 bool filter_wants_size(const struct filter *filter, uint64_t bytes)
 {
     bool asked = false, found = false;

@@ -4,17 +4,18 @@
 
 #include <inttypes.h>
 
-/* ---- kept ---- */
+/* ---- storage ---- */
 
-bool findings_count(struct findings *found, const char *id, enum rdb_severity severity)
+bool findings_count(struct findings *found, const char *word, enum rdb_severity severity)
 {
     size_t i = 0;
-    while (i < found->n_counts && strcmp(found->counts[i].id, id) != 0)
+    while (i < found->n_counts && strcmp(found->counts[i].word, word) != 0)
         i++;
-    if (i == FINDINGS_IDS)
+    if (i == FINDINGS_WORDS)
         i--;
     else if (i == found->n_counts)
-        found->counts[found->n_counts++] = (struct finding_count){.id = id, .severity = severity};
+        found->counts[found->n_counts++] =
+            (struct finding_count){.word = word, .severity = severity};
     return found->counts[i].n++ < FINDINGS_KEPT;
 }
 
@@ -49,7 +50,7 @@ void findings_done(struct findings *found)
     *found = (struct findings){0};
 }
 
-/* ---- for people ---- */
+/* ---- text output ---- */
 
 void findings_print_key(FILE *out, struct rd_slice key, const struct rdb_type *type, uint64_t db)
 {
@@ -80,7 +81,7 @@ static void print_finding(struct cli *cli, FILE *out, const struct findings *fou
 {
     static const enum cli_color colors[] = {CLI_DIM, CLI_YELLOW, CLI_RED};
     fprintf(out, "  %s%-10s%s %s", cli_color(cli, out, colors[f->severity]),
-            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->id);
+            rdb_severity_name(f->severity), cli_color(cli, out, CLI_PLAIN), f->word);
     print_where(out, found, f);
     fprintf(out, ": %s\n", cli_sentence(findings_slice(found, f->text)).s);
 }
@@ -94,7 +95,7 @@ static void print_severity(struct cli *cli, FILE *out, const struct findings *fo
     for (size_t i = 0; i < found->n_counts; i++)
         if (found->counts[i].severity == severity && found->counts[i].n > FINDINGS_KEPT)
             fprintf(out, "  %-10s %s: … and %s more\n", rdb_severity_name(severity),
-                    found->counts[i].id, cli_count(found->counts[i].n - FINDINGS_KEPT).s);
+                    found->counts[i].word, cli_count(found->counts[i].n - FINDINGS_KEPT).s);
 }
 
 void findings_print(struct cli *cli, FILE *out, const struct findings *found)
@@ -103,7 +104,7 @@ void findings_print(struct cli *cli, FILE *out, const struct findings *found)
         print_severity(cli, out, found, (enum rdb_severity)severity);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON output ---- */
 
 static void put_text(struct cli_json *json, const char *key, const struct findings *found,
                      struct finding_text text)
@@ -125,7 +126,7 @@ static void put_finding(struct cli_json *json, const struct findings *found,
                         const struct finding *f, bool log)
 {
     cli_json_obj(json);
-    cli_json_put_str(json, "id", f->id);
+    cli_json_put_str(json, "id", f->word);
     cli_json_put_str(json, "severity", rdb_severity_name(f->severity));
     if (log)
         put_file(json, found, f);
@@ -156,7 +157,7 @@ void findings_json(struct cli_json *json, const struct findings *found, bool log
     cli_json_key(json, "findings_by_id");
     cli_json_obj(json);
     for (size_t i = 0; i < found->n_counts; i++)
-        cli_json_put_uint(json, found->counts[i].id, found->counts[i].n);
+        cli_json_put_uint(json, found->counts[i].word, found->counts[i].n);
     cli_json_end(json);
 }
 

@@ -1,11 +1,11 @@
 /* findings.h - stores the findings of a check until they are printed.
  *
  * The checks of snapshots and logs pass findings to a callback; their texts and names are valid
- * during the call. They are copied here, up to FINDINGS_KEPT of each id; further ones are only
+ * during the call. They are copied here, up to FINDINGS_KEPT of each word; further ones are only
  * counted, so that memory is bounded.
  *
  *     struct findings found = {0};
- *     if (findings_count(&found, f->id, f->severity))          ... in the callback
+ *     if (findings_count(&found, f->word, f->severity))          ... in the callback
  *         findings_add(&found, &(struct finding){.id = f->id, …,
  *                                                .text = findings_keep(&found, text)});
  *     ok = found.err.code == RD_ERR_OK;                        ... after the check
@@ -21,9 +21,10 @@
 #include "tools/cli/cli.h"
 
 enum {
-    FINDINGS_KEPT = 100, /* of one id */
-    FINDINGS_IDS = (int)AOF_FINDING_COUNT + (int)AOF_MANIFEST_PROBLEM_COUNT +
-                   (int)RDB_FINDING_COUNT + (int)RDB_NOTE_COUNT
+    FINDINGS_KEPT = 100, /* of one word */
+#define X(...) +1
+    FINDINGS_WORDS = 0 AOF_FINDINGS(X) AOF_MANIFEST_PROBLEMS(X) RDB_FINDINGS(X) RDB_NOTES(X)
+#undef X
 };
 
 /* A run of bytes in findings.bytes. */
@@ -32,7 +33,8 @@ struct finding_text {
 };
 
 struct finding {
-    const char *id; /* static */
+    unsigned id;      /* struct aof_finding.id or struct rdb_finding.id */
+    const char *word; /* static */
     enum rdb_severity severity;
     uint64_t offset, inner; /* or RD_NO_OFFSET */
     uint64_t record;        /* of a snapshot */
@@ -46,7 +48,7 @@ struct finding {
 };
 
 struct finding_count {
-    const char *id;
+    const char *word;
     enum rdb_severity severity;
     uint64_t n;
 };
@@ -55,13 +57,13 @@ struct findings {
     struct rd_buf bytes; /* texts and names, also others of the tool's */
     struct finding *all;
     size_t n, cap;
-    struct finding_count counts[FINDINGS_IDS];
+    struct finding_count counts[FINDINGS_WORDS];
     size_t n_counts;
     struct rd_err err; /* out of memory */
 };
 
 /* Counts a finding; returns whether it is to be stored. */
-bool findings_count(struct findings *found, const char *id, enum rdb_severity severity);
+bool findings_count(struct findings *found, const char *word, enum rdb_severity severity);
 void findings_add(struct findings *found, const struct finding *f);
 
 /* Copies bytes. If memory runs out, sets found->err and returns an empty text. */

@@ -1,4 +1,4 @@
-/* report.c - what a run tells: errors, notes, progress, colour; and its beginning and end. */
+/* report.c - errors, notes, progress and colour of a run; its beginning and its end. */
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
 
@@ -45,7 +45,7 @@ const char *cli_color(const struct cli *cli, FILE *stream, enum cli_color color)
 
 enum { TICK_BYTES = 256 * 1024, FIRST_MS = 1000, EACH_MS = 100, BAR = 20 };
 
-/* For the handler of a signal: a bar is on the terminal's last line. */
+/* For the signal handler: the progress bar is on the terminal's last line. */
 static volatile sig_atomic_t bar_drawn;
 
 static const char clear_line[] = "\r\033[K";
@@ -193,7 +193,7 @@ void cli_progress_end(struct cli *cli)
 static void print_lead(struct cli *cli)
 {
     progress_clear(cli);
-    fflush(stdout); /* so that both streams read in order where they meet */
+    fflush(stdout); /* keeps the order if both streams go to one place */
     fprintf(stderr, "redoubt%s%s: ", cli->tool != NULL ? " " : "",
             cli->tool != NULL ? cli->tool : "");
 }
@@ -214,7 +214,7 @@ void cli_hint(struct cli *cli, const char *fmt, ...)
     va_end(args);
 }
 
-/* In JSON the error is in the top object: what is open inside it is closed first. */
+/* In JSON, the error belongs to the top object, so open inner objects are closed first. */
 static void add_error(struct cli *cli, const struct rd_err *err)
 {
     int status;
@@ -229,8 +229,8 @@ static void add_error(struct cli *cli, const struct rd_err *err)
     cli_json_err(&cli->out, err);
 }
 
-/* The argument that the error names. The name in an error is for people: it is escaped and may be
- * cut, and is not opened. */
+/* The argument that the error is about. The name in an error is for display: it is escaped and may
+ * be cut, so it cannot be opened. */
 static const char *path_of(const struct cli *cli, const struct rd_err *err)
 {
     for (size_t i = 0; i < cli->n_args; i++) {
@@ -246,7 +246,7 @@ int cli_report(struct cli *cli, const struct rd_err *err)
 {
     char line[1024];
     print_lead(cli);
-    if (err->code == RD_ERR_USAGE) /* the word "usage" would say nothing to a reader */
+    if (err->code == RD_ERR_USAGE) /* the word "usage" would not help the reader */
         snprintf(line, sizeof line, "%s%s%s", err->origin, err->origin[0] != '\0' ? ": " : "",
                  err->text);
     else
@@ -262,7 +262,7 @@ int cli_report(struct cli *cli, const struct rd_err *err)
     return rd_err_exit_status(err->code);
 }
 
-/* The reader of our output went away: that is its own business. */
+/* The reader of the output has closed it, which is not an error of this program. */
 static bool is_quiet(const struct rd_err *err)
 {
     return err->sys == EPIPE && strcmp(err->origin, "standard output") == 0;
@@ -338,13 +338,13 @@ bool cli_open_in(struct cli *cli, const char *path, struct rd_src **ret, struct 
     struct rd_src *src;
     if (!rd_src_open_file(&src, path, NULL, err))
         return false;
-    /* The display follows the file itself, whose size is known, also where it is decompressed. */
+    /* Progress follows the compressed file, because its size is known. */
     const struct rd_src *file = src;
     if (!rd_src_decompress(&src, err)) {
         rd_src_close(src);
         return false;
     }
-    cli_progress_begin(cli, path, file->size);
+    cli_progress_begin(cli, path, rd_src_size(file));
     cli->progress.src = file;
     *ret = src;
     return true;
@@ -397,7 +397,7 @@ static void remove_and_exit(int number)
     _exit(CLI_SIGNAL + number);
 }
 
-/* The default action, which ends the process without a word, but leaves no file after. */
+/* The default action ends the process; no temporary file remains. */
 static void remove_and_die(int number)
 {
     rd_sink_unlink_all();
@@ -411,7 +411,7 @@ static void catch_signal(int number, void (*handler)(int))
     sigemptyset(&action.sa_mask);
     if (number == SIGPIPE)
         action.sa_flags = SA_NODEFER;
-    /* What the parent has chosen to ignore (nohup, a background job) stays ignored. */
+    /* A signal that the parent ignores (nohup, a background job) stays ignored. */
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(number, &action, NULL);
 }
@@ -424,8 +424,8 @@ void cli_catch_signals(void)
     catch_signal(SIGPIPE, remove_and_die);
 }
 
-/* A standard stream that is closed would let the next file that is opened take its number: then
- * messages would be written into data. Reading from it gives nothing, writing to it fails. */
+/* If a standard stream is closed, the next file would get its number, and messages would be written
+ * into data. Reading from the replacement gives nothing, writing to it fails. */
 static void fill_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
@@ -472,7 +472,7 @@ static bool end_json(struct cli *cli, int status, struct rd_err *err)
     return rd_sink_close(sink, err);
 }
 
-/* A write that failed earlier leaves a mark, but not its reason. */
+/* An earlier write error sets a flag, but its reason is lost. */
 static int reason_of_mark(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

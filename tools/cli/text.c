@@ -1,7 +1,8 @@
-/* text.c - names, numbers and times, as people write and read them. */
+/* text.c - formats and parses names, numbers and times. */
 #include "tools/cli/cli.h"
 
 #include "base/num.h"
+#include "base/time.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -9,10 +10,10 @@
 
 enum { MS = 1000, MINUTE = 60, HOUR = 3600, DAY = 86400, WEEK = 7 * DAY };
 
-/* Unix times from here on are milliseconds: as seconds this would be the year 5138. */
+/* Unix times from this number on are milliseconds; as seconds it would be the year 5138. */
 static const int64_t first_ms = INT64_C(100000000000);
 
-/* Beyond this many seconds either way, milliseconds no longer fit. */
+/* Beyond this many seconds from the epoch, milliseconds do not fit. */
 static const int64_t most_seconds = INT64_MAX / MS;
 
 struct cli_quoted cli_quote(struct rd_slice bytes)
@@ -24,7 +25,7 @@ struct cli_quoted cli_quote(struct rd_slice bytes)
 
 void cli_escape(char *dst, size_t size, struct rd_slice bytes)
 {
-    char *end = strrchr(rd_err_quote(dst, size, bytes), '"'); /* "..." may follow it */
+    char *end = strrchr(rd_err_quote(dst, size, bytes), '"'); /* followed by "..." if cut */
     memmove(end, end + 1, strlen(end));
     memmove(dst, dst + 1, strlen(dst));
 }
@@ -39,15 +40,7 @@ struct cli_quoted cli_plain(struct rd_slice bytes)
 struct cli_quoted cli_sentence(struct rd_slice text)
 {
     struct cli_quoted out;
-    size_t len = 0;
-    for (size_t i = 0; i < text.len && len + 5 < sizeof out.s; i++) {
-        uint8_t c = text.ptr[i];
-        if (c >= 0x20 && c < 0x7f)
-            out.s[len++] = (char)c;
-        else
-            len += (size_t)snprintf(out.s + len, sizeof out.s - len, "\\x%02x", c);
-    }
-    out.s[len] = '\0';
+    rd_err_printable(out.s, sizeof out.s, text);
     return out;
 }
 
@@ -118,25 +111,14 @@ struct cli_text cli_duration(uint64_t ms)
 
 struct cli_text cli_time(int64_t unix_ms)
 {
-    int64_t part = unix_ms % MS;
-    if (part < 0)
-        part += MS;
-    time_t s = (time_t)((unix_ms - part) / MS);
     struct cli_text text;
-    struct tm tm;
-    size_t len = 0;
-    if (gmtime_r(&s, &tm) != NULL)
-        len = strftime(text.s, sizeof text.s, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (part == 0)
-        snprintf(text.s + len, sizeof text.s - len, "Z");
-    else
-        snprintf(text.s + len, sizeof text.s - len, ".%03dZ", (int)part);
+    rd_time_put(text.s, unix_ms);
     return text;
 }
 
 void cli_seed(uint64_t seed[2])
 {
-    /* It does not fail on a system that has booted; a key of zeros would still do. */
+    /* This does not fail on a system that has booted; a key of zeros would still work. */
     seed[0] = seed[1] = 0;
     if (getrandom(seed, 2 * sizeof *seed, 0) < 0)
         seed[0] = seed[1] = 0;
@@ -149,7 +131,7 @@ int64_t cli_now_ms(void)
     return (int64_t)now.tv_sec * MS + now.tv_nsec / 1000000;
 }
 
-/* Exactly n digits at *text, as a number; moves *text after them. */
+/* Parses exactly n digits at *text and moves *text after them. */
 static bool get_digits(const char **text, int n, int *ret)
 {
     int value = 0;
@@ -185,7 +167,7 @@ static bool get_date(const char **text, struct tm *tm)
     return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-/* A fraction of a second in milliseconds; finer digits are dropped. */
+/* A fraction of a second in milliseconds; further digits are ignored. */
 static bool get_fraction(const char **text, int *ret_ms)
 {
     int ms = 0, scale = 100, n = 0;
@@ -213,7 +195,7 @@ static bool get_clock(const char **text, struct tm *tm, int *ret_ms)
     return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
 }
 
-/* Nothing, Z, +HH:MM or -HH:MM, as seconds east of UTC. */
+/* An empty string, Z, +HH:MM or -HH:MM, as seconds east of UTC. */
 static bool get_zone(const char **text, int *ret_s)
 {
     *ret_s = 0;
@@ -235,7 +217,7 @@ static bool get_rfc3339(const char *text, int64_t *ret_ms)
     int ms = 0, zone = 0;
     if (!get_date(&text, &tm))
         return false;
-    struct tm date = tm; /* timegm() turns April 31 into May 1 */
+    struct tm date = tm; /* timegm() changes April 31 to May 1 */
     timegm(&date);
     if (date.tm_mday != tm.tm_mday)
         return false;
@@ -267,7 +249,7 @@ static int64_t unit_seconds(char unit)
     }
 }
 
-/* 2h30m: numbers, each with its unit. */
+/* 2h30m: numbers with units. */
 static bool get_span(const char *text, int64_t *ret_s)
 {
     int64_t sum = 0;

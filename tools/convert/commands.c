@@ -25,6 +25,7 @@ bool convert_begin_commands(struct job *job, struct rd_err *err)
         .max_bytes = (size_t)job->max_bytes,
         .replace = job->replace,
         .lossy = job->lossy,
+        OMITTED_CALLBACK(job->omitted),
     };
     if (has_target(job))
         job_choose_target(job, &opts.dialect, &opts.version);
@@ -106,7 +107,8 @@ static bool copy_payload(struct job *job, const struct rdb_type *type, int versi
 
 /* ---- values in another encoding ---- */
 
-/* Finds the value of the only key in the staged snapshot. */
+/* Finds the value of the only key in the staged snapshot. Without a key, the writer has omitted it
+ * and reported that. */
 static bool take_recoded(struct job *job, struct rdb_reader *reader, struct rd_err *err)
 {
     struct rdb_event ev;
@@ -117,7 +119,7 @@ static bool take_recoded(struct job *job, struct rdb_reader *reader, struct rd_e
         status = rdb_reader_next(reader, &ev);
     while (status == RDB_EVENT && ev.kind != RDB_KEY);
     if (status == RDB_END)
-        return rdb_commands_refuse(job->commands, "value", err);
+        return rdb_commands_drop(job->commands, err);
     bool ok = status == RDB_EVENT && stage_begin(&value, &to, err);
     if (ok && rdb_reader_copy_value(reader, to) != RDB_EVENT)
         ok = false;
@@ -136,8 +138,6 @@ static bool end_recoded(struct job *job, struct rd_err *err)
     struct rd_src *src;
     struct rdb_reader *reader;
     bool ok = rdb_writer_end(job->recoder, err) && stage_end(&job->payload, err);
-    job->lost.field_expires += rdb_writer_loss(job->recoder)->field_expires;
-    job->lost.other += rdb_writer_loss(job->recoder)->other;
     rdb_writer_free(job->recoder);
     job->recoder = NULL;
     if (!ok || !stage_source(&job->payload, -1, &src, err))
@@ -156,7 +156,12 @@ static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb
 {
     struct rd_sink *to;
     const struct rdb_writer_opts opts = {
-        .dialect = dialect, .version = version, .compress = true, .lossy = job->lossy};
+        .dialect = dialect,
+        .version = version,
+        .compress = true,
+        .lossy = job->lossy,
+        OMITTED_CALLBACK(job->omitted),
+    };
     struct rdb_event db = {.kind = RDB_DB, .db = key->key.db};
     return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
            rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, key, err);

@@ -120,7 +120,7 @@ static bool seals(const struct job *job)
 static bool check_end(struct job *job, const struct rdb_event *trailer, struct rd_err *err)
 {
     const char *path = job->cli->args[0];
-    return compact_check_end(job->cli, job->src, &job->log, trailer, err) &&
+    return snapshot_in_check_end(job->cli, job->src, &job->log, trailer, err) &&
            (!seals(job) || proof_check(job->cli, path, &job->spool, job->src, trailer, err));
 }
 
@@ -190,51 +190,6 @@ static bool put_line_entry(struct job *job, struct rdb_stream_id id, const struc
 
 /* ---- the tool ---- */
 
-void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more)
-{
-    to->keys += more->keys;
-    to->field_expires += more->field_expires;
-    to->functions += more->functions;
-    to->module_aux += more->module_aux;
-    to->pending += more->pending;
-    to->other += more->other;
-}
-
-static uint64_t report_loss(struct job *job)
-{
-    struct rdb_commands_loss loss = {0};
-    if (job->writer != NULL) {
-        const struct rdb_writer_loss *w = rdb_writer_loss(job->writer);
-        loss = (struct rdb_commands_loss){w->keys, w->field_expires, w->functions, w->module_aux,
-                                          0,       w->other};
-    } else if (job->commands != NULL) {
-        loss = *rdb_commands_loss(job->commands);
-        loss.keys += job->lost.keys;
-        loss.field_expires += job->lost.field_expires;
-        loss.other += job->lost.other;
-        convert_add_loss(&loss, &job->parts_lost);
-    }
-    const struct {
-        uint64_t n;
-        const char *one, *many;
-    } rows[] = {
-        {loss.keys, "key", "keys"},
-        {loss.field_expires, "hash field expiry", "hash field expiries"},
-        {loss.functions, "function", "functions"},
-        {loss.module_aux, "module record", "module records"},
-        {loss.pending, "pending entry", "pending entries"},
-        {loss.other, "other record", "other records"},
-    };
-    uint64_t all = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].n > 0)
-            cli_warn(job->cli, "omitted: %s %s", cli_count(rows[i].n).s,
-                     rows[i].n == 1 ? rows[i].one : rows[i].many);
-        all += rows[i].n;
-    }
-    return all;
-}
-
 struct target_ops {
     bool (*begin)(struct job *job, struct rd_err *err);
     bool (*put)(struct job *job, const struct rdb_event *ev, struct rd_err *err);
@@ -300,6 +255,22 @@ static void name_server(const struct job *job, struct rd_err *err)
         rd_err_doing(err, "for %s", name);
 }
 
+static bool finish(struct job *job, struct rd_err *err)
+{
+    uint64_t bytes = rd_sink_offset(job->out);
+    if (!omitted_end(job->omitted, err))
+        return false;
+    struct rd_sink *out = job->out;
+    job->out = NULL;
+    if (!rd_sink_close(out, err))
+        return false;
+    if (job->cli->json) {
+        cli_json_put_uint(&job->cli->out, "keys", job->keys);
+        cli_json_put_uint(&job->cli->out, "bytes", bytes);
+    }
+    return omitted_report(job->omitted, err);
+}
+
 static bool work(struct job *job, struct rd_err *err)
 {
     const char *path = job->cli->args[0];
@@ -307,8 +278,8 @@ static bool work(struct job *job, struct rd_err *err)
     bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
     job->log.is_log = job->input == FROM_AOF;
     if (job->input == FROM_RDB || job->input == FROM_NDJSON)
-        job->log.from = COMPACT_FROM_RDB;
-    if (!compact_open_in(job->cli, path, &job->log, &job->spool, &job->src, err))
+        job->log.from = SNAPSHOT_IN_FROM_RDB;
+    if (!snapshot_in_open(job->cli, path, &job->log, &job->spool, &job->src, err))
         return false;
     if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
         return false;
@@ -319,33 +290,31 @@ static bool work(struct job *job, struct rd_err *err)
     ok = ok && (ops->end == NULL || ops->end(job, err));
     if (!ok) {
         name_server(job, err);
-        rd_err_origin(err, job->src->origin);
+        rd_err_origin(err, rd_src_origin(job->src));
         return false;
     }
-    uint64_t bytes = rd_sink_offset(job->out);
-    struct rd_sink *out = job->out;
-    job->out = NULL;
-    if (!rd_sink_close(out, err))
-        return false;
-    uint64_t lost = report_loss(job);
-    if (job->cli->json) {
-        cli_json_put_uint(&job->cli->out, "keys", job->keys);
-        cli_json_put_uint(&job->cli->out, "bytes", bytes);
-        cli_json_put_uint(&job->cli->out, "left_out", lost);
-    }
-    return true;
+    return finish(job, err);
+}
+
+bool convert_run(struct job *job, struct rd_err *err)
+{
+    struct omitted omitted;
+    omitted_init(&omitted, job->cli);
+    job->omitted = &omitted;
+    bool ok = work(job, err);
+    omitted_done(&omitted);
+    job_free_target(job);
+    rdb_reader_free(job->reader);
+    sized_end(&job->sized);
+    rd_sink_abort(job->out);
+    snapshot_in_close(job->cli, job->src, &job->spool);
+    return ok;
 }
 
 static int run(struct job *job)
 {
     struct rd_err err = {0};
-    bool ok = work(job, &err);
-    job_free_target(job);
-    rdb_reader_free(job->reader);
-    sized_end(&job->sized);
-    rd_sink_abort(job->out);
-    compact_close_in(job->cli, job->src, &job->spool);
-    if (!ok)
+    if (!convert_run(job, &err))
         return cli_fail(job->cli, &err);
     return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
 }
@@ -383,20 +352,19 @@ static int check_options(struct job *job)
     return convert_choose_server(job);
 }
 
-/* The defaults of the options. */
-static struct job usual(struct cli *cli)
+struct job convert_defaults(struct cli *cli)
 {
     return (struct job){.cli = cli,
                         .target = TO_NOTHING,
                         .input = FROM_ANY,
                         .dialect = -1,
                         .server = -1,
-                        .log = {.until_ms = INT64_MIN}};
+                        .log = SNAPSHOT_IN_ALL};
 }
 
 int tool_convert(struct cli *cli, int argc, char **argv)
 {
-    struct job job = usual(cli);
+    struct job job = convert_defaults(cli);
     const struct cli_opt opts[] = {
         {.name = "to",
          .kind = CLI_ENUM,
@@ -417,7 +385,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .arg = "OUT",
          .string = &job.out_path,
          .help = "output file; default: standard output"},
-        COMPACT_OPTIONS(&job.log),
+        SNAPSHOT_IN_OPTIONS(&job.log),
         FOR_OPTION(&job.server),
         {.name = "rdb-version",
          .kind = CLI_COUNT,
@@ -433,7 +401,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         {.name = "lossy",
          .kind = CLI_FLAG,
          .flag = &job.lossy,
-         .help = "drop and count data that the target cannot hold"},
+         .help = "omit what the target cannot hold, and name it"},
         {.name = "rewrite",
          .kind = CLI_FLAG,
          .flag = &job.rewrite,

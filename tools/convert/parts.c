@@ -37,8 +37,8 @@ struct cutter {
 bool convert_parts_possible(const struct job *job)
 {
     bool file = job->spool.open || rd_src_can_open_again(job->src);
-    return job->target != TO_RDB && file && job->src->size != RD_NO_OFFSET &&
-           job->src->size >= WORTH && !filter_needs_size(&job->filter);
+    return job->target != TO_RDB && file && rd_src_size(job->src) != RD_NO_OFFSET &&
+           rd_src_size(job->src) >= WORTH && !filter_needs_size(&job->filter);
 }
 
 /* ---- converting a part ---- */
@@ -47,7 +47,7 @@ static bool open_again(struct job *job, const struct job *of, struct rd_err *err
 {
     const struct rdb_reader_opts opts = {
         .detail = of->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS, .no_sum = true};
-    bool ok = of->spool.open ? spool_source(&of->spool, of->src->origin, &job->src, err)
+    bool ok = of->spool.open ? spool_source(&of->spool, rd_src_origin(of->src), &job->src, err)
                              : rd_src_open_again(&job->src, of->src, err);
     return ok && rdb_reader_new_records(&job->reader, job->src, of->in_dialect, of->in_version,
                                         &opts, err);
@@ -80,10 +80,6 @@ static void close_maker(struct cutter *cutter, struct maker *maker)
     if (!maker->open)
         return;
     job->keys += maker->job.keys;
-    job->lost.field_expires += maker->job.lost.field_expires;
-    job->lost.other += maker->job.lost.other;
-    if (maker->job.commands != NULL)
-        convert_add_loss(&job->parts_lost, rdb_commands_loss(maker->job.commands));
     job_free_target(&maker->job);
     rdb_reader_free(maker->job.reader);
     rd_src_close(maker->job.src);

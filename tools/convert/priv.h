@@ -16,10 +16,12 @@
 #define TOOLS_CONVERT_PRIV_H
 
 #include "rdb/commands.h"
+#include "rdb/plain.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
-#include "tools/compact.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/json/ndjson.h"
+#include "tools/input/omitted.h"
 #include "tools/input/sized.h"
 #include "tools/input/stage.h"
 
@@ -45,7 +47,7 @@ struct job {
     int strings;
     const char *out_path;
     struct filter filter;
-    struct compact_opts log;
+    struct snapshot_in_opts log;
 
     struct spool spool; /* the snapshot built from a log */
     struct rd_src *src;
@@ -73,10 +75,9 @@ struct job {
     struct ndjson *lines;
     struct rdb_commands *commands;
     struct csv *csv;
-    struct stage payload;        /* of RESTORE, or a stream */
-    struct rdb_writer_loss lost; /* when values were rewritten for payloads */
-    struct rdb_writer *recoder;  /* rewrites a value for the target's version */
-    struct rdb_commands_loss parts_lost;
+    struct stage payload;       /* of RESTORE, or a stream */
+    struct rdb_writer *recoder; /* rewrites a value for the target's version */
+    struct omitted *omitted;
     bool is_part; /* converts parts for another job */
 };
 
@@ -154,9 +155,13 @@ bool convert_parts_possible(const struct job *job);
 bool convert_parts_run(struct job *job, struct rdb_event *ev, enum rdb_status *ret,
                        struct rd_err *err);
 
-/* convert.c: prepares a target before the first event; and frees everything that a job owns. */
+/* convert.c: prepares a target before the first event; and frees the targets of a job. */
 bool job_begin_target(struct job *job, struct rd_err *err);
 void job_free_target(struct job *job);
-void convert_add_loss(struct rdb_commands_loss *to, const struct rdb_commands_loss *more);
+/* convert.c: a job with the defaults of the options; and converts cli->args[0], for tools that
+ * have something to convert: job->keys and job->is_void are the result. The filter stays the
+ * caller's. */
+struct job convert_defaults(struct cli *cli);
+bool convert_run(struct job *job, struct rd_err *err);
 
 #endif

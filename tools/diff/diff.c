@@ -62,7 +62,7 @@ void diff_done(struct diff *diff)
 {
     rd_sink_abort(diff->out);
     diff_close(diff);
-    sort_done(&diff->keys);
+    diff_read_done(diff);
     sort_done(&diff->found);
     sort_done(&diff->named);
     sort_done(&diff->parts);
@@ -97,8 +97,8 @@ static int check_options(struct diff *diff)
             cli, "-h, -p, -s and -u name the server to compare with; do not give B as well");
     if (cli->n_args == 2 && strcmp(cli->args[0], "-") == 0 && strcmp(cli->args[1], "-") == 0)
         return cli_usage_error(cli, "only one of A and B can be standard input");
-    if (diff->servers.key != NULL && !named && !peer_is_url(cli->args[0]) &&
-        !peer_is_url(cli->args[1]))
+    if (diff->servers.connect.key != NULL && !named && !client_target_is_url(cli->args[0]) &&
+        !client_target_is_url(cli->args[1]))
         return cli_usage_error(cli, "--key is a TLS private key, but no server is given; "
                                     "use --match to select keys");
     if (diff->fast && diff->values)
@@ -112,8 +112,7 @@ static int check_options(struct diff *diff)
 
 int tool_diff(struct cli *cli, int argc, char **argv)
 {
-    struct diff diff = {
-        .cli = cli, .max_elements = DIFF_ELEMENTS_DEFAULT, .log = {.until_ms = INT64_MIN}};
+    struct diff diff = {.cli = cli, .max_elements = DIFF_ELEMENTS_DEFAULT, .log = SNAPSHOT_IN_ALL};
     const struct cli_opt opts[] = {
         {.name = "values",
          .kind = CLI_FLAG,
@@ -142,7 +141,7 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .flag = &diff.lines,
          .help = "one JSON object per difference, one per line"},
         FILTER_OPTIONS(&diff.filter),
-        COMPACT_FROM_OPTION(&diff.log),
+        SNAPSHOT_IN_FROM_OPTION(&diff.log),
         PEER_OPTIONS(&diff.servers),
         {0},
     };

@@ -7,7 +7,7 @@
 /* Reports what could not be read exactly from a server. */
 static void print_live_notes(struct diff *diff, enum diff_side side)
 {
-    const struct live_result *live = &diff->live_result[side];
+    const struct client_live_result *live = &diff->live_result[side];
     struct cli *cli = diff->cli;
     const char *name = diff->target[side].name;
     if (live->gone > 0)
@@ -24,7 +24,7 @@ static void print_live_notes(struct diff *diff, enum diff_side side)
         cli_warn(cli, "%s: functions are not compared: no permission to read them", name);
     if (live->rough && !diff->ignore_expire)
         cli_note(cli, "%s: reports expiry times approximately: differences up to %d ms are ignored",
-                 name, LIVE_ROUGH_MS);
+                 name, CLIENT_LIVE_ROUGH_MS);
 }
 
 /* The side is the given URL, or for B the server that the options name. */
@@ -34,7 +34,7 @@ static bool open_server(struct diff *diff, enum diff_side side, struct rd_err *e
         return false;
     if (diff->path[side] == NULL)
         diff->shown[side] = diff->target[side].name;
-    diff->live[side] = (struct live_opts){
+    diff->live[side] = (struct live_in_opts){
         .target = &diff->target[side], .filter = &diff->filter, .functions = !diff->no_functions};
     if (!again_open_server(&diff->in[side], diff->cli, &diff->live[side], &diff->live_result[side],
                            err)) {
@@ -50,7 +50,7 @@ static bool open_side(struct diff *diff, enum diff_side side, struct rd_err *err
 {
     const char *path = diff->path[side];
     diff->shown[side] = path != NULL ? path : "";
-    diff->is_server[side] = path == NULL || peer_is_url(path);
+    diff->is_server[side] = path == NULL || client_target_is_url(path);
     return diff->is_server[side]
                ? open_server(diff, side, err)
                : again_open(&diff->in[side], diff->cli, path, &diff->log, &diff->filter, err);
@@ -83,6 +83,6 @@ void diff_close(struct diff *diff)
 {
     for (int side = DIFF_A; side <= DIFF_B; side++) {
         again_close(&diff->in[side]);
-        peer_target_done(&diff->target[side]);
+        client_target_done(&diff->target[side]);
     }
 }

@@ -1,21 +1,25 @@
-/* priv.h - private to diff*.c.
+/* priv.h - private to tools/diff.
  *
- *     diff.c                options and the sequence of steps
- *     tools/diff/open.c     files, logs and servers
- *     tools/diff/scan.c     reads both files into records, sorts and compares them
- *     tools/diff/value.c    compares two values part by part
- *     tools/diff/group.c     two consumer groups with the same counts
- *     tools/diff/report.c   prints the differences
+ *     diff.c      options and the sequence of steps
+ *     open.c      files, logs and servers
+ *     read.c      reads both sides into records
+ *     scan.c      joins the records and collects the differences
+ *     names.c     gives the differences in the order of their names
+ *     value.c     compares two values part by part
+ *     group.c     two consumer groups with the same counts
+ *     report.c    prints the differences
  *
- * The first pass stores for every key: a hash of database and name, a hash of the content of its
- * value (rdb/content.h), its type, its expiry and its position. These records are sorted on disk.
- * Names and values are read again only for keys that differ.
+ * A record of a key is a hash of database and name, a hash of its value, its type, its expiry and
+ * its position. The records are sorted on disk. The first pass hashes the bytes in which a value is
+ * stored; values whose bytes differ are read again and compared by content (rdb/content.h). Names
+ * are read again only for keys that differ.
  */
 #ifndef TOOLS_DIFF_PRIV_H
 #define TOOLS_DIFF_PRIV_H
 
 #include "rdb/content.h"
 #include "tools/input/again.h"
+#include "tools/cli/peer_options.h"
 #include "tools/cli/filter.h"
 #include "tools/input/sort.h"
 
@@ -24,7 +28,9 @@ enum {
     DIFF_ELEMENTS_DEFAULT = 10,
     DIFF_ELEMENTS_MAX = 1000,
     DIFF_TEXT_MAX = 200, /* bytes of an element that are shown */
-    DIFF_NAME_SORTED = 1024
+    DIFF_NAME_SORTED = 1024,
+    DIFF_FOUND_KEY_LEN = 18,
+    DIFF_FOUND_LEN = 9 + 2 * DIFF_FOUND_KEY_LEN
 };
 
 enum diff_side { DIFF_A, DIFF_B };
@@ -37,7 +43,13 @@ struct diff_key {
     enum rdb_kind kind;
     int64_t expire_ms;
     uint64_t record;
-    struct rd_hash128 content;
+    struct rd_hash128 content; /* of the bytes of the value, or of its content: diff->stored */
+};
+
+struct diff_record {
+    uint8_t hash[RD_HASH128_LEN]; /* of database and name */
+    uint64_t db;
+    struct diff_key key;
 };
 
 /* A key that differs between the sides. */
@@ -90,19 +102,22 @@ struct diff {
     uint64_t tolerance_ms;
     uint64_t max_elements;
     struct filter filter;
-    struct compact_opts log;
+    struct snapshot_in_opts log;
     struct peer_opts servers;
 
     const char *path[2];  /* as shown; NULL: the server that the options name */
     const char *url[2];   /* of a server, with its password */
     const char *shown[2]; /* names for messages, without passwords */
-    struct peer_target target[2];
-    struct live_opts live[2];
-    struct live_result live_result[2]; /* of a server */
+    struct client_target target[2];
+    struct live_in_opts live[2];
+    struct client_live_result live_result[2]; /* of a server */
     bool is_server[2];
     struct again in[2];
     struct rdb_content_opts hashing;
-    struct sort keys;  /* hash -> side, key */
+    bool stored;           /* the records are about bytes, not about contents */
+    struct sort keys[2];   /* hash -> record */
+    struct sort closer[2]; /* position of a key whose content is compared -> hash */
+    uint64_t n_closer;
     struct sort found; /* position of the key -> difference */
     struct sort named; /* database, name -> difference */
     struct sort parts; /* of two values: kind, name -> side, part */
@@ -139,9 +154,25 @@ void diff_close(struct diff *diff);
 /* Whether keys were left out because they could not be read. */
 bool diff_is_partial(const struct diff *diff);
 
+/* read.c: the records of both sides, to be taken with diff_next_record() in the order of their
+ * hashes. The second function reads the contents of those that diff_read_closer() collected. */
+bool diff_read(struct diff *diff, struct rd_err *err);
+bool diff_read_closer(struct diff *diff, enum diff_side side, const uint8_t *hash,
+                      const struct diff_found *found, struct rd_err *err);
+bool diff_read_contents(struct diff *diff, struct rd_err *err);
+bool diff_next_record(struct diff *diff, enum diff_side side, struct diff_record *ret,
+                      bool *ret_end, struct rd_err *err);
+void diff_read_done(struct diff *diff);
+
 /* Reads both sides and finds the differences. Counts them, except those that need a closer look
  * (diff_must_look). */
 bool diff_scan(struct diff *diff, struct rd_err *err);
+
+/* Counts a difference after the closer look. */
+void diff_count_looked(struct diff *diff, const struct diff_found *found);
+
+/* names.c */
+void diff_found_put(uint8_t dst[DIFF_FOUND_LEN], const struct diff_found *found);
 
 /* Calls each() for every difference, by database and name. `name` is valid during the call. */
 typedef bool (*diff_each_fn)(struct diff *diff, struct diff_found *found, struct rd_slice name,

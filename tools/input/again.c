@@ -1,6 +1,6 @@
 #include "tools/input/again.h"
 
-#include "tools/compact.h"
+#include "tools/input/snapshot_in.h"
 
 static bool refuse(struct again *in, const char *what, struct rd_err *err)
 {
@@ -9,7 +9,7 @@ static bool refuse(struct again *in, const char *what, struct rd_err *err)
                       what);
 }
 
-/* What the header says, and that it is one; nothing is consumed. */
+/* Reads dialect and version from the header without consuming it. */
 static bool look(struct again *in, struct rd_err *err)
 {
     struct rd_slice s;
@@ -23,11 +23,11 @@ static bool look(struct again *in, struct rd_err *err)
     in->dialect = s.len > 0 && s.ptr[0] == 'V' ? RDB_VALKEY : RDB_REDIS;
     for (size_t i = in->dialect == RDB_VALKEY ? 6 : 5; i < RDB_MAGIC_LEN && i < s.len; i++)
         version = version * 10 + (uint64_t)(s.ptr[i] & 15);
-    in->version = (int)version; /* the reader will say what is wrong with it */
+    in->version = (int)version; /* the reader reports an invalid version */
     return true;
 }
 
-/* Sets aside what cannot be read twice. */
+/* Copies input that cannot be read twice. */
 static bool keep_input(struct again *in, const char *path, const struct filter *filter,
                        struct rd_err *err)
 {
@@ -36,28 +36,29 @@ static bool keep_input(struct again *in, const char *path, const struct filter *
     return sized_begin(&in->sized, filter, in->cli, path, &in->spool, &in->src, err);
 }
 
-bool again_open(struct again *in, struct cli *cli, const char *path, const struct compact_opts *log,
-                const struct filter *filter, struct rd_err *err)
+bool again_open(struct again *in, struct cli *cli, const char *path,
+                const struct snapshot_in_opts *log, const struct filter *filter, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
     *in = (struct again){.cli = cli, .log = log};
-    bool ok = peer_is_url(path) ? refuse(in, "a server", err)
-                                : compact_open_in(cli, path, log, &in->spool, &in->src, err) &&
-                                      look(in, err) && keep_input(in, path, filter, err) &&
-                                      rdb_reader_new(&in->reader, in->src, &opts, err);
+    bool ok = client_target_is_url(path)
+                  ? refuse(in, "a server", err)
+                  : snapshot_in_open(cli, path, log, &in->spool, &in->src, err) && look(in, err) &&
+                        keep_input(in, path, filter, err) &&
+                        rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);
     if (!ok)
-        rd_err_origin(err, in->src != NULL ? in->src->origin : path);
+        rd_err_origin(err, in->src != NULL ? rd_src_origin(in->src) : path);
     return ok;
 }
 
-bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
-                       struct live_result *result, struct rd_err *err)
+bool again_open_server(struct again *in, struct cli *cli, const struct live_in_opts *opts,
+                       struct client_live_result *result, struct rd_err *err)
 {
     const struct rdb_reader_opts reader = {.detail = RDB_DETAIL_ELEMENTS};
     const char *name = opts->target->name;
     *in = (struct again){.cli = cli};
-    return live_read(cli, opts, &in->spool, result, err) &&
+    return live_in_read(cli, opts, &in->spool, result, err) &&
            spool_source(&in->spool, name, &in->src, err) && look(in, err) &&
            keep_input(in, name, opts->filter, err) &&
            rdb_reader_new(&in->reader, in->src, &reader, err);
@@ -70,10 +71,10 @@ bool again_rewind(struct again *in, const char *what, struct rd_err *err)
     rdb_reader_free(in->reader);
     in->reader = NULL;
     if (!rd_src_seek(in->src, 0, err) || !rdb_reader_new(&in->reader, in->src, &opts, err)) {
-        rd_err_origin(err, in->src->origin);
+        rd_err_origin(err, rd_src_origin(in->src));
         return false;
     }
-    cli_progress_begin(in->cli, what, in->src->size);
+    cli_progress_begin(in->cli, what, rd_src_size(in->src));
     in->cli->progress.src = in->src;
     return true;
 }
@@ -82,7 +83,7 @@ bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event
                 struct rd_err *err)
 {
     if (!rd_src_seek(in->src, record, err)) {
-        rd_err_origin(err, in->src->origin);
+        rd_err_origin(err, rd_src_origin(in->src));
         return false;
     }
     rdb_reader_restart(in->reader, db);
@@ -93,26 +94,26 @@ bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event
     if (status == RDB_FAIL)
         return again_fail(in, err);
     rd_err_set(err, RD_ERR_IO, record, "the file changed while it was read");
-    rd_err_origin(err, in->src->origin);
+    rd_err_origin(err, rd_src_origin(in->src));
     return false;
 }
 
 bool again_fail(const struct again *in, struct rd_err *err)
 {
     rd_err_adopt(err, rdb_reader_err(in->reader));
-    rd_err_origin(err, in->src->origin);
+    rd_err_origin(err, rd_src_origin(in->src));
     return false;
 }
 
 bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err)
 {
-    return compact_check_end(in->cli, in->src, in->log, ev, err);
+    return snapshot_in_check_end(in->cli, in->src, in->log, ev, err);
 }
 
 void again_close(struct again *in)
 {
     sized_end(&in->sized);
     rdb_reader_free(in->reader);
-    compact_close_in(in->cli, in->src, &in->spool);
+    snapshot_in_close(in->cli, in->src, &in->spool);
     *in = (struct again){0};
 }

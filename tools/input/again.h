@@ -1,7 +1,7 @@
 /* again.h - a snapshot that is read more than once.
  *
- * A file is simply read again. What comes through a pipe, or out of a decompressor, is set aside
- * without a name (spool.h) while it is read first.
+ * A file is read again. Input from a pipe or a decompressor is copied to a spool (spool.h) when it
+ * is read for the first time.
  *
  *     struct again in = {0};
  *     if (!again_open(&in, cli, path, &log, &filter, &err))
@@ -12,49 +12,51 @@
  *     if (!again_seek(&in, record, db, &ev, &err) ...   // or: the KEY event of one record
  *     again_close(&in);
  *
- * It reads by element; values may be skipped or copied with the reader. Which keys are wanted,
- * sized_wants(&in.sized, …) tells in a pass over the whole.
+ * The reader returns elements; values may also be skipped or copied with it. When the whole file is
+ * read, sized_wants(&in.sized, …) applies the filter.
  */
 #ifndef TOOLS_INPUT_AGAIN_H
 #define TOOLS_INPUT_AGAIN_H
 
 #include "rdb/reader.h"
 #include "tools/cli/cli.h"
-#include "tools/compact.h"
-#include "tools/live.h"
+#include "tools/input/snapshot_in.h"
+#include "tools/input/live_in.h"
 #include "tools/input/sized.h"
 
 struct again {
     struct cli *cli;
-    const struct compact_opts *log; /* NULL: of a server */
+    const struct snapshot_in_opts *log; /* NULL: of a server */
     struct rd_src *src;
     struct spool spool;
     struct rdb_reader *reader;
     struct sized sized;
-    enum rdb_dialect dialect; /* of what the first bytes said, already when it is opened */
+    enum rdb_dialect dialect; /* from the header, set when the file is opened */
     int version;
 };
 
-/* path may be "-"; a log becomes the snapshot that it amounts to (compact.h). RD_ERR_UNSUPPORTED,
- * with a hint, where it is lines of JSON; a server's URL too. log and filter are borrowed. */
-bool again_open(struct again *in, struct cli *cli, const char *path, const struct compact_opts *log,
-                const struct filter *filter, struct rd_err *err);
+/* path may be "-"; a log is replaced by the snapshot of its dataset (tools/input/snapshot_in.h).
+ * RD_ERR_UNSUPPORTED, with a hint, for lines of JSON and the URL of a server. log and filter are
+ * borrowed. */
+bool again_open(struct again *in, struct cli *cli, const char *path,
+                const struct snapshot_in_opts *log, const struct filter *filter,
+                struct rd_err *err);
 
-/* The same of a server, whose data is set aside first (live.h). opts and filter are borrowed. */
-bool again_open_server(struct again *in, struct cli *cli, const struct live_opts *opts,
-                       struct live_result *result, struct rd_err *err);
+/* The same for a server, whose data is copied first (live_in.h). opts and filter are borrowed. */
+bool again_open_server(struct again *in, struct cli *cli, const struct live_in_opts *opts,
+                       struct client_live_result *result, struct rd_err *err);
 
-/* From the first byte, for a pass over the whole; progress is shown under `what`. */
+/* Starts again at the first byte, to read the whole file; progress is shown under `what`. */
 bool again_rewind(struct again *in, const char *what, struct rd_err *err);
 
-/* Reads as far as the KEY event of the record at an offset (key.record); its value comes next. */
+/* Reads up to the KEY event of the record at an offset (key.record); its value comes next. */
 bool again_seek(struct again *in, uint64_t record, uint64_t db, struct rdb_event *ret,
                 struct rd_err *err);
 
-/* For `return again_fail(…)`: the reader's error, with the file's name. */
+/* For `return again_fail(…)`: the reader's error, with the name of the file. */
 bool again_fail(const struct again *in, struct rd_err *err);
 
-/* compact_check_end(), in the TRAILER event of a pass over the whole. */
+/* snapshot_in_check_end() for the TRAILER event when the whole file is read. */
 bool again_check_end(struct again *in, const struct rdb_event *ev, struct rd_err *err);
 
 /* A zeroed struct is allowed. */

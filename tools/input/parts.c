@@ -1,13 +1,14 @@
 #include "tools/input/parts.h"
 
 #include "base/mem.h"
+#include "base/sink_impl.h"
 #include "base/worker.h"
 
 #include <pthread.h>
 
 enum {
-    AHEAD = 2,            /* parts that are ready before the first thread makes one itself */
-    ROOM_LEAST = 96 << 10 /* of a buffer that is handed to a writer */
+    AHEAD = 2,            /* finished parts that wait before the first thread makes one */
+    ROOM_LEAST = 96 << 10 /* bytes of a buffer that is passed to a writer */
 };
 
 enum state { STATE_FREE, STATE_READY, STATE_TAKEN, STATE_DONE };
@@ -18,7 +19,7 @@ struct slot {
     bool begun; /* begin() was called */
     bool ok;
     struct rd_err err;
-    uint8_t *buf; /* what was made, as far as it was not written */
+    uint8_t *buf; /* output that is not written yet */
     size_t len;
     size_t cap;
 };
@@ -27,21 +28,21 @@ struct hand {
     struct parts *parts;
     unsigned worker;
     struct rd_sink *sink;
-    uint8_t *own; /* the buffer it was opened with */
+    uint8_t *own; /* the buffer of the sink when it was opened */
     struct slot *slot;
 };
 
 struct parts {
     const struct parts_ops *ops;
     void *ctx;
-    struct rd_sink *out; /* of the thread that has the first slot */
+    struct rd_sink *out; /* of the thread with the first slot */
     struct rd_worker *worker;
     struct hand hands[PARTS_WORKERS];
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* bytes used by all parts beyond PARTS_FIRST */
     pthread_cond_t changed;
     struct slot slots[PARTS_MAX];
     size_t first, n_slots; /* a ring */
-    size_t more;           /* bytes that buffers have beyond PARTS_FIRST */
+    size_t more;           /* bytes that buffers use beyond PARTS_FIRST */
     bool stopped;
 };
 
@@ -50,9 +51,9 @@ static struct slot *slot_at(struct parts *parts, size_t i)
     return &parts->slots[(parts->first + i) % PARTS_MAX];
 }
 
-/* ---- what was made ---- */
+/* ---- finished parts ---- */
 
-/* The slot must be the first, and the caller's. */
+/* The slot must be the first one and belong to the caller. */
 static bool write_out(struct parts *parts, struct slot *slot, const uint8_t *ptr, size_t len,
                       struct rd_err *err)
 {
@@ -68,7 +69,7 @@ static bool write_out(struct parts *parts, struct slot *slot, const uint8_t *ptr
     return false;
 }
 
-/* Gives back what a part took beyond the usual. */
+/* Frees the memory that a part used beyond its first buffer. */
 static void shrink(struct parts *parts, struct slot *slot)
 {
     if (slot->cap <= PARTS_FIRST)
@@ -79,7 +80,8 @@ static void shrink(struct parts *parts, struct slot *slot)
     slot->cap = 0;
 }
 
-/* Writes what is made, from the first on. The lock is held, but not while it writes. */
+/* Writes finished parts, from the first on. Call with the lock held; it is released while writing.
+ */
 static bool write_made(struct parts *parts, struct rd_err *err)
 {
     while (parts->n_slots > 0 && slot_at(parts, 0)->state == STATE_DONE) {
@@ -101,7 +103,7 @@ static bool write_made(struct parts *parts, struct rd_err *err)
     return !parts->stopped;
 }
 
-/* Waits until the hand's slot is the first. */
+/* Waits until this thread has the first slot. */
 static bool wait_turn(struct hand *hand, struct rd_err *err)
 {
     struct parts *parts = hand->parts;
@@ -117,7 +119,7 @@ static bool wait_turn(struct hand *hand, struct rd_err *err)
     return ok;
 }
 
-/* More memory for a part, if there is still some for all. */
+/* Grows the buffer of a part, if the common limit allows. */
 static bool grow(struct hand *hand, size_t need)
 {
     struct parts *parts = hand->parts;
@@ -147,16 +149,16 @@ static bool grow(struct hand *hand, size_t need)
     return true;
 }
 
-/* The sink's buffer is the part of the slot's that is free: nothing is copied. */
+/* The sink uses the free part of the slot's buffer, so nothing is copied. */
 static void lend(struct hand *hand)
 {
     struct rd_sink *sink = hand->sink;
     struct slot *slot = hand->slot;
-    sink->buf = sink->cur = sink->summed = slot->buf + slot->len;
+    sink->buf = sink->cur = sink->state->summed = slot->buf + slot->len;
     sink->end = slot->buf + slot->cap;
 }
 
-/* What does not fit goes out when it is the part's turn. */
+/* Output that does not fit is written when all earlier parts are written. */
 static bool pass_on(struct hand *hand, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     struct slot *slot = hand->slot;
@@ -192,14 +194,14 @@ static bool hand_close(void *impl, bool commit, struct rd_err *err)
     return true;
 }
 
-/* ---- who makes what ---- */
+/* ---- scheduling ---- */
 
 static bool is_big(const struct slot *slot)
 {
     return slot->part.to - slot->part.from > PARTS_BIG;
 }
 
-/* The lock is held, but not while the part is made. */
+/* Call with the lock held; it is released while the part is made. */
 static void make(struct parts *parts, unsigned worker, struct slot *slot)
 {
     struct hand *hand = &parts->hands[worker];
@@ -227,8 +229,8 @@ static size_t count_ready(struct parts *parts)
     return n;
 }
 
-/* The first that is ready; for the first thread, which knows of parts to come, rather one that is
- * soon made. */
+/* Selects the first waiting part. The first thread, which knows what parts will come, prefers a
+ * small one. */
 static struct slot *choose(struct parts *parts, bool small)
 {
     struct slot *found = NULL;
@@ -260,7 +262,7 @@ static void helper(void *arg, unsigned worker)
     pthread_mutex_unlock(&parts->lock);
 }
 
-/* Works until there is room for a part and need for one, or until all are written. */
+/* Makes parts until a new one can be added, or until all are written. */
 static bool go_on(struct parts *parts, bool to_end, struct rd_err *err)
 {
     while (write_made(parts, err)) {
@@ -299,7 +301,7 @@ bool parts_end(struct parts *parts, struct rd_err *err)
     return ok;
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static bool open_hand(struct parts *parts, unsigned worker, struct rd_err *err)
 {

@@ -24,43 +24,42 @@
 
 enum {
     PARTS_SIZE = 192 << 10,
-    PARTS_BIG = 1 << 20, /* a part that is left to the second thread, when it has the choice */
+    PARTS_BIG = 1 << 20, /* a part that is left to the second thread if there is a choice */
     PARTS_MAX = 24,
     PARTS_FIRST = 768 << 10,
     PARTS_MORE = 8 << 20,
     PARTS_WORKERS = 2
 };
 
-/* Bytes [from, to) of the input. The rest is the caller's: what held at `from`. */
+/* Bytes [from, to) of the input; the rest is the caller's state at `from`. */
 struct part {
     uint64_t from;
     uint64_t to;
-    uint64_t db;     /* that was selected */
+    uint64_t db;     /* of the selected keys */
     uint64_t key_db; /* of all keys in it */
-    uint64_t slot;   /* that was named */
+    uint64_t slot;   /* of the named keys */
 };
 
 struct parts_ops {
-    /* Makes a part's output. `worker` is 0 or 1; two calls at a time never have the same. When it
-     * fails, what it has written is written still, nothing after it. */
+    /* Makes the output of a part. `worker` is 0 or 1; two concurrent calls never have the same. If
+     * it fails, the output so far is written, and nothing after it. */
     bool (*make)(void *ctx, unsigned worker, const struct part *part, struct rd_err *err);
-    /* Before the output of a part that has any, in order. It writes to the `out` of
+    /* Called in order, before the output of each part that has any. Writes to the `out` of
      * parts_new(). May be NULL. */
     bool (*begin)(void *ctx, const struct part *part, struct rd_err *err);
 };
 
 struct parts;
 
-/* False with *ret NULL and no error: there is one processor only. `out` stays the caller's and is
- * not to be written to before parts_end(). */
+/* False with *ret NULL and no error: there is only one processor. The caller keeps `out` and must
+ * not write to it before parts_end(). */
 bool parts_new(struct parts **ret, const struct parts_ops *ops, void *ctx, struct rd_sink *out,
                struct rd_err *err);
 
-/* Where make() writes, for this worker: valid until parts_free(). */
+/* The sink that make() writes to, for this worker; valid until parts_free(). */
 struct rd_sink *parts_sink(struct parts *parts, unsigned worker);
 
-/* False: a part could not be made, this one or one before it, or not be written. Then, and before
- * parts_free(), nothing is called any more. */
+/* False: this part or an earlier one could not be made or written. Then call only parts_free(). */
 bool parts_add(struct parts *parts, const struct part *part, struct rd_err *err);
 bool parts_end(struct parts *parts, struct rd_err *err);
 

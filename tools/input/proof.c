@@ -14,13 +14,13 @@ bool proof_keep(struct cli *cli, const char *path, struct spool *spool, struct r
     return again || sized_set_aside(cli, path, spool, src, err);
 }
 
-/* Keeps the first finding that is about a value. That a key is there twice is not. */
+/* Keeps the first finding about a value. A duplicate key is not one. */
 static void on_finding(void *ctx, const struct rdb_finding *finding)
 {
     struct rd_err *first = ctx;
     char name[100];
     if (finding->severity != RDB_SEVERITY_ERROR || first->code != RD_ERR_OK ||
-        strcmp(finding->id, "duplicate-key") == 0)
+        finding->id == RDB_FINDING_DUPLICATE_KEY)
         return;
     rd_err_set(first, RD_ERR_CORRUPT, finding->offset, "%s", finding->text);
     first->inner = finding->inner;
@@ -44,7 +44,7 @@ static bool check(struct rd_src *src, struct rd_err *err)
     if (found.code == RD_ERR_OK)
         return true;
     rd_err_adopt(err, &found);
-    rd_err_origin(err, src->origin);
+    rd_err_origin(err, rd_src_origin(src));
     return false;
 }
 

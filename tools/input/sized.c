@@ -13,7 +13,7 @@ bool sized_set_aside(struct cli *cli, const char *path, struct spool *spool, str
         return false;
     cli_close_in(cli, *src);
     *src = copy;
-    cli_progress_begin(cli, path, copy->size);
+    cli_progress_begin(cli, path, rd_src_size(copy));
     cli->progress.src = copy;
     return true;
 }
@@ -24,12 +24,12 @@ bool sized_begin(struct sized *sized, const struct filter *filter, struct cli *c
     *sized = (struct sized){.filter = filter, .path = path, .spool = spool};
     if (!filter_needs_size(filter) || spool->open)
         return true;
-    /* Standard input may be a file, but has one position only. */
+    /* Standard input can be a file, but it has only one position. */
     bool twice = rd_src_can_seek(*src) && strcmp(path, "-") != 0;
     return twice || sized_set_aside(cli, path, spool, src, err);
 }
 
-/* The checksum is the first reader's affair. */
+/* The first reader verifies the checksum. */
 static bool open_second(struct sized *sized, struct rd_err *err)
 {
     const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
@@ -38,7 +38,7 @@ static bool open_second(struct sized *sized, struct rd_err *err)
     return ok && rdb_reader_new(&sized->reader, sized->src, &opts, err);
 }
 
-/* Goes on to the end of the value of the key that is at an offset. */
+/* Reads to the end of the value of the key at an offset. */
 static bool look_ahead(struct sized *sized, uint64_t offset, uint64_t *ret, struct rd_err *err)
 {
     struct rdb_event ev;
@@ -56,7 +56,7 @@ static bool look_ahead(struct sized *sized, uint64_t offset, uint64_t *ret, stru
         rd_err_adopt(err, rdb_reader_err(sized->reader));
     else
         rd_err_set(err, RD_ERR_IO, offset, "the file changed while it was read");
-    rd_err_origin(err, sized->src->origin);
+    rd_err_origin(err, rd_src_origin(sized->src));
     return false;
 }
 

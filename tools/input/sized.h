@@ -1,9 +1,8 @@
-/* sized.h - which keys of a snapshot a filter wants, where it also asks for the size of the value.
+/* sized.h - applies a filter that may depend on the sizes of values.
  *
- * How many bytes a value takes is known after it only. With --min-size a second reader, over a
- * source of its own, goes ahead of the first to the end of each value that is in question. So
- * memory does not grow with the value, and the first reader sees the file as it would without a
- * filter.
+ * The size of a value is known only at its end. With --min-size, a second reader with its own
+ * source reads ahead to the end of each value in question. Memory thus does not grow with the
+ * value, and the first reader works as it would without a filter.
  *
  *     struct sized sized = {0};
  *     if (!sized_begin(&sized, &filter, cli, path, &spool, &src, &err))
@@ -17,7 +16,7 @@
  *         }
  *     sized_end(&sized);
  *
- * Without --min-size none of this happens: the filter alone answers.
+ * Without --min-size there is no second reader.
  */
 #ifndef TOOLS_INPUT_SIZED_H
 #define TOOLS_INPUT_SIZED_H
@@ -30,25 +29,25 @@ struct sized {
     const struct filter *filter;
     const char *path;
     const struct spool *spool;
-    struct rd_src *src; /* the second one; NULL: not needed yet */
+    struct rd_src *src; /* the second reader; NULL: not needed yet */
     struct rdb_reader *reader;
 };
 
-/* Before anything of *src is consumed; it was opened from path, or over the spool where that holds
- * something. What cannot be opened a second time is set aside in the spool if need be, and *src is
- * replaced then. Filter, path and spool are borrowed. */
+/* Call before anything of *src is consumed. *src was opened from path, or over the spool if that is
+ * not empty. If necessary, input that cannot be opened a second time is copied to the spool, and
+ * *src is replaced. Filter, path and spool are borrowed. */
 bool sized_begin(struct sized *sized, const struct filter *filter, struct cli *cli,
                  const char *path, struct spool *spool, struct rd_src **src, struct rd_err *err);
 
-/* Sets aside what is left of *src, which is closed, and gives a source over that. */
+/* Copies the rest of *src to the spool, closes it and returns a source over the copy. */
 bool sized_set_aside(struct cli *cli, const char *path, struct spool *spool, struct rd_src **src,
                      struct rd_err *err);
 
-/* Whether a key is wanted; ev is its KEY event. Keys are asked about in the order of the file.
- * False where the file cannot be read as far as the end of the value. */
+/* Whether a key is wanted; ev is its KEY event. Ask in the order of the file. False: the file
+ * cannot be read up to the end of the value. */
 bool sized_wants(struct sized *sized, const struct rdb_event *ev, bool *ret, struct rd_err *err);
 
-/* Afterwards the file may be read again from its beginning. A zeroed struct is allowed. */
+/* After it, the file may be read again from its beginning. A zeroed struct is allowed. */
 void sized_end(struct sized *sized);
 
 #endif

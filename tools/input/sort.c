@@ -3,7 +3,7 @@
  *     record   key's length (4)  value's length (4)  key  value
  *     arena    records …  →  free  ←  … index, 16 bytes a record
  *
- * The index is sorted by merging, with the free space under it as the second place. */
+ * The index is sorted by merging, with the free space before it as the second buffer. */
 #include "tools/input/sort.h"
 
 #include "base/endian.h"
@@ -12,16 +12,16 @@
 enum { HEAD = 8, FAN_MAX = 256, RUN_BUFFER_MAX = 64 * 1024, BLOCK = 8 };
 
 struct entry {
-    uint64_t lead; /* the first bytes of the key, as a number of the same order */
+    uint64_t lead; /* the first bytes of the key, as a number with the same order */
     uint64_t at;   /* offset in the arena */
 };
 
-/* A run while it is merged: a window on it. */
+/* A run that is being merged: a window on it. */
 struct sort_run {
-    uint64_t at;  /* offset in the spool of what is to be read next */
+    uint64_t at;  /* offset in the spool of the next bytes to read */
     uint64_t end; /* of the run */
     uint8_t *buf;
-    size_t cap, len, pos; /* the record is at pos */
+    size_t cap, len, pos; /* the current record is at pos */
 };
 
 static struct rd_slice key_of(const uint8_t *record)
@@ -65,7 +65,7 @@ void sort_done(struct sort *sort)
 
 /* ---- in memory ---- */
 
-/* The index; its first entry is the one that was added last. */
+/* The index; its first entry is the record added last. */
 static struct entry *index_of(const struct sort *sort)
 {
     void *end = sort->arena + sort->memory;
@@ -108,7 +108,7 @@ static void merge_blocks(const struct sort *sort, const struct entry *a, size_t 
         memcpy(to, b, n_b * sizeof *b);
 }
 
-/* Sorts the index; it ends where it was. */
+/* Sorts the index in place. */
 static void sort_index(struct sort *sort)
 {
     struct entry *from = index_of(sort), *to = from - sort->n;
@@ -134,7 +134,7 @@ static bool end_run(struct rd_buf *ends, uint64_t end, struct rd_err *err)
     return rd_buf_add(ends, &end, sizeof end) || rd_err_nomem(err, sizeof end);
 }
 
-/* Bytes on their way to a spool, gathered. */
+/* A buffer for output to a spool. */
 struct gather {
     struct spool *spool;
     uint8_t *buf;
@@ -164,7 +164,7 @@ static bool gather_begin(struct gather *g, struct spool *spool, struct rd_err *e
     return g->buf != NULL || rd_err_nomem(err, RUN_BUFFER_MAX);
 }
 
-/* What is in memory becomes a run. */
+/* Writes the records in memory to the spool as a run. */
 static bool put_run(struct sort *sort, struct rd_err *err)
 {
     struct gather g;
@@ -216,7 +216,7 @@ bool sort_add(struct sort *sort, struct rd_slice key, struct rd_slice value, str
 
 /* ---- merging ---- */
 
-/* Brings the whole of the next record into the window; *ret_end when there is none. */
+/* Reads until the next record is complete in the window; *ret_end if there is none. */
 static bool run_fill(const struct spool *spool, struct sort_run *run, bool *ret_end,
                      struct rd_err *err)
 {
@@ -275,7 +275,7 @@ static uint64_t end_of(const struct sort *sort, size_t run)
     return end;
 }
 
-/* Opens windows on n runs from `first` on, in heap order. The arena is not in use any more. */
+/* Opens windows on n runs from `first` on, in heap order. The arena must be free. */
 static bool open_runs(struct sort *sort, size_t first, size_t n, struct rd_err *err)
 {
     size_t cap = sort->memory / FAN_MAX;
@@ -304,7 +304,7 @@ static bool open_runs(struct sort *sort, size_t first, size_t n, struct rd_err *
     return true;
 }
 
-/* The smallest record of the runs that are open; NULL in *ret at their end. */
+/* The smallest record of the open runs; NULL in *ret at their end. */
 static bool next_of_runs(struct sort *sort, const uint8_t **ret, struct rd_err *err)
 {
     struct sort_run *first = sort->heap;
@@ -339,7 +339,7 @@ static bool merge_some(struct sort *sort, size_t first, size_t n, struct gather 
     return false;
 }
 
-/* Every FAN_MAX runs become one. */
+/* Merges each group of FAN_MAX runs into one. */
 static bool merge_round(struct sort *sort, struct rd_err *err)
 {
     struct spool merged = {0};

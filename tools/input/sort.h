@@ -1,9 +1,8 @@
 /* sort.h - sorts more records than fit in memory.
  *
- * A record is a key and a value, both bytes; they come out in the order of their keys (as memcmp()
- * has it, a shorter one first), and of their values where keys are equal. What does not fit in the
- * memory that was granted goes, sorted, to a file without a name (spool.h) and is merged from
- * there.
+ * A record is a key and a value, both bytes. Records are returned in the order of their keys (as by
+ * memcmp(), shorter first), and of their values if keys are equal. Records that exceed the memory
+ * limit are written to a spool (spool.h) in sorted runs, which are then merged.
  *
  *     struct sort sort = {0};
  *     struct rd_slice key, value;
@@ -14,8 +13,8 @@
  *         ...
  *     sort_done(&sort);
  *
- * Disk: the size of all records and eight bytes more for each; twice that where there are so many
- * that the pieces are merged in several rounds. Time: O(n log n) comparisons.
+ * Disk: the size of all records and eight bytes more for each; twice that if there are so many runs
+ * that they are merged in several rounds. Time: O(n log n) comparisons.
  */
 #ifndef TOOLS_INPUT_SORT_H
 #define TOOLS_INPUT_SORT_H
@@ -32,28 +31,28 @@ struct sort {
     uint8_t *arena;     /* records from its beginning, their index from its end */
     size_t used;        /* by records */
     size_t n;           /* records in the arena */
-    size_t next;        /* of them, to be given out */
-    struct rd_buf ends; /* where each sorted run ends in the spool: uint64_t */
+    size_t next;        /* the next of them to return */
+    struct rd_buf ends; /* the end of each sorted run in the spool: uint64_t */
     struct spool spool;
-    struct sort_run *heap; /* runs that are being merged, the smallest record's first */
+    struct sort_run *heap; /* runs that are being merged, with the smallest record first */
     size_t n_heap;
-    bool given; /* the first run's record was given out */
+    bool given; /* the first run's record was returned */
 };
 
-/* memory: what records and index may take, SORT_MEMORY_MIN or more. */
+/* memory: the limit for records and index, at least SORT_MEMORY_MIN. */
 bool sort_init(struct sort *sort, size_t memory, struct rd_err *err);
 
 /* Both are copied; together at most SORT_RECORD_MAX bytes. */
 bool sort_add(struct sort *sort, struct rd_slice key, struct rd_slice value, struct rd_err *err);
 
-/* After the last record. */
+/* Call after the last record. */
 bool sort_begin(struct sort *sort, struct rd_err *err);
 
-/* The next record, which lives until the next call, or *ret_end. */
+/* The next record, valid until the next call, or *ret_end. */
 bool sort_next(struct sort *sort, struct rd_slice *ret_key, struct rd_slice *ret_value,
                bool *ret_end, struct rd_err *err);
 
-/* Makes room for another use after sort_init(). A zeroed struct is allowed. */
+/* Frees everything; sort_init() may follow. A zeroed struct is allowed. */
 void sort_done(struct sort *sort);
 
 #endif

@@ -14,7 +14,7 @@ static const char *folder(void)
     return dir != NULL && dir[0] != '\0' ? dir : "/tmp";
 }
 
-/* Where the file system has no files without a name, it gets one for a moment. */
+/* On file systems without unnamed files, the file has a name for a moment. */
 static int open_named(const char *dir)
 {
     char path[4096];
@@ -93,7 +93,7 @@ bool spool_sink(struct spool *spool, struct rd_sink **ret, struct rd_err *err)
     return rd_sink_new(ret, &ops, spool, NULL, err);
 }
 
-/* Up to cap bytes; fewer only at the end. */
+/* Reads up to cap bytes; fewer only at the end. */
 static bool read_some(int fd, uint64_t offset, uint8_t *buf, size_t cap, size_t *ret_len,
                       struct rd_err *err)
 {
@@ -165,7 +165,7 @@ uint64_t spool_torn_at(const struct spool *spool)
 struct reading {
     const struct spool *spool;
     uint64_t at;
-    bool torn; /* ends as the input did */
+    bool torn; /* fails where the input failed */
 };
 
 static enum rd_src_status reading_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -224,7 +224,7 @@ bool spool_source_torn(const struct spool *spool, const char *origin, struct rd_
     return open_reading(spool, origin, true, ret, err);
 }
 
-/* ---- for keys ---- */
+/* ---- storage for hashes of keys ---- */
 
 static bool keys_append(void *ctx, const void *bytes, size_t len, struct rd_err *err)
 {

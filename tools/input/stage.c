@@ -86,7 +86,7 @@ struct reading {
     const struct stage *stage;
     uint8_t front[1 + STAGE_FRONT];
     size_t front_len;
-    uint64_t at; /* in the front and what is after it */
+    uint64_t at; /* in the front and in the rest */
 };
 
 static enum rd_src_status reading_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
@@ -121,7 +121,7 @@ bool stage_source(const struct stage *stage, int first, struct rd_src **ret, str
     uint64_t size = stage_size(stage) + (first >= 0);
     if (!stage->spool.open && first < 0 && stage->front_len == 0)
         return rd_src_open_memory(ret, rd_buf_slice(&stage->held), NULL, err);
-    /* Strings of up to a quarter of the window come whole. */
+    /* Strings of up to a quarter of the window arrive whole. */
     size_t window = size < RD_SRC_WINDOW / 4 ? SMALL + 4 * (size_t)size : RD_SRC_WINDOW;
     const struct rd_src_opts opts = {.window = window, .size = size};
     struct reading *r = rd_calloc(1, sizeof *r);
@@ -135,7 +135,7 @@ bool stage_source(const struct stage *stage, int first, struct rd_src **ret, str
     return rd_src_new(ret, &ops, r, &opts, err);
 }
 
-/* The sinks stay where they are: each knows its stage. */
+/* Sinks stay with their stage, because they point to it. */
 void stage_swap(struct stage *a, struct stage *b)
 {
     struct stage held = *a;

@@ -1,16 +1,17 @@
 #include "tools/json/ndjson.h"
 
 #include "base/mem.h"
+#include "rdb/plain.h"
 #include "tools/json/ndjson_priv.h"
 
-/* Text is escaped straight into the sink's buffer, in pieces of this many bytes of input. */
+/* Text is escaped directly into the sink's buffer, in pieces of this many input bytes. */
 enum { PIECE = 8192, SLOT_INFO_MAX = 64, SCORE_MAX = RD_NUM_F64_MAX + 4, TEXT_SHORT = 64 };
 
-enum { KEY_LABELS = 256 }; /* bytes of a line beside the name and the value of a plain key */
+enum { KEY_LABELS = 256 }; /* bytes of a line in addition to the name and value of a plain key */
 
-/* ---- how text gets into the sink ---- */
+/* ---- writing text to the sink ---- */
 
-/* At least `room` writable bytes: of the sink's buffer, or of a scratch area where that is small.
+/* At least `room` writable bytes: in the sink's buffer, or in a scratch area if that is too small.
  */
 static uint8_t *begin(struct ndjson *lines, size_t room)
 {
@@ -107,7 +108,7 @@ void ndjson_id(struct ndjson *lines, struct rdb_stream_id id)
     rd_sink_write(lines->sink, text, len);
 }
 
-/* Text of the file's frame is UTF-8 whatever form the data has. */
+/* Text outside the data is UTF-8, whatever form is chosen for the data. */
 static void put_utf8(struct ndjson *lines, struct rd_slice bytes)
 {
     enum json_form form = lines->text.form;
@@ -118,7 +119,7 @@ static void put_utf8(struct ndjson *lines, struct rd_slice bytes)
 
 /* ---- keys ---- */
 
-/* Valkey names the slot of the keys that follow in an aux field: "slot,keys,expires". */
+/* Valkey stores the slot of the following keys in an aux field: "slot,keys,expires". */
 static void note_slot_info(struct ndjson *lines, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -191,13 +192,11 @@ static void put_value(struct ndjson *lines, const struct rdb_event *ev)
         break;
     case RDB_KIND_STRING:
     case RDB_KIND_MODULE:
-    case RDB_KIND_COUNT:
         break;
     }
 }
 
-/* JSON has no sign for an integer zero that all readers keep, and no words for what is not finite.
- */
+/* JSON readers may lose the sign of -0, and JSON has no numbers for infinities and NaN. */
 static uint8_t *add_score(uint8_t *to, double v)
 {
     char *digits = (char *)to + 1;
@@ -221,7 +220,7 @@ static void put_score(struct ndjson *lines, double v)
     rd_sink_write(lines->sink, text, (size_t)(add_score(text, v) - text));
 }
 
-/* The text of an element with its quotes, whatever part of it this event holds. */
+/* The part of an element's text in this event, with its quotes. */
 static void put_text(struct ndjson *lines, const struct rdb_string *str)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -275,8 +274,8 @@ static void put_item(struct ndjson *lines, const struct rdb_event *ev)
         rd_sink_byte(lines->sink, ']');
 }
 
-/* Whether a field has an expiry is known after its value: its name waits in the buffer, from where
- * the sink gets it too, so that it is escaped once. */
+/* Whether a field has an expiry is known only after its value, so its escaped name waits in a
+ * buffer. */
 static void put_ttl_field(struct ndjson *lines, const struct rdb_string *str)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -385,7 +384,7 @@ static bool conclude(struct ndjson *lines, struct rd_err *err)
     return true;
 }
 
-/* A string with its quotes, at `to`, which has room for it. */
+/* A quoted string at `to`, which must have room for it. */
 static inline uint8_t *add_text(struct ndjson *lines, uint8_t *to, const struct rdb_text *text)
 {
     struct rd_slice s = rd_slice(text->ptr, text->len);
@@ -424,7 +423,7 @@ static inline uint8_t *add_element(struct ndjson *lines, uint8_t *to, const stru
     return to;
 }
 
-/* A field and its value come together: the colon is the value's. */
+/* A field and its value arrive together; the colon is written with the value. */
 bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t n,
                       struct rd_err *err)
 {
@@ -547,7 +546,6 @@ static void put_value_end(struct ndjson *lines, const struct rdb_event *ev)
         rd_sink_byte(lines->sink, '}');
         break;
     case RDB_KIND_STRING:
-    case RDB_KIND_COUNT:
         break;
     }
     NDJSON_LIT(lines, "}\n");
@@ -563,7 +561,7 @@ static void put_header(struct ndjson *lines, const struct rdb_event *ev)
     NDJSON_LIT(lines, "\"}}\n");
 }
 
-/* A string of the frame, which may come in pieces. */
+/* A string of the file's metadata, which can arrive in pieces. */
 static void put_frame_text(struct ndjson *lines, const struct rdb_string *str)
 {
     enum json_form form = lines->text.form;
@@ -603,8 +601,7 @@ static void put_module_aux(struct ndjson *lines, const struct rdb_event *ev)
     NDJSON_LIT(lines, "}}\n");
 }
 
-/* The class is given as the number it is: its name, version and flags were not checked against a
- * server. */
+/* The class is written as its number: name, version and flags were not verified with a server. */
 static void put_key_meta(struct ndjson *lines, const struct rdb_event *ev)
 {
     ndjson_put_u64(lines, "{\"key_meta\":{\"class\":", ev->module.id);
@@ -625,7 +622,7 @@ static void put_meta(struct ndjson *lines, const struct rdb_event *ev)
         put_key_meta(lines, ev);
 }
 
-/* ---- the sink of events ---- */
+/* ---- events ---- */
 
 bool ndjson_new(struct ndjson **ret, struct rd_sink *sink, const struct ndjson_opts *opts,
                 struct rd_err *err)

@@ -1,4 +1,4 @@
-/* ndjson.h - a snapshot as lines of JSON, one object a key.
+/* ndjson.h - a snapshot as lines of JSON, one object per key.
  *
  *     struct ndjson *lines;
  *     if (!ndjson_new(&lines, sink, NULL, &err))
@@ -10,10 +10,10 @@
  *
  *     {"db":0,"key":"k","type":"set","encoding":"intset","expire_ms":4102444800000,"value":["1"]}
  *
- * Everything streams: a string of any length goes out piece by piece. What is gathered, because it
- * follows what it belongs to: the fields of one hash that have an expiry (their names), and
- * of one consumer group the pending entries (32 bytes each) and the consumers. A key may be left
- * out by giving none of its events.
+ * The output is streamed: a string of any length is written piece by piece. Data that belongs
+ * further back in the line is collected: the names of one hash's fields that have an expiry, and
+ * the pending entries (32 bytes each) and consumers of one consumer group. To omit a key, pass none
+ * of its events.
  */
 #ifndef TOOLS_JSON_NDJSON_H
 #define TOOLS_JSON_NDJSON_H
@@ -30,27 +30,27 @@ struct ndjson_opts {
 
 struct ndjson;
 
-/* The sink stays the caller's. opts may be NULL. */
+/* The caller keeps the sink. opts may be NULL. */
 bool ndjson_new(struct ndjson **ret, struct rd_sink *sink, const struct ndjson_opts *opts,
                 struct rd_err *err);
 
-/* Takes every event of a reader in its order. False: memory is short, or the sink has failed. */
+/* Writes the events of a reader, in order. False: out of memory, or the sink failed. */
 bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err *err);
 
-/* Takes strings of rdb_reader_texts() instead of their events. */
+/* Writes strings of rdb_reader_texts() instead of their events. */
 bool ndjson_put_texts(struct ndjson *lines, const struct rdb_text *texts, size_t n,
                       struct rd_err *err);
 
-/* Takes keys of rdb_plain_take() instead of their events. All are of database db. */
+/* Writes keys of rdb_plain_take() instead of their events. All are in database db. */
 bool ndjson_put_plain(struct ndjson *lines, uint64_t db, const struct rdb_plain *keys, size_t n,
                       struct rd_err *err);
 
-/* Takes an entry of rdb_plain_entry() instead of its events. */
+/* Writes an entry of rdb_plain_entry() instead of its events. */
 bool ndjson_put_entry(struct ndjson *lines, struct rdb_stream_id id, const struct rdb_text *texts,
                       size_t n, struct rd_err *err);
 
-/* The slot that was named for the keys that follow, or RDB_UNKNOWN: what a part of a snapshot
- * cannot know of itself. ndjson_note() takes an event for that alone, and writes nothing. */
+/* The slot that applies to the following keys, or RDB_UNKNOWN: a part of a snapshot needs this from
+ * outside. ndjson_note() only updates this state and writes nothing. */
 uint64_t ndjson_slot(const struct ndjson *lines);
 void ndjson_set_slot(struct ndjson *lines, uint64_t slot);
 void ndjson_note(struct ndjson *lines, const struct rdb_event *ev);

@@ -1,4 +1,4 @@
-/* ndjson_priv.h - private to ndjson*.c: the state of the lines, and how text gets into the sink. */
+/* ndjson_priv.h - private to ndjson*.c: the state of the output, and writing text to the sink. */
 #ifndef TOOLS_JSON_NDJSON_PRIV_H
 #define TOOLS_JSON_NDJSON_PRIV_H
 
@@ -36,10 +36,10 @@ struct ndjson_stream {
     uint64_t n_groups, n_nacked, n_producers, n_produced;
     uint64_t pairs_left; /* of the entry */
     bool pair_started;
-    bool sorted; /* pending, by id */
+    bool sorted; /* pending entries, by ID */
     struct ndjson_pending *pending;
     size_t n_pending, cap_pending;
-    struct rd_buf consumers;   /* their objects, comma between them */
+    struct rd_buf consumers;   /* their objects, separated by commas */
     struct ndjson_span *names; /* of the quoted names in `consumers` */
     size_t n_names, cap_names;
 };
@@ -47,19 +47,19 @@ struct ndjson_stream {
 struct ndjson {
     struct rd_sink *sink;
     struct ndjson_opts opts;
-    struct json_text text; /* the string that is being written */
+    struct json_text text; /* the string being written */
     const struct rdb_type *type;
-    uint64_t slot;    /* RDB_UNKNOWN: none was named */
-    uint64_t n_elems; /* given out in the present array or object */
+    uint64_t slot;    /* RDB_UNKNOWN: none */
+    uint64_t n_elems; /* number of elements in the current array or object */
     bool in_value;    /* between VALUE and VALUE_END of a key */
-    bool has_ttl;     /* the type keeps an expiry for each field */
+    bool has_ttl;     /* the type stores an expiry for each field */
     bool nomem;
     struct rd_buf ttl; /* fields with an expiry, escaped */
-    size_t ttl_mark;   /* where the present field begins in it */
+    size_t ttl_mark;   /* start of the current field in it */
     struct rd_buf slot_info;
     uint64_t module_id;
     struct ndjson_stream stream;
-    uint8_t *scratch; /* for a piece of text that does not fit the sink's buffer */
+    uint8_t *scratch; /* for a piece of text that does not fit in the sink's buffer */
 };
 
 #define NDJSON_LIT(lines, literal) rd_sink_write((lines)->sink, literal, sizeof(literal) - 1)
@@ -67,14 +67,14 @@ struct ndjson {
 void ndjson_u64(struct ndjson *lines, uint64_t v);
 void ndjson_i64(struct ndjson *lines, int64_t v);
 
-/* ,"name":value - `label` is all of it before the value. */
+/* Writes ,"name":value - `label` is everything before the value. */
 void ndjson_put_u64(struct ndjson *lines, const char *label, uint64_t v);
 void ndjson_put_i64(struct ndjson *lines, const char *label, int64_t v);
 
-/* A piece of a string in the form that was chosen, without quotes. */
+/* A piece of a string in the chosen form, without quotes. */
 void ndjson_piece(struct ndjson *lines, struct rd_slice piece, bool more);
 
-/* A whole string with quotes: into the sink, or to the end of buf. */
+/* A whole string with quotes, to the sink or to the end of buf. */
 void ndjson_string(struct ndjson *lines, struct rd_slice bytes);
 void ndjson_string_to(struct ndjson *lines, struct rd_buf *buf, struct rd_slice bytes);
 
@@ -84,7 +84,7 @@ void ndjson_piece_to(struct ndjson *lines, struct rd_buf *buf, struct rd_slice p
 /* "ms-seq" with quotes. */
 void ndjson_id(struct ndjson *lines, struct rdb_stream_id id);
 
-/* The events between VALUE and VALUE_END of a stream, and that end. */
+/* Handles the events between VALUE and VALUE_END of a stream, and VALUE_END. */
 void ndjson_stream_begin(struct ndjson *lines);
 void ndjson_entry_begin(struct ndjson *lines, struct rdb_stream_id id);
 void ndjson_stream_put(struct ndjson *lines, const struct rdb_event *ev);

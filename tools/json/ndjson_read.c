@@ -5,7 +5,7 @@
 
 enum { SINCE_BINARY_SCORE = 8, DEFAULT_VERSION = 12, SLOT_INFO_MAX = 64 };
 
-/* Values are written for this version and later ones only. */
+/* Values are written for this version and later only. */
 enum { OLDEST_VERSION = 6 };
 
 bool ndjson_reader_new(struct ndjson_reader **ret, struct rd_src *src,
@@ -84,7 +84,7 @@ static bool read_header(struct ndjson_reader *r)
     if (version > 999 || !rdb_version_known(dialect, (int)version))
         return json_fail(&r->in, "unknown version");
     if (r->started)
-        return true; /* files that were put one after the other */
+        return true; /* files that were concatenated */
     r->event = (struct rdb_event){.kind = RDB_HEADER};
     r->event.header.dialect = dialect;
     r->event.header.version = (int)(version < OLDEST_VERSION ? OLDEST_VERSION : version);
@@ -98,7 +98,7 @@ static struct rdb_string text_string(const struct ndjson_reader *r)
         .ptr = r->text.ptr, .len = r->text.len, .total = r->text.len, .first = true};
 }
 
-/* A string that the line is about; those are short. */
+/* A short string of a line that is not a key. */
 static bool read_text(struct ndjson_reader *r)
 {
     rd_buf_reset(&r->text);
@@ -117,7 +117,7 @@ static bool read_aux(struct ndjson_reader *r)
     r->has_event = true;
     if (!rd_slice_is(r->event.aux.name, "slot-info") || r->text.len > SLOT_INFO_MAX)
         return true;
-    /* It belongs after the change of database that its keys will tell. */
+    /* The aux field is held back until the next key selects its database. */
     r->has_event = false;
     rd_buf_reset(&r->slot_info);
     return rd_buf_add(&r->slot_info, r->text.ptr, r->text.len) ||
@@ -155,7 +155,7 @@ static bool find_kind(struct ndjson_reader *r, const char *word)
     return json_fail(&r->in, "unknown type");
 }
 
-/* The type of the kind whose encoding is called so; a skip list has two. */
+/* The type of this kind with an encoding of this name; two types have skip lists. */
 static const struct rdb_type *find_type(const struct ndjson_reader *r, const char *encoding)
 {
     for (int id = 0; id < RDB_TYPE_COUNT; id++) {
@@ -310,7 +310,7 @@ static void set_target(struct ndjson_reader *r, enum rdb_dialect dialect, int ve
     r->version = r->opts.version != 0 ? r->opts.version : version;
 }
 
-/* The header precedes everything; where the first line is none, it is made up. */
+/* The header comes first; if the first line is not a header, one is generated. */
 static bool give_header(struct ndjson_reader *r, struct rdb_event *ret)
 {
     static const char rdb[] = "{\"rdb\"";
@@ -331,8 +331,8 @@ static bool give_header(struct ndjson_reader *r, struct rdb_event *ret)
     return r->err.code == RD_ERR_OK;
 }
 
-/* The sizes of a slot, as a line of a snapshot by Valkey 8 has them. The slot that a key's line has
- * says nothing of how many keys follow, and servers act on these numbers: nothing is made of it. */
+/* The sizes of a slot, from a line of a Valkey 8 snapshot. The slot in a key's line does not say
+ * how many keys follow, and servers rely on these numbers, so no sizes are made from it. */
 static bool give_slot(struct ndjson_reader *r, struct rdb_event *ret)
 {
     r->slot_given = true;
@@ -348,7 +348,7 @@ static bool give_slot(struct ndjson_reader *r, struct rdb_event *ret)
     return true;
 }
 
-/* What comes before the key, then the key. */
+/* Returns the events that precede a key, then the key. */
 static bool give_key(struct ndjson_reader *r, struct rdb_event *ret)
 {
     if (r->key_db != r->db) {

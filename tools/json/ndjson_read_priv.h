@@ -31,13 +31,13 @@ struct ndjson_reader {
     struct rd_err err;
     enum rdb_dialect dialect; /* of the target */
     int version;
-    bool started;  /* the header was given */
-    bool got_line; /* one was read before the header */
+    bool started;  /* the header was returned */
+    bool got_line; /* a header line was read */
     struct rdb_encoder *encoder;
-    /* where the target is */
-    uint64_t db; /* RDB_UNKNOWN: nowhere */
-    /* what the present line has still to give */
-    struct rdb_event event; /* of a line about the file */
+    /* the current database of the target */
+    uint64_t db; /* RDB_UNKNOWN: none */
+    /* the events that remain for the current line */
+    struct rdb_event event; /* of a line that is not a key */
     bool has_event;
     bool has_key;
     bool db_given, slot_given;
@@ -47,18 +47,19 @@ struct ndjson_reader {
     uint64_t key_db;
     enum rdb_kind kind;
     bool has_kind;
-    const struct rdb_type *type;     /* of the value that is staged */
-    const struct rdb_type *encoding; /* that the line names, or NULL */
+    const struct rdb_type *type;     /* of the staged value */
+    const struct rdb_type *encoding; /* as named in the line, or NULL */
     int64_t expire_ms;
     uint64_t idle_s, freq, key_slot;
     struct rd_buf name;      /* of an aux field */
-    struct rd_buf slot_info; /* the aux field, which waits for its key */
+    struct rd_buf slot_info; /* an aux field that waits for its key */
     uint64_t offset;         /* of the line */
     uint64_t line;
     /* the value */
     struct stage value;
-    struct stage plain; /* a hash whose expiries come later; the snapshot with a stream */
-    struct rd_buf text; /* the string that was read */
+    struct stage plain; /* the value: a hash whose expiries follow, or the snapshot that contains a
+                           stream */
+    struct rd_buf text; /* the string read last */
     struct stage long_text;
     bool is_long;
     uint64_t text_len;
@@ -67,13 +68,13 @@ struct ndjson_reader {
     struct ndjson_groups *groups;
 };
 
-/* A string into r->text, or r->long_text where it is long. */
+/* Reads a string into r->text, or r->long_text if it is long. */
 bool ndjson_read_string(struct ndjson_reader *r, enum json_form form);
 
-/* A string to the end of buf; at most NDJSON_NAME_MAX bytes. */
+/* Appends a string to buf; at most NDJSON_NAME_MAX bytes. */
 bool ndjson_read_name(struct ndjson_reader *r, enum json_form form, struct rd_buf *buf);
 
-/* Hands the string that was read to put(), in one event or several. */
+/* Passes the string that was read to put(), in one or more events. */
 bool ndjson_read_emit(struct ndjson_reader *r, struct rdb_event *ev,
                       bool (*put)(void *ctx, const struct rdb_event *ev, struct rd_err *err),
                       void *ctx);
@@ -81,7 +82,7 @@ bool ndjson_read_emit(struct ndjson_reader *r, struct rdb_event *ev,
 bool ndjson_read_value(struct ndjson_reader *r);
 bool ndjson_read_ttls(struct ndjson_reader *r);
 
-/* At the end of the line: the value in its last form. */
+/* At the end of the line: brings the value into its final form. */
 bool ndjson_read_finish(struct ndjson_reader *r);
 
 bool ndjson_read_stream(struct ndjson_reader *r);

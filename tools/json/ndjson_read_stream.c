@@ -1,7 +1,7 @@
-/* Streams: written by a writer as the only key of a snapshot, whose value is then taken.
+/* Streams: written as the only key of a snapshot, whose value is then extracted.
  *
- * The entries go to the writer as they come. Groups are kept until the end of the stream, because
- * their number comes first, and the pending entries are given to their owners. */
+ * Entries are passed to the writer as they arrive. Groups are kept until the end of the stream,
+ * because their number precedes them in the file, and pending entries are assigned to owners. */
 #include "base/mem.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
@@ -41,7 +41,7 @@ struct group {
     size_t consumers, n_consumers; /* … */
 };
 
-/* What a line says of a stream, and what follows from its entries where it does not. */
+/* What a line says about a stream. Missing parts are derived from the entries. */
 struct stream_fields {
     struct rdb_event ev;
     bool length, last_id, first_id, entries_added;
@@ -84,7 +84,7 @@ static bool put(struct ndjson_reader *r, const struct rdb_event *ev)
     return rdb_writer_put(r->groups->writer, ev, &r->err);
 }
 
-/* Reads the members of an object, each by read(), which gets its name. */
+/* Reads the members of an object: calls read() with the name of each. */
 static bool read_members(struct ndjson_reader *r,
                          bool (*read)(struct ndjson_reader *r, const char *name, void *ctx),
                          void *ctx)
@@ -102,7 +102,7 @@ static bool read_members(struct ndjson_reader *r,
     return json_expect(&r->in, '}');
 }
 
-/* Reads an array, each item by read(). */
+/* Reads an array: calls read() for each item. */
 static bool read_items(struct ndjson_reader *r, bool (*read)(struct ndjson_reader *r, void *ctx),
                        void *ctx)
 {
@@ -242,7 +242,7 @@ static bool read_pending_member(struct ndjson_reader *r, const char *name, void 
     return read_span(r, &p->consumer);
 }
 
-/* The name of the consumer is kept once for entries in a row. */
+/* Consecutive entries usually have the same consumer, so its name is looked up once. */
 static bool read_pending(struct ndjson_reader *r, void *ctx)
 {
     struct ndjson_groups *g = r->groups;
@@ -323,7 +323,8 @@ static bool sort_consumers(struct ndjson_reader *r, const struct group *group)
     return true;
 }
 
-/* Gives each pending entry to its owner; from the last to the first, so that lists are in order. */
+/* Assigns each pending entry to its owner, from the last to the first, so that the lists are in
+ * order. */
 static bool assign(struct ndjson_reader *r, const struct group *group)
 {
     struct ndjson_groups *g = r->groups;
@@ -361,7 +362,7 @@ static bool read_group(struct ndjson_reader *r, void *ctx)
            add(r, &g->groups, &group, sizeof group);
 }
 
-/* ---- putting groups ---- */
+/* ---- writing groups ---- */
 
 static bool put_owned(struct ndjson_reader *r, const struct group *group, size_t first)
 {
@@ -472,7 +473,7 @@ static bool begin(struct ndjson_reader *r, int version)
            put(r, &key) && put(r, &value);
 }
 
-/* The value, out of the snapshot that was written. */
+/* Extracts the value from the snapshot that was written. */
 static bool take_value(struct ndjson_reader *r)
 {
     struct rd_src *src;

@@ -196,7 +196,7 @@ static bool has_field_ttl(const struct rdb_type *type)
            id == RDB_TYPE_HASH_2;
 }
 
-/* What a value without a named encoding is staged as. */
+/* The type for staging a value without a named encoding. */
 static enum rdb_type_id table_type(enum rdb_kind kind)
 {
     switch ((int)kind) {
@@ -222,7 +222,7 @@ static bool end_encoding(struct ndjson_reader *r, struct stage *stage)
     return true;
 }
 
-/* A hash waits as a plain one until the expiries of its fields are known. */
+/* A hash is staged as a plain one until the expiries of its fields are known. */
 static bool waits(const struct ndjson_reader *r)
 {
     return r->kind == RDB_KIND_HASH && (r->encoding == NULL || has_field_ttl(r->encoding));
@@ -271,7 +271,7 @@ static int64_t lowest_ttl(const struct ndjson_reader *r)
     return lowest;
 }
 
-/* Fields with an expiry are in the same order in both objects. */
+/* Fields with an expiry have the same order in both objects. */
 static bool merge(struct ndjson_reader *r, struct rdb_reader *reader)
 {
     struct rdb_event ev;

@@ -1,7 +1,7 @@
-/* Streams: entries, then what the stream knows of itself, then groups.
+/* Streams: entries, then metadata, then groups.
  *
  * In a file a group's pending entries precede the consumers, and each consumer lists the ids
- * it owns. The line names the owner with each entry, so a group is collected and written at its
+ * it owns. A line names the owner with each entry, so a group is collected and written at its
  * end.
  */
 #include "base/mem.h"
@@ -19,7 +19,7 @@ void ndjson_stream_begin(struct ndjson *lines)
     NDJSON_LIT(lines, "{\"entries\":[");
 }
 
-/* Room for one more item of an array that doubles. */
+/* Makes room for one more item in an array that doubles its size. */
 static bool grow(struct ndjson *lines, void **items, size_t *cap, size_t n, size_t size)
 {
     if (n < *cap)
@@ -129,7 +129,7 @@ static void add_consumer(struct ndjson *lines, const struct rdb_event *ev)
     lines->nomem |= !rd_buf_add_byte(to, '}');
 }
 
-/* The servers write pending lists in order of ids; another writer's list is sorted first, so that
+/* Servers write pending lists in order of IDs. The list of another writer is sorted first, so that
  * every owner is found in logarithmic time. */
 static void add_owned(struct ndjson *lines, struct rdb_stream_id id)
 {
@@ -162,7 +162,7 @@ static void put_pending(struct ndjson *lines, const struct ndjson_pending *p)
     rd_sink_byte(lines->sink, '}');
 }
 
-/* Writes what was collected of the group; it stays open after its consumers. */
+/* Writes the collected data of the group; the object stays open after the consumers. */
 static void put_collected(struct ndjson *lines)
 {
     struct ndjson_stream *st = &lines->stream;
@@ -277,7 +277,7 @@ static void end_idmp(struct ndjson *lines, const struct rdb_event *ev)
     lines->stream.part = NDJSON_ENDED;
 }
 
-/* ---- the events ---- */
+/* ---- events ---- */
 
 void ndjson_stream_put(struct ndjson *lines, const struct rdb_event *ev)
 {

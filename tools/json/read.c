@@ -10,7 +10,7 @@ bool json_fail(struct json_read *in, const char *what)
                       (unsigned long long)in->lines + 1, what);
 }
 
-/* At least one byte in the window; false at the end. */
+/* Makes at least one byte available in the window; false at the end. */
 static bool have(struct json_read *in)
 {
     struct rd_slice s;
@@ -175,7 +175,7 @@ static size_t put_utf8(uint8_t *dst, uint32_t c)
     return 4;
 }
 
-/* \u and what follows it: a character, half of one whose other half comes next, or a byte. */
+/* The rest of an escape after \u: a character, half of a surrogate pair, or a byte. */
 static bool take_character(struct json_read *in, uint8_t *dst, size_t *len)
 {
     uint32_t c, low;
@@ -218,7 +218,7 @@ static bool take_escape(struct json_read *in, uint8_t *dst, size_t *len)
     return true;
 }
 
-/* How many of the n bytes at p stand for themselves. */
+/* The number of the n bytes at p that need no decoding. */
 static size_t plain_run(const uint8_t *p, size_t n)
 {
     const uint64_t ones = UINT64_MAX / 255, high = ones * 0x80;
@@ -348,7 +348,7 @@ bool json_piece(struct json_read *in, enum json_form form, uint8_t *dst, size_t 
     return take_text(in, dst, cap, ret_len, ret_more);
 }
 
-/* ---- values that are passed ---- */
+/* ---- skipping values ---- */
 
 static bool skip_string(struct json_read *in)
 {

@@ -1,4 +1,4 @@
-/* read.h - JSON pulled out of a source, piece by piece.
+/* read.h - reads JSON from a source, token by token.
  *
  * The caller knows the next token and requests it; the reader stores nothing:
  *
@@ -9,11 +9,10 @@
  *     } while (json_take(&in, ','));
  *     json_expect(&in, '}');
  *
- * Every function is false after a failure, which names the line and the byte; the first one stays.
- * Blanks and ends of lines between tokens are passed.
+ * After a failure every function returns false; the first error is kept and names the line and the
+ * byte. White space between tokens is skipped.
  *
- * Strings have the three forms of tools/json/text.h; what is text there comes back as the bytes it
- * was.
+ * Strings have the three forms of tools/json/text.h and are decoded to the original bytes.
  */
 #ifndef TOOLS_JSON_READ_H
 #define TOOLS_JSON_READ_H
@@ -25,24 +24,24 @@
 struct json_read {
     struct rd_src *src;
     struct rd_err *err;
-    uint64_t lines; /* ends of lines passed so far */
+    uint64_t lines; /* ends of lines read so far */
 };
 
-/* The next byte that is not a blank, not consumed; 0: the end, or a failure. */
+/* The next byte that is not white space, without consuming it; 0: the end, or a failure. */
 uint8_t json_peek(struct json_read *in);
 
-/* RD_ERR_CORRUPT at the present byte. Returns false. */
+/* Sets RD_ERR_CORRUPT at the current byte. Returns false. */
 bool json_fail(struct json_read *in, const char *what);
 
 bool json_expect(struct json_read *in, char c);
 
-/* Whether c comes; then it is consumed. */
+/* Whether the next token is c; if so, consumes it. */
 bool json_take(struct json_read *in, char c);
 
-/* A string of ASCII without escapes, terminated; shorter than cap. */
+/* An ASCII string without escapes, NUL-terminated and shorter than cap. */
 bool json_word(struct json_read *in, char *dst, size_t cap);
 
-/* A number, as it is; of fewer than cap characters. */
+/* A number as text, with fewer than cap characters. */
 bool json_number(struct json_read *in, char *dst, size_t cap, size_t *ret_len);
 bool json_u64(struct json_read *in, uint64_t *ret);
 bool json_i64(struct json_read *in, int64_t *ret);
@@ -52,7 +51,7 @@ bool json_i64(struct json_read *in, int64_t *ret);
 bool json_piece(struct json_read *in, enum json_form form, uint8_t *dst, size_t cap,
                 size_t *ret_len, bool *ret_more);
 
-/* A whole value of any kind, passed. */
+/* Skips a whole value of any kind. */
 bool json_skip(struct json_read *in);
 
 #endif

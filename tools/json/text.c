@@ -4,7 +4,7 @@
 #include <emmintrin.h>
 #endif
 
-/* What a byte is at the beginning of a character. 2, 3 and 4 are lengths. */
+/* The class of a byte at the beginning of a character. 2, 3 and 4 are lengths. */
 enum { PLAIN = 0, ESCAPED = 1, BAD = 5 };
 
 static const uint8_t classes[256] = {
@@ -30,7 +30,7 @@ static const char hex_digits[] = "0123456789abcdef";
 static const char base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Letters of the short escapes; 0 where a control character has none. */
+/* Letters of the short escapes; 0 for control characters without one. */
 static const char short_escapes[0x20] = {
     ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r',
 };
@@ -79,7 +79,7 @@ static bool second_fits(uint8_t lead, uint8_t second)
     }
 }
 
-/* Length of the character at p when it is whole and valid; 0 when it is not valid; -1 when it is
+/* The length of the character at p if it is complete and valid; 0 if it is invalid; -1 if it is
  * valid as far as `avail` bytes go. */
 static int measure(const uint8_t *p, size_t avail)
 {
@@ -111,7 +111,7 @@ static uint8_t *put_unit(uint8_t *dst, uint32_t unit)
     return dst;
 }
 
-/* A character of several bytes: as it is, or escaped where a terminal would obey it. */
+/* A character of several bytes: unchanged, or escaped if a terminal would interpret it. */
 static uint8_t *put_character(uint8_t *dst, const uint8_t *p, size_t len)
 {
     uint32_t point = p[0] & (0x7fU >> len);
@@ -132,7 +132,7 @@ static inline uint64_t load(const uint8_t *p, size_t n)
     return v;
 }
 
-/* Has one of eight bytes its highest bit set, or must it be escaped? */
+/* Whether one of eight bytes has its highest bit set or must be escaped. */
 static inline bool any_other(uint64_t v)
 {
     const uint64_t ones = UINT64_MAX / 255;
@@ -171,8 +171,8 @@ bool json_text_put_plain(uint8_t *dst, struct rd_slice s)
     return plain;
 }
 
-/* Copies bytes that need no escape: sixteen or eight at a time while there are as many, always
- * storing all of them and then continuing after those that were plain. */
+/* Copies bytes that need no escape, sixteen or eight at a time. Always stores the whole block, and
+ * then continues after the bytes that needed no escape. */
 static uint8_t *copy_plain(uint8_t *dst, const uint8_t **src, const uint8_t *end)
 {
     const uint8_t *p = *src;
@@ -212,7 +212,7 @@ static uint8_t *copy_plain(uint8_t *dst, const uint8_t **src, const uint8_t *end
     return dst;
 }
 
-/* Finishes a character of which earlier pieces had the beginning. */
+/* Completes a character that began in an earlier piece. */
 static uint8_t *put_held(struct json_text *t, uint8_t *dst, const uint8_t **src, const uint8_t *end)
 {
     uint8_t c[4];

@@ -1,14 +1,14 @@
-/* text.h - bytes as the inside of a JSON string.
+/* text.h - writes bytes as the content of a JSON string.
  *
  *     struct json_text text = {.form = JSON_UTF8};
  *     uint8_t *end = json_text_put(&text, dst, piece, true);      // dst has
  * json_text_room(piece.len) end = json_text_put(&text, end, last_piece, false);
  *
- * JSON_UTF8 writes UTF-8 as it is. A byte that is not part of valid UTF-8 becomes the lone
- * surrogate U+DC80 + byte - 0x80, written \udcXX: the bytes that Python's "surrogateescape" would
- * take, so overlong forms, encoded surrogates and code points over U+10FFFF go byte by byte. A
- * character that is cut between two pieces comes out whole: up to three bytes wait for the next
- * piece. JSON_HEX and JSON_BASE64 (with padding) write letters and digits only.
+ * JSON_UTF8 writes UTF-8 unchanged. A byte that is not part of valid UTF-8 becomes the lone
+ * surrogate U+DC80 + byte - 0x80, written \udcXX, as with Python's "surrogateescape": overlong
+ * forms, encoded surrogates and code points over U+10FFFF are escaped byte by byte. A character
+ * that is divided between two pieces is written whole: up to three bytes wait for the next piece.
+ * JSON_HEX and JSON_BASE64 (with padding) write letters and digits only.
  */
 #ifndef TOOLS_JSON_TEXT_H
 #define TOOLS_JSON_TEXT_H
@@ -35,12 +35,13 @@ static inline size_t json_text_room(size_t len)
  * string. O(n), no allocation. */
 uint8_t *json_text_put(struct json_text *text, uint8_t *dst, struct rd_slice piece, bool more);
 
-/* Whether a character beyond ASCII is a control or format character, which a terminal obeys or
- * which changes the order of what it shows (C1, U+202E and the like). JSON has it as \uXXXX. */
+/* Whether a character beyond ASCII is a control or format character that a terminal interprets or
+ * that changes the order of the displayed text (C1, U+202E and others). They are written as \uXXXX.
+ */
 bool json_text_is_control(uint32_t point);
 
-/* A whole short string as it is, into as many bytes: whether none of it must be escaped, and all of
- * it is ASCII. If not, what was written means nothing. */
+/* Copies a whole short string. True if it is ASCII and needs no escapes; otherwise the output is
+ * invalid. */
 bool json_text_put_plain(uint8_t *dst, struct rd_slice s);
 
 #endif

@@ -1,8 +1,12 @@
 /* list.c - `redoubt list`: the sets of repositories. */
+#include "archive/stream.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+
+enum { CLOCK_TOLERANCE_MS = 300000 };
 
 struct run {
     struct cli *cli;
@@ -10,6 +14,7 @@ struct run {
     const char *max_age_text;
     uint64_t max_age_ms; /* 0: not asked for */
     bool details;
+    bool streams; /* the second pass of --json */
     int status;
 };
 
@@ -68,6 +73,29 @@ static void put_files(struct cli_json *json, const struct archive_manifest *m)
     cli_json_end(json);
 }
 
+static void put_nodes(struct cli_json *json, const struct archive_manifest *m)
+{
+    if (m->n_nodes == 0)
+        return;
+    cli_json_put_int(json, "moment_from_us", m->moment_from_us);
+    cli_json_put_int(json, "moment_to_us", m->moment_to_us);
+    cli_json_key(json, "nodes");
+    cli_json_array(json);
+    for (size_t i = 0; i < m->n_nodes; i++) {
+        const struct archive_node *node = &m->nodes[i];
+        cli_json_obj(json);
+        cli_json_put_str(json, "id", node->id);
+        cli_json_put_str(json, "host", node->host);
+        cli_json_put_uint(json, "port", node->port);
+        cli_json_put_str(json, "slots", node->slots);
+        cli_json_put_str(json, "replid", node->replid);
+        cli_json_put_uint(json, "base", node->base);
+        cli_json_put_uint(json, "offset", node->offset);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
 static void put_manifest(struct cli_json *json, const struct archive_manifest *m)
 {
     cli_json_put_str(json, "source", m->source);
@@ -85,6 +113,8 @@ static void put_manifest(struct cli_json *json, const struct archive_manifest *m
         cli_json_put_uint(json, "expires", m->expires);
         put_dbs(json, m);
     }
+    cli_json_put_bool(json, "one_moment", !m->scan);
+    put_nodes(json, m);
     cli_json_put_str(json, "key_id", m->key_id[0] != '\0' ? m->key_id : NULL);
     put_files(json, m);
 }
@@ -117,12 +147,14 @@ static void print_set(const struct archive_set *set)
     const struct archive_manifest *m = &set->m;
     printf("  %s  %-7s  %12s", set->id, state(set), cli_bytes(set->bytes).s);
     if (set->err.code == RD_ERR_OK) {
+        if (m->n_nodes > 0)
+            printf("  %zu master%s,", m->n_nodes, cli_plural(m->n_nodes));
         if (of_snapshot(m))
             printf("  %s key%s", cli_count(m->keys).s, cli_plural(m->keys));
         else
             printf("  log");
-        printf("  %s%s", cli_plain(rd_slice_str(m->server)).s,
-               m->key_id[0] != '\0' ? ", sealed" : "");
+        printf("  %s%s%s", cli_plain(rd_slice_str(m->server)).s,
+               m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
     }
     printf("\n");
 }
@@ -153,12 +185,71 @@ static void print_sets(struct run *run, const struct archive_repo *repo,
     }
 }
 
+/* ---- the stream ---- */
+
+static void put_chain(struct run *run, const struct archive_repo *repo,
+                      const struct archive_stream *stream, size_t begin, size_t end,
+                      const struct archive_range *range)
+{
+    struct cli_json *json = &run->cli->out;
+    uint64_t bytes = 0;
+    for (size_t i = begin; i < end; i++)
+        bytes += stream->segments[i].bytes;
+    cli_json_obj(json);
+    cli_json_put_str(json, "target", repo->target);
+    cli_json_put_str(json, "repository", repo->store->origin);
+    cli_json_put_str(json, "run", stream->segments[begin].run);
+    cli_json_put_str(json, "replid", stream->segments[end - 1].replid);
+    cli_json_put_uint(json, "segments", end - begin);
+    cli_json_put_uint(json, "stored_bytes", bytes);
+    cli_json_put_uint(json, "start", stream->segments[begin].start);
+    cli_json_put_uint(json, "end", stream->segments[end - 1].end);
+    cli_json_put_uint(json, "bases", range->bases);
+    if (range->bases > 0) {
+        cli_json_put_uint(json, "from_offset", range->from);
+        cli_json_put_uint(json, "to_offset", range->to);
+        cli_json_put_str(json, "from_time", cli_time(range->from_ms).s);
+        cli_json_put_str(json, "to_time", cli_time(range->to_ms).s);
+    }
+    cli_json_end(json);
+}
+
+static void print_chain(const struct archive_stream *stream, size_t begin, size_t end,
+                        const struct archive_range *range)
+{
+    if (range->bases > 0)
+        printf("  any moment from %s to %s, offsets %" PRIu64 " to %" PRIu64 "\n",
+               cli_time(range->from_ms).s, cli_time(range->to_ms).s, range->from, range->to);
+    else
+        printf("  a stream without a set: offsets %" PRIu64 " to %" PRIu64 "\n",
+               stream->segments[begin].start, stream->segments[end - 1].end);
+}
+
+static bool list_stream(struct run *run, struct archive_repo *repo, const struct archive_sets *sets,
+                        struct rd_err *err)
+{
+    struct archive_stream stream;
+    if (!archive_stream_list(repo, &stream, err))
+        return false;
+    for (size_t begin = 0, end; begin < stream.n; begin = end) {
+        struct archive_range range;
+        end = archive_stream_chain(&stream, begin);
+        archive_stream_range(&stream, begin, end, sets, &range);
+        if (run->cli->json)
+            put_chain(run, repo, &stream, begin, end, &range);
+        else if (!run->cli->quiet)
+            print_chain(&stream, begin, end, &range);
+    }
+    archive_stream_done(&stream);
+    return true;
+}
+
 /* ---- the tool ---- */
 
 /* The newest good set is young enough, or that is a finding. */
 static void check_age(struct run *run, const struct archive_repo *repo, struct archive_sets *sets)
 {
-    const struct archive_set *newest = archive_sets_find(sets, NULL);
+    const struct archive_set *newest = archive_sets_find(sets, NULL, cli_now_ms());
     if (run->max_age_ms == 0)
         return;
     if (newest == NULL) {
@@ -167,6 +258,11 @@ static void check_age(struct run *run, const struct archive_repo *repo, struct a
         return;
     }
     int64_t age_ms = cli_now_ms() - newest->time_ms;
+    if (age_ms < -CLOCK_TOLERANCE_MS) {
+        cli_warn(run->cli, "%s: all good sets are in the future: a clock is wrong", repo->target);
+        run->status = CLI_FINDINGS;
+        return;
+    }
     if (age_ms <= (int64_t)run->max_age_ms)
         return;
     cli_warn(run->cli, "%s: the newest good set, %s, is %s old", repo->target, newest->id,
@@ -179,16 +275,22 @@ static bool list_repo(struct run *run, struct archive_repo *repo, struct rd_err 
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
-    if (run->cli->json) {
+    bool ok = true;
+    if (run->streams) {
+        ok = list_stream(run, repo, &sets, err);
+    } else if (run->cli->json) {
         for (size_t i = 0; i < sets.n; i++)
             if (!sets.sets[i].incomplete)
                 put_set(&run->cli->out, repo, &sets.sets[i]);
-    } else if (!run->cli->quiet) {
-        print_sets(run, repo, &sets);
+    } else {
+        if (!run->cli->quiet)
+            print_sets(run, repo, &sets);
+        ok = list_stream(run, repo, &sets, err);
     }
-    check_age(run, repo, &sets);
+    if (!run->streams)
+        check_age(run, repo, &sets);
     archive_sets_done(&sets);
-    return true;
+    return ok;
 }
 
 static bool list_target(struct run *run, const struct vault_target *target, struct rd_err *err)
@@ -201,6 +303,14 @@ static bool list_target(struct run *run, const struct vault_target *target, stru
         ok = list_repo(run, &open.repos[i], err);
     vault_close(&open);
     return ok;
+}
+
+static bool list_targets(struct run *run, struct rd_err *err)
+{
+    for (size_t i = 0; i < run->vault.n_targets; i++)
+        if (!list_target(run, &run->vault.targets[i], err))
+            return false;
+    return true;
 }
 
 static int list_all(struct run *run)
@@ -217,11 +327,17 @@ static int list_all(struct run *run)
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        if (!list_target(run, &run->vault.targets[i], &err))
-            return cli_fail(cli, &err);
-    if (cli->json)
-        cli_json_end(&cli->out);
+    if (!list_targets(run, &err))
+        return cli_fail(cli, &err);
+    if (!cli->json)
+        return run->status;
+    cli_json_end(&cli->out);
+    cli_json_key(&cli->out, "streams");
+    cli_json_array(&cli->out);
+    run->streams = true;
+    if (!list_targets(run, &err))
+        return cli_fail(cli, &err);
+    cli_json_end(&cli->out);
     return run->status;
 }
 
@@ -242,7 +358,8 @@ int tool_list(struct cli *cli, int argc, char **argv)
                                  .help = "files and sources, too"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
-        .about = "Lists the backups of each TARGET of the configuration.",
+        .about = "Lists the backups of each TARGET of the configuration, and the times that the\n"
+                 "archived stream covers.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt list nightly --max-age 25h",

@@ -23,7 +23,7 @@ static bool begin(struct merge *merge, struct rd_err *err)
 
 /* ---- conflicts ---- */
 
-/* Reads the name again. The error is the caller's to ignore: it is about a report. */
+/* Reads the name again. The caller may ignore an error, because the name is only for a report. */
 static void name_conflict(struct merge *merge, const struct merge_conflict *conflict)
 {
     struct merge_input *in = &merge->inputs[conflict->again.input];
@@ -65,19 +65,6 @@ static int refuse_conflicts(struct merge *merge)
 
 /* ---- the report ---- */
 
-static uint64_t count_loss(struct merge *merge)
-{
-    const struct rdb_writer_loss *loss = rdb_writer_loss(merge->writer);
-    uint64_t n = loss->keys + loss->field_expires + loss->functions + loss->module_aux +
-                 loss->other + merge->left_out;
-    if (n > 0)
-        cli_warn(merge->cli, "omitted: keys %s, field expiries %s, functions %s, other records %s",
-                 cli_count(loss->keys).s, cli_count(loss->field_expires).s,
-                 cli_count(loss->functions).s,
-                 cli_count(loss->module_aux + loss->other + merge->left_out).s);
-    return n;
-}
-
 static void put_inputs(struct merge *merge)
 {
     struct cli_json *json = &merge->cli->out;
@@ -96,24 +83,23 @@ static void put_inputs(struct merge *merge)
     cli_json_end(json);
 }
 
-static void report(struct merge *merge, uint64_t bytes)
+static bool report(struct merge *merge, uint64_t bytes, struct rd_err *err)
 {
     struct cli *cli = merge->cli;
-    uint64_t lost = count_loss(merge);
     for (size_t i = 0; i < merge->n_inputs; i++)
         cli_note(cli, "%s: %s of %s key%s", merge->inputs[i].path,
                  cli_count(merge->inputs[i].keys).s, cli_count(merge->inputs[i].seen).s,
                  cli_plural(merge->inputs[i].seen));
     if (!cli->json)
-        return;
+        return omitted_report(&merge->omitted, err);
     cli_json_put_uint(&cli->out, "keys", merge->total);
     cli_json_put_uint(&cli->out, "bytes", bytes);
     cli_json_put_str(&cli->out, "dialect", rdb_dialect_name(merge->dialect));
     cli_json_put_int(&cli->out, "version", merge->target);
     cli_json_put_uint(&cli->out, "conflicts", merge->conflicts);
     cli_json_put_uint(&cli->out, "function_conflicts", merge->lib_conflicts);
-    cli_json_put_uint(&cli->out, "left_out", lost);
     put_inputs(merge);
+    return omitted_report(&merge->omitted, err);
 }
 
 /* ---- the tool ---- */
@@ -126,18 +112,20 @@ static bool write_out(struct merge *merge, struct rd_err *err)
     if (merge->is_void)
         return true;
     uint64_t bytes = rd_sink_offset(merge->out);
+    if (!omitted_end(&merge->omitted, err))
+        return false;
     struct rd_sink *out = merge->out;
     merge->out = NULL;
     if (!rd_sink_close(out, err))
         return false;
-    report(merge, bytes);
-    return true;
+    return report(merge, bytes, err);
 }
 
 static int run(struct merge *merge)
 {
     struct rd_err err = {0};
     int status = CLI_OK;
+    omitted_init(&merge->omitted, merge->cli);
     bool ok = begin(merge, &err) &&
               cli_open_out(merge->cli, merge->out_path, merge->force, true, &merge->out, &err) &&
               merge_scan(merge, &err);
@@ -146,6 +134,7 @@ static int run(struct merge *merge)
     else
         ok = ok && write_out(merge, &err);
     rdb_writer_free(merge->writer);
+    omitted_done(&merge->omitted);
     rd_sink_abort(merge->out);
     for (size_t i = 0; i < merge->n_inputs; i++)
         again_close(&merge->inputs[i].in);
@@ -178,7 +167,7 @@ static int check_options(struct merge *merge)
 
 int tool_merge(struct cli *cli, int argc, char **argv)
 {
-    struct merge merge = {.cli = cli, .policy = MERGE_FAIL, .log = {.until_ms = INT64_MIN}};
+    struct merge merge = {.cli = cli, .policy = MERGE_FAIL, .log = SNAPSHOT_IN_ALL};
     const struct cli_opt opts[] = {
         {.name = "output",
          .letter = 'o',
@@ -206,13 +195,13 @@ int tool_merge(struct cli *cli, int argc, char **argv)
         {.name = "lossy",
          .kind = CLI_FLAG,
          .flag = &merge.lossy,
-         .help = "drop and count data that the version cannot hold"},
+         .help = "omit what the version cannot hold, and name it"},
         {.name = "force",
          .kind = CLI_FLAG,
          .flag = &merge.force,
          .help = "replace OUT if it exists"},
         FILTER_OPTIONS(&merge.filter),
-        COMPACT_FROM_OPTION(&merge.log),
+        SNAPSHOT_IN_FROM_OPTION(&merge.log),
         {0},
     };
     const struct cli_usage usage = {

@@ -1,12 +1,12 @@
-/* priv.h - private to merge*.c.
+/* priv.h - private to tools/merge.
  *
- *     merge.c          options, the order of things, the report
- *     tools/merge/scan.c     first pass: which keys and functions there are, and which of them lose
- *     tools/merge/write.c    second pass: everything else goes to the output
+ *     merge.c   options, the sequence of steps, and the report
+ *     scan.c    first pass: finds keys and functions that occur in two inputs
+ *     write.c   second pass: writes everything that is not omitted
  *
- * The first pass notes a hash of 128 bits for every key, sorts them on disk, and so finds what is
- * in two inputs. Keys that lose are sorted by where they stand, so that the second pass meets them
- * in that order.
+ * The first pass computes a 128-bit hash for every key and sorts the hashes on disk, which shows
+ * the keys that occur in two inputs. The keys to omit are sorted by position, in the order of the
+ * second pass.
  */
 #ifndef TOOLS_MERGE_PRIV_H
 #define TOOLS_MERGE_PRIV_H
@@ -14,6 +14,7 @@
 #include "rdb/content.h"
 #include "rdb/writer.h"
 #include "tools/input/again.h"
+#include "tools/input/omitted.h"
 #include "tools/cli/filter.h"
 #include "tools/input/sort.h"
 
@@ -23,12 +24,12 @@ enum merge_policy { MERGE_FIRST, MERGE_LAST, MERGE_FAIL };
 
 struct merge_input {
     const char *path;
-    struct again in; /* open between the passes only where it was set aside */
+    struct again in; /* open between the passes only if it is a spool */
     bool kept;
     enum rdb_dialect dialect;
     int version;
-    uint64_t sum;  /* the checksum in the file, to find it changed */
-    uint64_t seen; /* keys in it that are wanted */
+    uint64_t sum;  /* the checksum of the file, to detect a change */
+    uint64_t seen; /* selected keys in it */
     uint64_t keys; /* of them, in the output */
 };
 
@@ -48,7 +49,7 @@ struct merge_lib {
     bool drop;
 };
 
-/* Where a key stands that is in two inputs. */
+/* The position of a key that occurs in two inputs. */
 struct merge_place {
     size_t input;
     uint64_t record;
@@ -68,7 +69,7 @@ struct merge {
     bool lossy;
     bool force;
     struct filter filter;
-    struct compact_opts log;
+    struct snapshot_in_opts log;
     struct merge_map maps[MERGE_MAPS_MAX];
     size_t n_maps;
 
@@ -81,7 +82,7 @@ struct merge {
     struct rd_siphash code;
     uint64_t conflicts;
     uint64_t lib_conflicts;
-    struct merge_conflict examples[MERGE_EXAMPLES]; /* in the order of their second places */
+    struct merge_conflict examples[MERGE_EXAMPLES]; /* in the order of the second occurrence */
     size_t n_examples;
 
     /* The second pass. */
@@ -89,13 +90,13 @@ struct merge {
     int target; /* version */
     struct rd_sink *out;
     struct rdb_writer *writer;
-    uint8_t loser[12]; /* the next key to be left out */
+    uint8_t loser[12]; /* the next key to omit */
     bool has_loser;
-    uint64_t db;   /* that was selected, or RDB_UNKNOWN */
-    bool dropping; /* the record that is under way */
+    uint64_t db;   /* selected, or RDB_UNKNOWN */
+    bool dropping; /* the current record */
     uint64_t total;
-    bool is_void;      /* no key matches the filter: nothing is written */
-    uint64_t left_out; /* records of modules and of slots, of all inputs but the first */
+    bool is_void; /* no key matches the filter: nothing is written */
+    struct omitted omitted;
 };
 
 /* "[IN:]FROM=TO"; for CLI_EACH. */
@@ -104,10 +105,10 @@ bool merge_add_map(void *ctx, const char *value, struct rd_err *err);
 /* The database in the output. */
 uint64_t merge_map_db(const struct merge *merge, size_t input, uint64_t db);
 
-/* The first pass over all inputs, which finds what loses. */
+/* The first pass over all inputs, which finds the keys to omit. */
 bool merge_scan(struct merge *merge, struct rd_err *err);
 
-/* Opens an input for a pass over it. */
+/* Opens an input for a pass. */
 bool merge_open(struct merge *merge, struct merge_input *input, struct rd_err *err);
 
 /* The second pass. */

@@ -1,4 +1,4 @@
-/* The first pass over all inputs: keys and functions that are in two of them.
+/* The first pass over all inputs: finds keys and functions that occur in two of them.
  *
  *     keys     key: hash (16)              value: input (4)  record (8)  db (8)
  *     losers   key: input (4)  record (8)
@@ -46,7 +46,7 @@ uint64_t merge_map_db(const struct merge *merge, size_t input, uint64_t db)
 
 /* ---- functions ---- */
 
-/* The name in "#!lua name=NAME …"; empty where the first line has none. */
+/* The name in "#!lua name=NAME …"; empty if the first line has none. */
 static void find_name(struct rd_slice code, char dst[MERGE_LIB_NAME])
 {
     static const char tag[] = " name=";
@@ -60,7 +60,7 @@ static void find_name(struct rd_slice code, char dst[MERGE_LIB_NAME])
     dst[n] = '\0';
 }
 
-/* Of two libraries with one name only one can be loaded. */
+/* Of two libraries with the same name, only one can be loaded. */
 static void settle_lib(struct merge *merge, struct merge_lib *new)
 {
     size_t n;
@@ -165,7 +165,7 @@ static bool scan_input(struct merge *merge, size_t input, struct rd_err *err)
     while ((status = rdb_reader_next(in->in.reader, &ev)) == RDB_EVENT) {
         if (scan_event(merge, input, &ev, &lib, err))
             continue;
-        rd_err_origin(err, in->in.src->origin);
+        rd_err_origin(err, rd_src_origin(in->in.src));
         return false;
     }
     if (status != RDB_END)
@@ -178,7 +178,7 @@ static bool scan_input(struct merge *merge, size_t input, struct rd_err *err)
     return true;
 }
 
-/* ---- what is there twice ---- */
+/* ---- duplicates ---- */
 
 static struct merge_place place_of(const uint8_t *bytes)
 {
@@ -192,7 +192,7 @@ static bool stands_before(const struct merge_place *a, const struct merge_place 
     return a->input != b->input ? a->input < b->input : a->record < b->record;
 }
 
-/* Keeps the first few, by where the key stands for the second time. */
+/* Keeps the first few, by the position of the second occurrence. */
 static void note_example(struct merge *merge, const uint8_t *first, const uint8_t *again)
 {
     struct merge_conflict new = {place_of(first), place_of(again)};
@@ -211,7 +211,7 @@ static bool lose(struct merge *merge, const uint8_t *place, struct rd_err *err)
     return sort_add(&merge->losers, rd_slice(place, LOSER_LEN), (struct rd_slice){0}, err);
 }
 
-/* Keys come with their places in order, so that the first of equal ones is the first of all. */
+/* Equal keys are ordered by position, so the first one is the first occurrence. */
 static bool find_losers(struct merge *merge, struct rd_err *err)
 {
     struct rd_slice key, value;

@@ -1,11 +1,11 @@
-/* The second pass: what does not lose goes to the output. */
+/* The second pass: writes everything that is not omitted. */
 #include "tools/merge/priv.h"
 
 #include "base/endian.h"
 
 /* ---- the target ---- */
 
-/* The newest of the inputs' versions, unless the user chose one. */
+/* The newest version of the inputs, unless the user chose one. */
 static bool choose_target(struct merge *merge, struct rd_err *err)
 {
     merge->dialect = merge->inputs[0].dialect;
@@ -33,11 +33,12 @@ static bool is_target(const struct merge *merge, const struct merge_input *in)
     return in->dialect == merge->dialect && in->version == merge->target;
 }
 
-/* Bytes are copied from inputs of the target's version. Where there is none, the writer checks that
- * it knows the version. */
+/* Values are copied from inputs of the target's version. If there is none, the writer checks
+ * whether it knows the version. */
 static bool begin(struct merge *merge, struct rd_err *err)
 {
-    struct rdb_writer_opts opts = {.compress = true, .lossy = merge->lossy};
+    struct rdb_writer_opts opts = {
+        .compress = true, .lossy = merge->lossy, OMITTED_CALLBACK(&merge->omitted)};
     for (size_t i = 0; i < merge->n_inputs; i++)
         opts.verbatim = opts.verbatim || is_target(merge, &merge->inputs[i]);
     opts.dialect = merge->dialect;
@@ -62,7 +63,7 @@ static bool next_loser(struct merge *merge, struct rd_err *err)
 
 /* ---- keys ---- */
 
-/* Whether this key loses, and then continues to the next that does. */
+/* Whether this key is omitted; if so, advances to the next one to omit. */
 static bool check_loser(struct merge *merge, size_t input, uint64_t record, bool *ret,
                         struct rd_err *err)
 {
@@ -86,7 +87,7 @@ static bool copy_value(struct merge *merge, struct merge_input *in, struct rd_er
     return rdb_writer_copy_end(merge->writer, err);
 }
 
-/* Whether values can be written again in the target's version, not only copied. */
+/* Whether values can be rewritten for the target's version. */
 static bool is_written(const struct merge *merge)
 {
     return merge->dialect == RDB_VALKEY ? merge->target == RDB_VERSION_VALKEY_MIN
@@ -127,7 +128,7 @@ static bool take_key(struct merge *merge, size_t input, struct rdb_event *ev, st
     return put_key(merge, in, ev, err);
 }
 
-/* ---- what is not a key ---- */
+/* ---- records other than keys ---- */
 
 static bool is_dropped_lib(const struct merge *merge, size_t input, uint64_t offset)
 {
@@ -147,12 +148,30 @@ static bool take_function(struct merge *merge, size_t input, const struct rdb_ev
     return merge->dropping || put(merge, ev, err);
 }
 
-/* Opens a record that is kept of the first input only. */
+static void omit_record(struct merge *merge, const struct rdb_event *ev)
+{
+    char name[RDB_MODULE_NAME_LEN + 1];
+    struct rdb_omission omission = {.what = RDB_OMITTED_SLOT_IMPORT,
+                                    .reason = "only records of the first input are kept",
+                                    .offset = ev->offset,
+                                    .element = ev->slot_import.job};
+    if (ev->kind == RDB_AUX)
+        return;
+    if (ev->kind == RDB_MODULE_AUX) {
+        rdb_module_name(ev->module.id, name);
+        omission.what = RDB_OMITTED_MODULE_AUX;
+        omission.element = rd_slice_str(name);
+    }
+    omitted_add(&merge->omitted, &omission);
+}
+
+/* Opens a record that is taken from the first input only. */
 static bool take_first(struct merge *merge, size_t input, const struct rdb_event *ev,
                        struct rd_err *err)
 {
     merge->dropping = input > 0;
-    merge->left_out += merge->dropping && ev->kind != RDB_AUX;
+    if (merge->dropping)
+        omit_record(merge, ev);
     return merge->dropping || put(merge, ev, err);
 }
 
@@ -193,7 +212,7 @@ static bool take_event(struct merge *merge, size_t input, struct rdb_event *ev, 
     default:
         break;
     }
-    /* Inside of a value that is written again, or the end of a module's record. */
+    /* Inside a value that is rewritten, or at the end of a module's record. */
     return merge->dropping || put(merge, ev, err);
 }
 
@@ -202,6 +221,7 @@ static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
     struct merge_input *in = &merge->inputs[input];
     struct rdb_event ev;
     enum rdb_status status;
+    merge->omitted.file = in->path;
     if (!merge_open(merge, in, err))
         return false;
     while ((status = rdb_reader_next(in->in.reader, &ev)) == RDB_EVENT) {
@@ -209,7 +229,7 @@ static bool write_input(struct merge *merge, size_t input, struct rd_err *err)
             merge->dropping = false;
         if (take_event(merge, input, &ev, err))
             continue;
-        rd_err_origin(err, in->in.src->origin);
+        rd_err_origin(err, rd_src_origin(in->in.src));
         return false;
     }
     if (status != RDB_END)

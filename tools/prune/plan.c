@@ -14,6 +14,8 @@ bool prune_rules(const struct vault_target *target, struct archive_retention *re
 void prune_done(struct prune_plan *plan)
 {
     rd_free(plan->why);
+    rd_free(plan->needed);
+    archive_stream_done(&plan->stream);
     archive_sets_done(&plan->sets);
     *plan = (struct prune_plan){0};
 }
@@ -52,11 +54,27 @@ static bool judge(struct prune_plan *plan, const struct archive_retention *rules
     return true;
 }
 
+/* The stream from the oldest set on that stays. */
+static bool judge_stream(struct prune_plan *plan, struct rd_err *err)
+{
+    plan->needed = rd_calloc(plan->stream.n + 1, sizeof *plan->needed);
+    if (plan->needed == NULL)
+        return rd_err_nomem(err, plan->stream.n);
+    archive_stream_needed(&plan->stream, &plan->sets, plan->why, plan->needed);
+    for (size_t i = 0; i < plan->stream.n; i++) {
+        plan->n_segments_gone += !plan->needed[i];
+        plan->bytes_gone += plan->needed[i] ? 0 : plan->stream.segments[i].bytes;
+    }
+    return true;
+}
+
 bool prune_plan(struct archive_repo *repo, const struct archive_retention *rules, int64_t now_ms,
                 struct prune_plan *ret, struct rd_err *err)
 {
     *ret = (struct prune_plan){0};
-    if (archive_repo_list(repo, &ret->sets, err) && judge(ret, rules, now_ms, err))
+    /* The stream first: a set that is listed has all of its stream listed, too. */
+    if (archive_stream_list(repo, &ret->stream, err) && archive_repo_list(repo, &ret->sets, err) &&
+        judge(ret, rules, now_ms, err) && judge_stream(ret, err))
         return true;
     prune_done(ret);
     return false;
@@ -75,6 +93,11 @@ bool prune_run(struct archive_repo *repo, const struct prune_plan *plan, size_t 
         *ret_n += !set->incomplete;
     }
     archive_repo_tidy(repo);
+    for (size_t i = 0; i < plan->stream.n; i++)
+        if (!plan->needed[i] && !archive_segment_remove(repo, &plan->stream.segments[i], err))
+            return false;
+    if (plan->n_segments_gone > 0)
+        archive_stream_tidy(repo);
     return true;
 }
 

@@ -63,11 +63,17 @@ static void conclude(struct run *run, const struct prune_plan *plan, size_t n_re
 {
     if (run->cli->json || run->cli->quiet)
         return;
+    size_t n = plan->n_segments_gone;
+    char segments[60] = "";
+    if (n > 0)
+        snprintf(segments, sizeof segments, " and %zu segment%s of the stream", n, cli_plural(n));
     if (run->confirm)
-        printf("removed %zu set%s, kept %zu\n", n_removed, cli_plural(n_removed), plan->n_kept);
+        printf("removed %zu set%s%s, kept %zu\n", n_removed, cli_plural(n_removed), segments,
+               plan->n_kept);
     else
-        printf("would remove %zu set%s (%s), keep %zu; nothing is removed without --confirm\n",
-               plan->n_gone, cli_plural(plan->n_gone), cli_bytes(plan->bytes_gone).s, plan->n_kept);
+        printf("would remove %zu set%s%s (%s), keep %zu; nothing is removed without --confirm\n",
+               plan->n_gone, cli_plural(plan->n_gone), segments, cli_bytes(plan->bytes_gone).s,
+               plan->n_kept);
 }
 
 static bool prune_repo(struct run *run, struct archive_repo *repo,
@@ -91,7 +97,7 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
     const char *id = run->pin != NULL ? run->pin : run->unpin;
     if (!archive_repo_list(repo, &sets, err))
         return false;
-    const struct archive_set *set = archive_sets_find(&sets, id);
+    const struct archive_set *set = archive_sets_find(&sets, id, cli_now_ms());
     bool ok = set != NULL
                   ? archive_repo_mark(repo, set->id, ARCHIVE_MARK_PINNED, run->pin != NULL, err)
                   : rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is no set %s",

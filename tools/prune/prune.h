@@ -3,13 +3,17 @@
 #ifndef TOOLS_PRUNE_PRUNE_H
 #define TOOLS_PRUNE_PRUNE_H
 
+#include "archive/stream.h"
 #include "tools/vault/vault.h"
 
 struct prune_plan {
     struct archive_sets sets;
     unsigned *why; /* of each set: see archive/retain.h; 0: it goes */
     size_t n_gone, n_kept, n_leftovers;
-    uint64_t bytes_gone;
+    uint64_t bytes_gone; /* with the segments */
+    struct archive_stream stream;
+    bool *needed; /* of each segment: a set that stays needs it */
+    size_t n_segments_gone;
 };
 
 /* The sets of a repository, and what the rules say about them at this time. */

@@ -1,10 +1,10 @@
-/* expiry.c - absolute times in commands, moved.
+/* expiry.c - moves absolute times in commands.
  *
  *     EXPIREAT key S, PEXPIREAT key MS, HEXPIREAT, HPEXPIREAT       the third word
  *     RESTORE key MS payload … ABSTTL                               the third word, unless 0
- *     SET key value … EXAT S | PXAT MS, GETEX, HSETEX, HGETEX       the word after
+ *     SET key value … EXAT S | PXAT MS, GETEX, HSETEX, HGETEX       the word after the option
  *
- * Servers send times in milliseconds since 7.0; older ones may send others, so all are known. */
+ * Servers send times in milliseconds since 7.0. Older servers also send seconds. */
 #include "base/mem.h"
 #include "base/num.h"
 #include "tools/replay/priv.h"
@@ -48,7 +48,7 @@ static size_t find_word(const struct rd_slice *argv, size_t argc, size_t first, 
     return 0;
 }
 
-/* The argument that is a time, or 0. */
+/* The index of the argument that is a time, or 0. */
 static size_t find_time(const struct known *command, const struct rd_slice *argv, size_t argc,
                         bool *ret_in_s)
 {
@@ -90,7 +90,7 @@ bool replay_move_expiry(struct replay_args *args, const struct rd_slice **argv, 
     bool in_s;
     int64_t time;
     size_t at = command != NULL ? find_time(command, *argv, argc, &in_s) : 0;
-    /* Seconds are rounded up: a key rather lives a second longer than it dies too early. */
+    /* Seconds are rounded up, so that a key never expires too early. */
     if (at == 0 || !rd_num_get_i64((*argv)[at], &time) ||
         __builtin_add_overflow(time, in_s ? (shift_ms + 999) / 1000 : shift_ms, &time))
         return true;

@@ -1,32 +1,34 @@
-/* priv.h - private to replay*.c.
+/* priv.h - private to tools/replay.
  *
- *     replay.c            options, the order of things
- *     tools/replay/stream.c     from where to where; the commands, each at its time
- *     tools/replay/snapshot.c   the data set that they rest on
- *     tools/replay/expiry.c     expiries that are moved
- *     tools/replay/send.c       commands on their way, and what is answered
- *     tools/replay/verify.c     whether the server has what it should have
- *     tools/replay/report.c     prints the result
+ *     replay.c     options, and the sequence of steps
+ *     stream.c     start and end; sends the commands, each at its time
+ *     snapshot.c   sends the snapshot that the stream is based on
+ *     expiry.c     moves expiries
+ *     send.c       sends commands and reads replies
+ *     verify.c     compares the server with the capture
+ *     report.c     prints the result
  */
 #ifndef TOOLS_REPLAY_PRIV_H
 #define TOOLS_REPLAY_PRIV_H
 
-#include "tools/peer.h"
-#include "tools/input/stream_in.h"
+#include "client/peer.h"
+#include "tools/cli/filter.h"
+#include "tools/cli/peer_options.h"
+#include "rebuild/stream.h"
 
 enum {
-    REPLAY_WINDOW = 1024, /* commands on their way by default */
+    REPLAY_WINDOW = 1024, /* unanswered commands by default */
     REPLAY_WINDOW_MAX = 1 << 20,
-    REPLAY_BYTES = 4 << 20, /* bytes of them; one command may have more */
+    REPLAY_BYTES = 4 << 20, /* their bytes; a single command may be longer */
     REPLAY_ERRORS = 10,     /* that are reported */
     REPLAY_WORD = 48,
 };
 
 /* ---- tools/replay/send.c ---- */
 
-/* A command whose reply has not come. */
+/* A command without a reply yet. */
 struct replay_sent {
-    bool snapshot; /* of the snapshot: key is set, and no place */
+    bool snapshot; /* of the snapshot: key is set, and there is no position */
     uint64_t chapter, offset;
     uint64_t len;
     char name[REPLAY_WORD], key[REPLAY_WORD]; /* cut; escaped when printed */
@@ -38,14 +40,14 @@ struct replay_error {
     char text[RD_ERR_TEXT_MAX];
 };
 
-/* Finds where commands end in bytes that are written. */
+/* Finds the ends of commands in the bytes that are written. */
 struct replay_scan {
     int state;
     uint64_t number, n_args, skip, at_arg;
 };
 
 struct replay_sender {
-    struct peer *peer;
+    struct client_peer *peer;
     struct replay_sent *ring; /* oldest first; owned */
     size_t window, first, n;
     uint64_t bytes; /* on their way */
@@ -53,21 +55,21 @@ struct replay_sender {
     struct replay_error errors[REPLAY_ERRORS];
     size_t n_shown;
     struct replay_scan scan;
-    struct replay_sent scanned; /* the command that is being written */
+    struct replay_sent scanned; /* the command being written */
 };
 
-bool replay_sender_init(struct replay_sender *s, struct peer *peer, size_t window,
+bool replay_sender_init(struct replay_sender *s, struct client_peer *peer, size_t window,
                         struct rd_err *err);
 void replay_sender_done(struct replay_sender *s);
 
-/* Sends a command; waits for answers while too many are due. */
+/* Sends a command. If too many are unanswered, waits for replies. */
 bool replay_send(struct replay_sender *s, const struct rd_slice *argv, size_t argc,
                  const struct replay_sent *sent, struct rd_err *err);
 
-/* Waits for all answers. */
+/* Waits for all replies. */
 bool replay_drain(struct replay_sender *s, struct rd_err *err);
 
-/* A sink for the commands of a snapshot: they are sent as they are written. */
+/* A sink for the commands of a snapshot, which sends them as they are written. */
 bool replay_sink(struct replay_sender *s, struct rd_sink **ret, struct rd_err *err);
 
 /* ---- tools/replay/expiry.c ---- */
@@ -78,21 +80,21 @@ struct replay_args {
     char number[24];
 };
 
-/* The command with its absolute times moved by shift_ms; *argv is replaced where it has any. */
+/* The command with its absolute times moved by shift_ms; *argv is replaced if it has any. */
 bool replay_move_expiry(struct replay_args *args, const struct rd_slice **argv, size_t argc,
                         int64_t shift_ms, struct rd_err *err);
 void replay_args_done(struct replay_args *args);
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
 struct replay_result {
     uint64_t snapshots, keys, snapshot_bytes;
     uint64_t commands, transactions, bytes; /* of the stream */
-    uint64_t caught_up;                     /* of them: before the place where replaying begins */
-    uint64_t discarded;                     /* transactions that did not end */
+    uint64_t caught_up;                     /* of them: before the starting position */
+    uint64_t discarded;                     /* transactions without an end */
     uint64_t chapter, from, to;             /* offsets: of the first command, and after the last */
     uint64_t to_chapter;
-    int64_t first_us, last_us; /* times of the commands that were sent at theirs */
+    int64_t first_us, last_us; /* recorded times of the first and last command sent */
     uint64_t elapsed_ms, late_ms;
 };
 
@@ -100,28 +102,28 @@ struct replay {
     struct cli *cli;
     const char *path;
     const char *speed; /* recorded, max, or a factor */
-    double factor;     /* 0: as fast as it goes */
+    double factor;     /* 0: no limit */
     int64_t from_ms, until_ms;
     const char *from_text, *until_text;
     bool no_snapshot, flush, replace, commands, dry_run, verify, no_expired;
     int expiry; /* enum replay_expiry */
     uint64_t window;
     struct peer_opts servers;
-    struct peer_target target;
+    struct client_target target;
 
-    struct stream_in in;
-    struct log_place from, until; /* valid where there is a text */
-    size_t base;                  /* the segment where reading begins */
-    struct peer *peer;
+    struct rebuild_stream in;
+    struct rebuild_place from, until; /* valid if the text is set */
+    size_t base;                      /* the segment in which reading begins */
+    struct client_peer *peer;
     struct replay_sender sender;
     struct replay_args args;
     struct replay_result result;
 
-    uint64_t db;            /* selected on the server; UINT64_MAX: not known */
-    int64_t least_shift_ms; /* by which an expiry was moved; INT64_MAX: none was */
+    uint64_t db;            /* selected on the server; UINT64_MAX: unknown */
+    int64_t least_shift_ms; /* by which an expiry was moved; INT64_MAX: none */
     bool in_multi;          /* on the server */
-    bool at_time;           /* the place where replaying begins was reached */
-    uint64_t start_ns;      /* when the first command was due there */
+    bool at_time;           /* the starting position was reached */
+    uint64_t start_ns;      /* when the first command after it was due */
 };
 
 enum replay_expiry { REPLAY_RELATIVE, REPLAY_RECORDED };
@@ -131,10 +133,14 @@ bool replay_find(struct replay *replay, struct rd_err *err);
 bool replay_stream(struct replay *replay, struct rd_err *err);
 uint64_t replay_now_ns(void);
 
-/* tools/replay/snapshot.c: of a segment. With a dry run it is only counted. */
+/* tools/replay/snapshot.c: the snapshot of a segment. A dry run only counts its keys. */
 bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *segment,
                      struct rd_err *err);
-/* Empties the server, or finds out that it is empty. */
+/* The same for any snapshot: sends the keys that match the filter, with expiries moved by shift_ms.
+ */
+bool replay_source(struct replay *replay, struct rd_src *src, const struct filter *filter,
+                   int64_t shift_ms, struct rd_err *err);
+/* Empties the server, or checks that it is empty. */
 bool replay_make_room(struct replay *replay, struct rd_err *err);
 
 /* tools/replay/verify.c */

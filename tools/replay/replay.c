@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Commands go to the databases that they went to. */
+/* Commands go to the same databases as in the recording. */
 static bool check_target(const struct replay *replay, struct rd_err *err)
 {
     return !replay->target.has_db ||
@@ -15,12 +15,12 @@ static bool check_target(const struct replay *replay, struct rd_err *err)
 
 static bool begin(struct replay *replay, struct rd_err *err)
 {
-    if (!stream_in_open(&replay->in, replay->path, false, err) || !replay_find(replay, err))
+    if (!rebuild_stream_open(&replay->in, replay->path, false, err) || !replay_find(replay, err))
         return false;
     if (replay->dry_run)
         return true;
     return peer_target_find(&replay->target, &replay->servers, cli_url(replay->cli, 1), err) &&
-           check_target(replay, err) && peer_open(&replay->peer, &replay->target, err) &&
+           check_target(replay, err) && client_peer_open(&replay->peer, &replay->target, err) &&
            replay_sender_init(&replay->sender, replay->peer, (size_t)replay->window, err) &&
            replay_make_room(replay, err);
 }
@@ -50,15 +50,15 @@ static int run(struct replay *replay)
         peer_hint(replay->cli, &err);
     if (ok || replay->result.commands > 0)
         replay_report(replay);
-    peer_close(replay->peer);
+    client_peer_close(replay->peer);
     replay->peer = NULL;
     if (ok && replay->verify && !replay->dry_run)
         ok = replay_verify(replay, &same, &err);
     bool partial = replay->sender.n_errors > 0;
-    stream_in_close(&replay->in);
+    rebuild_stream_close(&replay->in);
     replay_sender_done(&replay->sender);
     replay_args_done(&replay->args);
-    peer_target_done(&replay->target);
+    client_target_done(&replay->target);
     if (!ok)
         return cli_fail(replay->cli, &err);
     return !same ? CLI_FINDINGS : partial ? CLI_PARTIAL : CLI_OK;
@@ -87,7 +87,7 @@ static int check_options(struct replay *replay)
         return cli_usage_error(cli, "missing argument: replay [OPTION…] DIR URL");
     if (cli->n_args == 2 && named)
         return cli_usage_error(cli, "use either URL, or -h, -p, -s or -u, not both");
-    if (cli->n_args == 2 && !peer_is_url(cli->args[1]))
+    if (cli->n_args == 2 && !client_target_is_url(cli->args[1]))
         return cli_usage_error(cli,
                                "the second argument must be the URL of a server: redis://HOST");
     if (!parse_speed(replay))

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* The last is not before the first; what the clock of a capture says may be anything else. */
+/* The duration is never negative, although the recorded times can be anything. */
 static uint64_t recorded_ms(const struct replay_result *r)
 {
     return ((uint64_t)r->last_us - (uint64_t)r->first_us) / 1000;

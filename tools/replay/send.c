@@ -1,12 +1,12 @@
-/* send.c - commands on their way.
+/* send.c - sends commands and reads replies.
  *
- * Commands are sent without waiting for each answer. How many may be on their way is bounded, in
- * number and bytes: when there are too many, answers are read until half of them are left, so that
- * the server has something to do meanwhile. */
+ * Commands are sent without waiting for replies. The number and bytes of unanswered commands are
+ * limited: at the limit, replies are read until half of the commands are answered, so that the
+ * server always has work. */
 #include "base/mem.h"
 #include "tools/replay/priv.h"
 
-bool replay_sender_init(struct replay_sender *s, struct peer *peer, size_t window,
+bool replay_sender_init(struct replay_sender *s, struct client_peer *peer, size_t window,
                         struct rd_err *err)
 {
     *s = (struct replay_sender){.peer = peer, .window = window};
@@ -20,7 +20,7 @@ void replay_sender_done(struct replay_sender *s)
     s->ring = NULL;
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static void note_error(struct replay_sender *s, const struct replay_sent *sent,
                        struct rd_slice text)
@@ -33,13 +33,13 @@ static void note_error(struct replay_sender *s, const struct replay_sent *sent,
     cli_escape(error->text, sizeof error->text, text);
 }
 
-/* Errors may also stand inside of what EXEC answers. */
+/* The reply of EXEC can contain errors. */
 static bool take_answer(struct replay_sender *s, struct rd_err *err)
 {
     const struct replay_sent *sent = &s->ring[s->first];
     struct resp_node node;
     do {
-        if (!peer_next(s->peer, &node, err))
+        if (!client_peer_next(s->peer, &node, err))
             return false;
         if (node.type == RESP_ERROR || node.type == RESP_BULK_ERROR)
             note_error(s, sent, node.text);
@@ -65,7 +65,7 @@ static bool is_full(const struct replay_sender *s)
     return s->n == s->window || s->bytes > REPLAY_BYTES;
 }
 
-/* The command has been written. */
+/* A command was written completely. */
 static bool push(struct replay_sender *s, const struct replay_sent *sent, struct rd_err *err)
 {
     s->ring[(s->first + s->n++) % s->window] = *sent;
@@ -85,7 +85,7 @@ bool replay_send(struct replay_sender *s, const struct rd_slice *argv, size_t ar
     struct replay_sent named = *sent;
     named.name_len = (uint8_t)(argv[0].len < REPLAY_WORD ? argv[0].len : REPLAY_WORD);
     memcpy(named.name, argv[0].ptr, named.name_len);
-    return peer_send(s->peer, argv, argc, err) && push(s, &named, err);
+    return client_peer_send(s->peer, argv, argc, err) && push(s, &named, err);
 }
 
 /* ---- bytes ---- */
@@ -99,7 +99,7 @@ static void keep_word(char word[REPLAY_WORD], uint8_t *len, const uint8_t *ptr, 
     *len = (uint8_t)(*len + (n < room ? n : room));
 }
 
-/* Of the first two arguments the first bytes are kept. */
+/* The first bytes of the first two arguments are kept. */
 static size_t scan_bytes(struct replay_sender *s, const uint8_t *ptr, size_t len)
 {
     struct replay_scan *scan = &s->scan;
@@ -113,7 +113,7 @@ static size_t scan_bytes(struct replay_sender *s, const uint8_t *ptr, size_t len
     return n;
 }
 
-/* Takes bytes up to the end of a command at most. *ret_whole: it was reached. */
+/* Consumes bytes up to the end of a command at most. *ret_whole: the end was reached. */
 static size_t scan(struct replay_sender *s, const uint8_t *ptr, size_t len, bool *ret_whole)
 {
     struct replay_scan *scan = &s->scan;
@@ -152,7 +152,7 @@ static bool sink_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err
     while (len > 0) {
         bool whole;
         size_t n = scan(s, ptr, len, &whole);
-        if (!peer_send_bytes(s->peer, rd_slice(ptr, n), err))
+        if (!client_peer_send_bytes(s->peer, rd_slice(ptr, n), err))
             return false;
         s->scanned.len += n;
         if (whole && !push(s, &s->scanned, err))

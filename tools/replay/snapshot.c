@@ -1,12 +1,13 @@
-/* snapshot.c - the data set that the stream rests on.
+/* snapshot.c - sends the snapshot that the stream is based on.
  *
- * Each key goes over by RESTORE, its payload of the version that the server has, or written again
- * where that does not know its type; what convert --to resp --restore writes, that is sent. */
+ * Each key is sent with RESTORE, in the form that convert --to resp --restore writes: the payload
+ * has the RDB version of the server, and is rewritten if the server does not know its type. */
 #include "base/num.h"
 #include "tools/convert/priv.h"
 #include "tools/replay/priv.h"
 
-/* RDB versions of servers since, as major * 100 + minor. Newer ones take what older ones wrote. */
+/* The RDB version of each server version, as major * 100 + minor. Newer servers read older
+ * versions. */
 static int version_of(uint64_t server)
 {
     static const struct {
@@ -25,7 +26,7 @@ static const char *find_line(const char *text, size_t len, const char *name)
     return at != NULL && (at == text || at[-1] == '\n') ? at + strlen(name) : NULL;
 }
 
-/* Valkey reports a compatible version of Redis; from 9 it has types of its own. */
+/* Valkey reports a compatible version of Redis; since version 9 it has types of its own. */
 static int parse_version(struct rd_slice info)
 {
     char text[4096];
@@ -42,15 +43,15 @@ static int parse_version(struct rd_slice info)
     return version_of((uint64_t)major * 100 + minor);
 }
 
-/* 0: not known. */
+/* 0: unknown. */
 static bool ask_version(struct replay *replay, int *ret, struct rd_err *err)
 {
     struct resp_node node;
     *ret = 0;
-    if (!peer_send_line(replay->peer, "INFO server", err))
+    if (!client_peer_send_line(replay->peer, "INFO server", err))
         return false;
     do {
-        if (!peer_next(replay->peer, &node, err))
+        if (!client_peer_next(replay->peer, &node, err))
             return false;
         if (node.type == RESP_BULK || node.type == RESP_VERBATIM)
             *ret = parse_version(node.text);
@@ -58,31 +59,31 @@ static bool ask_version(struct replay *replay, int *ret, struct rd_err *err)
     return true;
 }
 
-/* ---- room ---- */
+/* ---- preparing the server ---- */
 
 static bool is_empty(struct replay *replay, bool *ret, struct rd_err *err)
 {
-    struct peer_reply reply = {0};
-    bool ok = peer_ask(replay->peer, "INFO keyspace", &reply, err);
+    struct client_peer_reply reply = {0};
+    bool ok = client_peer_ask(replay->peer, "INFO keyspace", &reply, err);
     if (ok) {
         struct rd_slice text = reply.items[0].text;
         *ret = memmem(text.ptr, text.len, "\ndb", 3) == NULL;
     }
-    peer_reply_done(&reply);
+    client_peer_reply_done(&reply);
     return ok;
 }
 
 bool replay_make_room(struct replay *replay, struct rd_err *err)
 {
-    struct peer_reply reply = {0};
+    struct client_peer_reply reply = {0};
     struct rd_err none = {0};
     bool empty = true;
     if (replay->flush) {
-        bool ok =
-            replay_drain(&replay->sender, err) && peer_ask(replay->peer, "FLUSHALL", &reply, err);
+        bool ok = replay_drain(&replay->sender, err) &&
+                  client_peer_ask(replay->peer, "FLUSHALL", &reply, err);
         if (ok) /* servers before 7.0 have no functions */
-            peer_ask(replay->peer, "FUNCTION FLUSH", &reply, &none);
-        peer_reply_done(&reply);
+            client_peer_ask(replay->peer, "FUNCTION FLUSH", &reply, &none);
+        client_peer_reply_done(&reply);
         return ok;
     }
     if (replay->replace || replay->no_snapshot)
@@ -105,7 +106,7 @@ static bool move(int64_t *time_ms, int64_t shift_ms)
     return *time_ms == RDB_NO_EXPIRE || !__builtin_add_overflow(*time_ms, shift_ms, time_ms);
 }
 
-/* Expiries of fields are in the payload: where they move, the key goes over as commands. */
+/* The payload contains the expiries of fields. If they are moved, the key is sent as commands. */
 static void prepare(const struct replay *replay, struct job *job, struct rdb_event *ev,
                     int64_t shift_ms)
 {
@@ -180,35 +181,45 @@ static bool count_keys(struct replay *replay, const struct filter *filter, struc
     return status == RDB_END;
 }
 
-bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *segment,
-                     struct rd_err *err)
+bool replay_source(struct replay *replay, struct rd_src *src, const struct filter *filter,
+                   int64_t shift_ms, struct rd_err *err)
 {
     struct job job = {.cli = replay->cli,
                       .target = TO_RESP,
                       .input = FROM_RDB,
                       .dialect = -1,
                       .replace = replay->replace,
-                      .put = convert_put_commands};
+                      .put = convert_put_commands,
+                      .filter = *filter,
+                      .src = src};
+    job.sized.filter = &job.filter;
+    cli_progress_begin(replay->cli, rd_src_origin(src), rd_src_size(src));
+    replay->cli->progress.src = src;
+    bool ok = replay->dry_run ? count_keys(replay, filter, src, shift_ms, err)
+                              : send_all(replay, &job, shift_ms, err);
+    if (!ok)
+        rd_err_origin(err, rd_src_origin(src));
+    cli_progress_end(replay->cli);
+    replay->db = UINT64_MAX;
+    return ok;
+}
+
+bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *segment,
+                     struct rd_err *err)
+{
+    struct filter filter;
+    struct rd_src *src;
     int64_t now_ms = cli_now_ms();
     int64_t shift_ms = replay->expiry == REPLAY_RELATIVE ? now_ms - segment->start_us / 1000 : 0;
     if (replay->expiry == REPLAY_RELATIVE && shift_ms < replay->least_shift_ms)
         replay->least_shift_ms = shift_ms;
-    if (!stream_in_open_snapshot(&replay->in, segment, &job.src, err))
+    if (!rebuild_stream_open_snapshot(&replay->in, segment, &src, err))
         return false;
-    filter_init(&job.filter, now_ms);
-    job.sized.filter = &job.filter;
-    cli_progress_begin(replay->cli, job.src->origin, job.src->size);
-    replay->cli->progress.src = job.src;
-    bool ok = !replay->no_expired || filter_add_no_expired(&job.filter, NULL, err);
-    if (ok)
-        ok = replay->dry_run ? count_keys(replay, &job.filter, job.src, shift_ms, err)
-                             : send_all(replay, &job, shift_ms, err);
-    if (!ok)
-        rd_err_origin(err, job.src->origin);
-    cli_progress_end(replay->cli);
-    rd_src_close(job.src);
-    filter_done(&job.filter);
-    replay->db = UINT64_MAX;
+    filter_init(&filter, now_ms);
+    bool ok = (!replay->no_expired || filter_add_no_expired(&filter, NULL, err)) &&
+              replay_source(replay, src, &filter, shift_ms, err);
+    rd_src_close(src);
+    filter_done(&filter);
     replay->result.snapshots++;
     replay->result.snapshot_bytes += segment->snapshot_size;
     return ok;

@@ -1,4 +1,4 @@
-/* stream.c - the commands of the stream, each at its time. */
+/* stream.c - sends the commands of the stream, each at its time. */
 #include "base/num.h"
 #include "tools/replay/priv.h"
 
@@ -14,103 +14,103 @@ uint64_t replay_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* ---- from where to where ---- */
+/* ---- start and end ---- */
 
 static bool has_from(const struct replay *replay)
 {
     return replay->from_text != NULL || replay->from_ms != INT64_MIN;
 }
 
-/* Where the transaction begins in which a command stands: found by reading its segment. */
-static bool find_multi(struct replay *replay, struct log_place *place, struct rd_err *err)
+/* The start of the transaction that contains a command, found by reading its segment. */
+static bool find_multi(struct replay *replay, struct rebuild_place *place, struct rd_err *err)
 {
-    struct stream_in *in = &replay->in;
-    struct log_place at = *place;
+    struct rebuild_stream *in = &replay->in;
+    struct rebuild_place at = *place;
     struct repl_capture_event ev;
     enum repl_capture_status status;
     size_t i;
-    if (!stream_in_segment(in, place, &i, err))
+    if (!rebuild_stream_segment(in, place, &i, err))
         return false;
     while (i > 0 && in->list.segments[i].in_multi && !in->list.segments[i].begins)
         i--;
     at.number = in->list.segments[i].start;
-    if (!stream_in_seek(in, &at, err))
+    if (!rebuild_stream_seek(in, &at, err))
         return false;
     at = *place;
-    while (stream_in_next(in, &ev, &status, err) &&
+    while (rebuild_stream_next(in, &ev, &status, err) &&
            (ev.kind != REPL_CAPTURE_COMMAND || ev.offset < at.number))
         if (ev.kind == REPL_CAPTURE_COMMAND && ev.place.kind == REPL_MULTI && !ev.place.stray)
             place->number = ev.offset;
     return status != REPL_CAPTURE_FAIL;
 }
 
-/* A transaction is replayed as a whole: from inside of one, it begins at its MULTI. */
+/* A transaction is replayed as a whole: a start inside one moves to its MULTI. */
 static bool seek(struct replay *replay, struct rd_err *err)
 {
-    struct stream_in *in = &replay->in;
+    struct rebuild_stream *in = &replay->in;
     struct repl_capture_event ev;
     enum repl_capture_status status;
     if (!(replay->from_text != NULL
-              ? stream_in_seek(in, &replay->from, err)
-              : repl_capture_reader_seek_time(in->reader, stream_in_us(replay->from_ms), err)))
+              ? rebuild_stream_seek(in, &replay->from, err)
+              : repl_capture_reader_seek_time(in->reader, rebuild_stream_us(replay->from_ms), err)))
         return false;
     do
-        if (!stream_in_next(in, &ev, &status, err))
+        if (!rebuild_stream_next(in, &ev, &status, err))
             return status == REPL_CAPTURE_END;
     while (ev.kind != REPL_CAPTURE_COMMAND);
-    struct log_place at = {.index = (size_t)ev.segment->chapter, .number = ev.offset};
+    struct rebuild_place at = {.index = (size_t)ev.segment->chapter, .number = ev.offset};
     return (!ev.place.in_multi || ev.place.kind == REPL_MULTI || find_multi(replay, &at, err)) &&
-           stream_in_seek(in, &at, err);
+           rebuild_stream_seek(in, &at, err);
 }
 
-/* The segment on whose snapshot what is wanted rests. */
+/* The segment whose snapshot the selected commands are based on. */
 static bool find_base(struct replay *replay, struct rd_err *err)
 {
-    const struct stream_in *in = &replay->in;
+    const struct rebuild_stream *in = &replay->in;
     size_t i = in->list.n - 1;
     bool ok = true;
     if (replay->from_text != NULL)
-        ok = stream_in_segment(in, &replay->from, &i, err);
+        ok = rebuild_stream_segment(in, &replay->from, &i, err);
     else if (replay->from_ms != INT64_MIN)
-        ok = stream_in_segment_at(in, stream_in_us(replay->from_ms), &i, err);
+        ok = rebuild_stream_segment_at(in, rebuild_stream_us(replay->from_ms), &i, err);
     else if (replay->until_text != NULL)
-        ok = stream_in_segment(in, &replay->until, &i, err);
+        ok = rebuild_stream_segment(in, &replay->until, &i, err);
     else if (replay->until_ms != INT64_MIN)
-        ok = stream_in_segment_at(in, stream_in_us(replay->until_ms), &i, err);
+        ok = rebuild_stream_segment_at(in, rebuild_stream_us(replay->until_ms), &i, err);
     if (ok && !repl_capture_base(&in->list, i, &replay->base)) {
         cli_hint(replay->cli, "--no-snapshot replays the stream only");
-        ok = stream_in_base(in, i, &replay->base, err);
+        ok = rebuild_stream_base(in, i, &replay->base, err);
     }
     return ok;
 }
 
 bool replay_find(struct replay *replay, struct rd_err *err)
 {
-    struct stream_in *in = &replay->in;
+    struct rebuild_stream *in = &replay->in;
     if ((replay->from_text != NULL &&
-         !stream_in_place(in, replay->from_text, &replay->from, err)) ||
+         !rebuild_stream_place(in, replay->from_text, &replay->from, err)) ||
         (replay->until_text != NULL &&
-         !stream_in_place(in, replay->until_text, &replay->until, err)))
+         !rebuild_stream_place(in, replay->until_text, &replay->until, err)))
         return false;
     if (replay->no_snapshot)
         return !has_from(replay) || seek(replay, err);
     if (!find_base(replay, err))
         return false;
     const struct repl_capture_segment *base = &in->list.segments[replay->base];
-    const struct log_place at = {.index = (size_t)base->chapter, .number = base->start};
-    return stream_in_seek(in, &at, err);
+    const struct rebuild_place at = {.index = (size_t)base->chapter, .number = base->start};
+    return rebuild_stream_seek(in, &at, err);
 }
 
-/* Commands before the start run, too, because later ones depend on them, but without delays. */
+/* Commands before the start are also sent, without delays, because later ones depend on them. */
 static bool is_before(const struct replay *replay, const struct repl_capture_event *ev)
 {
     if (replay->no_snapshot)
         return false;
-    if (replay->from_ms != INT64_MIN && ev->time_us < stream_in_us(replay->from_ms))
+    if (replay->from_ms != INT64_MIN && ev->time_us < rebuild_stream_us(replay->from_ms))
         return true;
     return replay->from_text != NULL &&
-           log_place_compare(&replay->from, (size_t)ev->segment->chapter,
-                             ev->offset + ev->bytes.len) <= 0;
+           rebuild_place_compare(&replay->from, (size_t)ev->segment->chapter,
+                                 ev->offset + ev->bytes.len) <= 0;
 }
 
 static bool is_after(const struct replay *replay, const struct repl_capture_event *ev)
@@ -118,15 +118,15 @@ static bool is_after(const struct replay *replay, const struct repl_capture_even
     if (replay->until_ms != INT64_MIN && ev->time_us / 1000 > replay->until_ms)
         return true;
     return replay->until_text != NULL &&
-           log_place_compare(&replay->until, (size_t)ev->segment->chapter,
-                             ev->offset + ev->bytes.len) > 0;
+           rebuild_place_compare(&replay->until, (size_t)ev->segment->chapter,
+                                 ev->offset + ev->bytes.len) > 0;
 }
 
 static bool is_there(const struct replay *replay, const struct repl_capture_event *ev)
 {
     return replay->until_text != NULL && ev->kind == REPL_CAPTURE_COMMAND &&
-           log_place_compare(&replay->until, (size_t)ev->segment->chapter,
-                             ev->offset + ev->bytes.len) == 0;
+           rebuild_place_compare(&replay->until, (size_t)ev->segment->chapter,
+                                 ev->offset + ev->bytes.len) == 0;
 }
 
 /* ---- time ---- */
@@ -159,7 +159,7 @@ static bool wait_turn(struct replay *replay, const struct repl_capture_event *ev
         result->last_us = ev->time_us;
     if (replay->factor <= 0 || replay->dry_run)
         return true;
-    /* The clock of the recording may have gone back: then what follows is due at once. */
+    /* The recorded clock can go back: then the following commands are due at once. */
     double since_us = (double)ev->time_us - (double)result->first_us;
     if (since_us <= 0)
         return true;
@@ -205,7 +205,7 @@ static bool send(struct replay *replay, const struct repl_capture_event *ev, str
     return replay_send(&replay->sender, argv, ev->command.argc, &sent, err);
 }
 
-/* EXEC of a transaction whose MULTI is not in the capture has nothing to end. */
+/* EXEC of a transaction whose MULTI is not in the capture has no effect. */
 static bool is_sent(const struct replay *replay, const struct repl_capture_event *ev)
 {
     return ev->place.kind != REPL_PING && ev->place.kind != REPL_GETACK &&
@@ -235,7 +235,7 @@ static bool take_command(struct replay *replay, const struct repl_capture_event 
     return true;
 }
 
-/* What had begun when the end came did not happen. */
+/* A transaction that is incomplete at the end is not replayed. */
 static bool leave_transaction(struct replay *replay, struct rd_err *err)
 {
     const struct rd_slice discard = rd_slice_str("DISCARD");
@@ -250,7 +250,7 @@ static bool leave_transaction(struct replay *replay, struct rd_err *err)
 
 /* ---- chapters ---- */
 
-/* The master had another data set from here on. */
+/* From here on the master had another dataset. */
 static bool begin_anew(struct replay *replay, const struct repl_capture_segment *segment,
                        struct rd_err *err)
 {
@@ -294,7 +294,7 @@ static bool take_event(struct replay *replay, const struct repl_capture_event *e
     return true;
 }
 
-/* The capture ended: the places that were asked for must have come. */
+/* At the end of the capture, the requested positions must have been reached. */
 static bool check_reached(const struct replay *replay, struct rd_err *err)
 {
     const struct replay_result *r = &replay->result;
@@ -319,18 +319,18 @@ bool replay_stream(struct replay *replay, struct rd_err *err)
     bool stopped = false, ok = true;
     uint64_t began = replay_now_ns();
     cli_progress_begin(replay->cli, replay->path, RD_NO_OFFSET);
-    while (ok && !stopped && stream_in_next(&replay->in, &ev, &status, err)) {
+    while (ok && !stopped && rebuild_stream_next(&replay->in, &ev, &status, err)) {
         stopped = ev.kind == REPL_CAPTURE_COMMAND && is_after(replay, &ev);
-        /* A chapter that begins after the end is no longer looked at. */
+        /* A chapter that begins after the end is not read. */
         stopped |= ev.kind == REPL_CAPTURE_CHAPTER && replay->until_text != NULL &&
                    ev.segment->chapter > replay->until.index;
         ok = stopped || take_event(replay, &ev, err);
-        stopped |= is_there(replay, &ev); /* what follows may be damaged, or missing */
+        stopped |= is_there(replay, &ev); /* the rest may be damaged or missing */
     }
     ok = ok && (stopped || status == REPL_CAPTURE_END) && leave_transaction(replay, err) &&
          (replay->dry_run || replay_drain(&replay->sender, err));
     ok = ok && (stopped || check_reached(replay, err));
-    if (replay->result.chapter == 0) { /* no command was found */
+    if (replay->result.chapter == 0) { /* there is no command */
         replay->result.chapter = replay->result.to_chapter;
         replay->result.from = replay->result.to;
     }

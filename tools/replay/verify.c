@@ -1,12 +1,12 @@
-/* verify.c - whether the server has what it should have: what the capture amounts to where
- * replaying ended (compact.h), compared with the server (diff). */
+/* verify.c - compares the server with the capture: rebuilds the dataset at the position where the
+ * replay ended (tools/input/snapshot_in.h) and compares it with the server (diff). */
 #include "tools/diff/priv.h"
 #include "tools/replay/priv.h"
 
 #include <inttypes.h>
 
-/* Expiries that were moved are not those of the capture. Each was moved by its own time; the least
- * of these says which keys may be gone by now. */
+/* Moved expiries differ from those in the capture. Each was moved by a different time; the smallest
+ * shift shows which keys may have expired by now. */
 static void begin(struct diff *diff, const struct replay *replay)
 {
     bool moved = replay->expiry == REPLAY_RELATIVE && replay->least_shift_ms != INT64_MAX;
@@ -25,7 +25,7 @@ bool replay_verify(struct replay *replay, bool *ret_same, struct rd_err *err)
                         .servers = replay->servers,
                         .path = {replay->path, cli->n_args > 1 ? cli->args[1] : NULL},
                         .url = {NULL, cli_url(cli, 1)}};
-    diff.log = (struct compact_opts){.until_ms = INT64_MIN, .until_offset = place};
+    diff.log = (struct snapshot_in_opts){.rebuild = {.until_ms = INT64_MIN, .until_offset = place}};
     snprintf(place, sizeof place, "%" PRIu64 ":%" PRIu64, replay->result.to_chapter,
              replay->result.to);
     if (cli->json) {

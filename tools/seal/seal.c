@@ -76,7 +76,7 @@ static bool pass(struct run *run, const char *in, bool seal, struct rd_err *err)
     }
     bool ok = cli_open_out(run->cli, run->out, run->force, seal, &sink, err);
     if (ok) {
-        cli_progress_begin(run->cli, in, src->size);
+        cli_progress_begin(run->cli, in, rd_src_size(src));
         ok = (!seal || open_sealing(run, &sink, err)) && copy(run, src, sink, err);
         cli_progress_end(run->cli);
         if (ok)

@@ -27,7 +27,7 @@ static bool put_snapshot(struct show *show, const struct aof_event *ev, struct r
             break;
     }
     if (status != RDB_END)
-        return true; /* the reader of the log tells why */
+        return true; /* the log reader reports why */
     rd_buf_reset(&show->line);
     if (!show_line_snapshot(&show->line, &s, show->form.json))
         return rd_err_nomem(err, show->line.len);
@@ -66,8 +66,8 @@ static bool take_event(struct show *show, struct aof_event *ev, struct rd_err *e
         ev->name = show->job.name;
     switch (ev->kind) {
     case AOF_FILE_BEGIN:
-        log_place_begin_file(&show->pick.from, ev->name, ev->index);
-        log_place_begin_file(&show->pick.until, ev->name, ev->index);
+        rebuild_place_begin_file(&show->pick.from, ev->name, ev->index);
+        rebuild_place_begin_file(&show->pick.until, ev->name, ev->index);
         return true;
     case AOF_RDB:
         return !show_put_notes(show) || put_snapshot(show, ev, err);
@@ -78,7 +78,7 @@ static bool take_event(struct show *show, struct aof_event *ev, struct rd_err *e
     }
 }
 
-/* Commands without a time were chosen or left out without knowing when they were written. */
+/* Commands without a time were selected or skipped although their time is unknown. */
 static bool check_times(struct show *show, struct rd_err *err)
 {
     const struct show_pick *pick = &show->pick;
@@ -142,7 +142,7 @@ static bool read_manifest(struct show *show, struct rd_err *err)
     return ok;
 }
 
-/* After a rotation: what the manifest has after the file that was read. */
+/* After a rotation, the manifest names a file after the one that was read. */
 static bool read_rest(struct show *show, uint64_t seq, struct rd_err *err)
 {
     aof_manifest_done(&show->manifest);

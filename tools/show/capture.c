@@ -1,21 +1,21 @@
 /* capture.c - the commands of a capture. */
 #include "tools/show/priv.h"
 
-/* Reading begins where the first command that is wanted can be, unless those before it may be
- * shown. */
+/* Reading begins where the first selected command can be, unless earlier commands may be shown as
+ * context. */
 static bool seek(struct show *show, struct rd_err *err)
 {
-    struct stream_in *in = &show->capture;
+    struct rebuild_stream *in = &show->capture;
     const struct show_pick *pick = &show->pick;
     struct rd_err why = {0};
     size_t i;
     if (show->before > 0 || in->list.n == 0)
         return true;
     if (pick->from_ms != INT64_MIN)
-        return repl_capture_reader_seek_time(in->reader, stream_in_us(pick->from_ms), err);
-    if (pick->from_text == NULL || !stream_in_segment(in, &pick->from, &i, &why))
+        return repl_capture_reader_seek_time(in->reader, rebuild_stream_us(pick->from_ms), err);
+    if (pick->from_text == NULL || !rebuild_stream_segment(in, &pick->from, &i, &why))
         return true; /* from the oldest segment on */
-    if (stream_in_seek(in, &pick->from, &why) || show->follow)
+    if (rebuild_stream_seek(in, &pick->from, &why) || show->follow)
         return true;
     rd_err_adopt(err, &why);
     return false;
@@ -24,9 +24,11 @@ static bool seek(struct show *show, struct rd_err *err)
 static bool find_places(struct show *show, struct rd_err *err)
 {
     struct show_pick *pick = &show->pick;
-    const struct stream_in *in = &show->capture;
-    return (pick->from_text == NULL || stream_in_place(in, pick->from_text, &pick->from, err)) &&
-           (pick->until_text == NULL || stream_in_place(in, pick->until_text, &pick->until, err)) &&
+    const struct rebuild_stream *in = &show->capture;
+    return (pick->from_text == NULL ||
+            rebuild_stream_place(in, pick->from_text, &pick->from, err)) &&
+           (pick->until_text == NULL ||
+            rebuild_stream_place(in, pick->until_text, &pick->until, err)) &&
            seek(show, err);
 }
 
@@ -56,12 +58,12 @@ static bool put_command(struct show *show, const struct repl_capture_event *ev, 
     return show_put_item(show, &item, err);
 }
 
-/* Places follow each other: after the last one wanted nothing else is, but those around it. */
+/* Positions increase: after the last selected command only its context can follow. */
 static bool is_over(const struct show *show, const struct repl_capture_event *ev, uint64_t offset)
 {
     const struct show_pick *pick = &show->pick;
     return pick->until_text != NULL && show->owed == 0 &&
-           log_place_compare(&pick->until, (size_t)ev->segment->chapter, offset) > 0;
+           rebuild_place_compare(&pick->until, (size_t)ev->segment->chapter, offset) > 0;
 }
 
 static bool put_event(struct show *show, const struct repl_capture_event *ev, struct rd_err *err)
@@ -75,7 +77,7 @@ static bool read_all(struct show *show, struct rd_err *err)
     struct repl_capture_event ev;
     enum repl_capture_status status;
     for (;;) {
-        if (!stream_in_next(&show->capture, &ev, &status, err)) {
+        if (!rebuild_stream_next(&show->capture, &ev, &status, err)) {
             if (status != REPL_CAPTURE_MORE)
                 return status == REPL_CAPTURE_END;
             if (!show_put_caught_up(show, err))
@@ -87,15 +89,15 @@ static bool read_all(struct show *show, struct rd_err *err)
             return false;
         } else if (ev.kind == REPL_CAPTURE_COMMAND &&
                    is_over(show, &ev, ev.offset + ev.bytes.len)) {
-            return true; /* what follows may be damaged, or missing */
+            return true; /* the rest may be damaged or missing */
         }
     }
 }
 
 bool show_capture(struct show *show, struct rd_err *err)
 {
-    bool ok = stream_in_open(&show->capture, show->path, show->follow, err) &&
+    bool ok = rebuild_stream_open(&show->capture, show->path, show->follow, err) &&
               find_places(show, err) && read_all(show, err);
-    stream_in_close(&show->capture);
+    rebuild_stream_close(&show->capture);
     return ok;
 }

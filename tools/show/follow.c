@@ -16,7 +16,7 @@ struct growing {
     int fd;
 };
 
-/* Does the manifest name an incremental file after this one? */
+/* Whether the manifest names an incremental file after this one. */
 static bool has_later(const struct show_follow *follow)
 {
     struct rd_src *src;
@@ -74,7 +74,7 @@ static void growing_close(void *impl)
 
 static const struct rd_src_ops growing_ops = {growing_read, NULL, growing_close};
 
-/* A file that a manifest names is opened as rd_src_open_file() opens regular files. */
+/* A file named by a manifest is opened as rd_src_open_file() opens regular files. */
 static bool open_growing(int *ret, const char *path, bool listed, struct rd_err *err)
 {
     struct stat st;

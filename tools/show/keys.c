@@ -1,5 +1,4 @@
-/* keys.c - which arguments of a command are keys: the engine's table knows.
- */
+/* keys.c - finds the keys of a command with the engine's command table. */
 #include "base/mem.h"
 #include "engine/command.h"
 #include "tools/show/priv.h"
@@ -15,13 +14,13 @@ static bool any_of(const struct resp_command *cmd, const struct engine_key *keys
     return false;
 }
 
-/* More keys than most commands have. */
+/* Most commands have fewer keys. */
 static bool any_of_many(const struct engine_command *command, const struct resp_command *cmd,
                         size_t n, bool (*fn)(void *ctx, struct rd_slice key), void *ctx)
 {
     struct engine_key *keys = rd_calloc(n, sizeof *keys);
     if (keys == NULL)
-        return true; /* shown rather than lost */
+        return true; /* shown rather than omitted */
     engine_command_keys(command, cmd->argv, cmd->argc, keys, n, &n);
     bool found = any_of(cmd, keys, n, fn, ctx);
     rd_free(keys);

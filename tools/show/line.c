@@ -32,7 +32,7 @@ static bool put_argument(struct rd_buf *buf, struct rd_slice arg, const struct s
            (len == arg.len || rd_buf_printf(buf, "...(%zu bytes)", arg.len));
 }
 
-/* A name of a file without raw control bytes. */
+/* The name of a file, with control characters escaped. */
 static bool put_name(struct rd_buf *buf, const char *name)
 {
     for (; *name != '\0'; name++)
@@ -41,7 +41,7 @@ static bool put_name(struct rd_buf *buf, const char *name)
     return true;
 }
 
-/* "FILE:OFFSET", or of a capture "CHAPTER:OFFSET". */
+/* "FILE:OFFSET"; for a capture "CHAPTER:OFFSET". */
 static bool put_place(struct rd_buf *buf, const struct show_item *item)
 {
     bool ok =
@@ -50,7 +50,7 @@ static bool put_place(struct rd_buf *buf, const struct show_item *item)
                                item->in_multi ? " multi" : "");
 }
 
-/* Logs know seconds, captures microseconds. */
+/* Logs have seconds, captures microseconds. */
 static bool put_time(struct rd_buf *buf, const struct show_item *item)
 {
     if (item->time_us == SHOW_NO_TIME)
@@ -77,7 +77,7 @@ static bool put_text(struct rd_buf *buf, const struct show_item *item, const str
 
 /* ---- JSON ---- */
 
-/* An object, for which the sink is made; false: memory is short. */
+/* Creates the sink for an object; false: out of memory. */
 static bool begin_json(struct cli_json *json, struct rd_buf *buf)
 {
     struct rd_sink *sink;

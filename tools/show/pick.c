@@ -1,4 +1,4 @@
-/* pick.c - which commands are wanted. */
+/* pick.c - selects commands. */
 #include "tools/show/priv.h"
 
 #include <ctype.h>
@@ -21,8 +21,8 @@ bool show_pick_check(struct show_pick *pick, struct rd_err *err)
     if (pick->negate)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "--not must be followed by a filter option");
-    return (pick->from_text == NULL || log_place_parse(&pick->from, pick->from_text, err)) &&
-           (pick->until_text == NULL || log_place_parse(&pick->until, pick->until_text, err));
+    return (pick->from_text == NULL || rebuild_place_parse(&pick->from, pick->from_text, err)) &&
+           (pick->until_text == NULL || rebuild_place_parse(&pick->until, pick->until_text, err));
 }
 
 bool show_pick_active(const struct show_pick *pick)
@@ -34,15 +34,16 @@ bool show_pick_active(const struct show_pick *pick)
 
 static bool in_range(const struct show_pick *pick, const struct show_item *item)
 {
-    if (pick->from_ms != INT64_MIN && item->time_us < stream_in_us(pick->from_ms))
+    if (pick->from_ms != INT64_MIN && item->time_us < rebuild_stream_us(pick->from_ms))
         return false;
     if (pick->until_ms != INT64_MIN && item->time_us != SHOW_NO_TIME &&
         item->time_us / 1000 > pick->until_ms)
         return false;
-    if (pick->from_text != NULL && log_place_compare(&pick->from, item->index, item->offset) < 0)
+    if (pick->from_text != NULL &&
+        rebuild_place_compare(&pick->from, item->index, item->offset) < 0)
         return false;
     return pick->until_text == NULL ||
-           log_place_compare(&pick->until, item->index, item->offset) <= 0;
+           rebuild_place_compare(&pick->until, item->index, item->offset) <= 0;
 }
 
 static bool wants_key(const struct filter *filter, struct rd_slice key, uint64_t db)

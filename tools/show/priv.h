@@ -1,14 +1,14 @@
-/* priv.h - what the parts of show share.
+/* priv.h - private to tools/show.
  *
- *     show.c           options
- *     tools/show/aof.c       reads a log, which becomes struct show_item, command by command
- *     tools/show/capture.c   reads a capture, the same
- *     tools/show/pick.c      which of them are wanted
- *     tools/show/put.c       what is done with them: lines, the last ones, those around, a count
- *     tools/show/line.c      one of them as a line
- *     tools/show/stats.c     sums of them; tools/show/report.c prints those
- *     tools/show/keys.c      which arguments are keys
- *     tools/show/follow.c    the source that waits for more
+ *     show.c      options
+ *     aof.c       reads a log as a sequence of struct show_item
+ *     capture.c   reads a capture in the same way
+ *     pick.c      selects commands
+ *     put.c       prints them: all lines, the last ones, context, or totals
+ *     line.c      formats one command
+ *     stats.c     totals; report.c prints them
+ *     keys.c      finds the keys of a command
+ *     follow.c    a source that waits for more input
  */
 #ifndef TOOLS_SHOW_PRIV_H
 #define TOOLS_SHOW_PRIV_H
@@ -17,19 +17,19 @@
 #include "base/buf.h"
 #include "tools/check_aof/priv.h"
 #include "tools/cli/filter.h"
-#include "tools/cli/log_place.h"
-#include "tools/input/stream_in.h"
+#include "rebuild/place.h"
+#include "rebuild/stream.h"
 
 #define SHOW_NO_TIME INT64_MIN
 
 enum { SHOW_COMMANDS = 16, SHOW_COMMAND = 64, SHOW_LONG = 128, SHOW_SHORT = 64 };
 
-/* A command and where it stands. */
+/* A command and its position. */
 struct show_item {
     const struct resp_command *command;
-    const char *file; /* NULL: it is of a capture */
-    size_t index;     /* of the file; of a capture: the chapter */
-    uint64_t number;  /* in the whole log; 0: of a capture */
+    const char *file; /* NULL for a capture */
+    size_t index;     /* in the file; for a capture: in the chapter */
+    uint64_t number;  /* in the whole log; 0 for a capture */
     uint64_t offset;
     uint64_t len;
     uint64_t db;
@@ -41,19 +41,19 @@ struct show_item {
 
 struct show_follow {
     struct aof_job *job;
-    uint64_t seq; /* of the file that is read; 0: one file */
-    bool later;   /* the manifest names a later file: the end of this one is its end */
+    uint64_t seq; /* of the current file; 0: a single file */
+    bool later;   /* the manifest names a later file, so the end of this one is final */
 };
 
-/* A source over a file that may grow: at its end it says RD_SRC_MORE until a later file is there.
- * listed: a manifest names it, so it must be a regular file and not a link. */
+/* A source over a file that may grow: at its end it returns RD_SRC_MORE until a later file exists.
+ * listed: a manifest names the file, so it must be a regular file and not a link. */
 bool show_follow_open(struct show_follow *follow, const char *path, bool listed,
                       struct rd_src **ret, struct rd_err *err);
 
 /* Waits a moment. */
 void show_follow_pause(void);
 
-/* Waits a moment, and looks whether the manifest names a later file. */
+/* Waits a moment, then checks whether the manifest names a later file. */
 void show_follow_wait(struct show_follow *follow);
 
 /* ---- tools/show/pick.c ---- */
@@ -61,25 +61,25 @@ void show_follow_wait(struct show_follow *follow);
 struct show_pick {
     int64_t from_ms, until_ms; /* INT64_MIN: any */
     const char *from_text, *until_text;
-    struct log_place from, until; /* valid where there is a text */
-    uint64_t min_size, max_size;  /* 0: any */
+    struct rebuild_place from, until; /* valid if the text is set */
+    uint64_t min_size, max_size;      /* 0: any */
     struct filter keys, dbs;
     bool negate, key_rule;
-    char commands[SHOW_COMMANDS][SHOW_COMMAND]; /* patterns, in small letters */
+    char commands[SHOW_COMMANDS][SHOW_COMMAND]; /* patterns, in lower case */
     size_t n_commands;
-    uint64_t db; /* of the command whose keys are looked at */
+    uint64_t db; /* of the command whose keys are examined */
 };
 
 void show_pick_init(struct show_pick *pick);
 void show_pick_done(struct show_pick *pick);
 
-/* What the options alone can tell: places are parsed. */
+/* Checks the options and parses positions. */
 bool show_pick_check(struct show_pick *pick, struct rd_err *err);
 
 bool show_pick_active(const struct show_pick *pick);
 bool show_pick_wants(struct show_pick *pick, const struct show_item *item);
 
-/* For the options. ctx is the struct show_pick. */
+/* For the options; ctx is the struct show_pick. */
 bool show_pick_add_command(void *ctx, const char *value, struct rd_err *err);
 bool show_pick_add_db(void *ctx, const char *value, struct rd_err *err);
 bool show_pick_add_match(void *ctx, const char *value, struct rd_err *err);
@@ -92,8 +92,8 @@ bool show_pick_add_not(void *ctx, const char *value, struct rd_err *err);
 
 struct show_form {
     bool json;      /* objects */
-    bool numbered;  /* lines begin with the number in the log */
-    bool context;   /* this one is beside what is wanted */
+    bool numbered;  /* lines begin with the command's number in the log */
+    bool context;   /* this command is shown as context only */
     size_t longest; /* arguments of more bytes are cut */
     size_t cut;     /* to so many */
 };
@@ -104,15 +104,15 @@ struct show_snapshot {
     char writer[64]; /* "Redis 7.0.15", or empty */
 };
 
-/* Each appends one line without its end, or one object. False: no memory. */
+/* Each appends one line without its end, or one object. False: out of memory. */
 bool show_line_item(struct rd_buf *buf, const struct show_item *item, const struct show_form *form);
 bool show_line_snapshot(struct rd_buf *buf, const struct show_snapshot *s, bool json);
 bool show_line_chapter(struct rd_buf *buf, const struct repl_capture_segment *segment, bool json);
 
 /* ---- tools/show/keys.c ---- */
 
-/* Calls fn for each key of a command until it returns true; then true. Of a command that is not
- * known, the first argument counts as its key. */
+/* Calls fn for each key of a command until fn returns true, and then returns true. For an unknown
+ * command, the first argument counts as its key. */
 bool show_keys(const struct resp_command *cmd, bool (*fn)(void *ctx, struct rd_slice key),
                void *ctx);
 
@@ -120,7 +120,7 @@ bool show_keys(const struct resp_command *cmd, bool (*fn)(void *ctx, struct rd_s
 
 enum {
     SHOW_ROWS = 16384,   /* of a table; later names share one row */
-    SHOW_NAME = 64,      /* bytes of a name that count */
+    SHOW_NAME = 64,      /* bytes of a name that are kept */
     SHOW_SPANS = 4096,   /* of time */
     SHOW_SKETCH = 16384, /* registers of the count of different keys */
 };
@@ -150,25 +150,25 @@ struct show_stats {
     uint64_t timed; /* commands with a time */
     int64_t first_us, last_us;
     int64_t start_s; /* of the first span */
-    int64_t width_s; /* of each: it doubles when they do not suffice */
+    int64_t width_s; /* of each span; doubled when there are too many spans */
     size_t n_spans;
     struct show_span *spans;
     uint8_t *sketch;
-    uint64_t at_keys; /* of the command that is added */
+    uint64_t at_keys; /* of the command being added */
 };
 
 bool show_stats_init(struct show_stats *stats, struct rd_err *err);
 void show_stats_done(struct show_stats *stats);
 void show_stats_add(struct show_stats *stats, const struct show_item *item);
 
-/* About how many different keys there were: within some percent. */
+/* The approximate number of different keys, within a few percent. */
 uint64_t show_stats_keys(const struct show_stats *stats);
 
 /* ---- tools/show/report.c ---- */
 
 /* Sorts the tables. */
 void show_report_text(struct show_stats *stats, size_t top);
-/* The members of an object that is open. */
+/* Writes the members of an open object. */
 void show_report_json(struct show_stats *stats, struct cli_json *json, size_t top);
 
 /* ---- tools/show/put.c ---- */
@@ -182,15 +182,15 @@ struct show {
     uint64_t tail, before, after, cut, top;
     struct show_pick pick;
 
-    /* what was read */
+    /* the input */
     struct aof_job job;
     struct aof_manifest manifest;
     struct aof_reader *reader;
     struct show_follow waiting;
-    uint64_t n_passed;           /* commands of files that an earlier reader read */
-    uint64_t number;             /* of the last command in the whole log */
+    uint64_t n_passed;           /* commands in files read by earlier readers */
+    uint64_t number;             /* of the last command, in the whole log */
     uint64_t n_timed, n_untimed; /* commands of a log with and without a time annotation before */
-    struct stream_in capture;
+    struct rebuild_stream capture;
 
     /* output */
     struct show_form form;
@@ -198,22 +198,22 @@ struct show {
     struct rd_buf line;
     struct rd_buf *ring; /* the last lines, with --tail */
     uint64_t n_ring;     /* put in */
-    struct rd_buf *held; /* lines that will be shown if something wanted comes soon */
+    struct rd_buf *held; /* lines of context before the next selected command */
     uint64_t n_held, first_held;
-    uint64_t owed; /* lines that are shown after something wanted */
-    bool gap;      /* lines were left out since the last one that was shown */
+    uint64_t owed; /* lines of context left after a selected command */
+    bool gap;      /* lines were skipped since the last one shown */
     uint64_t n_shown, n_seen;
 };
 
 bool show_put_begin(struct show *show, struct rd_err *err);
-/* Every command, wanted or not. */
+/* Call for every command, selected or not. */
 bool show_put_item(struct show *show, const struct show_item *item, struct rd_err *err);
-/* Puts a line that is not a command, in show->line. */
+/* Prints a line in show->line that is not a command. */
 void show_put_line(struct show *show);
-/* Whether such lines are wanted. */
+/* Whether such lines are to be printed. */
 bool show_put_notes(const struct show *show);
-/* The end of the existing data: lines are written immediately from now on. False: the reader of
- * the output is gone. */
+/* The end of the existing data: from now on lines are written immediately. False: the reader of the
+ * output has closed it. */
 bool show_put_caught_up(struct show *show, struct rd_err *err);
 void show_put_end(struct show *show);
 void show_put_done(struct show *show);

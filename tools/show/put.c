@@ -1,4 +1,4 @@
-/* put.c - what becomes of the commands: lines, or sums. */
+/* put.c - prints or sums up the selected commands. */
 #include "base/mem.h"
 #include "tools/show/priv.h"
 
@@ -84,7 +84,7 @@ bool show_put_caught_up(struct show *show, struct rd_err *err)
         show->n_ring = 0;
         free_lines(&show->ring, show->tail);
     }
-    rd_err_reset(err); /* what is read is not where this fails */
+    rd_err_reset(err); /* an error of the output, not of the input */
     if (show->cli->json && !rd_sink_flush(show->cli->out.out)) {
         rd_err_adopt(err, rd_sink_err(show->cli->out.out));
         return false;
@@ -102,7 +102,7 @@ static bool make_line(struct show *show, const struct show_item *item, bool cont
     return show_line_item(&show->line, item, &show->form) || rd_err_nomem(err, show->line.len);
 }
 
-/* Not wanted, but perhaps beside what is. */
+/* A command that is not selected may be context. */
 static bool put_beside(struct show *show, const struct show_item *item, struct rd_err *err)
 {
     if (show->owed == 0 && show->before == 0) {
@@ -125,7 +125,7 @@ static bool put_beside(struct show *show, const struct show_item *item, struct r
     return true;
 }
 
-/* Between runs of lines that do not follow each other, as grep has it. */
+/* A separator between groups of lines, as in grep. */
 static void put_gap(struct show *show)
 {
     bool apart = show->gap && show->n_seen > 0 && (show->before > 0 || show->after > 0);
@@ -167,7 +167,7 @@ bool show_put_item(struct show *show, const struct show_item *item, struct rd_er
 void show_put_end(struct show *show)
 {
     struct cli *cli = show->cli;
-    (void)show_put_caught_up(show, NULL); /* cli_end() tells */
+    (void)show_put_caught_up(show, NULL); /* cli_end() reports the error */
     if (cli->json) {
         cli_json_end(&cli->out);
         cli_json_put_uint(&cli->out, "commands", show->n_seen);

@@ -1,4 +1,4 @@
-/* report.c - the sums of commands, for people and for programs. */
+/* report.c - prints the sums as text and JSON. */
 #include "tools/show/priv.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static int by_commands(const void *a, const void *b)
     return order != 0 ? order : (int)x->len - (int)y->len;
 }
 
-/* The rows are no longer found by their names. */
+/* Rows are no longer looked up by name. */
 static void sort(struct show_table *table)
 {
     qsort(table->rows, table->n, sizeof *table->rows, by_commands);
@@ -72,7 +72,7 @@ static void print_table(const struct show_stats *stats, const char *title,
         print_row(stats, "(all others)", &rest);
 }
 
-/* The span with the most commands among those that were not taken; false: there is none. */
+/* The span with the most commands among the remaining ones; false: none. */
 static bool busiest(const struct show_stats *stats, const struct show_span *after, size_t at,
                     size_t *ret)
 {

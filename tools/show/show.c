@@ -13,7 +13,7 @@ static int run(struct show *show)
         cli_json_key(json, "entries");
         cli_json_array(json);
     }
-    bool ok = stream_in_is(show->path) ? show_capture(show, &err) : show_aof(show, &err);
+    bool ok = rebuild_stream_is(show->path) ? show_capture(show, &err) : show_aof(show, &err);
     show_put_end(show);
     if (!ok)
         return cli_fail(show->cli, &err);
@@ -40,7 +40,7 @@ static int check_options(struct show *show)
     return CLI_OK;
 }
 
-/* What is wanted: see tools/show/pick.c. p points to the struct show_pick. */
+/* Options that select commands; see tools/show/pick.c. p points to the struct show_pick. */
 /* clang-format off */
 #define PICK_OPTIONS(p)                                                                            \
     {.name = "command", .kind = CLI_EACH, .arg = "NAME", .each = show_pick_add_command,            \

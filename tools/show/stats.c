@@ -1,8 +1,7 @@
-/* stats.c - sums over commands, in memory that does not grow with their number.
+/* stats.c - totals over commands, in memory that does not grow with their number.
  *
- * Different keys are counted by a sketch (HyperLogLog): each key's hash names a register, which
- * keeps the longest run of zeros seen.
- */
+ * The number of different keys is estimated by a HyperLogLog: a hash selects a register, which
+ * keeps the longest run of zeros seen. */
 #include "base/mem.h"
 #include "base/siphash.h"
 #include "tools/show/priv.h"
@@ -52,7 +51,7 @@ static struct show_row *table_row(struct show_stats *stats, struct show_table *t
     return row;
 }
 
-/* ---- the whole ---- */
+/* ---- totals ---- */
 
 bool show_stats_init(struct show_stats *stats, struct rd_err *err)
 {

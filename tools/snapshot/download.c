@@ -14,22 +14,22 @@ static uint64_t now_ms(void)
 
 static bool wait_for(const struct download *d, uint64_t limit_ms, bool more)
 {
-    struct pollfd p = {.fd = peer_fd(d->peer), .events = peer_events(d->peer, more)};
+    struct pollfd p = {.fd = client_peer_fd(d->peer), .events = client_peer_events(d->peer, more)};
     return poll(&p, 1, limit_ms > 1000 ? 1000 : (int)limit_ms) >= 0;
 }
 
 static bool connect_to_master(struct download *d, struct rd_err *err)
 {
-    enum peer_status status;
-    if (!peer_begin(&d->peer, d->target, err)) {
+    enum client_status status;
+    if (!client_peer_begin(&d->peer, d->target, err)) {
         d->peer = NULL;
         return false;
     }
-    while ((status = peer_connect(d->peer, err)) == PEER_WAIT) {
-        int ms = peer_wait_ms(d->peer);
+    while ((status = client_peer_connect(d->peer, err)) == CLIENT_WAIT) {
+        int ms = client_peer_wait_ms(d->peer);
         wait_for(d, ms >= 0 ? (uint64_t)ms : 1000, false);
     }
-    if (status != PEER_OK)
+    if (status != CLIENT_OK)
         return false;
     const struct repl_psync_opts opts = {.user = d->target->user,
                                          .password = d->target->password,
@@ -47,22 +47,22 @@ static bool carry(struct download *d, struct rd_err *err)
     struct rd_slice out;
     size_t len = 0;
     while ((out = repl_psync_output(d->psync)).len > 0) {
-        enum peer_status sent = peer_write_some(d->peer, out, &len, err);
-        if (sent == PEER_FAIL)
+        enum client_status sent = client_peer_write_some(d->peer, out, &len, err);
+        if (sent == CLIENT_FAIL)
             return false;
-        if (sent == PEER_WAIT)
+        if (sent == CLIENT_WAIT)
             break;
         repl_psync_sent(d->psync, len);
     }
-    switch (peer_read_some(d->peer, d->buf, DOWNLOAD_READ, &len, err)) {
-    case PEER_OK:
+    switch (client_peer_read_some(d->peer, d->buf, DOWNLOAD_READ, &len, err)) {
+    case CLIENT_OK:
         d->at = d->buf;
         d->end = d->at + len;
         return true;
-    case PEER_WAIT:
+    case CLIENT_WAIT:
         wait_for(d, wait_ms, out.len > 0);
         return true;
-    case PEER_END:
+    case CLIENT_END:
         repl_psync_cut(d->psync);
         return true;
     default:
@@ -73,7 +73,7 @@ static bool carry(struct download *d, struct rd_err *err)
 static bool refused(const struct download *d, const struct repl_event *ev, struct rd_err *err)
 {
     rd_err_adopt(err, ev->err);
-    if (ev->class == REPL_UNSUPPORTED && err != NULL)
+    if (ev->error_class == REPL_UNSUPPORTED && err != NULL)
         err->code = RD_ERR_UNSUPPORTED;
     rd_err_origin(err, d->target->name);
     return false;
@@ -84,6 +84,8 @@ static bool next_piece(struct download *d, struct rd_err *err)
 {
     while (d->piece.len == 0 && !d->ended) {
         struct repl_event ev;
+        if (d->cancel != NULL && atomic_load(d->cancel))
+            return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "stopped");
         d->at += repl_psync_feed(d->psync, rd_slice(d->at, (size_t)(d->end - d->at)));
         switch (repl_psync_next(d->psync, &ev)) {
         case REPL_MORE:
@@ -159,7 +161,7 @@ bool download_begin(struct download *d, struct rd_err *err)
 void download_end(struct download *d)
 {
     repl_psync_free(d->psync);
-    peer_close(d->peer);
+    client_peer_close(d->peer);
     rd_free(d->buf);
     d->psync = NULL;
     d->peer = NULL;

@@ -13,24 +13,27 @@
 #ifndef TOOLS_SNAPSHOT_DOWNLOAD_H
 #define TOOLS_SNAPSHOT_DOWNLOAD_H
 
+#include <stdatomic.h>
+
 #include "repl/psync.h"
 #include "tools/cli/cli.h"
-#include "tools/peer.h"
+#include "client/peer.h"
 
 enum { DOWNLOAD_READ = 256 * 1024 };
 
 struct download {
     struct cli *cli;
-    const struct peer_target *target;
+    const struct client_target *target;
     const char *replica_version; /* or NULL: nothing is said */
     const char *rdb_filter;      /* see repl/psync.h */
     struct rd_sink *copy;        /* the bytes go here too; may be NULL */
+    const atomic_bool *cancel;   /* true: give up, with RD_ERR_IO; may be NULL */
 
     uint64_t size;             /* bytes so far */
     struct repl_replid replid; /* what the snapshot is of; not set: the server does not say */
     uint64_t offset;
 
-    struct peer *peer; /* private from here on */
+    struct client_peer *peer; /* private from here on */
     struct repl_psync *psync;
     uint8_t *buf, *at, *end; /* bytes of the peer that are not fed yet */
     struct rd_slice piece;   /* of the snapshot, not given out yet */

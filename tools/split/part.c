@@ -1,4 +1,4 @@
-/* The parts of a snapshot: each is a snapshot of its own. */
+/* The parts of a snapshot, each of which is a snapshot. */
 #include "tools/split/priv.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* There may be 250 of them. */
+/* Up to 250 parts can be open. */
 enum { BUFFER = 64 * 1024 };
 
 char *split_path(const struct split *split, const char *name)
@@ -20,9 +20,9 @@ char *split_path(const struct split *split, const char *name)
     return path;
 }
 
-/* ---- what every part has ---- */
+/* ---- the preamble of every part ---- */
 
-/* The records have no end mark: they end where their bytes do. */
+/* The records have no end mark; they end with their bytes. */
 static bool replay(struct rdb_reader *records, const struct rd_src *src, uint64_t size,
                    struct rdb_writer *writer, struct rd_err *err)
 {
@@ -55,7 +55,7 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
     return ok;
 }
 
-/* The buffer is that of the sink in front, where there is one. */
+/* If there is a write-behind sink, it has the buffer. */
 static bool open_file(struct split *split, struct split_part *part, struct rd_err *err)
 {
     struct rd_sink_opts opts = {.buffer = split->wb != NULL ? 1 : BUFFER, .replace = split->force};
@@ -130,7 +130,7 @@ bool split_put_key(struct split *split, struct split_part *part, const struct rd
     return rdb_writer_copy_end(part->writer, err);
 }
 
-/* The writer is between two records, and has no buffered bytes. */
+/* The writer is between two records and has nothing buffered. */
 bool split_put_plain(struct split *split, struct split_part *part, const struct rdb_plain *key,
                      uint64_t db, struct rd_err *err)
 {
@@ -164,8 +164,8 @@ bool split_end(struct split *split, struct rd_err *err)
     return true;
 }
 
-/* The parts that are renamed, by several threads: if the name belonged to another file, the system
- * frees that file at once. */
+/* Several threads rename the parts, because replacing a file can take long: the system frees the
+ * old file at once. */
 struct placing {
     struct split *split;
     atomic_size_t next;

@@ -1,13 +1,12 @@
-/* priv.h - private to split*.c.
+/* priv.h - private to tools/split.
  *
- *     split.c        options; the pass over the snapshot; index.json
- *     tools/split/part.c   the parts: each is a snapshot of its own
- *     tools/split/route.c  which part a key belongs to
+ *     split.c   options; the pass over the snapshot; index.json
+ *     part.c    the parts, each of which is a snapshot
+ *     route.c   decides which part a key belongs to
  *
- * A part is opened with the first key that belongs to it. What precedes the keys (aux
- * fields, functions, data of modules) is kept and goes into every part, so that each can be loaded
- * alone. All parts stay open, under temporary names, until the last byte of the input was read:
- * either all of them appear or none.
+ * A part is opened for its first key. Everything before the keys (aux fields, functions, data of
+ * modules) is kept and written to every part, so that each part can be loaded alone. All parts stay
+ * open, under temporary names, until the whole input is read: either all of them appear or none.
  */
 #ifndef TOOLS_SPLIT_PRIV_H
 #define TOOLS_SPLIT_PRIV_H
@@ -16,12 +15,11 @@
 #include "base/crc16.h"
 #include "rdb/plain.h"
 #include "rdb/writer.h"
-#include "tools/compact.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/input/sized.h"
 #include "tools/input/stage.h"
 
-/* A sink has 256 temporary files at most; some are left for index.json and for what else is open.
- */
+/* A sink can have 256 temporary files; some are reserved for index.json and others. */
 enum { SPLIT_PARTS_MAX = 250, SPLIT_PARTS_DEFAULT = 200, SPLIT_NAME_MAX = 160 };
 
 enum split_by { SPLIT_DB, SPLIT_SLOTS, SPLIT_PREFIX, SPLIT_SIZE, SPLIT_NOTHING };
@@ -33,14 +31,14 @@ struct split_part {
     char name[SPLIT_NAME_MAX + 16]; /* of the file, without folder */
     char *path;
     enum split_of of;
-    uint64_t first; /* database, first slot, number */
+    uint64_t first; /* database, first slot or number */
     uint64_t last;  /* slot */
     struct rd_buf prefix;
     uint64_t keys;
-    uint64_t bytes; /* when it is ended */
+    uint64_t bytes; /* set at the end */
     struct rd_sink *sink;
     struct rdb_writer *writer;
-    uint64_t db; /* that was selected in it, or RDB_UNKNOWN */
+    uint64_t db; /* selected in it, or RDB_UNKNOWN */
     bool placed; /* it was renamed to its final name */
 };
 
@@ -69,74 +67,74 @@ struct split {
     bool is_void; /* no key matches the filter: nothing is written */
     struct filter filter;
 
-    struct compact_opts log;
+    struct snapshot_in_opts log;
     struct spool spool; /* the snapshot that a log amounts to */
     struct rd_src *src;
     struct rdb_reader *reader;
     struct sized sized;
     enum rdb_dialect dialect;
     int version;
-    struct stage preamble; /* the records that every part has */
+    struct stage preamble; /* the records that every part begins with */
     struct rd_sink *to_preamble;
-    struct rdb_event db_size; /* of the database that was selected last; by database only */
+    struct rdb_event db_size; /* of the current database; only when splitting by database */
     bool has_db_size;
     struct rdb_event trailer;
 
     struct rd_write_behind *wb; /* writes the parts; NULL: no write-behind */
     struct split_part *parts[SPLIT_PARTS_MAX + 1];
     size_t n_parts;
-    struct split_part *current; /* where the last key went */
+    struct split_part *current; /* the part of the last key */
     struct split_part *rest;
     uint64_t keys;
-    bool crowded; /* keys went to the rest because there were too many parts */
+    bool crowded; /* keys went to the rest because there are too many parts */
 };
 
-/* Reads "3" (so many equal ranges) or "0-5460,5461-10922". The ranges of a number are those that
- * redis-cli --cluster create gives to so many masters. RD_ERR_USAGE: not such a text, ranges that
- * overlap, or more than SPLIT_PARTS_MAX. */
+/* Parses "3" (that many equal ranges) or "0-5460,5461-10922". The ranges of a number are those that
+ * redis-cli --cluster create assigns to that many masters. RD_ERR_USAGE: invalid text, overlapping
+ * ranges, or more than SPLIT_PARTS_MAX. */
 bool split_ranges(struct split_rule *rule, const char *text, struct rd_err *err);
 
-/* The first `depth` parts of a name, each up to a separator, without the last separator; fewer
- * where there are fewer separators. False where there is none. O(name). */
+/* The first `depth` levels of a name, up to a separator that is not included; fewer if there are
+ * fewer separators. False if there is none. O(name). */
 bool split_prefix(const struct split_rule *rule, struct rd_slice name, struct rd_slice *ret);
 
-/* A name of a file for a prefix: letters, digits, '_', '-' and inner dots stand for themselves,
- * other bytes are %XX; a long one is cut and ends with a hash of the whole. */
+/* A file name for a prefix: letters, digits, '_', '-' and inner dots are unchanged, other bytes are
+ * %XX; a long name is cut and ends with a hash of the whole. */
 void split_file_name(struct rd_slice prefix, char dst[SPLIT_NAME_MAX + 1]);
 
-/* The part of a key, which is opened when it is not there yet. Parts belong to split. */
+/* The part for a key, created if necessary. Parts belong to split. */
 bool split_route(struct split *split, struct rd_slice name, uint64_t db, struct split_part **ret,
                  struct rd_err *err);
 
-/* Parts that are there whether keys belong to them or not: those of slots. */
+/* Creates the parts that exist whether keys belong to them or not: those of slots. */
 bool split_open_all(struct split *split, struct rd_err *err);
 
-/* At the end: creates a part for the other records if there is none. */
+/* At the end: creates a part for the other records if there is no part. */
 bool split_open_one(struct split *split, struct rd_err *err);
 
-/* Opens a part and gives it the preamble; takes `made`, whose name and kind are set, in any case.
- */
+/* Opens a part and writes the preamble; always takes ownership of `made`, whose name and kind are
+ * set. */
 bool split_part_open(struct split *split, struct split_part *made, struct rd_err *err);
 
-/* A record that is not a key: to every part, and to those that come. */
+/* Adds a record that is not a key to every part, also to later ones. */
 bool split_put_all(struct split *split, const struct rdb_event *ev, struct rd_err *err);
 
-/* The key and its value, which is copied from the reader. */
+/* Adds the key; its value is copied from the reader. */
 bool split_put_key(struct split *split, struct split_part *part, const struct rdb_event *key,
                    struct rd_err *err);
 
-/* The same for a key that was taken without events: its record is copied. */
+/* The same for a key that was read without events: its record is copied. */
 bool split_put_plain(struct split *split, struct split_part *part, const struct rdb_plain *key,
                      uint64_t db, struct rd_err *err);
 
-/* Ends all parts and makes them durable; then gives them their names. */
+/* Ends all parts, makes them durable and then renames them. */
 bool split_end(struct split *split, struct rd_err *err);
 bool split_place(struct split *split, struct rd_err *err);
 
-/* Drops what was not placed; with `undo` also removes what was. */
+/* Removes unfinished parts; with `undo` also the finished ones. */
 void split_done(struct split *split, bool undo);
 
-/* The path of a file in the folder; NULL where memory is short. To be freed. */
+/* The path of a file in the folder; NULL if out of memory. The caller frees it. */
 char *split_path(const struct split *split, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which part a key belongs to. */
+/* Decides which part a key belongs to. */
 #include "tools/split/priv.h"
 
 #include "base/mem.h"
@@ -14,7 +14,7 @@ static bool bad_ranges(struct rd_err *err, const char *text, const char *why)
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s %s", quoted, why);
 }
 
-/* Ends of ranges lie where i/n of all slots is, rounded. */
+/* The ends of ranges are at i/n of all slots, rounded. */
 static unsigned boundary(uint64_t i, uint64_t n)
 {
     return (unsigned)((2 * i * RD_HASH_SLOTS + n) / (2 * n));
@@ -101,7 +101,7 @@ static bool is_plain(uint8_t c, size_t at)
            c == '-' || (c == '.' && at > 0);
 }
 
-/* FNV-1a: only tells names apart that are cut at the same place. */
+/* FNV-1a: only distinguishes names that are cut at the same place. */
 static uint64_t hash(struct rd_slice bytes)
 {
     uint64_t h = 0xcbf29ce484222325;

@@ -1,5 +1,5 @@
 /* split - splits a snapshot by database, slots, prefix or size. */
-#include "tools/compact.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/input/proof.h"
 #include "tools/split/priv.h"
 #include "tools/tools.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-enum { PLAIN = 64 }; /* keys that are taken at a time */
+enum { PLAIN = 64 }; /* number of plain keys read at a time */
 
 static bool adopt(const struct split *split, struct rd_err *err)
 {
@@ -33,7 +33,7 @@ static bool take_key(struct split *split, const struct rdb_event *ev, struct rd_
            split_put_key(split, part, ev, err);
 }
 
-/* Plain keys after one of this database. A filter may ask for more than such a key tells. */
+/* Plain keys that follow a key of this database. A filter may need more than a plain key has. */
 static bool take_plain(struct split *split, uint64_t db, struct rd_err *err)
 {
     struct rdb_plain keys[PLAIN];
@@ -59,7 +59,7 @@ static bool take_header(struct split *split, const struct rdb_event *ev, struct 
     return split_open_all(split, err);
 }
 
-/* The number of keys in a database holds for a part only where that is the whole database. */
+/* The announced number of keys applies to a part only if the part is the whole database. */
 static bool take_db_size(struct split *split, const struct rdb_event *ev)
 {
     split->has_db_size = split->rule.by == SPLIT_DB && !filter_active(&split->filter);
@@ -72,7 +72,7 @@ static bool take_trailer(struct split *split, const struct rdb_event *ev, struct
 {
     split->trailer = *ev;
     split->trailer.raw = (struct rd_slice){0};
-    return compact_check_end(split->cli, split->src, &split->log, ev, err) &&
+    return snapshot_in_check_end(split->cli, split->src, &split->log, ev, err) &&
            proof_check(split->cli, split->cli->args[0], &split->spool, split->src, ev, err);
 }
 
@@ -151,7 +151,7 @@ static void put_part(struct cli_json *json, const struct split_part *part)
 
 static const char *const by_words[] = {"db", "slot-range", "prefix", "size"};
 
-/* The fields that index.json and --json share. */
+/* The fields of both index.json and --json. */
 static void put_fields(struct cli_json *json, const struct split *split)
 {
     cli_json_put_str(json, "by", by_words[split->rule.by]);
@@ -226,15 +226,15 @@ static bool make_parts(struct split *split, struct rd_err *err)
            split_open_one(split, err) && split_end(split, err);
 }
 
-/* The index is placed last: where it is, all parts are. */
+/* The index is renamed last: if it exists, all parts exist. */
 static bool work(struct split *split, struct rd_sink **index, struct rd_err *err)
 {
-    if (!compact_open_in(split->cli, split->cli->args[0], &split->log, &split->spool, &split->src,
-                         err) ||
+    if (!snapshot_in_open(split->cli, split->cli->args[0], &split->log, &split->spool, &split->src,
+                          err) ||
         !make_folder(split, err) || !open_index(split, index, err))
         return false;
     if (!make_parts(split, err)) {
-        rd_err_origin(err, split->src->origin);
+        rd_err_origin(err, rd_src_origin(split->src));
         return false;
     }
     split->is_void = split->keys == 0 && filter_active(&split->filter);
@@ -277,13 +277,13 @@ static int run(struct split *split)
     rd_sink_abort(index);
     split_done(split, !ok || split->is_void);
     rd_write_behind_free(split->wb);
-    compact_close_in(split->cli, split->src, &split->spool);
+    snapshot_in_close(split->cli, split->src, &split->spool);
     if (!ok)
         return cli_fail(split->cli, &err);
     return split->is_void ? filter_report_nothing(split->cli, "written") : CLI_OK;
 }
 
-/* Options of another way to split would be ignored in silence. */
+/* Options for another way of splitting would have no effect. */
 static int check_options(struct split *split, const char *slots, const char *separator)
 {
     struct split_rule *rule = &split->rule;
@@ -314,7 +314,7 @@ static int check_options(struct split *split, const char *slots, const char *sep
 
 int tool_split(struct cli *cli, int argc, char **argv)
 {
-    struct split split = {.cli = cli, .rule.by = SPLIT_NOTHING, .log = {.until_ms = INT64_MIN}};
+    struct split split = {.cli = cli, .rule.by = SPLIT_NOTHING, .log = SNAPSHOT_IN_ALL};
     const char *slots = NULL, *separator = NULL;
     const struct cli_opt opts[] = {
         {.name = "by",
@@ -359,7 +359,7 @@ int tool_split(struct cli *cli, int argc, char **argv)
          .flag = &split.force,
          .help = "replace files that exist"},
         FILTER_OPTIONS(&split.filter),
-        COMPACT_FROM_OPTION(&split.log),
+        SNAPSHOT_IN_FROM_OPTION(&split.log),
         {0},
     };
     const struct cli_usage usage = {

@@ -354,7 +354,6 @@ uint64_t stat_value_end(struct stat_value *value, uint64_t bytes)
     case RDB_KIND_ARRAY:
         return OBJECT + value->elems * 8 + value->strings;
     case RDB_KIND_MODULE:
-    case RDB_KIND_COUNT:
         break;
     }
     return OBJECT + stat_memory_alloc(value->layout, bytes);

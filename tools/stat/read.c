@@ -1,5 +1,6 @@
 #include "tools/stat/read.h"
 
+#include "base/copy.h"
 #include "base/endian.h"
 #include "base/mem.h"
 #include "rdb/plain.h"
@@ -420,7 +421,7 @@ static bool event(struct stat_read *read, const struct rdb_event *ev, struct rd_
     case RDB_KEY:
         return key_event(read, ev, err);
     case RDB_TRAILER:
-        return compact_check_end(read->cli, read->src, read->log, ev, err);
+        return snapshot_in_check_end(read->cli, read->src, read->log, ev, err);
     default:
         return pass_event(&read->pass, ev, err);
     }

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "rdb/reader.h"
-#include "tools/compact.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/cli/filter.h"
 #include "tools/stat/memory.h"
 #include "tools/stat/sum.h"
@@ -53,9 +53,9 @@ struct stat_pass {
 };
 
 struct stat_read {
-    struct cli *cli;                /* to show progress; may be NULL */
-    struct rd_src *src;             /* borrowed */
-    const struct compact_opts *log; /* options with which it was opened, or NULL */
+    struct cli *cli;                    /* to show progress; may be NULL */
+    struct rd_src *src;                 /* borrowed */
+    const struct snapshot_in_opts *log; /* options with which it was opened, or NULL */
     struct stat_opts opts;
     const struct filter *filter; /* borrowed; NULL: all keys */
     bool exact;                  /* do not sample */

@@ -1,6 +1,6 @@
 /* stat - statistics of a snapshot: types, the biggest keys and prefixes, expiry.
  */
-#include "tools/compact.h"
+#include "tools/input/snapshot_in.h"
 #include "tools/stat/report.h"
 #include "tools/tools.h"
 
@@ -19,7 +19,7 @@ struct job {
     int64_t at_ms;
     struct filter filter;
 
-    struct compact_opts log;
+    struct snapshot_in_opts log;
     struct spool spool; /* the snapshot built from a log */
     struct rd_src *src;
     struct rd_sink *out; /* of --csv or --html */
@@ -74,7 +74,7 @@ static bool report(struct job *job, struct rd_err *err)
 static bool work(struct job *job, struct rd_err *err)
 {
     struct cli *cli = job->cli;
-    if (!compact_open_in(cli, cli->args[0], &job->log, &job->spool, &job->src, err))
+    if (!snapshot_in_open(cli, cli->args[0], &job->log, &job->spool, &job->src, err))
         return false;
     if ((job->csv || job->html_path != NULL) &&
         !cli_open_out(cli, job->html_path, job->force, false, &job->out, err))
@@ -83,7 +83,7 @@ static bool work(struct job *job, struct rd_err *err)
         job->is_void = job->read.sum.all.keys == 0 && filter_active(&job->filter);
         return job->is_void || report(job, err);
     }
-    rd_err_origin(err, job->src->origin);
+    rd_err_origin(err, rd_src_origin(job->src));
     return false;
 }
 
@@ -93,7 +93,7 @@ static int run(struct job *job)
     bool ok = work(job, &err), is_void = job->is_void;
     stat_read_done(&job->read);
     rd_sink_abort(job->out);
-    compact_close_in(job->cli, job->src, &job->spool);
+    snapshot_in_close(job->cli, job->src, &job->spool);
     if (!ok)
         return cli_fail(job->cli, &err);
     return is_void ? filter_report_nothing(job->cli, "counted") : CLI_OK;
@@ -122,7 +122,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
 {
     struct job job = {.cli = cli,
                       .top = TOP_DEFAULT,
-                      .log = {.until_ms = INT64_MIN},
+                      .log = SNAPSHOT_IN_ALL,
                       .depth = DEPTH_DEFAULT,
                       .separator = ":",
                       .at_ms = cli_now_ms()};
@@ -162,7 +162,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .time_ms = &job.at_ms,
          .help = "count expiry from TIME; default now"},
         FILTER_OPTIONS(&job.filter),
-        COMPACT_FROM_OPTION(&job.log),
+        SNAPSHOT_IN_FROM_OPTION(&job.log),
         {0},
     };
     const struct cli_usage usage = {

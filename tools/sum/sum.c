@@ -192,7 +192,7 @@ static void judge_unpacked(struct rd_src *src, struct sums *sums)
 static bool feed_packed(struct pass *pass, struct sums *sums, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = tee_read};
-    struct rd_src_opts opts = {.origin = pass->src->origin};
+    struct rd_src_opts opts = {.origin = rd_src_origin(pass->src)};
     struct rd_src *src;
     struct rd_slice s;
     pass->crc_wanted = sums->wanted[SUM_CRC64];
@@ -224,7 +224,7 @@ static bool sum_file(struct cli *cli, const char *path, struct sums *sums, struc
     struct pass pass = {.cli = cli};
     if (!rd_src_open_file(&pass.src, path, NULL, err))
         return false;
-    cli_progress_begin(cli, path, pass.src->size);
+    cli_progress_begin(cli, path, rd_src_size(pass.src));
     cli->progress.src = pass.src;
     bool ok = begin_digests(&pass, sums, err) &&
               (is_packed(&pass) ? feed_packed(&pass, sums, err) : feed_all(&pass, sums, err)) &&
@@ -471,7 +471,7 @@ static bool check_lines(struct run *run, struct rd_src *list, struct rd_err *err
     }
     if (n_lines == 0)
         rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no line is a checksum");
-    rd_err_origin(err, list->origin);
+    rd_err_origin(err, rd_src_origin(list));
     return n_lines > 0;
 }
 

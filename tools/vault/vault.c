@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +76,20 @@ bool vault_random(void *ret, size_t size, struct rd_err *err)
 {
     return getrandom(ret, size, 0) == (ssize_t)size ||
            rd_err_sys(err, errno, "the system gives no random bytes");
+}
+
+bool vault_spool(const struct vault_target *target, char ret[VAULT_PATH_MAX], struct rd_err *err)
+{
+    const char *path = vault_get(target, VAULT_KEY_SPOOL);
+    int len = path != NULL ? snprintf(ret, VAULT_PATH_MAX, "%s", path)
+                           : snprintf(ret, VAULT_PATH_MAX, VAULT_SPOOL "/%s", target->name);
+    if (len < 0 || len >= VAULT_PATH_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
+    if (mkdir(ret, 0700) == 0 || errno == EEXIST)
+        return true;
+    rd_err_sys(err, errno, "cannot create the spool");
+    rd_err_origin(err, ret);
+    return false;
 }
 
 void vault_host(char ret[ARCHIVE_TEXT_MAX])

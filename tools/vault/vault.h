@@ -26,6 +26,7 @@
 #include "tools/cli/cli.h"
 
 #define VAULT_CONFIG "/etc/redoubt/redoubt.conf"
+#define VAULT_SPOOL  "/var/lib/redoubt"
 
 /* Which tools have a key as an option. */
 enum {
@@ -33,12 +34,15 @@ enum {
     VAULT_FOR_KEYS = 2,       /* that open sealed objects */
     VAULT_FOR_SOURCE = 4,     /* that read a source */
     VAULT_FOR_WRITING = 8,    /* that write sets */
-    VAULT_FOR_KEEP = 16       /* that remove sets */
+    VAULT_FOR_KEEP = 16,      /* that remove sets */
+    VAULT_FOR_STREAM = 32     /* that archive a stream */
 };
 
 /* id, key and option, argument, what it is for, help */
 #define VAULT_KEYS(X)                                                                              \
     X(SOURCE, "source", "URL|PATH", VAULT_FOR_SOURCE, "the server, dump.rdb or log to back up")    \
+    X(CLUSTER, "cluster", "yes|no", VAULT_FOR_SOURCE, "all masters of the source's cluster; no")   \
+    X(SCAN, "scan", "yes|no", VAULT_FOR_SOURCE, "key by key, for servers that refuse PSYNC; no")   \
     X(USER, "user", "NAME", VAULT_FOR_SOURCE, "who logs in at the server")                         \
     X(PASS_FILE, "pass-file", "FILE", VAULT_FOR_SOURCE, "the server's password")                   \
     X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "whom to believe with TLS")                      \
@@ -71,7 +75,18 @@ enum {
     X(METRICS_FILE, "metrics-file", "FILE", VAULT_FOR_WRITING, "figures for Prometheus")           \
     X(HOOK_PRE, "hook-pre", "COMMAND", VAULT_FOR_WRITING, "run before a backup")                   \
     X(HOOK_POST, "hook-post", "COMMAND", VAULT_FOR_WRITING, "run after a backup")                  \
-    X(HOOK_FAILED, "hook-failed", "COMMAND", VAULT_FOR_WRITING, "run when a backup has failed")
+    X(HOOK_FAILED, "hook-failed", "COMMAND", VAULT_FOR_WRITING, "run when a backup has failed")    \
+    X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "what is not stored yet; " VAULT_SPOOL "/TARGET")   \
+    X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "at most; no limit")                     \
+    X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "of a segment at most; 64mb")        \
+    X(ARCHIVE_INTERVAL, "archive-interval", "TIME", VAULT_FOR_STREAM,                              \
+      "how long a change may wait; 10s")                                                           \
+    X(BASE_INTERVAL, "base-interval", "TIME", VAULT_FOR_STREAM, "between two base sets; 24h")      \
+    X(SENTINEL, "sentinel", "HOST:PORT,…", VAULT_FOR_STREAM, "ask these for the master")           \
+    X(SENTINEL_PASS_FILE, "sentinel-pass-file", "FILE", VAULT_FOR_STREAM, "their password")        \
+    X(MASTER_NAME, "master-name", "NAME", VAULT_FOR_STREAM, "of the master; mymaster")             \
+    X(ARCHIVE_METRICS_FILE, "archive-metrics-file", "FILE", VAULT_FOR_STREAM,                      \
+      "figures of the archive for Prometheus")
 
 enum vault_key {
 #define X(id, name, arg, mask, help) VAULT_KEY_##id,
@@ -80,7 +95,7 @@ enum vault_key {
         VAULT_KEY_COUNT
 };
 
-enum { VAULT_OPTS = VAULT_KEY_COUNT + 16, VAULT_STORES = 4, VAULT_RING = 8 };
+enum { VAULT_OPTS = VAULT_KEY_COUNT + 32, VAULT_STORES = 4, VAULT_PATH_MAX = 4096, VAULT_RING = 8 };
 
 struct vault_conf {
     char *values[VAULT_KEY_COUNT]; /* NULL: not given; of REPOSITORY the first; owned */
@@ -177,6 +192,10 @@ bool vault_open_store(struct archive_store **ret, const struct vault_target *tar
                       const char *where, enum vault_mode mode, struct rd_err *err);
 
 /* ---- the rest ---- */
+
+/* The folder for what is not in a repository yet: created where only its last component is missing.
+ */
+bool vault_spool(const struct vault_target *target, char ret[VAULT_PATH_MAX], struct rd_err *err);
 
 bool vault_random(void *ret, size_t size, struct rd_err *err);
 void vault_host(char ret[ARCHIVE_TEXT_MAX]);

@@ -1,21 +1,23 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "aof/check.h"
 #include "tools/snapshot/sound.h"
+#include "tools/input/segment_in.h"
 #include "tools/input/spool.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
+#include "tools/verify/stream.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
-
-enum level { LEVEL_LIST, LEVEL_DIGEST, LEVEL_PARSE };
 
 struct run {
     struct cli *cli;
     struct vault vault;
-    int level; /* enum level */
+    int level; /* enum verify_level */
     const char *id;
     size_t n_good, n_bad;
+    uint64_t n_damaged_segments;
 };
 
 /* A set under verification. */
@@ -25,6 +27,7 @@ struct job {
     struct archive_repo *repo;
     const struct archive_set *set;
     bool authentic; /* the manifest's signature was checked */
+    uint64_t keys;  /* in all snapshots */
     char finding[RD_ERR_TEXT_MAX + 300];
 };
 
@@ -97,16 +100,14 @@ static bool open_plain(struct job *job, const struct archive_file *file, struct 
 
 static bool parse_snapshot(struct job *job, const struct archive_file *file, struct rd_err *err)
 {
-    const struct archive_manifest *m = &job->set->m;
     struct sound sound = {.name = file->object};
     struct rd_src *src;
     if (!open_plain(job, file, &src, err))
         return false;
     bool ok = sound_check(&sound, src, err);
     rd_src_close(src);
-    return ok && (sound.res.keys == m->keys ||
-                  rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                             "it has another number of keys than the manifest says"));
+    job->keys += ok ? sound.res.keys : 0;
+    return ok;
 }
 
 static const struct archive_file *find_file(const struct archive_manifest *m, const char *name)
@@ -167,13 +168,33 @@ static bool parse_rest(struct job *job, const struct archive_file *file, struct 
     return ok;
 }
 
+/* A part of the stream of a master of a cluster. */
+static bool parse_stream(struct job *job, const struct archive_file *file, struct rd_err *err)
+{
+    struct segment_in in;
+    struct repl_capture_event ev;
+    struct rd_src *src;
+    uint64_t number, start;
+    if (sscanf(file->name, "shard-%*u-%" SCNu64 "-%" SCNu64 ".seg", &number, &start) != 2)
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the file has no name of a segment");
+    if (!open_plain(job, file, &src, err) || !segment_in_open(&in, src, number, start, err))
+        return false;
+    bool ok = segment_in_verify(&in, err);
+    while (ok && segment_in_next(&in, &ev, err))
+        cli_tick(job->run->cli);
+    ok = ok && !in.failed;
+    segment_in_close(&in);
+    return ok;
+}
+
 static bool parse_all(struct job *job, struct rd_err *err)
 {
     const struct archive_manifest *m = &job->set->m;
     for (size_t i = 0; i < m->n_files; i++) {
         const struct archive_file *file = &m->files[i];
-        bool ok = file->role == ARCHIVE_ROLE_RDB ? parse_snapshot(job, file, err)
-                                                 : parse_rest(job, file, err);
+        bool ok = file->role == ARCHIVE_ROLE_RDB      ? parse_snapshot(job, file, err)
+                  : file->role == ARCHIVE_ROLE_STREAM ? parse_stream(job, file, err)
+                                                      : parse_rest(job, file, err);
         if (ok && file->role == ARCHIVE_ROLE_AOF_MANIFEST)
             ok = parse_log(job, file, err);
         if (!ok) {
@@ -181,13 +202,16 @@ static bool parse_all(struct job *job, struct rd_err *err)
             return false;
         }
     }
-    return true;
+    bool snapshots = m->files[0].role == ARCHIVE_ROLE_RDB;
+    return !snapshots || job->keys == m->keys ||
+           rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                      "it has another number of keys than the manifest says");
 }
 
 /* ---- the report ---- */
 
 /* What the set cannot help: a key that does not fit, a disk that does not answer, memory. */
-static bool about_the_set(const struct rd_err *err)
+bool verify_is_damage(const struct rd_err *err)
 {
     return rd_err_exit_status(err->code) == CLI_FINDINGS ||
            (err->code == RD_ERR_IO && err->sys == ENOENT);
@@ -227,7 +251,7 @@ static void report(struct job *job, const struct rd_err *err)
 static void remember(struct job *job, bool good)
 {
     struct rd_err err = {0};
-    if (job->set->marked[ARCHIVE_MARK_DAMAGED] == !good || (good && job->run->level == LEVEL_LIST))
+    if (job->set->marked[ARCHIVE_MARK_DAMAGED] == !good || (good && job->run->level == VERIFY_LIST))
         return;
     if (!archive_repo_mark(job->repo, job->set->id, ARCHIVE_MARK_DAMAGED, !good, &err))
         cli_debug(job->run->cli, "cannot mark %s: %s", job->set->id, err.text);
@@ -240,10 +264,10 @@ static bool verify_set(struct job *job, struct rd_err *ret)
     struct run *run = job->run;
     cli_progress_begin(run->cli, job->set->id, job->set->bytes);
     bool good = check_manifest(job, &err) &&
-                (run->level < LEVEL_DIGEST || check_digests(job, &err)) &&
-                (run->level < LEVEL_PARSE || parse_all(job, &err));
+                (run->level < VERIFY_DIGEST || check_digests(job, &err)) &&
+                (run->level < VERIFY_PARSE || parse_all(job, &err));
     cli_progress_end(run->cli);
-    if (!good && !about_the_set(&err)) {
+    if (!good && !verify_is_damage(&err)) {
         rd_err_adopt(ret, &err);
         rd_err_doing(ret, "verifying the set %s of %s", job->set->id, job->repo->target);
         return false;
@@ -263,7 +287,8 @@ static bool verify_repo(struct run *run, struct vault_open *open, struct archive
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
-    const struct archive_set *only = run->id != NULL ? archive_sets_find(&sets, run->id) : NULL;
+    const struct archive_set *only =
+        run->id != NULL ? archive_sets_find(&sets, run->id, cli_now_ms()) : NULL;
     bool ok = true;
     if (run->id != NULL && only == NULL)
         ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s has no set %s", repo->target,
@@ -277,15 +302,32 @@ static bool verify_repo(struct run *run, struct vault_open *open, struct archive
     return ok;
 }
 
-static bool verify_target(struct run *run, const struct vault_target *target, struct rd_err *err)
+static bool verify_stream_of(struct run *run, struct vault_open *open, struct archive_repo *repo,
+                             struct rd_err *err)
 {
-    struct vault_open open;
-    if (!vault_open(target, VAULT_READ, &open, err))
-        return false;
+    struct verify_stream v = {.cli = run->cli,
+                              .repo = repo,
+                              .ring = &open->keys.ring,
+                              .level = (enum verify_level)run->level};
+    bool ok = verify_stream(&v, err);
+    run->n_damaged_segments += v.n_damaged;
+    return ok;
+}
+
+static bool each_repo(struct run *run,
+                      bool (*work)(struct run *run, struct vault_open *open,
+                                   struct archive_repo *repo, struct rd_err *err),
+                      struct rd_err *err)
+{
     bool ok = true;
-    for (size_t i = 0; ok && i < open.n; i++)
-        ok = verify_repo(run, &open, &open.repos[i], err);
-    vault_close(&open);
+    for (size_t t = 0; ok && t < run->vault.n_targets; t++) {
+        struct vault_open open;
+        if (!vault_open(&run->vault.targets[t], VAULT_READ, &open, err))
+            return false;
+        for (size_t i = 0; ok && i < open.n; i++)
+            ok = work(run, &open, &open.repos[i], err);
+        vault_close(&open);
+    }
     return ok;
 }
 
@@ -299,7 +341,8 @@ static int conclude(struct run *run)
     }
     if (run->n_good + run->n_bad == 0)
         cli_warn(cli, "there is no set to verify");
-    return run->n_bad > 0 || run->n_good == 0 ? CLI_FINDINGS : CLI_OK;
+    bool bad = run->n_bad > 0 || run->n_good == 0 || run->n_damaged_segments > 0;
+    return bad ? CLI_FINDINGS : CLI_OK;
 }
 
 static int verify_all(struct run *run)
@@ -312,15 +355,21 @@ static int verify_all(struct run *run)
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        if (!verify_target(run, &run->vault.targets[i], &err))
-            return cli_fail(cli, &err);
+    if (!each_repo(run, verify_repo, &err))
+        return cli_fail(cli, &err);
+    if (cli->json) {
+        cli_json_end(&cli->out);
+        cli_json_key(&cli->out, "streams");
+        cli_json_array(&cli->out);
+    }
+    if (run->id == NULL && !each_repo(run, verify_stream_of, &err))
+        return cli_fail(cli, &err);
     return conclude(run);
 }
 
 int tool_verify(struct cli *cli, int argc, char **argv)
 {
-    struct run run = {.cli = cli, .level = LEVEL_DIGEST};
+    struct run run = {.cli = cli, .level = VERIFY_DIGEST};
     struct cli_opt opts[VAULT_OPTS] = {0};
     vault_init(&run.vault, cli);
     size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS);
@@ -338,7 +387,8 @@ int tool_verify(struct cli *cli, int argc, char **argv)
         .synopsis = "[OPTION…] [TARGET…]",
         .about =
             "Verifies the backups of each TARGET: that all files are there (list), that every\n"
-            "byte is the one that was stored (digest), that servers can load them (parse).",
+            "byte is the one that was stored (digest), that servers can load them (parse).\n"
+            "The archived stream is verified as well.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt verify nightly --level parse",

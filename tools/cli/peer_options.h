@@ -1,7 +1,7 @@
-/* peer_target.h - which server is meant: URLs, the options of redis-cli, passwords.
+/* peer_options.h - the options that name a server, as redis-cli has them, and its password.
  *
  *     struct peer_opts opts;
- *     struct peer_target target;
+ *     struct client_target target;
  *     peer_opts_init(&opts);
  *     const struct cli_opt table[] = {
  *         PEER_OPTIONS(&opts),
@@ -10,59 +10,35 @@
  *     ... cli_parse() ...
  *     if (!peer_target_find(&target, &opts, cli_url(cli, 0), &err))
  *         ...
- *     ... peer_open(&peer, &target, &err), see peer.h ...
- *     peer_target_done(&target);
+ *     ... client_peer_open(&peer, &target, &err), see client/peer.h ...
+ *     client_target_done(&target);
  *     peer_opts_done(&opts);
  *
- * A URL is one of
- *
- *     redis://[[USER]:PASSWORD@][HOST][:PORT][/DB]        valkey:// is the same
- *     rediss://…                                          with TLS; valkeys:// is the same
- *     unix://[[USER]:PASSWORD@]/PATH
- *
- * %HH stands for a byte in user, password, host and path. An address of IPv6 is in brackets.
- * What precedes @ without a colon is a password, as redis-cli has it. What a URL does not
- * say the options do.
- *
- * The password is that of the URL, else what --askpass asks for, else -a, else the first line of
- * --pass-file, else the variable REDISCLI_AUTH. Passwords are copied out of argv, which loses them:
- * a list of processes does not show them. They are cleared from memory when they are done with, and
- * never are in a name or an error.
+ * A URL takes precedence over the options. The password is that of the URL, else the answer to
+ * --askpass, else -a, else the first line of --pass-file, else the variable REDISCLI_AUTH.
+ * Passwords are copied from argv and cleared there, so that a list of processes does not show them.
  */
-#ifndef TOOLS_PEER_TARGET_H
-#define TOOLS_PEER_TARGET_H
+#ifndef TOOLS_CLI_PEER_OPTIONS_H
+#define TOOLS_CLI_PEER_OPTIONS_H
 
+#include "client/target.h"
 #include "tools/cli/cli.h"
 
-enum {
-    PEER_PORT = 6379,
-    PEER_HOST_MAX = 256,
-    PEER_PATH_MAX = 108, /* what sun_path takes */
-    PEER_SECRET_MAX = 64 * 1024,
-    PEER_TIMEOUT_MS = 30000
-};
-
-/* What the command line says; strings are borrowed from argv but for the secrets. */
+/* The command line. Strings are borrowed from argv except for the secrets. */
 struct peer_opts {
     const char *host;   /* -h */
-    uint64_t port;      /* -p; 0: PEER_PORT */
+    uint64_t port;      /* -p; 0: CLIENT_PORT */
     const char *socket; /* -s */
     char *url;          /* -u; owned */
     const char *user;
     char *password; /* -a, --pass; owned */
     const char *pass_file;
     bool askpass;
-    char *asked; /* the password from --askpass, for all servers of this run; owned */
+    char *asked; /* the answer to --askpass, for all servers of this run; owned */
     bool has_db;
     uint64_t db;
     bool tls;
-    bool insecure;
-    const char *sni;
-    const char *cacert;
-    const char *cacertdir;
-    const char *cert;
-    const char *key;
-    uint64_t timeout_ms; /* of connecting, and of every wait for the peer; 0: none */
+    struct client_opts connect;
 };
 
 void peer_opts_init(struct peer_opts *opts);
@@ -71,38 +47,16 @@ void peer_opts_done(struct peer_opts *opts);
 /* Whether -h, -p, -s or -u names a server. */
 bool peer_opts_names_one(const struct peer_opts *opts);
 
-/* Whether text begins with one of the schemes above. */
-bool peer_is_url(const char *text);
-
-struct peer_target {
-    char host[PEER_HOST_MAX];
-    uint16_t port;
-    char socket[PEER_PATH_MAX];    /* not empty: instead of host and port */
-    char name[PEER_HOST_MAX + 10]; /* for messages: "HOST:PORT", "[::1]:6379", the socket's path */
-    bool tls;
-    bool has_db;
-    uint64_t db;
-    char *user;     /* NULL: none; owned */
-    char *password; /* NULL: none; owned */
-    const struct peer_opts *opts;
-};
-
-/* url may be NULL: -u, else what the other options say. opts is borrowed and must outlive the
- * target. May ask at the terminal. RD_ERR_USAGE where the URL makes no sense. */
-bool peer_target_find(struct peer_target *ret, struct peer_opts *opts, const char *url,
+/* url may be NULL: -u, else the other options. opts is borrowed and must outlive the target. May
+ * ask at the terminal. RD_ERR_USAGE if the URL or the combination of options is invalid. */
+bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const char *url,
                       struct rd_err *err);
 
-/* The same server's friend: another place, the same way of connecting and logging in. Used for the
- * members of a cluster and for what a sentinel names. */
-bool peer_target_at(struct peer_target *ret, const struct peer_target *like, struct rd_slice host,
-                    uint64_t port, struct rd_err *err);
+/* Reads a password from the terminal without showing it. Free *ret with client_secret_free(). */
+bool peer_ask_password(const char *name, char **ret, struct rd_err *err);
 
-/* A zeroed struct is allowed. */
-void peer_target_done(struct peer_target *target);
-
-/* "HOST:PORT", "HOST" or "[ADDRESS]:PORT", as in --sentinel; the port may be left out. */
-bool peer_target_split(struct rd_slice text, uint64_t port, struct rd_slice *ret_host,
-                       uint64_t *ret_port);
+/* Sets a cli_hint() with advice about an error of a connection, if there is any. */
+void peer_hint(struct cli *cli, const struct rd_err *err);
 
 /* For PEER_OPTIONS. */
 bool peer_opts_add_password(void *ctx, const char *value, struct rd_err *err);
@@ -141,13 +95,13 @@ bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err);
     PEER_EACH(NULL, 'n', "DB", peer_opts_add_db, o, "one database"),                               \
     PEER_EACH(NULL, 't', "SECONDS", peer_opts_add_timeout, o, "timeout of the connection"),        \
     PEER_FLAG("tls", &(o)->tls, "TLS"),                                                            \
-    PEER_STRING("sni", 0, "NAME", &(o)->sni, "name to verify in the certificate"),                 \
-    PEER_STRING("cacert", 0, "FILE", &(o)->cacert, "trusted CA certificates"),                     \
-    PEER_STRING("cacertdir", 0, "DIR", &(o)->cacertdir, "trusted CA certificates"),                \
-    PEER_STRING("cert", 0, "FILE", &(o)->cert, "client certificate"),                              \
-    PEER_STRING("key", 0, "FILE", &(o)->key, "client private key"),                                \
-    {.name = "tls-key", .kind = CLI_STRING, .arg = "FILE", .string = &(o)->key},                   \
-    PEER_FLAG("insecure", &(o)->insecure, "do not verify the certificate")
+    PEER_STRING("sni", 0, "NAME", &(o)->connect.sni, "name to verify in the certificate"),         \
+    PEER_STRING("cacert", 0, "FILE", &(o)->connect.cacert, "trusted CA certificates"),             \
+    PEER_STRING("cacertdir", 0, "DIR", &(o)->connect.cacertdir, "trusted CA certificates"),        \
+    PEER_STRING("cert", 0, "FILE", &(o)->connect.cert, "client certificate"),                      \
+    PEER_STRING("key", 0, "FILE", &(o)->connect.key, "client private key"),                        \
+    {.name = "tls-key", .kind = CLI_STRING, .arg = "FILE", .string = &(o)->connect.key},           \
+    PEER_FLAG("insecure", &(o)->connect.insecure, "do not verify the certificate")
 /* clang-format on */
 
 #endif

@@ -1,6 +1,6 @@
-/* peer_password.c - a password from the terminal, which does not show it. */
+/* peer_password.c - reads a password from the terminal without showing it. */
 #include "base/mem.h"
-#include "tools/peer_impl.h"
+#include "tools/cli/peer_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@ struct terminal {
     int in;
     int out;
     bool own;
-    bool quiet; /* is a terminal, whose state is to be restored */
+    bool quiet; /* a terminal whose state must be restored */
     struct termios before;
 };
 
-/* Keys that would send a signal are taken as bytes: the state must be restored whatever is typed.
+/* Keys that would send a signal are read as bytes, because the state must be restored in any case.
  */
 static void terminal_open(struct terminal *t)
 {
@@ -78,18 +78,18 @@ static bool read_secret(const struct terminal *t, char *line, size_t size, size_
 bool peer_ask_password(const char *name, char **ret, struct rd_err *err)
 {
     char prompt[sizeof(struct cli_quoted) + 20];
-    char *line = rd_alloc(PEER_SECRET_MAX);
+    char *line = rd_alloc(CLIENT_SECRET_MAX);
     size_t len = 0;
     struct terminal t;
     if (line == NULL)
-        return rd_err_nomem(err, PEER_SECRET_MAX);
+        return rd_err_nomem(err, CLIENT_SECRET_MAX);
     snprintf(prompt, sizeof prompt, "Password for %s: ", cli_plain(rd_slice_str(name)).s);
     terminal_open(&t);
     say(&t, prompt);
-    bool ok = read_secret(&t, line, PEER_SECRET_MAX, &len, err);
+    bool ok = read_secret(&t, line, CLIENT_SECRET_MAX, &len, err);
     terminal_close(&t);
-    char *copy = ok ? peer_keep(rd_slice(line, len), err) : NULL;
-    explicit_bzero(line, PEER_SECRET_MAX);
+    char *copy = ok ? client_secret_copy(rd_slice(line, len), err) : NULL;
+    explicit_bzero(line, CLIENT_SECRET_MAX);
     rd_free(line);
     if (copy != NULL)
         *ret = copy;

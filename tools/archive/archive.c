@@ -1,0 +1,399 @@
+/* archive.c - `redoubt archive`: the replication stream of a server, kept in its repositories.
+ *
+ * The stream goes into a spool, a capture on the local disk, and from there in closed segments into
+ * the repositories. So nothing is lost while a repository cannot be reached, and a run that was
+ * killed resumes where it stopped.
+ */
+#include "tools/archive/priv.h"
+#include "tools/tools.h"
+
+#include "base/num.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- both threads ---- */
+
+void archive_wait(struct archiver *a, uint64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + ms % 1000 * 1000000;
+    until.tv_sec += (time_t)(ms / 1000 + ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    pthread_cond_timedwait(&a->changed, &a->mutex, &until);
+}
+
+uint64_t archive_backoff(uint64_t *ms)
+{
+    uint64_t now = *ms == 0 ? ARCHIVE_RETRY_MS : *ms;
+    *ms = 2 * now < ARCHIVE_RETRY_MAX_MS ? 2 * now : ARCHIVE_RETRY_MAX_MS;
+    return now;
+}
+
+/* ---- the main thread, in every turn ---- */
+
+static void note_link(struct archiver *a, const struct capture_link *link)
+{
+    bool full = link->n_full > a->n_full;
+    pthread_mutex_lock(&a->mutex);
+    a->streaming = link->stream_ms != 0;
+    memcpy(a->server_host, link->target.host, sizeof a->server_host);
+    a->server_port = link->target.port;
+    pthread_mutex_unlock(&a->mutex);
+    a->up = link->stream_ms != 0;
+    a->heard_ms = link->heard_ms;
+    a->n_full = link->n_full;
+    if (full && a->had_stream) {
+        a->gaps++;
+        archive_say(a, "gap", true,
+                    "the master no longer has the stream from the end of the archive on: "
+                    "it has a gap there, and a new base begins");
+    }
+    a->had_stream = a->had_stream || full;
+}
+
+static void note_data(struct archiver *a, uint64_t now_ms)
+{
+    if (a->dirty_ms != 0 || repl_capture_writer_received(a->writer) == a->rolled)
+        return;
+    a->dirty_ms = now_ms;
+    a->dirty_us = capture_now_us();
+}
+
+static bool roll(struct archiver *a, struct rd_err *err)
+{
+    if (!repl_capture_writer_roll(a->writer, err)) {
+        rd_err_origin(err, a->spool);
+        return false;
+    }
+    a->rolled = repl_capture_writer_written(a->writer);
+    a->dirty_ms = 0;
+    pthread_mutex_lock(&a->mutex);
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->mutex);
+    return true;
+}
+
+static bool roll_if_due(struct archiver *a, bool busy, uint64_t now_ms, uint64_t *ret_wait_ms,
+                        struct rd_err *err)
+{
+    struct repl_capture_point point;
+    if (a->writer == NULL || !repl_capture_writer_point(a->writer, &point))
+        return true;
+    note_data(a, now_ms);
+    if (a->dirty_ms == 0)
+        return true;
+    if (now_ms - a->dirty_ms < a->interval_ms) {
+        capture_sooner(ret_wait_ms, a->dirty_ms + a->interval_ms - now_ms);
+        return true;
+    }
+    if (busy) {
+        capture_sooner(ret_wait_ms, 10);
+        return true;
+    }
+    return roll(a, err);
+}
+
+static bool is_dead(struct archiver *a, struct rd_err *err)
+{
+    pthread_mutex_lock(&a->mutex);
+    rd_err_adopt(err, &a->fatal);
+    bool dead = a->fatal.code != RD_ERR_OK;
+    pthread_mutex_unlock(&a->mutex);
+    return dead;
+}
+
+bool archive_tick(struct archiver *a, uint64_t now_ms, uint64_t *ret_wait_ms, struct rd_err *err)
+{
+    const struct capture_link *link = a->capture.n_links > 0 ? a->capture.links[0] : NULL;
+    bool busy = link != NULL && (link->store.syncing || link->store.loading);
+    if (is_dead(a, err) || !roll_if_due(a, busy, now_ms, ret_wait_ms, err))
+        return false;
+    archive_report_tick(a, now_ms, ret_wait_ms);
+    return true;
+}
+
+static bool tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_ms, struct rd_err *err)
+{
+    struct archiver *a = c->ctx;
+    const struct capture_link *link = c->n_links > 0 ? c->links[0] : NULL;
+    capture_sooner(ret_wait_ms, ARCHIVE_LOOK_MS);
+    if (link != NULL && link->store.writer != NULL) {
+        a->writer = link->store.writer;
+        note_link(a, link);
+    }
+    return archive_tick(a, now_ms, ret_wait_ms, err);
+}
+
+/* ---- begin and end ---- */
+
+static bool start_threads(struct archiver *a, struct rd_err *err)
+{
+    a->has_ship = pthread_create(&a->ship_thread, NULL, archive_ship, a) == 0;
+    a->has_base = a->has_ship && pthread_create(&a->base_thread, NULL, archive_base, a) == 0;
+    return a->has_base || rd_err_sys(err, EAGAIN, "cannot start a thread");
+}
+
+/* Everything that was captured is shipped, as far as the repositories take it. */
+static void end_threads(struct archiver *a)
+{
+    atomic_store(&a->cancel, true);
+    pthread_mutex_lock(&a->mutex);
+    atomic_store(&a->draining, true);
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->mutex);
+    if (a->has_base)
+        pthread_join(a->base_thread, NULL);
+    if (a->has_ship)
+        pthread_join(a->ship_thread, NULL);
+}
+
+/* The next run begins another one. */
+void archive_close_segment(struct archiver *a)
+{
+    struct repl_capture_point point;
+    if (a->writer != NULL && repl_capture_writer_point(a->writer, &point))
+        repl_capture_writer_roll(a->writer, NULL);
+}
+
+void archive_close_writer(struct archiver *a)
+{
+    archive_close_segment(a);
+    if (a->writer != NULL)
+        repl_capture_writer_close(a->writer, NULL);
+    a->writer = NULL;
+}
+
+static bool remember_stream(struct archiver *a, struct rd_err *err)
+{
+    struct repl_capture_list list;
+    struct rd_fs fs;
+    if (!rd_fs_open_folder(&fs, a->spool, true, err))
+        return false;
+    bool ok = repl_capture_list(&list, &fs, err);
+    if (ok) {
+        a->had_stream = list.n > 0;
+        repl_capture_list_done(&list);
+    }
+    rd_fs_close_posix(&fs);
+    if (!ok)
+        rd_err_origin(err, a->spool);
+    return ok;
+}
+
+/* The source is a server, or the folder of a log. */
+static bool run_source(struct archiver *a, struct rd_err *err)
+{
+    struct capture *c = &a->capture;
+    const char *source = vault_get(a->target, VAULT_KEY_SOURCE);
+    if (a->of_log) {
+        snprintf(a->source, sizeof a->source, "%s", source);
+        return remember_stream(a, err) && start_threads(a, err) && archive_logs_run(a, err);
+    }
+    if (!capture_prepare(c, source, err))
+        return false;
+    snprintf(a->source, sizeof a->source, "%s", c->target.name);
+    return remember_stream(a, err) && start_threads(a, err) && capture_run(c, err);
+}
+
+static int run(struct archiver *a)
+{
+    struct capture *c = &a->capture;
+    struct rd_err err = {0};
+    capture_catch_signals(c);
+    archive_report_begin(a);
+    bool ok = run_source(a, &err);
+    archive_close_segment(a);
+    end_threads(a);
+    archive_report_end(a);
+    capture_close(c, ok ? &err : NULL);
+    if (err.code != RD_ERR_OK) {
+        capture_hint(c, &err);
+        return cli_fail(a->cli, &err);
+    }
+    if (a->shipped.n_waiting == 0 && !a->shipped.failing)
+        return CLI_OK;
+    cli_warn(a->cli, "%" PRIu64 " segment%s remain in %s: the next run ships them",
+             a->shipped.n_waiting, cli_plural(a->shipped.n_waiting), a->spool);
+    return CLI_PARTIAL;
+}
+
+/* ---- settings ---- */
+
+static bool get_time(const struct vault_target *target, enum vault_key key, const char *name,
+                     uint64_t *ret_ms, struct rd_err *err)
+{
+    const char *text = vault_get(target, key);
+    return text == NULL || (archive_get_duration(rd_slice_str(text), ret_ms) && *ret_ms > 0) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a time such as 10s or 24h", name);
+}
+
+static bool get_size(const struct vault_target *target, enum vault_key key, const char *name,
+                     uint64_t *ret, struct rd_err *err)
+{
+    const char *text = vault_get(target, key);
+    return text == NULL || (rd_num_get_size(rd_slice_str(text), ret) && *ret > 0) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a size such as 64mb", name);
+}
+
+/* "HOST:PORT,HOST:PORT": the list is cut in place. */
+static bool get_sentinels(struct archiver *a, struct rd_err *err)
+{
+    char *text = a->target->conf.values[VAULT_KEY_SENTINEL];
+    struct capture *c = &a->capture;
+    const char *name = vault_get(a->target, VAULT_KEY_MASTER_NAME);
+    c->master = name != NULL ? name : "mymaster";
+    c->sentinel_pass_file = vault_get(a->target, VAULT_KEY_SENTINEL_PASS_FILE);
+    for (char *one; text != NULL && (one = strsep(&text, ", ")) != NULL;) {
+        if (one[0] == '\0')
+            continue;
+        if (c->n_sentinels == CAPTURE_SENTINELS_MAX)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "too many sentinels");
+        c->sentinel_texts[c->n_sentinels++] = one;
+    }
+    return true;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) != 0 || S_ISDIR(st.st_mode);
+}
+
+static bool get_settings(struct archiver *a, struct rd_err *err)
+{
+    const struct vault_target *target = a->target;
+    struct capture *c = &a->capture;
+    const char *source = vault_get(target, VAULT_KEY_SOURCE);
+    char host[ARCHIVE_TEXT_MAX];
+    *c = (struct capture){
+        .cli = a->cli, .ack = CAPTURE_ACK_SYNCED, .wait = true, .tick = tick, .ctx = a};
+    a->interval_ms = ARCHIVE_INTERVAL_MS;
+    a->base_ms = (uint64_t)ARCHIVE_BASE_HOURS * 3600 * 1000;
+    backup_peer_options(&c->servers, target);
+    vault_host(host);
+    snprintf(a->owner, sizeof a->owner, "redoubt archive, process %ld on %.60s, since %s",
+             (long)getpid(), host, cli_time(cli_now_ms()).s);
+    if (!get_sentinels(a, err))
+        return false;
+    if (source == NULL && c->n_sentinels == 0)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no source is given");
+    bool cluster, scan;
+    if (!vault_get_bool(target, VAULT_KEY_CLUSTER, &cluster, err) ||
+        !vault_get_bool(target, VAULT_KEY_SCAN, &scan, err))
+        return false;
+    if (scan)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "a server that refuses PSYNC has no stream to archive");
+    if (cluster)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "the stream of a cluster is archived with a target for each shard");
+    a->of_log = source != NULL && !client_target_is_url(source);
+    if (a->of_log && !is_folder(source)) {
+        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                   "a stream is archived from the URL of a server or the folder of its log");
+        rd_err_origin(err, source);
+        return false;
+    }
+    return get_time(target, VAULT_KEY_ARCHIVE_INTERVAL, "archive-interval", &a->interval_ms, err) &&
+           get_time(target, VAULT_KEY_BASE_INTERVAL, "base-interval", &a->base_ms, err) &&
+           get_size(target, VAULT_KEY_SEGMENT_SIZE, "segment-size", &c->segment_size, err) &&
+           get_size(target, VAULT_KEY_SPOOL_SIZE, "spool-size", &c->max_size, err);
+}
+
+/* ---- the spool ---- */
+
+/* The newest capture in the spool, or a new id. */
+static bool find_run(struct archiver *a, const char *folder, struct rd_err *err)
+{
+    const struct dirent *entry;
+    int64_t time_ms;
+    uint32_t chance;
+    DIR *dir = opendir(folder);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        if (len < sizeof a->run && archive_id_time(entry->d_name, &time_ms) &&
+            strcmp(entry->d_name, a->run) > 0)
+            memcpy(a->run, entry->d_name, len + 1);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    if (a->run[0] != '\0')
+        return true;
+    if (!vault_random(&chance, sizeof chance, err))
+        return false;
+    archive_make_id(a->run, cli_now_ms(), chance);
+    return true;
+}
+
+static bool open_spool(struct archiver *a, struct rd_err *err)
+{
+    char folder[VAULT_PATH_MAX];
+    if (!vault_spool(a->target, folder, err) || !find_run(a, folder, err))
+        return false;
+    int len = snprintf(a->spool, sizeof a->spool, "%s/%s", folder, a->run);
+    a->capture.out = a->spool;
+    return (size_t)len < sizeof a->spool ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path of the spool is too long");
+}
+
+/* ---- the tool ---- */
+
+static int archive(struct archiver *a)
+{
+    struct cli *cli = a->cli;
+    struct rd_err err = {0};
+    if (!vault_load(&a->vault, cli->args, cli->n_args, &err))
+        return cli_fail(cli, &err);
+    if (a->vault.n_targets != 1)
+        return cli_usage_error(cli, "the configuration has several targets: name one");
+    a->target = &a->vault.targets[0];
+    bool ok = get_settings(a, &err) && open_spool(a, &err);
+    if (!ok)
+        rd_err_doing(&err, "the target %s", a->target->name);
+    int status = ok ? run(a) : cli_fail(cli, &err);
+    peer_opts_done(&a->capture.servers);
+    return status;
+}
+
+static void init(struct archiver *a, struct cli *cli)
+{
+    pthread_condattr_t monotonic;
+    a->cli = cli;
+    a->shipped.oldest_us = INT64_MAX;
+    pthread_mutex_init(&a->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    vault_init(&a->vault, cli);
+}
+
+int tool_archive(struct cli *cli, int argc, char **argv)
+{
+    struct archiver a = {.cli = cli};
+    struct cli_opt opts[VAULT_OPTS] = {0};
+    init(&a, cli);
+    vault_options(&a.vault, opts,
+                  VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_SOURCE | VAULT_FOR_WRITING |
+                      VAULT_FOR_KEEP | VAULT_FOR_STREAM);
+    const struct cli_usage usage = {
+        .synopsis = "[OPTION…] [TARGET]",
+        .about = "Archives the replication stream of a server continuously; restore can then give\n"
+                 "the data of any moment. SIGTERM ships what there is and ends.",
+        .opts = opts,
+        .max_args = 1,
+        .example = "redoubt archive nightly",
+    };
+    int status;
+    if (cli_parse(cli, &usage, argc, argv, &status))
+        status = archive(&a);
+    vault_done(&a.vault);
+    pthread_cond_destroy(&a.changed);
+    pthread_mutex_destroy(&a.mutex);
+    return status;
+}

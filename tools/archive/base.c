@@ -1,0 +1,273 @@
+/* base.c - the thread that takes the sets from which the stream is replayed.
+ *
+ * A full synchronization leaves its snapshot in the spool, which becomes a set. After that a set is
+ * taken from the server by schedule, and where the stream has a gap. These are ordinary sets, with
+ * their position in the history of the master.
+ */
+#include "tools/archive/priv.h"
+
+#include "base/num.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct base {
+    struct archiver *a;
+    struct cli cli; /* quiet: its own, since progress belongs to the main thread */
+    bool known;     /* whether the repository has a base was looked up */
+    uint64_t wait_ms, next_ms;
+    bool failing;
+};
+
+/* ---- what there is ---- */
+
+/* The newest set that is a base for the end of the stream of this run. */
+static bool find_base(struct archive_repo *repo, const char *run, int64_t *ret_ms,
+                      struct rd_err *err)
+{
+    struct archive_stream stream;
+    struct archive_sets sets;
+    *ret_ms = 0;
+    if (!archive_stream_list(repo, &stream, err))
+        return false;
+    bool ok = archive_repo_list(repo, &sets, err);
+    for (size_t begin = 0, end; ok && begin < stream.n; begin = end) {
+        end = archive_stream_chain(&stream, begin);
+        if (strcmp(stream.segments[begin].run, run) != 0)
+            continue;
+        *ret_ms = 0; /* only the last chain counts */
+        for (size_t k = 0; k < sets.n; k++)
+            if (archive_set_good(&sets.sets[k]) &&
+                archive_stream_base(&stream, begin, end, &sets.sets[k].m) != SIZE_MAX)
+                *ret_ms = sets.sets[k].m.begin_ms;
+    }
+    if (ok)
+        archive_sets_done(&sets);
+    archive_stream_done(&stream);
+    return ok;
+}
+
+static bool look_up(struct base *base, struct rd_err *err)
+{
+    struct archiver *a = base->a;
+    struct vault_open open;
+    int64_t ms = 0;
+    if (!vault_open(a->target, VAULT_WRITE, &open, err))
+        return false;
+    size_t i = 0;
+    while (open.stores[i] == NULL)
+        i++;
+    bool ok = find_base(&open.repos[i], a->run, &ms, err);
+    vault_close(&open);
+    if (!ok)
+        return false;
+    base->known = true;
+    pthread_mutex_lock(&a->mutex);
+    a->bases.last_ms = ms;
+    pthread_mutex_unlock(&a->mutex);
+    return true;
+}
+
+/* ---- the snapshot of the spool ---- */
+
+/* The oldest one: "00000001-1500.rdb". */
+static bool find_snapshot(const struct archiver *a, char ret[REPL_CAPTURE_NAME])
+{
+    DIR *dir = opendir(a->spool);
+    const struct dirent *entry;
+    bool found = false;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        if (len < 5 || len >= REPL_CAPTURE_NAME || strcmp(entry->d_name + len - 4, ".rdb") != 0 ||
+            (found && strcmp(entry->d_name, ret) > 0))
+            continue;
+        memcpy(ret, entry->d_name, len + 1);
+        found = true;
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return found;
+}
+
+/* The segment beside it knows the history. Without it the writer is about to make it. */
+static bool find_segment(const struct archiver *a, const char *snapshot,
+                         struct repl_capture_segment *ret, struct rd_err *err)
+{
+    struct repl_capture_list list;
+    struct rd_fs fs;
+    char name[REPL_CAPTURE_NAME];
+    bool found = false;
+    if (!rd_fs_open_folder(&fs, a->spool, false, err))
+        return false;
+    if (repl_capture_list(&list, &fs, err)) {
+        for (size_t i = 0; i < list.n && !found; i++) {
+            repl_capture_snapshot_name(&list.segments[i], name);
+            found = list.segments[i].has_snapshot && strcmp(name, snapshot) == 0;
+            if (found)
+                *ret = list.segments[i];
+        }
+        repl_capture_list_done(&list);
+    }
+    rd_fs_close_posix(&fs);
+    return found;
+}
+
+/* ---- a set ---- */
+
+static void note_base(struct base *base, const struct set_writer *set)
+{
+    struct archiver *a = base->a;
+    pthread_mutex_lock(&a->mutex);
+    a->bases.n++;
+    a->bases.last_ms = set->m.begin_ms;
+    a->bases.failing = false;
+    a->want_base = false;
+    pthread_mutex_unlock(&a->mutex);
+    base->known = true;
+    base->failing = false;
+    base->wait_ms = base->next_ms = 0;
+    archive_say(a, "base", false, "set %s at offset %" PRIu64 ", %s key%s", set->m.id,
+                set->m.offset, cli_count(set->m.keys).s, cli_plural(set->m.keys));
+}
+
+static void say_error(struct base *base, const char *event, const struct rd_err *err)
+{
+    char line[600];
+    if (err->code != RD_ERR_OK)
+        archive_say(base->a, event, true, "%s", rd_err_render(err, line, sizeof line));
+}
+
+/* As `backup` does it: what goes wrong after the set is there does not undo it. */
+static void after(struct base *base, struct set_writer *set, const struct rd_err *failed)
+{
+    const struct vault_target *target = base->a->target;
+    struct rd_err errs[3] = {{0}, {0}, {0}};
+    bool good = failed == NULL;
+    if (good)
+        backup_prune(target, set->open, &errs[0]);
+    backup_metrics(target, set->open, good ? &set->m : NULL, &errs[1]);
+    backup_hook(target, good ? BACKUP_HOOK_POST : BACKUP_HOOK_FAILED, &set->m, failed, &errs[2]);
+    for (size_t i = 0; i < 3; i++)
+        say_error(base, "after-base", &errs[i]);
+}
+
+static bool take(struct base *base, const struct backup_from *from, struct rd_err *err)
+{
+    struct vault_open open = {0};
+    struct set_writer set = {.open = &open, .from = from, .cancel = &base->a->cancel};
+    if (!vault_open(base->a->target, VAULT_WRITE, &open, err))
+        return false;
+    bool ok = backup_take(&base->cli, &set, err);
+    for (size_t i = 0; ok && i < open.n; i++)
+        say_error(base, "base-failed", &open.errs[i]);
+    if (ok)
+        note_base(base, &set);
+    if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
+        after(base, &set, ok ? NULL : err);
+    set_done(&set);
+    vault_close(&open);
+    return ok;
+}
+
+static bool take_snapshot(struct base *base, const char *name, struct rd_err *err)
+{
+    struct archiver *a = base->a;
+    struct repl_capture_segment segment;
+    char path[ARCHIVE_PATH_MAX];
+    if (!archive_spool_path(path, a, name, err))
+        return false;
+    if (!find_segment(a, name, &segment, err))
+        return err->code == RD_ERR_OK; /* later */
+    const struct backup_from from = {.snapshot = path,
+                                     .source = a->source,
+                                     .replid = segment.replid.hex,
+                                     .offset = segment.start};
+    return take(base, &from, err) && (unlink(path) == 0 || rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                                                                      "cannot remove %s", path));
+}
+
+static bool take_server(struct base *base, struct rd_err *err)
+{
+    struct archiver *a = base->a;
+    struct peer_opts opts;
+    struct client_target seed = {.port = 0}, master = {.port = 0};
+    char host[CLIENT_HOST_MAX];
+    pthread_mutex_lock(&a->mutex);
+    memcpy(host, a->server_host, sizeof host);
+    uint64_t port = a->server_port;
+    pthread_mutex_unlock(&a->mutex);
+    backup_peer_options(&opts, a->target);
+    bool ok = peer_target_find(&seed, &opts, vault_get(a->target, VAULT_KEY_SOURCE), err);
+    bool moved = ok && seed.socket[0] == '\0' && host[0] != '\0';
+    ok = ok && (!moved || client_target_at(&master, &seed, rd_slice_str(host), port, err));
+    const struct backup_from from = {.server = moved ? &master : &seed};
+    ok = ok && take(base, &from, err);
+    client_target_done(&master);
+    client_target_done(&seed);
+    peer_opts_done(&opts);
+    return ok;
+}
+
+/* ---- the thread ---- */
+
+static bool is_due(const struct base *base)
+{
+    struct archiver *a = base->a;
+    int64_t now_ms = cli_now_ms();
+    pthread_mutex_lock(&a->mutex);
+    int64_t age_ms = now_ms - a->bases.last_ms;
+    bool due = a->streaming && !a->of_log &&
+               (a->want_base || a->bases.last_ms == 0 || age_ms >= (int64_t)a->base_ms ||
+                age_ms < -(int64_t)a->base_ms);
+    pthread_mutex_unlock(&a->mutex);
+    return due && base->known;
+}
+
+static void failed(struct base *base, const struct rd_err *err)
+{
+    struct archiver *a = base->a;
+    if (atomic_load(&a->cancel))
+        return;
+    base->next_ms = capture_now_ms() + archive_backoff(&base->wait_ms);
+    if (!base->failing)
+        say_error(base, "base-failed", err);
+    base->failing = true;
+    pthread_mutex_lock(&a->mutex);
+    a->bases.failing = true;
+    pthread_mutex_unlock(&a->mutex);
+}
+
+static void work(struct base *base)
+{
+    char name[REPL_CAPTURE_NAME];
+    struct rd_err err = {0};
+    bool ok = true;
+    if (capture_now_ms() < base->next_ms)
+        return;
+    if (find_snapshot(base->a, name))
+        ok = take_snapshot(base, name, &err);
+    else if (!base->known)
+        ok = look_up(base, &err);
+    else if (is_due(base))
+        ok = take_server(base, &err);
+    if (!ok)
+        failed(base, &err);
+}
+
+void *archive_base(void *archiver)
+{
+    struct archiver *a = archiver;
+    struct base base = {.a = a};
+    base.cli = (struct cli){.tool = "archive", .quiet = true, .progress_when = CLI_NEVER};
+    for (bool over = false; !over;) {
+        work(&base);
+        pthread_mutex_lock(&a->mutex);
+        over = atomic_load(&a->cancel) || a->fatal.code != RD_ERR_OK;
+        if (!over)
+            archive_wait(a, ARCHIVE_LOOK_MS);
+        over = over || atomic_load(&a->cancel);
+        pthread_mutex_unlock(&a->mutex);
+    }
+    return NULL;
+}

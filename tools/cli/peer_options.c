@@ -1,0 +1,193 @@
+/* peer_options.c - the server named by the options, and its password. */
+#include "tools/cli/peer_options.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void peer_opts_init(struct peer_opts *opts)
+{
+    *opts = (struct peer_opts){.connect.timeout_ms = CLIENT_TIMEOUT_MS};
+}
+
+void peer_opts_done(struct peer_opts *opts)
+{
+    client_secret_free(opts->url);
+    client_secret_free(opts->password);
+    client_secret_free(opts->asked);
+    *opts = (struct peer_opts){0};
+}
+
+bool peer_opts_names_one(const struct peer_opts *opts)
+{
+    return opts->host != NULL || opts->socket != NULL || opts->url != NULL || opts->port != 0;
+}
+
+/* ---- the options ---- */
+
+/* Moves a secret out of argv, whose strings may be changed. */
+static bool take_secret(char **ret, const char *value, struct rd_err *err)
+{
+    char *copy = client_secret_copy(rd_slice_str(value), err);
+    if (copy == NULL)
+        return false;
+    explicit_bzero((char *)(uintptr_t)value, strlen(value));
+    client_secret_free(*ret);
+    *ret = copy;
+    return true;
+}
+
+bool peer_opts_add_password(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    return take_secret(&opts->password, value, err);
+}
+
+bool peer_opts_add_url(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    if (!client_target_is_url(value))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not the URL of a server");
+    return take_secret(&opts->url, value, err);
+}
+
+bool peer_opts_add_db(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    opts->has_db = true;
+    return rd_num_get_u64(rd_slice_str(value), &opts->db) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a database number");
+}
+
+bool peer_opts_add_timeout(void *ctx, const char *value, struct rd_err *err)
+{
+    struct peer_opts *opts = ctx;
+    double seconds;
+    if (!rd_num_get_f64(rd_slice_str(value), &seconds) || !(seconds >= 0 && seconds <= 1e6))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "not a number of seconds");
+    opts->connect.timeout_ms = seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
+    return true;
+}
+
+/* The first line of a file, which may be a pipe. */
+static bool read_line(int fd, char *line, size_t size, size_t *ret_len, struct rd_err *err)
+{
+    size_t len = 0;
+    while (memchr(line, '\n', len) == NULL) {
+        ssize_t n = len < size ? read(fd, line + len, size - len) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rd_err_sys(err, errno, "cannot read the password");
+        if (n == 0 && len == size)
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the password is too long");
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    const char *end = memchr(line, '\n', len);
+    *ret_len = end != NULL ? (size_t)(end - line) : len;
+    if (*ret_len > 0 && line[*ret_len - 1] == '\r')
+        --*ret_len;
+    return true;
+}
+
+static bool read_file(const char *path, char **ret, struct rd_err *err)
+{
+    char *line = rd_alloc(CLIENT_SECRET_MAX);
+    size_t len = 0;
+    if (line == NULL)
+        return rd_err_nomem(err, CLIENT_SECRET_MAX);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 || rd_err_sys(err, errno, "cannot open");
+    ok = ok && read_line(fd, line, CLIENT_SECRET_MAX, &len, err);
+    if (fd >= 0)
+        close(fd);
+    rd_err_origin(err, path);
+    char *copy = ok ? client_secret_copy(rd_slice(line, len), err) : NULL;
+    explicit_bzero(line, CLIENT_SECRET_MAX);
+    rd_free(line);
+    if (copy != NULL)
+        *ret = copy;
+    return copy != NULL;
+}
+
+/* The first available source of the password; NULL: none. */
+static bool find_password(struct client_target *target, struct peer_opts *opts, struct rd_err *err)
+{
+    const char *variable = getenv("REDISCLI_AUTH");
+    const char *found = NULL;
+    if (target->password != NULL)
+        return true;
+    if (opts->askpass) {
+        if (opts->asked == NULL && !peer_ask_password(target->name, &opts->asked, err))
+            return false;
+        found = opts->asked;
+    } else if (opts->password != NULL) {
+        found = opts->password;
+    } else if (opts->pass_file != NULL) {
+        return read_file(opts->pass_file, &target->password, err);
+    } else if (variable != NULL && variable[0] != '\0') {
+        found = variable;
+    }
+    if (found != NULL)
+        target->password = client_secret_copy(rd_slice_str(found), err);
+    return found == NULL || target->password != NULL;
+}
+
+/* ---- the target ---- */
+
+static bool find_place(struct client_target *target, const struct peer_opts *opts, const char *url,
+                       struct rd_err *err)
+{
+    const char *host = opts->host != NULL ? opts->host : "";
+    uint64_t port = opts->port != 0 ? opts->port : CLIENT_PORT;
+    if (url != NULL)
+        return client_target_set_url(target, url, err);
+    if (opts->socket != NULL)
+        return client_target_set_socket(target, rd_slice_str(opts->socket), err);
+    size_t len = strlen(host);
+    if (len >= 2 && host[0] == '[' && host[len - 1] == ']')
+        return client_target_set_place(target, rd_slice(host + 1, len - 2), port, err);
+    return client_target_set_place(target, rd_slice(host, len), port, err);
+}
+
+static bool find_user(struct client_target *target, const struct peer_opts *opts,
+                      struct rd_err *err)
+{
+    if (target->user == NULL && target->password == NULL && opts->user != NULL)
+        target->user = client_secret_copy(rd_slice_str(opts->user), err);
+    return target->user != NULL || opts->user == NULL || target->password != NULL;
+}
+
+bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const char *url,
+                      struct rd_err *err)
+{
+    struct client_target target = {.opts = &opts->connect, .tls = opts->tls};
+    url = url != NULL ? url : opts->url;
+    bool ok = find_place(&target, opts, url, err) && find_user(&target, opts, err) &&
+              find_password(&target, opts, err);
+    if (ok && !target.has_db) {
+        target.has_db = opts->has_db;
+        target.db = opts->db;
+    }
+    if (ok && target.tls && target.socket[0] != '\0' && opts->connect.sni == NULL &&
+        !opts->connect.insecure)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "a socket has no name that TLS can verify: use --sni");
+    if (ok && target.tls && opts->connect.key != NULL && opts->connect.cert == NULL)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "--key is a private key and requires --cert; use --match to select keys");
+    if (ok && !target.tls && opts->connect.key != NULL)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "--key is a TLS private key, but TLS is off; use --match to select keys");
+    if (ok)
+        *ret = target;
+    else
+        client_target_done(&target);
+    return ok;
+}

@@ -1,0 +1,233 @@
+#include "tools/input/snapshot_in.h"
+
+#include "engine/mem.h"
+#include "rebuild/stream.h"
+#include "tools/check_aof/priv.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+
+/* ---- options ---- */
+
+bool snapshot_in_add_skip(void *ctx, const char *value, struct rd_err *err)
+{
+    struct rebuild_opts *opts = &((struct snapshot_in_opts *)ctx)->rebuild;
+    if (opts->n_skip == REBUILD_SKIPS_MAX)
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "at most %d --skip-command options are allowed", REBUILD_SKIPS_MAX);
+    opts->skip[opts->n_skip++] = value;
+    return true;
+}
+
+static bool is_wanted(const struct snapshot_in_opts *opts)
+{
+    const struct rebuild_opts *rebuild = &opts->rebuild;
+    return opts->is_log || rebuild->until_offset != NULL || rebuild->until_ms != INT64_MIN ||
+           rebuild->n_skip > 0;
+}
+
+bool snapshot_in_is_log(const char *path, bool *ret, struct rd_err *err)
+{
+    struct stat st;
+    struct rd_src *src;
+    *ret = false;
+    if (strcmp(path, "-") == 0)
+        return true;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        *ret = S_ISDIR(st.st_mode); /* the bytes of a pipe would be gone after a look */
+        return true;
+    }
+    if (!rd_src_open_file(&src, path, NULL, err))
+        return false;
+    bool ok = rd_src_decompress(&src, err);
+    *ret = ok && rebuild_is_log(src);
+    rd_src_close(src);
+    return ok;
+}
+
+/* ---- the replay ---- */
+
+/* The engine has no error for exhausted memory. */
+static struct cli *exhausted_cli;
+
+static void exhausted(size_t size)
+{
+    cli_hint(exhausted_cli, "the whole data set of a log is held in memory");
+    cli_out_of_memory(exhausted_cli, size);
+}
+
+void snapshot_in_watch_memory(struct cli *cli)
+{
+    exhausted_cli = cli;
+    engine_mem_on_exhausted(exhausted);
+}
+
+static void begin_reading(void *ctx, const char *what, const struct rd_src *src, uint64_t total)
+{
+    struct cli *cli = ctx;
+    if (what == NULL) {
+        cli_progress_end(cli);
+        return;
+    }
+    cli_progress_begin(cli, what, total);
+    cli->progress.src = src;
+}
+
+static void reading_at(void *ctx, uint64_t done)
+{
+    cli_progress_at(ctx, done);
+}
+
+static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **ret,
+                      struct rd_err *err)
+{
+    struct aof_job *job = ctx;
+    if (!aof_job_open(job, file, ret, err))
+        return false;
+    begin_reading(job->cli, file->name, *ret, rd_src_size(*ret));
+    return true;
+}
+
+static bool replay_folder(struct aof_job *job, const struct rebuild_opts *opts,
+                          struct rd_sink *sink, struct rebuild_result *ret, struct rd_err *err)
+{
+    struct aof_manifest manifest;
+    struct rd_src *src;
+    if (!aof_job_open_manifest(job, &src, err))
+        return false;
+    aof_manifest_init(&manifest);
+    bool ok = aof_manifest_read(&manifest, src, NULL, NULL, err);
+    rd_src_close(src);
+    if (!ok)
+        rd_err_origin(err, job->name);
+    const struct rebuild_log log = {
+        .name = job->name, .manifest = &manifest, .open = open_file, .ctx = job};
+    ok = ok && rebuild_from_log(opts, &log, sink, ret, err); /* its errors name one of the files */
+    aof_manifest_done(&manifest);
+    return ok;
+}
+
+static bool replay_file(struct aof_job *job, const struct rebuild_opts *opts, struct rd_sink *sink,
+                        struct rebuild_result *ret, struct rd_err *err)
+{
+    struct rebuild_log log = {.name = job->name, .open = open_file, .ctx = job};
+    if (!cli_open_in(job->cli, job->path, &log.src, err))
+        return false;
+    bool ok = rebuild_from_log(opts, &log, sink, ret, err);
+    cli_close_in(job->cli, log.src);
+    rd_err_origin(err, job->shown);
+    return ok;
+}
+
+static bool replay_log(struct cli *cli, const char *path, const struct rebuild_opts *opts,
+                       struct rd_sink *sink, struct rebuild_result *ret, struct rd_err *err)
+{
+    struct aof_job job = {.cli = cli, .path = path};
+    bool ok = aof_job_find(&job, err) &&
+              (job.has_manifest ? replay_folder : replay_file)(&job, opts, sink, ret, err);
+    aof_job_done(&job);
+    return ok;
+}
+
+static void print_advice(struct cli *cli, enum rebuild_advice advice)
+{
+    if (advice == REBUILD_LOG_DAMAGED)
+        cli_hint(cli, "check-aof --fix cuts a torn end, --salvage saves intact commands; "
+                      "--until-offset ends before the damage");
+    else if (advice == REBUILD_NEEDS_SERVER)
+        cli_hint(cli, "--until-offset ends before it, --skip-command omits it");
+}
+
+static void print_result(struct cli *cli, const struct rebuild_result *done, bool is_capture)
+{
+    const struct rebuild_counts *counts = &done->counts;
+    if (done->ended_early && is_capture)
+        cli_warn(cli, "the capture ends before that time: its last state is used");
+    else if (done->ended_early)
+        cli_warn(cli, "the log ends before that time: its last time annotation is %s",
+                 aof_job_time(done->last_s).s);
+    cli_debug(cli, "%s command%s, %s key%s", cli_count(counts->commands).s,
+              cli_plural(counts->commands), cli_count(counts->keys).s, cli_plural(counts->keys));
+    if (counts->refused == 0)
+        return;
+    cli->partial = true; /* each succeeded originally, so the data set is different now */
+    cli_warn(cli, "%s command%s failed, and the effect of %s is not in the result; the first is %s",
+             cli_count(counts->refused).s, cli_plural(counts->refused),
+             counts->refused == 1 ? "it" : "them", counts->first_refused);
+}
+
+static bool replay(struct cli *cli, const char *path, const struct rebuild_opts *wanted,
+                   struct spool *spool, struct rd_err *err)
+{
+    struct rebuild_opts opts = *wanted;
+    struct rebuild_result done = {.advice = REBUILD_NO_ADVICE};
+    struct rd_sink *sink;
+    bool is_capture = rebuild_stream_is(path);
+    if (!spool_sink(spool, &sink, err))
+        return false;
+    opts.now_ms = cli_now_ms();
+    opts.begin = begin_reading;
+    opts.at = reading_at;
+    opts.ctx = cli;
+    snapshot_in_watch_memory(cli);
+    bool ok = is_capture ? rebuild_from_capture(&opts, path, sink, &done, err)
+                         : replay_log(cli, path, &opts, sink, &done, err);
+    cli_progress_end(cli);
+    if (!ok) {
+        print_advice(cli, done.advice);
+        rd_sink_abort(sink);
+        return false;
+    }
+    print_result(cli, &done, is_capture);
+    return rd_sink_close(sink, err);
+}
+
+/* ---- in the place of a snapshot ---- */
+
+bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
+                      struct spool *spool, struct rd_src **ret, struct rd_err *err)
+{
+    static const struct snapshot_in_opts all = SNAPSHOT_IN_ALL;
+    if (opts == NULL)
+        opts = &all;
+    bool is_log = opts->from == SNAPSHOT_IN_FROM_AOF || is_wanted(opts);
+    if (!is_log && opts->from == SNAPSHOT_IN_FROM_ANY && !snapshot_in_is_log(path, &is_log, err))
+        return false;
+    if (!is_log)
+        return cli_open_in(cli, path, ret, err);
+    if (!replay(cli, path, &opts->rebuild, spool, err) || !spool_source(spool, path, ret, err))
+        return false;
+    begin_reading(cli, path, *ret, rd_src_size(*ret));
+    return true;
+}
+
+static bool check_after(struct cli *cli, struct rd_src *src, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status = rd_src_need(src, 1, &s);
+    if (status == RD_SRC_FAIL)
+        rd_err_adopt(err, rd_src_err(src));
+    if (status != RD_SRC_OK || (s.ptr[0] != '*' && s.ptr[0] != '#'))
+        return status != RD_SRC_FAIL;
+    if (cli != NULL)
+        cli_hint(cli, "--from aof replays them, --from rdb uses the snapshot only");
+    return rd_err_set(err, RD_ERR_USAGE, rd_src_offset(src),
+                      "commands follow the snapshot, from byte %" PRIu64, rd_src_offset(src));
+}
+
+bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct snapshot_in_opts *opts,
+                           const struct rdb_event *ev, struct rd_err *err)
+{
+    if (ev->trailer.summed && ev->trailer.stored != 0 && ev->trailer.stored != ev->trailer.computed)
+        return rd_err_set(err, RD_ERR_CHECKSUM, ev->offset,
+                          "stored %016" PRIx64 ", computed %016" PRIx64, ev->trailer.stored,
+                          ev->trailer.computed);
+    return (opts != NULL && opts->from == SNAPSHOT_IN_FROM_RDB) || check_after(cli, src, err);
+}
+
+void snapshot_in_close(struct cli *cli, struct rd_src *src, struct spool *spool)
+{
+    if (src != NULL)
+        cli_close_in(cli, src);
+    spool_done(spool);
+}

@@ -1,0 +1,273 @@
+/* layout.c - a set or a moment as files that a server loads. */
+#include "tools/convert/priv.h"
+#include "tools/restore/priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOG_FOLDER "appendonlydir"
+
+/* ---- one file ---- */
+
+/* The digests hold when the source has come to its end; then the file gets its name. */
+static bool copy(struct restore *run, struct rd_src *src, struct rd_sink *sink, struct rd_err *err)
+{
+    struct rd_slice s;
+    enum rd_src_status status;
+    run->cli->progress.src = src;
+    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len)) {
+        rd_src_consume(src, s.len);
+        cli_tick(run->cli);
+    }
+    run->cli->progress.src = NULL;
+    if (status != RD_SRC_END)
+        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
+    return status == RD_SRC_END;
+}
+
+static bool write_file(struct restore *run, const struct archive_file *file, struct rd_sink *out,
+                       struct rd_err *err)
+{
+    struct rd_src *src;
+    if (!archive_set_open(run->repo, run->set, file, &run->open.keys.ring, &src, err))
+        return false;
+    cli_progress_begin(run->cli, file->name, file->plain.bytes);
+    bool ok = copy(run, src, out, err);
+    cli_progress_end(run->cli);
+    rd_src_close(src);
+    return ok;
+}
+
+bool restore_write(struct restore *run, const struct archive_file *file, struct rd_sink *out,
+                   struct rd_err *err)
+{
+    if (file->node != 0)
+        restore_plan_node(run, file);
+    if ((run->goal == RESTORE_SET && file->node == 0) || run->plan.first > run->plan.last)
+        return write_file(run, file, out, err);
+    return restore_replay(run, out, err);
+}
+
+bool restore_spool(struct restore *run, const struct archive_file *file, struct spool *spool,
+                   struct rd_err *err)
+{
+    struct rd_sink *sink;
+    if (!spool_sink(spool, &sink, err))
+        return false;
+    if (restore_write(run, file, sink, err))
+        return rd_sink_close(sink, err);
+    rd_sink_abort(sink);
+    return false;
+}
+
+/* The spool has no name, but a path under which it can be opened again. */
+static bool convert_spool(struct restore *run, const struct spool *spool, const char *path,
+                          struct rd_err *err)
+{
+    char name[40];
+    char *args[] = {name};
+    struct cli cli = *run->cli;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", spool->fd);
+    cli.args = args;
+    cli.n_args = 1;
+    cli.json = false;
+    struct job job = convert_defaults(&cli);
+    job.target = TO_RDB;
+    job.input = FROM_RDB;
+    job.version = run->version;
+    job.dialect = run->dialect;
+    job.filter = run->filter;
+    job.out_path = path;
+    job.force = run->force;
+    bool ok = convert_run(&job, err);
+    run->keys += job.keys;
+    run->nothing = ok && run->keys == 0 && filter_active(&run->filter);
+    memcpy(run->cli->hint, cli.hint, sizeof cli.hint);
+    return ok;
+}
+
+static bool convert_file(struct restore *run, const struct archive_file *file, const char *path,
+                         struct rd_err *err)
+{
+    struct spool spool = {0};
+    bool ok = restore_spool(run, file, &spool, err) && convert_spool(run, &spool, path, err);
+    spool_done(&spool);
+    return ok;
+}
+
+static bool restore_file(struct restore *run, const struct archive_file *file, const char *path,
+                         struct rd_err *err)
+{
+    struct rd_sink *sink;
+    if (restore_converts(run))
+        return convert_file(run, file, path, err);
+    if (!cli_open_out(run->cli, path, run->force, true, &sink, err))
+        return false;
+    if (restore_write(run, file, sink, err))
+        return rd_sink_close(sink, err);
+    rd_sink_abort(sink);
+    return false;
+}
+
+static bool write_text(struct restore *run, const char *path, const char *text, struct rd_err *err)
+{
+    struct rd_sink *sink;
+    if (!cli_open_out(run->cli, path, run->force, false, &sink, err))
+        return false;
+    rd_sink_write(sink, text, strlen(text));
+    return rd_sink_close(sink, err);
+}
+
+/* ---- where to ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Whether a folder has files; one that is not there has none. */
+static bool has_files(const char *path)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    bool any = false;
+    while (dir != NULL && !any && (entry = readdir(dir)) != NULL)
+        any = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (dir != NULL)
+        closedir(dir);
+    return any;
+}
+
+static bool make_folder(const char *path, struct rd_err *err)
+{
+    if (mkdir(path, 0755) == 0 || errno == EEXIST)
+        return true;
+    rd_err_sys(err, errno, "cannot create the folder");
+    rd_err_origin(err, path);
+    return false;
+}
+
+static bool join(char ret[RESTORE_PATH_MAX], const char *folder, const char *name,
+                 struct rd_err *err)
+{
+    int len = snprintf(ret, RESTORE_PATH_MAX, "%s/%s", folder, name);
+    return (len > 0 && len < RESTORE_PATH_MAX) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
+}
+
+static bool refuse_log(struct restore *run, const char *folder, struct rd_err *err)
+{
+    char log[RESTORE_PATH_MAX];
+    if (!join(log, folder, LOG_FOLDER, err))
+        return false;
+    if (run->force || !has_files(log))
+        return true;
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is a log already");
+    rd_err_origin(err, log);
+    cli_hint(run->cli, "with appendonly yes a server loads the log and not dump.rdb: move the "
+                       "folder away first");
+    return false;
+}
+
+/* ---- layouts ---- */
+
+static bool restore_log(struct restore *run, const char *folder, struct rd_err *err)
+{
+    char log[RESTORE_PATH_MAX], path[RESTORE_PATH_MAX];
+    const struct archive_manifest *m = &run->set->m;
+    if (!join(log, folder, LOG_FOLDER, err) || !refuse_log(run, folder, err) ||
+        !make_folder(folder, err) || !make_folder(log, err))
+        return false;
+    /* The manifest comes last, in the set as well: without it there is no log. */
+    for (size_t i = 0; i < m->n_files; i++)
+        if (!join(path, log, m->files[i].name, err) || !restore_file(run, &m->files[i], path, err))
+            return false;
+    return true;
+}
+
+/* A snapshot as the base of a log, for a server with appendonly yes. */
+static bool restore_as_log(struct restore *run, const struct archive_file *file, const char *folder,
+                           struct rd_err *err)
+{
+    static const char base[] = "appendonly.aof.1.base.rdb";
+    char log[RESTORE_PATH_MAX], path[RESTORE_PATH_MAX];
+    if (!join(log, folder, LOG_FOLDER, err) || !refuse_log(run, folder, err) ||
+        !make_folder(folder, err) || !make_folder(log, err))
+        return false;
+    return join(path, log, base, err) && restore_file(run, file, path, err) &&
+           join(path, log, "appendonly.aof.manifest", err) &&
+           write_text(run, path, "file appendonly.aof.1.base.rdb seq 1 type b\n", err);
+}
+
+static bool restore_snapshot(struct restore *run, const struct archive_file *file, const char *to,
+                             struct rd_err *err)
+{
+    char path[RESTORE_PATH_MAX];
+    if (!is_folder(to))
+        return restore_file(run, file, to, err);
+    return refuse_log(run, to, err) && join(path, to, "dump.rdb", err) &&
+           restore_file(run, file, path, err);
+}
+
+/* ---- a cluster ---- */
+
+/* What a server with cluster-enabled reads at its start: its id and its slots. The masters know
+ * each other after CLUSTER MEET. */
+static bool write_nodes(struct restore *run, const struct archive_file *file, const char *folder,
+                        struct rd_err *err)
+{
+    const struct archive_node *node = &run->set->m.nodes[file->node - 1];
+    char path[RESTORE_PATH_MAX], slots[ARCHIVE_SLOTS_MAX], text[ARCHIVE_SLOTS_MAX + 300];
+    snprintf(slots, sizeof slots, "%s", node->slots);
+    for (char *at = slots; *at != '\0'; at++)
+        if (*at == ',')
+            *at = ' ';
+    snprintf(text, sizeof text,
+             "%s :0@0 myself,master - 0 0 %llu connected %s\n"
+             "vars currentEpoch %llu lastVoteEpoch 0\n",
+             node->id, (unsigned long long)file->node, slots,
+             (unsigned long long)run->set->m.n_nodes);
+    return join(path, folder, "nodes.conf", err) && write_text(run, path, text, err);
+}
+
+static bool restore_node(struct restore *run, const struct archive_file *file, struct rd_err *err)
+{
+    char folder[RESTORE_PATH_MAX], name[40];
+    snprintf(name, sizeof name, "shard-%llu", (unsigned long long)file->node);
+    if (!join(folder, run->to, name, err) || !make_folder(folder, err))
+        return false;
+    bool ok = run->layout == RESTORE_LAYOUT_AOF ? restore_as_log(run, file, folder, err)
+                                                : restore_snapshot(run, file, folder, err);
+    return ok && write_nodes(run, file, folder, err);
+}
+
+static bool restore_cluster(struct restore *run, struct rd_err *err)
+{
+    const struct archive_manifest *m = &run->set->m;
+    if (!make_folder(run->to, err))
+        return false;
+    for (size_t i = 0; i < m->n_files; i++)
+        if (m->files[i].role == ARCHIVE_ROLE_RDB && !restore_node(run, &m->files[i], err))
+            return false;
+    return true;
+}
+
+bool restore_lay_out(struct restore *run, struct rd_err *err)
+{
+    bool snapshot = restore_of_snapshot(run->set);
+    const struct archive_file *file = &run->set->m.files[0];
+    if (restore_of_cluster(run->set))
+        return restore_cluster(run, err);
+    if (!snapshot && run->layout == RESTORE_LAYOUT_RDB)
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
+                          "the set is a log: it cannot be restored as dump.rdb");
+    if (snapshot && run->layout != RESTORE_LAYOUT_AOF)
+        return restore_snapshot(run, file, run->to, err);
+    if (strcmp(run->to, "-") == 0 || (access(run->to, F_OK) == 0 && !is_folder(run->to)))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a log is restored into a folder");
+    return snapshot ? restore_as_log(run, file, run->to, err) : restore_log(run, run->to, err);
+}

@@ -1,0 +1,107 @@
+#include "tools/restore/priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool is_log(const struct restore *run)
+{
+    bool of_log = !restore_of_snapshot(run->set) && !restore_of_cluster(run->set);
+    return of_log || run->layout == RESTORE_LAYOUT_AOF;
+}
+
+static bool is_server(const struct restore *run)
+{
+    return client_target_is_url(run->to);
+}
+
+/* The objects of the set, then those of the stream. */
+static size_t n_objects(const struct restore *run)
+{
+    const struct restore_plan *plan = &run->plan;
+    bool stream = run->goal != RESTORE_SET && plan->first <= plan->last;
+    return run->set->m.n_files + (stream ? plan->last + 1 - plan->first : 0);
+}
+
+static void get_object(const struct restore *run, size_t i, char name[ARCHIVE_NAME_MAX],
+                       uint64_t *ret_bytes)
+{
+    const struct archive_manifest *m = &run->set->m;
+    if (i < m->n_files) {
+        snprintf(name, ARCHIVE_NAME_MAX, "%s", m->files[i].object);
+        *ret_bytes = m->files[i].stored.bytes;
+        return;
+    }
+    const struct archive_segment *s =
+        &run->plan.stream.segments[run->plan.first + (i - m->n_files)];
+    archive_segment_bound(name, s);
+    *ret_bytes = s->bytes;
+}
+
+static void put_json(struct restore *run)
+{
+    struct cli_json *json = &run->cli->out;
+    char name[ARCHIVE_NAME_MAX];
+    uint64_t bytes;
+    cli_json_put_str(json, "target", run->repo->target);
+    cli_json_put_str(json, "repository", run->repo->store->origin);
+    cli_json_put_str(json, "id", run->set->id);
+    cli_json_put_str(json, "to", run->shown);
+    cli_json_put_bool(json, "dry_run", run->dry_run);
+    cli_json_put_str(json, "layout", is_server(run) ? "server" : is_log(run) ? "aof" : "rdb");
+    if (run->goal != RESTORE_SET) {
+        cli_json_put_str(json, "replid", run->plan.base->m.replid);
+        cli_json_put_uint(json, "base_offset", run->plan.base->m.offset);
+        cli_json_put_uint(json, "offset", run->plan.offset);
+        cli_json_put_uint(json, "commands", run->result.commands);
+    }
+    cli_json_put_bool(json, "one_moment", !run->set->m.scan);
+    if (restore_of_cluster(run->set))
+        cli_json_put_uint(json, "masters", run->set->m.n_nodes);
+    if (!run->dry_run && (restore_converts(run) || is_server(run)))
+        cli_json_put_uint(json, "keys", run->keys);
+    cli_json_key(json, "objects");
+    cli_json_array(json);
+    for (size_t i = 0; i < n_objects(run); i++) {
+        get_object(run, i, name, &bytes);
+        cli_json_str(json, name);
+    }
+    cli_json_end(json);
+}
+
+static void print_moment(const struct restore *run)
+{
+    const struct restore_plan *plan = &run->plan;
+    const struct archive_manifest *m = &run->set->m;
+    if (restore_of_cluster(run->set))
+        printf("  %zu masters, each at a moment between %s and %s\n", m->n_nodes,
+               cli_time(m->moment_from_us / 1000).s, cli_time(m->moment_to_us / 1000 + 1).s);
+    if (run->goal == RESTORE_SET)
+        return;
+    printf("  the data at offset %" PRIu64 " of %s", plan->offset, plan->base->m.replid);
+    if (plan->last_us != 0)
+        printf(", last command at %s", cli_time(plan->last_us / 1000).s);
+    printf("\n");
+}
+
+void restore_report(struct restore *run)
+{
+    char name[ARCHIVE_NAME_MAX];
+    uint64_t bytes;
+    if (run->cli->json) {
+        put_json(run);
+        return;
+    }
+    if (run->cli->quiet || strcmp(run->to, "-") == 0)
+        return;
+    printf("%s: set %s of %s, %s %s\n", run->shown, run->set->id, run->repo->target,
+           run->dry_run ? "would be restored from" : "restored from", run->repo->store->origin);
+    print_moment(run);
+    for (size_t i = 0; run->dry_run && i < n_objects(run); i++) {
+        get_object(run, i, name, &bytes);
+        printf("  %s, %s\n", name, cli_bytes(bytes).s);
+    }
+    if (run->set->m.scan)
+        cli_note(run->cli, "the keys of this set are of different moments: see --scan of backup");
+    if (!is_log(run) && !is_server(run))
+        cli_note(run->cli, "a server with appendonly yes does not load dump.rdb: see --layout aof");
+}

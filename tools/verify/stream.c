@@ -1,0 +1,136 @@
+#include "tools/verify/stream.h"
+
+#include "base/digest.h"
+#include "tools/input/segment_in.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool read_segment(struct verify_stream *v, const struct archive_segment *segment,
+                         struct rd_err *err)
+{
+    struct segment_in in;
+    struct repl_capture_event ev;
+    struct rd_src *src;
+    if (!archive_segment_open(v->repo, segment, v->ring, &src, err) ||
+        !segment_in_open(&in, src, segment->number, segment->start, err))
+        return false;
+    bool ok = segment_in_verify(&in, err) && archive_segment_matches(segment, &in.header, err);
+    while (ok && v->level == VERIFY_PARSE && segment_in_next(&in, &ev, err))
+        cli_tick(v->cli);
+    ok = ok && !in.failed;
+    segment_in_close(&in);
+    return ok;
+}
+
+static void report_damage(struct verify_stream *v, const struct archive_segment *segment,
+                          const struct rd_err *err)
+{
+    struct cli_json *json = &v->cli->out;
+    char name[ARCHIVE_NAME_MAX], line[1024];
+    archive_segment_bound(name, segment);
+    v->n_damaged++;
+    if (!v->cli->json) {
+        printf("%s %s: DAMAGED: %s\n", v->repo->target, name,
+               rd_err_render(err, line, sizeof line));
+        return;
+    }
+    cli_json_obj(json);
+    cli_json_put_str(json, "segment", name);
+    cli_json_key(json, "error");
+    cli_json_err(json, err);
+    cli_json_end(json);
+}
+
+/* The id of the key in the header of a sealed object (docs/format/repository.md). */
+static bool read_key_id(struct verify_stream *v, const struct archive_segment *segment,
+                        char ret[RD_SEAL_ID_HEX])
+{
+    enum { KEY_ID_AT = 32, KEY_ID_LEN = 16 };
+    char name[ARCHIVE_NAME_MAX];
+    struct rd_src *src;
+    struct rd_slice s;
+    if (!archive_segment_name(name, v->repo, segment, NULL) ||
+        !v->repo->store->ops->get(v->repo->store, name, &src, NULL))
+        return false;
+    bool ok = rd_src_need(src, KEY_ID_AT + KEY_ID_LEN, &s) == RD_SRC_OK;
+    if (ok)
+        rd_digest_hex(ret, rd_slice(s.ptr + KEY_ID_AT, KEY_ID_LEN));
+    rd_src_close(src);
+    return ok;
+}
+
+/* A key that is not given may be an older one. If no set was sealed with it either, the id itself
+ * is damaged. */
+static bool is_unknown_key(struct verify_stream *v, const struct archive_segment *segment,
+                           const struct rd_err *why)
+{
+    struct archive_sets sets;
+    char id[RD_SEAL_ID_HEX];
+    if (why->code != RD_ERR_USAGE || !segment->sealed || !read_key_id(v, segment, id) ||
+        !archive_repo_list(v->repo, &sets, NULL))
+        return false;
+    bool known = sets.n == 0;
+    for (size_t i = 0; i < sets.n; i++)
+        known = known || strcmp(sets.sets[i].m.key_id, id) == 0;
+    archive_sets_done(&sets);
+    return !known;
+}
+
+static bool check_all(struct verify_stream *v, const struct archive_stream *stream,
+                      struct rd_err *err)
+{
+    for (size_t i = 0; i < stream->n && v->level > VERIFY_LIST; i++) {
+        struct rd_err why = {0};
+        cli_progress_at(v->cli, i);
+        if (read_segment(v, &stream->segments[i], &why))
+            continue;
+        if (!verify_is_damage(&why) && why.code != RD_ERR_UNSUPPORTED &&
+            !is_unknown_key(v, &stream->segments[i], &why)) {
+            rd_err_adopt(err, &why);
+            rd_err_doing(err, "verifying the stream of %s", v->repo->target);
+            return false;
+        }
+        report_damage(v, &stream->segments[i], &why);
+    }
+    return true;
+}
+
+static void report(struct verify_stream *v)
+{
+    static const char *const words[] = {"list", "digest", "parse"};
+    struct cli_json *json = &v->cli->out;
+    if (v->cli->json) {
+        cli_json_end(json);
+        cli_json_put_str(json, "target", v->repo->target);
+        cli_json_put_str(json, "repository", v->repo->store->origin);
+        cli_json_put_str(json, "level", words[v->level]);
+        cli_json_put_uint(json, "segments", v->n_segments);
+        cli_json_put_bool(json, "good", v->n_damaged == 0);
+    } else if (v->n_damaged == 0 && v->n_segments > 0 && !v->cli->quiet) {
+        printf("%s stream: ok, %" PRIu64 " segment%s (%s)\n", v->repo->target, v->n_segments,
+               cli_plural(v->n_segments), words[v->level]);
+    }
+}
+
+bool verify_stream(struct verify_stream *v, struct rd_err *err)
+{
+    struct archive_stream stream;
+    if (!archive_stream_list(v->repo, &stream, err))
+        return false;
+    v->n_segments = stream.n;
+    if (v->cli->json) {
+        cli_json_obj(&v->cli->out);
+        cli_json_key(&v->cli->out, "damaged");
+        cli_json_array(&v->cli->out);
+    }
+    cli_progress_begin(v->cli, "segments of the stream", stream.n);
+    bool ok = check_all(v, &stream, err);
+    cli_progress_end(v->cli);
+    if (ok)
+        report(v);
+    if (ok && v->cli->json)
+        cli_json_end(&v->cli->out);
+    archive_stream_done(&stream);
+    return ok;
+}
