@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/digest.h"
+#include "server/acl/acl.h"
 #include "server/observe/crash.h"
 #include "server/core/daemon.h"
 #include "server/core/log.h"
@@ -54,7 +54,7 @@ static const char *heap(void)
 static int print_version(void)
 {
     printf("Redis server v=%s sha=00000000:0 malloc=%s bits=%d build=0 redoubt=%s\n",
-           SERVER_REDIS_VERSION, heap(), (int)sizeof(void *) * 8, REDOUBT_VERSION);
+           SERVER_REDIS_VERSION, heap(), (int)sizeof(void *) * 8, REDOUBT_VERSION_STRING);
     return 0;
 }
 
@@ -89,92 +89,9 @@ static char *own_path(const char *name)
     return len > 0 ? settings_text_copy(path, (size_t)len) : settings_text_copy(name, strlen(name));
 }
 
-/* "#..." is the digest of a password: compares it with requirepass. */
-static bool is_digest_of(const char *digits, struct rd_slice password)
-{
-    uint8_t sum[RD_DIGEST_MAX];
-    char hex[RD_DIGEST_HEX];
-    if (password.len == 0 || !rd_digest_of(RD_DIGEST_SHA256, password, sum, NULL))
-        return false;
-    rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256)));
-    return strcasecmp(digits, hex) == 0;
-}
-
-/* The rules of a user with all rights. */
-enum {
-    RIGHT_ON = 1,
-    RIGHT_LOGIN = 2,
-    RIGHT_KEYS = 4,
-    RIGHT_CHANNELS = 8,
-    RIGHT_COMMANDS = 16,
-    RIGHT_ALL = 31
-};
-
-/* False: a rule that removes rights, or is unknown. */
-static bool add_right(struct settings *s, const char *rule, unsigned *rights)
-{
-    static const struct {
-        const char *rule;
-        unsigned right;
-    } known[] = {
-        {"on", RIGHT_ON},          {"nopass", RIGHT_LOGIN},
-        {"~*", RIGHT_KEYS},        {"allkeys", RIGHT_KEYS},
-        {"&*", RIGHT_CHANNELS},    {"allchannels", RIGHT_CHANNELS},
-        {"+@all", RIGHT_COMMANDS}, {"allcommands", RIGHT_COMMANDS},
-        {"sanitize-payload", 0},   {"skip-sanitize-payload", 0},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcasecmp(rule, known[i].rule) == 0) {
-            *rights |= known[i].right;
-            return true;
-        }
-    }
-    if (rule[0] == '>' && rule[1] != '\0' && s->requirepass_len == 0)
-        settings_set_password(s, rd_slice_str(rule + 1));
-    bool same = (rule[0] == '>' && rd_slice_is(settings_password(s), rule + 1)) ||
-                (rule[0] == '#' && is_digest_of(rule + 1, settings_password(s)));
-    *rights |= same ? RIGHT_LOGIN : 0;
-    return same;
-}
-
-/* Access control lists are not supported. A user line is accepted if it grants what holds in any
- * case, as CONFIG REWRITE of redis-server writes it. Any other line is a restriction that this
- * server cannot enforce, so it does not start. */
-static bool user_holds(struct settings *s, size_t n, char **words)
-{
-    unsigned rights = s->acl_pubsub_default != 0 ? RIGHT_CHANNELS : 0;
-    bool sound = n > 0 && strcmp(words[0], "default") == 0;
-    for (size_t i = 1; i < n && sound; i++)
-        sound = add_right(s, words[i], &rights);
-    return sound && rights == RIGHT_ALL;
-}
-
-static bool users_hold(struct settings *s)
-{
-    for (size_t i = 0; i < s->n_users; i++) {
-        char **words;
-        size_t n;
-        if (settings_text_split(s->users[i], &words, &n) != NULL)
-            return false;
-        bool holds = user_holds(s, n, words);
-        if (!holds)
-            log_warning("Fatal error: user '%s': access control lists are not supported, so the "
-                        "server cannot enforce this restriction",
-                        n > 0 ? words[0] : "");
-        settings_text_free(words, n);
-        if (!holds)
-            return false;
-    }
-    return true;
-}
-
 /* Rejects settings that this server does not support. */
-static bool can_be_served(struct settings *s)
+static bool can_be_served(const struct settings *s)
 {
-    if (s->aclfile[0] != '\0') {
-        log_warning("Fatal error: aclfile: access control lists are not supported");
-        return false;
-    }
     if (s->n_modules != 0) {
         log_warning("Can't load module from %s: server aborting, modules are not supported",
                     s->modules[0]);
@@ -184,12 +101,7 @@ static bool can_be_served(struct settings *s)
         log_warning("Fatal error: cluster-enabled: cluster mode is not supported");
         return false;
     }
-    if (s->replicaof_host != NULL) {
-        log_warning("Fatal error: replicaof: replication is not supported, so the server would "
-                    "start as a writable master");
-        return false;
-    }
-    return users_hold(s);
+    return true;
 }
 
 static bool load_settings(struct server *srv, int argc, char **argv)
@@ -209,7 +121,7 @@ static void log_start(int argc, char **argv)
     log_warning("oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo");
     log_warning("Redis version=%s, bits=%d, commit=00000000, modified=0, pid=%d, just started",
                 SERVER_REDIS_VERSION, (int)sizeof(void *) * 8, (int)getpid());
-    log_notice("This is redoubt-server %s", REDOUBT_VERSION);
+    log_notice("This is redoubt-server %s", REDOUBT_VERSION_STRING);
     if (argc == 1)
         log_warning("Warning: no config file specified, using the default config. In order to "
                     "specify a config file use %s /path/to/redis.conf",
@@ -248,5 +160,7 @@ int main(int argc, char **argv)
         return 1;
     log_notice("monotonic clock: POSIX clock_gettime");
     server_init(&srv);
+    if (!acl_load_at_start(&srv))
+        return 1;
     return server_run(&srv);
 }

@@ -4,9 +4,20 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "server/acl/acl.h"
 #include "server/observe/monitor.h"
 #include "server/core/pubsub.h"
 #include "server/observe/slowlog.h"
+#include "server/replication/replication.h"
+#include "server/tracking/tracking.h"
+
+static struct rd_slice name_of(const void *item)
+{
+    const struct client *c = item;
+    return rd_slice(&c->id, sizeof c->id);
+}
+
+static const struct engine_table_type clients_type = {.name = name_of};
 
 struct clients *clients_new(struct server *srv)
 {
@@ -14,6 +25,7 @@ struct clients *clients_new(struct server *srv)
     uint8_t *shared = rd_alloc(CLIENT_SHARED_INPUT);
     if (all == NULL || shared == NULL)
         server_panic(srv, "out of memory");
+    engine_table_init(&all->by_id, &clients_type, srv->table_seed);
     all->shared = shared;
     all->next_id = 1;
     all->output_peak_ms = CLIENT_OUTPUT_PEAK_MS;
@@ -26,6 +38,7 @@ void clients_free(struct clients *all)
         return;
     while (all->first != NULL)
         client_free(all->first);
+    engine_table_done(&all->by_id);
     rd_free(all->shared);
     rd_free(all->waiting);
     rd_free(all);
@@ -41,6 +54,7 @@ static void link_client(struct clients *all, struct client *c)
         all->first = c;
     all->last = c;
     all->n++;
+    engine_table_add(&all->by_id, c);
 }
 
 static void unlink_client(struct clients *all, struct client *c)
@@ -56,19 +70,17 @@ static void unlink_client(struct clients *all, struct client *c)
     else
         all->last = c->prev;
     all->n--;
+    engine_table_remove(&all->by_id, name_of(c));
 }
 
 struct client *client_new(struct server *srv, struct conn *conn)
 {
     struct client *c = rd_calloc(1, sizeof *c);
-    char *user = c == NULL ? NULL : rd_alloc(sizeof "default");
-    if (user == NULL)
+    if (c == NULL)
         server_panic(srv, "out of memory");
-    memcpy(user, "default", sizeof "default");
     c->srv = srv;
     c->conn = conn;
-    c->user = user;
-    c->authenticated = srv->settings.requirepass_len == 0;
+    acl_client_begin(c);
     c->reply.proto = 2;
     c->wait_deadline_us = INT64_MAX;
     c->created_ms = c->active_ms = server_mono_ms(srv);
@@ -130,7 +142,7 @@ static void leave_lists(struct client *c)
 
 void client_free(struct client *c)
 {
-    if (c->srv->current == c) {
+    if (c->srv->current == c || (c->flags & CLIENT_PROTECTED)) {
         client_close_asap(c);
         return;
     }
@@ -142,6 +154,8 @@ void client_free(struct client *c)
     pubsub_forget(c);
     slowlog_entry_free(c->slow);
     monitor_forget(c);
+    replication_forget(c);
+    tracking_forget(c);
     engine_session_done(&c->session);
     if (c->conn != NULL) {
         leave_lists(c);
@@ -150,20 +164,18 @@ void client_free(struct client *c)
     client_input_done(c);
     engine_reply_done(&c->reply);
     rd_buf_done(&c->name);
-    rd_free(c->user);
     rd_free(c);
 }
 
 struct client *client_find(struct server *srv, uint64_t id)
 {
-    for (struct client *c = srv->clients->first; c != NULL; c = c->next)
-        if (c->id == id)
-            return c;
-    return NULL;
+    return engine_table_find(&srv->clients->by_id, rd_slice(&id, sizeof id));
 }
 
 enum client_type client_type(const struct client *c)
 {
+    if (c->flags & (CLIENT_REPLICA | CLIENT_MASTER))
+        return c->flags & CLIENT_REPLICA ? CLIENT_TYPE_REPLICA : CLIENT_TYPES;
     return (c->flags & CLIENT_PUBSUB) ? CLIENT_TYPE_PUBSUB : CLIENT_TYPE_NORMAL;
 }
 
@@ -174,16 +186,18 @@ enum { CRON_MIN = 5 };
 static bool idle(const struct client *c)
 {
     int64_t timeout = c->srv->settings.timeout;
-    uint32_t excused = CLIENT_BLOCKED | CLIENT_PUBSUB | CLIENT_MONITOR;
+    uint32_t excused =
+        CLIENT_BLOCKED | CLIENT_PUBSUB | CLIENT_MONITOR | CLIENT_REPLICA | CLIENT_MASTER;
     return timeout > 0 && (c->flags & excused) == 0 &&
            server_mono_ms(c->srv) - c->active_ms > timeout * 1000;
 }
 
 static void look_at(struct client *c)
 {
-    c->in.peak = c->in.buf.len;
-    if (server_mono_ms(c->srv) - c->active_ms > CLIENT_IDLE_MS)
+    bool shrinks = c->in.buf.len == 0 && c->in.peak < c->in.buf.cap / 2;
+    if (shrinks || server_mono_ms(c->srv) - c->active_ms > CLIENT_IDLE_MS)
         client_input_trim(c);
+    c->in.peak = c->in.buf.len;
     client_output_trim(c);
     client_count(c);
     if ((c->flags & CLIENT_CLOSE_ASAP) == 0 && (idle(c) || client_over_limit(c, true)))

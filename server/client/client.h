@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "engine/session.h"
+#include "engine/table.h"
 #include "server/client/conn.h"
 #include "server/core/server.h"
 
@@ -33,7 +34,10 @@
     X(PAUSED, 11, 0)    /* its command waits for the end of CLIENT PAUSE */                        \
     X(UNBLOCKED, 12, 0) /* its input is processed before the loop sleeps */                        \
     X(WRITE_QUEUED, 13, 0)                                                                         \
-    X(PROTOCOL_ERROR, 14, 0)
+    X(PROTOCOL_ERROR, 14, 0)                                                                       \
+    X(REPLICA, 15, 'S')                                                                            \
+    X(MASTER, 16, 'M')  /* the connection to this server's own master */                           \
+    X(PROTECTED, 17, 0) /* its slow script runs: it must not be freed */
 
 enum client_flag {
 #define X(name, bit, letter) CLIENT_##name = 1 << (bit),
@@ -64,9 +68,11 @@ struct client_input {
     uint64_t bulk_len;
     struct rd_slice *argv;
     size_t cap_argv;
-    uint64_t peak;     /* recent peak of the size of buf */
+    uint64_t peak;     /* of the length of buf since the cron looked at it */
     size_t shared_len; /* bytes read into the shared buffer, while they are run */
 };
+
+struct acl_user;
 
 struct client {
     struct server *srv;
@@ -81,10 +87,11 @@ struct client {
     struct engine_reply reply; /* .buf: the output, to be sent from `sent` on; .proto 2 or 3 */
     size_t sent;
 
-    struct rd_buf name; /* CLIENT SETNAME */
-    char *user;         /* ACL user; "default" */
+    struct rd_buf name;    /* CLIENT SETNAME */
+    struct acl_user *user; /* server/acl/acl.h; NULL: may do everything */
     bool authenticated;
     const struct engine_command *last_command;
+    int ldb_mode; /* enum ldb_mode */
 
     char peer[80];      /* "127.0.0.1:50512", "[::1]:50512", or its socket */
     char local[80];     /* its own address of that connection */
@@ -100,7 +107,12 @@ struct client {
     uint64_t worked_us;         /* the command before it */
     struct slowlog_entry *slow; /* its slow log entry; NULL: nothing to log */
 
+    struct replica *replica; /* replication.h; NULL: it did not say REPLCONF or PSYNC */
+    uint64_t write_offset;   /* of the stream after its last command: WAIT */
+    int64_t wait_acks;       /* number of replicas that it waits for */
+
     struct pubsub_client *pubsub; /* of pubsub.c; NULL: no subscriptions */
+    struct tracker *tracker;      /* server/tracking/tracking.h; NULL: tracking was never on */
 
     struct client *prev, *next;             /* list of all clients */
     struct client *write_prev, *write_next; /* list of those with output or about to be closed */
@@ -109,10 +121,24 @@ struct client {
                                              * it */
 };
 
+/* Those who can pause clients. */
+enum client_pauser {
+    CLIENT_PAUSE_COMMAND,
+    CLIENT_PAUSE_SHUTDOWN,
+    CLIENT_PAUSE_FAILOVER,
+    CLIENT_PAUSES
+};
+
+struct client_pause {
+    int64_t until_ms; /* by server_mono_ms(); 0: no pause */
+    bool writes_only;
+};
+
 /* All of them. */
 struct clients {
     struct client *first, *last; /* by id */
-    struct client *cron_next;    /* the client that the cron checks next; NULL: the first */
+    struct engine_table by_id;
+    struct client *cron_next; /* the client that the cron checks next; NULL: the first */
     size_t n;
     uint64_t next_id;
     struct client *to_write;             /* CLIENT_WRITE_QUEUED, in reverse order of arrival */
@@ -120,8 +146,8 @@ struct clients {
     bool shared_busy;                    /* a command is in `shared`, which must not be reused */
     size_t n_blocked;
     size_t n_pubsub;
-    /* CLIENT PAUSE */
-    int64_t pause_until_ms; /* by server_mono_ms(); 0: no pause */
+    struct client_pause pauses[CLIENT_PAUSES];
+    int64_t pause_until_ms; /* of all of them together */
     bool pause_writes_only;
     uint8_t *shared; /* buffer for input that is run immediately */
     uint64_t recent_max_input, recent_max_output;
@@ -159,8 +185,9 @@ void client_close_soon(struct client *c);
 /* Closes before the loop sleeps, even with pending output. */
 void client_close_asap(struct client *c);
 
-/* NULL: there is none. O(n) */
+/* NULL: there is none. */
 struct client *client_find(struct server *srv, uint64_t id);
+/* CLIENT_TYPES: the connection to the master. */
 enum client_type client_type(const struct client *c);
 
 /* ---- input: server/client/input.c ---- */
@@ -234,6 +261,9 @@ void client_unblock(struct client *c);
  * client is not blocked in a way that can be ended like this. */
 bool client_wait_end(struct client *c, enum engine_unblock why);
 
+/* The same with this error. */
+void client_wait_fail(struct client *c, const char *error);
+
 /* Unblocks the clients whose deadline has passed. Called by a timer and, since the clock can be
  * set, in every turn of the loop. */
 void clients_end_waits(struct server *srv);
@@ -241,8 +271,15 @@ void clients_end_waits(struct server *srv);
 /* Serves sessions whose keys became ready. Called after each command. */
 void clients_serve(struct server *srv);
 
-/* CLIENT PAUSE is over: the postponed commands run. */
-void clients_unpause(struct server *srv);
+/* ---- pauses: server/client/pause.c ---- */
+
+void clients_pause(struct server *srv, enum client_pauser who, int64_t until_ms, bool writes_only);
+
+/* This pause is over: commands that no other one postpones run. */
+void clients_unpause(struct server *srv, enum client_pauser who);
+
+/* The same for all pauses whose time has come. */
+void clients_end_pauses(struct server *srv);
 
 /* Runs the remaining input of clients that were unblocked. Called before the loop sleeps. */
 void clients_run_unblocked(struct server *srv);

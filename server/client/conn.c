@@ -37,6 +37,10 @@ static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct conn *conn = poll->data;
     struct client *c = conn->client;
+    if (conn->ready != NULL) {
+        conn->ready(conn, status < 0 ? UV_READABLE | UV_WRITABLE : events);
+        return;
+    }
     if (c == NULL)
         return;
     if (conn->shakes_hands) {
@@ -85,6 +89,7 @@ void conn_free(struct conn *conn)
     if (conn->ssl != NULL)
         tls_end(conn);
     conn->client = NULL;
+    conn->ready = NULL;
     uv_poll_stop(&conn->poll);
     uv_close((uv_handle_t *)&conn->poll, on_closed);
     close(conn->fd);

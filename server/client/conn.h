@@ -25,6 +25,9 @@ enum { CONN_AGAIN = 0, CONN_END = -1, CONN_FAIL = -2 };
 struct conn {
     struct server *srv;
     struct client *client; /* the client to notify; NULL after conn_free() */
+    /* NULL, or called instead of the client's functions; may free the connection. */
+    void (*ready)(struct conn *conn, int events);
+    void *owner; /* of `ready` */
     int fd;
     uv_poll_t poll;
     int events; /* events watched now */

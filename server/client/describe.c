@@ -1,7 +1,9 @@
 /* One line of CLIENT LIST, and the memory of a client. */
 #include "server/client/client.h"
 
+#include "server/acl/acl.h"
 #include "server/core/pubsub.h"
+#include "server/tracking/tracking.h"
 
 #include <stdio.h>
 
@@ -21,7 +23,7 @@ static size_t queue_memory(const struct client *c)
 size_t client_memory(const struct client *c)
 {
     return sizeof *c + client_input_memory(c) + c->reply.buf.cap + c->name.cap + queue_memory(c) +
-           pubsub_memory(c);
+           pubsub_memory(c) + tracking_memory(c);
 }
 
 /* The unread input: of a long argument in transfer, its own bytes only. */
@@ -46,16 +48,20 @@ static size_t input_room(const struct client *c)
 
 static void put_flags(const struct client *c, char dst[16])
 {
+    static const char order[] = "SOMPxbtRBdcuAUre"; /* that of redis-server */
+    unsigned tracking = tracking_flags(c);
+    bool has[128] = {['x'] = c->session.in_multi,
+                     ['d'] = c->session.dirty_cas,
+                     ['t'] = (tracking & TRACKING_ON) != 0,
+                     ['R'] = (tracking & TRACKING_BROKEN) != 0,
+                     ['B'] = (tracking & TRACKING_BCAST) != 0};
     size_t n = 0;
-#define X(name, bit, letter)                                                                       \
-    if ((letter) != 0 && (c->flags & CLIENT_##name))                                               \
-        dst[n++] = (letter);
+#define X(name, bit, letter) has[letter] |= (c->flags & CLIENT_##name) != 0;
     CLIENT_FLAGS(X)
 #undef X
-    if (c->session.in_multi)
-        dst[n++] = 'x';
-    if (c->session.dirty_cas)
-        dst[n++] = 'd';
+    for (const char *letter = order; *letter != '\0'; letter++)
+        if (has[(uint8_t)*letter] && n < 15)
+            dst[n++] = *letter;
     if (n == 0)
         dst[n++] = 'N';
     dst[n] = '\0';
@@ -97,7 +103,8 @@ void client_describe(const struct client *c, struct rd_buf *out)
     rd_buf_printf(out, " rbs=%zu rbp=%zu obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s",
                   c->reply.buf.cap, c->reply.buf.len, first, pending > first,
                   client_output_memory(c), client_memory(c), events(c));
-    rd_buf_printf(out, " cmd=%s user=%s redir=-1 resp=%u",
-                  c->last_command != NULL ? c->last_command->name : "NULL", c->user,
-                  c->reply.proto);
+    bool tracks = (tracking_flags(c) & TRACKING_ON) != 0;
+    rd_buf_printf(out, " cmd=%s user=%s redir=%lld resp=%u",
+                  c->last_command != NULL ? c->last_command->name : "NULL", acl_user_name(c->user),
+                  tracks ? (long long)tracking_redirect(c) : -1LL, c->reply.proto);
 }

@@ -1,11 +1,13 @@
 #include "server/client/parse.h"
 
 #include "base/mem.h"
+#include "server/acl/acl.h"
 #include "server/core/dispatch.h"
 #include "server/core/log.h"
 
 enum {
-    KEEP_ARGV = 64 /* a longer array of arguments is freed */
+    KEEP_ARGV = 64,      /* a longer array of arguments is freed */
+    KEEP_INPUT = 1 << 20 /* a larger buffer is freed when it is empty, others by the cron */
 };
 
 static bool may_run(const struct client *c)
@@ -37,7 +39,7 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
         uint64_t longest = (uint64_t)srv->settings.proto_max_bulk_len;
         struct client_parse_limits limits = {
             .max_bulk = longest < ENGINE_VALUE_MAX ? longest : ENGINE_VALUE_MAX,
-            .authenticated = c->authenticated};
+            .authenticated = !acl_login_needed(c)};
         struct words words = {0};
         const char *error = NULL;
         size_t used = 0;
@@ -81,9 +83,12 @@ static void drop(struct client_input *in, size_t n)
         return;
     size_t left = in->buf.len - n;
     if (left == 0) {
-        rd_buf_done(&in->buf);
-        in->buf = (struct rd_buf){0};
+        in->buf.len = 0;
         in->base = NULL;
+        if (in->buf.cap > KEEP_INPUT) {
+            rd_buf_done(&in->buf);
+            in->buf = (struct rd_buf){0};
+        }
         return;
     }
     memmove(in->buf.ptr, in->buf.ptr + n, left);
@@ -199,7 +204,9 @@ static ssize_t read_nothing(struct client *c)
 
 void client_readable(struct client *c)
 {
-    bool running = c->srv->current == c; /* its command runs the loop: the bytes must stay in
+    bool running =
+        c->srv->current == c ||
+        (c->flags & CLIENT_PROTECTED); /* its command runs the loop: the bytes must stay in
                                           * place */
     if (running || (c->flags & CLIENT_CLOSE_ASAP))
         return;

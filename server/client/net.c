@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "server/acl/acl.h"
 #include "server/client/client.h"
 #include "server/core/log.h"
 #include "server/client/tls.h"
@@ -226,10 +227,9 @@ static bool is_loopback(const struct sockaddr_storage *addr)
 /* Protected mode: without a password, only clients on this machine are served. */
 static bool is_protected(const struct conn *conn)
 {
-    const struct settings *s = &conn->srv->settings;
     struct sockaddr_storage addr = {0};
     socklen_t len = sizeof addr;
-    return s->protected_mode && s->requirepass_len == 0 && !conn->is_unix &&
+    return conn->srv->settings.protected_mode && acl_is_open(conn->srv) && !conn->is_unix &&
            getpeername(conn->fd, (struct sockaddr *)&addr, &len) == 0 && !is_loopback(&addr);
 }
 

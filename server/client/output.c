@@ -5,14 +5,16 @@
 #include "base/mem.h"
 #include "server/core/log.h"
 #include "server/persist/persist.h"
+#include "server/replication/replication.h"
 
 enum { WRITE_TURN = 1024 * 1024 }; /* bytes for one client before the next one */
 
 void client_queue_write(struct client *c)
 {
     struct clients *all = c->srv->clients;
-    if (c->conn != NULL && RD_UNLIKELY(client_pending_output(c) > CLIENT_OUTPUT_KEEP) &&
-        (c->flags & CLIENT_CLOSE_ASAP) == 0 && client_over_limit(c, false))
+    bool much = client_pending_output(c) + replica_backlog(c) > CLIENT_OUTPUT_KEEP;
+    if (c->conn != NULL && RD_UNLIKELY(much) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
+        client_over_limit(c, false))
         c->flags |= CLIENT_CLOSE_ASAP;
     if (c->conn == NULL || (c->flags & CLIENT_WRITE_QUEUED))
         return;
@@ -26,12 +28,20 @@ void client_queue_write(struct client *c)
 
 size_t client_output_memory(const struct client *c)
 {
-    return c->reply.buf.cap > CLIENT_OUTPUT_KEEP ? client_pending_output(c) : 0;
+    size_t replies = c->reply.buf.cap > CLIENT_OUTPUT_KEEP ? client_pending_output(c) : 0;
+    return replies + (size_t)replica_backlog(c);
 }
 
-static const struct settings_limit *limit_of(const struct client *c)
+static struct settings_limit limit_of(const struct client *c)
 {
-    return &c->srv->settings.client_output_buffer_limit[client_type(c)];
+    const struct settings *s = &c->srv->settings;
+    enum client_type type = client_type(c);
+    struct settings_limit limit =
+        s->client_output_buffer_limit[type < CLIENT_TYPES ? type : CLIENT_TYPE_NORMAL];
+    /* A replica that has just continued may lack the whole backlog. */
+    if (type == CLIENT_TYPE_REPLICA && limit.hard > 0 && limit.hard < s->repl_backlog_size)
+        limit.hard = s->repl_backlog_size;
+    return limit;
 }
 
 /* Over the soft limit for longer than its seconds, without interruption. */
@@ -51,12 +61,12 @@ static bool over_soft_limit(struct client *c, const struct settings_limit *limit
 /* A client that does not read its replies must not use all memory. */
 bool client_over_limit(struct client *c, bool by_cron)
 {
-    const struct settings_limit *limit = limit_of(c);
+    const struct settings_limit limit = limit_of(c);
     size_t size = client_output_memory(c);
     if (size > c->srv->clients->recent_max_output)
         c->srv->clients->recent_max_output = size;
-    bool hard = limit->hard != 0 && (size >= limit->hard || c->reply.over);
-    if (!over_soft_limit(c, limit, size) && !hard)
+    bool hard = limit.hard != 0 && (size >= limit.hard || c->reply.over);
+    if (!over_soft_limit(c, &limit, size) && !hard)
         return false;
     struct rd_buf line = {0};
     client_describe(c, &line);
@@ -70,7 +80,7 @@ bool client_over_limit(struct client *c, bool by_cron)
 
 void client_output_limit(struct client *c)
 {
-    uint64_t hard = limit_of(c)->hard;
+    uint64_t hard = limit_of(c).hard;
     c->reply.limit = hard > 0 && hard < SIZE_MAX / 2 ? c->sent + hard + CLIENT_OUTPUT_KEEP : 0;
 }
 
@@ -142,9 +152,9 @@ static bool send_some(struct client *c)
         c->srv->stats.net_out += (uint64_t)n;
         c->active_ms = server_mono_ms(c->srv);
     }
-    if (client_pending_output(c) == 0)
+    if (client_pending_output(c) == 0 && c->reply.buf.len > 0)
         all_sent(c);
-    return true;
+    return replica_send(c);
 }
 
 /* Sent bytes are at the front; they are removed when they are the larger part. */
@@ -170,7 +180,7 @@ static void flush(struct client *c)
             client_free(c);
         return;
     }
-    bool pending = client_pending_output(c) > 0;
+    bool pending = client_pending_output(c) > 0 || replica_pending(c);
     if (!pending && (c->flags & CLIENT_CLOSE_SOON) && c->srv->current != c) {
         client_free(c);
         return;

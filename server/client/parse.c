@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/resp_frame.h"
 
 void client_parse_reset(struct client_input *in)
 {
@@ -53,19 +54,14 @@ static enum client_parse line(const struct client_input *in, size_t len, struct 
     return CLIENT_PARSE_COMMAND;
 }
 
-/* The short numbers of almost all lines. False: use the full parser. */
-static inline bool short_number(const struct client_input *in, size_t len, uint64_t *ret,
-                                size_t *ret_next)
+/* A header as clients send it. False: use the full parser, which is as lenient as redis-server. */
+static inline bool plain_header(const struct client_input *in, size_t len, uint8_t mark,
+                                uint64_t *ret, size_t *ret_next)
 {
-    const uint8_t *p = in->base + in->at + 1, *end = in->base + len;
-    uint64_t value = 0;
-    unsigned n = 0;
-    for (; n < 6 && p < end && *p >= '0' && *p <= '9'; p++, n++)
-        value = value * 10 + (*p - '0');
-    if (n == 0 || end - p < 2 || *p != '\r' || (n > 1 && in->base[in->at + 1] == '0'))
+    const uint8_t *next = rd_resp_any_header(in->base + in->at, in->base + len, mark, ret);
+    if (next == NULL || *ret > INT32_MAX)
         return false;
-    *ret = value;
-    *ret_next = (size_t)(p - in->base) + 2;
+    *ret_next = (size_t)(next - in->base);
     return true;
 }
 
@@ -76,7 +72,7 @@ static enum client_parse header(struct client_input *in, size_t len,
     size_t next;
     int64_t n;
     uint64_t small;
-    if (short_number(in, len, &small, &next)) {
+    if (plain_header(in, len, '*', &small, &next)) {
         n = (int64_t)small;
     } else {
         enum client_parse found = line(in, len, &text, &next);
@@ -114,7 +110,7 @@ static enum client_parse bulk_header(struct client_input *in, size_t len,
     uint64_t n;
     if (in->at >= len)
         return CLIENT_PARSE_MORE;
-    if (in->base[in->at] != '$' || !short_number(in, len, &n, &next)) {
+    if (!plain_header(in, len, '$', &n, &next)) {
         enum client_parse found = line(in, len, &text, &next);
         *ret_error = "Protocol error: too big bulk count string";
         if (found != CLIENT_PARSE_COMMAND)

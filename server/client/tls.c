@@ -62,15 +62,35 @@ static bool set_protocols(SSL_CTX *ctx, const char *names, struct rd_err *err)
     return true;
 }
 
-static bool load_certificates(SSL_CTX *ctx, const struct settings *s, struct rd_err *err)
+/* What identifies this side of a connection. */
+struct identity {
+    const char *cert, *key;
+    char *pass; /* of the key; "": none */
+};
+
+static struct identity of_server(const struct settings *s)
 {
-    if (s->tls_key_file_pass[0] != 0) {
+    return (struct identity){s->tls_cert_file, s->tls_key_file, s->tls_key_file_pass};
+}
+
+static struct identity of_client(const struct settings *s)
+{
+    if (s->tls_client_cert_file[0] == 0)
+        return of_server(s);
+    return (struct identity){s->tls_client_cert_file, s->tls_client_key_file,
+                             s->tls_client_key_file_pass};
+}
+
+static bool load_certificates(SSL_CTX *ctx, const struct settings *s, const struct identity *id,
+                              struct rd_err *err)
+{
+    if (id->pass[0] != 0) {
         SSL_CTX_set_default_passwd_cb(ctx, password);
-        SSL_CTX_set_default_passwd_cb_userdata(ctx, s->tls_key_file_pass);
+        SSL_CTX_set_default_passwd_cb_userdata(ctx, id->pass);
     }
-    if (SSL_CTX_use_certificate_chain_file(ctx, s->tls_cert_file) <= 0)
+    if (SSL_CTX_use_certificate_chain_file(ctx, id->cert) <= 0)
         return fail(err, "Failed to load certificate");
-    if (SSL_CTX_use_PrivateKey_file(ctx, s->tls_key_file, SSL_FILETYPE_PEM) <= 0)
+    if (SSL_CTX_use_PrivateKey_file(ctx, id->key, SSL_FILETYPE_PEM) <= 0)
         return fail(err, "Failed to load private key");
     const char *file = s->tls_ca_cert_file[0] != 0 ? s->tls_ca_cert_file : NULL;
     const char *folder = s->tls_ca_cert_dir[0] != 0 ? s->tls_ca_cert_dir : NULL;
@@ -126,35 +146,70 @@ static void set_sessions(SSL_CTX *ctx, const struct settings *s)
     SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"redis", 5);
 }
 
-bool tls_new(struct tls **ret, const struct settings *s, struct rd_err *err)
+static bool check(const struct settings *s, bool verifies, struct rd_err *err)
 {
     if (s->tls_cert_file[0] == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "No tls-cert-file configured!");
     if (s->tls_key_file[0] == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "No tls-key-file configured!");
-    if (s->tls_auth_clients != SETTINGS_TLS_AUTH_NO && s->tls_ca_cert_file[0] == 0 &&
-        s->tls_ca_cert_dir[0] == 0)
+    if (verifies && s->tls_ca_cert_file[0] == 0 && s->tls_ca_cert_dir[0] == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when "
                           "tls-cluster, tls-replication or tls-auth-clients are enabled!");
-    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    return true;
+}
+
+static bool configure(SSL_CTX *ctx, const struct settings *s, const struct identity *id,
+                      struct rd_err *err)
+{
+    SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    return set_protocols(ctx, s->tls_protocols, err) && load_certificates(ctx, s, id, err) &&
+           set_ciphers(ctx, s, err);
+}
+
+static bool new_context(struct tls **ret, const SSL_METHOD *method, struct rd_err *err)
+{
+    SSL_CTX *ctx = SSL_CTX_new(method);
     struct tls *tls = rd_alloc(sizeof *tls);
     if (ctx == NULL || tls == NULL) {
         SSL_CTX_free(ctx);
         rd_free(tls);
         return rd_err_nomem(err, sizeof *tls);
     }
-    SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    set_sessions(ctx, s);
-    set_verification(ctx, s);
-    if (!set_protocols(ctx, s->tls_protocols, err) || !load_certificates(ctx, s, err) ||
-        !set_ciphers(ctx, s, err) || !set_dh_params(ctx, s, err)) {
-        SSL_CTX_free(ctx);
-        rd_free(tls);
+    tls->ctx = ctx;
+    *ret = tls;
+    return true;
+}
+
+bool tls_new(struct tls **ret, const struct settings *s, struct rd_err *err)
+{
+    const struct identity id = of_server(s);
+    struct tls *tls;
+    if (!check(s, s->tls_auth_clients != SETTINGS_TLS_AUTH_NO, err) ||
+        !new_context(&tls, TLS_server_method(), err))
+        return false;
+    set_sessions(tls->ctx, s);
+    set_verification(tls->ctx, s);
+    if (!configure(tls->ctx, s, &id, err) || !set_dh_params(tls->ctx, s, err)) {
+        tls_free(tls);
         return false;
     }
-    tls->ctx = ctx;
+    *ret = tls;
+    return true;
+}
+
+bool tls_new_client(struct tls **ret, const struct settings *s, struct rd_err *err)
+{
+    const struct identity id = of_client(s);
+    struct tls *tls;
+    if (!check(s, true, err) || !new_context(&tls, TLS_client_method(), err))
+        return false;
+    SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);
+    if (!configure(tls->ctx, s, &id, err)) {
+        tls_free(tls);
+        return false;
+    }
     *ret = tls;
     return true;
 }
@@ -167,16 +222,31 @@ void tls_free(struct tls *tls)
     rd_free(tls);
 }
 
-bool tls_begin(struct tls *tls, struct conn *conn)
+static SSL *begin(struct tls *tls, struct conn *conn)
 {
     SSL *ssl = SSL_new(tls->ctx);
     if (ssl == NULL || !SSL_set_fd(ssl, conn->fd)) {
         SSL_free(ssl);
-        return false;
+        return NULL;
     }
-    SSL_set_accept_state(ssl);
     conn->ssl = ssl;
-    return true;
+    return ssl;
+}
+
+bool tls_begin(struct tls *tls, struct conn *conn)
+{
+    SSL *ssl = begin(tls, conn);
+    if (ssl != NULL)
+        SSL_set_accept_state(ssl);
+    return ssl != NULL;
+}
+
+bool tls_begin_client(struct tls *tls, struct conn *conn)
+{
+    SSL *ssl = begin(tls, conn);
+    if (ssl != NULL)
+        SSL_set_connect_state(ssl);
+    return ssl != NULL;
 }
 
 /* The meaning of a failed OpenSSL call. */
@@ -201,7 +271,7 @@ static ssize_t outcome(struct conn *conn, int result)
 ssize_t tls_handshake(struct conn *conn)
 {
     ERR_clear_error();
-    int result = SSL_accept(conn->ssl);
+    int result = SSL_do_handshake(conn->ssl);
     if (result == 1) {
         conn->tls_wants_write = conn->tls_wants_read = false;
         return 1;

@@ -1,4 +1,4 @@
-/* tls.h - TLS for clients: a context made from the tls-* settings.
+/* tls.h - TLS for clients and to masters: a context made from the tls-* settings.
  */
 #ifndef SERVER_CLIENT_TLS_H
 #define SERVER_CLIENT_TLS_H
@@ -12,6 +12,10 @@ struct tls;
  * those of Redis 7.0. */
 bool tls_new(struct tls **ret, const struct settings *settings, struct rd_err *err);
 void tls_free(struct tls *tls);
+
+/* The same for connections to other servers, whose certificates are verified. */
+bool tls_new_client(struct tls **ret, const struct settings *settings, struct rd_err *err);
+bool tls_begin_client(struct tls *tls, struct conn *conn);
 
 /* A session for an accepted socket; conn.c drives it. */
 bool tls_begin(struct tls *tls, struct conn *conn);

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "server/observe/account.h"
 #include "server/core/dispatch.h"
+#include "server/replication/replication.h"
+#include "server/tracking/tracking.h"
 
 /* ---- a heap of those whose waiting has an end ---- */
 
@@ -119,6 +121,8 @@ void client_unblock(struct client *c)
     if ((c->flags & CLIENT_BLOCKED) == 0)
         return;
     all->n_blocked--;
+    if (c->waits == CLIENT_WAITS_ACKS)
+        c->srv->replication->n_waiting--;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
     c->waits = CLIENT_WAITS_NOT;
     if (c->wait_index > 0)
@@ -135,13 +139,14 @@ void client_unblock(struct client *c)
     all->to_run_last = c;
 }
 
-/* WAIT: the number of replicas that have the client's writes. There are none. */
+/* WAIT: the number of replicas that have the client's writes. */
 static void end_acks(struct client *c, enum engine_unblock why)
 {
     if (why == ENGINE_UNBLOCKED)
         engine_reply_error(client_reply(c), "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     else
-        engine_reply_int(client_reply(c), 0);
+        engine_reply_int(client_reply(c),
+                         repl_master_acked(c->srv->replication->master, c->write_offset));
 }
 
 bool client_wait_end(struct client *c, enum engine_unblock why)
@@ -158,6 +163,16 @@ bool client_wait_end(struct client *c, enum engine_unblock why)
     return true;
 }
 
+void client_wait_fail(struct client *c, const char *error)
+{
+    if (c->waits == CLIENT_WAITS_KEY)
+        engine_block_cancel(&c->session, ENGINE_GONE, NULL);
+    engine_reply_error(client_reply(c), error);
+    account_ended(c, client_reply(c));
+    client_unblock(c);
+    client_queue_write(c);
+}
+
 /* ---- served ---- */
 
 void clients_serve(struct server *srv)
@@ -166,6 +181,7 @@ void clients_serve(struct server *srv)
     struct engine_reply reply = {.proto = 2};
     struct engine_effects fx = {.off = srv->fx.off};
     struct engine_session *session;
+    tracking_serve_begin(srv);
     while (engine_serve(srv->engine, &env, &session, &reply, &fx)) {
         struct client *c = session->ctx;
         int64_t began_us = srv->mono_us;
@@ -174,9 +190,11 @@ void clients_serve(struct server *srv)
         account_served(c, &reply, (uint64_t)(srv->mono_us - began_us));
         if (!c->reply.off && !rd_buf_add(&c->reply.buf, reply.buf.ptr, reply.buf.len))
             client_close_asap(c);
+        tracking_served(srv, c);
         client_unblock(c);
         client_queue_write(c);
     }
+    tracking_serve_end(srv);
     server_propagate(srv, &fx);
     engine_effects_done(&fx);
     engine_reply_done(&reply);
@@ -195,13 +213,4 @@ void clients_run_unblocked(struct server *srv)
         if ((c->flags & CLIENT_BLOCKED) == 0)
             client_run_input(c);
     }
-}
-
-void clients_unpause(struct server *srv)
-{
-    srv->clients->pause_until_ms = 0;
-    engine_config(srv->engine)->standstill = false;
-    for (struct client *c = srv->clients->first; c != NULL; c = c->next)
-        if (c->waits == CLIENT_WAITS_PAUSE)
-            client_unblock(c);
 }

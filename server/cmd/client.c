@@ -1,4 +1,5 @@
-/* CLIENT: the connections and their state. KILL is in server/cmd/client_kill.c. */
+/* CLIENT: the connections and their state. KILL is in client_kill.c, TRACKING in
+ * client_tracking.c. */
 #include "server/cmd/client.h"
 
 #include "base/num.h"
@@ -176,7 +177,6 @@ static void sub_unblock(struct dispatch_call *call)
 
 static void sub_pause(struct dispatch_call *call)
 {
-    struct clients *all = call->srv->clients;
     bool writes_only = false;
     int64_t ms;
     if (call->argc > 4) {
@@ -199,74 +199,14 @@ static void sub_pause(struct dispatch_call *call)
     }
     int64_t now_ms = server_mono_ms(call->srv);
     int64_t until_ms = ms < INT64_MAX - now_ms ? now_ms + ms : INT64_MAX;
-    /* A pause in progress can be made longer and stricter, never shorter or weaker. */
-    if (all->pause_until_ms == 0 || all->pause_writes_only)
-        all->pause_writes_only = writes_only;
-    if (until_ms > all->pause_until_ms)
-        all->pause_until_ms = until_ms;
-    engine_config(call->srv->engine)->standstill = true;
+    clients_pause(call->srv, CLIENT_PAUSE_COMMAND, until_ms, writes_only);
     engine_reply_ok(call->reply);
 }
 
 static void sub_unpause(struct dispatch_call *call)
 {
-    clients_unpause(call->srv);
+    clients_unpause(call->srv, CLIENT_PAUSE_COMMAND);
     engine_reply_ok(call->reply);
-}
-
-/* ---- tracking: no client has it ---- */
-
-static void sub_getredir(struct dispatch_call *call)
-{
-    engine_reply_int(call->reply, -1);
-}
-
-static void sub_trackinginfo(struct dispatch_call *call)
-{
-    engine_reply_map(call->reply, 3);
-    engine_reply_str(call->reply, "flags");
-    engine_reply_set(call->reply, 1);
-    engine_reply_str(call->reply, "off");
-    engine_reply_str(call->reply, "redirect");
-    engine_reply_int(call->reply, -1);
-    engine_reply_str(call->reply, "prefixes");
-    engine_reply_array(call->reply, 0);
-}
-
-static void sub_caching(struct dispatch_call *call)
-{
-    engine_reply_error(call->reply,
-                       "ERR CLIENT CACHING can be called only when the client is in tracking mode "
-                       "with OPTIN or OPTOUT mode enabled");
-}
-
-/* Parses the options, so that a syntax error comes before "not supported". */
-static bool tracking_options_ok(struct dispatch_call *call)
-{
-    static const char *const words[] = {"bcast", "optin", "optout", "noloop"};
-    for (size_t i = 3; i < call->argc; i++) {
-        bool known = false;
-        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
-            known |= dispatch_arg_is(call->argv[i], words[k]);
-        bool with_value =
-            dispatch_arg_is(call->argv[i], "redirect") || dispatch_arg_is(call->argv[i], "prefix");
-        if (with_value && i + 1 < call->argc)
-            i++;
-        else if (!known)
-            return false;
-    }
-    return true;
-}
-
-static void sub_tracking(struct dispatch_call *call)
-{
-    bool on = dispatch_arg_is(call->argv[2], "on");
-    if (!tracking_options_ok(call) || (!on && !dispatch_arg_is(call->argv[2], "off")))
-        dispatch_syntax(call);
-    else if (on)
-        engine_reply_error(call->reply, "ERR client tracking is not supported yet");
-    else
-        engine_reply_ok(call->reply);
 }
 
 static void sub_help(struct dispatch_call *call)
@@ -327,10 +267,10 @@ static const struct subcommand subcommands[] = {
     {"unblock", sub_unblock},
     {"pause", sub_pause},
     {"unpause", sub_unpause},
-    {"getredir", sub_getredir},
-    {"trackinginfo", sub_trackinginfo},
-    {"caching", sub_caching},
-    {"tracking", sub_tracking},
+    {"getredir", cmd_client_getredir},
+    {"trackinginfo", cmd_client_trackinginfo},
+    {"caching", cmd_client_caching},
+    {"tracking", cmd_client_tracking},
     {"help", sub_help},
 };
 

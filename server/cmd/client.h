@@ -11,4 +11,10 @@ bool cmd_client_type(struct dispatch_call *call, struct rd_slice word, enum clie
 
 void cmd_client_kill(struct dispatch_call *call);
 
+/* server/cmd/client_tracking.c */
+void cmd_client_tracking(struct dispatch_call *call);
+void cmd_client_caching(struct dispatch_call *call);
+void cmd_client_getredir(struct dispatch_call *call);
+void cmd_client_trackinginfo(struct dispatch_call *call);
+
 #endif

@@ -1,10 +1,13 @@
 /* CLIENT KILL. */
 #include "server/cmd/client.h"
 
+#include "server/acl/acl.h"
+
 struct filter {
-    const char *addr, *laddr, *user; /* NULL: any; not terminated, see the lengths */
-    size_t addr_len, laddr_len, user_len;
-    uint64_t id; /* 0: any */
+    const char *addr, *laddr; /* NULL: any; not terminated, see the lengths */
+    size_t addr_len, laddr_len;
+    const struct acl_user *user; /* NULL: any */
+    uint64_t id;                 /* 0: any */
     enum client_type type;
     bool has_type;
     bool skip_me;
@@ -18,7 +21,7 @@ static bool text_is(const char *text, const char *want, size_t want_len)
 static bool fits(const struct filter *f, const struct client *c)
 {
     return text_is(c->peer, f->addr, f->addr_len) && text_is(c->local, f->laddr, f->laddr_len) &&
-           text_is(c->user, f->user, f->user_len) && (f->id == 0 || c->id == f->id) &&
+           (f->user == NULL || c->user == f->user) && (f->id == 0 || c->id == f->id) &&
            (!f->has_type || client_type(c) == f->type);
 }
 
@@ -33,14 +36,11 @@ static void kill_one(struct dispatch_call *call, struct client *c)
 
 static bool read_user(struct dispatch_call *call, struct rd_slice name, struct filter *f)
 {
-    if (!rd_slice_is(name, "default")) {
+    f->user = acl_find(call->srv, name);
+    if (f->user == NULL)
         engine_reply_errorf(call->reply, "ERR No such user '%.*s'",
                             (int)(name.len < 128 ? name.len : 128), (const char *)name.ptr);
-        return false;
-    }
-    f->user = (const char *)name.ptr;
-    f->user_len = name.len;
-    return true;
+    return f->user != NULL;
 }
 
 static bool read_id(struct dispatch_call *call, struct rd_slice word, struct filter *f)

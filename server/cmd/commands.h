@@ -46,7 +46,7 @@
     X("latency", latency)                                                                          \
     X("monitor", monitor)                                                                          \
     X("lolwut", lolwut)                                                                            \
-    /* server/cmd/replication.c */                                                                 \
+    /* server/cmd/replication.c, server/replication/ */                                            \
     X("role", role)                                                                                \
     X("wait", wait)                                                                                \
     X("replicaof", replicaof)                                                                      \
@@ -59,10 +59,6 @@
     /* server/cmd/function.c */                                                                    \
     X("function", function)                                                                        \
     X("script", script)                                                                            \
-    X("evalsha", evalsha)                                                                          \
-    X("evalsha_ro", evalsha)                                                                       \
-    X("fcall", fcall)                                                                              \
-    X("fcall_ro", fcall)                                                                           \
     X("module", module)                                                                            \
     X("cluster", cluster)                                                                          \
     X("readonly", cluster)                                                                         \

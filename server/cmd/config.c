@@ -7,6 +7,7 @@
 #include "engine/glob.h"
 #include "server/core/log.h"
 #include "server/persist/persist.h"
+#include "server/replication/replication.h"
 #include "server/settings/item.h"
 
 /* ---- GET ---- */
@@ -122,6 +123,7 @@ static void config_resetstat(struct dispatch_call *call)
     stats_reset(&call->srv->stats);
     engine_stats_reset(call->srv->engine);
     persist_reset_stats(call->srv);
+    replication_reset_stats(call->srv);
     engine_reply_ok(call->reply);
 }
 

@@ -3,9 +3,13 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "server/core/acl.h"
+#include "server/acl/acl.h"
 #include "server/observe/monitor.h"
 #include "server/core/pubsub.h"
+#include "server/tracking/tracking.h"
+
+static const char wrong_password[] =
+    "WRONGPASS invalid username-password pair or user is disabled.";
 
 void server_cmd_auth(struct dispatch_call *call)
 {
@@ -16,59 +20,30 @@ void server_cmd_auth(struct dispatch_call *call)
     }
     if (call->argc == 3)
         user = call->argv[1];
-    else if (!acl_default_has_password(call->srv)) {
+    else if (acl_is_open(call->srv)) {
         engine_reply_error(call->reply,
                            "ERR AUTH <password> called without any password configured for the "
                            "default user. Are you sure your configuration is correct?");
         return;
     }
-    if (acl_authenticate(call->c, user, call->argv[call->argc - 1]))
+    if (acl_login(call->c, user, call->argv[call->argc - 1], call->argv[0]))
         engine_reply_ok(call->reply);
     else
-        engine_reply_error(call->reply,
-                           "WRONGPASS invalid username-password pair or user is disabled.");
+        engine_reply_error(call->reply, wrong_password);
 }
 
-struct hello {
-    int64_t proto; /* 0: as it is */
-    bool auth;
-    struct rd_slice user, password;
-    bool has_name;
-    struct rd_slice name;
-};
-
-static bool hello_options(struct dispatch_call *call, struct hello *ret)
+static bool hello_proto(struct dispatch_call *call, int64_t *ret)
 {
-    size_t i = 1;
-    if (call->argc >= 2) {
-        if (!rd_num_get_i64(call->argv[1], &ret->proto)) {
-            engine_reply_error(call->reply,
-                               "ERR Protocol version is not an integer or out of range");
-            return false;
-        }
-        if (ret->proto < 2 || ret->proto > 3) {
-            engine_reply_error(call->reply, "NOPROTO unsupported protocol version");
-            return false;
-        }
-        i = 2;
+    *ret = call->reply->proto;
+    if (call->argc < 2)
+        return true;
+    if (!rd_num_get_i64(call->argv[1], ret)) {
+        engine_reply_error(call->reply, "ERR Protocol version is not an integer or out of range");
+        return false;
     }
-    while (i < call->argc) {
-        size_t more = call->argc - 1 - i;
-        if (dispatch_arg_is(call->argv[i], "AUTH") && more >= 2) {
-            ret->auth = true;
-            ret->user = call->argv[i + 1];
-            ret->password = call->argv[i + 2];
-            i += 3;
-        } else if (dispatch_arg_is(call->argv[i], "SETNAME") && more >= 1) {
-            ret->has_name = true;
-            ret->name = call->argv[i + 1];
-            i += 2;
-        } else {
-            engine_reply_errorf(call->reply, "ERR Syntax error in HELLO option '%.*s'",
-                                (int)(call->argv[i].len < 128 ? call->argv[i].len : 128),
-                                (const char *)call->argv[i].ptr);
-            return false;
-        }
+    if (*ret < 2 || *ret > 3) {
+        engine_reply_error(call->reply, "NOPROTO unsupported protocol version");
+        return false;
     }
     return true;
 }
@@ -78,6 +53,18 @@ static bool printable(struct rd_slice name)
     for (size_t i = 0; i < name.len; i++)
         if (name.ptr[i] < '!' || name.ptr[i] > '~')
             return false;
+    return true;
+}
+
+static bool set_name(struct dispatch_call *call, struct rd_slice name)
+{
+    if (!printable(name)) {
+        engine_reply_error(call->reply, "ERR Client names cannot contain spaces, newlines or "
+                                        "special characters.");
+        return false;
+    }
+    rd_buf_reset(&call->c->name);
+    rd_buf_add(&call->c->name, name.ptr, name.len);
     return true;
 }
 
@@ -101,23 +88,37 @@ static void hello_reply(struct dispatch_call *call)
     engine_reply_array(r, 0);
 }
 
+/* Each option takes effect when it is read, even if a later one is wrong. */
+static bool hello_options(struct dispatch_call *call)
+{
+    for (size_t i = 2; i < call->argc; i++) {
+        struct rd_slice option = call->argv[i];
+        size_t more = call->argc - 1 - i;
+        if (dispatch_arg_is(option, "AUTH") && more >= 2) {
+            if (!acl_login(call->c, call->argv[i + 1], call->argv[i + 2], call->argv[0])) {
+                engine_reply_error(call->reply, wrong_password);
+                return false;
+            }
+            i += 2;
+        } else if (dispatch_arg_is(option, "SETNAME") && more >= 1) {
+            if (!set_name(call, call->argv[++i]))
+                return false;
+        } else {
+            engine_reply_errorf(call->reply, "ERR Syntax error in HELLO option '%.*s'",
+                                (int)(option.len < 128 ? option.len : 128),
+                                (const char *)option.ptr);
+            return false;
+        }
+    }
+    return true;
+}
+
 void server_cmd_hello(struct dispatch_call *call)
 {
-    struct client *c = call->c;
-    struct hello hello = {0};
-    if (!hello_options(call, &hello))
+    int64_t proto;
+    if (!hello_proto(call, &proto) || !hello_options(call))
         return;
-    if (hello.has_name && !printable(hello.name)) {
-        engine_reply_error(call->reply, "ERR Client names cannot contain spaces, newlines or "
-                                        "special characters.");
-        return;
-    }
-    if (hello.auth && !acl_authenticate(c, hello.user, hello.password)) {
-        engine_reply_error(call->reply,
-                           "WRONGPASS invalid username-password pair or user is disabled.");
-        return;
-    }
-    if (!c->authenticated) {
+    if (!call->c->authenticated) {
         engine_reply_error(call->reply,
                            "NOAUTH HELLO must be called with the client already authenticated, "
                            "otherwise the HELLO AUTH <user> <pass> option can be used to "
@@ -125,12 +126,7 @@ void server_cmd_hello(struct dispatch_call *call)
                            "same time");
         return;
     }
-    if (hello.has_name) {
-        rd_buf_reset(&c->name);
-        rd_buf_add(&c->name, hello.name.ptr, hello.name.len);
-    }
-    if (hello.proto != 0)
-        call->reply->proto = c->reply.proto = (unsigned)hello.proto;
+    call->reply->proto = call->c->reply.proto = (unsigned)proto;
     hello_reply(call);
 }
 
@@ -145,6 +141,7 @@ void server_cmd_reset(struct dispatch_call *call)
     struct client *c = call->c;
     pubsub_forget(c);
     monitor_forget(c);
+    tracking_end(c);
     engine_session_done(&c->session);
     engine_session_init(&c->session, call->srv->engine, ENGINE_CLIENT);
     c->session.ctx = c;
@@ -154,6 +151,6 @@ void server_cmd_reset(struct dispatch_call *call)
     c->reply.proto = 2;
     call->reply->proto = 2;
     rd_buf_reset(&c->name);
-    acl_reset(c);
+    acl_client_begin(c);
     engine_reply_simple(call->reply, "RESET");
 }

@@ -10,7 +10,7 @@
 #include "server/observe/heap.h"
 #include "server/core/log.h"
 #include "server/persist/persist.h"
-#include "server/core/replication.h"
+#include "server/replication/replication.h"
 #include "server/cmd/subcommand.h"
 
 #include <stdio.h>
@@ -97,13 +97,13 @@ static void sub_structsize(struct dispatch_call *call)
 static void sub_change_repl_id(struct dispatch_call *call)
 {
     log_notice("Changing replication IDs after receiving change-repl-id");
-    replication_change_id();
+    replication_change_id(call->srv);
     engine_reply_ok(call->reply);
 }
 
 static void sub_replicate(struct dispatch_call *call)
 {
-    engine_effects_add(call->fx, call->c->session.db, call->argc - 2, call->argv + 2);
+    replication_append_command(call->srv, call->argc - 2, call->argv + 2);
     engine_reply_ok(call->reply);
 }
 
@@ -143,9 +143,11 @@ static void sub_leak(struct dispatch_call *call)
     engine_reply_ok(call->reply);
 }
 
-/* Scripts with denied commands: scripts are not supported. */
+/* Scripts may use commands that are not for scripts. */
 static void sub_deny_scripts(struct dispatch_call *call)
 {
+    engine_config(call->srv->engine)->scripts_run_all =
+        !rd_slice_eq(call->argv[2], rd_slice_str("0"));
     engine_reply_ok(call->reply);
 }
 
@@ -275,7 +277,7 @@ static void sub_help(struct dispatch_call *call)
         "RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
         "    Save the data set, clear it and load it again.",
         "REPLICATE <command>",
-        "    Append a command to the log.",
+        "    Send a command to the replicas, without running it here.",
         "REPLYBUFFER (PEAK-RESET-TIME|RESIZING) <value>",
         "    Set the lifetime of the peak of a reply buffer, in milliseconds, NEVER or RESET;",
         "    choose whether reply buffers shrink.",
@@ -334,23 +336,8 @@ static bool run_one_of(struct dispatch_call *call, const struct cmd_debug_sub *s
     return false;
 }
 
-static bool is_local(const struct client *c)
-{
-    return (c->flags & CLIENT_UNIX_SOCKET) || strncmp(c->peer, "127.", 4) == 0 ||
-           strncmp(c->peer, "[::1]", 5) == 0;
-}
-
 void server_cmd_debug(struct dispatch_call *call)
 {
-    int allow = call->srv->settings.enable_debug_command;
-    if (allow == SETTINGS_ALLOW_NO || (allow == SETTINGS_ALLOW_LOCAL && !is_local(call->c))) {
-        engine_reply_error(call->reply,
-                           "ERR DEBUG command not allowed. If the enable-debug-command option is "
-                           "set to \"local\", you can run it from a local connection, otherwise "
-                           "you need to set this option in the configuration file, and then "
-                           "restart the server.");
-        return;
-    }
     if (!run_one_of(call, common_subs) && !run_one_of(call, cmd_debug_keys_subs) &&
         !run_one_of(call, cmd_debug_crash_subs))
         subcommand_syntax(call);

@@ -6,6 +6,7 @@
 #include "server/cmd/debug.h"
 #include "server/core/log.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -148,20 +149,42 @@ static void sub_packed_threshold(struct dispatch_call *call)
 
 /* ---- tables ---- */
 
-static void put_table(struct rd_buf *out, const char *title, const struct engine_table *t)
+static void put_lengths(struct rd_buf *out, const struct engine_debug_array *s)
 {
-    struct engine_debug_table s;
-    engine_debug_table(t, &s);
-    rd_buf_printf(out, "%sHash table 0 stats (main hash table):\n", title);
-    if (s.count == 0) {
+    rd_buf_printf(out, " Chain length distribution:\n");
+    for (unsigned i = 0; i < ENGINE_DEBUG_LENGTHS; i++)
+        if (s->of_length[i] > 0)
+            rd_buf_printf(out, "   %s%u: %" PRIu64 " (%.2f%%)\n",
+                          i == ENGINE_DEBUG_LENGTHS - 1 ? ">= " : "", i, s->of_length[i],
+                          100.0 * (double)s->of_length[i] / (double)s->buckets);
+}
+
+/* The size is the number of items from which the array is too small; the chains are those of
+ * buckets, which have several items each. */
+static void put_array(struct rd_buf *out, unsigned which, const struct engine_debug_array *s)
+{
+    rd_buf_printf(out, "Hash table %u stats (%s):\n", which,
+                  which == 0 ? "main hash table" : "rehashing target");
+    if (s->count == 0) {
         rd_buf_printf(out, "No stats available for empty dictionaries\n");
         return;
     }
-    rd_buf_printf(out, " table size: %llu\n number of elements: %llu\n max chain length: %llu\n",
-                  (unsigned long long)s.slots, (unsigned long long)s.count,
-                  (unsigned long long)s.longest);
-    if (s.growing)
-        rd_buf_printf(out, " elements are being moved\n");
+    rd_buf_printf(out,
+                  " table size: %" PRIu64 "\n number of elements: %" PRIu64
+                  "\n different slots: %" PRIu64 "\n max chain length: %" PRIu64 "\n",
+                  s->room, s->count, s->used, s->longest);
+    rd_buf_printf(out, " avg chain length (counted): %.2f\n avg chain length (computed): %.2f\n",
+                  (double)s->count / (double)s->used, (double)s->count / (double)s->buckets);
+    put_lengths(out, s);
+}
+
+static void put_table(struct rd_buf *out, const char *title, const struct engine_table *t)
+{
+    struct engine_debug_array s;
+    rd_buf_printf(out, "%s", title);
+    for (unsigned which = 0; which < 2; which++)
+        if (engine_debug_array(t, which, &s) || which == 0)
+            put_array(out, which, &s);
 }
 
 static void reply_text(struct dispatch_call *call, struct rd_buf *text)
@@ -192,7 +215,7 @@ static void sub_htstats_key(struct dispatch_call *call)
     const struct engine_entry *entry = find(call);
     if (entry == NULL)
         return;
-    const struct engine_table *table = engine_debug_table_of(&entry->value);
+    const struct engine_table *table = engine_value_table(&entry->value);
     if (table == NULL) {
         engine_reply_error(call->reply, "ERR The value stored at the specified key is not "
                                         "represented using an hash table");

@@ -74,8 +74,8 @@ static uint64_t put_overhead(struct dispatch_call *call, const struct info_memor
     put_num(call, "peak.allocated", (int64_t)m->peak);
     put_num(call, "total.allocated", (int64_t)m->used);
     put_num(call, "startup.allocated", (int64_t)m->startup);
-    put_num(call, "replication.backlog", 0);
-    put_num(call, "clients.slaves", 0);
+    put_num(call, "replication.backlog", (int64_t)m->backlog);
+    put_num(call, "clients.slaves", (int64_t)m->clients_replicas);
     put_num(call, "clients.normal", (int64_t)m->clients_normal);
     put_num(call, "cluster.links", 0);
     put_num(call, "aof.buffer", (int64_t)m->aof_buffer);

@@ -1,5 +1,6 @@
 /* SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN. */
 #include "server/cmd/commands.h"
+#include "server/core/script.h"
 #include "server/core/log.h"
 #include "server/persist/priv.h"
 
@@ -99,18 +100,12 @@ static bool shutdown_options(struct dispatch_call *call, struct server_shutdown 
     return !(*ret_abort && any) && !(how->nosave && how->save);
 }
 
-/* Nothing is pending here: a shutdown has ended or failed before another command runs, except one
- * requested by a signal that has not begun. */
 static void shutdown_abort(struct dispatch_call *call)
 {
-    struct server *srv = call->srv;
-    if (srv->stop_signal == 0) {
+    if (server_shutdown_abort(call->srv))
+        engine_reply_ok(call->reply);
+    else
         engine_reply_error(call->reply, "ERR No shutdown in progress.");
-        return;
-    }
-    srv->stop_signal = 0;
-    log_notice("Shutdown manually aborted.");
-    engine_reply_ok(call->reply);
 }
 
 void server_cmd_shutdown(struct dispatch_call *call)
@@ -126,6 +121,13 @@ void server_cmd_shutdown(struct dispatch_call *call)
         shutdown_abort(call);
         return;
     }
+    if (script_busy() != 0 && !how.nosave) {
+        engine_reply_errorf(call->reply,
+                            "BUSY Redis is busy running a script. You can only call %s KILL or "
+                            "SHUTDOWN NOSAVE.",
+                            script_busy() == ENGINE_ADMIT_BUSY_SCRIPT ? "SCRIPT" : "FUNCTION");
+        return;
+    }
     if (call->in_exec && !how.now) {
         engine_reply_error(call->reply,
                            "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING "
@@ -137,6 +139,8 @@ void server_cmd_shutdown(struct dispatch_call *call)
         how.save = false;
         how.nosave = true;
     }
-    if (!server_shutdown(srv, &how))
+    if (server_shutdown(srv, &how) == SERVER_SHUTDOWN_FAILED)
         engine_reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+    else
+        client_block(call->c, CLIENT_WAITS_END, INT64_MAX);
 }

@@ -55,12 +55,19 @@ static void reset_signals(void)
 
 /* Clients must see the end of their connection when the server closes it, and ports must become
  * free. */
-static void close_others(int keep)
+static void close_between(int low, int high)
 {
+    if (high > low + 1)
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+}
+
+static void close_others(int keep, int also)
+{
+    int low = also < keep && also >= 0 ? also : keep, high = also > keep ? also : keep;
     closelog();
-    if (keep > STDERR_FILENO + 1)
-        close_range(STDERR_FILENO + 1, (unsigned)keep - 1, 0);
-    close_range((unsigned)keep + 1, ~0u, 0);
+    close_between(STDERR_FILENO, low);
+    close_between(low, high);
+    close_range((unsigned)high + 1, ~0u, 0);
 }
 
 /* "0,2,4-6", with a step: "0-10:2". Invalid parts are skipped. */
@@ -155,9 +162,10 @@ void child_exit(struct child *child, int status)
     _exit(status);
 }
 
-static void become_child(struct server *srv, struct child *child, int fd, const char *cpulist)
+static void become_child(struct server *srv, struct child *child, int fd, const char *cpulist,
+                         int keep_fd)
 {
-    close_others(fd);
+    close_others(fd, keep_fd);
     signal(SIGPIPE, SIG_IGN);
     reset_signals();
     log_role('C');
@@ -179,7 +187,8 @@ static void count_fork(struct server *srv, int64_t us)
     latency_add(srv, "fork", us / 1000);
 }
 
-int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist)
+int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist,
+               int keep_fd)
 {
     int fds[2];
     sigset_t all, before;
@@ -195,7 +204,7 @@ int child_fork(struct server *srv, struct child *child, const char *name, const 
     fflush(NULL);
     int pid = fork();
     if (pid == 0) {
-        become_child(srv, child, fds[1], cpulist);
+        become_child(srv, child, fds[1], cpulist, keep_fd);
         return 0;
     }
     child->error = errno;

@@ -43,8 +43,10 @@ struct child {
 };
 
 /* Returns 0 in the child, -1 after a failure, else the pid. Counts and times the fork: stats,
- * latency "fork". cpulist: CPUs of the child; "": all. */
-int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist);
+ * latency "fork". cpulist: CPUs of the child; "": all. keep_fd: a descriptor that the child needs;
+ * -1: none. */
+int child_fork(struct server *srv, struct child *child, const char *name, const char *cpulist,
+               int keep_fd);
 
 /* In the child: to be called after each key. Sends a report every second. */
 void child_progress(struct child *child, uint64_t keys);

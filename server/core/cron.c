@@ -1,3 +1,4 @@
+#include "server/tracking/tracking.h"
 #include "server/core/server.h"
 
 #include "server/client/client.h"
@@ -6,7 +7,9 @@
 #include "server/observe/latency.h"
 #include "server/core/log.h"
 #include "server/core/peer.h"
+#include "server/core/script.h"
 #include "server/persist/persist.h"
+#include "server/replication/replication.h"
 
 enum {
     EXPIRE_SHARE = 25, /* maximum percentage of time for the expire cycle */
@@ -54,7 +57,9 @@ bool server_make_room(struct server *srv)
 {
     measure_before_eviction(srv);
     struct engine_env env = server_env(srv);
-    int64_t counted = srv->other_memory - (int64_t)persist_memory(srv);
+    uint64_t lacking; /* evicting keys would make the stream of slow replicas longer */
+    replication_memory(srv, &lacking);
+    int64_t counted = srv->other_memory - (int64_t)persist_memory(srv) - (int64_t)lacking;
     struct engine_effects fx = {.off = srv->fx.off};
     bool fits = engine_evict(srv->engine, &env, counted > 0 ? (uint64_t)counted : 0, &fx);
     note_excess(srv, fits);
@@ -66,7 +71,7 @@ bool server_make_room(struct server *srv)
 static void expire(struct server *srv)
 {
     struct engine_env env = server_env(srv);
-    if (srv->active_expire_off || srv->clients->pause_until_ms != 0)
+    if (srv->active_expire_off || srv->clients->pause_until_ms != 0 || replication_is_replica(srv))
         return;
     int64_t from = srv->mono_us;
     uint64_t budget_us = (uint64_t)(1000000 / srv->hz * EXPIRE_SHARE / 100);
@@ -85,6 +90,8 @@ static void sample(struct server *srv)
     stats_sample(stats, STATS_COMMANDS, stats->commands, srv->mono_us);
     stats_sample(stats, STATS_NET_IN, stats->net_in, srv->mono_us);
     stats_sample(stats, STATS_NET_OUT, stats->net_out, srv->mono_us);
+    stats_sample(stats, STATS_REPL_IN, srv->replication->bytes_in, srv->mono_us);
+    stats_sample(stats, STATS_REPL_OUT, srv->replication->bytes_out, srv->mono_us);
 }
 
 /* dynamic-hz: more turns with many clients, so that each checks fewer of them. */
@@ -100,7 +107,9 @@ void server_cron(struct server *srv)
 {
     set_hz(srv);
     crash_watchdog(srv);
-    if (srv->state != SERVER_RUNNING)
+    if (srv->state == SERVER_LOADING)
+        replication_cron(srv);
+    if (srv->state != SERVER_RUNNING || script_busy() != 0)
         return;
     sample(srv);
     measure_memory(srv);
@@ -108,13 +117,15 @@ void server_cron(struct server *srv)
         server_make_room(srv);
     clients_cron(srv);
     peers_cron(srv);
-    if (srv->clients->pause_until_ms != 0 && server_mono_ms(srv) >= srv->clients->pause_until_ms)
-        clients_unpause(srv);
+    tracking_limit(srv);
+    clients_end_pauses(srv);
     if (srv->cron_paused)
         return;
     server_stop_if_asked(srv);
+    server_shutdown_cron(srv);
     expire(srv);
     if (srv->settings.activerehashing)
         engine_resize_step(srv->engine, RESIZE_BUCKETS);
     persist_cron(srv);
+    replication_cron(srv);
 }

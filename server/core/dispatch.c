@@ -1,154 +1,119 @@
 #include "server/cmd/commands.h"
 
-#include <stdio.h>
+#include <string.h>
 
+#include "engine/admit.h"
+#include "server/acl/acl.h"
 #include "server/observe/account.h"
 #include "server/core/log.h"
 #include "server/observe/monitor.h"
 #include "server/persist/persist.h"
 #include "server/core/pubsub.h"
+#include "server/core/ldb.h"
+#include "server/core/script.h"
+#include "server/replication/replication.h"
+#include "server/tracking/tracking.h"
 
 /* ---- refusals ---- */
 
-static bool of_a_later_version(const struct engine_command *command)
-{
-    return (command->flags & ENGINE_CMD_LATER_VERSION) != 0;
-}
-
-/* Replies with an error instead of running the command; the transaction will fail, too. */
 static enum dispatch_status refuse(struct client *c, const struct engine_command *command,
-                                   const char *text)
+                                   const struct engine_refusal *refusal)
 {
-    if (command != NULL)
-        stats_rejected(&c->srv->stats, command);
-    if (command != NULL && strcmp(command->name, "exec") == 0) {
-        engine_session_discard(&c->session);
-        engine_reply_errorf(client_reply(c), "EXECABORT Transaction discarded because of: %s",
-                            strncmp(text, "ERR ", 4) == 0 ? text + 4 : text);
-    } else {
-        c->session.dirty_exec |= c->session.in_multi;
-        engine_reply_error(client_reply(c), text);
-    }
-    stats_error(&c->srv->stats, client_reply(c)->text);
+    struct stats *stats = &c->srv->stats;
+    if (refusal->why != ENGINE_REFUSED_UNKNOWN)
+        stats_rejected(stats, command);
+    engine_refuse(&c->session, command, refusal, client_reply(c));
+    stats_error(stats, client_reply(c)->text);
     client_reply(c)->error = false;
     return DISPATCH_DONE;
 }
 
-/* Bytes from a client in an error: at most `max`. The reply replaces control characters by
- * blanks. */
-static void add_quoted(struct rd_buf *out, struct rd_slice arg, size_t max)
+/* ---- whether a command may run: engine/admit.h ---- */
+
+static bool is_local(const struct client *c)
 {
-    rd_buf_printf(out, "'%.*s' ", (int)(arg.len < max ? arg.len : max), (const char *)arg.ptr);
+    return (c->flags & CLIENT_UNIX_SOCKET) || strncmp(c->peer, "127.", 4) == 0 ||
+           strncmp(c->peer, "[::1]", 5) == 0;
 }
 
-static enum dispatch_status unknown_command(struct client *c, size_t argc,
-                                            const struct rd_slice *argv)
+static bool may_use_protected(void *ctx, const struct engine_command *command)
 {
-    struct rd_buf text = {0};
-    const struct engine_command *container = dispatch_find_name(argv[0]);
-    if (container != NULL && of_a_later_version(container))
-        container = NULL;
-    if (container != NULL && argc > 1) {
-        rd_buf_printf(&text, "ERR unknown subcommand '%.*s'. Try ",
-                      (int)(argv[1].len < 128 ? argv[1].len : 128), (const char *)argv[1].ptr);
-        for (const char *p = container->name; *p != 0; p++)
-            rd_buf_add_byte(&text, (uint8_t)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p));
-        rd_buf_printf(&text, " HELP.");
-    } else {
-        rd_buf_printf(&text, "ERR unknown command ");
-        add_quoted(&text, argv[0], 128);
-        text.len--;
-        rd_buf_printf(&text, ", with args beginning with: ");
-        size_t from = text.len;
-        for (size_t i = 1; i < argc && text.len - from < 128; i++)
-            add_quoted(&text, argv[i], 128 - (text.len - from));
-    }
-    rd_buf_add_byte(&text, 0);
-    enum dispatch_status status = refuse(c, NULL, (const char *)text.ptr);
-    rd_buf_done(&text);
-    return status;
+    const struct client *c = ctx;
+    const struct settings *s = &c->srv->settings;
+    int allow = command->container != NULL ? s->enable_module_command : s->enable_debug_command;
+    return allow == SETTINGS_ALLOW_YES || (allow == SETTINGS_ALLOW_LOCAL && is_local(c));
 }
 
-static bool allowed_in_pubsub(const struct engine_command *command)
+/* Whether the rules of the client's user allow this command line; ACL LOG gets what they do not. */
+static enum engine_permit permit(void *ctx, const struct engine_command *command, size_t argc,
+                                 const struct rd_slice *argv)
 {
-    static const char *const names[] = {"subscribe",    "unsubscribe", "psubscribe",
-                                        "punsubscribe", "ssubscribe",  "sunsubscribe",
-                                        "ping",         "quit",        "reset"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(command->name, names[i]) == 0)
-            return true;
-    return false;
+    struct client *c = ctx;
+    size_t at = 0;
+    enum acl_verdict verdict = acl_check(c->user, command, argc, argv, &at);
+    if (verdict == ACL_OK)
+        return ENGINE_PERMIT_OK;
+    enum acl_context context = c->session.in_multi ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL;
+    const struct engine_running *running = engine_script_running(c->srv->engine);
+    if (running != NULL && running->caller == &c->session)
+        context = ACL_CONTEXT_SCRIPT;
+    acl_log_refusal(c, verdict, context, command, argv[at]);
+    return acl_permit(verdict);
 }
 
-static bool is_one_of_multi(const struct engine_command *command)
+static bool still_open(void *ctx)
 {
-    static const char *const names[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(command->name, names[i]) == 0)
-            return true;
-    return false;
+    return !clients_evict_before(ctx);
 }
 
-/* The first queued command of a client with this flag. */
-static bool queue_has(const struct client *c, uint64_t flags)
+static bool make_room(void *ctx)
 {
-    for (size_t i = 0; i < c->session.n_queued; i++)
-        if (c->session.queue[i].command->flags & flags)
-            return true;
-    return false;
+    const struct client *c = ctx;
+    bool fits = server_make_room(c->srv);
+    script_note_room(fits);
+    return fits;
 }
 
-/* The command has the flag, or it is EXEC and a queued command has it. */
-static bool does(const struct client *c, const struct engine_command *command, uint64_t flags)
-{
-    if (command->flags & flags)
-        return true;
-    return c->session.in_multi && strcmp(command->name, "exec") == 0 && queue_has(c, flags);
-}
+static const struct engine_admit_hooks admit_hooks = {
+    .find = dispatch_find_name,
+    .protected = may_use_protected,
+    .permit = permit,
+    .still_open = still_open,
+    .make_room = make_room,
+};
 
-static bool must_wait(const struct client *c, const struct engine_command *command)
+static uint32_t pause_state(const struct client *c)
 {
     const struct clients *all = c->srv->clients;
-    if (all->pause_until_ms == 0 || c->conn == NULL)
-        return false;
-    if (c->session.in_multi && strcmp(command->name, "exec") != 0)
-        return false; /* only queued */
-    return !all->pause_writes_only || does(c, command, ENGINE_CMD_WRITE | ENGINE_CMD_MAY_REPLICATE);
+    if (RD_LIKELY(all->pause_until_ms == 0) || c->conn == NULL || (c->flags & CLIENT_REPLICA))
+        return 0;
+    return all->pause_writes_only ? ENGINE_ADMIT_PAUSED_WRITES : ENGINE_ADMIT_PAUSED;
 }
 
-/* Queueing a command in a transaction takes memory. */
-static bool is_queued(const struct client *c, const struct engine_command *command)
+struct engine_admit dispatch_describe(struct client *c)
 {
-    static const char *const at_once[] = {"exec", "discard", "quit", "reset"};
-    for (size_t i = 0; i < sizeof at_once / sizeof *at_once; i++)
-        if (strcmp(command->name, at_once[i]) == 0)
-            return false;
-    return c->session.in_multi;
-}
-
-/* This server has no replicas: any number to wait for is too many. */
-static bool lacks_replicas(const struct settings *s)
-{
-    return s->min_replicas_to_write > 0 && s->min_replicas_max_lag > 0;
-}
-
-/* Memory, disk and replicas: the reason to refuse a write. NULL: none. */
-static const char *no_room(struct client *c, const struct engine_command *command)
-{
-    struct server *srv = c->srv;
-    if (srv->settings.maxmemory > 0 && srv->state != SERVER_LOADING) {
-        bool fits = server_make_room(srv);
-        if (!fits && (does(c, command, ENGINE_CMD_DENYOOM) || is_queued(c, command)))
-            return "OOM command not allowed when used memory > 'maxmemory'.";
-    }
-    const char *why = persist_refusal(srv);
-    bool lonely = lacks_replicas(&srv->settings);
-    if (RD_LIKELY(why == NULL && !lonely))
-        return NULL;
-    bool writes = does(c, command, ENGINE_CMD_WRITE);
-    if (why != NULL && (writes || strcmp(command->name, "ping") == 0))
-        return why;
-    return lonely && writes ? "NOREPLICAS Not enough good replicas to write." : NULL;
+    const struct server *srv = c->srv;
+    struct engine_admit admit = {.hooks = &admit_hooks, .ctx = c};
+    uint32_t state = pause_state(c) | replication_limits(srv) | script_busy();
+    admit.disk_error = persist_refusal(srv);
+    if (RD_UNLIKELY(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA)))
+        admit.who = ENGINE_ADMIT_REPLICA;
+    if (RD_UNLIKELY(acl_login_needed(c)))
+        state |= ENGINE_ADMIT_UNAUTHENTICATED;
+    if (RD_UNLIKELY(acl_is_limited(c->user)))
+        state |= ENGINE_ADMIT_RESTRICTED;
+    if (srv->clients->counting)
+        state |= ENGINE_ADMIT_CLIENTS_LIMITED;
+    if (srv->settings.maxmemory > 0 && srv->state != SERVER_LOADING && script_busy() == 0)
+        state |= ENGINE_ADMIT_MEMORY_LIMITED;
+    if (RD_UNLIKELY(admit.disk_error != NULL))
+        state |= ENGINE_ADMIT_DISK_ERROR;
+    if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && c->reply.proto == 2)
+        state |= ENGINE_ADMIT_SUBSCRIBED;
+    if (RD_UNLIKELY(srv->state == SERVER_LOADING))
+        state |= ENGINE_ADMIT_LOADING;
+    admit.state = state;
+    return admit;
 }
 
 /* ---- running ---- */
@@ -158,8 +123,6 @@ static void run_foreign(struct dispatch_call *call)
     dispatch_fn fn = dispatch_handler(call->command);
     if (fn != NULL)
         fn(call);
-    else if (call->command->group == ENGINE_GROUP_SCRIPTING)
-        engine_reply_error(call->reply, "ERR scripting is not supported yet");
     else
         engine_reply_errorf(call->reply, "ERR '%s' is not supported yet", call->command->name);
 }
@@ -181,6 +144,36 @@ static void in_exec(void *ctx, struct engine_session *s, const struct engine_com
     run_foreign(&call);
 }
 
+/* Rules can change between queueing a command and EXEC: engine_hooks.may. */
+static bool may_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
+                        size_t argc, const struct rd_slice *argv, struct engine_reply *reply)
+{
+    struct server *srv = ctx;
+    struct client *c = s->ctx;
+    size_t at = 0;
+    enum acl_verdict verdict = c == NULL ? ACL_OK : acl_check(c->user, command, argc, argv, &at);
+    if (verdict == ACL_OK)
+        return true;
+    acl_log_refusal(c, verdict, ACL_CONTEXT_MULTI, command, argv[at]);
+    engine_reply_errorf(reply,
+                        "NOPERM ACLs rules changed between the moment the transaction was "
+                        "accumulated and the EXEC call. This command is no longer allowed for the "
+                        "following reason: %s",
+                        acl_refusal_in_exec(verdict));
+    stats_error(&srv->stats, reply->text);
+    reply->error = false;
+    return false;
+}
+
+static bool reads_all(void *ctx, const struct engine_session *s,
+                      const struct engine_command *command, size_t argc,
+                      const struct rd_slice *argv)
+{
+    const struct client *c = s->ctx;
+    (void)ctx;
+    return c == NULL || acl_reads_all_keys(c->user, command, argc, argv);
+}
+
 static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply);
 
@@ -188,16 +181,22 @@ void dispatch_hooks(struct server *srv, struct engine_hooks *hooks)
 {
     hooks->foreign = in_exec;
     hooks->ran = ran_in_exec;
+    hooks->may = may_in_exec;
+    hooks->reads_all = reads_all;
     hooks->ctx = srv;
 }
 
-static enum engine_status run(struct client *c, const struct engine_command *command, size_t argc,
-                              const struct rd_slice *argv)
+static enum engine_status run(struct client *c, const struct engine_command *command, bool queue,
+                              size_t argc, const struct rd_slice *argv)
 {
     struct server *srv = c->srv;
     struct engine_env env = server_env(srv);
-    enum engine_status status = engine_apply_command(srv->engine, &c->session, command, argc, argv,
-                                                     &env, client_reply(c), &srv->fx);
+    engine_effects_reset(&srv->fx);
+    bool debugs = RD_UNLIKELY(c->ldb_mode != LDB_OFF) && !queue;
+    if (debugs && ldb_begin(c, command, argv) == LDB_ANSWERED)
+        return ENGINE_OK;
+    enum engine_status status = engine_apply_admitted(srv->engine, &c->session, command, queue,
+                                                      argc, argv, &env, client_reply(c), &srv->fx);
     if (status == ENGINE_ELSEWHERE) {
         struct dispatch_call call = {.srv = srv,
                                      .c = c,
@@ -209,6 +208,8 @@ static enum engine_status run(struct client *c, const struct engine_command *com
         run_foreign(&call);
         status = ENGINE_OK;
     }
+    if (debugs)
+        ldb_end(c);
     return status;
 }
 
@@ -219,13 +220,13 @@ static void ran_in_exec(void *ctx, struct engine_session *s, const struct engine
     struct server *srv = ctx;
     struct client *c = s->ctx;
     int64_t began_us = srv->mono_us;
-    (void)reply;
     if (c == NULL)
         return;
     server_clock(srv);
     srv->stats.commands++;
-    account_ran(c, command, argc, argv, began_us);
-    monitor_command(srv, c, command, argc, argv);
+    tracking_read(c, command, argc, argv);
+    account_ran(c, command, argc, argv, began_us, reply);
+    monitor_command(srv, s, command, argc, argv);
 }
 
 /* CLIENT REPLY: removes the reply to this command, or prevents it. */
@@ -240,38 +241,43 @@ static void after_reply(struct client *c)
     c->reply.off = (c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)) != 0;
 }
 
-static enum dispatch_status execute(struct client *c, const struct engine_command *command,
-                                    size_t argc, const struct rd_slice *argv)
+static inline enum dispatch_status execute(struct client *c, const struct engine_command *command,
+                                           bool queued, size_t argc, const struct rd_slice *argv)
 {
     struct server *srv = c->srv;
     struct client *before = srv->current;
-    bool queued = c->session.in_multi && !is_one_of_multi(command);
     int64_t began_us = srv->mono_us;
     size_t answer_at = client_reply(c)->buf.len;
     bool held = pubsub_hold(srv, c);
     client_output_limit(c);
     srv->current = c;
-    enum engine_status status = run(c, command, argc, argv);
+    srv->command_began_us = began_us;
+    enum engine_status status = run(c, command, queued, argc, argv);
     client_reply(c)->limit = 0;
     server_clock(srv);
     srv->stats.commands += !queued;
     if (held)
         pubsub_release(srv, answer_at);
+    if (!queued)
+        tracking_read(c, command, argc, argv);
+    if (before == NULL)
+        tracking_after(srv);
     if (status == ENGINE_BLOCKED)
         client_block(c, CLIENT_WAITS_KEY, engine_block_deadline(&c->session));
     if (c->flags & CLIENT_BLOCKED)
         account_waits(c, command, argc, argv, began_us);
     else if (!queued)
-        account_ran(c, command, argc, argv, began_us);
+        account_ran(c, command, argc, argv, began_us, client_reply(c));
     if (!queued)
-        monitor_command(srv, c, command, argc, argv);
+        monitor_command(srv, &c->session, command, argc, argv);
     if (srv->fx.n > 0) {
         server_propagate(srv, &srv->fx);
         engine_effects_reset(&srv->fx);
     }
     srv->current = before;
+    c->write_offset = srv->replication->master->offset;
     c->last_command = command;
-    if (engine_ready(srv->engine))
+    if (script_busy() == 0 && engine_ready(srv->engine))
         clients_serve(srv);
     return DISPATCH_DONE;
 }
@@ -298,55 +304,81 @@ static enum dispatch_status refuse_browser(struct client *c)
     return DISPATCH_DONE;
 }
 
+/* A script can declare that it does not write: then its command is judged as one that does not. */
+static const struct engine_command *with_script_flags(struct server *srv,
+                                                      const struct engine_command *command,
+                                                      size_t argc, const struct rd_slice *argv,
+                                                      struct engine_command *own)
+{
+    if (RD_LIKELY(command == NULL || command->group != ENGINE_GROUP_SCRIPTING) ||
+        !engine_command_arity_ok(command, argc) || script_busy() != 0)
+        return command;
+    *own = *command;
+    own->flags = engine_script_command_flags(srv->engine, command, argc, argv);
+    return own;
+}
+
 static enum dispatch_status check_and_run(struct client *c, size_t argc,
                                           const struct rd_slice *argv)
 {
-    struct server *srv = c->srv;
     const struct engine_command *command = dispatch_find(argv, argc);
     if (RD_UNLIKELY(command == NULL) && is_browser(argv[0]))
         return refuse_browser(c);
-    if (command == NULL || of_a_later_version(command))
-        return unknown_command(c, argc, argv);
-    c->last_command = command;
-    if (!engine_command_arity_ok(command, argc)) {
-        char text[160];
-        snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
-                 command->name);
-        return refuse(c, command, text);
-    }
-    if (RD_UNLIKELY(!c->authenticated) && (command->flags & ENGINE_CMD_NO_AUTH) == 0)
-        return refuse(c, command, "NOAUTH Authentication required.");
-    if (RD_UNLIKELY(c->session.in_multi) && (command->flags & ENGINE_CMD_NO_MULTI))
-        return refuse(c, command, "ERR Command not allowed inside a transaction");
-    if (RD_UNLIKELY(srv->clients->counting) && clients_evict_before(c))
+    tracking_limit(c->srv);
+    struct engine_refusal refusal;
+    struct engine_admit admit = dispatch_describe(c);
+    struct engine_command own;
+    enum engine_admit_answer answer =
+        engine_admit(&admit, &c->session, with_script_flags(c->srv, command, argc, argv, &own),
+                     argc, argv, &refusal);
+    if (RD_LIKELY(answer != ENGINE_ADMIT_REFUSE) || refusal.why != ENGINE_REFUSED_UNKNOWN)
+        c->last_command = command;
+    switch (answer) {
+    case ENGINE_ADMIT_REFUSE:
+        return refuse(c, command, &refusal);
+    case ENGINE_ADMIT_GONE:
         return DISPATCH_DONE;
-    const char *why = no_room(c, command);
-    if (RD_UNLIKELY(why != NULL))
-        return refuse(c, command, why);
-    if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && c->reply.proto == 2 &&
-        !allowed_in_pubsub(command)) {
-        char text[256];
-        snprintf(text, sizeof text,
-                 "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
-                 "RESET are allowed in this context",
-                 command->name);
-        return refuse(c, command, text);
-    }
-    if (RD_UNLIKELY(srv->state == SERVER_LOADING) && (command->flags & ENGINE_CMD_LOADING) == 0)
-        return refuse(c, command, "LOADING Redis is loading the dataset in memory");
-    if (RD_UNLIKELY(c->flags & CLIENT_MONITOR) &&
-        (command->flags & (ENGINE_CMD_WRITE | ENGINE_CMD_READONLY | ENGINE_CMD_MAY_REPLICATE)))
-        return refuse(c, command, "ERR Replica can't interact with the keyspace");
-    if (RD_UNLIKELY(must_wait(c, command))) {
+    case ENGINE_ADMIT_WAIT:
         client_block(c, CLIENT_WAITS_PAUSE, INT64_MAX);
         return DISPATCH_LATER;
+    default:
+        return execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
     }
-    return execute(c, command, argc, argv);
+}
+
+/* A master sent only what it ran itself, so an error means that the copies differ. */
+static void log_divergence(struct client *c, const struct engine_command *command)
+{
+    log_warning("== CRITICAL == This replica is sending an error to its master: '%.256s' after "
+                "processing the command '%s'",
+                client_reply(c)->text, command != NULL ? command->name : "<unknown>");
+    c->srv->stats.unexpected_errors++;
+    client_reply(c)->error = false;
+}
+
+void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
+{
+    const struct engine_command *command = engine_command_resolve(argv, argc);
+    const struct engine_admit admit = {.who = ENGINE_ADMIT_LOG};
+    struct engine_refusal refusal;
+    if (command == NULL)
+        command = dispatch_find(argv, argc);
+    client_reply(c)->error = false;
+    enum engine_admit_answer answer =
+        engine_admit(&admit, &c->session, command, argc, argv, &refusal);
+    if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))
+        engine_refuse(&c->session, command, &refusal, client_reply(c));
+    else
+        execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
+    if (RD_UNLIKELY(client_reply(c)->error))
+        log_divergence(c, command);
 }
 
 enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv)
 {
     enum dispatch_status status = check_and_run(c, argc, argv);
+    if (RD_UNLIKELY(c->tracker != NULL))
+        tracking_next_command(c, dispatch_find(argv, argc));
     if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||
         c->reply.off)
         after_reply(c);

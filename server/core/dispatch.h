@@ -1,11 +1,7 @@
-/* dispatch.h - runs one command: checks whether it may run, calls its handler and propagates its
- * effects.
+/* dispatch.h - runs one command: asks engine/admit.h whether it may run, calls its handler and
+ * propagates its effects.
  *
- * The order of the checks is that of processCommand() in Redis 7.0, since clients and tests depend
- * on it: unknown command, arity, authentication, permissions, memory, disk errors, the pub/sub mode
- * of RESP2, loading, CLIENT PAUSE. In MULTI a refusal makes EXEC abort.
- *
- *     dispatch.c           refusals and running
+ *     dispatch.c           the state of the server for engine_admit(), and running
  *     dispatch_names.c     which command a word means, and who handles it
  *     dispatch_answer.c    what handlers answer alike
  */
@@ -22,6 +18,9 @@ enum dispatch_status {
 
 enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv);
 
+/* A command of the stream of this server's master: it runs, whatever the settings say. */
+void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv);
+
 /* The call of a command of the server itself. The reply goes to reply. fx receives effects to
  * propagate (FLUSH …); dispatch forwards them. */
 struct dispatch_call {
@@ -36,6 +35,9 @@ struct dispatch_call {
 };
 
 typedef void (*dispatch_fn)(struct dispatch_call *call);
+
+/* Who asks, and the state of the server: for engine_admit(). */
+struct engine_admit dispatch_describe(struct client *c);
 
 /* The handler of a command, or NULL. Generated from server/cmd/commands.h. */
 dispatch_fn dispatch_handler(const struct engine_command *command);

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "server/client/tls.h"
+#include "server/core/log.h"
 #include "server/settings/text.h"
 
 enum { KEEP_S = 10, PEERS_MAX = 64, NAME_MAX_LEN = 512, LINE_MAX_LEN = 1024, READ_SIZE = 4096 };
@@ -66,7 +68,10 @@ static int open_socket(const char *host, const char *port, int timeout_ms)
 
 static void free_peer(struct peer *peer)
 {
-    close(peer->fd);
+    if (peer->conn.ssl != NULL)
+        tls_end(&peer->conn);
+    if (peer->conn.fd >= 0)
+        close(peer->conn.fd);
     rd_buf_done(&peer->in);
     rd_free(peer->name);
     rd_free(peer);
@@ -106,6 +111,41 @@ static struct peer *find(struct server *srv, const char *name)
     return peer;
 }
 
+static bool wait_for(struct peer *peer, short events)
+{
+    peer->timed_out = !ready(peer->conn.fd, events, peer->timeout_ms);
+    return !peer->timed_out;
+}
+
+/* What TLS or the socket waits for. */
+static bool wait_again(struct peer *peer, short events)
+{
+    if (peer->conn.tls_wants_write || peer->conn.tls_wants_read)
+        events = peer->conn.tls_wants_write ? POLLOUT : POLLIN;
+    return wait_for(peer, events);
+}
+
+/* Begins TLS. False: the reason is in conn.error. */
+static bool secure(struct peer *peer)
+{
+    struct conn *conn = &peer->conn;
+    struct rd_err err = {0};
+    struct tls *tls;
+    if (!tls_new_client(&tls, &conn->srv->settings, &err)) {
+        snprintf(conn->error, sizeof conn->error, "%.100s", err.text);
+        return false;
+    }
+    bool begun = tls_begin_client(tls, conn);
+    tls_free(tls);
+    ssize_t done = CONN_FAIL;
+    while (begun && (done = tls_handshake(conn)) == CONN_AGAIN)
+        if (!wait_again(peer, POLLIN)) {
+            snprintf(conn->error, sizeof conn->error, "no answer");
+            return false;
+        }
+    return done == 1;
+}
+
 static struct peer *connect_peer(struct server *srv, const char *name, struct rd_slice host,
                                  struct rd_slice port, int timeout_ms)
 {
@@ -116,11 +156,19 @@ static struct peer *connect_peer(struct server *srv, const char *name, struct rd
     rd_free(port_text);
     if (fd < 0)
         return NULL;
+    struct peer *peer = settings_text_room(1, sizeof *peer);
+    *peer = (struct peer){.name = settings_text_copy(name, strlen(name)),
+                          .conn = {.srv = srv, .fd = fd},
+                          .timeout_ms = timeout_ms,
+                          .db = -1};
+    if (srv->settings.tls_cluster && !secure(peer)) {
+        log_verbose("Can't connect to %s with TLS: %s", name, peer->conn.error);
+        free_peer(peer);
+        return NULL;
+    }
     if (peers_count(srv) >= PEERS_MAX)
         peer_drop(srv, srv->peers);
-    struct peer *peer = settings_text_room(1, sizeof *peer);
-    *peer = (struct peer){
-        .next = srv->peers, .name = settings_text_copy(name, strlen(name)), .fd = fd, .db = -1};
+    peer->next = srv->peers;
     srv->peers = peer;
     return peer;
 }
@@ -145,24 +193,13 @@ struct peer *peer_get(struct server *srv, struct rd_slice host, struct rd_slice 
 
 /* ---- talking ---- */
 
-static bool wait_for(struct peer *peer, short events)
-{
-    peer->timed_out = !ready(peer->fd, events, peer->timeout_ms);
-    return !peer->timed_out;
-}
-
 bool peer_write(struct peer *peer, struct rd_slice bytes)
 {
     while (bytes.len > 0) {
-        ssize_t n = send(peer->fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN) {
-            if (!wait_for(peer, POLLOUT))
-                return false;
-        } else if (n < 0 && errno != EINTR) {
+        ssize_t n = conn_write(&peer->conn, bytes.ptr, bytes.len);
+        if (n < 0 || (n == CONN_AGAIN && !wait_again(peer, POLLOUT)))
             return false;
-        } else if (n > 0) {
-            bytes = rd_slice(bytes.ptr + n, bytes.len - (size_t)n);
-        }
+        bytes = rd_slice(bytes.ptr + n, bytes.len - (size_t)n);
     }
     return true;
 }
@@ -174,12 +211,15 @@ static bool read_more(struct peer *peer)
         peer->in.len -= peer->read;
         peer->read = 0;
     }
-    if (!rd_buf_reserve(&peer->in, READ_SIZE) || !wait_for(peer, POLLIN))
+    if (!rd_buf_reserve(&peer->in, READ_SIZE))
         return false;
-    ssize_t n = recv(peer->fd, peer->in.ptr + peer->in.len, READ_SIZE, 0);
+    ssize_t n;
+    while ((n = conn_read(&peer->conn, peer->in.ptr + peer->in.len, READ_SIZE)) == CONN_AGAIN)
+        if (!wait_again(peer, POLLIN))
+            return false;
     if (n > 0)
         peer->in.len += (size_t)n;
-    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+    return n > 0;
 }
 
 bool peer_line(struct peer *peer, struct rd_slice *ret)

@@ -7,18 +7,19 @@
  *     else
  *         peer_drop(srv, peer);
  *
- * All functions block, at most timeout_ms for each step, as MIGRATE in redis-server does: the keys
- * must not change meanwhile.
+ * With tls-cluster, connections use TLS, as in Redis. All functions block, at most timeout_ms for
+ * each step, as MIGRATE in redis-server does: the keys must not change meanwhile.
  */
 #ifndef SERVER_CORE_PEER_H
 #define SERVER_CORE_PEER_H
 
+#include "server/client/conn.h"
 #include "server/core/server.h"
 
 struct peer {
     struct peer *next;
-    char *name; /* "host:port" */
-    int fd;
+    char *name;       /* "host:port" */
+    struct conn conn; /* for its socket and session of TLS; the loop does not watch it */
     int timeout_ms;
     bool timed_out; /* the last failure was a timeout */
     int64_t db;     /* database selected there; -1: unknown */

@@ -343,6 +343,13 @@ void pubsub_each(const struct server *srv, enum pubsub_kind kind, pubsub_each_fn
         fn(ctx, topic_name(t));
 }
 
+void pubsub_each_of(const struct client *c, enum pubsub_kind kind, pubsub_each_fn fn, void *ctx)
+{
+    const struct subscription *s = c->pubsub != NULL ? c->pubsub->kinds[kind].first : NULL;
+    for (; s != NULL; s = s->client_next)
+        fn(ctx, topic_name(s->topic));
+}
+
 /* ---- keyspace events ---- */
 
 static bool nobody_listens(const struct pubsub *pubsub)

@@ -61,6 +61,9 @@ size_t pubsub_listeners(const struct server *srv, enum pubsub_kind kind, struct 
 typedef void (*pubsub_each_fn)(void *ctx, struct rd_slice name);
 void pubsub_each(const struct server *srv, enum pubsub_kind kind, pubsub_each_fn fn, void *ctx);
 
+/* The subscriptions of a client, the oldest first. */
+void pubsub_each_of(const struct client *c, enum pubsub_kind kind, pubsub_each_fn fn, void *ctx);
+
 /* Publishes keyspace events: engine_hooks.notify. */
 void pubsub_keyspace_event(void *ctx, enum engine_notify class, const char *event,
                            struct rd_slice key, unsigned db);

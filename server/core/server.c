@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "server/acl/acl.h"
 #include "server/client/client.h"
 #include "server/observe/crash.h"
 #include "server/core/daemon.h"
@@ -16,11 +17,15 @@
 #include "server/observe/heap.h"
 #include "server/observe/latency.h"
 #include "server/core/lazyfree.h"
+#include "server/core/ldb.h"
 #include "server/core/log.h"
 #include "server/client/net.h"
 #include "server/persist/persist.h"
 #include "server/core/pubsub.h"
+#include "server/core/script.h"
+#include "server/replication/replication.h"
 #include "server/observe/slowlog.h"
+#include "server/tracking/tracking.h"
 
 enum { EXPIRE_FAST_PAUSE_US = 2000 };
 
@@ -42,8 +47,15 @@ void server_panic(struct server *srv, const char *why)
 
 void server_propagate(struct server *srv, const struct engine_effects *fx)
 {
-    if (fx->n > 0)
-        persist_append(srv, fx);
+    if (fx->n == 0)
+        return;
+    persist_append(srv, fx);
+    replication_append(srv, fx);
+}
+
+bool server_wants_effects(const struct server *srv)
+{
+    return persist_wants_effects(srv) || replication_wants_effects(srv);
 }
 
 /* ---- the turn of the loop ---- */
@@ -53,7 +65,8 @@ void server_propagate(struct server *srv, const struct engine_effects *fx)
 static void expire_fast(struct server *srv)
 {
     if (srv->active_expire_off || srv->clients->pause_until_ms != 0 ||
-        srv->state != SERVER_RUNNING || srv->mono_us < srv->expire_fast_at_us)
+        replication_is_replica(srv) || script_busy() != 0 || srv->state != SERVER_RUNNING ||
+        srv->mono_us < srv->expire_fast_at_us)
         return;
     struct engine_env env = server_env(srv);
     srv->expire_fast_at_us = srv->mono_us + EXPIRE_FAST_PAUSE_US;
@@ -68,10 +81,12 @@ void server_turn(struct server *srv)
     server_clock(srv);
     clients_end_waits(srv);
     clients_run_unblocked(srv);
-    if (engine_ready(srv->engine))
+    if (script_busy() == 0 && engine_ready(srv->engine))
         clients_serve(srv);
     expire_fast(srv);
+    tracking_broadcast(srv);
     persist_before_sleep(srv);
+    replication_before_sleep(srv);
     clients_flush(srv);
     clients_evict(srv);
 }
@@ -106,7 +121,7 @@ void server_stop_if_asked(struct server *srv)
         return;
     srv->stop_signal = 0;
     crash_begin_patience();
-    if (!server_shutdown(srv, &shutdown))
+    if (server_shutdown(srv, &shutdown) == SERVER_SHUTDOWN_FAILED)
         log_warning("SIGTERM received but errors trying to shut down the server, check the logs "
                     "for more information");
     crash_end_patience();
@@ -137,6 +152,7 @@ static void on_child(uv_signal_t *handle, int signum)
     (void)signum;
     struct server *srv = handle->data;
     int status, pid = srv->persist->info.child_pid;
+    ldb_reap();
     if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid) {
         server_clock(srv);
         persist_child_ended(srv, pid, status);
@@ -181,9 +197,13 @@ static void make_engine(struct server *srv)
     settings_to_engine(&srv->settings, &config);
     srv->engine = engine_new(
         &(struct engine_opts){.seed = seed(), .table_seed = srv->table_seed, .config = &config});
-    struct engine_hooks hooks = {
-        .notify = pubsub_keyspace_event, .trash = lazyfree_take, .refused = persist_refused};
+    struct engine_hooks hooks = {.notify = pubsub_keyspace_event,
+                                 .touched = tracking_touched,
+                                 .flushed = tracking_flushed,
+                                 .trash = lazyfree_take,
+                                 .refused = persist_refused};
     dispatch_hooks(srv, &hooks);
+    script_hooks(&hooks);
     engine_set_hooks(srv->engine, &hooks);
     engine_block_set_proto(srv->engine, proto_of, srv);
 }
@@ -214,11 +234,14 @@ void server_init(struct server *srv)
     stats_init(&srv->stats);
     srv->table_seed = seed() | 1;
     make_engine(srv);
+    srv->acl = acl_new();
     srv->clients = clients_new(srv);
     srv->pubsub = pubsub_new(srv);
+    srv->tracking = tracking_new(srv);
     srv->slowlog = slowlog_new();
     srv->latency = latency_new();
     srv->persist = persist_new(srv);
+    replication_init(srv);
     make_handles(srv);
 }
 
@@ -238,30 +261,11 @@ int server_run(struct server *srv)
     heap_purge(); /* memory left over from loading */
     heap_use_thread(srv->settings.jemalloc_bg_thread);
     srv->state = SERVER_RUNNING;
-    srv->fx.off = !persist_wants_effects(srv);
+    srv->fx.off = !server_wants_effects(srv);
     log_notice("Ready to accept connections");
     daemon_ready();
+    replication_start(srv);
     uv_timer_start(&srv->cron, on_cron, 1, 0);
     uv_run(srv->loop, UV_RUN_DEFAULT);
     return 0;
-}
-
-bool server_shutdown(struct server *srv, const struct server_shutdown *how)
-{
-    enum server_state before = srv->state;
-    log_warning("User requested shutdown...");
-    srv->state = SERVER_STOPPING;
-    if (!persist_shutdown(srv, how->save, how->nosave, how->force) && !how->force) {
-        srv->state = before;
-        return false;
-    }
-    clients_flush(srv);
-    daemon_stopping();
-    net_stop(srv);
-    if (srv->settings.pidfile[0] != 0) {
-        log_notice("Removing the pid file.");
-        unlink(srv->settings.pidfile);
-    }
-    log_warning("%s is now ready to exit, bye bye...", "Redis");
-    exit(0);
 }

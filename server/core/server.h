@@ -13,8 +13,8 @@
  * promises, and many clients share one write and one fsync.
  *
  * Each part has a header: settings.h (redis.conf and CONFIG), client.h and conn.h (connections),
- * pubsub.h, persist.h (snapshots and logs), stats.h and info.h (statistics), slowlog.h, latency.h,
- * monitor.h, log.h.
+ * pubsub.h, persist.h (snapshots and logs), replication.h (masters and replicas), stats.h and
+ * info.h (statistics), slowlog.h, latency.h, monitor.h, log.h.
  */
 #ifndef SERVER_CORE_SERVER_H
 #define SERVER_CORE_SERVER_H
@@ -27,14 +27,17 @@
 #include "server/settings/settings.h"
 #include "server/observe/stats.h"
 
+struct acl;
 struct client;
 struct clients;
 struct latency;
 struct listeners;
 struct persist;
 struct pubsub;
+struct replication;
 struct slowlog;
 struct tls;
+struct tracking;
 
 #define SERVER_REDIS_VERSION "7.0.15" /* the compatible version: INFO, HELLO, AUX fields */
 
@@ -42,6 +45,13 @@ enum server_state {
     SERVER_LOADING,
     SERVER_RUNNING,
     SERVER_STOPPING /* SHUTDOWN is waiting */
+};
+
+/* How to shut down: save, nosave and now are the options of SHUTDOWN; now does not wait for
+ * replicas, force ignores failures. */
+struct server_shutdown {
+    bool save, nosave, now, force;
+    bool by_signal;
 };
 
 struct server {
@@ -54,13 +64,17 @@ struct server {
     /* Clocks, read once per command: Unix time, and a monotonic clock. */
     int64_t now_us;
     int64_t mono_us;
+    int64_t command_began_us;  /* mono_us at the start of the current command */
     bool slept;                /* events since the clocks were read */
     int64_t expire_fast_at_us; /* mono_us: not before */
 
     struct clients *clients;
+    struct acl *acl;
     struct listeners *listeners;
     struct pubsub *pubsub;
+    struct tracking *tracking;
     struct persist *persist;
+    struct replication *replication;
     struct slowlog *slowlog;
     struct latency *latency;
     struct stats stats;
@@ -68,8 +82,10 @@ struct server {
     /* Bytes of the process besides the data set, from the allocator's last figures; read by the
      * cron. */
     int64_t other_memory;
-    int64_t measured_mono_us; /* time of these figures */
-    int stop_signal;          /* signal that asks for a shutdown; 0: none */
+    int64_t measured_mono_us;        /* time of these figures */
+    int stop_signal;                 /* signal that asks for a shutdown; 0: none */
+    struct server_shutdown shutdown; /* the one that waits for replicas */
+    int64_t shutdown_until_ms;       /* how long, by server_mono_ms(); 0: none waits */
 
     struct engine_effects fx; /* time of the current command */
     struct client *current;   /* client of the current command; NULL: none */
@@ -130,14 +146,15 @@ int server_run(struct server *srv);
 /* The work before the loop sleeps. */
 void server_turn(struct server *srv);
 
-/* Shuts the process down in order (flush, save, remove pid file and socket), or returns false and
- * logs the reason. `nosave` and `save` are the options of SHUTDOWN; `now` does not wait for
- * replicas; `force` ignores failures. Does not return on success. */
-struct server_shutdown {
-    bool save, nosave, now, force;
-    bool by_signal;
-};
-bool server_shutdown(struct server *srv, const struct server_shutdown *how);
+/* Shuts the process down in order (replicas get the last writes, flush, save, remove pid file and
+ * socket). Does not return if that is done at once. WAITS: for replicas; server_shutdown_cron()
+ * continues. FAILED: the reason was logged. */
+enum server_shutdown_result { SERVER_SHUTDOWN_FAILED, SERVER_SHUTDOWN_WAITS };
+enum server_shutdown_result server_shutdown(struct server *srv, const struct server_shutdown *how);
+void server_shutdown_cron(struct server *srv);
+
+/* False: there is nothing to abort. */
+bool server_shutdown_abort(struct server *srv);
 
 /* The shutdown that a signal has requested. Does not return on success. */
 void server_stop_if_asked(struct server *srv);
@@ -151,9 +168,10 @@ uint64_t server_used_memory(const struct server *srv);
 /* Evicts keys until the data set is within maxmemory; false: that is not possible. cron.c */
 bool server_make_room(struct server *srv);
 
-/* Propagates the effects of commands (also of expiry and eviction): to the log now, later to
- * replicas. To be called after every function that received fx. */
+/* Propagates the effects of commands (also of expiry and eviction) to the log and to replicas. To
+ * be called after every function that received fx. */
 void server_propagate(struct server *srv, const struct engine_effects *fx);
+bool server_wants_effects(const struct server *srv);
 
 /* Terminates the process immediately, with a crash report in the log ("=== REDIS BUG REPORT START
  * …"). */

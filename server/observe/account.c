@@ -8,8 +8,9 @@ static void note_error(struct server *srv, struct engine_reply *reply)
 {
     if (!reply->error)
         return;
-    stats_error(&srv->stats, reply->text);
-    reply->error = false;
+    if (!reply->counted)
+        stats_error(&srv->stats, reply->text);
+    reply->error = reply->counted = false;
 }
 
 static void note_latency(struct server *srv, const struct engine_command *command, int64_t us)
@@ -26,11 +27,10 @@ static bool may_be_slow(const struct server *srv, const struct engine_command *c
 }
 
 void account_ran(struct client *c, const struct engine_command *command, size_t argc,
-                 const struct rd_slice *argv, int64_t began_us)
+                 const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply)
 {
     struct server *srv = c->srv;
     int64_t us = srv->mono_us - began_us;
-    struct engine_reply *reply = client_reply(c);
     stats_ran(&srv->stats, command, (uint64_t)us, reply->error, srv->settings.latency_tracking);
     note_error(srv, reply);
     note_latency(srv, command, us);

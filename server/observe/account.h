@@ -3,7 +3,7 @@
  *     if (c->flags & CLIENT_BLOCKED)
  *         account_waits(c, command, argc, argv, began_us);     // its answer comes later
  *     else
- *         account_ran(c, command, argc, argv, began_us);
+ *         account_ran(c, command, argc, argv, began_us, reply);
  *     ...
  *     account_served(c, reply, us);                            // now it came
  *
@@ -15,10 +15,10 @@
 
 #include "server/client/client.h"
 
-/* The reply is in client_reply(c). `began_us` is monotonic, like srv->mono_us, which must be up to
+/* `began_us` is monotonic, like srv->mono_us, which must be up to
  * date. */
 void account_ran(struct client *c, const struct engine_command *command, size_t argc,
-                 const struct rd_slice *argv, int64_t began_us);
+                 const struct rd_slice *argv, int64_t began_us, struct engine_reply *reply);
 
 /* The command blocks, and becomes c->last_command. */
 void account_waits(struct client *c, const struct engine_command *command, size_t argc,

@@ -3,7 +3,8 @@
 #include "server/client/client.h"
 #include "server/cmd/commands.h"
 #include "server/persist/persist.h"
-#include "server/core/replication.h"
+#include "server/replication/replication.h"
+#include "server/tracking/tracking.h"
 
 #include "engine/db.h"
 
@@ -89,37 +90,24 @@ static void section_server(struct server *srv, struct rd_buf *out)
     info_str(out, "executable", srv->executable != NULL ? srv->executable : "");
     info_str(out, "config_file", srv->config_file != NULL ? srv->config_file : "");
     info_num(out, "io_threads_active", 0);
-    info_str(out, "redoubt_version", REDOUBT_VERSION);
+    if (srv->shutdown_until_ms != 0)
+        info_num(out, "shutdown_in_milliseconds", srv->shutdown_until_ms - server_mono_ms(srv));
+    info_str(out, "redoubt_version", REDOUBT_VERSION_STRING);
 }
 
 static void section_clients(struct server *srv, struct rd_buf *out)
 {
+    struct tracking_figures tracking;
+    tracking_figures(srv, &tracking);
     const struct clients *all = srv->clients;
-    info_num(out, "connected_clients", (int64_t)all->n);
+    info_num(out, "connected_clients", (int64_t)all->n - srv->replication->master->n_peers);
     info_num(out, "cluster_connections", 0);
     info_num(out, "maxclients", srv->settings.maxclients);
     info_num(out, "client_recent_max_input_buffer", (int64_t)all->recent_max_input);
     info_num(out, "client_recent_max_output_buffer", (int64_t)all->recent_max_output);
     info_num(out, "blocked_clients", (int64_t)all->n_blocked);
-    info_num(out, "tracking_clients", 0);
+    info_num(out, "tracking_clients", (int64_t)tracking.clients);
     info_num(out, "clients_in_timeout_table", (int64_t)all->n_waiting);
-}
-
-static void section_replication(struct server *srv, struct rd_buf *out)
-{
-    info_str(out, "role", "master");
-    info_num(out, "connected_slaves", 0);
-    if (srv->settings.min_replicas_to_write > 0 && srv->settings.min_replicas_max_lag > 0)
-        info_num(out, "min_slaves_good_slaves", 0);
-    info_str(out, "master_failover_state", "no-failover");
-    info_str(out, "master_replid", replication_id());
-    info_str(out, "master_replid2", replication_second_id());
-    info_num(out, "master_repl_offset", 0);
-    info_num(out, "second_repl_offset", -1);
-    info_num(out, "repl_backlog_active", 0);
-    info_num(out, "repl_backlog_size", (int64_t)srv->settings.repl_backlog_size);
-    info_num(out, "repl_backlog_first_byte_offset", 0);
-    info_num(out, "repl_backlog_histlen", 0);
 }
 
 static void put_time(struct rd_buf *out, const char *name, const struct timeval *time)
@@ -196,7 +184,7 @@ static const struct section {
     {"memory", "Memory", info_section_memory, true},
     {"persistence", "Persistence", info_section_persistence, true},
     {"stats", "Stats", info_section_stats, true},
-    {"replication", "Replication", section_replication, true},
+    {"replication", "Replication", info_section_replication, true},
     {"cpu", "CPU", section_cpu, true},
     {"modules", "Modules", section_nothing, true},
     {"commandstats", "Commandstats", section_commands, false},

@@ -34,7 +34,10 @@ struct info_memory {
      * (engine/table.c) that are used but not part of the heap, so `used` can exceed
      * heap.allocated. */
     struct heap heap;
-    uint64_t clients_normal;
+    uint64_t clients_normal, clients_replicas; /* the latter with the stream that they lack */
+    uint64_t backlog;                          /* of replication, without that */
+    uint64_t replication;                      /* blocks of the stream */
+    uint64_t not_evicted;                      /* not counted for maxmemory */
     uint64_t aof_buffer;
     uint64_t functions;
     uint64_t keys;

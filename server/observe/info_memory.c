@@ -3,10 +3,12 @@
 
 #include "engine/config.h"
 #include "engine/db.h"
+#include "engine/script.h"
 #include "engine/snapshot.h"
 #include "server/client/client.h"
 #include "server/core/lazyfree.h"
 #include "server/persist/persist.h"
+#include "server/replication/replication.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -27,12 +29,21 @@ uint64_t info_rss(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t clients_memory(const struct server *srv)
+static uint64_t clients_memory(const struct server *srv, bool replicas)
 {
     uint64_t sum = 0;
     for (const struct client *c = srv->clients->first; c != NULL; c = c->next)
-        sum += client_memory(c);
+        if ((client_type(c) == CLIENT_TYPE_REPLICA) == replicas)
+            sum += client_memory(c);
     return sum;
+}
+
+/* Of all clients, and of the stream for replicas. */
+static uint64_t connections_memory(const struct server *srv)
+{
+    uint64_t of_replicas;
+    return clients_memory(srv, false) + clients_memory(srv, true) +
+           replication_memory(srv, &of_replicas);
 }
 
 /* The allocator is asked once, while the process has little data. One without figures (that of a
@@ -43,7 +54,7 @@ static uint64_t startup_memory(struct server *srv)
     if (stats->startup_memory == 0) {
         struct mallinfo2 heap = mallinfo2();
         uint64_t used = (uint64_t)heap.uordblks + (uint64_t)heap.hblkhd;
-        uint64_t data = engine_memory(srv->engine, NULL) + clients_memory(srv);
+        uint64_t data = engine_memory(srv->engine, NULL) + connections_memory(srv);
         stats->startup_memory = used > data + STARTUP_MIN ? used - data : STARTUP_MIN;
     }
     return stats->startup_memory;
@@ -51,7 +62,7 @@ static uint64_t startup_memory(struct server *srv)
 
 uint64_t info_used_memory(struct server *srv)
 {
-    return startup_memory(srv) + engine_memory(srv->engine, NULL) + clients_memory(srv) +
+    return startup_memory(srv) + engine_memory(srv->engine, NULL) + connections_memory(srv) +
            persist_memory(srv);
 }
 
@@ -63,17 +74,22 @@ void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *
 
 void info_memory(struct server *srv, struct info_memory *ret)
 {
+    uint64_t lacking, replication = replication_memory(srv, &lacking);
     *ret = (struct info_memory){.startup = startup_memory(srv),
                                 .rss = info_rss(),
-                                .clients_normal = clients_memory(srv),
+                                .clients_normal = clients_memory(srv, false),
+                                .clients_replicas = clients_memory(srv, true) + lacking,
+                                .replication = replication,
+                                .backlog = replication - lacking,
+                                .not_evicted = persist_memory(srv) + lacking,
                                 .aof_buffer = persist_memory(srv),
                                 .functions = engine_kept_functions(srv->engine, NULL)};
-    ret->used =
-        ret->startup + engine_memory(srv->engine, NULL) + ret->clients_normal + ret->aof_buffer;
+    uint64_t connections = ret->clients_normal + ret->clients_replicas + ret->backlog;
+    ret->used = ret->startup + engine_memory(srv->engine, NULL) + connections + ret->aof_buffer;
     if ((int64_t)ret->used > srv->stats.peak_memory)
         srv->stats.peak_memory = (int64_t)ret->used;
     ret->peak = (uint64_t)srv->stats.peak_memory;
-    ret->overhead = ret->startup + ret->clients_normal + ret->aof_buffer + ret->functions;
+    ret->overhead = ret->startup + connections + ret->aof_buffer + ret->functions;
     if (!heap_ask(&ret->heap))
         ret->heap = (struct heap){.allocated = ret->used, .active = ret->rss, .resident = ret->rss};
     const struct engine_db *db;
@@ -140,22 +156,21 @@ static void put_use(const struct info_memory *m, struct rd_buf *out)
     put_both(out, "total_system_memory", system_memory());
 }
 
-/* Scripts are not supported yet; functions from a snapshot are kept unchanged. */
-static void put_scripts(struct server *srv, const struct info_memory *m, struct rd_buf *out)
+static void put_scripts(struct server *srv, struct rd_buf *out)
 {
-    uint64_t n_functions;
-    engine_kept_functions(srv->engine, &n_functions);
-    info_num(out, "used_memory_lua", 0);
-    info_num(out, "used_memory_vm_eval", 0);
-    put_human(out, "used_memory_lua", 0);
-    info_num(out, "used_memory_scripts_eval", 0);
-    info_num(out, "number_of_cached_scripts", 0);
-    info_num(out, "number_of_functions", 0);
-    info_num(out, "number_of_libraries", (int64_t)n_functions);
-    info_num(out, "used_memory_vm_functions", 0);
-    put_both(out, "used_memory_vm_total", 0);
-    info_num(out, "used_memory_functions", (int64_t)m->functions);
-    put_both(out, "used_memory_scripts", m->functions);
+    struct engine_script_stats stats;
+    engine_script_stats(srv->engine, &stats);
+    info_num(out, "used_memory_lua", (int64_t)stats.eval_vm_bytes);
+    info_num(out, "used_memory_vm_eval", (int64_t)stats.eval_vm_bytes);
+    put_human(out, "used_memory_lua", stats.eval_vm_bytes);
+    info_num(out, "used_memory_scripts_eval", (int64_t)stats.scripts_bytes);
+    info_num(out, "number_of_cached_scripts", (int64_t)stats.n_scripts);
+    info_num(out, "number_of_functions", (int64_t)stats.n_functions);
+    info_num(out, "number_of_libraries", (int64_t)stats.n_libraries);
+    info_num(out, "used_memory_vm_functions", (int64_t)stats.function_vm_bytes);
+    put_both(out, "used_memory_vm_total", stats.eval_vm_bytes + stats.function_vm_bytes);
+    info_num(out, "used_memory_functions", (int64_t)stats.functions_bytes);
+    put_both(out, "used_memory_scripts", stats.scripts_bytes + stats.functions_bytes);
 }
 
 void info_proportions(const struct info_memory *m, struct info_proportion ret[INFO_PROPORTIONS])
@@ -197,14 +212,14 @@ void info_section_memory(struct server *srv, struct rd_buf *out)
     struct info_memory m;
     info_memory(srv, &m);
     put_use(&m, out);
-    put_scripts(srv, &m, out);
+    put_scripts(srv, out);
     put_both(out, "maxmemory", srv->settings.maxmemory);
     info_str(out, "maxmemory_policy", policy_name(srv->settings.maxmemory_policy));
     put_fragmentation(&m, out);
-    info_num(out, "mem_not_counted_for_evict", (int64_t)m.aof_buffer);
-    info_num(out, "mem_replication_backlog", 0);
-    info_num(out, "mem_total_replication_buffers", 0);
-    info_num(out, "mem_clients_slaves", 0);
+    info_num(out, "mem_not_counted_for_evict", (int64_t)m.not_evicted);
+    info_num(out, "mem_replication_backlog", (int64_t)m.backlog);
+    info_num(out, "mem_total_replication_buffers", (int64_t)m.replication);
+    info_num(out, "mem_clients_slaves", (int64_t)m.clients_replicas);
     info_num(out, "mem_clients_normal", (int64_t)m.clients_normal);
     info_num(out, "mem_cluster_links", 0);
     info_num(out, "mem_aof_buffer", (int64_t)m.aof_buffer);

@@ -5,6 +5,8 @@
 #include "server/core/peer.h"
 #include "server/persist/persist.h"
 #include "server/core/pubsub.h"
+#include "server/replication/replication.h"
+#include "server/tracking/tracking.h"
 
 static const char *ok(bool yes)
 {
@@ -102,23 +104,23 @@ static void put_kbps(const struct stats *stats, enum stats_metric metric, const 
     info_real(out, name, (double)stats_per_second(stats, metric) / 1024);
 }
 
-static void put_traffic(const struct stats *s, struct rd_buf *out)
+static void put_traffic(const struct stats *s, const struct replication *r, struct rd_buf *out)
 {
     info_num(out, "total_connections_received", (int64_t)s->connections);
     info_num(out, "total_commands_processed", (int64_t)s->commands);
     info_num(out, "instantaneous_ops_per_sec", (int64_t)stats_per_second(s, STATS_COMMANDS));
     info_num(out, "total_net_input_bytes", (int64_t)s->net_in);
     info_num(out, "total_net_output_bytes", (int64_t)s->net_out);
-    info_num(out, "total_net_repl_input_bytes", 0);
-    info_num(out, "total_net_repl_output_bytes", 0);
+    info_num(out, "total_net_repl_input_bytes", (int64_t)r->bytes_in);
+    info_num(out, "total_net_repl_output_bytes", (int64_t)r->bytes_out);
     put_kbps(s, STATS_NET_IN, "instantaneous_input_kbps", out);
     put_kbps(s, STATS_NET_OUT, "instantaneous_output_kbps", out);
     put_kbps(s, STATS_REPL_IN, "instantaneous_input_repl_kbps", out);
     put_kbps(s, STATS_REPL_OUT, "instantaneous_output_repl_kbps", out);
     info_num(out, "rejected_connections", (int64_t)s->rejected_connections);
-    info_num(out, "sync_full", 0);
-    info_num(out, "sync_partial_ok", 0);
-    info_num(out, "sync_partial_err", 0);
+    info_num(out, "sync_full", (int64_t)r->full_syncs);
+    info_num(out, "sync_partial_ok", (int64_t)r->partial_syncs);
+    info_num(out, "sync_partial_err", (int64_t)r->partial_refused);
 }
 
 static void put_data_set(struct server *srv, struct rd_buf *out)
@@ -144,11 +146,20 @@ static void put_data_set(struct server *srv, struct rd_buf *out)
     info_num(out, "total_forks", (int64_t)s->forks);
 }
 
-/* Fields of unsupported features: defragmentation, tracking, I/O threads. */
+/* Fields of unsupported features: defragmentation, I/O threads. */
 static void put_zeros(struct rd_buf *out, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         info_num(out, names[i], 0);
+}
+
+static void put_tracking(const struct server *srv, struct rd_buf *out)
+{
+    struct tracking_figures figures;
+    tracking_figures(srv, &figures);
+    info_num(out, "tracking_total_keys", (int64_t)figures.keys);
+    info_num(out, "tracking_total_items", (int64_t)figures.items);
+    info_num(out, "tracking_total_prefixes", (int64_t)figures.prefixes);
 }
 
 void info_section_stats(struct server *srv, struct rd_buf *out)
@@ -156,18 +167,18 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
     static const char *const before[] = {
         "slave_expires_tracked_keys", "active_defrag_hits",       "active_defrag_misses",
         "active_defrag_key_hits",     "active_defrag_key_misses", "total_active_defrag_time",
-        "current_active_defrag_time", "tracking_total_keys",      "tracking_total_items",
-        "tracking_total_prefixes",
+        "current_active_defrag_time",
     };
     static const char *const after[] = {
         "io_threaded_reads_processed",
         "io_threaded_writes_processed",
     };
     const struct stats *s = &srv->stats;
-    put_traffic(s, out);
+    put_traffic(s, srv->replication, out);
     put_data_set(srv, out);
     info_num(out, "migrate_cached_sockets", (int64_t)peers_count(srv));
     put_zeros(out, before, sizeof before / sizeof before[0]);
+    put_tracking(srv, out);
     info_num(out, "unexpected_error_replies", (int64_t)s->unexpected_errors);
     info_num(out, "total_error_replies", (int64_t)s->total_errors);
     info_num(out, "dump_payload_sanitizations", (int64_t)s->dump_sanitizations);

@@ -70,17 +70,29 @@ static void put_quoted(struct rd_buf *out, struct rd_slice bytes)
     rd_buf_add_byte(out, '"');
 }
 
-static void make_line(struct server *srv, const struct client *c,
+/* The address of the client, or "lua" for a command of a script. */
+static void put_origin(struct server *srv, const struct engine_session *s, struct rd_buf *out)
+{
+    const struct client *c = s->ctx;
+    if (s->in_script)
+        rd_buf_printf(out, "lua");
+    else if (c->flags & CLIENT_UNIX_SOCKET)
+        rd_buf_printf(out, "unix:%s", srv->settings.unixsocket);
+    else
+        rd_buf_printf(out, "%s", c->peer);
+}
+
+static void make_line(struct server *srv, const struct engine_session *s,
                       const struct engine_command *command, size_t argc,
                       const struct rd_slice *argv)
 {
     struct rd_buf *out = &watchers.line;
     bool secrets = redact_may_have(command);
     rd_buf_reset(out);
-    rd_buf_printf(out, "+%lld.%06lld [%u %s%s]", (long long)(srv->now_us / 1000000),
-                  (long long)(srv->now_us % 1000000), c->session.db,
-                  (c->flags & CLIENT_UNIX_SOCKET) ? "unix:" : "",
-                  (c->flags & CLIENT_UNIX_SOCKET) ? srv->settings.unixsocket : c->peer);
+    rd_buf_printf(out, "+%lld.%06lld [%u ", (long long)(srv->now_us / 1000000),
+                  (long long)(srv->now_us % 1000000), s->db);
+    put_origin(srv, s, out);
+    rd_buf_add_byte(out, ']');
     for (size_t i = 0; i < argc; i++) {
         rd_buf_add_byte(out, ' ');
         bool secret = secrets && redact_is_secret(command, argc, argv, i);
@@ -89,15 +101,30 @@ static void make_line(struct server *srv, const struct client *c,
     rd_buf_add(out, "\r\n", 2);
 }
 
-void monitor_command(struct server *srv, struct client *c, const struct engine_command *command,
-                     size_t argc, const struct rd_slice *argv)
+static void send_line(struct server *srv, const struct engine_session *s,
+                      const struct engine_command *command, size_t argc,
+                      const struct rd_slice *argv)
 {
-    if (RD_LIKELY(watchers.n == 0) || c->conn == NULL ||
-        (command->flags & (ENGINE_CMD_SKIP_MONITOR | ENGINE_CMD_ADMIN)))
-        return;
-    make_line(srv, c, command, argc, argv);
+    make_line(srv, s, command, argc, argv);
     for (size_t i = 0; i < watchers.n; i++) {
         rd_buf_add(&client_reply(watchers.list[i])->buf, watchers.line.ptr, watchers.line.len);
         client_queue_write(watchers.list[i]);
     }
+}
+
+void monitor_command(struct server *srv, const struct engine_session *s,
+                     const struct engine_command *command, size_t argc, const struct rd_slice *argv)
+{
+    const struct client *c = s->ctx;
+    if (RD_LIKELY(watchers.n == 0) || c->conn == NULL ||
+        (command->flags & (ENGINE_CMD_SKIP_MONITOR | ENGINE_CMD_ADMIN)))
+        return;
+    send_line(srv, s, command, argc, argv);
+}
+
+void monitor_script(struct server *srv, struct client *c, const struct engine_command *command,
+                    size_t argc, const struct rd_slice *argv)
+{
+    if (RD_UNLIKELY(watchers.n > 0) && c->conn != NULL)
+        send_line(srv, &c->session, command, argc, argv);
 }

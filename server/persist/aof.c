@@ -20,49 +20,6 @@ bool persist_log_path(const struct server *srv, const char *name, char *dst, siz
     return len > 0 && (size_t)len < size;
 }
 
-/* A process has one server; the table of file-system calls has no other reference to it. */
-static struct persist_state *owner;
-
-static void close_file(void *arg)
-{
-    close((int)(intptr_t)arg);
-}
-
-static bool is_file_of_log(const char *name)
-{
-    uint64_t seq;
-    enum aof_type type;
-    bool snapshot;
-    const char *prefix = owner->srv->settings.appendfilename;
-    return strcmp(name, prefix) == 0 || aof_file_name_parse(name, prefix, &seq, &type, &snapshot);
-}
-
-/* Closing the last descriptor of a huge file frees its blocks: done in the background. */
-static int unlink_later(void *ctx, const char *name)
-{
-    bool history = is_file_of_log(name);
-    if (history && owner->srv->settings.aof_disable_auto_gc)
-        return -EBUSY;
-    int fd = owner->fs.open(ctx, name, RD_FS_READ);
-    int result = owner->unlink(ctx, name);
-    if (history && result == 0)
-        log_notice("Removing the history file %s in the background", name);
-    if (fd >= 0)
-        background_run(owner->srv, BACKGROUND_CLOSE, close_file, NULL, (void *)(intptr_t)fd);
-    return result;
-}
-
-static int rename_and_tell(void *ctx, const char *from, const char *to)
-{
-    int result = owner->rename(ctx, from, to);
-    if (result != 0 || owner->quiet || !is_file_of_log(to))
-        return result;
-    const char *dot = strrchr(from, '.');
-    log_notice("Successfully renamed the temporary AOF %s file %s into %s",
-               dot != NULL && strcmp(dot, ".incr") == 0 ? "incr" : "base", from, to);
-    return result;
-}
-
 /* Two servers that write the same log destroy each other's data. The lock ends with the process,
  * however it ends; a child closes it. A process that was just killed may still hold it. */
 static bool lock_folder(struct server *srv, const char *name, struct rd_err *err)
@@ -92,17 +49,13 @@ bool persist_open_fs(struct server *srv, struct rd_err *err)
     struct persist_state *state = persist_state(srv);
     if (state->has_fs)
         return true;
-    if (!rd_fs_open_posix(&state->fs, ".", srv->settings.appenddirname, err))
+    if (!rd_fs_open_posix(&state->disk, ".", srv->settings.appenddirname, err))
         return false;
     if (!lock_folder(srv, srv->settings.appenddirname, err)) {
-        rd_fs_close_posix(&state->fs);
+        rd_fs_close_posix(&state->disk);
         return false;
     }
-    owner = state;
-    state->unlink = state->fs.unlink;
-    state->rename = state->fs.rename;
-    state->fs.unlink = unlink_later;
-    state->fs.rename = rename_and_tell;
+    persist_watch_fs(state);
     state->has_fs = true;
     return true;
 }
@@ -111,7 +64,7 @@ void persist_close_fs(struct persist_state *state)
 {
     if (state->has_fs) {
         close(state->lock_fd);
-        rd_fs_close_posix(&state->fs);
+        rd_fs_close_posix(&state->disk);
     }
     state->has_fs = false;
 }
@@ -233,7 +186,8 @@ static bool append_all(struct aof_writer *w, const struct engine_effects *fx, in
         const struct engine_effect *effect = &fx->list[i];
         if (i == fx->first && fx->transaction)
             ok = aof_writer_multi_begin(w, effect->db, now_ms, err);
-        ok = ok && aof_writer_append(w, effect->db, effect->argv, effect->argc, now_ms, err);
+        if (ok && !effect->not_for_log)
+            ok = aof_writer_append(w, effect->db, effect->argv, effect->argc, now_ms, err);
     }
     return ok && (!fx->transaction || fx->first >= fx->n || aof_writer_multi_end(w, err));
 }
@@ -466,7 +420,7 @@ void persist_before_sleep(struct server *srv)
         persist_flushed_all(srv);
     }
     persist_flush(srv, false);
-    srv->fx.off = !state->feeding;
+    srv->fx.off = !server_wants_effects(srv);
 }
 
 void persist_settings_changed(struct server *srv)

@@ -66,7 +66,9 @@ void persist_refused(void *ctx, const struct rdb_type *type, const struct rd_err
     const char *what = encoding_words(type->id);
     if (inside && (what == NULL || type->id == RDB_TYPE_LIST_QUICKLIST_2))
         what = inner_words(type->id);
-    if (what != NULL)
+    if (what != NULL && err->reason.id == RDB_REASON_MEMBER_TWICE)
+        snprintf(text, sizeof text, "%s integrity check failed: %s with dup elements.", what, what);
+    else if (what != NULL)
         snprintf(text, sizeof text, "%s integrity check failed.", what);
     else
         snprintf(text, sizeof text, "%s", other_words(err));

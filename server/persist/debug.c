@@ -1,9 +1,37 @@
 /* DEBUG RELOAD and DEBUG LOADAOF: the effects of a restart, without one. */
 #include <stdlib.h>
 
+#include "engine/library.h"
+#include "engine/script.h"
 #include "server/client/client.h"
 #include "server/core/log.h"
 #include "server/persist/priv.h"
+
+/* Puts the libraries that were there before back beside those of the snapshot. False: both have a
+ * library of the same name, and may not. */
+static bool join_libraries(struct server *srv, const struct rd_buf *before, bool merge)
+{
+    struct rd_buf loaded = {0};
+    const char *why;
+    engine_library_dump(srv->engine, &loaded);
+    bool ok =
+        engine_library_restore(srv->engine, rd_buf_slice(before), ENGINE_LIBRARY_FLUSH, &why) &&
+        engine_library_restore(srv->engine, rd_buf_slice(&loaded),
+                               merge ? ENGINE_LIBRARY_REPLACE : ENGINE_LIBRARY_APPEND, &why);
+    rd_buf_done(&loaded);
+    if (!ok)
+        log_warning("Failed creating a library of functions: %s", why);
+    return ok;
+}
+
+static bool libraries_are_sound(struct server *srv)
+{
+    struct rd_err err = {0};
+    if (engine_script_check_libraries(srv->engine, &err))
+        return true;
+    log_warning("Failed creating a library of functions: %s", err.text);
+    return false;
+}
 
 const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool merge)
 {
@@ -12,15 +40,21 @@ const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool
         persist_kill_child(srv);
     if (save && !persist_save(srv))
         return "ERR";
+    struct rd_buf before = {0};
     if (flush)
         persist_empty(srv);
+    else
+        engine_library_dump(srv->engine, &before);
     enum persist_loaded loaded = persist_load_snapshot(srv, srv->settings.dbfilename, merge);
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
     /* The old data are gone: the server must not continue with half of the new data. */
     if (loaded == PERSIST_FAILED)
         exit(1);
-    if (loaded != PERSIST_LOADED)
-        return "ERR Error trying to load the RDB dump, check server logs";
+    bool ok = loaded == PERSIST_LOADED && (flush || join_libraries(srv, &before, merge)) &&
+              libraries_are_sound(srv);
+    rd_buf_done(&before);
+    if (!ok)
+        return "ERR Error trying to load the RDB dump";
     log_warning("DB reloaded by DEBUG RELOAD");
     return NULL;
 }

@@ -22,6 +22,7 @@ enum {
     SYNC_EVERY = 4 * 1024 * 1024,
     FEED_WINDOW = 256 * 1024,
     N_AUX = 5,
+    N_AUX_MAX = N_AUX + REPLICATION_AUX,
     RDB_VERSION_OF_7_0 = 10
 };
 
@@ -231,7 +232,8 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
                  struct rd_err *err)
 {
     struct digits bits, created, memory, base;
-    const struct engine_aux aux[N_AUX] = {
+    char text[REPLICATION_AUX][REPLICATION_AUX_TEXT];
+    struct engine_aux aux[N_AUX_MAX] = {
         {rd_slice_str("redis-ver"), rd_slice_str(SERVER_REDIS_VERSION)},
         number("redis-bits", &bits, sizeof(void *) * 8),
         number("ctime", &created, (uint64_t)persist_now_s(srv)),
@@ -254,8 +256,10 @@ static bool save(struct server *srv, const struct persist_file *how, struct rd_s
         .now_ms = server_now_ms(srv),
         .each = how->child != NULL || progress.delay_us != 0 ? on_key : NULL,
         .ctx = &progress,
+        .no_keys = how->filter != REPL_FILTER_ALL,
+        .no_functions = how->filter == REPL_FILTER_NOTHING,
         .aux = aux,
-        .n_aux = N_AUX,
+        .n_aux = N_AUX + (how->base ? 0 : replication_aux(srv, aux + N_AUX, text)),
     };
     return how->commands ? save_commands(srv, sink, &opts, err)
                          : engine_save(srv->engine, sink, &opts, err);
@@ -291,6 +295,42 @@ bool persist_file_write(struct server *srv, const struct persist_file *how, stru
         return true;
     unlink(how->path);
     return false;
+}
+
+/* ---- to replicas ---- */
+
+static bool pipe_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
+{
+    return write_all(*(const int *)impl, ptr, len, err);
+}
+
+static bool pipe_close(void *impl, bool commit, struct rd_err *err)
+{
+    (void)impl;
+    (void)commit;
+    (void)err;
+    return true;
+}
+
+bool persist_file_stream(struct server *srv, struct child *child, int fd,
+                         const struct repl_payload *payload, enum repl_filter filter)
+{
+    static const struct rd_sink_ops ops = {.write = pipe_write, .close = pipe_close};
+    const struct persist_file how = {.path = "pipe", .child = child, .filter = filter};
+    uint8_t header[REPL_PAYLOAD_HEADER_MAX];
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    size_t len = repl_payload_put(payload, header);
+    bool ok = rd_sink_new(&sink, &ops, &fd, &(struct rd_sink_opts){.buffer = BUFFER}, &err);
+    if (ok) {
+        ok = rd_sink_write(sink, header, len) && save(srv, &how, sink, &err) &&
+             rd_sink_write(sink, payload->mark, REPL_MARK_LEN) && rd_sink_flush(sink);
+        rd_err_adopt(&err, rd_sink_err(sink));
+        rd_sink_abort(sink);
+    }
+    if (!ok)
+        log_warning("Write error sending the snapshot to replicas: %s", err.text);
+    return ok;
 }
 
 /* The directory of the file. */

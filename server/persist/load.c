@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "engine/db.h"
+#include "engine/script.h"
 #include "server/core/log.h"
 #include "server/persist/priv.h"
 
@@ -121,6 +122,10 @@ static void log_internal_error(const struct rd_err *err, const char *text)
 /* Details for the operator: the position, and how to recover. */
 static void log_error_details(const struct rd_err *err)
 {
+    if (err->inner != RD_NO_OFFSET)
+        log_warning("[additional info] The integrity check failed at byte %" PRIu64
+                    " of the packed value",
+                    err->inner);
     for (unsigned i = 0; i < err->n_doing; i++)
         log_warning("[additional info] While reading %s", err->doing[i]);
     log_warning("'redoubt check-rdb %s' reports all errors in the file; with --salvage FILE it "
@@ -187,8 +192,8 @@ enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
 static void on_empty(void *ctx, struct rd_slice key)
 {
     char text[128];
-    unsigned *told = ctx;
-    if ((*told)++ >= EMPTY_TOLD)
+    struct persist_state *state = ctx;
+    if (state->empty_told++ >= EMPTY_TOLD)
         return;
     rd_err_quote(text, sizeof text, key);
     size_t len = strlen(text);
@@ -203,7 +208,7 @@ void persist_load_opts(struct server *srv, struct engine_load_opts *ret)
         .no_sum = !srv->settings.rdbchecksum || srv->skip_checksum,
         .no_aux = true,
         .on_empty = on_empty,
-        .ctx = &state->empty_told,
+        .ctx = state,
     };
 }
 
@@ -225,14 +230,36 @@ bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64
 
 /* ---- a snapshot ---- */
 
+static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
+{
+    struct persist_state *state = ctx;
+    replication_place_read(&state->place, name, value);
+}
+
+/* Replicas that continue after the restart of their master have such keys still. */
+static void on_expired(void *ctx, unsigned db, struct rd_slice key)
+{
+    struct persist_state *state = ctx;
+    const struct rd_slice argv[] = {rd_slice_str("DEL"), key};
+    if (repl_replid_is_set(&state->place.id))
+        engine_effects_add(&state->dropped, db, 2, argv);
+}
+
 static bool load_source(struct server *srv, struct rd_src *src, bool merge, struct rd_err *err)
 {
     struct persist_info *info = persist_info(srv);
     struct engine_load_opts opts;
     struct engine_env env = server_env(srv);
     struct engine_loader *loader;
+    struct persist_state *state = persist_state(srv);
     persist_load_opts(srv, &opts);
     opts.merge = merge;
+    if (srv->state == SERVER_LOADING) {
+        state->place = (struct replication_place){.offset = -1};
+        opts.on_aux = on_aux;
+        opts.on_expired = on_expired;
+        opts.keep_expired = srv->settings.replicaof_host != NULL;
+    }
     if (!engine_loader_new(&loader, srv->engine, src, &opts, &env, err))
         return false;
     bool ok = persist_load_steps(srv, loader, 0, err);
@@ -257,11 +284,19 @@ enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, 
         return PERSIST_FAILED;
     }
     persist_report_aux(srv, path);
-    persist_loading_begin(srv, src->size == RD_NO_OFFSET ? 0 : src->size);
+    persist_loading_begin(srv, rd_src_size(src) == RD_NO_OFFSET ? 0 : rd_src_size(src));
     bool ok = load_source(srv, src, merge, &err);
     persist_loading_end(srv);
     rd_src_close(src);
     return ok ? PERSIST_LOADED : persist_report_rdb_error(&err);
+}
+
+static void continue_history(struct server *srv)
+{
+    struct persist_state *state = persist_state(srv);
+    replication_restored(srv, &state->place);
+    replication_append(srv, &state->dropped);
+    engine_effects_done(&state->dropped);
 }
 
 static bool start_from_snapshot(struct server *srv)
@@ -271,6 +306,7 @@ static bool start_from_snapshot(struct server *srv)
     case PERSIST_LOADED:
         server_clock(srv);
         log_notice("DB loaded from disk: %.3f seconds", (double)(srv->mono_us - from) / 1e6);
+        continue_history(srv);
         return true;
     case PERSIST_NOTHING:
         return true;
@@ -284,20 +320,32 @@ static bool start_from_snapshot(struct server *srv)
     }
 }
 
-bool persist_empty(struct server *srv)
+static bool run_flush(struct server *srv, size_t argc, const struct rd_slice *argv)
 {
     struct engine_env env = server_env(srv);
     struct engine_session session;
     struct engine_reply reply = {.proto = 2, .off = true};
     struct engine_effects fx = {.off = true};
-    const struct rd_slice argv[] = {rd_slice_str("FLUSHALL")};
     engine_session_init(&session, srv->engine, ENGINE_LOADING);
-    enum engine_status status = engine_apply(srv->engine, &session, 1, argv, &env, &reply, &fx);
+    enum engine_status status = engine_apply(srv->engine, &session, argc, argv, &env, &reply, &fx);
     engine_session_done(&session);
     engine_effects_done(&fx);
     engine_reply_done(&reply);
     persist_state(srv)->seen_flushes = engine_stats(srv->engine)->flushes;
     return status == ENGINE_OK && !reply.error;
+}
+
+bool persist_empty(struct server *srv)
+{
+    const struct rd_slice argv[] = {rd_slice_str("FLUSHALL")};
+    return run_flush(srv, 1, argv);
+}
+
+bool persist_empty_as(struct server *srv, bool lazily)
+{
+    const struct rd_slice argv[] = {rd_slice_str("FLUSHALL"),
+                                    rd_slice_str(lazily ? "ASYNC" : "SYNC")};
+    return run_flush(srv, 2, argv);
 }
 
 static bool start_from_log(struct server *srv)
@@ -313,12 +361,23 @@ static bool start_from_log(struct server *srv)
     return persist_open_log(srv, loaded == PERSIST_LOADED, persist_state(srv)->has_incr);
 }
 
+/* A data set is useless without the functions that programs call. */
+static bool compile_libraries(struct server *srv)
+{
+    struct rd_err err = {0};
+    if (engine_script_check_libraries(srv->engine, &err))
+        return true;
+    log_warning("Failed creating a library of functions: %s", err.text);
+    return false;
+}
+
 bool persist_load(struct server *srv)
 {
     struct persist_state *state = persist_state(srv);
     server_clock(srv);
     state->may_run_loop = true;
     bool ok = srv->settings.appendonly ? start_from_log(srv) : start_from_snapshot(srv);
+    ok = ok && compile_libraries(srv);
     state->may_run_loop = false;
     server_clock(srv);
     state->seen_flushes = engine_stats(srv->engine)->flushes;

@@ -102,6 +102,11 @@ static void log_fault(const struct fault *fault, const char *path)
     log_warning("%s\n", fault_text(fault, line));
 }
 
+static const char *why(const struct rd_err *err)
+{
+    return err->sys != 0 ? strerror(err->sys) : err->text;
+}
+
 /* NOTHING: no manifest, or no file in it. */
 static enum persist_loaded read_manifest(struct replay *replay)
 {
@@ -112,11 +117,11 @@ static enum persist_loaded read_manifest(struct replay *replay)
     snprintf(name, sizeof name, "%s.manifest", replay->srv->settings.appendfilename);
     if (!persist_log_path(replay->srv, name, path, sizeof path))
         return PERSIST_FAILED;
-    if (!rd_src_open_file(&src, path, NULL, &err)) {
+    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.regular = true}, &err)) {
         if (err.sys == ENOENT)
             return PERSIST_NOTHING;
         log_warning("Fatal error: can't open the AOF manifest file %s for reading: %s", name,
-                    strerror(err.sys));
+                    why(&err));
         return PERSIST_FAILED;
     }
     bool ok = aof_manifest_read(&replay->manifest, src, on_problem, &fault, &err);
@@ -179,21 +184,18 @@ static void log_error_reply(const struct engine_reply *reply, const struct engin
  * from the logged one. The exceptions empty what is always empty. */
 static bool can_run(const struct engine_command *command)
 {
-    return command->owner != ENGINE_OWNER_LATER || command->group == ENGINE_GROUP_PUBSUB ||
-           strcmp(command->name, "function|flush") == 0 ||
-           strcmp(command->name, "script|flush") == 0;
+    return command->owner != ENGINE_OWNER_LATER || command->group == ENGINE_GROUP_PUBSUB;
 }
 
 static bool refuse_to_run(const struct engine_command *command, const struct aof_event *ev)
 {
-    log_warning("Can't run the command '%s' of the append only file %s: %s are not supported yet",
-                command->name, ev->name,
-                command->group == ENGINE_GROUP_SCRIPTING ? "scripts and functions"
-                                                         : "modules and clusters");
+    log_warning("Can't run the command '%s' of the append only file %s: modules and clusters are "
+                "not supported yet",
+                command->name, ev->name);
     return false;
 }
 
-/* Commands of the server itself: PUBLISH, FUNCTION. */
+/* Commands of the server itself: PUBLISH. */
 static void run_elsewhere(struct replay *replay, const struct engine_command *command,
                           const struct resp_command *cmd)
 {
@@ -349,8 +351,7 @@ static bool fail(struct replay *replay, const struct aof_file *file, size_t inde
     if (err->code == RD_ERR_TRUNCATED && file != NULL)
         return accept_torn(replay, file, index);
     if (err->code == RD_ERR_IO)
-        log_warning("Unrecoverable error reading the append only file %s: %s", name,
-                    strerror(err->sys));
+        log_warning("Unrecoverable error reading the append only file %s: %s", name, why(err));
     else
         log_warning("Bad file format reading the append only file %s: make a backup of your AOF "
                     "file, then use ./redis-check-aof --fix <filename.manifest>",
@@ -380,7 +381,8 @@ static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **re
     char path[PERSIST_PATH];
     if (!persist_log_path(replay->srv, file->name, path, sizeof path))
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the path is too long");
-    return rd_src_open_file(ret, path, &(struct rd_src_opts){.window = WINDOW}, err);
+    const struct rd_src_opts opts = {.window = WINDOW, .regular = true};
+    return rd_src_open_file(ret, path, &opts, err);
 }
 
 static bool replay_all(struct replay *replay)
@@ -442,7 +444,7 @@ enum persist_loaded persist_load_log(struct server *srv)
     persist_state(srv)->cut = persist_state(srv)->has_incr = false;
     if (!persist_open_fs(srv, &err)) {
         log_warning("Can't open or create append-only dir %s: %s", srv->settings.appenddirname,
-                    err.sys != 0 ? strerror(err.sys) : err.text);
+                    why(&err));
         return PERSIST_FAILED;
     }
     if (!take_old_log(srv))

@@ -180,6 +180,7 @@ void persist_child_ended(struct server *srv, int pid, int status)
     if (code == CHILD_SILENT)
         by_signal = SIGUSR1;
     child_reap(&state->child, srv->mono_us);
+    engine_hold_tables(srv->engine, false);
     info->child = PERSIST_NO_CHILD;
     info->child_pid = 0;
     if (was == PERSIST_CHILD_RDB)

@@ -17,6 +17,7 @@
 
 #include "aof/writer.h"
 #include "engine/snapshot.h"
+#include "repl/master.h"
 #include "server/core/server.h"
 
 enum persist_child { PERSIST_NO_CHILD, PERSIST_CHILD_RDB, PERSIST_CHILD_AOF };
@@ -77,6 +78,17 @@ bool persist_wants_effects(const struct server *srv);
 void persist_before_sleep(struct server *srv);
 void persist_cron(struct server *srv);
 void persist_child_ended(struct server *srv, int pid, int status);
+
+/* Starts a snapshot; false: logged. */
+bool persist_bgsave(struct server *srv);
+
+/* A child that writes a snapshot with its frame to a pipe, for replicas. */
+struct repl_payload;
+bool persist_transfer(struct server *srv, int fd, const struct repl_payload *payload,
+                      enum repl_filter filter);
+bool persist_transfer_runs(const struct server *srv);
+bool persist_transfer_ok(const struct server *srv); /* the last one */
+void persist_kill_transfer(struct server *srv);
 
 /* NULL, or the reason why writes are refused now: "MISCONF …". */
 const char *persist_refusal(const struct server *srv);

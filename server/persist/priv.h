@@ -13,6 +13,7 @@
 
 #include "server/core/child.h"
 #include "server/persist/persist.h"
+#include "server/replication/replication.h"
 
 enum {
     PERSIST_BGSAVE_RETRY_S = 5, /* delay of a save point after a failed BGSAVE */
@@ -31,10 +32,9 @@ struct persist_state {
     uint64_t seen_flushes;  /* number of FLUSHALLs before the snapshot */
 
     /* The log. */
-    struct rd_fs fs; /* of the server: closes files in the background */
-    int (*unlink)(void *, const char *);
-    int (*rename)(void *, const char *, const char *);
-    bool quiet; /* do not log the first base of a start as a rewrite */
+    struct rd_fs fs;   /* of the server: closes files in the background */
+    struct rd_fs disk; /* the folder of the log, without that */
+    bool quiet;        /* do not log the first base of a start as a rewrite */
     bool has_fs;
     int lock_fd;               /* of the directory, while has_fs; no other server may write to it */
     struct aof_writer *writer; /* NULL: not open */
@@ -56,10 +56,16 @@ struct persist_state {
     char temp[64];      /* the file that it writes */
     bool base_snapshot; /* a base: as a snapshot */
     bool killed;        /* killed by the server: do not log it */
+    bool transfers;     /* the snapshot goes to replicas, not to a file */
+    bool transfer_ok;   /* the last one that did */
 
     bool may_run_loop; /* loading at the start: clients are answered meanwhile */
     uint64_t next_events_at;
     unsigned empty_told; /* empty collections */
+
+    /* The snapshot at the start: its place in a history, and expired keys that were dropped. */
+    struct replication_place place;
+    struct engine_effects dropped;
 };
 
 static inline struct persist_state *persist_state(const struct server *srv)
@@ -109,6 +115,7 @@ struct persist_file {
     bool commands;          /* RESP instead of a snapshot; only of a base */
     bool incremental_fsync; /* sync regularly while writing, not only at the end */
     struct child *child;    /* receives the progress; NULL: none */
+    enum repl_filter filter;
 };
 
 bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, struct rd_err *err);
@@ -119,10 +126,13 @@ bool persist_file_write(struct server *srv, const struct persist_file *how, stru
                         struct rd_err *err);
 bool persist_sync_folder(const char *path);
 
+/* In a child: writes the snapshot with its frame to a pipe. */
+bool persist_file_stream(struct server *srv, struct child *child, int fd,
+                         const struct repl_payload *payload, enum repl_filter filter);
+
 /* ---- server/persist/rdb.c ---- */
 
-bool persist_save(struct server *srv);   /* SAVE */
-bool persist_bgsave(struct server *srv); /* False: logged */
+bool persist_save(struct server *srv); /* SAVE */
 void persist_bgsave_ended(struct server *srv, int status, int by_signal);
 void persist_kill_child(struct server *srv); /* any child; waits for its end */
 
@@ -148,12 +158,16 @@ void persist_load_opts(struct server *srv, struct engine_load_opts *ret);
 void persist_report_loaded(const struct engine_load_info *info);
 enum persist_loaded persist_report_rdb_error(const struct rd_err *err);
 bool persist_empty(struct server *srv); /* removes all keys */
+bool persist_empty_as(struct server *srv, bool lazily);
 
 /* ---- server/persist/aof.c ---- */
 
 bool persist_log_path(const struct server *srv, const char *name, char *dst, size_t size);
 bool persist_open_fs(struct server *srv, struct rd_err *err);
 void persist_close_fs(struct persist_state *state);
+
+/* log_fs.c: makes state->fs from state->disk. */
+void persist_watch_fs(struct persist_state *state);
 /* At the start: continues the log, or begins one; has_incr: it has a file of commands. */
 bool persist_open_log(struct server *srv, bool has_log, bool has_incr);
 /* Opens a log that becomes valid with its first rewrite: see AOF_WRITER_FRESH. */

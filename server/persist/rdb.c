@@ -7,6 +7,7 @@
 #include "server/core/background.h"
 #include "server/core/log.h"
 #include "server/persist/priv.h"
+#include "server/replication/replication.h"
 
 static const char *strerror_of(const struct rd_err *err)
 {
@@ -66,6 +67,26 @@ bool persist_save(struct server *srv)
     return true;
 }
 
+static void begun(struct server *srv, int pid, bool transfers)
+{
+    struct persist_info *info = persist_info(srv);
+    engine_hold_tables(srv->engine, true);
+    persist_state(srv)->transfers = transfers;
+    info->child = PERSIST_CHILD_RDB;
+    info->child_pid = pid;
+    info->bgsave_began_s = persist_now_s(srv);
+    info->child_keys = info->cow_now = info->cow_peak = 0;
+    info->child_keys_total = persist_count_keys(srv);
+}
+
+static void note_end(struct server *srv)
+{
+    struct persist_info *info = persist_info(srv);
+    info->rdb_last_cow = persist_state(srv)->child.report.cow;
+    info->last_bgsave_took_s = persist_now_s(srv) - info->bgsave_began_s;
+    info->bgsave_began_s = -1;
+}
+
 bool persist_bgsave(struct server *srv)
 {
     struct persist_state *state = persist_state(srv);
@@ -75,7 +96,7 @@ bool persist_bgsave(struct server *srv)
     info->rdb_saves++;
     state->dirty_at_fork = engine_stats(srv->engine)->dirty;
     state->last_try_s = persist_mono_s(srv);
-    int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist);
+    int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist, -1);
     if (pid == 0)
         child_exit(&state->child, write_snapshot(srv, &state->child) ? 0 : 1);
     if (pid < 0) {
@@ -85,18 +106,68 @@ bool persist_bgsave(struct server *srv)
     }
     log_notice("Background saving started by pid %d", pid);
     snprintf(state->temp, sizeof state->temp, "temp-%d.rdb", pid);
-    info->child = PERSIST_CHILD_RDB;
-    info->child_pid = pid;
-    info->bgsave_began_s = persist_now_s(srv);
-    info->child_keys = info->cow_now = info->cow_peak = 0;
-    info->child_keys_total = persist_count_keys(srv);
+    begun(srv, pid, false);
     return true;
+}
+
+/* ---- for replicas, without a file ---- */
+
+bool persist_transfer(struct server *srv, int fd, const struct repl_payload *payload,
+                      enum repl_filter filter)
+{
+    struct persist_state *state = persist_state(srv);
+    int pid = child_fork(srv, &state->child, "RDB", srv->settings.bgsave_cpulist, fd);
+    if (pid == 0)
+        child_exit(&state->child,
+                   persist_file_stream(srv, &state->child, fd, payload, filter) ? 0 : 1);
+    if (pid < 0) {
+        log_warning("Can't save in background: fork: %s", strerror(state->child.error));
+        return false;
+    }
+    log_notice("Background RDB transfer started by pid %d", pid);
+    begun(srv, pid, true);
+    return true;
+}
+
+bool persist_transfer_runs(const struct server *srv)
+{
+    return persist_info(srv)->child == PERSIST_CHILD_RDB && persist_state(srv)->transfers;
+}
+
+bool persist_transfer_ok(const struct server *srv)
+{
+    return persist_state(srv)->transfer_ok;
+}
+
+void persist_kill_transfer(struct server *srv)
+{
+    if (persist_transfer_runs(srv))
+        persist_kill_child(srv);
+}
+
+static void transfer_ended(struct server *srv, int status, int by_signal)
+{
+    struct persist_state *state = persist_state(srv);
+    state->transfers = false;
+    state->transfer_ok = by_signal == 0 && status == 0;
+    if (state->transfer_ok)
+        log_notice("Background RDB transfer terminated with success");
+    else if (by_signal == 0)
+        log_warning("Background transfer error");
+    else
+        log_warning("Background transfer terminated by signal %d", by_signal);
+    note_end(srv);
+    replicas_snapshot_streamed(srv);
 }
 
 void persist_bgsave_ended(struct server *srv, int status, int by_signal)
 {
     struct persist_state *state = persist_state(srv);
     struct persist_info *info = persist_info(srv);
+    if (state->transfers) {
+        transfer_ended(srv, status, by_signal);
+        return;
+    }
     if (by_signal == 0 && status == 0) {
         log_notice("Background saving terminated with success");
         persist_reset_dirty(srv, state->dirty_at_fork);
@@ -112,9 +183,8 @@ void persist_bgsave_ended(struct server *srv, int status, int by_signal)
         if (by_signal != SIGUSR1)
             info->last_bgsave_ok = false;
     }
-    info->rdb_last_cow = state->child.report.cow;
-    info->last_bgsave_took_s = persist_now_s(srv) - info->bgsave_began_s;
-    info->bgsave_began_s = -1;
+    note_end(srv);
+    replicas_snapshot_saved(srv, by_signal == 0 && status == 0);
 }
 
 void persist_kill_child(struct server *srv)

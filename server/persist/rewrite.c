@@ -75,6 +75,7 @@ static void begun(struct server *srv, int pid)
         state->feeding = true;
         srv->fx.off = false;
     }
+    engine_hold_tables(srv->engine, true);
     info->child = PERSIST_CHILD_AOF;
     info->child_pid = pid;
     info->rewrite_scheduled = false;
@@ -151,7 +152,7 @@ bool persist_rewrite(struct server *srv)
         end_without_log(srv);
         return false;
     }
-    int pid = child_fork(srv, &state->child, "AOF rewrite", srv->settings.aof_rewrite_cpulist);
+    int pid = child_fork(srv, &state->child, "AOF rewrite", srv->settings.aof_rewrite_cpulist, -1);
     if (pid == 0)
         run_child(srv, &state->child);
     if (pid < 0) {

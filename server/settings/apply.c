@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "server/acl/acl.h"
 #include "server/observe/crash.h"
 #include "server/core/daemon.h"
 #include "server/observe/heap.h"
@@ -9,6 +10,7 @@
 #include "server/core/log.h"
 #include "server/client/net.h"
 #include "server/persist/persist.h"
+#include "server/replication/replication.h"
 #include "server/client/tls.h"
 
 enum { BACKLOG_MIN = 16 * 1024 };
@@ -68,6 +70,7 @@ static bool apply_maxmemory(struct server *srv, struct settings_reading *reading
     (void)reading;
     uint64_t used = info_used_memory(srv), max = srv->settings.maxmemory;
     settings_to_engine(&srv->settings, engine_config(srv->engine));
+    replication_settings_changed(srv);
     if (max == 0)
         return true;
     if (max < used)
@@ -121,6 +124,13 @@ static bool apply_heap_thread(struct server *srv, struct settings_reading *readi
     return true;
 }
 
+static bool apply_password(struct server *srv, struct settings_reading *reading)
+{
+    (void)reading;
+    acl_set_default_password(srv, settings_password(&srv->settings));
+    return true;
+}
+
 static bool apply_backlog(struct server *srv, struct settings_reading *reading)
 {
     (void)reading;
@@ -158,6 +168,7 @@ settings_apply_fn settings_apply_for(const struct settings_item *item)
         {"watchdog-period", apply_watchdog},
         {"jemalloc-bg-thread", apply_heap_thread},
         {"repl-backlog-size", apply_backlog},
+        {"requirepass", apply_password},
         {"oom-score-adj", apply_oom},
         {"oom-score-adj-values", apply_oom},
         {"proc-title-template", apply_title},
@@ -174,4 +185,5 @@ void settings_apply_all(struct server *srv)
     log_setup(&srv->settings);
     settings_to_engine(&srv->settings, engine_config(srv->engine));
     persist_settings_changed(srv);
+    replication_settings_changed(srv);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "server/acl/acl.h"
 #include "server/core/dispatch.h"
 #include "server/core/log.h"
 #include "server/settings/item.h"
@@ -90,14 +91,6 @@ static char *rest_of(size_t n, char **words)
     return rest;
 }
 
-static bool line_user(struct reading *r, size_t n, char **words)
-{
-    char *rest = rest_of(n, words);
-    settings_text_append(&r->s->users, &r->s->n_users, rest);
-    rd_free(rest);
-    return true;
-}
-
 static bool line_module(struct reading *r, size_t n, char **words)
 {
     char *rest = rest_of(n, words);
@@ -125,7 +118,6 @@ static const struct {
 } lines[] = {
     {"include", 2, 2, line_include},
     {"rename-command", 3, 3, line_rename},
-    {"user", 2, SIZE_MAX, line_user},
     {"loadmodule", 2, SIZE_MAX, line_module},
     {"sentinel", 1, SIZE_MAX, line_sentinel},
     /* Directives of older versions: accepted without effect. */
@@ -176,19 +168,58 @@ static bool password_line(struct reading *r, const char *line)
     return found;
 }
 
+static bool is_defined(const struct settings *s, struct rd_slice user)
+{
+    bool found = false;
+    for (size_t i = 0; i < s->n_users && !found; i++) {
+        struct words words = {0};
+        found = words_split(&words, rd_slice_str(s->users[i])) && rd_slice_eq(words.argv[1], user);
+        words_done(&words);
+    }
+    return found;
+}
+
+/* A user line is kept as it is: its passwords can contain any bytes. False: another directive;
+ * *ret_ok: the rules are valid. */
+static bool user_line(struct reading *r, const char *line, bool *ret_ok)
+{
+    struct words words = {0};
+    struct rd_buf why = {0};
+    bool found = words_split(&words, rd_slice_str(line)) && words.argc >= 2 &&
+                 dispatch_arg_is(words.argv[0], "user");
+    if (found && is_defined(r->s, words.argv[1]))
+        rd_buf_printf(&why,
+                      "Error in user declaration '%s': Duplicate user found. A user can only "
+                      "be defined once in config files",
+                      (const char *)words.argv[1].ptr);
+    else if (found)
+        acl_check_line(r->s, words.argv + 1, words.argc - 1, &why);
+    *ret_ok = why.len == 0;
+    if (found && *ret_ok)
+        settings_text_append(&r->s->users, &r->s->n_users, line);
+    else if (found)
+        snprintf(r->value.why, sizeof r->value.why, "%.*s", (int)why.len, (const char *)why.ptr);
+    rd_buf_done(&why);
+    words_done(&words);
+    return found;
+}
+
 static bool one_line(struct reading *r, char *line)
 {
     char **words;
     size_t n;
     if (*line == '#' || *line == '\0')
         return true;
+    bool ok;
     if (password_line(r, line))
         return true;
+    if (user_line(r, line, &ok))
+        return ok;
     const char *why = settings_text_split(line, &words, &n);
     if (why != NULL)
         return wrong_words(r, why);
     const struct settings_item *item = n != 0 ? settings_item_find(words[0]) : NULL;
-    bool ok = n == 0 || (item != NULL ? value_line(r, item, n, words) : other_line(r, n, words));
+    ok = n == 0 || (item != NULL ? value_line(r, item, n, words) : other_line(r, n, words));
     settings_text_free(words, n);
     return ok;
 }

@@ -46,7 +46,10 @@ static const struct settings_word words_oom_score_adj[] = {{"no", SETTINGS_OOM_N
 static const struct settings_word words_propagation_error_behavior[] = {
     {"ignore", 0}, {"panic", 1}, {"panic-on-replicas", 2}, {0}};
 static const struct settings_word words_repl_diskless_load[] = {
-    {"disabled", 0}, {"on-empty-db", 1}, {"swapdb", 2}, {0}};
+    {"disabled", SETTINGS_DISKLESS_LOAD_NEVER},
+    {"on-empty-db", SETTINGS_DISKLESS_LOAD_EMPTY},
+    {"swapdb", SETTINGS_DISKLESS_LOAD_SWAPDB},
+    {0}};
 static const struct settings_word words_sanitize_dump_payload[] = {
     {"no", SETTINGS_SANITIZE_NO},
     {"yes", SETTINGS_SANITIZE_YES},

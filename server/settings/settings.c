@@ -60,6 +60,14 @@ void settings_done(struct settings *s)
     *s = (struct settings){0};
 }
 
+void settings_follow(struct settings *s, const char *host, int port)
+{
+    char *old = s->replicaof_host; /* host may be in it */
+    s->replicaof_host = host != NULL ? settings_text_copy(host, strlen(host)) : NULL;
+    s->replicaof_port = port;
+    rd_free(old);
+}
+
 uint64_t settings_maxmemory_clients(const struct settings *s)
 {
     uint64_t share = 0 - s->maxmemory_clients;

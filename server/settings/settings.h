@@ -39,6 +39,11 @@ enum settings_supervised {
 };
 enum settings_sanitize { SETTINGS_SANITIZE_NO, SETTINGS_SANITIZE_YES, SETTINGS_SANITIZE_CLIENTS };
 
+enum settings_diskless_load {
+    SETTINGS_DISKLESS_LOAD_NEVER,
+    SETTINGS_DISKLESS_LOAD_EMPTY,
+    SETTINGS_DISKLESS_LOAD_SWAPDB
+};
 enum settings_oom { SETTINGS_OOM_NO, SETTINGS_OOM_RELATIVE, SETTINGS_OOM_ABSOLUTE };
 
 /* shutdown-on-sigterm, shutdown-on-sigint: bits; 0 is "default". */
@@ -92,8 +97,8 @@ struct settings {
     char *replicaof_host; /* NULL: not a replica */
     int64_t replicaof_port;
 
-    /* Other lines of the file. Lines of users and modules are kept as they were read, without their
-     * first word. */
+    /* Other lines of the file. Lines of users and modules are kept as they were read, those of
+     * modules without their first word. */
     struct settings_rename {
         char *from, *to;
     } * renames;
@@ -113,6 +118,9 @@ static inline struct rd_slice settings_password(const struct settings *s)
     return rd_slice(s->requirepass, s->requirepass_len);
 }
 void settings_set_password(struct settings *s, struct rd_slice password);
+
+/* REPLICAOF: the master is part of the settings; host NULL: none. */
+void settings_follow(struct settings *s, const char *host, int port);
 
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);

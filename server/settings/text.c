@@ -1,8 +1,10 @@
 #include "server/settings/text.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/sink.h"
 #include "server/core/words.h"
 
 void *settings_text_room(size_t n, size_t size)
@@ -124,4 +126,18 @@ char *settings_text_trim(char *text)
         len--;
     text[len] = '\0';
     return text;
+}
+
+bool settings_text_replace_file(const char *name, struct rd_slice text, struct rd_err *err)
+{
+    struct stat old;
+    struct rd_sink *out;
+    mode_t mask = umask(0);
+    umask(mask);
+    unsigned mode = stat(name, &old) == 0 ? old.st_mode & 0777 : 0644 & ~mask;
+    struct rd_sink_opts opts = {.replace = true, .mode = mode};
+    if (!rd_sink_open_file(&out, name, &opts, err))
+        return false;
+    rd_sink_write(out, text.ptr, text.len);
+    return rd_sink_close(out, err);
 }

@@ -17,6 +17,7 @@
 #define SERVER_SETTINGS_TEXT_H
 
 #include "base/buf.h"
+#include "base/err.h"
 
 /* An empty line has no words. Returns NULL or the error: "Unbalanced quotes", or "NUL byte" for
  * "\x00". */
@@ -40,6 +41,9 @@ void settings_text_replace(char **field, const char *text);
 
 /* n * size bytes, zeroed. */
 void *settings_text_room(size_t n, size_t size);
+
+/* Replaces a file, and keeps its permissions: it may contain passwords. */
+bool settings_text_replace_file(const char *name, struct rd_slice text, struct rd_err *err);
 
 /* Removes blanks, tabs and line ends at both ends; in place. */
 char *settings_text_trim(char *text);

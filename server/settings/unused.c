@@ -4,11 +4,9 @@
 #include "server/core/log.h"
 #include "server/settings/item.h"
 
-#define REPLICATION "replication is not supported"
-#define CLUSTER     "cluster mode is not supported"
-#define DEFRAG      "active defragmentation is not supported"
-#define SCRIPTS     "scripting is not supported"
-#define ONE_THREAD  "a single thread handles all connections"
+#define CLUSTER    "cluster mode is not supported"
+#define DEFRAG     "active defragmentation is not supported"
+#define ONE_THREAD "a single thread handles all connections"
 
 /* By name, with the reason. Directives whose neglect would lose data or weaken security are not
  * here: the server does not start with them (main.c). tests/server/test_unused.py compares the rows
@@ -16,15 +14,12 @@
 static const struct {
     const char *name, *why;
 } unused[] = {
-    {"acllog-max-len", "ACL LOG is always empty"},
     {"active-defrag-cycle-max", DEFRAG},
     {"active-defrag-cycle-min", DEFRAG},
     {"active-defrag-ignore-bytes", DEFRAG},
     {"active-defrag-max-scan-fields", DEFRAG},
     {"active-defrag-threshold-lower", DEFRAG},
     {"active-defrag-threshold-upper", DEFRAG},
-    {"bind-source-addr", REPLICATION},
-    {"busy-reply-threshold", SCRIPTS},
     {"cluster-allow-pubsubshard-when-down", CLUSTER},
     {"cluster-allow-reads-when-down", CLUSTER},
     {"cluster-allow-replica-migration", CLUSTER},
@@ -46,37 +41,9 @@ static const struct {
     {"io-threads", ONE_THREAD},
     {"io-threads-do-reads", ONE_THREAD},
     {"list-compress-depth", "lists are not compressed in memory"},
-    {"lua-enable-deprecated-api", SCRIPTS},
-    {"masterauth", REPLICATION},
-    {"masteruser", REPLICATION},
+    {"lua-enable-deprecated-api", "scripts have no deprecated functions"},
     {"maxmemory-eviction-tenacity", "eviction continues until enough memory is free"},
     {"propagation-error-behavior", "a failing command in the log always stops the start"},
-    {"rdb-del-sync-files", REPLICATION},
-    {"repl-backlog-size", REPLICATION},
-    {"repl-backlog-ttl", REPLICATION},
-    {"repl-disable-tcp-nodelay", REPLICATION},
-    {"repl-diskless-load", REPLICATION},
-    {"repl-diskless-sync", REPLICATION},
-    {"repl-diskless-sync-delay", REPLICATION},
-    {"repl-diskless-sync-max-replicas", REPLICATION},
-    {"repl-ping-replica-period", REPLICATION},
-    {"repl-timeout", REPLICATION},
-    {"replica-announce-ip", REPLICATION},
-    {"replica-announce-port", REPLICATION},
-    {"replica-announced", REPLICATION},
-    {"replica-ignore-disk-write-errors", REPLICATION},
-    {"replica-ignore-maxmemory", REPLICATION},
-    {"replica-lazy-flush", REPLICATION},
-    {"replica-priority", REPLICATION},
-    {"replica-read-only", REPLICATION},
-    {"replica-serve-stale-data", REPLICATION},
-    {"shutdown-timeout", REPLICATION},
-    {"tls-client-cert-file", "the server opens no TLS connections"},
-    {"tls-client-key-file", "the server opens no TLS connections"},
-    {"tls-client-key-file-pass", "the server opens no TLS connections"},
-    {"tls-cluster", CLUSTER},
-    {"tls-replication", REPLICATION},
-    {"tracking-table-max-keys", "CLIENT TRACKING is not supported"},
 };
 
 static const char *why_unused(const char *name)

@@ -1,0 +1,145 @@
+/* replication.h - the server as a master and as a replica.
+ *
+ * The protocol is in repl/: repl/master.h is the history of the data set with its replicas,
+ * repl/psync.h the connection to a master. This folder adds sockets, files, children and time:
+ *
+ *     replication.c   the history, the stream, timers
+ *     replicas.c      connections of replicas: REPLCONF, PSYNC, what is sent to them
+ *     snapshots.c     the children that make snapshots for them
+ *     link.c          the connection to the master
+ *     receive.c       a snapshot that arrives from it, and loading it
+ *     apply.c         the stream that arrives
+ *     failover.c      FAILOVER
+ *     report.c        INFO and ROLE
+ *
+ * Every server has a history. It grows as soon as the first replica has been here; without
+ * replicas for repl-backlog-ttl seconds it ends, and a new one begins with the next replica.
+ */
+#ifndef SERVER_REPLICATION_REPLICATION_H
+#define SERVER_REPLICATION_REPLICATION_H
+
+#include "engine/snapshot.h"
+#include "repl/master.h"
+#include "server/client/client.h"
+
+struct replica;
+struct repl_link;
+struct replicas_snapshot;
+
+enum failover_state { FAILOVER_NONE, FAILOVER_WAITS, FAILOVER_RUNS };
+
+struct failover {
+    enum failover_state state;
+    char *host; /* of the replica; NULL: any */
+    int port;
+    bool force;
+    int64_t end_ms; /* by server_mono_ms(); 0: no timeout */
+};
+
+struct replication {
+    struct repl_master *master;
+    struct repl_link *link; /* to the master; NULL: this server is a master */
+
+    uint64_t full_syncs, partial_syncs, partial_refused;
+    uint64_t bytes_in, bytes_out; /* of streams and snapshots */
+
+    bool ask_acks;        /* REPLCONF GETACK is due */
+    bool acked;           /* an acknowledgement arrived: clients in WAIT may be served */
+    size_t n_waiting;     /* clients in WAIT */
+    int64_t ticks;        /* calls of the timer, once a second */
+    int64_t next_tick_ms; /* by server_mono_ms() */
+    int64_t disk_told_s;  /* when a failing disk of a replica was logged */
+    struct failover failover;
+    struct replicas_snapshot *snapshot; /* the diskless one in progress; NULL: none */
+};
+
+void replication_init(struct server *srv);
+
+/* At the start, after the data was loaded: follows the master of the configuration. */
+void replication_start(struct server *srv);
+
+static inline bool replication_is_replica(const struct server *srv)
+{
+    return srv->replication->link != NULL;
+}
+
+/* Whether the stream needs the effects of commands. */
+bool replication_wants_effects(const struct server *srv);
+
+/* The effects of commands of this server's own clients, of expiry and eviction. */
+void replication_append(struct server *srv, const struct engine_effects *fx);
+
+/* A command that replicas run, but that changes no data: PUBLISH. */
+void replication_append_command(struct server *srv, size_t argc, const struct rd_slice *argv);
+
+/* Before replies are sent: asks for acknowledgements, serves WAIT, lets replicas write. */
+void replication_before_sleep(struct server *srv);
+void replication_cron(struct server *srv);
+
+/* The fields about replication for the engine and for snapshots. */
+void replication_settings_changed(struct server *srv);
+enum { REPLICATION_AUX = 3, REPLICATION_AUX_TEXT = 64 };
+
+size_t replication_aux(const struct server *srv, struct engine_aux aux[REPLICATION_AUX],
+                       char text[REPLICATION_AUX][REPLICATION_AUX_TEXT]);
+
+/* What a snapshot says about its history, as its AUX fields are read. */
+struct replication_place {
+    struct repl_replid id; /* not set: nothing */
+    int64_t offset;        /* -1: nothing */
+    unsigned db;
+};
+void replication_place_read(struct replication_place *place, struct rd_slice name,
+                            struct rd_slice value);
+
+/* The data set is that of a snapshot with this place. To be called when the server starts. */
+void replication_restored(struct server *srv, const struct replication_place *place);
+
+/* What limits commands because of the role: bits of enum engine_admit_state. */
+uint32_t replication_limits(const struct server *srv);
+
+/* ---- roles ---- */
+
+/* REPLICAOF host port, REPLICAOF NO ONE. */
+void replication_follow(struct server *srv, const char *host, int port);
+void replication_lead(struct server *srv);
+void replication_change_id(struct server *srv); /* DEBUG CHANGE-REPL-ID */
+
+/* ---- connections ---- */
+
+/* The client is about to be freed. */
+void replication_forget(struct client *c);
+
+/* Sends what a replica has to get besides its replies. False: the connection is broken. */
+bool replica_send(struct client *c);
+/* Something of it is left. */
+bool replica_pending(const struct client *c);
+/* Bytes of the stream that it has not got; they count as its output. */
+uint64_t replica_backlog(const struct client *c);
+/* Closes all of them: they continue or begin again. */
+void replicas_disconnect(struct server *srv);
+
+/* Asks all replicas for their offset now, also during a pause. */
+void replication_ask_acks(struct server *srv);
+
+/* All replicas have acknowledged all of the stream; there may be none. */
+bool replicas_in_sync(const struct server *srv);
+/* Logs the replicas that have not, before the server ends. */
+void replicas_report_lag(const struct server *srv);
+
+/* "127.0.0.1:6380": announced or seen. */
+void replica_name(const struct client *c, char *dst, size_t size);
+
+/* A snapshot on disk has ended; one may be due. */
+void replicas_snapshot_saved(struct server *srv, bool ok);
+/* The child of a diskless one has ended. */
+void replicas_snapshot_streamed(struct server *srv);
+
+/* ---- reports ---- */
+
+void replication_reset_stats(struct server *srv); /* CONFIG RESETSTAT */
+
+void info_section_replication(struct server *srv, struct rd_buf *out);
+uint64_t replication_memory(const struct server *srv, uint64_t *ret_of_replicas);
+
+#endif
