@@ -39,11 +39,12 @@ bool archive_lock_take(struct archive_lock *lock, struct archive_store *store, c
     struct rd_err refused = {0};
     if (!read_owner(store, name, has, err))
         return false;
-    if (has[0] != '\0' && (gone == NULL || !gone(has)))
+    bool ours = strcmp(has, owner) == 0; /* the connection was lost, and the lock was not */
+    if (has[0] != '\0' && !ours && (gone == NULL || !gone(has)))
         return locked(name, has, err);
-    if (has[0] != '\0' && !store->ops->remove(store, name, err))
+    if (has[0] != '\0' && !ours && !store->ops->remove(store, name, err))
         return false;
-    bool written = archive_store_write(store, name, rd_slice_str(owner), &refused);
+    bool written = ours || archive_store_write(store, name, rd_slice_str(owner), &refused);
     if (!written && refused.code != RD_ERR_USAGE) {
         rd_err_adopt(err, &refused);
         return false;

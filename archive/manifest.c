@@ -57,6 +57,20 @@ bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_
     return true;
 }
 
+bool archive_manifest_add_node(struct archive_manifest *m, const struct archive_node *node,
+                               struct rd_err *err)
+{
+    if (m->n_nodes == ARCHIVE_NODES_MAX)
+        return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "a cluster has more than %d masters",
+                          ARCHIVE_NODES_MAX);
+    struct archive_node *nodes = rd_realloc(m->nodes, (m->n_nodes + 1) * sizeof *nodes);
+    if (nodes == NULL)
+        return rd_err_nomem(err, sizeof *nodes);
+    m->nodes = nodes;
+    m->nodes[m->n_nodes++] = *node;
+    return true;
+}
+
 struct archive_db *archive_manifest_db(struct archive_manifest *m, uint64_t db)
 {
     for (size_t i = m->n_dbs; i-- > 0;)
@@ -76,6 +90,7 @@ void archive_manifest_done(struct archive_manifest *m)
 {
     rd_free(m->files);
     rd_free(m->dbs);
+    rd_free(m->nodes);
     *m = (struct archive_manifest){0};
 }
 
@@ -104,8 +119,32 @@ static bool put_file(struct rd_buf *out, const struct archive_file *file)
            rd_buf_printf(out, ",\n   \"role\": \"%s\", \"compression\": \"%s\", \"sealed\": %s",
                          roles[file->role], compressions[file->compression],
                          file->sealed ? "true" : "false") &&
+           (file->node == 0 || rd_buf_printf(out, ", \"node\": %" PRIu64, file->node)) &&
            put_sums(out, "plain", &file->plain, true) &&
            put_sums(out, "stored", &file->stored, false) && rd_buf_add_byte(out, '}');
+}
+
+static bool put_node(struct rd_buf *out, const struct archive_node *node)
+{
+    return rd_buf_printf(out, "\n  {\"id\": ") && archive_json_put(out, node->id) &&
+           rd_buf_printf(out, ", \"host\": ") && archive_json_put(out, node->host) &&
+           rd_buf_printf(out, ", \"port\": %" PRIu64 ",\n   \"slots\": ", node->port) &&
+           archive_json_put(out, node->slots) && rd_buf_printf(out, ",\n   \"replid\": ") &&
+           archive_json_put(out, node->replid) &&
+           rd_buf_printf(out, ", \"base\": %" PRIu64 ", \"offset\": %" PRIu64 "}", node->base,
+                         node->offset);
+}
+
+static bool put_cluster(struct rd_buf *out, const struct archive_manifest *m)
+{
+    if (m->n_nodes == 0)
+        return true;
+    bool ok = rd_buf_printf(
+        out, ",\n \"moment\": {\"from_us\": %" PRId64 ", \"to_us\": %" PRId64 "},\n \"nodes\": [",
+        m->moment_from_us, m->moment_to_us);
+    for (size_t i = 0; ok && i < m->n_nodes; i++)
+        ok = (i == 0 || rd_buf_add_byte(out, ',')) && put_node(out, &m->nodes[i]);
+    return ok && rd_buf_add_byte(out, ']');
 }
 
 static bool put_lists(struct rd_buf *out, const struct archive_manifest *m)
@@ -136,7 +175,8 @@ static bool put_body(struct rd_buf *out, const struct archive_manifest *m)
                          ",\n \"offset\": %" PRIu64 ",\n \"keys\": %" PRIu64
                          ",\n \"expires\": %" PRIu64 ",\n \"functions\": %" PRIu64,
                          m->offset, m->keys, m->expires, m->functions) &&
-           put_text(out, "key_id", m->key_id) && put_lists(out, m);
+           (!m->scan || rd_buf_printf(out, ",\n \"scan\": true")) &&
+           put_text(out, "key_id", m->key_id) && put_cluster(out, m) && put_lists(out, m);
 }
 
 static bool put_digest(struct rd_buf *out, const char *name, const uint8_t *sum)
@@ -272,6 +312,8 @@ static void get_file(struct archive_json *in, struct archive_file *file)
             file->compression = (enum archive_compression)choice;
         } else if (strcmp(name, "sealed") == 0) {
             archive_json_bool(in, &file->sealed);
+        } else if (strcmp(name, "node") == 0) {
+            archive_json_u64(in, &file->node);
         } else if (strcmp(name, "plain") == 0) {
             get_sums(in, &file->plain);
         } else if (strcmp(name, "stored") == 0) {
@@ -292,6 +334,55 @@ static void get_files(struct archive_json *in, struct archive_manifest *m)
         get_file(in, &file);
         if (!in->failed && !archive_manifest_add_file(m, &file, in->err))
             in->failed = true;
+    }
+}
+
+static void get_node(struct archive_json *in, struct archive_node *node)
+{
+    char name[32];
+    archive_json_begin(in, '{');
+    while (archive_json_name(in, name, sizeof name)) {
+        if (strcmp(name, "id") == 0)
+            archive_json_string(in, node->id, sizeof node->id);
+        else if (strcmp(name, "host") == 0)
+            archive_json_string(in, node->host, sizeof node->host);
+        else if (strcmp(name, "port") == 0)
+            archive_json_u64(in, &node->port);
+        else if (strcmp(name, "slots") == 0)
+            archive_json_string(in, node->slots, sizeof node->slots);
+        else if (strcmp(name, "replid") == 0)
+            archive_json_string(in, node->replid, sizeof node->replid);
+        else if (strcmp(name, "base") == 0)
+            archive_json_u64(in, &node->base);
+        else if (strcmp(name, "offset") == 0)
+            archive_json_u64(in, &node->offset);
+        else
+            archive_json_skip(in);
+    }
+}
+
+static void get_nodes(struct archive_json *in, struct archive_manifest *m)
+{
+    archive_json_begin(in, '[');
+    while (archive_json_element(in)) {
+        struct archive_node node = {.port = 0};
+        get_node(in, &node);
+        if (!in->failed && !archive_manifest_add_node(m, &node, in->err))
+            in->failed = true;
+    }
+}
+
+static void get_moment(struct archive_json *in, struct archive_manifest *m)
+{
+    char name[32];
+    archive_json_begin(in, '{');
+    while (archive_json_name(in, name, sizeof name)) {
+        if (strcmp(name, "from_us") == 0)
+            archive_json_i64(in, &m->moment_from_us);
+        else if (strcmp(name, "to_us") == 0)
+            archive_json_i64(in, &m->moment_to_us);
+        else
+            archive_json_skip(in);
     }
 }
 
@@ -397,11 +488,20 @@ static bool parse(struct archive_manifest *m, struct rd_slice text, struct rd_er
             get_files(&in, m);
         else if (strcmp(name, "dbs") == 0)
             get_dbs(&in, m);
+        else if (strcmp(name, "nodes") == 0)
+            get_nodes(&in, m);
+        else if (strcmp(name, "scan") == 0)
+            archive_json_bool(&in, &m->scan);
+        else if (strcmp(name, "moment") == 0)
+            get_moment(&in, m);
         else if (!get_text_member(&in, m, name) && !get_number_member(&in, m, name))
             archive_json_skip(&in);
     }
     if (!archive_json_end(&in))
         return false;
+    for (size_t i = 0; i < m->n_files; i++)
+        if (m->files[i].node > m->n_nodes)
+            return archive_json_fail(&in, "a file of a node that is not there");
     return (archive_name_ok(m->id) && m->n_files > 0) ||
            archive_json_fail(&in, "the manifest lacks an id or files");
 }

@@ -29,6 +29,8 @@ enum {
     ARCHIVE_SHA256 = 32,
     ARCHIVE_FILES_MAX = 4096,
     ARCHIVE_DBS_MAX = 20000,
+    ARCHIVE_NODES_MAX = 1000,
+    ARCHIVE_SLOTS_MAX = 4096,               /* bytes of "0-5460,…" */
     ARCHIVE_MANIFEST_MAX = 16 * 1024 * 1024 /* bytes of its text */
 };
 
@@ -37,7 +39,8 @@ enum {
     X(RDB, "rdb")                                                                                  \
     X(AOF_MANIFEST, "aof-manifest")                                                                \
     X(AOF_BASE, "aof-base")                                                                        \
-    X(AOF_INCR, "aof-incr")
+    X(AOF_INCR, "aof-incr")                                                                        \
+    X(STREAM, "stream")
 
 enum archive_role {
 #define X(name, word) ARCHIVE_ROLE_##name,
@@ -71,7 +74,19 @@ struct archive_file {
     enum archive_role role;
     enum archive_compression compression;
     bool sealed;
+    uint64_t node; /* of a cluster: the master that it is of, from 1; else 0 */
     struct archive_sums plain, stored;
+};
+
+/* A master of a cluster: its data are those of its snapshot (role rdb) with the stream after it
+ * (role stream, in order) up to `offset`. */
+struct archive_node {
+    char id[64];
+    char host[ARCHIVE_TEXT_MAX];
+    uint64_t port;
+    char slots[ARCHIVE_SLOTS_MAX];
+    char replid[44];
+    uint64_t base, offset; /* of the snapshot, and of the moment */
 };
 
 struct archive_db {
@@ -90,12 +105,17 @@ struct archive_manifest {
     uint64_t rdb_version;
     char replid[44]; /* "": not known */
     uint64_t offset;
+    bool scan; /* the keys are of different moments */
     uint64_t keys, expires, functions;
     char key_id[RD_SEAL_ID_HEX]; /* "": not sealed */
     struct archive_file *files;
     size_t n_files;
     struct archive_db *dbs;
     size_t n_dbs;
+    struct archive_node *nodes; /* of a cluster */
+    size_t n_nodes;
+    int64_t moment_from_us, moment_to_us; /* of a cluster: each master had its data at a moment
+                                             between, by the clock of the host of the backup */
 
     bool has_hmac;
     uint8_t hmac[RD_SEAL_HMAC];
@@ -104,6 +124,8 @@ struct archive_manifest {
 
 /* RD_ERR_MEMORY, RD_ERR_LIMIT. */
 bool archive_manifest_add_file(struct archive_manifest *m, const struct archive_file *file,
+                               struct rd_err *err);
+bool archive_manifest_add_node(struct archive_manifest *m, const struct archive_node *node,
                                struct rd_err *err);
 /* The counts of a database, a zeroed one where it is new; dbs stay sorted by number where they come
  * so. NULL where memory is short or there are too many. */

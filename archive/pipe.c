@@ -89,7 +89,7 @@ bool archive_sums_open_sink(struct rd_sink **ret, struct rd_sink *inner, struct 
         return false;
     s->out = inner;
     s->ret = sums;
-    const struct rd_sink_opts opts = {.origin = inner->origin};
+    const struct rd_sink_opts opts = {.origin = rd_sink_origin(inner)};
     if (!rd_sink_new(ret, &ops, s, &opts, err))
         return false;
     s->own = true;
@@ -153,7 +153,7 @@ bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
         return false;
     s->in = inner;
     s->want = *sums;
-    const struct rd_src_opts opts = {.origin = inner->origin, .size = sums->bytes};
+    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = sums->bytes};
     if (!rd_src_new(ret, &ops, s, &opts, err))
         return false;
     s->own = true;
@@ -214,6 +214,20 @@ static bool add_decompressor(struct rd_src **src, const struct archive_file *fil
     default:
         return true;
     }
+}
+
+bool archive_pipe_open_bare(struct rd_src **ret, struct rd_src *inner,
+                            const struct archive_file *file, const struct rd_seal_ring *ring,
+                            const char *name, struct rd_err *err)
+{
+    struct rd_src *src = inner;
+    if ((file->sealed && !rd_seal_open_src(&src, src, ring, rd_slice_str(name), err)) ||
+        !add_decompressor(&src, file, err)) {
+        rd_src_close(src);
+        return false;
+    }
+    *ret = src;
+    return true;
 }
 
 bool archive_pipe_open_src(struct rd_src **ret, struct rd_src *inner,

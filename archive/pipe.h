@@ -35,6 +35,11 @@ bool archive_pipe_open_src(struct rd_src **ret, struct rd_src *inner,
                            const struct archive_file *file, const struct rd_seal_ring *ring,
                            const char *name, struct rd_err *err);
 
+/* The same for an object whose sums are not known: of file only compression and sealed count. */
+bool archive_pipe_open_bare(struct rd_src **ret, struct rd_src *inner,
+                            const struct archive_file *file, const struct rd_seal_ring *ring,
+                            const char *name, struct rd_err *err);
+
 /* A source that passes bytes on and fails at the end unless they are those of `sums`. */
 bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
                            const struct archive_sums *sums, struct rd_err *err);

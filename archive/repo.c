@@ -17,8 +17,8 @@ void archive_make_id(char ret[ARCHIVE_ID_MAX], int64_t time_ms, uint32_t chance)
     time_t seconds = (time_t)(time_ms / 1000);
     struct tm tm = {0};
     gmtime_r(&seconds, &tm);
-    snprintf(ret, ARCHIVE_ID_MAX, "%04d%02d%02dT%02d%02d%02dZ-%08" PRIx32, tm.tm_year + 1900,
-             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, chance);
+    size_t len = strftime(ret, ARCHIVE_ID_MAX, "%Y%m%dT%H%M%SZ", &tm);
+    snprintf(ret + len, ARCHIVE_ID_MAX - len, "-%08" PRIx32, chance);
 }
 
 bool archive_id_time(const char *id, int64_t *ret_ms)
@@ -239,14 +239,17 @@ bool archive_set_good(const struct archive_set *set)
            !set->marked[ARCHIVE_MARK_DAMAGED];
 }
 
-struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id)
+struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id, int64_t now_ms)
 {
     struct archive_set *found = NULL;
     bool latest = id == NULL || strcmp(id, "latest") == 0;
     for (size_t i = sets->n; i-- > 0;) {
         struct archive_set *set = &sets->sets[i];
-        if (latest && archive_set_good(set))
-            return set;
+        if (latest && archive_set_good(set)) {
+            found = found != NULL ? found : set;
+            if (set->time_ms <= now_ms)
+                return set;
+        }
         if (latest || set->incomplete || strncmp(set->id, id, strlen(id)) != 0)
             continue;
         if (found != NULL)

@@ -57,9 +57,10 @@ void archive_sets_done(struct archive_sets *sets);
 /* Whether nothing is known against the set. */
 bool archive_set_good(const struct archive_set *set);
 
-/* The set with this id, or the newest one of good sets for "latest" and NULL; NULL: none. A part of
+/* The set with this id, or the newest one of good sets for "latest" and NULL: of those that are not
+ * in the future, by a clock that was wrong, if there are any. NULL: none. A part of
  * an id is enough where no other begins with it. */
-struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id);
+struct archive_set *archive_sets_find(struct archive_sets *sets, const char *id, int64_t now_ms);
 
 /* Opens a file of a set for reading, plain (archive_pipe_open_src()) or as it is stored, then with
  * its digest checked. ring and set are borrowed. */

@@ -209,13 +209,20 @@ static bool keep_last_good(struct archive_retained *sets, size_t n)
 void archive_retain(const struct archive_retention *rules, struct archive_retained *sets, size_t n,
                     int64_t now_ms)
 {
+    size_t n_past = 0;
     for (size_t i = 0; i < n; i++) {
         sets[i].why = 0;
         if (sets[i].pinned)
             mark(&sets[i], ARCHIVE_RULE_PIN);
+        if (sets[i].time_ms <= now_ms)
+            n_past = i + 1;
+        else if (!sets[i].damaged)
+            mark(&sets[i], ARCHIVE_RULE_FUTURE);
     }
+    size_t n_all = n;
+    n = n_past;
     if (!keep_last_good(sets, n) || !archive_retention_given(rules)) {
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n_all; i++)
             mark(&sets[i], ARCHIVE_RULE_NO_RULE);
         return;
     }

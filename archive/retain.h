@@ -19,7 +19,8 @@
  * future, and not from the present.
  *
  * Besides, these are kept: what is pinned, the newest good set, and everything where no set is good
- * or no rule is given. A set that is known to be damaged is kept by a pin only.
+ * or no rule is given. Sets in the future, of a clock that was wrong, are kept until their time has
+ * come, and do not count. A set that is known to be damaged is kept by a pin only.
  */
 #ifndef ARCHIVE_RETAIN_H
 #define ARCHIVE_RETAIN_H
@@ -38,7 +39,8 @@
     X(AGE, "age")                                                                                  \
     X(PIN, "pinned")                                                                               \
     X(LAST_GOOD, "last good")                                                                      \
-    X(NO_RULE, "no rule")
+    X(NO_RULE, "no rule")                                                                          \
+    X(FUTURE, "in the future")
 
 enum archive_rule {
 #define X(name, word) ARCHIVE_RULE_##name,

@@ -47,10 +47,12 @@ static int open_parent(const struct posix *p, const char *name, bool make)
     for (const char *slash; fd >= 0 && (slash = strchr(name, '/')) != NULL; name = slash + 1) {
         snprintf(part, sizeof part, "%.*s", (int)(slash - name), name);
         bool made = make && mkdirat(fd, part, FOLDER_MODE) == 0;
+        int refused = make && !made && errno != EEXIST ? errno : 0;
         int inner = made && fsync(fd) != 0
                         ? -1
                         : openat(fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        int sys = errno;
+        /* Why the folder could not be made says more than that it is missing. */
+        int sys = inner < 0 && refused != 0 ? refused : errno;
         close(fd);
         errno = sys;
         fd = inner;
@@ -168,11 +170,19 @@ static bool posix_put(struct archive_store *store, const char *name, struct rd_s
 
 /* ---- the rest ---- */
 
+/* Only regular files are objects. A FIFO would block, and a device has no end. */
 static int open_object(const struct posix *p, const char *name)
 {
+    struct stat st;
     int dir = open_parent(p, name, false);
-    int fd = dir >= 0 ? openat(dir, last_part(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = dir >= 0 ? openat(dir, last_part(name), flags) : -1;
     int sys = errno;
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        fd = -1;
+        sys = EINVAL;
+    }
     if (dir >= 0)
         close(dir);
     errno = sys;

@@ -1,0 +1,343 @@
+#include "archive/stream.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char continues[] = "-continues";
+
+/* ---- names ---- */
+
+void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *s)
+{
+    snprintf(ret, ARCHIVE_NAME_MAX,
+             "%s/%08" PRIu64 "-%s%s/%08" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRId64 "-%" PRId64
+             ".seg%s%s",
+             s->run, s->chapter, s->replid, s->continues ? continues : "", s->number, s->start,
+             s->end, s->first_ms, s->latest_ms, archive_compression_suffix(s->compression),
+             s->sealed ? ".sealed" : "");
+}
+
+bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
+                          const struct archive_segment *segment, struct rd_err *err)
+{
+    char bound[ARCHIVE_NAME_MAX];
+    archive_segment_bound(bound, segment);
+    int len = snprintf(ret, ARCHIVE_NAME_MAX, "%s/stream/%s", repo->target, bound);
+    return (len > 0 && len < ARCHIVE_NAME_MAX) ||
+           rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the name of an object is too long");
+}
+
+/* The text up to a character, which is consumed; false where it is missing. */
+static bool cut(const char **at, char end, struct rd_slice *ret)
+{
+    const char *stop = strchr(*at, end);
+    if (stop == NULL)
+        return false;
+    *ret = rd_slice(*at, (size_t)(stop - *at));
+    *at = stop + 1;
+    return true;
+}
+
+/* Numbers have leading zeros where the name sorts by them. */
+static bool get_number(struct rd_slice text, uint64_t *ret)
+{
+    while (text.len > 1 && text.ptr[0] == '0')
+        text = rd_slice(text.ptr + 1, text.len - 1);
+    return rd_num_get_u64(text, ret);
+}
+
+static bool cut_number(const char **at, char end, uint64_t *ret)
+{
+    struct rd_slice text;
+    return cut(at, end, &text) && get_number(text, ret);
+}
+
+static bool cut_time(const char **at, char end, int64_t *ret)
+{
+    uint64_t ms;
+    if (!cut_number(at, end, &ms) || ms > INT64_MAX)
+        return false;
+    *ret = (int64_t)ms;
+    return true;
+}
+
+static bool get_endings(const char *at, struct archive_segment *ret)
+{
+    struct rd_slice text = rd_slice_str(at);
+    static const char sealed[] = ".sealed";
+    size_t len = sizeof sealed - 1;
+    ret->sealed = text.len >= len && memcmp(text.ptr + text.len - len, sealed, len) == 0;
+    if (ret->sealed)
+        text.len -= len;
+    for (unsigned i = 0; i < ARCHIVE_COMPRESSION_COUNT; i++) {
+        ret->compression = (enum archive_compression)i;
+        if (rd_slice_is(text, archive_compression_suffix(ret->compression)))
+            return true;
+    }
+    return false;
+}
+
+/* Only the very name that archive_segment_bound() makes. */
+static bool parse_name(const char *name, struct archive_segment *ret)
+{
+    const char *at = name;
+    struct rd_slice run, chapter, replid;
+    char again[ARCHIVE_NAME_MAX];
+    struct archive_segment s = {.chapter = 0};
+    if (!cut(&at, '/', &run) || run.len >= sizeof s.run || !cut(&at, '-', &chapter) ||
+        !get_number(chapter, &s.chapter) || strlen(at) < REPL_REPLID_LEN)
+        return false;
+    memcpy(s.run, run.ptr, run.len);
+    memcpy(s.replid, at, REPL_REPLID_LEN);
+    at += REPL_REPLID_LEN;
+    if (!cut(&at, '/', &replid))
+        return false;
+    s.continues = rd_slice_is(replid, continues);
+    if (!cut_number(&at, '-', &s.number) || !cut_number(&at, '-', &s.start) ||
+        !cut_number(&at, '-', &s.end) || !cut_time(&at, '-', &s.first_ms) ||
+        !cut_time(&at, '.', &s.latest_ms) || strncmp(at, "seg", 3) != 0 || !get_endings(at + 3, &s))
+        return false;
+    archive_segment_bound(again, &s);
+    if (strcmp(again, name) != 0)
+        return false;
+    *ret = s;
+    return true;
+}
+
+/* ---- listing ---- */
+
+struct listing {
+    struct archive_stream *stream;
+    size_t prefix; /* bytes of a name before the run */
+    bool no_memory;
+};
+
+static void on_object(void *arg, const char *name, uint64_t size)
+{
+    struct listing *l = arg;
+    struct archive_stream *stream = l->stream;
+    struct archive_segment segment;
+    if (l->no_memory || strlen(name) <= l->prefix || !parse_name(name + l->prefix, &segment))
+        return;
+    segment.bytes = size;
+    if ((stream->n & (stream->n - 1)) == 0) {
+        size_t room = stream->n == 0 ? 1 : 2 * stream->n;
+        struct archive_segment *grown = rd_realloc(stream->segments, room * sizeof *grown);
+        l->no_memory = grown == NULL;
+        if (grown == NULL)
+            return;
+        stream->segments = grown;
+    }
+    stream->segments[stream->n++] = segment;
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+    const struct archive_segment *x = a, *y = b;
+    int runs = strcmp(x->run, y->run);
+    return runs != 0 ? runs : (x->number > y->number) - (x->number < y->number);
+}
+
+bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    struct archive_stream stream = {0};
+    struct listing l = {.stream = &stream};
+    l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/stream", repo->target) + 1;
+    bool ok = repo->store->ops->list(repo->store, folder, on_object, &l, err);
+    if (ok && l.no_memory)
+        ok = rd_err_nomem(err, stream.n * sizeof *stream.segments);
+    if (!ok) {
+        archive_stream_done(&stream);
+        return false;
+    }
+    if (stream.n > 0)
+        qsort(stream.segments, stream.n, sizeof *stream.segments, compare_segments);
+    *ret = stream;
+    return true;
+}
+
+void archive_stream_done(struct archive_stream *stream)
+{
+    rd_free(stream->segments);
+    *stream = (struct archive_stream){0};
+}
+
+/* ---- what follows what ---- */
+
+bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b)
+{
+    if (strcmp(a->run, b->run) != 0 || b->number != a->number + 1 || b->start != a->end)
+        return false;
+    return a->chapter == b->chapter ? strcmp(a->replid, b->replid) == 0
+                                    : b->chapter == a->chapter + 1 && b->continues;
+}
+
+size_t archive_stream_chain(const struct archive_stream *stream, size_t i)
+{
+    for (i++; i < stream->n; i++)
+        if (!archive_segment_follows(&stream->segments[i - 1], &stream->segments[i]))
+            break;
+    return i;
+}
+
+bool archive_segment_has(const struct archive_segment *segment, const char *replid, uint64_t offset)
+{
+    return segment->start <= offset && offset <= segment->end &&
+           strcmp(segment->replid, replid) == 0;
+}
+
+size_t archive_stream_base(const struct archive_stream *stream, size_t begin, size_t end,
+                           const struct archive_manifest *m)
+{
+    if (m->replid[0] == '\0' || m->n_files != 1 || m->files[0].role != ARCHIVE_ROLE_RDB)
+        return SIZE_MAX;
+    /* From the end: the beginning of a segment rather than the end of the one before it. */
+    for (size_t i = end; i-- > begin;)
+        if (archive_segment_has(&stream->segments[i], m->replid, m->offset))
+            return i;
+    return SIZE_MAX;
+}
+
+bool archive_stream_range(const struct archive_stream *stream, size_t begin, size_t end,
+                          const struct archive_sets *sets, struct archive_range *ret)
+{
+    struct archive_range range = {.to = stream->segments[end - 1].end, .from = UINT64_MAX};
+    for (size_t k = 0; k < sets->n; k++) {
+        const struct archive_set *set = &sets->sets[k];
+        size_t i =
+            archive_set_good(set) ? archive_stream_base(stream, begin, end, &set->m) : SIZE_MAX;
+        if (i == SIZE_MAX)
+            continue;
+        range.bases++;
+        if (set->m.offset >= range.from)
+            continue;
+        const struct archive_segment *s = &stream->segments[i];
+        range.from = set->m.offset;
+        range.from_ms = set->m.offset == s->start ? s->first_ms : s->latest_ms;
+    }
+    for (size_t i = begin; i < end; i++)
+        if (stream->segments[i].latest_ms - 1 > range.to_ms)
+            range.to_ms = stream->segments[i].latest_ms - 1;
+    if (range.to_ms < range.from_ms)
+        range.to_ms = range.from_ms;
+    *ret = range;
+    return range.bases > 0;
+}
+
+static size_t first_needed(const struct archive_stream *stream, size_t begin, size_t end,
+                           const struct archive_sets *sets, const unsigned *why)
+{
+    size_t first = end;
+    for (size_t k = 0; k < sets->n; k++) {
+        const struct archive_set *set = &sets->sets[k];
+        if ((why != NULL && why[k] == 0) || !archive_set_good(set))
+            continue;
+        size_t i = archive_stream_base(stream, begin, end, &set->m);
+        if (i < first)
+            first = i;
+    }
+    return first;
+}
+
+void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
+                           const unsigned *why, bool *needed)
+{
+    int64_t newest_ms = INT64_MIN;
+    for (size_t k = 0; k < sets->n; k++)
+        if ((why == NULL || why[k] != 0) && archive_set_good(&sets->sets[k]) &&
+            sets->sets[k].time_ms > newest_ms)
+            newest_ms = sets->sets[k].time_ms;
+    for (size_t begin = 0; begin < stream->n;) {
+        size_t end = archive_stream_chain(stream, begin);
+        size_t first = first_needed(stream, begin, end, sets, why);
+        for (; begin < end; begin++)
+            needed[begin] = begin >= first || stream->segments[begin].latest_ms >= newest_ms;
+    }
+}
+
+/* ---- reading ---- */
+
+bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
+                          const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX], bound[ARCHIVE_NAME_MAX];
+    const struct archive_file file = {.compression = segment->compression,
+                                      .sealed = segment->sealed};
+    struct rd_src *src;
+    struct rd_slice s;
+    archive_segment_bound(bound, segment);
+    if (!archive_segment_name(name, repo, segment, err) ||
+        !repo->store->ops->get(repo->store, name, &src, err) ||
+        !archive_pipe_open_bare(&src, src, &file, ring, bound, err))
+        return false;
+    /* The name is borrowed until the header is read. */
+    if (rd_src_need(src, 1, &s) == RD_SRC_FAIL) {
+        rd_err_adopt(err, rd_src_err(src));
+        rd_src_close(src);
+        return false;
+    }
+    *ret = src;
+    return true;
+}
+
+void archive_segment_of(struct archive_segment *ret, const char *run,
+                        const struct repl_capture_segment *header)
+{
+    *ret = (struct archive_segment){.chapter = header->chapter,
+                                    .continues = repl_replid_is_set(&header->replid2) &&
+                                                 header->offset2 == header->chapter_start,
+                                    .number = header->number,
+                                    .start = header->start,
+                                    .end = header->end};
+    snprintf(ret->run, sizeof ret->run, "%s", run);
+    snprintf(ret->replid, sizeof ret->replid, "%s", header->replid.hex);
+}
+
+bool archive_segment_matches(const struct archive_segment *segment,
+                             const struct repl_capture_segment *header, struct rd_err *err)
+{
+    return (header->closed && header->number == segment->number &&
+            header->start == segment->start && header->end == segment->end &&
+            header->chapter == segment->chapter &&
+            strcmp(header->replid.hex, segment->replid) == 0) ||
+           rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                      "the segment is not the one that its name announces");
+}
+
+/* ---- changes ---- */
+
+bool archive_stream_lock(struct archive_repo *repo, const char *owner, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    snprintf(name, sizeof name, "%s/stream/lock", repo->target);
+    return repo->store->ops->lock(repo->store, name, owner, err);
+}
+
+bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,
+                         struct rd_sink **ret, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return archive_segment_name(name, repo, segment, err) &&
+           repo->store->ops->put(repo->store, name, ret, err);
+}
+
+void archive_stream_tidy(struct archive_repo *repo)
+{
+    char folder[ARCHIVE_NAME_MAX];
+    snprintf(folder, sizeof folder, "%s/stream", repo->target);
+    if (repo->store->ops->tidy != NULL)
+        repo->store->ops->tidy(repo->store, folder);
+}
+
+bool archive_segment_remove(struct archive_repo *repo, const struct archive_segment *segment,
+                            struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    return archive_segment_name(name, repo, segment, err) &&
+           repo->store->ops->remove(repo->store, name, err);
+}

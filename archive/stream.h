@@ -1,0 +1,115 @@
+/* stream.h - the replication stream of a target in a repository, as segments of captures.
+ *
+ *     TARGET/stream/RUN/CHAPTER/NUMBER-START-END-FIRST-LATEST.seg[.lz4|.gz][.sealed]
+ *     TARGET/stream/lock
+ *
+ * RUN is the id of one capture (archive_make_id()). CHAPTER is "00000001-REPLID", followed by
+ * "-continues" if its offsets continue those of the chapter before it. The name of a segment has
+ * its number, the offsets at which it begins and ends, and the earliest and the latest time of its
+ * commands in Unix milliseconds. So one listing shows what a repository has, and without a download
+ * which segments a place in the stream needs.
+ *
+ *     struct archive_stream stream;
+ *     if (!archive_stream_list(&repo, &stream, &err))
+ *         ...
+ *     for (size_t i = 0; i < stream.n; i = end) {
+ *         end = archive_stream_chain(&stream, i);
+ *         ... segments i to end - 1 follow each other without a gap ...
+ *     }
+ *     archive_stream_done(&stream);
+ *
+ * A name is not trusted: it is bound into the seal, and who reads a segment compares the name with
+ * the header (archive_segment_matches()).
+ */
+#ifndef ARCHIVE_STREAM_H
+#define ARCHIVE_STREAM_H
+
+#include "archive/pipe.h"
+#include "archive/repo.h"
+#include "repl/capture.h"
+
+struct archive_segment {
+    char run[ARCHIVE_ID_MAX];
+    char replid[REPL_REPLID_LEN + 1];
+    uint64_t chapter;
+    bool continues; /* the chapter continues the offsets of the chapter before it */
+    uint64_t number, start, end;
+    int64_t first_ms, latest_ms; /* the earliest and the latest time of its commands */
+    enum archive_compression compression;
+    bool sealed;
+    uint64_t bytes; /* of the object */
+};
+
+struct archive_stream {
+    struct archive_segment *segments; /* by run and number */
+    size_t n;
+};
+
+/* Objects with other names are left out: what an interrupted upload has left. */
+bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err);
+void archive_stream_done(struct archive_stream *stream);
+
+/* Whether segment b directly follows a. */
+bool archive_segment_follows(const struct archive_segment *a, const struct archive_segment *b);
+
+/* The end of the run of segments from i on that follow each other: the index after the last one. */
+size_t archive_stream_chain(const struct archive_stream *stream, size_t i);
+
+/* Whether the data at `offset` of a history is at the beginning or the end of a segment, or in it.
+ */
+bool archive_segment_has(const struct archive_segment *segment, const char *replid,
+                         uint64_t offset);
+
+/* The segment of a chain (begin to end - 1) from which the stream continues after the data of a
+ * set; SIZE_MAX: the set is not a base for it. */
+size_t archive_stream_base(const struct archive_stream *stream, size_t begin, size_t end,
+                           const struct archive_manifest *m);
+
+/* From where to where a chain gives the data of every moment. */
+struct archive_range {
+    uint64_t from, to;      /* offsets */
+    int64_t from_ms, to_ms; /* Unix time; both are certain, and a little more may be possible */
+    size_t bases;           /* sets that are a base for a part of it */
+};
+
+/* False: no good set is a base for the chain. */
+bool archive_stream_range(const struct archive_stream *stream, size_t begin, size_t end,
+                          const struct archive_sets *sets, struct archive_range *ret);
+
+/* Sets needed[i] where a set that stays (why[k] != 0; NULL: all) is the base for segment i, or a
+ * later one of its chain. A segment that is newer than all good sets that stay is needed as well:
+ * its base may be on its way. */
+void archive_stream_needed(const struct archive_stream *stream, const struct archive_sets *sets,
+                           const unsigned *why, bool *needed);
+
+/* The name of the object in the repository, and what is bound into its seal. RD_ERR_LIMIT. */
+bool archive_segment_name(char ret[ARCHIVE_NAME_MAX], const struct archive_repo *repo,
+                          const struct archive_segment *segment, struct rd_err *err);
+void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segment *segment);
+
+/* The plain bytes of a segment. ring is borrowed. */
+bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
+                          const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err);
+
+/* Whether the header and the end of a segment are those that its name announces: RD_ERR_CORRUPT. */
+bool archive_segment_matches(const struct archive_segment *segment,
+                             const struct repl_capture_segment *header, struct rd_err *err);
+
+/* The part of a segment that its header knows. */
+void archive_segment_of(struct archive_segment *ret, const char *run,
+                        const struct repl_capture_segment *header);
+
+/* ---- changes ---- */
+
+/* The lock of the one who writes the stream. It is another one than that of the sets. */
+bool archive_stream_lock(struct archive_repo *repo, const char *owner, struct rd_err *err);
+
+/* A new object for the segment. */
+bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,
+                         struct rd_sink **ret, struct rd_err *err);
+bool archive_segment_remove(struct archive_repo *repo, const struct archive_segment *segment,
+                            struct rd_err *err);
+/* Removes the folders of captures that have no segment. */
+void archive_stream_tidy(struct archive_repo *repo);
+
+#endif
