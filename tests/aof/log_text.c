@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/crc64.h"
+#include "base/src_impl.h"
 
 struct rd_src *log_memory(struct rd_slice bytes)
 {

@@ -10,6 +10,7 @@
 #include "aof/check/names.h"
 #include "aof/commands.h"
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "tests/aof/flaky.h"
 #include "tests/support/alloc_fault.h"
 
@@ -29,7 +30,7 @@ static void tell(void *ctx, const struct aof_finding *f)
     struct told *told = ctx;
     size_t len = strlen(told->text);
     cr_assert_not_null(f->text);
-    snprintf(told->text + len, TEXT - len, "%s%s@%lld", len > 0 ? " " : "", f->id,
+    snprintf(told->text + len, TEXT - len, "%s%s@%lld", len > 0 ? " " : "", f->word,
              (long long)f->offset);
 }
 

@@ -25,7 +25,7 @@ static void tell(void *ctx, const struct aof_finding *f)
     struct folder *folder = ctx;
     size_t len = strlen(folder->findings);
     snprintf(folder->findings + len, sizeof folder->findings - len, "%s%s@%lld", len > 0 ? " " : "",
-             f->id, (long long)f->offset);
+             f->word, (long long)f->offset);
 }
 
 static void check(struct folder *folder, const char *manifest, const char *const *names, size_t n,
@@ -108,7 +108,7 @@ Test(check_folder, a_manifest_that_servers_refuse_is_bad_although_its_files_are_
 Test(check_folder, verdicts_and_contents_have_words)
 {
     static const char *const words[] = {
-#define X(name, word) word,
+#define X(name, number, word) [number] = word,
         AOF_VERDICTS(X)
 #undef X
     };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/guard.h"
 

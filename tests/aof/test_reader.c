@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "tests/support/alloc_fault.h"
 
 #define S(text) rd_slice(text, sizeof(text) - 1)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "rdb/check.h"
 #include "tests/support/alloc_fault.h"
 

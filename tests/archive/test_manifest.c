@@ -38,7 +38,20 @@ static bool fill(struct archive_manifest *m)
         return false;
     db->keys = 3;
     db->expires = 1;
-    file.role = ARCHIVE_ROLE_AOF_INCR;
+    const struct archive_node node = {.id = "abc",
+                                      .host = "::1",
+                                      .port = 7000,
+                                      .slots = "0-1,9-16383",
+                                      .replid = "0123456789012345678901234567890123456789",
+                                      .base = 100,
+                                      .offset = 200};
+    m->scan = true;
+    m->moment_from_us = -1;
+    m->moment_to_us = 2;
+    if (!archive_manifest_add_node(m, &node, NULL))
+        return false;
+    file.node = 1;
+    file.role = ARCHIVE_ROLE_STREAM;
     file.compression = ARCHIVE_COMPRESSION_GZIP;
     file.sealed = false;
     return archive_manifest_add_file(m, &file, NULL);
@@ -84,6 +97,18 @@ Test(manifest, what_is_written_reads_back)
         cr_expect_arr_eq(&a->plain, &b->plain, sizeof a->plain);
         cr_expect_arr_eq(a->stored.sha256, b->stored.sha256, ARCHIVE_SHA256);
     }
+    cr_expect_eq(got.files[1].node, 1);
+    cr_assert_eq(got.n_nodes, 1);
+    cr_expect_str_eq(got.nodes[0].id, "abc");
+    cr_expect_str_eq(got.nodes[0].host, "::1");
+    cr_expect_str_eq(got.nodes[0].slots, "0-1,9-16383");
+    cr_expect_str_eq(got.nodes[0].replid, want.nodes[0].replid);
+    cr_expect_eq(got.nodes[0].port, 7000);
+    cr_expect_eq(got.nodes[0].base, 100);
+    cr_expect_eq(got.nodes[0].offset, 200);
+    cr_expect_eq(got.moment_from_us, -1);
+    cr_expect_eq(got.moment_to_us, 2);
+    cr_expect(got.scan);
     cr_assert_eq(got.n_dbs, 1);
     cr_expect_eq(got.dbs[0].db, 9);
     cr_expect_eq(got.dbs[0].keys, 3);

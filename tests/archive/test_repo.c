@@ -116,8 +116,8 @@ Test(repo, what_has_no_manifest_is_no_set)
     cr_assert_eq(sets.n, 1);
     cr_expect(sets.sets[0].incomplete);
     cr_expect_not(archive_set_good(&sets.sets[0]));
-    cr_expect_null(archive_sets_find(&sets, NULL));
-    cr_expect_null(archive_sets_find(&sets, one));
+    cr_expect_null(archive_sets_find(&sets, NULL, INT64_MAX));
+    cr_expect_null(archive_sets_find(&sets, one, INT64_MAX));
     cr_assert(archive_repo_remove(&repo, &sets.sets[0], NULL));
     archive_sets_done(&sets);
     sets = list();
@@ -130,14 +130,17 @@ Test(repo, sets_are_found_by_id_and_by_its_beginning)
     put_set(one, "1");
     put_set(two, "2");
     struct archive_sets sets = list();
-    cr_expect_eq(archive_sets_find(&sets, "latest"), &sets.sets[1]);
-    cr_expect_eq(archive_sets_find(&sets, NULL), &sets.sets[1]);
-    cr_expect_eq(archive_sets_find(&sets, one), &sets.sets[0]);
-    cr_expect_eq(archive_sets_find(&sets, "202402"), &sets.sets[0]);
-    cr_expect_null(archive_sets_find(&sets, "2024"));
-    cr_expect_null(archive_sets_find(&sets, "2025"));
+    cr_expect_eq(archive_sets_find(&sets, "latest", INT64_MAX), &sets.sets[1]);
+    cr_expect_eq(archive_sets_find(&sets, NULL, INT64_MAX), &sets.sets[1]);
+    cr_expect_eq(archive_sets_find(&sets, one, INT64_MAX), &sets.sets[0]);
+    /* The second one is in the future; if all are, the newest one of them. */
+    cr_expect_eq(archive_sets_find(&sets, NULL, sets.sets[1].time_ms - 1), &sets.sets[0]);
+    cr_expect_eq(archive_sets_find(&sets, NULL, 0), &sets.sets[1]);
+    cr_expect_eq(archive_sets_find(&sets, "202402", INT64_MAX), &sets.sets[0]);
+    cr_expect_null(archive_sets_find(&sets, "2024", INT64_MAX));
+    cr_expect_null(archive_sets_find(&sets, "2025", INT64_MAX));
     sets.sets[1].marked[ARCHIVE_MARK_DAMAGED] = true;
-    cr_expect_eq(archive_sets_find(&sets, "latest"), &sets.sets[0]);
+    cr_expect_eq(archive_sets_find(&sets, "latest", INT64_MAX), &sets.sets[0]);
     archive_sets_done(&sets);
 }
 
@@ -180,7 +183,7 @@ Test(repo, damage_is_listed_as_damage)
     cr_assert_eq(sets.n, 2);
     cr_expect_eq(sets.sets[0].err.code, RD_ERR_TRUNCATED);
     cr_expect_eq(sets.sets[1].missing, 1);
-    cr_expect_null(archive_sets_find(&sets, NULL));
+    cr_expect_null(archive_sets_find(&sets, NULL, INT64_MAX));
     archive_sets_done(&sets);
 }
 

@@ -120,6 +120,10 @@ Test(retain, a_set_from_the_future_does_not_make_the_others_old)
     expect("age 2d", sets, 20002 * (int64_t)DAY_MS, "+++");
     expect("age 2d", sets, 20500 * (int64_t)DAY_MS, "+++");
     expect("age 12h", sets, 20500 * (int64_t)DAY_MS, "-++");
+    expect("count 1", sets, 20500 * (int64_t)DAY_MS, "-++");
+    expect("daily 1", sets, 20001 * (int64_t)DAY_MS, "-++");
+    expect("count 1", sets, 29000 * (int64_t)DAY_MS, "--+");
+    expect("count 1", sets, 0, "+++"); /* the clock of this host is wrong */
 }
 
 /* ---- the model: labels of the calendar of libc, and lists that are searched ---- */

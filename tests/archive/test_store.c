@@ -142,6 +142,20 @@ Test(store, links_are_not_followed)
     cr_expect_eq(err.code, RD_ERR_IO);
 }
 
+Test(store, what_is_not_a_regular_file_is_not_read)
+{
+    char full[200];
+    struct rd_src *src;
+    struct archive_object object;
+    struct rd_err err = {0};
+    folder_put(store, "t/a", "x");
+    snprintf(full, sizeof full, "%s/t/fifo", path);
+    cr_assert_eq(mkfifo(full, 0600), 0);
+    cr_expect_not(store->ops->get(store, "t/fifo", &src, &err));
+    cr_expect_eq(err.code, RD_ERR_IO);
+    cr_expect_not(store->ops->stat(store, "t/fifo", &object, NULL));
+}
+
 Test(store, a_lock_is_held_once_and_names_its_owner)
 {
     struct archive_store *other;

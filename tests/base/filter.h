@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/sink.h"
-#include "base/src.h"
+#include "base/src_impl.h"
 #include "tests/base/broken.h"
 #include "tests/support/alloc_fault.h"
 

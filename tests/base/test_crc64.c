@@ -119,6 +119,38 @@ Test(crc64, combine_joins_at_every_cut)
     }
 }
 
+Test(crc64, a_single_wrong_byte_is_located)
+{
+    uint8_t bytes[700];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)draw();
+    uint64_t right = rd_crc64(0, bytes, sizeof bytes), at;
+    uint8_t change;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        for (unsigned x = 1; x < 256; x += 1 + (unsigned)i % 17) {
+            bytes[i] ^= (uint8_t)x;
+            uint64_t wrong = rd_crc64(0, bytes, sizeof bytes);
+            bytes[i] ^= (uint8_t)x;
+            cr_assert(rd_crc64_locate(wrong, right, sizeof bytes, &at, &change), "%zu", i);
+            cr_assert(at == i && change == x, "%zu %u", i, x);
+        }
+}
+
+Test(crc64, no_byte_explains_two_wrong_ones_or_none)
+{
+    uint8_t bytes[700] = {0};
+    uint64_t right = rd_crc64(0, bytes, sizeof bytes), at;
+    uint8_t change;
+    cr_expect_not(rd_crc64_locate(right, right, sizeof bytes, &at, &change));
+    for (size_t i = 0; i + 1 < sizeof bytes; i++) {
+        bytes[i] = bytes[sizeof bytes - 1] = 1;
+        uint64_t wrong = rd_crc64(0, bytes, sizeof bytes);
+        bytes[i] = 0;
+        cr_expect_not(rd_crc64_locate(wrong, right, sizeof bytes, &at, &change), "%zu", i);
+    }
+    cr_expect_not(rd_crc64_locate(1, 2, 0, &at, &change), "no bytes");
+}
+
 Test(crc64, combine_with_nothing_changes_nothing)
 {
     for (int i = 0; i < 50; i++) {

@@ -83,6 +83,10 @@ Test(rd_fs_posix, a_file_beside_the_folder_is_adopted)
     fclose(file);
     cr_assert_eq(fs.outside(fs.ctx, "old"), 1);
     cr_assert_eq(fs.outside(fs.ctx, "log"), 0, "a folder is not a file");
+    snprintf(path, sizeof path, "%s/link", dir);
+    cr_assert_eq(symlink("old", path), 0);
+    cr_assert_eq(fs.outside(fs.ctx, "link"), -ELOOP);
+    cr_assert_eq(unlink(path), 0);
     cr_assert_eq(fs.adopt(fs.ctx, "old"), 0);
     cr_assert_eq(fs.sync_folder(fs.ctx, true), 0);
     cr_assert_eq(fs.outside(fs.ctx, "old"), 0);

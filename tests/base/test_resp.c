@@ -1,4 +1,5 @@
 #include "base/resp.h"
+#include "base/src_impl.h"
 
 #include "tests/base/broken.h"
 #include "tests/base/resp_help.h"

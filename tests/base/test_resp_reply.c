@@ -1,3 +1,4 @@
+#include "base/src_impl.h"
 #include "tests/base/broken.h"
 #include "tests/base/resp_help.h"
 #include "tests/support/alloc_fault.h"
@@ -234,4 +235,20 @@ Test(resp_reply, strings_longer_than_the_limit_are_refused)
     cr_expect_eq(rd_resp_reply_err(r)->offset, 18);
     rd_resp_reply_free(r);
     rd_src_close(src);
+}
+
+Test(resp_reply, an_error_reply_has_a_reason_by_its_first_words)
+{
+    cr_expect_eq(rd_resp_error_reason(rd_slice_str("NOAUTH Authentication required.")),
+                 RESP_REASON_NOAUTH);
+    cr_expect_eq(rd_resp_error_reason(rd_slice_str("err unknown command 'X'")),
+                 RESP_REASON_UNKNOWN_COMMAND);
+    cr_expect_eq(rd_resp_error_reason(rd_slice_str("BUSY Redis is busy")), RESP_REASON_BUSY);
+    cr_expect_eq(rd_resp_error_reason(rd_slice_str("BUSYKEY Target key name already exists.")), 0);
+    cr_expect_eq(rd_resp_error_reason(rd_slice_str("a text with NOAUTH in it")), 0);
+    cr_expect_eq(rd_resp_error_reason(rd_slice("NOAUTH", 5)), 0);
+    cr_expect_eq(rd_resp_error_reason(rd_slice("", 0)), 0);
+#define X(name, number, words) cr_expect_eq(rd_resp_error_reason(rd_slice_str(words)), number);
+    RESP_REASONS(X)
+#undef X
 }

@@ -639,7 +639,7 @@ Test(sink, a_dash_is_standard_output)
     cr_assert_eq(pipe(fds), 0);
     dup2(fds[1], STDOUT_FILENO);
     bool opened = rd_sink_open_file(&sink, "-", NULL, NULL);
-    bool named = opened && strcmp(sink->origin, "standard output") == 0;
+    bool named = opened && strcmp(rd_sink_origin(sink), "standard output") == 0;
     bool ok = opened && rd_sink_write(sink, "hello", 5) && rd_sink_sync(sink) &&
               rd_sink_close(sink, NULL);
     bool open_still = fcntl(STDOUT_FILENO, F_GETFD) != -1;

@@ -1,4 +1,4 @@
-#include "base/src.h"
+#include "base/src_impl.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -118,7 +118,7 @@ Test(src, every_kind_and_window_gives_the_same_bytes_offsets_and_sum)
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
             size_t window = windows[i] == 0 ? RD_SRC_WINDOW : windows[i] < 64 ? 64 : windows[i];
             struct rd_src *src = open_kind(kind, DATA_LEN, windows[i], 1000);
-            cr_assert_eq(src->size, DATA_LEN);
+            cr_assert_eq(rd_src_size(src), DATA_LEN);
             read_at_random(src, DATA_LEN, window, &seed);
             rd_src_close(src);
         }
@@ -211,7 +211,7 @@ Test(src, no_bytes_at_all_is_an_end)
         cr_assert((map ? rd_src_open_map : rd_src_open_file)(&src, "/dev/null", NULL, NULL));
         cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_END);
         cr_assert_eq(s.len, 0);
-        cr_assert_eq(src->size, RD_NO_OFFSET);
+        cr_assert_eq(rd_src_size(src), RD_NO_OFFSET);
         rd_src_close(src);
     }
 }
@@ -559,7 +559,7 @@ Test(src, a_pipe_is_read_but_not_sought_in)
     struct rd_slice s;
     cr_assert(rd_src_open_fd(&src, open_pipe(5000, NULL), true, &(struct rd_src_opts){.window = 64},
                              NULL));
-    cr_assert_eq(src->size, RD_NO_OFFSET);
+    cr_assert_eq(rd_src_size(src), RD_NO_OFFSET);
     cr_assert_not(rd_src_can_seek(src));
     cr_assert_eq(rd_src_need(src, 5, &s), RD_SRC_OK);
     cr_assert_not(rd_src_seek(src, 1, &err));
@@ -596,7 +596,7 @@ Test(src, a_descriptor_counts_from_where_it_stands)
     struct rd_slice s;
     cr_assert_eq(lseek(fd, 300, SEEK_SET), 300);
     cr_assert(rd_src_open_fd(&src, fd, true, &(struct rd_src_opts){.window = 64}, NULL));
-    cr_assert_eq(src->size, 700);
+    cr_assert_eq(rd_src_size(src), 700);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(rd_src_need(src, 64, &s), RD_SRC_OK);
         cr_assert_eq(memcmp(s.ptr, data + 300 + 400 * i, 64), 0);
@@ -661,7 +661,7 @@ Test(src, a_dash_is_standard_input)
         cr_assert_eq(dup2(fd, STDIN_FILENO), STDIN_FILENO);
         close(fd);
         cr_assert((map ? rd_src_open_map : rd_src_open_file)(&src, "-", NULL, NULL));
-        cr_assert_str_eq(src->origin, "standard input");
+        cr_assert_str_eq(rd_src_origin(src), "standard input");
         cr_assert_eq(rd_src_need(src, 101, &s), RD_SRC_END);
         cr_assert_eq(s.len, 100);
         check_window(src, s, 100);

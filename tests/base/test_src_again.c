@@ -60,8 +60,8 @@ Test(src_again, a_file_that_is_opened_again_has_a_position_of_its_own)
     cr_assert(rd_src_open_again(&again, first, &err), "%s", err.text);
     cr_assert(rd_src_open_again(&third, again, &err), "%s", err.text);
     expect_rest(again, 0, DATA_LEN);
-    cr_expect_eq(again->size, DATA_LEN);
-    cr_expect_str_eq(again->origin, "data");
+    cr_expect_eq(rd_src_size(again), DATA_LEN);
+    cr_expect_str_eq(rd_src_origin(again), "data");
     expect_rest(first, 100, DATA_LEN);
     cr_assert(rd_src_again_range(again, 7000, 9000, &err));
     expect_rest(again, 7000, 9000);

@@ -1,5 +1,5 @@
 /* Sources that the system refuses something, or memory. */
-#include "base/src.h"
+#include "base/src_impl.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ Test(src_refused, a_file_that_cannot_be_mapped_is_read)
     cr_assert(rd_src_open_map(&src, path, &opts, NULL));
     cr_assert_eq(rd_src_need(src, 4, &s), RD_SRC_OK);
     cr_expect_eq(memcmp(s.ptr, "abc", 4), 0);
-    cr_expect_eq(src->size, (uint64_t)huge);
+    cr_expect_eq(rd_src_size(src), (uint64_t)huge);
     rd_src_close(src);
     close(fd);
 }

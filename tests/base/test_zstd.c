@@ -6,6 +6,7 @@
 #include "base/zstd.h"
 
 #include "base/endian.h"
+#include "base/src_impl.h"
 #include "tests/base/filter.h"
 
 /* "hello hello hello hello snapshot\n", compressed, with a checksum. */

@@ -105,6 +105,8 @@ def mixed_questions(path, folder=""):
          Bar(wall=10, mib=64)),
         ("stat", ours("stat", path), peer, Bar(wall=6, mib=64)),
         ("diff", ours("diff", path, path), peer, Bar(mib=64)),
+        ("diff beside check-rdb", ours("diff", path, path), ours("check-rdb", path),
+         Bar(wall=1 / 3)),
     ]
 
 

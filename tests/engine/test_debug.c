@@ -58,7 +58,7 @@ Test(debug, memory_of_a_value_grows_with_its_elements_and_a_sample_gives_a_simil
         cr_expect_gt(all, 10 * engine_debug_memory(small, 0) / 4, "%s", kinds[k].name);
         cr_expect(some > all / 2 && some < all * 2, "%s: %llu of %llu", kinds[k].name,
                   (unsigned long long)some, (unsigned long long)all);
-        cr_expect_eq(engine_debug_table_of(&big->value) != NULL, kinds[k].has_table, "%s",
+        cr_expect_eq(engine_value_table(&big->value) != NULL, kinds[k].has_table, "%s",
                      kinds[k].name);
     }
     ask_done(&few);

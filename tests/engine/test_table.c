@@ -207,7 +207,7 @@ Test(table, a_reserved_table_does_not_move)
     while (engine_table_step(&t, 10))
         engine_table_reserve(&t, 100 * N);
     check(&t, items, N);
-    cr_assert_geq((size_t)7 << t.arrays[0].bits, 10 * N);
+    cr_assert_geq((size_t)8 << t.arrays[0].bits, 10 * N);
     engine_table_done(&t);
     engine_table_reserve(&t, (size_t)1 << 32);
     cr_assert_null(engine_table_random(&t, 1));
@@ -242,7 +242,7 @@ Test(table, nothing_moves_in_a_pause_and_what_is_due_comes_after)
     engine_table_resume(&t);
     while (engine_table_step(&t, 1))
         ;
-    cr_assert_gt((size_t)7 << t.arrays[0].bits, N);
+    cr_assert_gt((size_t)8 << t.arrays[0].bits, N);
     check(&t, items, N);
 
     engine_table_pause(&t);
@@ -251,6 +251,48 @@ Test(table, nothing_moves_in_a_pause_and_what_is_due_comes_after)
         take(&t, &items[i]);
     cr_assert_eq(t.arrays[0].root, root);
     engine_table_resume(&t);
+    cr_assert_eq(engine_table_bytes(&t), 0);
+    engine_free(items);
+}
+
+static bool is_moving(const struct engine_table *t)
+{
+    return t->arrays[1].root != NULL;
+}
+
+Test(table, a_held_table_keeps_its_size_up_to_four_times_its_room_and_resizes_once)
+{
+    enum { N = 5000, ROOM = 1024 };
+    struct item *items = items_new(N);
+    struct engine_table t;
+    engine_table_init(&t, &type, SEED);
+    for (unsigned i = 0; i < ROOM; i++)
+        put(&t, &items[i]);
+    while (engine_table_step(&t, 1000))
+        ;
+    cr_assert_eq(8u << t.arrays[0].bits, ROOM);
+    const void *root = t.arrays[0].root;
+    engine_table_hold(&t, true);
+    for (unsigned i = ROOM; i < 4 * ROOM; i++)
+        put(&t, &items[i]);
+    cr_assert(t.arrays[0].root == root && !is_moving(&t));
+    check(&t, items, N);
+    put(&t, &items[4 * ROOM]);
+    cr_assert(is_moving(&t), "a table that is far too small is resized anyway");
+    while (engine_table_step(&t, 1000))
+        ;
+    root = t.arrays[0].root;
+    for (unsigned i = 10; i <= 4 * ROOM; i++)
+        take(&t, &items[i]);
+    cr_assert(t.arrays[0].root == root && !is_moving(&t));
+    engine_table_hold(&t, false);
+    cr_assert(is_moving(&t));
+    cr_assert_leq(t.arrays[1].bits, 2);
+    while (engine_table_step(&t, 1000))
+        ;
+    check(&t, items, N);
+    for (unsigned i = 0; i < 10; i++)
+        take(&t, &items[i]);
     cr_assert_eq(engine_table_bytes(&t), 0);
     engine_free(items);
 }

@@ -234,8 +234,8 @@ static void check_fair(struct engine_table *t, const struct item *items, unsigne
 
 Test(table_walk, random_items_are_fair_at_rest_and_while_moving)
 {
-    /* 700 items: at rest; 460 and 910: moving to twice the size since a few items. */
-    static const unsigned sizes[] = {2, 7, 30, 460, 700, 910, 3700};
+    /* 700 items: at rest; 520 and 1040: moving to twice the size since a few items. */
+    static const unsigned sizes[] = {2, 7, 30, 520, 700, 1040, 3700};
     unsigned n_moving = 0;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         struct item *items = items_new(sizes[k]);

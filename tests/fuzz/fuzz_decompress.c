@@ -6,6 +6,7 @@
  */
 #include "base/crc64.h"
 #include "base/lz4.h"
+#include "base/src_impl.h"
 #include "base/zlib.h"
 #include "base/zstd.h"
 

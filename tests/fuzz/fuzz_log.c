@@ -8,6 +8,7 @@
  */
 #include "aof/reader.h"
 #include "base/crc64.h"
+#include "base/src_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * snapshots finds sound, and the events with these values, copied, make a snapshot that is read to
  * its end. That snapshot's lines are read again and must give the same lines.
  */
+#include "base/src_impl.h"
 #include "rdb/reader.h"
 #include "rdb/writer.h"
 #include "tools/json/ndjson.h"

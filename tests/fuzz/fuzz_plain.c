@@ -9,7 +9,9 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "rdb/commands.h"
+#include "rdb/plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

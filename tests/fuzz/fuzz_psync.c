@@ -80,7 +80,7 @@ static void drain(struct repl_psync *p, struct outcome *ret)
     while (!ret->ended && repl_psync_next(p, &ev) != REPL_MORE) {
         if (ev.kind == REPL_ERROR) {
             check(ev.err->code != RD_ERR_OK && ev.err->text[0] != 0, "an error that says nothing");
-            ret->class = ev.class;
+            ret->class = ev.error_class;
             ret->code = ev.err->code;
             ret->offset = ev.err->offset;
         }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "rdb/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

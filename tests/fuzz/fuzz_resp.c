@@ -6,6 +6,7 @@
  */
 #include "base/crc64.h"
 #include "base/resp.h"
+#include "base/src_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

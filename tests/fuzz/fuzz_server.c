@@ -28,6 +28,7 @@
 #include "engine/snapshot.h"
 #include "server/client/client.h"
 #include "server/cmd/commands.h"
+#include "server/replication/replication.h"
 #include "server/core/log.h"
 #include "server/persist/priv.h"
 #include "server/core/pubsub.h"
@@ -344,6 +345,15 @@ static void empty(struct engine *e)
     engine_effects_done(&fx);
 }
 
+struct repl_link;
+void __wrap_link_connect(struct repl_link *link);
+
+/* No other server is there. */
+void __wrap_link_connect(struct repl_link *link)
+{
+    (void)link;
+}
+
 /* Nobody is there any more, and the data set is empty for the next input. */
 static void finish(void)
 {
@@ -351,7 +361,10 @@ static void finish(void)
     settle();
     for (int i = 0; i < CONNECTIONS; i++)
         close_peer(i);
-    clients_unpause(&srv);
+    server_shutdown_abort(&srv);
+    clients_unpause(&srv, CLIENT_PAUSE_COMMAND);
+    if (replication_is_replica(&srv))
+        replication_lead(&srv);
     for (int n = 0; n < TURNS_MAX && srv.clients->n > 0; n++)
         turn();
     check(srv.clients->n == 0, "a client stays");

@@ -1,4 +1,4 @@
-"""Each header compiles alone, and the shared library exports exactly their declarations."""
+"""Every header compiles alone; the installed ones agree with the library and the documents."""
 
 import os
 import re
@@ -6,7 +6,9 @@ import subprocess
 
 import tree
 
-PREFIXES = re.compile(r"^(rd|resp|rdb|aof|repl)_")
+PREFIXES = re.compile(r"^(redoubt|rd|resp|rdb|aof|repl)_")
+# Contracts that every installed header states, and that not every header needs.
+CONTRACTS = ("Threads:",)
 
 
 def compile_header(path, *flags):
@@ -20,6 +22,71 @@ def compile_header(path, *flags):
         check=False,
     )
     return done.stderr
+
+
+def installed():
+    """The headers that meson.build of each library installs, as paths."""
+    found = []
+    for folder in ("base", "rdb", "aof", "repl"):
+        text = tree.read(f"{folder}/meson.build")
+        names = re.search(rf"{folder}_headers = \[(.*?)\]", text, re.S).group(1)
+        found += [f"{folder}/{name}" for name in re.findall(r"'([\w.]+)'", names)]
+    return found
+
+
+def documented():
+    """The headers in the table of ARCHITECTURE.md."""
+    text = tree.read("docs/ARCHITECTURE.md")
+    table = text.split("### The installed headers", 1)[1].split("\n#", 1)[0]
+    return re.findall(r"`((?:base|rdb|aof|repl)/\w+\.h)`", table.split("Not installed", 1)[0])
+
+
+def declared(path):
+    """The functions that a header declares and does not define."""
+    text = tree.without_comments(tree.read(path))
+    text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+    text = text.replace('extern "" {', "")
+    while re.search(r"\{[^{}]*\}", text):
+        text = re.sub(r"\{[^{}]*\}", ";", text)
+    names = []
+    for statement in re.split(r"[;{}]", text):
+        statement = " ".join(statement.split())
+        match = re.match(r"[\w\s*]+?\b(\w+)\s*\(", statement)
+        if match and not statement.startswith(("typedef", "static", "enum {", "struct {")):
+            names.append((match.group(1), statement.startswith("RD_API ")))
+    return names
+
+
+def exported():
+    library = os.path.join(tree.BUILD, "libredoubt.so")
+    lines = subprocess.run(
+        ["nm", "-D", "--defined-only", "--format=posix", library],
+        capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split()[0].split("@")[0] for line in lines}
+
+
+def preprocessed():
+    """All installed headers with their macros expanded."""
+    source = "".join(f'#include "{path}"\n' for path in installed())
+    compiler = os.environ.get("CC", "cc").split()
+    done = subprocess.run([*compiler, "-E", "-P", "-I", tree.ROOT, "-x", "c", "-"],
+                          input=source, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def numbers():
+    """Yields (name, number or None) of each enumerator of the enums that have a name."""
+    known = {}
+    one = re.compile(r"\b((?:RD|RESP|RDB|AOF|REPL)_\w+)\s*(?:=\s*('.'|[^,]+))?,?")
+    for body in re.findall(r"\benum \w+\s*\{([^}]*)\}", preprocessed()):
+        for name, value in one.findall(body):
+            value = value.strip()
+            if re.fullmatch(r"'.'", value):
+                known[name] = ord(value[1])
+            else:
+                known[name] = known.get(value, int(value) if value.isdigit() else None)
+            yield name, known[name]
+
 
 
 class Headers(tree.Lint):
@@ -45,14 +112,75 @@ class Headers(tree.Lint):
                     wrong.append(f"{path}: {guard}")
         self.none(wrong)
 
-    def test_the_shared_library_exports_only_prefixed_names(self):
-        library = os.path.join(tree.BUILD, "libredoubt.so")
-        names = subprocess.run(
-            ["nm", "-D", "--defined-only", "--format=posix", library],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split("\n")
-        names = [line.split()[0].split("@")[0] for line in names if line]
-        self.assertTrue(names)
+
+class Installed(tree.Lint):
+    def test_the_documents_list_the_installed_headers(self):
+        self.assertEqual(sorted(documented()), sorted(installed()))
+
+    def test_installed_headers_include_installed_headers_only(self):
+        public = set(installed())
+        wrong = []
+        for path in installed():
+            for number, name in tree.includes(path):
+                if name[0] == '"' and name.strip('"') not in public:
+                    wrong.append(f"{path}:{number}: {name}")
+        self.none(wrong)
+
+    def test_the_shared_library_exports_what_installed_headers_declare_and_nothing_else(self):
+        names = [name for path in installed() for name, _ in declared(path)]
+        self.assertGreater(len(names), 100)
+        self.assertEqual(len(names), len(set(names)))
         self.none([name for name in names if not PREFIXES.match(name)])
+        self.none([f"declared, not exported: {name}" for name in sorted(set(names) - exported())] +
+                  [f"exported, not declared: {name}" for name in sorted(exported() - set(names))])
+
+    def test_rd_api_marks_the_functions_of_installed_headers_only(self):
+        public = set(installed())
+        wrong = [f"{path}: {name} without RD_API"
+                 for path in installed() for name, marked in declared(path) if not marked]
+        for path in tree.files(".h", ".c"):
+            code = tree.without_comments(tree.read(path))
+            if path not in public and re.search(r"\bRD_API\b", code):
+                wrong.append(f"{path}: RD_API")
+        self.none(wrong)
+
+    def test_installed_headers_are_c_plus_plus_too(self):
+        source = "".join(f'#include "{path}"\n' for path in installed())
+        compiler = os.environ.get("CXX", "c++").split()
+        done = subprocess.run(
+            [*compiler, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
+             "-I", tree.ROOT, "-x", "c++", "-"],
+            input=source, capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr, "")
+        self.none([path for path in installed() if declared(path)
+                   and tree.read(path).count('extern "C" {') != 1])
+
+    def test_installed_headers_state_their_contracts(self):
+        wrong = []
+        for path in installed():
+            comment = tree.read(path).split("*/", 1)[0]
+            wrong += [f"{path}: {word}" for word in CONTRACTS if f" * {word} " not in comment]
+        self.none(wrong)
+
+    def test_enums_have_written_numbers_that_never_move(self):
+        """A number of tests/lint/numbers.txt is for ever; a new name is added there."""
+        frozen = dict(line.split() for line in tree.read("tests/lint/numbers.txt").splitlines())
+        found = {name: str(number) for name, number in numbers()}
+        self.assertGreater(len(found), 200)
+        self.maxDiff = None
+        self.assertEqual(found, frozen)
+
+    def test_no_number_belongs_to_two_findings(self):
+        found = {}
+        for name, number in numbers():
+            if re.match(r"RDB_FINDING_|RDB_NOTE_|AOF_FINDING_|AOF_MANIFEST_", name):
+                found.setdefault(number, []).append(name)
+        self.none([" ".join(names) for names in found.values() if len(names) > 1])
+
+    def test_the_version_of_the_headers_is_that_of_the_project(self):
+        project = re.search(r"version: '([\d.]+)'", tree.read("meson.build")).group(1)
+        text = tree.read("base/api.h")
+        parts = [re.search(rf"REDOUBT_VERSION_{part}\s+(\d+)", text).group(1)
+                 for part in ("MAJOR", "MINOR", "PATCH")]
+        string = re.search(r'REDOUBT_VERSION_STRING\s+"([^"]+)"', text).group(1)
+        self.assertEqual([".".join(parts), string], [project, project])

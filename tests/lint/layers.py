@@ -9,19 +9,31 @@ DOORS = {
     re.compile(r"<zlib\.h>"): {"base/zlib.c"},
     re.compile(r"<lz4\w*\.h>"): {"base/lz4.c"},
     re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
-    re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "tools/peer_tls.c",
+    re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "client/peer_tls.c",
                                "server/client/tls.c"},
+    re.compile(r"<lua5\.1/lua-bitop"): {"engine/script/bit.c"},
+    re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
 }
+
+# Folders that may be left out of a build, with the library that only they include.
+OPTIONAL = {"<uv.h>": "server/"}
+
+# An error is recognised by its code or its reason.
+BY_TEXT = re.compile(r"\b(?:str\w*cmp|strstr|strcasestr|memcmp|memmem)\s*\([^;]*"
+                     r"\b(?:err|why|said|error|failure)(?:->|\.)text\b")
 
 # What a library must not do on its own initiative: heap past base/mem.h, clock, chance, printing,
 # the environment, ending the process.
 FORBIDDEN = re.compile(
     r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|asprintf|time|gettimeofday|"
-    r"clock_gettime|rand|random|printf|fprintf|vprintf|puts|putchar|perror|exit|_exit|abort|"
+    r"clock_gettime|rand|random|getrandom|"
+    r"printf|fprintf|vprintf|puts|putchar|perror|exit|_exit|abort|"
     r"getenv|setlocale)\s*\("
 )
 EXCUSED = {
     "base/mem.c": {"malloc", "calloc", "realloc", "free"},  # it is the door
+    "base/sink_file.c": {"getrandom"},  # unpredictable names of temporary files
+    "client/peer.c": {"clock_gettime"},  # the timeouts of connections
     "engine/mem.c": {"abort"},  # out of memory without a handler
 }
 
@@ -67,6 +79,23 @@ class Layers(tree.Lint):
                     for pattern, doors in DOORS.items():
                         if pattern.match(name) and path not in doors:
                             wrong.append(f"{path}:{number}: {name}")
+        self.none(wrong)
+
+    def test_no_error_is_recognised_by_its_text(self):
+        wrong = []
+        for folder in tree.LAYERS:
+            for path in tree.files(".c", ".h", under=folder):
+                for match in BY_TEXT.finditer(tree.without_comments(tree.read(path))):
+                    wrong.append(f"{path}: {match.group(0)}")
+        self.none(wrong)
+
+    def test_what_may_be_missing_is_included_by_its_folder_only(self):
+        wrong = []
+        for folder in tree.LAYERS:
+            for path in tree.files(".c", ".h", under=folder):
+                for number, name in tree.includes(path):
+                    if not path.startswith(OPTIONAL.get(name, "")):
+                        wrong.append(f"{path}:{number}: {name}")
         self.none(wrong)
 
     def test_libraries_do_not_print_exit_read_the_clock_or_pass_by_the_allocator(self):

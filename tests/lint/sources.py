@@ -41,6 +41,13 @@ class Sources(tree.Lint):
         lengths = {path: tree.read(path).count("\n") for path in tree.files(".c", ".h", ".py")}
         self.none([f"{p}: {n} lines" for p, n in lengths.items() if n > FILE_MAX])
 
+    def test_what_fuzzing_found_is_in_archives(self):
+        """Named seeds are files; the thousands of others are packed (tests/fuzz/corpus.py)."""
+        folders = os.path.join(tree.ROOT, "tests", "fuzz", "corpus")
+        hashes = re.compile(r"[0-9a-f]{40}$")
+        self.none([os.path.join(folder, name) for folder, _, names in os.walk(folders)
+                   for name in names if hashes.match(name)])
+
     def test_nothing_is_left_for_later(self):
         wrong = []
         for path in tree.files(".c", ".h", ".py", "meson.build"):
@@ -67,21 +74,6 @@ class Sources(tree.Lint):
             names = re.findall(r"^ +'([\w./-]+\.(?:c|h|py))',$", tree.read(build), re.M)
             wrong += [f"{build}: {name}" for name in sorted(set(names)) if names.count(name) > 1]
         self.none(wrong)
-
-    def test_every_public_header_is_installed(self):
-        missing = []
-        for folder in ("base", "rdb", "aof", "repl"):
-            if not os.path.exists(os.path.join(tree.ROOT, folder, "meson.build")):
-                continue
-            text = tree.read(f"{folder}/meson.build")
-            for path in tree.files(".h", under=folder):
-                name = os.path.basename(path)
-                # Private headers are in a sub-folder, or say so in their first line.
-                first = tree.read(path).splitlines()[0]
-                private = path.count("/") > 1 or "private to" in first
-                if not private and f"'{name}'" not in text:
-                    missing.append(path)
-        self.none(missing)
 
     def test_no_paths_of_a_machine_appear(self):
         wrong = []

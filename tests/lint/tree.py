@@ -17,12 +17,15 @@ LAYERS = {
     "repl": {"base", "rdb", "repl"},
     "engine": {"base", "rdb", "engine"},
     "archive": {"base", "rdb", "aof", "repl", "archive"},
-    "server": {"base", "rdb", "aof", "repl", "engine", "archive", "server"},
-    "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "server", "tools"},
+    "client": {"base", "rdb", "repl", "client"},
+    "rebuild": {"base", "rdb", "aof", "repl", "engine", "rebuild"},
+    "server": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "server"},
+    "tools": {"base", "rdb", "aof", "repl", "engine", "archive", "client", "rebuild", "server",
+              "tools"},
 }
 
 # The libraries below server/ and tools/.
-LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive")
+LIBRARIES = ("base", "rdb", "aof", "repl", "engine", "archive", "client", "rebuild")
 
 SKIPPED = {".git", ".cache", "__pycache__", "build", "node_modules"}
 

@@ -138,6 +138,8 @@ class World:
         shell, server = self.peers.shell, self.peers.server
         self.control = server.connect("redis-server's control connection")
         self.control("FLUSHALL", "SYNC")
+        self.control("FUNCTION", "FLUSH")
+        self.control("SCRIPT", "FLUSH")
         self._configure({**DEFAULTS, **setup.config}, setup.events and setup.events + "E")
         shell("RESET")
         self._clock(START_US)

@@ -176,6 +176,8 @@ class ServerShell:
         self.current = 0
         self.control("PING")
         self.control("FLUSHALL", "SYNC")
+        self.control("FUNCTION", "FLUSH")
+        self.control("SCRIPT", "FLUSH")
         self.server.logged()
         if self.watcher is not None:
             self._events()

@@ -1,6 +1,7 @@
 #include "tests/rdb/read_all.h"
 
 #include <stdlib.h>
+#include "base/src_impl.h"
 
 enum { TRICKLE_WINDOW = 4096 };
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "base/src_impl.h"
 #include "tests/base/broken.h"
 #include "tests/rdb/snapshots.h"
 #include "tests/support/alloc_fault.h"
@@ -26,7 +27,7 @@ static void tell(void *ctx, const struct rdb_finding *f)
 {
     struct told *told = ctx;
     size_t len = strlen(told->text);
-    snprintf(told->text + len, TEXT_MAX - len, "%s%s@%lld", len > 0 ? " " : "", f->id,
+    snprintf(told->text + len, TEXT_MAX - len, "%s%s@%lld", len > 0 ? " " : "", f->word,
              (long long)f->offset);
     len = strlen(told->text);
     if (f->has_key)
@@ -406,7 +407,7 @@ struct tally {
 static void tally(void *ctx, const struct rdb_finding *f)
 {
     struct tally *t = ctx;
-    t->n += strcmp(f->id, t->id) == 0;
+    t->n += strcmp(f->word, t->id) == 0;
 }
 
 static unsigned count_findings(const struct rd_buf *file, const char *id)

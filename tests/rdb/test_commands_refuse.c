@@ -1,6 +1,7 @@
 /* What cannot be made into commands, and what no reader gives. */
 #include <math.h>
 
+#include "rdb/plain.h"
 #include "tests/base/broken.h"
 #include "tests/rdb/commands_bench.h"
 

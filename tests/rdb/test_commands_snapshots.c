@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 
 #include "base/resp.h"
+#include "base/src_impl.h"
+#include "rdb/plain.h"
 #include "tests/rdb/read_all.h"
 #include "tests/rdb/snapshots.h"
 #include "tests/support/alloc_fault.h"

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/endian.h"
+#include "base/src_impl.h"
 #include "rdb/hash.h"
 
 enum { NAME = 20 };
@@ -85,7 +86,7 @@ static void tell(void *ctx, const struct rdb_finding *f)
     if (f->severity != RDB_SEVERITY_ERROR)
         return;
     told->n++;
-    snprintf(told->id, sizeof told->id, "%s", f->id);
+    snprintf(told->id, sizeof told->id, "%s", f->word);
     snprintf(told->text, sizeof told->text, "%s", f->text);
 }
 

@@ -4,6 +4,7 @@
  * folder of fixtures; a line "---"; the events. With REDOUBT_WRITE_GOLDEN=1 in the environment the
  * events are written again, to be read before they are believed.
  */
+#include "base/src_impl.h"
 #include "rdb/reader.h"
 
 #include <criterion/criterion.h>

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/endian.h"
+#include "base/src_impl.h"
 #include "base/worker.h"
 #include "rdb/enc/pack.h"
 #include "tests/base/broken.h"

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/endian.h"
+#include "base/src_impl.h"
 #include "tests/base/broken.h"
 #include "tests/rdb/made_file.h"
 #include "tests/rdb/read_all.h"

@@ -348,7 +348,7 @@ Test(salvage, without_partial_a_cut_collection_is_lost_and_named)
     cr_expect_gt(seen.last.at, seen.last.from);
     cr_expect_lt(seen.last.at, seen.last.to);
     cr_expect_str_eq(seen.key, "cut");
-    cr_expect_not_null(seen.last.way_back);
+    cr_expect_not_null(seen.last.resync);
     cr_expect(res.found_end);
     rd_buf_done(&file);
     rd_buf_done(&out);

@@ -1,11 +1,13 @@
 /* What salvage keeps, leaves out and tells, one made file a case. */
 #include "tests/rdb/made_file.h"
 
+#include "base/crc64.h"
 #include "base/endian.h"
 #include "rdb/damage.h"
 #include "rdb/reader.h"
 #include "tests/base/broken.h"
 #include "tests/rdb/snapshots.h"
+#include "tests/support/alloc_fault.h"
 
 enum { NAME_MAX_SEEN = 32 };
 
@@ -213,7 +215,7 @@ static void see_first_way(void *ctx, const struct rdb_loss *loss)
 {
     const char **way = ctx;
     if (*way == NULL)
-        *way = loss->way_back;
+        *way = loss->resync;
 }
 
 /* Nothing but themselves proves them: they are left out, and found in the file of doubtful keys. */
@@ -449,4 +451,232 @@ Test(salvage_rules, a_damaged_name_of_the_release_does_not_change_the_version)
         rd_buf_done(&file);
         rd_buf_done(&out);
     }
+}
+
+/* ---- selectors ---- */
+
+static void count_db_doubts(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    *(unsigned *)ctx += (doubt->doubts & RDB_DOUBT_DB) != 0 && doubt->key.ptr[0] == 'l';
+}
+
+/* Before version 7 no size speaks for it. */
+Test(salvage_rules, a_selector_directly_after_damage_is_doubtful)
+{
+    unsigned doubts = 0;
+    struct rdb_salvage_opts opts = {.doubt = count_db_doubts, .ctx = &doubts};
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0}, out = {0};
+    made_add(&file, "REDIS0006\xfe\x0f", 11);
+    made_keys(&file, "key", 12);
+    made_add(&file, "\xfe\x10", 2);
+    made_keys(&file, "next", 12);
+    made_add(&file, "\x7a\1\x93\x42\x16\x1b\x6a\x08\xcf\xee\x8f\x28\xfe\x33", 14);
+    made_keys(&file, "lost", 12);
+    made_add(&file, "\xfe\x3f", 2);
+    made_keys(&file, "more", 3);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, 39);
+    cr_expect_eq(doubts, 12, "%u", doubts);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+}
+
+/* ---- values that were read as keys ---- */
+
+static void add_doubtful(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    struct rd_buf *names = ctx;
+    cr_assert(rd_buf_add(names, doubt->key.ptr, doubt->key.len) && rd_buf_add_byte(names, ' '));
+}
+
+/* Salvages the file and returns the names of the doubtful keys, each with a space after it. */
+static struct rd_buf doubtful_of(const struct rd_buf *file, struct rdb_salvage_result *res)
+{
+    struct rd_buf names = {0};
+    struct rdb_salvage_opts opts = {.doubt = add_doubtful, .ctx = &names};
+    cr_assert(made_salvage(rd_buf_slice(file), &opts, NULL, res, NULL));
+    cr_assert(rd_buf_add_byte(&names, '\0'));
+    return names;
+}
+
+/* The size does not say which of them are too many. */
+Test(salvage_rules, all_keys_of_a_database_with_more_than_it_announces_are_doubtful)
+{
+    for (int lost = 0; lost < 2; lost++) {
+        struct rdb_salvage_result res;
+        struct rd_buf file = {0};
+        made_add(&file, "REDIS0009\xfe\0\xfb\x14\0", 14);
+        made_keys(&file, "many", 50);
+        made_add(&file, "\xfe\1\xfb\x32\0", 5);
+        made_keys(&file, "manyfit", 50);
+        if (lost)
+            made_add(&file, "\xc9\xc9", 2);
+        made_add(&file, "\xfe\2\xfb\x0a\0", 5);
+        made_keys(&file, "next", 10);
+        made_end(&file);
+        struct rd_buf names = doubtful_of(&file, &res);
+        cr_expect_eq(res.keys, 110);
+        cr_expect_eq(has_name(&names, "many:0 many:1 "), lost);
+        cr_expect_eq(has_name(&names, "many:48 many:49 "), lost);
+        cr_expect_not(has_name(&names, "manyfit:0 ") || has_name(&names, "next:0 "));
+        cr_expect_eq(res.keys_doubted, lost ? 51 : 0, "the last key before a break is doubtful");
+        rd_buf_done(&names);
+        rd_buf_done(&file);
+    }
+}
+
+/* The mark that ends the value and 8 bytes after it look like the end of the file. */
+Test(salvage_rules, no_records_are_read_inside_a_sound_packed_value_before_a_cut)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0}, pack = {0};
+    uint8_t head[13] = {0};
+    made_add(&pack, head, sizeof head);
+    made_keys(&pack, "fake", 9);
+    made_add(&pack, "\xff", 1);
+    rd_put_le32(pack.ptr, (uint32_t)pack.len);
+    rd_put_le32(pack.ptr + 4, 10);
+    rd_put_le16(pack.ptr + 8, 1);
+    pack.ptr[11] = 0x40;
+    pack.ptr[12] = (uint8_t)(pack.len - sizeof head - 1);
+    made_add(&file, "REDIS0009\xfe\0", 11);
+    made_keys(&file, "front", 10);
+    made_add(&file, "\x0a\4pack", 6);
+    made_len32(&file, pack.len);
+    made_add(&file, pack.ptr, pack.len);
+    made_add(&file, "\0\x0cname:1", 8);
+    struct rd_buf names = doubtful_of(&file, &res);
+    cr_expect_eq(res.keys, 11);
+    cr_expect_eq(res.keys_left_out, 0);
+    cr_expect_eq(res.keys_doubted, 0, "%s", (const char *)names.ptr);
+    rd_buf_done(&names);
+    rd_buf_done(&pack);
+    rd_buf_done(&file);
+}
+
+/* Fields of a hash whose head was swallowed by the first key. Many names of one kind are usual in
+ * the file, a few are not. */
+Test(salvage_rules, a_few_new_names_before_a_break_do_not_prove_each_other)
+{
+    for (int many = 0; many < 2; many++) {
+        struct rdb_salvage_result res;
+        struct rd_buf file = {0};
+        made_add(&file, "REDIS0012\xfe\0", 11);
+        made_key(&file, "name:x");
+        made_keys(&file, "field", many ? 50 : 3);
+        made_add(&file, "\x5b\x51", 2);
+        made_keys(&file, "name", 40);
+        made_end(&file);
+        struct rd_buf names = doubtful_of(&file, &res);
+        cr_expect_eq(has_name(&names, "name:x field:0 field:1 field:2 "), !many, "%s",
+                     (const char *)names.ptr);
+        cr_expect_not(many && has_name(&names, "field:1 "));
+        rd_buf_done(&names);
+        rd_buf_done(&file);
+    }
+}
+
+/* A string whose length is damaged, what is read of the next value, and a selector in that. */
+Test(salvage_rules, records_unlike_those_of_the_file_are_doubtful_before_a_proved_head)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0};
+    made_add(&file, "REDIS0006\xfe\0", 11);
+    made_keys(&file, "key", 12);
+    made_add(&file, "\0\5key:\xbf\3abc", 11);
+    made_add(&file, "\0\0\2xy\xfe\x0f\3\1x\xff\0", 12);
+    made_keys(&file, "key:a", 12);
+    made_end(&file);
+    struct rd_buf names = doubtful_of(&file, &res);
+    cr_expect(has_name(&names, "key:\xbf  "), "%s", (const char *)names.ptr);
+    rd_buf_done(&names);
+    rd_buf_done(&file);
+}
+
+/* ---- a single wrong byte ---- */
+
+static void seal(struct rd_buf *file)
+{
+    uint8_t sum[8];
+    rd_put_le64(sum, rd_crc64(0, file->ptr, file->len - sizeof sum));
+    memcpy(file->ptr + file->len - sizeof sum, sum, sizeof sum);
+}
+
+Test(salvage_rules, any_single_wrong_byte_of_a_sealed_file_is_corrected)
+{
+    struct rd_buf file;
+    begin(&file);
+    made_keys(&file, "key", 20);
+    made_end(&file);
+    seal(&file);
+    for (size_t at = 0; at < file.len; at++) {
+        struct rdb_salvage_result res;
+        struct rd_buf out = {0};
+        uint8_t was = file.ptr[at];
+        file.ptr[at] ^= (uint8_t)(1 + at % 255);
+        cr_assert(made_salvage(rd_buf_slice(&file), NULL, &out, &res, NULL), "%zu", at);
+        cr_expect(res.corrected && res.proved && res.sealed && res.corrected_at == at, "%zu", at);
+        cr_expect(res.corrected_from == file.ptr[at] && res.corrected_to == was, "%zu", at);
+        cr_expect(res.keys == 20 && res.keys_doubted == 0 && res.ranges == 0, "%zu", at);
+        cr_expect_leq(res.damage, at);
+        file.ptr[at] = was;
+        cr_expect(rd_slice_eq(rd_buf_slice(&out), rd_buf_slice(&file)), "%zu", at);
+        rd_buf_done(&out);
+    }
+    rd_buf_done(&file);
+}
+
+/* The byte is found, but the file is not sound with it: what is wrong was saved so. */
+Test(salvage_rules, a_file_that_was_saved_unsound_is_not_corrected)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file;
+    begin(&file);
+    made_keys(&file, "key", 20);
+    made_add(&file, "\x02\1s\2\1a\1a", 7); /* a set with a member twice */
+    made_end(&file);
+    seal(&file);
+    file.ptr[40] ^= 1;
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, NULL, &res, NULL));
+    cr_expect(!res.corrected && !res.proved);
+    rd_buf_done(&file);
+}
+
+Test(salvage_rules, without_a_checksum_no_byte_is_corrected)
+{
+    struct rdb_salvage_result res;
+    struct rd_buf file;
+    begin(&file);
+    made_keys(&file, "key", 20);
+    made_end(&file);
+    file.ptr[40] ^= 1;
+    cr_assert(made_salvage(rd_buf_slice(&file), NULL, NULL, &res, NULL));
+    cr_expect(!res.corrected && !res.proved);
+    rd_buf_done(&file);
+}
+
+Test(salvage_rules, a_correction_for_which_memory_is_short_is_an_error)
+{
+    struct rd_buf file;
+    size_t n = 1;
+    begin(&file);
+    made_keys(&file, "key", 20);
+    made_end(&file);
+    seal(&file);
+    file.ptr[40] ^= 1;
+    for (bool failed = true; failed; n++) {
+        struct rdb_salvage_result res;
+        struct rd_err err = {0};
+        struct rd_src *src;
+        cr_assert(rd_src_open_memory(&src, rd_buf_slice(&file), NULL, NULL));
+        alloc_fault_begin(n);
+        bool ok = rdb_salvage(src, NULL, NULL, &(struct rdb_salvage_opts){0}, &res, &err);
+        failed = alloc_fault_end().failed;
+        cr_expect(ok ? res.corrected : err.code == RD_ERR_MEMORY, "allocation %zu", n);
+        rd_src_close(src);
+    }
+    cr_expect_gt(n, 4);
+    rd_buf_done(&file);
 }

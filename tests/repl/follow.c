@@ -237,7 +237,7 @@ static void take_event(struct follow *f, const struct repl_event *ev)
         take_command(f, ev);
         break;
     case REPL_ERROR:
-        printf("error %s %s\n", repl_class_word(ev->class), ev->err->text);
+        printf("error %s %s\n", repl_class_word(ev->error_class), ev->err->text);
         break;
     default:
         break;

@@ -82,7 +82,7 @@ static void note(struct replica *r, const struct repl_event *ev)
         break;
     default:
         rd_err_render(ev->err, line, sizeof line);
-        rd_buf_printf(&r->text, "error %s %s\n", repl_class_word(ev->class), line);
+        rd_buf_printf(&r->text, "error %s %s\n", repl_class_word(ev->error_class), line);
         rd_err_adopt(&r->err, ev->err);
         break;
     }

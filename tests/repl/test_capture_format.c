@@ -149,7 +149,8 @@ Test(capture_walk, the_first_wrong_byte_is_named_whatever_the_pieces)
         {"*1\r\n$\r\n", 5},
         {"*1\r\n$1\r\nab", 9},
         {"*1\r\n$1\r\na\rb", 10},
-        {"*1234567890123456789\r\n", 19},
+        {"*12345678901234567890\r\n", 20},
+        {"*01\r\n", 2},
         {"*1\r\n$-1\r\n", 5},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

@@ -132,7 +132,7 @@ static void prefix_is_the_begin(void *ctx, const struct capture *c)
         cr_expect(is_prefix(&cut.snapshot, &whole.snapshot), "%s to %zu", c->path, len);
         if (!cut.ended) {
             replica_cut(&cut);
-            cr_expect(cut.ended && cut.last.class == REPL_CLOSED, "%s to %zu", c->path, len);
+            cr_expect(cut.ended && cut.last.error_class == REPL_CLOSED, "%s to %zu", c->path, len);
         }
         replica_done(&cut);
         guard_free(bytes);

@@ -243,7 +243,7 @@ static void expect_refusals(const struct repl_psync_opts *opts, const struct ref
         begin(&r, opts);
         replica_feed_text(&r, cases[i].answers);
         cr_expect(r.ended && r.last.kind == REPL_ERROR, "%s", cases[i].answers);
-        cr_expect_eq(r.last.class, cases[i].class, "%s: %s", cases[i].answers, r.err.text);
+        cr_expect_eq(r.last.error_class, cases[i].class, "%s: %s", cases[i].answers, r.err.text);
         cr_expect_eq(r.last.step, cases[i].step, "%s: %s", cases[i].answers, r.err.text);
         cr_expect_neq(r.err.text[0], 0);
         cr_expect_eq(repl_psync_next(r.p, &ev), REPL_ERROR);
@@ -378,7 +378,7 @@ Test(psync, an_answer_without_an_end_is_refused_at_a_limit)
     replica_feed(&r, rd_slice(line, sizeof line), 100);
     cr_expect_not(r.ended);
     replica_feed(&r, rd_slice(line, sizeof line), 100);
-    cr_expect(r.ended && r.last.class == REPL_PROTOCOL && r.err.code == RD_ERR_LIMIT);
+    cr_expect(r.ended && r.last.error_class == REPL_PROTOCOL && r.err.code == RD_ERR_LIMIT);
     replica_done(&r);
 }
 

@@ -59,7 +59,7 @@ static void expect_wrong(const char *bytes, enum rd_err_code code, uint64_t at)
         struct replica r;
         plain(&r, FULL);
         replica_feed(&r, rd_slice_str(bytes), piece);
-        cr_expect(r.ended && r.last.class == REPL_PROTOCOL, "%s", bytes);
+        cr_expect(r.ended && r.last.error_class == REPL_PROTOCOL, "%s", bytes);
         cr_expect_eq(r.err.code, code, "%s: %s", bytes, r.err.text);
         cr_expect_eq(r.err.offset, strlen(FULL) + at, "%s: %ju", bytes, (uintmax_t)r.err.offset);
         replica_done(&r);
@@ -119,7 +119,7 @@ Test(psync_stream, a_command_beyond_the_limit_is_refused)
     const struct repl_psync_opts opts = {.window = REPL_PSYNC_WINDOW_MIN, .max_command = 50000};
     begin(&r, &opts, FULL);
     replica_feed(&r, rd_buf_slice(&bytes), 1 << 20);
-    cr_expect(r.ended && r.err.code == RD_ERR_LIMIT && r.last.class == REPL_PROTOCOL);
+    cr_expect(r.ended && r.err.code == RD_ERR_LIMIT && r.last.error_class == REPL_PROTOCOL);
     rd_buf_done(&bytes);
     replica_done(&r);
 }
@@ -159,7 +159,7 @@ Test(psync_stream, a_cut_is_told_where_the_bytes_end)
         plain(&r, cases[i].bytes);
         cr_assert_not(r.ended);
         replica_cut(&r);
-        cr_expect(r.ended && r.last.class == REPL_CLOSED, "%s", cases[i].bytes);
+        cr_expect(r.ended && r.last.error_class == REPL_CLOSED, "%s", cases[i].bytes);
         cr_expect_eq(r.last.step, cases[i].step, "%s", cases[i].bytes);
         cr_expect_eq(repl_psync_step(r.p), cases[i].step);
         cr_expect_eq(repl_psync_feed(r.p, rd_slice_str("abc")), 3);
@@ -287,7 +287,7 @@ Test(psync_stream, a_master_that_is_silent_for_too_long_is_told)
     cr_expect_not(r.ended);
     cr_expect_eq(repl_psync_tick(r.p, 5000), 0);
     replica_drain(&r);
-    cr_expect(r.ended && r.last.class == REPL_TIMEOUT);
+    cr_expect(r.ended && r.last.error_class == REPL_TIMEOUT);
     cr_expect(repl_psync_place(r.p, &place) && place.offset == 1014);
     cr_expect_eq(repl_psync_tick(r.p, 9000), 5000);
     replica_done(&r);
@@ -338,7 +338,7 @@ static bool whole_talk(const struct rd_buf *long_one)
             repl_psync_tick(p, at * 1000);
         }
     if (kind == REPL_ERROR) {
-        cr_assert_eq(ev.class, REPL_NOMEM, "%s", ev.err->text);
+        cr_assert_eq(ev.error_class, REPL_NOMEM, "%s", ev.err->text);
         cr_assert_eq(ev.err->code, RD_ERR_MEMORY);
     }
     repl_psync_free(p);

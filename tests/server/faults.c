@@ -33,42 +33,49 @@ static int is_data(int fd)
     return name != NULL && (strstr(name, "aof") != NULL || strstr(name, "rdb") != NULL);
 }
 
+/* The text of a file in the folder; empty: there is none. Without the heap, since the server writes
+ * in handlers of signals, too. */
+static void read_order(const char *name, char dst[64])
+{
+    char path[512];
+    int saved = errno;
+    ssize_t n = 0;
+    snprintf(path, sizeof path, "%s/%s", folder(), name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, dst, 63);
+        close(fd);
+    }
+    dst[n > 0 ? n : 0] = '\0';
+    errno = saved;
+}
+
 /* The errno that calls of this kind are to fail with; 0: none. */
 static int failing(const char *kind, int fd)
 {
-    char path[512], word[16] = "";
-    int number = 0, saved = errno;
+    char text[64], word[16] = "";
+    int number = 0;
     if (folder() == NULL)
         return 0;
-    snprintf(path, sizeof path, "%s/fail", folder());
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fscanf(file, "%15s %d", word, &number) != 2 || strcmp(word, kind) != 0)
-            number = 0;
-        fclose(file);
-    }
-    errno = saved;
+    read_order("fail", text);
+    if (sscanf(text, "%15s %d", word, &number) != 2 || strcmp(word, kind) != 0)
+        number = 0;
     return number != 0 && is_data(fd) ? number : 0;
 }
 
 /* Only the server's own calls come here: those of the C library do not. */
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
-    char path[512];
+    char text[64];
     long seconds = 0;
     int (*real)(clockid_t, struct timespec *) = NULL;
     *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
-    int result = real(id, ret), saved = errno;
+    int result = real(id, ret);
     if (result != 0 || id != CLOCK_REALTIME || folder() == NULL)
         return result;
-    snprintf(path, sizeof path, "%s/clock", folder());
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fscanf(file, "%ld", &seconds) == 1)
-            ret->tv_sec += seconds;
-        fclose(file);
-    }
-    errno = saved;
+    read_order("clock", text);
+    if (sscanf(text, "%ld", &seconds) == 1)
+        ret->tv_sec += seconds;
     return 0;
 }
 

@@ -227,6 +227,7 @@ class _Server:
     """What both servers have in common."""
 
     parent = None  # of the folder; the usual one
+    fixed_port = None
 
     def __init__(self, config=None, args=(), wait=True):
         self.config = {
@@ -278,7 +279,7 @@ class _Server:
 
     def spawn(self):
         """Starts the process and does not wait."""
-        self.port = free_port()
+        self.port = self.fixed_port or free_port()
         args = [self.program(), "--port", str(self.port), "--dir", self.dir]
         for name, value in self.config.items():
             args += ["--" + name, *(value if isinstance(value, list) else [value])]
@@ -300,6 +301,11 @@ class _Server:
             if "Address already in use" not in self.log:
                 break
         raise ServerDied(self.log[-4000:])
+
+    def start_at(self, port):
+        """The same on the port that others know it by."""
+        self.fixed_port = port
+        self.start()
 
     def _wait(self):
         end = time.monotonic() + START_SECONDS

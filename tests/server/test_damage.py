@@ -1,5 +1,7 @@
 """Damaged payloads and snapshots: what is refused, and the words that programs look for in logs."""
 
+import os
+import shutil
 import struct
 import unittest
 
@@ -46,7 +48,8 @@ REFUSED = [
     (payload(14, b"\x01" + string(ZIPLIST)), "Ziplist integrity check failed."),
     (payload(13, string(ZIPLIST)), "Hash ziplist integrity check failed."),
     (payload(13, string(ziplist(b"a", b"1", b"a", b"2"))),
-     "Hash ziplist integrity check failed."),
+     "Hash ziplist integrity check failed"),
+    (payload(9, string(b"\x00\xff")), "Zipmap integrity check failed."),
     (payload(9, string(b"\x02\x01a\x09")), "Zipmap integrity check failed."),
     (payload(15, b"\x00\x00\x00\x00\x01" + string(b"group") + b"\x00\x00\x00\x02" +
              2 * (string(b"name") + bytes(8) + b"\x00")), "Duplicate stream consumer detected"),
@@ -83,6 +86,13 @@ class Restore(unittest.TestCase):
                         c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
                         answer = c.ask("RESTORE", "k", 0, payload(16, string(TWICE)))
                         self.assertEqual(answer[0], "+" if taken else "-")
+
+    def test_members_that_come_twice_are_named_in_the_log(self):
+        with Redoubt({"loglevel": "verbose"}) as server:
+            c = server.client()
+            c.command("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+            self.assertEqual(c.ask("RESTORE", "k", 0, payload(16, string(TWICE)))[0], "-")
+            wait_for(lambda: "listpack with dup elements" in server.log)
 
 
     def test_a_checksum_of_zero_is_refused(self):
@@ -130,6 +140,8 @@ class AtStart(unittest.TestCase):
     FILES = [
         (snapshot(b"\xfe\x00\x10\x01a" + string(TOO_LONG)), "integrity check failed"),
         (snapshot(b"\xfe\x00\x10\x01a" + string(TOO_LONG)), "Terminating server after rdb file"),
+        (snapshot(b"\xfe\x00\x0d\x01a" + string(ZIPLIST[:-1] + b"\x01")),
+         "integrity check failed"),
         (snapshot(b"\xfe\x00\x63\x01a\x01b"), "-> Unknown RDB encoding type 99"),
         (snapshot(b"\xfe\x40\x99\x00\x01a\x01b"), "to handle more than 16 databases"),
         (snapshot(b"")[:-8] + b"\x01" * 8, "-> RDB CRC error"),
@@ -160,7 +172,45 @@ class AtStart(unittest.TestCase):
             server.start()
             server.wait_end()
             self.assertIn('hash "bad" in db 0', server.log)
+            self.assertRegex(server.log, "integrity check failed at byte [0-9]+ of the packed")
             self.assertIn("'redoubt check-rdb dump.rdb'", server.log)
+
+    def refuses_to_start(self, server, words):
+        server.wait = False
+        server.start()
+        self.assertNotEqual(server.wait_end(), 0)
+        self.assertIn(words, server.log)
+
+    def test_only_regular_files_in_the_folder_of_the_log_are_read(self):
+        for kind, words in (("link", "symbolic link"), ("fifo", "not a regular file")):
+            for name in ("appendonly.aof.1.incr.aof", "appendonly.aof.manifest"):
+                with self.subTest(kind, name=name), Redoubt({"appendonly": "yes"}) as server:
+                    server.client().command("SET", "k", "v")
+                    server.kill()
+                    path = server.path("appendonlydir", name)
+                    os.rename(path, server.path("moved"))
+                    if kind == "link":
+                        os.symlink(server.path("moved"), path)
+                    else:
+                        os.mkfifo(path)
+                    self.refuses_to_start(server, words)
+
+    def test_a_link_to_an_old_log_is_refused_and_stays(self):
+        with Redoubt({"appendonly": "yes"}) as server:
+            server.kill()
+            shutil.rmtree(server.path("appendonlydir"))
+            with open(server.path("moved"), "wb") as f:
+                f.write(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n")
+            os.symlink("moved", server.path("appendonly.aof"))
+            self.refuses_to_start(server, "is a symbolic link")
+            os.rename(server.path("moved"), server.path("appendonly.aof"))
+            server.wait = True
+            server.start()
+            self.assertEqual(server.client().command("GET", "k"), b"v")
+            os.symlink("nothing", server.path("appendonly.aof"))
+            server.kill()
+            server.start()
+            self.assertEqual(server.client().command("GET", "k"), b"v")
 
 
 if __name__ == "__main__":

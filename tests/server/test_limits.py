@@ -284,6 +284,30 @@ class Buffers(unittest.TestCase):
             self.assertEqual(c.read(), ("+", b"OK"))
             self.assertEqual(asking.command("STRLEN", "k"), 1000000)
 
+    def test_the_room_of_a_long_command_is_kept_for_the_next_one_but_not_for_long(self):
+        for server in both():
+            asking, c = server.client(), named(server, "c")
+
+            def room():
+                fields = clients(asking)["c"]
+                return int(fields["qbuf"]) + int(fields["qbuf-free"])
+
+            def shrinks():
+                c.command("SET", "k", "x" * 100)
+                return room() < 32768
+
+            c.command("SET", "k", "x" * 400000)
+            self.assertGreater(room(), 32768)
+            wait_for(shrinks)
+            self.assertGreater(room(), 0)
+            self.assertEqual(asking.command("STRLEN", "k"), 100)
+
+    def test_a_very_long_command_takes_its_room_with_it(self):
+        with Redoubt() as server:
+            asking, c = server.client(), named(server, "c")
+            c.command("SET", "k", "x" * 4000000)
+            self.assertLess(int(clients(asking)["c"]["qbuf-free"]), 32768)
+
     def test_the_line_of_the_calling_client_shows_its_command(self):
         for server in both():
             c = server.client()
@@ -320,10 +344,10 @@ class Paused(unittest.TestCase):
     def test_nothing_expires_and_nothing_is_evicted_in_a_pause(self):
         for server in both({"maxmemory-policy": "allkeys-random"}):
             c = server.client()
-            c.command("SET", "k", 1, "PX", 5)
             c.command("SET", "stays", 1)
+            c.command("SET", "k", 1, "PX", 500)
             c.command("CLIENT", "PAUSE", 100000, "WRITE")
-            time.sleep(0.3)
+            time.sleep(0.8)
             self.assertIsNone(c.command("GET", "k"))
             self.assertEqual(c.command("EXISTS", "k"), 0)
             self.assertEqual(c.command("DBSIZE"), 2)

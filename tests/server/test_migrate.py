@@ -1,8 +1,12 @@
 """MIGRATE: keys go to another server, of either kind, and are gone here when they are there."""
 
 import contextlib
+import functools
 import os
+import shutil
 import signal
+import subprocess
+import tempfile
 import unittest
 
 from server_under_test import Redis, Redoubt, free_port, wait_for
@@ -140,6 +144,82 @@ class Connections(unittest.TestCase):
                          ["h", 1, "", 0, 1, "KEYS", "a", "b"]):
                 got, want = (c.ask("MIGRATE", *args) for c in clients)
                 self.assertEqual(got, want, args)
+
+
+class Secure(unittest.TestCase):
+    """With tls-cluster, MIGRATE connects through TLS, as a client with a certificate."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="redoubt-migrate-")
+        cls.path = functools.partial(os.path.join, cls.folder)
+        for name in ("ours", "other"):
+            cls.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                        "/CN=" + name, "-keyout", name + ".key", "-out", name + ".crt")
+        cls.openssl("rsa", "-in", "ours.key", "-aes128", "-passout", "pass:phrase", "-out",
+                    "locked.key")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def openssl(cls, *args):
+        subprocess.run(["openssl", *args], cwd=cls.folder, check=True, stderr=subprocess.DEVNULL)
+
+    def config(self, **more):
+        return {"tls-port": str(free_port()), "tls-cert-file": self.path("ours.crt"),
+                "tls-key-file": self.path("ours.key"), "tls-ca-cert-file": self.path("ours.crt"),
+                "tls-cluster": "yes",
+                **{name.replace("_", "-"): value for name, value in more.items()}}
+
+    def ask(self, source, target, *args):
+        here = source.client()
+        here.command("SET", "k", "v" * 100000)
+        return here.ask("MIGRATE", "127.0.0.1", target.config["tls-port"], "k", 0, 2000, "REPLACE",
+                        *args)
+
+    def test_keys_go_through_tls_between_servers_of_both_kinds(self):
+        for source, target in ((Redoubt, Redoubt), (Redoubt, Redis), (Redis, Redoubt)):
+            with self.subTest(source=source, target=target), \
+                    servers(source, target, self.config(), self.config()) as (s, t):
+                for _ in range(3):
+                    self.assertEqual(self.ask(s, t), ("+", b"OK"))
+                self.assertEqual(t.client().command("STRLEN", "k"), 100000)
+                self.assertEqual(s.client().command("EXISTS", "k"), 0)
+
+    def test_the_client_has_a_certificate_of_its_own_and_a_key_with_a_pass_phrase(self):
+        own = {"tls_client_cert_file": self.path("ours.crt"),
+               "tls_client_key_file": self.path("locked.key"),
+               "tls_client_key_file_pass": "phrase"}
+        for kind in KINDS:
+            with self.subTest(kind.name), \
+                    servers(kind, Redoubt, self.config(**own), self.config()) as (s, t):
+                self.assertEqual(self.ask(s, t), ("+", b"OK"))
+
+    def test_whom_the_authority_does_not_know_is_refused(self):
+        other = self.config(tls_cert_file=self.path("other.crt"),
+                            tls_key_file=self.path("other.key"),
+                            tls_ca_cert_file=self.path("other.crt"), tls_auth_clients="no")
+        for kind in KINDS:
+            with self.subTest(kind.name), servers(kind, Redoubt, self.config(), other) as (s, t):
+                answer = self.ask(s, t)
+                self.assertEqual(answer[0], "-")
+                self.assertIn(b"IOERR", answer[1])
+                self.assertEqual(s.client().command("EXISTS", "k"), 1)
+                self.assertEqual(t.client().command("EXISTS", "k"), 0)
+
+    def test_protocols_and_ciphers_are_those_of_the_settings(self):
+        for ours, theirs in (("TLSv1.2", "TLSv1.3"), ("TLSv1.3", "TLSv1.2")):
+            with servers(Redoubt, Redoubt, self.config(tls_protocols=ours),
+                         self.config(tls_protocols=theirs)) as (s, t):
+                self.assertIn(b"IOERR", self.ask(s, t)[1])
+                s.client().command("CONFIG", "SET", "tls-protocols", theirs)
+                self.assertEqual(self.ask(s, t), ("+", b"OK"))
+
+    def test_without_tls_cluster_the_connection_is_plain(self):
+        with servers(Redoubt, Redoubt, self.config(tls_cluster="no"), self.config()) as (s, t):
+            self.assertIn(b"IOERR", self.ask(s, t)[1])
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def tools():
 
 
 # Their arguments are targets of the configuration.
-OF_TARGETS = ("backup", "check-config", "list", "prune", "restore", "verify")
+OF_TARGETS = ("archive", "backup", "check-config", "list", "prune", "restore", "verify")
 
 
 def in_bash(script, *args):
@@ -318,6 +318,8 @@ class Files(unittest.TestCase):
             [REDOUBT, "convert", "--to", "rdb", "-", "-o", out],
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # Under nohup the tests ignore SIGHUP, and so would the tool.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         ) as process:
             process.stdin.write(b"REDIS0011\xfe\x00")
             process.stdin.flush()

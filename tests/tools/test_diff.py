@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from fake_server import crc64  # noqa: E402
 from rdb_text import HASH, LIST, SET, STRING, ZSET, Key, snapshot  # noqa: E402
 
 REDOUBT = os.environ.get("REDOUBT", "redoubt")
@@ -38,7 +39,26 @@ class Case(unittest.TestCase):
         run = redoubt("diff", *args, self.a, self.b, stdin=stdin)
         self.assertEqual(run.returncode, status, (run.stdout, run.stderr))
         self.err = run.stderr.decode()
+        if status <= 1 and stdin is None and self.seal():
+            again = redoubt("diff", *args, self.a, self.b)
+            self.assertEqual((again.returncode, again.stdout), (status, run.stdout))
         return run.stdout.decode()
+
+    def seal(self):
+        """Gives both files their checksums: then stored bytes are compared before contents."""
+        files = []
+        for path in (self.a, self.b):
+            if not os.path.isfile(path):
+                return False
+            with open(path, "rb") as f:
+                files.append(f.read())
+        if not all(data.startswith((b"REDIS", b"VALKEY")) and data.endswith(b"\xff" + bytes(8))
+                   for data in files):
+            return False
+        for path, data in zip((self.a, self.b), files):
+            with open(path, "wb") as f:
+                f.write(data[:-8] + crc64(data[:-8]).to_bytes(8, "little"))
+        return True
 
     def one(self, a, b, *args):
         """The only difference between two values of a key."""
@@ -66,6 +86,16 @@ class Same(Case):
                         self.assertEqual(run.returncode, 0, run.stdout[-500:])
                         n += 1
         self.assertGreater(n, 40)
+
+    def test_a_damaged_value_is_an_error_where_no_checksum_proves_that_it_was_written_so(self):
+        with open(os.path.join(FIXTURES, "damaged", "flip-00.rdb"), "rb") as f:
+            damaged = f.read()
+        for path in (self.a, self.b):
+            with open(path, "wb") as f:
+                f.write(damaged[:-8] + bytes(8))
+        run = redoubt("diff", self.a, self.b)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        self.assertIn(b"listpack entry with a wrong back length", run.stderr)
 
     def test_order_counts_where_the_type_has_one(self):
         pairs = [(b"a", b"1"), (b"b", b"2")]

@@ -6,11 +6,13 @@ REDOUBT names the program.
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
 from backup_case import REDOUBT, BackupCase
-from test_exit_status import rows_after
+from redis_server import RedisServer
+from test_exit_status import master_with, rows_after
 
 STATUSES = list(range(9))
 
@@ -144,8 +146,74 @@ class BackupCells(BackupCase):
         self.ends(3, "restore", "nightly", "--to", self.path("out.rdb"))
 
     def case_restore_4(self):
+        folder = self.path("log")
+        os.mkdir(folder)
+        shutil.copy(self.path("dump.rdb"), os.path.join(folder, "appendonly.aof.1.base.rdb"))
+        self.write("log/appendonly.aof.manifest",
+                   "file appendonly.aof.1.base.rdb seq 1 type b\n")
+        self.nightly(source=folder)
         self.backed_up()
-        self.ends(4, "restore", "nightly", "--to", "redis://127.0.0.1:1")
+        self.ends(4, "restore", "nightly", "--to", self.path("out"), "--prefix", "a")
+
+    def case_restore_6(self):
+        self.backed_up()
+        self.ends(6, "restore", "nightly", "--to", "redis://127.0.0.1:1")
+
+    # ---- archive ----
+
+    def archive(self, url, *args):
+        self.nightly(source=url, more=f"spool = {self.path('spool')}\n")
+        return ("archive", "nightly", *args)
+
+    def stopped(self, status, away=False):
+        """A run that is ended by SIGTERM when it has the stream."""
+        if away:
+            self.repository = self.path("away", "repository")
+        with RedisServer({"repl-diskless-sync-delay": "0"}) as server:
+            args = self.archive(f"redis://127.0.0.1:{server.port}")
+            with subprocess.Popen([REDOUBT, *args, "--config", self.config],
+                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+                for line in process.stderr:
+                    if b"snapshot received" in line:
+                        break
+                server.command("SET", "a", "b")
+                acked = 0
+                while not acked:
+                    acked = server.command("WAIT", "1", "1000")
+                process.terminate()
+                process.stderr.read()
+            self.assertEqual(process.returncode, status)
+
+    def case_archive_0(self):
+        self.stopped(0)
+
+    def case_archive_1(self):
+        with master_with(b"REDIS0010\xfe\x00\x00\x01k\xff" + bytes(8)) as master:
+            self.ends(1, *self.archive(f"redis://127.0.0.1:{master.port}"))
+
+    def case_archive_2(self):
+        self.ends(2, "archive", "weekly")
+
+    def case_archive_3(self):
+        self.ends(3, *self.archive("redis://127.0.0.1:1", "--spool", self.path("no", "spool")))
+
+    def case_archive_4(self):
+        self.ends(4, *self.archive(self.path("dump.rdb")))
+
+    def case_archive_6(self):
+        with RedisServer() as server:
+            self.ends(6, *self.archive(f"redis://unknown:wrong@127.0.0.1:{server.port}"))
+
+    def case_archive_7(self):
+        args = self.archive("redis://127.0.0.1:1")
+        folder = os.path.join(self.repository, "nightly", "stream")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "lock"), "w+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.ends(7, *args)
+
+    def case_archive_8(self):
+        self.stopped(8, away=True)
 
     # ---- prune ----
 
@@ -206,7 +274,7 @@ class BackupCells(BackupCase):
 
     def test_cells(self):
         cells = table()
-        self.assertEqual(len(cells), 8)
+        self.assertEqual(len(cells), 9)
         for tool, row in cells.items():
             self.assertEqual(sorted(row), STATUSES)
             for status, text in row.items():

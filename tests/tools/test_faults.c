@@ -89,6 +89,28 @@ Test(faults, an_output_that_takes_no_more_is_told_and_removed)
     }
 }
 
+/* OUT is complete and worth having, although the report cannot be written. Both are said. */
+Test(faults, a_report_that_cannot_be_written_leaves_what_was_saved)
+{
+    static const char *const lines[] = {"check-rdb --salvage out/x a.rdb",
+                                        "check-rdb --json --salvage out/x a.rdb"};
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct runs_outcome whole = runs_attempt(lines[i], NULL, NULL, NULL);
+        rlim_t fits = runs_a().len;
+        cr_assert_eq(whole.status, CLI_OK, "%s", whole.told.ptr);
+        cr_assert_gt(whole.printed.len, fits, "%s: a longer report than OUT", lines[i]);
+        struct runs_outcome o = runs_attempt(lines[i], limit, unlimit, &fits);
+        const char *told = (const char *)o.told.ptr;
+        cr_expect_eq(o.status, CLI_IO, "%s: %d: %s", lines[i], o.status, told);
+        cr_expect(runs_left_same(&o, &whole), "%s", lines[i]);
+        cr_expect_not_null(strstr(told, "standard output: "), "%s", told);
+        cr_expect_not_null(strstr(told, "out/x is complete; only the report"), "%s", told);
+        runs_outcome_done(&o);
+        runs_outcome_done(&whole);
+    }
+}
+
 /* ---- inputs ---- */
 
 Test(faults, an_input_that_ends_early_is_told_and_leaves_nothing)

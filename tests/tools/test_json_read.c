@@ -1,3 +1,4 @@
+#include "base/src_impl.h"
 #include "tools/json/read.h"
 
 #include <criterion/criterion.h>

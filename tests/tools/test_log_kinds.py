@@ -8,6 +8,8 @@ import gzip
 import json
 import os
 import shutil
+import socket
+import stat
 import subprocess
 import tempfile
 import unittest
@@ -73,6 +75,29 @@ class NotALog(Case):
         "only-annotation": (b"#TS:1700000000\r\nnothing", b""),
         "html": (b"<!DOCTYPE html><html></html>\n", b"HTML"),
     }
+
+    def test_a_broken_zstd_file_is_damaged_and_not_another_kind(self):
+        packed = subprocess.run(["zstd", "-q", "-c"], input=LOG, stdout=subprocess.PIPE,
+                                check=True).stdout
+        sound = self.write("sound.aof.zst", packed)
+        self.assertEqual(self.report(sound, status=0)["verdict"], "ok")
+        middle = len(packed) // 2
+        broken = packed[:middle] + bytes(b ^ 0xff for b in packed[middle:middle + 8]) + \
+            packed[middle + 8:]
+        for name, data in (("cut.zst", packed[:middle]), ("broken.zst", broken),
+                           ("head.zst", packed[:4])):
+            with self.subTest(name):
+                path = self.write(name, data)
+                self.assertIn(b"zstd: ", self.run_tool(path, status=1).stderr)
+                error = self.report(path)["error"]
+                self.assertIn(error["code"], ("truncated", "corrupt"))
+                self.run_tool("--fix", "--yes", path, status=2)
+                self.run_tool("--salvage", self.path("out"), path, status=1)
+                self.assertEqual(self.read(name), data)
+                self.assertFalse(os.path.exists(self.path("out")))
+        path = self.write("second.zst", packed + packed[:middle])
+        self.run_tool("--salvage", self.path("out"), path, status=8)
+        self.assertEqual(self.read("out"), LOG)
 
     def test_each_kind_has_the_verdict_and_no_byte_is_cut(self):
         for name, (data, word) in self.FILES.items():
@@ -232,11 +257,20 @@ class Links(Case):
             self.assertIn(b"symbolic link", run.stderr)
         self.assertEqual(self.read("outside"), LOG + b"junk")
 
-    def test_a_pipe_is_not_read(self):
-        os.mkfifo(self.path("log", "a.aof.1.incr.aof"))
-        for args, run in self.tools():
-            self.assertEqual(run.returncode, 3, (args, run.stderr))
-            self.assertIn(b"not a regular file", run.stderr)
+    def test_a_pipe_a_socket_and_a_device_are_not_read(self):
+        def device(path):
+            if os.geteuid() == 0:
+                os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero
+            else:
+                os.mkfifo(path)
+        path = self.path("log", "a.aof.1.incr.aof")
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        for make in os.mkfifo, server.bind, device:
+            make(path)
+            for args, run in self.tools():
+                self.assertEqual(run.returncode, 3, (args, run.stderr))
+            os.unlink(path)
 
     def test_a_link_that_is_named_is_read_but_not_cut(self):
         os.symlink("outside", self.path("link"))

@@ -3,6 +3,7 @@
 REDOUBT names the program.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -159,8 +160,9 @@ class Errors(Case):
 
 
 CODE = "#!lua name=mylib\nredis.register_function('f', function() return 1 end)\n"
-OTHER = "#!lua name=other\nreturn 2\n"
-LONG = "#!lua name=long\n" + "-- a comment\n" * 3000
+OTHER = "#!lua name=other\nredis.register_function('g', function() return 2 end)\n"
+LONG = ("#!lua name=long\n" + "-- a comment\n" * 3000 +
+        "redis.register_function('h', function(k) return redis.call('incr', k[1]) end)\n")
 
 
 class Functions(Case):
@@ -170,7 +172,7 @@ class Functions(Case):
         out = self.run_tool("convert", "--to", "resp", self.out).stdout
         return out.count(b"\r\nFUNCTION\r\n"), out
 
-    def test_they_are_loaded_as_data_and_come_back(self):
+    def test_they_are_loaded_and_come_back(self):
         load = command("FUNCTION", "LOAD", CODE) + command("FUNCTION", "LOAD", LONG)
         log = self.write("a.aof", SELECT + load + SET)
         n, out = self.libraries(log)
@@ -211,11 +213,32 @@ class Functions(Case):
                          command("SCRIPT", "FLUSH") + SET)
         self.assertEqual(self.keys(log), ["k"])
 
-    def test_code_that_runs_is_refused_with_its_offset(self):
-        for words in (("FCALL", "f", "0"), ("EVAL", "return 1", "0"), ("EVALSHA", "0" * 40, "0")):
-            log = self.write("a.aof", SELECT + SET + command(*words))
-            run = self.run_tool("convert", "--to", "resp", log, status=4)
-            self.assertIn(b"at byte %d" % len(SELECT + SET), run.stderr)
+    def test_code_runs_and_its_commands_take_effect(self):
+        write = "redis.call('set', KEYS[1], ARGV[1])"
+        sha = hashlib.sha1(write.encode()).hexdigest()
+        log = self.write("a.aof", SELECT + SET +
+                         command("EVAL", write, "1", "a", "1") +
+                         command("EVALSHA", sha, "1", "b", "1") +
+                         command("FUNCTION", "LOAD", LONG) + command("FCALL", "h", "1", "c") +
+                         command("EVAL", "redis.call('publish', 'x', 'y')", "0"))
+        self.assertEqual(sorted(self.keys(log)), ["a", "b", "c", "k"])
+
+    def test_scripts_of_old_servers_see_sets_in_order_and_the_same_chance(self):
+        script = ("redis.call('rpush', 'l', unpack(redis.call('smembers', 's'))) "
+                  "redis.call('rpush', 'r', math.random(1000000))")
+        members = [f"m{i:03}" for i in range(300)]
+        log = self.write("a.aof", SELECT + command("SADD", "s", *reversed(members)) +
+                         command("EVAL", script, "0") + command("EVAL", script, "0"))
+        out = self.run_tool("convert", "--to", "ndjson", log).stdout.decode()
+        values = {key["key"]: key["value"] for key in map(json.loads, out.splitlines())
+                  if "key" in key}
+        self.assertEqual(values["l"], members + members)
+        self.assertEqual(values["r"], ["170829"] * 2)
+
+    def test_a_script_that_fails_is_counted(self):
+        log = self.write("a.aof", SELECT + SET + command("EVAL", "error('no')", "0"))
+        run = self.run_tool("stat", log, status=8)
+        self.assertIn(b"at byte %d" % len(SELECT + SET), run.stderr)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ Test(memory, convert_to_snapshots_says_that_it_is_short)
         {"convert --to rdb a.rdb -o out/x", 0},
         {"convert --to rdb --rewrite a.rdb -o out/x", 0},
         {"convert --to rdb --rdb-version 9 --lossy a.rdb -o out/x", 0},
+        {"convert --to rdb --rdb-version 7 --lossy --json a.rdb -o out/x", 0},
         {"convert --to rdb --rdb-version 9 a.rdb -o out/x", 4},
         {"convert --to rdb lines -o out/x", 0},
         {"convert --to rdb --prefix h --json a.rdb -o out/x", 0},

@@ -1,6 +1,7 @@
 #include "tools/json/ndjson.h"
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "rdb/reader.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/hex.h"

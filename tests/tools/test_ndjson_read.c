@@ -1,6 +1,7 @@
 #include "tools/json/ndjson_read.h"
 
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "tests/support/alloc_fault.h"
 
 #include <criterion/criterion.h>

@@ -40,6 +40,25 @@ class ShowTest(CaptureTest):
         return ends
 
 
+class Files(ShowTest):
+    def test_only_regular_files_of_a_capture_are_read(self):
+        """Neither a link nor a pipe in the folder is opened; no tool waits or reads elsewhere."""
+        self.usual()
+        for name in os.listdir(self.capture.path):
+            path = os.path.join(self.capture.path, name)
+            os.rename(path, path + ".outside")
+            for make in os.mkfifo, lambda p: os.symlink(p + ".outside", p):
+                make(path)
+                for tool in (["show"], ["convert", "--to", "resp"]):
+                    run = subprocess.run([REDOUBT, *tool, self.capture.path], timeout=60,
+                                         stdin=subprocess.DEVNULL, capture_output=True)
+                    opens = name.endswith(".seg") or (name == "00000002-50.rdb" and
+                                                      tool[0] == "convert")
+                    self.assertEqual(run.returncode, 3 if opens else 0, (name, tool, run.stderr))
+                os.unlink(path)
+            os.rename(path + ".outside", path)
+
+
 class Lines(ShowTest):
     def test_a_line_has_time_chapter_offset_database_and_command(self):
         at = self.usual()

@@ -65,7 +65,7 @@ Test(spool, gives_back_what_was_copied_as_often_as_wanted)
     cr_assert(spool_source(&spool, "dump", &first, &err));
     cr_assert(spool_source(&spool, "dump", &second, &err));
     cr_assert(rd_src_can_seek(first));
-    cr_assert_eq(first->size, SIZE);
+    cr_assert_eq(rd_src_size(first), SIZE);
     cr_assert_eq(rd_src_need(first, 10, &s), RD_SRC_OK);
     rd_src_consume(first, 10);
     expect_from(second, 0);

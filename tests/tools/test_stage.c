@@ -61,7 +61,7 @@ static void expect_source(const struct stage *stage, int first, const char *fron
     enum rd_src_status st;
     cr_assert(stage_source(stage, first, &src, &err), "%s", err.text);
     if (strlen(front) + size > 0)
-        cr_assert_eq(src->size, strlen(front) + size);
+        cr_assert_eq(rd_src_size(src), strlen(front) + size);
     while ((st = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
         cr_assert(rd_buf_add(&out, s.ptr, s.len));
         rd_src_consume(src, s.len);

@@ -1,6 +1,7 @@
 /* Strings, keys and entries that are taken without events make what their events make: of every
  * fixture, with windows and pieces of several sizes. */
 #include "base/buf.h"
+#include "base/src_impl.h"
 #include "rdb/commands.h"
 #include "rdb/plain.h"
 #include "tools/json/ndjson.h"

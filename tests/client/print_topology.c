@@ -1,5 +1,7 @@
-/* print_topology cluster URL | sentinel NAME LIKE URL… - what tools/topology.h finds, for tests. */
-#include "tools/topology.h"
+/* print_topology cluster URL | sentinel NAME LIKE URL… - prints what client/topology.h
+ * finds, for tests. */
+#include "client/topology.h"
+#include "tools/cli/peer_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +18,11 @@ static int fail(const struct rd_err *err)
 static int print_cluster(struct peer_opts *opts, const char *url)
 {
     struct rd_err err = {0};
-    struct peer_target target = {0};
-    struct topology t = {0};
-    struct peer *peer = NULL;
-    bool ok = peer_target_find(&target, opts, url, &err) && peer_open(&peer, &target, &err) &&
-              topology_read(&t, peer, &err);
+    struct client_target target = {0};
+    struct client_topology t = {0};
+    struct client_peer *peer = NULL;
+    bool ok = peer_target_find(&target, opts, url, &err) &&
+              client_peer_open(&peer, &target, &err) && client_topology_read(&t, peer, &err);
     for (size_t i = 0; i < t.n; i++) {
         printf("%s:%u %s", t.nodes[i].host, t.nodes[i].port, t.nodes[i].id);
         for (size_t j = 0; j < t.nodes[i].n_ranges; j++)
@@ -28,27 +30,27 @@ static int print_cluster(struct peer_opts *opts, const char *url)
         printf("\n");
     }
     printf("%u\n", t.n_slots);
-    topology_done(&t);
-    peer_close(peer);
-    peer_target_done(&target);
+    client_topology_done(&t);
+    client_peer_close(peer);
+    client_target_done(&target);
     return ok ? 0 : fail(&err);
 }
 
 static int print_master(struct peer_opts *opts, char **argv, int argc)
 {
     struct rd_err err = {0};
-    struct peer_target sentinels[SENTINELS_MAX] = {0}, like = {0}, master = {0};
+    struct client_target sentinels[SENTINELS_MAX] = {0}, like = {0}, master = {0};
     size_t n = 0;
     bool ok = peer_target_find(&like, opts, argv[1], &err);
     for (int i = 2; ok && i < argc && n < SENTINELS_MAX; i++)
         ok = peer_target_find(&sentinels[n++], opts, argv[i], &err);
-    ok = ok && topology_find_master(&master, sentinels, n, argv[0], &like, &err);
+    ok = ok && client_topology_find_master(&master, sentinels, n, argv[0], &like, &err);
     if (ok)
         printf("%s\n", master.name);
-    peer_target_done(&master);
-    peer_target_done(&like);
+    client_target_done(&master);
+    client_target_done(&like);
     while (n > 0)
-        peer_target_done(&sentinels[--n]);
+        client_target_done(&sentinels[--n]);
     return ok ? 0 : fail(&err);
 }
 
@@ -57,8 +59,8 @@ int main(int argc, char **argv)
     struct peer_opts opts;
     int status = 2;
     peer_opts_init(&opts);
-    opts.timeout_ms = 2000;
-    opts.insecure = getenv("PRINT_INSECURE") != NULL;
+    opts.connect.timeout_ms = 2000;
+    opts.connect.insecure = getenv("PRINT_INSECURE") != NULL;
     if (argc == 3 && strcmp(argv[1], "cluster") == 0)
         status = print_cluster(&opts, argv[2]);
     else if (argc >= 4 && strcmp(argv[1], "sentinel") == 0)

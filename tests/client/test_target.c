@@ -1,34 +1,24 @@
-#include "tools/peer_target.h"
-
-#include "base/mem.h"
+#include "client/target.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-static struct peer_opts opts;
-static struct peer_target target;
+static const struct client_opts opts;
+static struct client_target target;
 static struct rd_err err;
-
-static void init(void)
-{
-    unsetenv("REDISCLI_AUTH");
-    peer_opts_init(&opts);
-}
 
 static void done(void)
 {
-    peer_target_done(&target);
-    peer_opts_done(&opts);
+    client_target_done(&target);
 }
 
-TestSuite(peer_target, .init = init, .fini = done);
+TestSuite(client_target, .fini = done);
 
 static bool find(const char *url)
 {
-    peer_target_done(&target);
+    client_target_done(&target);
+    target.opts = &opts;
     err = (struct rd_err){0};
-    return peer_target_find(&target, &opts, url, &err);
+    return client_target_set_url(&target, url, &err);
 }
 
 static bool same(const char *a, const char *b)
@@ -36,7 +26,7 @@ static bool same(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-Test(peer_target, urls_say_where_and_who)
+Test(client_target, urls_say_where_and_who)
 {
     static const struct {
         const char *url, *name, *user, *password;
@@ -74,7 +64,7 @@ Test(peer_target, urls_say_where_and_who)
     }
 }
 
-Test(peer_target, urls_that_make_no_sense_are_refused_without_repeating_them)
+Test(client_target, urls_that_make_no_sense_are_refused_without_repeating_them)
 {
     static const char *const cases[] = {
         "http://secret@host",
@@ -108,7 +98,7 @@ Test(peer_target, urls_that_make_no_sense_are_refused_without_repeating_them)
     }
 }
 
-Test(peer_target, names_and_paths_have_a_limit)
+Test(client_target, names_and_paths_have_a_limit)
 {
     char url[600] = "redis://";
     memset(url + 8, 'h', 255);
@@ -124,7 +114,7 @@ Test(peer_target, names_and_paths_have_a_limit)
     cr_assert_not(find(url));
 }
 
-Test(peer_target, every_prefix_and_every_flipped_bit_of_a_url_is_safe)
+Test(client_target, every_prefix_and_every_flipped_bit_of_a_url_is_safe)
 {
     static const char url[] = "rediss://us%41r:pass%2fword@[2001:db8::1]:6380/12";
     char copy[sizeof url];
@@ -141,103 +131,15 @@ Test(peer_target, every_prefix_and_every_flipped_bit_of_a_url_is_safe)
     }
 }
 
-Test(peer_target, options_stand_for_a_url)
+Test(client_target, a_member_of_a_cluster_is_reached_as_the_one_that_named_it)
 {
-    opts.host = "somewhere";
-    opts.port = 7001;
-    opts.user = "me";
-    opts.has_db = true;
-    opts.db = 4;
-    opts.tls = true;
-    cr_assert(find(NULL));
-    cr_assert_str_eq(target.name, "somewhere:7001");
-    cr_assert_str_eq(target.user, "me");
-    cr_assert(target.tls && target.has_db && target.db == 4);
-    opts.host = "[::1]";
-    cr_assert(find(NULL));
-    cr_assert_str_eq(target.host, "::1");
-    opts.tls = false;
-    opts.socket = "/run/s";
-    cr_assert(find(NULL));
-    cr_assert_str_eq(target.name, "/run/s");
-}
-
-Test(peer_target, a_url_goes_before_the_options)
-{
-    opts.host = "elsewhere";
-    opts.user = "other";
-    opts.has_db = true;
-    opts.db = 4;
-    opts.password = rd_calloc(1, 6);
-    strcpy(opts.password, "other");
-    cr_assert(find("redis://me:pw@host/1"));
-    cr_assert_str_eq(target.name, "host:6379");
-    cr_assert_str_eq(target.user, "me");
-    cr_assert_str_eq(target.password, "pw");
-    cr_assert_eq(target.db, 1);
-    cr_assert(find("redis://:pw@host"));
-    cr_assert_null(target.user); /* the URL has a password and no user */
-    cr_assert_eq(target.db, 4);
-    cr_assert(find("redis://host"));
-    cr_assert_str_eq(target.user, "other");
-    cr_assert_str_eq(target.password, "other");
-}
-
-Test(peer_target, passwords_have_an_order_and_leave_argv)
-{
-    char file[] = "/tmp/redoubt-pass-XXXXXX";
-    char word[] = "from argv";
-    int fd = mkstemp(file);
-    cr_assert_eq(write(fd, "from file\r\nmore\n", 16), 16);
-    close(fd);
-    setenv("REDISCLI_AUTH", "from environment", 1);
-    cr_assert(find("redis://h"));
-    cr_assert_str_eq(target.password, "from environment");
-    opts.pass_file = file;
-    cr_assert(find("redis://h"));
-    cr_assert_str_eq(target.password, "from file");
-    cr_assert(peer_opts_add_password(&opts, word, &err));
-    cr_assert_eq(word[0], '\0');
-    cr_assert(find("redis://h"));
-    cr_assert_str_eq(target.password, "from argv");
-    unlink(file);
-    peer_opts_done(&opts);
-    peer_opts_init(&opts);
-    opts.pass_file = file;
-    cr_assert_not(find("redis://h"));
-    cr_assert_eq(err.code, RD_ERR_IO);
-}
-
-Test(peer_target, a_member_of_a_cluster_is_reached_as_the_one_that_named_it)
-{
-    struct peer_target other;
-    opts.tls = true;
-    cr_assert(find("redis://me:pw@host:1/2"));
-    cr_assert(peer_target_at(&other, &target, rd_slice_str("::2"), 7, &err));
+    struct client_target other;
+    cr_assert(find("rediss://me:pw@host:1/2"));
+    cr_assert(client_target_at(&other, &target, rd_slice_str("::2"), 7, &err));
     cr_assert_str_eq(other.name, "[::2]:7");
     cr_assert_str_eq(other.user, "me");
     cr_assert_str_eq(other.password, "pw");
-    cr_assert(other.tls && other.db == 2);
-    peer_target_done(&other);
-    cr_assert_not(peer_target_at(&other, &target, rd_slice_str("h"), 65536, &err));
-}
-
-Test(peer_target, a_socket_needs_a_name_for_tls)
-{
-    opts.tls = true;
-    opts.socket = "/run/s";
-    cr_assert_not(find(NULL));
-    opts.sni = "name";
-    cr_assert(find(NULL));
-}
-
-Test(peer_target, times_are_seconds)
-{
-    cr_assert(peer_opts_add_timeout(&opts, "2.5", &err));
-    cr_assert_eq(opts.timeout_ms, 2500);
-    cr_assert(peer_opts_add_timeout(&opts, "0", &err));
-    cr_assert_eq(opts.timeout_ms, 0);
-    for (size_t i = 0; i < 4; i++)
-        cr_assert_not(peer_opts_add_timeout(&opts, (const char *[]){"-1", "nan", "x", "1e9"}[i],
-                                            &(struct rd_err){0}));
+    cr_assert(other.tls && other.db == 2 && other.opts == &opts);
+    client_target_done(&other);
+    cr_assert_not(client_target_at(&other, &target, rd_slice_str("h"), 65536, &err));
 }

@@ -1,0 +1,286 @@
+#include "archive/stream.h"
+
+#include "base/buf.h"
+#include "tests/archive/folder.h"
+#include "tests/support/alloc_fault.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#define RUN  "20261123T013445Z-1f2e3d4c"
+#define OLD  "20251123T013445Z-1f2e3d4c"
+#define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static char path[64];
+static struct archive_store *store;
+static struct archive_repo repo;
+
+static void begin(void)
+{
+    store = folder_open(path);
+    repo = (struct archive_repo){.store = store, .target = "t"};
+}
+
+static void end(void)
+{
+    folder_remove(store, path);
+}
+
+TestSuite(stream, .init = begin, .fini = end);
+
+static struct archive_segment segment(uint64_t number, uint64_t start, uint64_t stop)
+{
+    struct archive_segment s = {.run = RUN,
+                                .replid = ID_A,
+                                .chapter = 1,
+                                .number = number,
+                                .start = start,
+                                .end = stop,
+                                .first_ms = (int64_t)start * 10,
+                                .latest_ms = (int64_t)stop * 10 - 1};
+    return s;
+}
+
+static void put(const struct archive_segment *s)
+{
+    char name[ARCHIVE_NAME_MAX];
+    cr_assert(archive_segment_name(name, &repo, s, NULL));
+    folder_put(store, name, "x");
+}
+
+static struct archive_stream list(void)
+{
+    struct archive_stream stream;
+    struct rd_err err = {0};
+    cr_assert(archive_stream_list(&repo, &stream, &err), "%s", err.text);
+    return stream;
+}
+
+Test(stream, names_say_everything)
+{
+    struct archive_segment s = segment(2, UINT64_MAX - 9, UINT64_MAX);
+    s.first_ms = 0;
+    s.latest_ms = INT64_MAX;
+    s.chapter = 123456789;
+    s.continues = true;
+    for (unsigned i = 0; i < ARCHIVE_COMPRESSION_COUNT; i++) {
+        for (int sealed = 0; sealed < 2; sealed++) {
+            s.compression = (enum archive_compression)i;
+            s.sealed = sealed;
+            put(&s);
+            struct archive_stream found = list();
+            cr_assert_eq(found.n, 1);
+            const struct archive_segment *got = &found.segments[0];
+            cr_expect_str_eq(got->run, s.run);
+            cr_expect_str_eq(got->replid, s.replid);
+            cr_expect_eq(got->chapter, s.chapter);
+            cr_expect(got->continues);
+            cr_expect_eq(got->number, s.number);
+            cr_expect_eq(got->start, s.start);
+            cr_expect_eq(got->end, s.end);
+            cr_expect_eq(got->first_ms, s.first_ms);
+            cr_expect_eq(got->latest_ms, s.latest_ms);
+            cr_expect_eq(got->compression, s.compression);
+            cr_expect_eq(got->sealed, s.sealed);
+            cr_expect_eq(got->bytes, 1);
+            cr_expect(archive_segment_remove(&repo, got, NULL));
+            archive_stream_done(&found);
+        }
+    }
+}
+
+Test(stream, other_names_are_no_segments)
+{
+    static const char *const names[] = {
+        "lock",
+        RUN "/x",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2.seg.new",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-2.seg.zst",
+        RUN "/00000001-" ID_A "/1-0-9-1-2.seg",
+        RUN "/00000001-" ID_A "/00000001-00-9-1-2.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1.seg",
+        RUN "/00000001-" ID_A "/00000001-0-9-1-99999999999999999999.seg",
+        RUN "/00000001-" ID_A "-follows/00000001-0-9-1-2.seg",
+        RUN "/00000001-aaaa/00000001-0-9-1-2.seg",
+        RUN "/1-" ID_A "/00000001-0-9-1-2.seg",
+        "20261123T013445Z-1f2e3d4c-much-longer-than-an-id/00000001-" ID_A "/00000001-0-9-1-2.seg",
+    };
+    char name[300];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(name, sizeof name, "t/stream/%s", names[i]);
+        folder_put(store, name, "x");
+    }
+    struct archive_stream found = list();
+    cr_expect_eq(found.n, 0);
+    archive_stream_done(&found);
+}
+
+Test(stream, chains_end_at_gaps)
+{
+    struct archive_segment all[] = {
+        segment(1, 0, 10),  segment(2, 10, 20), segment(3, 20, 30), /* the same chapter */
+        segment(4, 30, 40),                                         /* continues */
+        segment(5, 40, 50),                                         /* a chapter that does not */
+        segment(7, 50, 60),                                         /* a number is missing */
+        segment(8, 61, 70),                                         /* a byte is missing */
+    };
+    for (size_t i = 3; i < 7; i++) {
+        all[i].chapter = i < 4 ? 2 : 3;
+        all[i].continues = i < 4;
+        memcpy(all[i].replid, ID_B, sizeof ID_B);
+    }
+    for (size_t i = 7; i-- > 0;)
+        put(&all[i]);
+    struct archive_segment old = segment(9, 70, 80);
+    memcpy(old.run, OLD, sizeof OLD);
+    put(&old);
+    struct archive_stream found = list();
+    cr_assert_eq(found.n, 8);
+    cr_expect_str_eq(found.segments[0].run, OLD);
+    cr_expect_eq(archive_stream_chain(&found, 0), 1);
+    cr_expect_eq(archive_stream_chain(&found, 1), 5);
+    cr_expect_eq(archive_stream_chain(&found, 3), 5);
+    cr_expect_eq(archive_stream_chain(&found, 5), 6);
+    cr_expect_eq(archive_stream_chain(&found, 6), 7);
+    cr_expect_eq(archive_stream_chain(&found, 7), 8);
+    archive_stream_done(&found);
+}
+
+static struct archive_set set_at(uint64_t offset, struct archive_file *file)
+{
+    struct archive_set set = {.time_ms = (int64_t)offset * 10};
+    memcpy(set.m.replid, ID_A, sizeof ID_A);
+    set.m.offset = offset;
+    set.m.files = file;
+    set.m.n_files = 1;
+    return set;
+}
+
+Test(stream, a_base_is_a_place_in_the_stream)
+{
+    struct archive_file file = {.role = ARCHIVE_ROLE_RDB};
+    for (uint64_t i = 0; i < 3; i++) {
+        struct archive_segment s = segment(i + 1, 10 * i + 10, 10 * i + 20);
+        put(&s);
+    }
+    struct archive_stream found = list();
+    static const struct {
+        uint64_t offset;
+        size_t want;
+    } cases[] = {{9, SIZE_MAX}, {10, 0}, {15, 0}, {20, 1}, {40, 2}, {41, SIZE_MAX}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct archive_set set = set_at(cases[i].offset, &file);
+        cr_expect_eq(archive_stream_base(&found, 0, 3, &set.m), cases[i].want, "%zu", i);
+    }
+    struct archive_set other = set_at(15, &file);
+    memcpy(other.m.replid, ID_B, sizeof ID_B);
+    cr_expect_eq(archive_stream_base(&found, 0, 3, &other.m), SIZE_MAX);
+    other = set_at(15, &file);
+    other.m.n_files = 2;
+    cr_expect_eq(archive_stream_base(&found, 0, 3, &other.m), SIZE_MAX);
+    archive_stream_done(&found);
+}
+
+Test(stream, ranges_begin_with_the_oldest_base)
+{
+    struct archive_file file = {.role = ARCHIVE_ROLE_RDB};
+    for (uint64_t i = 0; i < 3; i++) {
+        struct archive_segment s = segment(i + 1, 10 * i + 10, 10 * i + 20);
+        put(&s);
+    }
+    struct archive_stream found = list();
+    struct archive_set all[] = {set_at(35, &file), set_at(20, &file), set_at(5, &file)};
+    struct archive_sets sets = {.sets = all, .n = 3};
+    struct archive_range range;
+    cr_assert(archive_stream_range(&found, 0, 3, &sets, &range));
+    cr_expect_eq(range.bases, 2);
+    cr_expect_eq(range.from, 20);
+    cr_expect_eq(range.to, 40);
+    cr_expect_eq(range.from_ms, 200);
+    cr_expect_eq(range.to_ms, 398);
+    all[1].marked[ARCHIVE_MARK_DAMAGED] = true;
+    cr_assert(archive_stream_range(&found, 0, 3, &sets, &range));
+    cr_expect_eq(range.from, 35);
+    cr_expect_eq(range.from_ms, 399); /* when byte 35 came is not in the names */
+    sets.n = 0;
+    cr_expect_not(archive_stream_range(&found, 0, 3, &sets, &range));
+    archive_stream_done(&found);
+}
+
+Test(stream, what_no_set_needs_may_go)
+{
+    struct archive_file file = {.role = ARCHIVE_ROLE_RDB};
+    for (uint64_t i = 0; i < 5; i++) {
+        struct archive_segment s = segment(i + 1, 10 * i + 10, 10 * i + 20);
+        put(&s);
+    }
+    struct archive_segment old = segment(1, 0, 5), young = segment(1, 1000, 1005);
+    memcpy(old.run, OLD, sizeof OLD);
+    memcpy(young.run, "20271123T013445Z-1f2e3d4c", sizeof OLD);
+    put(&old);
+    put(&young);
+    struct archive_stream found = list();
+    struct archive_set all[] = {set_at(15, &file), set_at(35, &file)};
+    struct archive_sets sets = {.sets = all, .n = 2};
+    bool needed[7];
+    archive_stream_needed(&found, &sets, NULL, needed);
+    static const bool both[] = {false, true, true, true, true, true, true};
+    cr_expect_arr_eq(needed, both, sizeof both);
+    static const unsigned why[] = {0, 1};
+    archive_stream_needed(&found, &sets, why, needed);
+    static const bool second[] = {false, false, false, true, true, true, true};
+    cr_expect_arr_eq(needed, second, sizeof second);
+    sets.n = 0; /* nothing is known: everything stays */
+    archive_stream_needed(&found, &sets, NULL, needed);
+    for (size_t i = 0; i < 7; i++)
+        cr_expect(needed[i]);
+    archive_stream_done(&found);
+}
+
+Test(stream, a_header_must_be_that_of_the_name)
+{
+    struct archive_segment s = segment(3, 20, 30);
+    struct repl_capture_segment header = {
+        .number = 3, .start = 20, .end = 30, .chapter = 1, .closed = true};
+    struct rd_err err = {0};
+    memcpy(header.replid.hex, ID_A, sizeof ID_A);
+    cr_expect(archive_segment_matches(&s, &header, &err));
+    header.end = 29;
+    cr_expect_not(archive_segment_matches(&s, &header, &err));
+    cr_expect_eq(err.code, RD_ERR_CORRUPT);
+    header.end = 30;
+    header.closed = false;
+    cr_expect_not(archive_segment_matches(&s, &header, NULL));
+    struct archive_segment made;
+    header.replid2 = header.replid;
+    header.offset2 = header.chapter_start = 20;
+    archive_segment_of(&made, RUN, &header);
+    cr_expect(made.continues);
+    cr_expect_str_eq(made.replid, ID_A);
+    header.offset2 = 19;
+    archive_segment_of(&made, RUN, &header);
+    cr_expect_not(made.continues);
+}
+
+Test(stream, every_allocation_may_fail)
+{
+    for (uint64_t i = 0; i < 3; i++) {
+        struct archive_segment s = segment(i + 1, 10 * i + 10, 10 * i + 20);
+        put(&s);
+    }
+    for (size_t n = 1;; n++) {
+        struct archive_stream found;
+        struct rd_err err = {0};
+        alloc_fault_begin(n);
+        bool ok = archive_stream_list(&repo, &found, &err);
+        if (ok)
+            archive_stream_done(&found);
+        struct alloc_fault_result r = alloc_fault_end();
+        cr_assert_eq(r.live, 0);
+        if (!r.failed)
+            break;
+        cr_expect_not(ok);
+        cr_expect_eq(err.code, RD_ERR_MEMORY);
+    }
+}

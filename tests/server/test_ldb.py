@@ -1,0 +1,113 @@
+"""The debugger of scripts beside that of redis-server: each command of redis-cli --ldb, in forked
+and in synchronous sessions."""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from server_under_test import Redoubt, ServerDied, pair, wait_for  # noqa: E402
+
+SCRIPT = b"""local a = 1
+local b = {1, 2, {x = 'y'}}
+redis.debug(a, b, 'text\\n')
+local function f(n)
+  local inner = n
+  redis.call('set', KEYS[1], inner)
+  return redis.call('get', KEYS[1])
+end
+local r = f(5)
+redis.breakpoint()
+local e = redis.pcall('incr', 'l')
+redis.call('nosuch')
+return r
+"""
+
+COMMANDS = (
+    "s", "p", "p a", "p KEYS", "p ARGV", "p zz", "l", "l 3 1", "w", "b 6", "b", "b 99", "b -6",
+    "b -7", "b x", "b 6", "m", "m 20", "p b", "m 0", "e 1+1", "e x =", "e return a", "e error('q')",
+    "r ping", "r get", "r lpush l 1", "r lrange l 0 -1", "r hset h a b", "foo", "n", "p b", "c",
+    "t", "p", "s", "s", "c", "t", "s", "s", "s")
+
+
+class Sessions(unittest.TestCase):
+    maxDiff = 4000
+
+    def session(self, server, mode, commands):
+        c = server.client()
+        seen = [c.ask("SCRIPT", "DEBUG", mode)]
+        c.send("EVAL", SCRIPT, "1", "k", "arg")
+        seen.append(c.read())
+        for command in commands:
+            c.send(*command.split())
+            seen.append((command, c.read()))
+            if seen[-1][1][0] != "*":
+                return seen
+        return seen + [c.read()]
+
+    def test_each_command_answers_like_redis_server(self):
+        for mode in ("yes", "sync"):
+            with pair() as servers:
+                seen = []
+                for server in servers:
+                    seen.append(self.session(server, mode, COMMANDS))
+                    other = server.client()
+                    seen[-1].append(other.ask("GET", "k"))
+                    seen[-1].append(other.ask("EXISTS", "l"))
+                for ours, theirs in zip(*seen, strict=True):
+                    self.assertEqual(ours, theirs)
+
+    def test_abort_and_a_lost_client_end_the_script(self):
+        for mode in ("yes", "sync"):
+            with pair() as servers:
+                seen = [self.session(server, mode, ["s", "s", "a"]) for server in servers]
+                self.assertEqual(seen[0], seen[1])
+            with Redoubt({"busy-reply-threshold": "50"}) as server:
+                c = server.client()
+                c.command("SCRIPT", "DEBUG", mode)
+                c.send("EVAL", "while true do end", "0")
+                c.read()
+                c.close()
+                wait_for(lambda s=server: s.client().ask("PING") == ("+", b"PONG"))
+
+    def test_a_bad_request_ends_the_session(self):
+        with Redoubt() as server:
+            c = server.client()
+            c.command("SCRIPT", "DEBUG", "sync")
+            c.send("EVAL", SCRIPT, "1", "k")
+            c.read()
+            c.send_raw(b"nonsense\r\n")
+            self.assertEqual([c.read()[0], c.read()[0]], ["*", "-"])
+            with self.assertRaises(ServerDied):
+                c.ask("PING")
+            self.assertEqual(server.client().ask("PING"), ("+", b"PONG"))
+
+    def test_modes(self):
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                seen.append([c.ask("SCRIPT", "DEBUG", mode)
+                             for mode in ("foo", "NO", "yes", "no")])
+                seen[-1].append(c.ask("EVAL", "return {redis.breakpoint(), redis.debug(1)}", "0"))
+                c.ask("SCRIPT", "DEBUG", "sync")
+                seen[-1].append(c.ask("EVALSHA", "0" * 40, "0"))
+            self.assertEqual(seen[0], seen[1])
+
+    def test_the_sessions_of_redis_cli(self):
+        with Redoubt() as server:
+            path = server.path("script.lua")
+            with open(path, "wb") as f:
+                f.write(SCRIPT)
+            for option in ("--ldb", "--ldb-sync-mode"):
+                run = subprocess.run(
+                    [shutil.which("redis-cli"), "-p", str(server.port), option, "--eval", path,
+                     "k", ",", "arg"], input=b"s\np\nc\nc\n", stdout=subprocess.PIPE, timeout=60)
+                self.assertIn(b"Stopped at 1, stop reason = step over", run.stdout)
+                self.assertIn(b"redis.breakpoint() called", run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

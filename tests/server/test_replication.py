@@ -1,0 +1,413 @@
+"""Replication: redoubt-server as a master and as a replica, beside redis-server and itself."""
+
+import contextlib
+import os
+import random
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from server_under_test import Redis, Redoubt, encode, wait_for  # noqa: E402
+
+FAST = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
+
+
+def follow(replica, master, **config):
+    c = replica.client()
+    for name, value in config.items():
+        c.command("CONFIG", "SET", name.replace("_", "-"), value)
+    c.command("REPLICAOF", "127.0.0.1", master.port)
+
+
+def linked(replica):
+    return replica.info("replication").get("master_link_status") == "up"
+
+
+def offset(server):
+    return int(server.info("replication")["master_repl_offset"])
+
+
+def digest(server):
+    return server.client().command("DEBUG", "DIGEST")
+
+
+def wait_same(master, *replicas):
+    """All have the data and the offset of the master."""
+    for replica in replicas:
+        wait_for(lambda: linked(replica))
+        wait_for(lambda: offset(replica) == offset(master))
+        assert digest(replica) == digest(master), (master.name, replica.name)
+
+
+def fill(c, n, seed=1, db=0):
+    """n random writes of all types."""
+    rnd = random.Random(seed)
+    commands = []
+    if db:
+        c.command("SELECT", db)
+    for i in range(n):
+        key = b"%d:%d" % (rnd.randrange(6), rnd.randrange(50))
+        kind = int(key[:1])
+        value = b"v%d" % rnd.randrange(1000)
+        commands.append([
+            lambda: ("SET", key, value * rnd.randrange(1, 9), *rnd.choice([(), ("PX", 100000)])),
+            lambda: rnd.choice([("RPUSH", key, value, i), ("LPOP", key)]),
+            lambda: rnd.choice([("SADD", key, value, i), ("SPOP", key)]),
+            lambda: ("HSET", key, value, i),
+            lambda: rnd.choice([("ZADD", key, i % 77, value), ("ZPOPMIN", key)]),
+            lambda: ("XADD", key, "*", "f", value),
+        ][kind]())
+        if i % 97 == 0:
+            commands += [("MULTI",), ("INCR", "n"), ("SPOP", b"2:1"), ("EXPIRE", key, 1000),
+                         ("EXEC",)]
+    for at in range(0, len(commands), 500):
+        part = commands[at : at + 500]
+        c.send_raw(b"".join(encode(*command) for command in part))
+        for _ in part:
+            c.read()
+
+
+@contextlib.contextmanager
+def servers(*kinds, config=None):
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(kind({**FAST, **(config or {})})) for kind in kinds]
+
+
+class FullSync(unittest.TestCase):
+    def check(self, kinds, config=None, n=3000):
+        with servers(*kinds, config=config) as (master, replica):
+            c = master.client()
+            fill(c, n)
+            fill(c, 100, seed=2, db=3)
+            replica.client().command("SET", "old", "data")
+            follow(replica, master)
+            wait_same(master, replica)
+            fill(c, n, seed=3)
+            c.command("SELECT", 5)
+            c.command("SET", "k", "v")
+            wait_same(master, replica)
+            self.assertEqual(master.info("stats")["sync_full"], "1")
+
+    def test_redoubt_copies_redis_from_disk_and_from_its_socket(self):
+        for diskless in ("no", "yes"):
+            self.check((Redis, Redoubt), {"repl-diskless-sync": diskless})
+
+    def test_redis_copies_redoubt_from_disk_and_from_its_socket(self):
+        for diskless in ("no", "yes"):
+            self.check((Redoubt, Redis), {"repl-diskless-sync": diskless})
+
+    def test_redoubt_copies_redoubt_to_disk_and_to_memory(self):
+        for diskless in ("no", "yes"):
+            for load in ("disabled", "on-empty-db", "swapdb"):
+                self.check((Redoubt, Redoubt),
+                           {"repl-diskless-sync": diskless, "repl-diskless-load": load}, 500)
+
+
+class PartialSync(unittest.TestCase):
+    def check_cut(self, *kinds):
+        with servers(*kinds) as (master, replica):
+            follow(replica, master)
+            fill(master.client(), 500)
+            wait_same(master, replica)
+            for seed in range(5):
+                master.client().command("CLIENT", "KILL", "TYPE", "replica")
+                fill(master.client(), 500, seed=seed)
+                wait_same(master, replica)
+            stats = master.info("stats")
+            self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("1", "5"))
+
+    def test_a_cut_link_continues(self):
+        self.check_cut(Redoubt, Redoubt)
+        self.check_cut(Redis, Redoubt)
+        self.check_cut(Redoubt, Redis)
+
+    def test_a_gap_larger_than_the_backlog_is_a_full_sync(self):
+        with servers(Redoubt, Redoubt, config={"repl-backlog-size": "16384"}) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            replica.client().command("CONFIG", "SET", "masterauth", "wrong")
+            master.client().command("CLIENT", "KILL", "TYPE", "replica")
+            c = master.client()
+            for i in range(20):
+                c.command("SET", i, "x" * 10000)
+            replica.client().command("CONFIG", "SET", "masterauth", "")
+            wait_same(master, replica)
+            self.assertEqual(master.info("stats")["sync_full"], "2")
+            self.assertIn("for lack of backlog", master.log)
+
+    def test_a_replica_that_restarts_continues_from_its_snapshot(self):
+        for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):
+            with servers(*kinds, config={"save": "3600 1"}) as (master, replica):
+                follow(replica, master)
+                fill(master.client(), 300)
+                wait_same(master, replica)
+                fill(master.client(), 300, seed=2)
+                wait_same(master, replica)
+                replica.config["replicaof"] = ["127.0.0.1", str(master.port)]
+                self.assertEqual(replica.terminate(), 0)
+                fill(master.client(), 300, seed=3)
+                replica.start()
+                wait_same(master, replica)
+                stats = master.info("stats")
+                self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("1", "1"))
+
+    def test_a_master_that_restarts_is_continued(self):
+        for kinds in ((Redoubt, Redoubt), (Redoubt, Redis)):
+            with servers(*kinds, config={"save": "3600 1"}) as (master, replica):
+                follow(replica, master)
+                fill(master.client(), 300)
+                c = master.client()
+                c.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+                c.command("SET", "soon", "gone", "PX", 1)
+                wait_same(master, replica)
+                self.assertEqual(master.terminate(), 0)
+                master.start_at(master.port)
+                wait_same(master, replica)
+                self.assertEqual(master.info("stats")["sync_partial_ok"], "1")
+                self.assertIsNone(master.client().command("GET", "soon"))
+
+    def test_a_promoted_replica_is_continued_by_the_others_and_by_the_old_master(self):
+        for kinds in ((Redoubt,) * 3, (Redis, Redoubt, Redis), (Redoubt, Redis, Redoubt)):
+            with servers(*kinds) as (old, new, other):
+                follow(new, old)
+                follow(other, old)
+                fill(old.client(), 500)
+                wait_same(old, new, other)
+                new.client().command("REPLICAOF", "NO", "ONE")
+                fill(new.client(), 500, seed=2)
+                follow(other, new)
+                follow(old, new)
+                wait_same(new, other, old)
+                stats = new.info("stats")
+                self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("0", "2"))
+
+
+class Chains(unittest.TestCase):
+    def test_sub_replicas_get_the_stream_of_the_top_master(self):
+        for kinds in ((Redoubt,) * 3, (Redis, Redoubt, Redis), (Redoubt, Redis, Redoubt)):
+            with servers(*kinds) as (top, middle, leaf):
+                follow(middle, top)
+                wait_same(top, middle)
+                follow(leaf, middle)
+                fill(top.client(), 1000)
+                wait_same(top, middle, leaf)
+                ids = {s.info("replication")["master_replid"] for s in (top, middle, leaf)}
+                self.assertEqual(len(ids), 1)
+                top.client().command("CLIENT", "KILL", "TYPE", "replica")
+                fill(top.client(), 1000, seed=2)
+                wait_same(top, middle, leaf)
+                self.assertEqual(middle.info("stats")["sync_full"], "1")
+
+    def test_writes_on_a_writable_replica_stay_there(self):
+        with servers(Redoubt, Redoubt, Redoubt) as (top, middle, leaf):
+            follow(middle, top, replica_read_only="no")
+            wait_same(top, middle)
+            follow(leaf, middle)
+            wait_same(top, leaf)
+            middle.client().command("SET", "here", "only")
+            top.client().command("SET", "every", "where")
+            wait_for(lambda: leaf.client().command("GET", "every"))
+            self.assertIsNone(leaf.client().command("GET", "here"))
+            self.assertEqual(offset(middle), offset(top))
+
+
+class Roles(unittest.TestCase):
+    def test_a_replica_refuses_writes_and_stale_reads_where_told(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            c = replica.client()
+            self.assertEqual(c.ask("SET", "k", "v"), (
+                "-", b"READONLY You can't write against a read only replica."))
+            master.kill()
+            wait_for(lambda: not linked(replica))
+            self.assertIsNone(c.command("GET", "k"))
+            self.assertTrue(c.ask("PSYNC", "?", -1)[1].startswith(b"NOMASTERLINK "))
+            c.command("CONFIG", "SET", "replica-serve-stale-data", "no")
+            self.assertTrue(c.ask("GET", "k")[1].startswith(b"MASTERDOWN Link with MASTER is down"))
+            self.assertEqual(c.ask("PING")[0], "-")
+            self.assertEqual(c.ask("INFO")[0], "$")
+
+    def test_wait_counts_the_replicas_that_have_the_write(self):
+        with servers(Redoubt, Redoubt, Redis) as (master, one, two):
+            c = master.client()
+            self.assertEqual(c.command("WAIT", 0, 10), 0)
+            follow(one, master)
+            follow(two, master)
+            wait_same(master, one, two)
+            c.command("SET", "k", "v")
+            self.assertEqual(c.command("WAIT", 2, 10000), 2)
+            c.command("SET", "k", "w")
+            self.assertEqual(c.command("WAIT", 3, 100), 2)
+            self.assertEqual(one.client().ask("WAIT", 1, 1)[0], "-")
+
+    def test_min_replicas_to_write_needs_replicas_that_answer(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            c = master.client()
+            c.command("CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 2)
+            self.assertEqual(c.ask("SET", "k", "v"), (
+                "-", b"NOREPLICAS Not enough good replicas to write."))
+            follow(replica, master)
+            wait_for(lambda: c.ask("SET", "k", "v")[0] == "+")
+            asleep = threading.Thread(target=replica.client().command, args=("DEBUG", "SLEEP", 6))
+            asleep.start()
+            wait_for(lambda: c.ask("SET", "k", "v")[0] == "-")
+            asleep.join()
+            wait_for(lambda: c.ask("SET", "k", "v")[0] == "+")
+
+    def test_expired_keys_are_hidden_and_wait_for_the_master(self):
+        for kinds in ((Redoubt, Redoubt), (Redis, Redoubt)):
+            with servers(*kinds) as (master, replica):
+                c, r = master.client(), replica.client()
+                follow(replica, master)
+                wait_same(master, replica)
+                c.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+                c.command("SET", "k", "v", "PX", 50)
+                wait_for(lambda: r.command("DBSIZE") == 1)
+                wait_for(lambda: r.command("GET", "k") is None)
+                self.assertEqual(r.command("DBSIZE"), 1)
+                c.command("GET", "k")
+                wait_for(lambda: r.command("DBSIZE") == 0)
+
+    def test_evictions_of_the_master_reach_a_replica_that_ignores_maxmemory(self):
+        config = {"maxmemory-policy": "allkeys-lru"}
+        with servers(Redoubt, Redoubt, config=config) as (master, replica):
+            follow(replica, master)
+            c = master.client()
+            for i in range(300):
+                c.command("SET", i, "x" * 10000)
+            wait_same(master, replica)
+            used = int(master.info("memory")["used_memory"])
+            replica.client().command("CONFIG", "SET", "maxmemory", 1)
+            c.command("CONFIG", "SET", "maxmemory", used - 1000000)
+            wait_for(lambda: c.command("DBSIZE") < 250)
+            wait_same(master, replica)
+            self.assertEqual(replica.info("stats")["evicted_keys"], "0")
+
+    def test_the_role_is_reported_and_kept_in_the_configuration(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            role = replica.client().command("ROLE")
+            self.assertEqual(role[:4], [b"slave", b"127.0.0.1", master.port, b"connected"])
+            wait_for(lambda: master.client().command("ROLE")[2])  # it has acknowledged
+            role = master.client().command("ROLE")
+            self.assertEqual(role[2][0][:2], [b"127.0.0.1", b"%d" % replica.port])
+            value = replica.client().command("CONFIG", "GET", "replicaof")
+            self.assertEqual(value[1], b"127.0.0.1 %d" % master.port)
+            flags = master.client().command("CLIENT", "LIST", "TYPE", "replica")
+            self.assertIn(b" flags=S ", flags)
+            flags = replica.client().command("CLIENT", "LIST", "TYPE", "master")
+            self.assertIn(b" flags=M ", flags)
+
+    def test_a_master_with_a_password_is_logged_in_to(self):
+        config = {"requirepass": "secret"}
+        for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):
+            with Redoubt(FAST) as replica, kinds[0]({**FAST, **config}) as master:
+                c = master.client()
+                c.command("AUTH", "secret")
+                c.command("SET", "k", "v")
+                follow(replica, master)
+                wait_for(lambda: "Unable to AUTH to MASTER" in replica.log or
+                         "NOAUTH" in replica.log)
+                replica.client().command("CONFIG", "SET", "masterauth", "secret")
+                wait_for(lambda: linked(replica))
+                self.assertEqual(replica.client().command("GET", "k"), b"v")
+
+
+class Failovers(unittest.TestCase):
+    def test_a_failover_loses_nothing_and_the_old_master_follows(self):
+        for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):
+            with servers(*kinds) as (old, new):
+                follow(new, old)
+                fill(old.client(), 500)
+                wait_same(old, new)
+                old.client().command("FAILOVER", "TO", "127.0.0.1", new.port, "TIMEOUT", 20000)
+                wait_for(lambda: new.info("replication")["role"] == "master")
+                wait_for(lambda: linked(old))
+                fill(new.client(), 500, seed=2)
+                wait_same(new, old)
+                self.assertEqual(new.info("stats")["sync_full"], "0")
+                self.assertEqual(old.info("replication")["master_failover_state"], "no-failover")
+
+    def test_writes_wait_during_a_failover_and_an_abort_lets_them_run(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            c, other = master.client(), master.client()
+            self.assertEqual(c.ask("FAILOVER", "ABORT"), ("-", b"ERR No failover in progress."))
+            replica.client().send("DEBUG", "SLEEP", 3)
+            c.command("SET", "before", 1)
+            c.command("FAILOVER")
+            self.assertEqual(c.ask("FAILOVER")[1], b"ERR FAILOVER already in progress.")
+            self.assertEqual(c.ask("REPLICAOF", "NO", "ONE")[0], "-")
+            self.assertIn("waiting-for-sync", master.info()["master_failover_state"])
+            other.send("SET", "k", "v")
+            self.assertTrue(other.nothing())
+            c.command("FAILOVER", "ABORT")
+            self.assertEqual(other.read(), ("+", b"OK"))
+
+    def test_a_failover_is_refused_with_the_reason(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            for args, text in ((("TO", "127.0.0.1", 1), "is not a replica"),
+                               (("FORCE",), "requires both a timeout and target"),
+                               (("TIMEOUT", 0), "must be greater than 0"),
+                               (("TO", "127.0.0.1"), "syntax error")):
+                self.assertIn(text, master.client().ask("FAILOVER", *args)[1].decode())
+            self.assertIn("not valid when server is a replica",
+                          replica.client().ask("FAILOVER")[1].decode())
+
+
+class Ends(unittest.TestCase):
+    def test_a_shutdown_waits_until_replicas_have_the_last_write(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            c, sleeper = master.client(), replica.client()
+            wait_same(master, replica)
+            sleeper.send("DEBUG", "SLEEP", 2)
+            c.command("SET", "last", "write")
+            self.assertEqual(master.terminate(), 0)
+            self.assertIn("Waiting for replicas before shutting down.", master.log)
+            self.assertIn("1 of 1 replicas are in sync when shutting down.", master.log)
+            self.assertEqual(replica.client().command("GET", "last"), b"write")
+
+    def test_a_shutdown_can_be_aborted_while_it_waits(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            c, other = master.client(), master.client()
+            replica.client().send("DEBUG", "SLEEP", 3)
+            c.command("SET", "k", "v")
+            c.send("SHUTDOWN", "NOSAVE")
+            wait_for(lambda: "Waiting for replicas" in master.log)
+            other.send("SET", "k", "w")
+            self.assertTrue(other.nothing())
+            self.assertEqual(master.client().command("SHUTDOWN", "ABORT"), b"OK")
+            self.assertEqual(c.read(), ("-", b"ERR Errors trying to SHUTDOWN. Check logs."))
+            self.assertEqual(other.read(), ("+", b"OK"))
+
+    def test_a_timeout_ends_the_wait(self):
+        with servers(Redoubt, Redoubt, config={"shutdown-timeout": "1"}) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            replica.client().send("DEBUG", "SLEEP", 5)
+            master.client().command("SET", "k", "v")
+            self.assertEqual(master.terminate(), 0)
+            self.assertIn("Lagging replica 127.0.0.1:", master.log)
+            self.assertIn("0 of 1 replicas are in sync when shutting down.", master.log)
+
+    def test_a_shutdown_that_cannot_save_is_an_error_for_those_who_wait(self):
+        with servers(Redoubt, Redoubt) as (master, replica):
+            follow(replica, master)
+            wait_same(master, replica)
+            c = master.client()
+            replica.client().send("DEBUG", "SLEEP", 2)
+            c.command("SET", "k", "v")
+            c.command("CONFIG", "SET", "rdb-key-save-delay", 30000000, "appendonly", "yes")
+            self.assertEqual(c.ask("SHUTDOWN"), (
+                "-", b"ERR Errors trying to SHUTDOWN. Check logs."))
+            self.assertIn("Errors trying to shut down the server.", master.log)
+            self.assertEqual(c.ask("SET", "k", "w"), ("+", b"OK"))

@@ -1,0 +1,336 @@
+"""Scripts and functions: what they leave in the log, slow scripts, limits, statistics, attacks."""
+
+import os
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from persistence import incr  # noqa: E402
+from server_under_test import Redoubt, ReplyError, pair, wait_for  # noqa: E402
+
+LIBRARY = """#!lua name=lib
+redis.register_function('put', function(keys, args) return redis.call('set', keys[1], args[1]) end)
+redis.register_function{function_name='look', flags={'no-writes'},
+                        callback=function(keys) return redis.call('get', keys[1]) end}
+redis.register_function('spin', function() while true do end end)
+"""
+
+
+class Log(unittest.TestCase):
+    SCRIPTS = (
+        ("return redis.call('set', 'a', 1)", ()),
+        ("redis.call('set', 'a', 1) redis.call('incr', 'b') return 1", ()),
+        ("return redis.call('get', 'a')", ()),
+        ("redis.call('select', 3) redis.call('set', 'a', 1)", ()),
+        ("redis.call('set', KEYS[1], ARGV[1]) error('late')", ("1", "k", "v")),
+        ("redis.call('sadd', 's', 'x') redis.call('spop', 's') redis.call('expire', 'a', 100)", ()),
+        ("redis.set_repl(redis.REPL_NONE) redis.call('set', 'hidden', 1)", ()),
+        ("redis.set_repl(redis.REPL_AOF) redis.call('set', 'x', 1) redis.set_repl(redis.REPL_ALL)"
+         " redis.call('set', 'y', 1)", ()),
+        ("redis.call('publish', 'ch', 'm') redis.call('set', 'p', 1)", ()),
+    )
+
+    def test_effects_are_those_of_redis_server(self):
+        with pair({"appendonly": "yes"}) as servers:
+            logs = []
+            for server in servers:
+                c = server.client()
+                for script, rest in self.SCRIPTS:
+                    c.ask("EVAL", script, *(rest or ("0",)))
+                c.ask("MULTI")
+                c.ask("EVAL", "redis.call('set', 'in', 'multi') redis.call('del', 'in')", "0")
+                c.ask("SET", "q", "1")
+                c.ask("EXEC")
+                c.ask("FUNCTION", "LOAD", LIBRARY)
+                c.ask("FCALL", "put", "1", "f", "v")
+                c.ask("FUNCTION", "DELETE", "lib")
+                c.ask("SET", "end", "1")
+                wait_for(lambda s=server: "end" in str(self.commands(s)))
+                logs.append([self.without_times(words) for words in self.commands(server)])
+            self.assertEqual(self.comparable(logs[0]), self.comparable(logs[1]))
+            self.assertNotIn("hidden", str(logs[0]))
+
+    @staticmethod
+    def commands(server):
+        with open(incr(server), "rb") as f:
+            parts = iter(f.read().split(b"\r\n"))
+        found = []
+        for head in parts:
+            if head.startswith(b"*"):
+                found.append([(next(parts), next(parts).decode())[1]
+                              for _ in range(int(head[1:]))])
+        return found
+
+    @staticmethod
+    def without_times(words):
+        return words[:2] if words[0].upper() == "PEXPIREAT" else words
+
+    @staticmethod
+    def comparable(log):
+        """MULTI before or after SELECT is the same."""
+        return sorted(map(str, (words for words in log if words[0].upper() != "SELECT"))), \
+            [words[0].upper() for words in log if words[0].upper() not in ("SELECT",)]
+
+    def test_everything_comes_back_from_the_log_and_from_the_snapshot(self):
+        for config in ({"appendonly": "yes"}, {"save": "1 1"}):
+            with self.subTest(config), Redoubt(config) as server:
+                c = server.client()
+                c.command("EVAL", "for i = 1, 100 do redis.call('set', 'k' .. i, i) end", "0")
+                c.command("FUNCTION", "LOAD", LIBRARY)
+                c.command("FCALL", "put", "1", "f", "v")
+                server.restart()
+                c = server.client()
+                self.assertEqual(c.command("DBSIZE"), 101)
+                self.assertEqual(c.command("FCALL_RO", "look", "1", "f"), b"v")
+
+
+    def test_a_log_that_is_loaded_again_replaces_the_functions(self):
+        with Redoubt({"appendonly": "yes"}) as server:
+            c = server.client()
+            c.command("FUNCTION", "LOAD", LIBRARY)
+            before = c.command("FUNCTION", "LIST")
+            for _ in range(2):
+                c.command("DEBUG", "LOADAOF")
+                self.assertEqual(c.command("FUNCTION", "LIST"), before)
+            c.command("FUNCTION", "DELETE", "lib")
+            c.command("DEBUG", "LOADAOF")
+            self.assertEqual(c.command("FUNCTION", "LIST"), [])
+            self.assertNotIn("already exists", server.log)
+
+    def test_a_replica_gets_scripts_and_functions(self):
+        with Redoubt() as master, Redoubt() as replica:
+            m, r = master.client(), replica.client()
+            m.command("FUNCTION", "LOAD", LIBRARY)
+            r.command("REPLICAOF", "127.0.0.1", master.port)
+            wait_for(lambda: replica.info()["master_link_status"] == "up")
+            m.command("FCALL", "put", "1", "a", "1")
+            m.command("EVAL", "redis.call('set', 'b', 1) redis.set_repl(redis.REPL_AOF) "
+                              "redis.call('set', 'here', 1)", "0")
+            m.command("SET", "end", "1")
+            wait_for(lambda: r.command("EXISTS", "end"))
+            self.assertEqual(sorted(r.command("KEYS", "*")), [b"a", b"b", b"end"])
+            self.assertEqual(r.command("FCALL_RO", "look", "1", "a"), b"1")
+            self.assertEqual(r.ask("EVAL", "return redis.call('set', 'c', 1)", "0")[1][:8],
+                             b"READONLY")
+
+
+class Slow(unittest.TestCase):
+    def begin(self, server, *words):
+        c = server.client()
+        c.send(*words)
+        other = server.client()
+        wait_for(lambda: other.ask("PING")[1].startswith(b"BUSY"))
+        return c, other
+
+    def test_others_get_busy_until_the_script_is_killed(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            c, other = self.begin(server, "EVAL", "while true do end", "0")
+            self.assertEqual(other.ask("GET", "k"), (
+                "-", b"BUSY Redis is busy running a script. You can only call SCRIPT KILL or "
+                     b"SHUTDOWN NOSAVE."))
+            self.assertEqual(other.ask("FUNCTION", "KILL")[1][:4], b"BUSY")
+            self.assertEqual(other.ask("FUNCTION", "STATS")[1][:4], b"BUSY")
+            self.assertEqual(other.ask("SHUTDOWN")[1][:4], b"BUSY")
+            self.assertEqual(other.ask("SCRIPT", "KILL"), ("+", b"OK"))
+            kind, text = c.read()
+            self.assertEqual((kind, text[:29]), ("-", b"ERR Script killed by user wit"))
+            self.assertEqual(other.ask("PING"), ("+", b"PONG"))
+            self.assertEqual(other.ask("SCRIPT", "KILL")[1][:7], b"NOTBUSY")
+            self.assertIn("Slow script detected", server.log)
+
+    def test_pcall_does_not_keep_a_script_alive(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            loop = "while true do pcall(function() while true do end end) end"
+            c, other = self.begin(server, "EVAL", loop, "0")
+            other.command("SCRIPT", "KILL")
+            self.assertEqual(c.read()[0], "-")
+
+    def test_a_function_is_shown_and_killed(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            server.client().command("FUNCTION", "LOAD", LIBRARY)
+            c, other = self.begin(server, "FCALL", "spin", "0")
+            running = other.command("FUNCTION", "STATS")[1]
+            self.assertEqual(running[:4], [b"name", b"spin", b"command",
+                                           [b"FCALL", b"spin", b"0"]])
+            self.assertEqual(other.ask("SCRIPT", "KILL")[1][:4], b"BUSY")
+            other.command("FUNCTION", "KILL")
+            self.assertEqual(c.read()[0], "-")
+
+    def test_a_script_that_wrote_is_not_killed(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            script = ("redis.call('set', 'a', 1) local n = 0 "
+                      "while n < 3e8 do n = n + 1 end return n")
+            c, other = self.begin(server, "EVAL", script, "0")
+            self.assertEqual(other.ask("SCRIPT", "KILL")[1][:10], b"UNKILLABLE")
+            self.assertEqual(c.read(), (":", 300000000))
+
+    def test_a_client_that_leaves_and_one_that_kills_it_do_no_harm(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            c, other = self.begin(server, "EVAL", "while true do end", "0")
+            c.close()
+            many = [server.client() for _ in range(20)]
+            for one in many:
+                one.send("PING")
+            for one in many:
+                self.assertEqual(one.read()[1][:4], b"BUSY")
+                one.close()
+            other.command("SCRIPT", "KILL")
+            wait_for(lambda: other.ask("PING") == ("+", b"PONG"))
+
+    def test_shutdown_nosave_ends_the_server(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            _, other = self.begin(server, "EVAL", "while true do end", "0")
+            other.send("SHUTDOWN", "NOSAVE")
+            self.assertEqual(server.process.wait(30), 0)
+
+    def test_a_library_may_not_load_forever(self):
+        with Redoubt() as server:
+            with self.assertRaisesRegex(ReplyError, "FUNCTION LOAD timeout"):
+                server.client().command("FUNCTION", "LOAD", "#!lua name=x\nwhile true do end")
+
+
+class Attacks(unittest.TestCase):
+    """Each must end in an error or a value, and leave nothing for the next script."""
+
+    ERRORS = (
+        "redis = nil", "_G.redis = nil", "string.rep = nil", "rawset(_G, 'x', 1)",
+        "rawset(string, 'rep', 1)", "table.insert(redis, 1)", "setmetatable(_G, nil)",
+        "setmetatable(redis, {})", "getmetatable('').__index = nil",
+        "rawset(getmetatable(''), '__index', {})", "getmetatable(_G).__index = print",
+        "rawset(getmetatable(_G), '__index', 1)", "function f() end", "KEYS = {}",
+        "return loadstring(string.dump(function() end))()",
+        "return load(function() return '\\27L' end)()",
+        "return require('os')", "return io.open('/etc/passwd')", "return os.execute('id')",
+        "return package.loadlib", "return debug.getinfo(1)", "return dofile('/etc/passwd')",
+        "return getfenv(0)", "return setfenv(1, {})", "return newproxy(true)", "print(1)",
+        "return unpack({}, 0, 2147483647)", "return unpack({}, -2147483648, 2147483647)",
+        "return cjson.decode(string.rep('[', 100000))",
+        "return cjson.decode(string.rep('{\"a\":', 100000))",
+        "local t = {} t[1] = t return cjson.encode(t)",
+        "return cmsgpack.unpack(string.rep('\\145', 1000000))",
+        "return cmsgpack.unpack(string.rep('\\129\\1', 1000000))",
+        "return cmsgpack.unpack('\\221\\255\\255\\255\\255')",
+        "return struct.unpack('c2147483647', 'x')", "return struct.pack('i99', 1)",
+        "return struct.unpack('I33', string.rep('x', 64))",
+        "return struct.pack('c2147483647', 'x')",
+        "return struct.unpack('bc0', '\\127x')", "return struct.size('!7i')",
+        "local function f() return f() + 1 end return f()",
+        "local function f() return pcall(f) end local ok = f() error('end')",
+        "return string.rep('x', 100, 'y'):find(string.rep('(', 40))",
+        "return string.format('%1000d', 1)", "return ('x'):bad()",
+        "return coroutine.wrap(function() error('x') end)()",
+        "return redis.call('eval', 'return 1', 0)",
+        "local t = setmetatable({}, {__tostring = function() error('t') end}) return tostring(t)",
+        "return table.concat({{}})", "error(setmetatable({}, {__index = error}))",
+    )
+
+    def test_they_end_in_errors_and_change_nothing(self):
+        with Redoubt() as server:
+            c = server.client()
+            for script in self.ERRORS:
+                with self.subTest(script):
+                    self.assertEqual(c.ask("EVAL", script, "0")[0], "-")
+                    check = ("return {type(redis.call), type(string.rep), "
+                             "tostring(rawget(_G, 'x')), type(getmetatable('').__index), "
+                             "type(KEYS), ('ab'):upper()}")
+                    self.assertEqual(c.command("EVAL", check, "0"),
+                                     [b"function", b"function", b"nil", b"table", b"table", b"AB"])
+
+    def test_deep_values_come_to_an_end(self):
+        with Redoubt() as server:
+            c = server.client()
+            deep = "local t = {} for i = 1, 200000 do t = {t} end return t"
+            server.client().send("EVAL", deep, "0")
+            self.assertEqual(c.command("PING"), b"PONG")
+            c.command("EVAL", "local t = {} for i = 1, 100000 do t = {t} end "
+                              "return cmsgpack.pack(t)", "0")
+            self.assertEqual(c.command("PING"), b"PONG")
+
+
+class Figures(unittest.TestCase):
+    def test_info_counts_scripts_and_functions(self):
+        with Redoubt() as server:
+            c = server.client()
+            c.command("EVAL", "return 1", "0")
+            c.command("SCRIPT", "LOAD", "return 2")
+            c.command("FUNCTION", "LOAD", LIBRARY)
+            info = server.info("memory")
+            self.assertEqual(info["number_of_cached_scripts"], "2")
+            self.assertEqual(info["number_of_functions"], "3")
+            self.assertEqual(info["number_of_libraries"], "1")
+            for name in ("used_memory_vm_eval", "used_memory_vm_functions",
+                         "used_memory_scripts_eval", "used_memory_functions"):
+                self.assertGreater(int(info[name]), 0, name)
+            c.command("SCRIPT", "FLUSH")
+            c.command("FUNCTION", "FLUSH")
+            info = server.info("memory")
+            self.assertEqual(info["number_of_cached_scripts"], "0")
+            self.assertEqual(info["number_of_functions"], "0")
+
+    def test_commands_of_scripts_are_counted_like_on_redis_server(self):
+        scripts = ("redis.call('set', 'a', 1) return redis.call('get', 'a')",
+                   "return redis.pcall('incr', 'l')", "return redis.call('incr', 'l')",
+                   "return redis.call('nosuch')", "return redis.call('get')",
+                   "return redis.call('blpop', 'l', 0)", "error('x')", "return {err='MINE x'}",
+                   "return redis.error_reply('OWN y')")
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                c.command("RPUSH", "l", "x")
+                for script in scripts:
+                    c.ask("EVAL", script, "0")
+                c.ask("EVAL_RO", "return redis.call('set', 'a', 1)", "0")
+                info = server.info("commandstats", "errorstats")
+                seen.append({name: [part for part in value.split(",") if "usec" not in part]
+                             for name, value in info.items() if name != "cmdstat_info" and
+                             name != "cmdstat_ping"})
+            self.assertEqual(seen[0], seen[1])
+
+    def test_monitor_shows_a_script_before_its_commands(self):
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                m = server.client()
+                m.command("MONITOR")
+                c = server.client()
+                c.command("EVAL", "redis.call('select', 2) redis.call('set', 'a', 1)", "0")
+                c.command("ECHO", "end")
+                lines = []
+                while not lines or "end" not in lines[-1]:
+                    lines.append(m.read()[1].decode())
+                seen.append([line.split(" ", 1)[1].replace(line.split()[2], "A")
+                             if "lua" not in line else line.split(" ", 1)[1] for line in lines])
+            self.assertEqual(seen[0], seen[1])
+
+    def test_memory_limits_hold_for_scripts(self):
+        with pair({"maxmemory": "1"}) as servers:
+            seen = []
+            for server in servers:
+                c = server.client()
+                seen.append([c.ask("EVAL", script, "0") for script in (
+                    "return redis.call('set', 'a', 1)", "return redis.call('get', 'a')",
+                    "#!lua\nreturn 1", "#!lua flags=allow-oom\nreturn redis.call('set', 'a', 1)",
+                    "#!lua flags=no-writes\nreturn redis.call('get', 'a')",
+                    "redis.call('del', 'a') return redis.call('set', 'a', 1)")])
+            self.assertEqual(seen[0], seen[1])
+
+
+class Threads(unittest.TestCase):
+    def test_many_clients_run_scripts_at_once(self):
+        with Redoubt() as server:
+            def work():
+                c = server.client()
+                for _ in range(200):
+                    c.command("EVAL", "return redis.call('incr', KEYS[1])", "1", "n")
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(server.client().command("GET", "n"), b"1600")
+
+
+if __name__ == "__main__":
+    unittest.main()

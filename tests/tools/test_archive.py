@@ -1,0 +1,546 @@
+"""redoubt archive: the stream in the repository, and the moments that it gives back."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import test_capture_hosts  # noqa: E402
+from archive_case import ArchiveCase  # noqa: E402
+from capture_case import Load, Proxy, encode, eventually  # noqa: E402
+from captures import command  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
+from test_backup import bytes_of, flip  # noqa: E402
+
+
+def decompressed(path):
+    """The content of an lz4 frame; None if it is damaged."""
+    run = subprocess.run(["lz4", "-dc", path], capture_output=True, timeout=60)
+    return run.stdout if run.returncode == 0 else None
+
+
+class Moments(ArchiveCase):
+    def test_every_moment_has_the_data_that_the_master_had(self):
+        server = self.server()
+        self.archived(server.port, more="base-interval = 3s\n")
+        running = self.start()
+        running.says("snapshot received")
+        found = self.moments(server, 12, pause=0.12)
+        self.wait_for(server)
+        server.command("SET", "later", "1")
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        for offset, ms, digest in found:
+            self.check(digest, "--target-offset", str(offset))
+            self.check(digest, "--target-time", str(ms))
+        self.assertGreater(len(self.sets()), 1)
+
+    def test_offsets_between_many_batches(self):
+        n = int(os.environ.get("REDOUBT_ARCHIVE_OFFSETS", "25"))
+        server = self.server()
+        self.archived(server.port, more="base-interval = 5s\nsegment-size = 200kb\n")
+        running = self.start()
+        running.says("snapshot received")
+        found = self.moments(server, n, seed=3)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        for offset, _, digest in found:
+            self.check(digest, "--target-offset", str(offset))
+        print(f"# {len(found)} offsets, {len(self.segments())} segments, {len(self.sets())} sets",
+              flush=True)
+
+    def test_a_restore_ends_before_a_command(self):
+        server = self.server()
+        server.command("SET", "a", "1")
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        offset, digest = self.moment(server)
+        server.command("FLUSHALL")
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        # A SELECT of 23 bytes comes first, then the FLUSHALL.
+        self.check(digest, "--before-command", str(offset + 23))
+        self.fails(2, "no command begins at offset", "restore", "--to", self.path("out.rdb"),
+                   "--before-command", str(offset + 24))
+
+    def test_a_moment_that_cannot_be_proved_is_refused_with_what_can(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        self.moments(server, 1)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        stream = self.streams()[0]
+        out = self.path("out.rdb")
+        for args in (("--target-time", "2001-01-01"), ("--target-time", "2100-01-01")):
+            self.fails(2, f"{stream['from_time']} to {stream['to_time']}", "restore", "--to", out,
+                       *args)
+        self.fails(2, f"{stream['from_offset']} to {stream['to_offset']}", "restore", "--to", out,
+                   "--target-offset", str(stream["to_offset"] + 1))
+        for args in (("--target-offset", "x"), ("--before-command", "-1"),
+                     ("--target-offset", "1", "--target-time", "5")):
+            self.assertEqual(self.tool("restore", "--to", out, *args).returncode, 2)
+        self.assertFalse(os.path.exists(out))
+
+    def test_a_dry_run_names_the_objects(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        self.moments(server, 3, pause=0.5)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        found = self.streams()[0]
+        told, status = self.json("restore", "--to", self.path("out.rdb"), "--dry-run",
+                                 "--target-offset", str(found["to_offset"]))
+        self.assertEqual(status, 0)
+        self.assertEqual(told["offset"], found["to_offset"])
+        names = [os.path.join(self.repository, "nightly", "stream", o) for o in told["objects"][1:]]
+        self.assertEqual(names, self.segments())
+        self.assertFalse(os.path.exists(self.path("out.rdb")))
+
+    def test_a_transaction_is_whole_or_not_there(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        server.command("SET", "a", "0")
+        offset, before = self.moment(server)
+        self.load(server, [encode("MULTI"), encode("INCR", "a"), encode("INCR", "b"),
+                           encode("EXEC")])
+        end, after = self.moment(server)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        inside = offset + len(encode("MULTI")) + len(encode("INCR", "a"))
+        self.check(before, "--target-offset", str(inside))
+        self.check(after, "--target-offset", str(end))
+
+
+class Times(ArchiveCase):
+    """An hour of traffic in a moment: a capture with times of its own is shipped."""
+
+    def ship(self, stream, step_us=1000000, at=1700000000, segment=3000, go_on=None):
+        run = "20231114T221320Z-0000002a"
+        os.mkdir(self.spool)
+        with open(self.path("stream.resp"), "wb") as out:
+            out.write(stream)
+        with RedisServer() as empty:
+            empty.command("SAVE")
+            shutil.copy(empty.rdb, self.path("empty.rdb"))
+        make = os.environ["REDOUBT_MAKE_CAPTURE"]
+        folder = os.path.join(self.spool, run)
+        status = os.spawnv(os.P_WAIT, make,
+                           [make, folder, "a", "0", self.path("empty.rdb"), str(at * 1000000),
+                            str(step_us), self.path("stream.resp"), str(segment)])
+        self.assertEqual(status, 0)
+        if go_on is not None:
+            with open(self.path("more.resp"), "wb") as out:
+                out.write(go_on[0])
+            status = os.spawnv(os.P_WAIT, make,
+                               [make, folder, "a", "0", "-", str(go_on[1] * 1000000), str(step_us),
+                                self.path("more.resp"), str(segment)])
+            self.assertEqual(status, 0)
+        self.archived(1)
+        running = self.start()
+        eventually("the set is there", lambda: len(self.sets()) > 0)
+        self.assertEqual(running.end(), 0)
+
+    def test_every_second_has_its_data(self):
+        n = int(os.environ.get("REDOUBT_ARCHIVE_SECONDS", "40"))
+        load = Load(0, seed=7)
+        stream, digests = [command("SELECT", 0)], [None]
+        with RedisServer() as server:
+            for i in range(n):
+                stream.append(command("SET", f"k{load.random.randrange(50)}", i))
+                server.command("SET", *[p for p in stream[-1].split(b"\r\n")[4:7:2]])
+                digests.append(server.command("DEBUG", "DIGEST"))
+        self.ship(b"".join(stream + [command("PING")]))
+        self.assertGreater(len(self.segments()), 0)
+        for i in range(1, n + 1):
+            self.check(digests[i], "--target-time", str(1700000000 + i))
+        # The PING proves the second of the last SET, and nothing proves that of the PING.
+        self.fails(2, "cannot be proved", "restore", "--to", self.path("x.rdb"), "--target-time",
+                   str(1700000000 + n + 1))
+
+    def test_a_clock_that_went_back_is_not_guessed_at(self):
+        first = b"".join(command("SET", "a", i) for i in range(20))
+        second = b"".join(command("SET", "b", i) for i in range(20))
+        self.ship(first, go_on=(second, 1700000010))
+        self.fails(2, "went back", "restore", "--to", self.path("x.rdb"), "--target-time",
+                   "1700000015")
+        self.good("restore", "--to", self.path("x.rdb"), "--target-time", "1700000005")
+        self.good("restore", "--to", self.path("y.rdb"), "--target-time", "1700000025")
+
+
+class Going(ArchiveCase):
+    def test_what_a_killed_run_left_is_shipped_by_the_next(self):
+        server = self.server()
+        self.archived(server.port)
+        load = Load(server.port)
+        load.start()
+        for _ in range(4):
+            running = self.start()
+            running.says("offset")
+            time.sleep(0.7)
+            running.kill()
+        running = self.start()
+        running.says("resuming at offset")
+        load.stop()
+        offset, digest = self.moment(server)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+        self.assertEqual(len(self.streams()), 1)
+        self.good("verify", "--level", "parse")
+        self.assertNotIn(b"gap", running.said)
+
+    def test_cuts_of_the_network_leave_no_hole(self):
+        server = self.server()
+        with Proxy(server.port) as proxy:
+            self.archived(proxy.port)
+            running = self.start()
+            running.says("snapshot received")
+            load = Load(server.port, pause=0.01)
+            load.start()
+            for _ in range(6):
+                time.sleep(0.15)
+                proxy.cut()
+            load.stop()
+            offset, digest = self.moment(server)
+            self.wait_for(server)
+            self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+        self.assertEqual(len(self.streams()), 1)
+
+    def test_a_failover_is_followed(self):
+        master, replica = self.server(), self.server()
+        replica.command("REPLICAOF", "127.0.0.1", master.port)
+        eventually("it follows", lambda: b"link_status:up" in replica.command("INFO"))
+        with Proxy(master.port) as proxy:
+            self.archived(proxy.port)
+            running = self.start()
+            running.says("snapshot received")
+            first = self.moments(master, 2)
+            eventually("it has all", lambda: self.offset(replica) >= self.offset(master))
+            self.wait_for(master)
+            master.stop()
+            replica.command("REPLICAOF", "NO", "ONE")
+            proxy.target = replica.port
+            proxy.cut()
+            running.says("under a new id")
+            second = self.moments(replica, 2)
+            self.wait_for(replica)
+            self.assertEqual(running.end(), 0)
+        for offset, _, digest in first + second:
+            self.check(digest, "--target-offset", str(offset))
+        self.assertEqual(len(self.streams()), 1)
+
+    def answers(self, server):
+        return test_capture_hosts.Sentinel.answers(self, server)
+
+    def test_sentinels_name_the_master(self):
+        master, replica = self.server(), self.server()
+        replica.command("REPLICAOF", "127.0.0.1", master.port)
+        eventually("it follows", lambda: b"link_status:up" in replica.command("INFO"))
+        sentinel = test_capture_hosts.Sentinel.sentinel(self, master)
+        eventually("it knows the replica", lambda: b"slaves=1" in sentinel.command("INFO"))
+        self.archived(1, more=f"sentinel = 127.0.0.1:{sentinel.port}\nmaster-name = mine\n"
+                      "base-interval = 1s\n")
+        text = bytes_of(self.config).decode().replace("source = redis://127.0.0.1:1\n", "")
+        self.configure(text)
+        running = self.start()
+        running.says("snapshot received")
+        first = self.moments(master, 2)
+        eventually("it has all", lambda: self.offset(replica) >= self.offset(master))
+        self.wait_for(master)
+        master.stop()
+        running.says("connected to the new master")
+        running.says("under a new id")
+        n = len(self.sets())
+        replica._connect()  # the sentinel has closed the connections of clients
+        second = self.moments(replica, 2, seed=4)
+        self.wait_for(replica)
+        eventually("a base of the new master", lambda: len(self.sets()) > n)
+        self.assertEqual(running.end(), 0)
+        for offset, _, digest in first + second:
+            self.check(digest, "--target-offset", str(offset))
+
+    def test_a_hole_begins_a_new_base_and_is_told(self):
+        server = self.server()
+        self.archived(server.port, more=f"archive-metrics-file = {self.path('m.prom')}\n")
+        running = self.start()
+        running.says("snapshot received")
+        before = self.moments(server, 2)
+        self.wait_for(server)
+        server.stop()
+        port = server.port
+        server.port = port
+        server._spawn()
+        self.assertTrue(server._wait())
+        running.says("gap")
+        running.says("snapshot received")
+        after = self.moments(server, 2, seed=5)
+        self.wait_for(server)
+        eventually("both have a set", lambda: all(s["bases"] for s in self.streams()))
+        self.assertEqual(running.end(), 0)
+        self.assertEqual(len(self.streams()), 2)
+        self.check(before[-1][2], "--target-offset", str(before[-1][0]), "--set",
+                   self.sets()[0]["id"])
+        self.check(after[-1][2], "--target-offset", str(after[-1][0]), "--set",
+                   self.sets()[-1]["id"])
+        self.assertIn(b'redoubt_archive_gaps_total{target="nightly"} 1', self.read("m.prom"))
+
+    def test_a_repository_that_is_away_is_waited_for(self):
+        server = self.server()
+        self.repository = self.path("away", "repo")
+        self.archived(server.port)
+        running = self.start()
+        running.says("trying again")
+        offset = self.moments(server, 2, pause=0.6)[-1][0]
+        os.mkdir(self.path("away"))
+        running.says("takes segments again")
+        eventually("all is there", lambda: self.shipped(offset))
+        eventually("the base is there", lambda: self.sets())
+        self.assertEqual(running.end(), 0)
+
+    def test_a_repository_that_stays_away_leaves_the_spool(self):
+        server = self.server()
+        self.repository = self.path("away", "repo")
+        self.archived(server.port)
+        running = self.start()
+        running.says("trying again")
+        offset, _, digest = self.moments(server, 2, pause=0.6)[-1]
+        self.assertEqual(running.end(), 8)
+        self.assertIn(b"the next run ships them", running.said)
+        os.mkdir(self.path("away"))
+        running = self.start()
+        eventually("all is there", lambda: os.path.isdir(self.repository) and
+                   self.shipped(offset) and self.sets())
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+
+    def test_a_full_spool_is_a_hole_and_a_new_base(self):
+        server = self.server()
+        self.repository = self.path("away", "repo")
+        self.archived(server.port, more="spool-size = 200kb\nsegment-size = 50kb\n")
+        running = self.start()
+        running.says("trying again")
+        for i in range(200):
+            server.command("SET", f"k{i}", "x" * 4000)
+        time.sleep(1.5)
+        os.mkdir(self.path("away"))
+        running.says("takes segments again")
+        for i in range(3):
+            server.command("SET", f"later{i}", "x")
+            time.sleep(1.1)
+        self.wait_for(server)
+        offset, digest = self.moment(server)
+        eventually("a base", lambda: any(s["bases"] for s in self.streams()))
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+
+    def test_a_second_run_is_refused(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        self.fails(7, "another process writes this capture", "archive", "nightly")
+        self.fails(7, "locked by \"redoubt archive, process", "archive", "nightly", "--spool",
+                   self.path("other"))
+        self.good("backup", "nightly")  # another lock
+        self.assertEqual(running.end(), 0)
+
+    def test_the_last_bytes_are_shipped_at_the_end(self):
+        server = self.server()
+        self.archived(server.port, more="archive-interval = 1h\n".replace("archive-interval", "#"))
+        self.configure(bytes_of(self.config).decode().replace("= 1s", "= 1h"))
+        running = self.start("nightly", "--json")
+        running.says("snapshot received")
+        eventually("the base is there", self.sets)
+        offset, _, digest = self.moments(server, 3)[-1]
+        self.assertEqual(server.command("WAIT", "1", "60000"), 1)  # it has received them
+        running.process.send_signal(15)
+        told = json.loads(running.process.stdout.read())
+        self.assertEqual(running.wait(), 0)
+        self.assertEqual((told["waiting"], told["gaps"]), (0, 0))
+        self.assertGreaterEqual(told["offset"], offset)
+        self.check(digest, "--target-offset", str(offset))
+
+    def test_figures_for_monitoring_are_written(self):
+        server = self.server()
+        self.archived(server.port, more=f"archive-metrics-file = {self.path('m.prom')}\n")
+        running = self.start()
+        running.says("snapshot received")
+        server.command("SET", "a", "b")
+        self.wait_for(server)
+
+        def figure(name):
+            for line in self.read("m.prom").decode().splitlines():
+                if line.startswith(f"redoubt_archive_{name}{{"):
+                    return float(line.split()[-1])
+            return None
+
+        offset = self.offset(server)
+        eventually("the figures follow", lambda: os.path.exists(self.path("m.prom")) and
+                   (figure("shipped_offset") or 0) >= offset and figure("bases_total") == 1)
+        self.assertEqual((figure("up"), figure("repository_up"), figure("gaps_total")), (1, 1, 0))
+        self.assertLess(figure("rpo_seconds"), 30)
+        self.assertEqual(running.end(), 0)
+
+
+class Contents(ArchiveCase):
+    def setUp(self):
+        super().setUp()
+        self.master = self.server()
+        for i in range(50):
+            self.master.command("SET", f"user:{i}", i)
+        self.master.command("SELECT", "3")
+        self.master.command("SET", "user:1*", "x")
+        self.master.command("SELECT", "0")
+
+    def archive(self, sealed=True):
+        self.archived(self.master.port, sealed=sealed)
+        running = self.start()
+        running.says("snapshot received")
+        self.master.command("SET", "page:1", "y")
+        self.wait_for(self.master)
+        self.at = str(self.offset(self.master))
+        self.assertEqual(running.end(), 0)
+
+    def keys(self, path):
+        with RedisServer() as server:
+            server.load(path)
+            found = []
+            for db in server.databases():
+                server.command("SELECT", db)
+                found += [(db, k.decode()) for k in server.command("KEYS", "*")]
+            return sorted(found)
+
+    def test_filters_and_versions(self):
+        self.archive()
+        out = self.path("out.rdb")
+        for args, keys in ((("--prefix", "page:"), [(0, "page:1")]),
+                           (("--key", "user:1*"), [(3, "user:1*")]),
+                           (("--match", "user:4?"), [(0, f"user:4{i}") for i in range(10)]),
+                           (("--db", "3"), [(3, "user:1*")])):
+            with self.subTest(args=args):
+                self.good("restore", "--to", out, "--force", "--target-offset", self.at, *args)
+                self.assertEqual(self.keys(out), keys)
+        self.good("restore", "--to", out, "--force", "--prefix", "user:2")
+        self.assertEqual(len(self.keys(out)), 11)
+        self.good("restore", "--to", out, "--force", "--target-offset", self.at, "--rdb-version",
+                  "9")
+        self.assertEqual(bytes_of(out)[:9], b"REDIS0009")
+        self.good("restore", "--to", out, "--force", "--rdb-version", "80")
+        self.assertEqual(bytes_of(out)[:9], b"VALKEY080")
+        self.fails(1, "nothing", "restore", "--to", self.path("no.rdb"), "--key", "none")
+        self.assertFalse(os.path.exists(self.path("no.rdb")))
+
+    def test_a_server_that_runs_gets_the_data(self):
+        self.archive()
+        digest = self.master.command("DEBUG", "DIGEST")
+        with RedisServer() as other:
+            url = f"redis://127.0.0.1:{other.port}"
+            self.good("restore", "--to", url, "--target-offset", self.at)
+            self.assertEqual(other.command("DEBUG", "DIGEST"), digest)
+            self.fails(2, "not empty", "restore", "--to", url)
+            other.command("SET", "mine", "1")
+            other.command("SET", "page:1", "changed")
+            self.good("restore", "--to", url, "--force", "--target-offset", self.at, "--prefix",
+                      "page:")
+            self.assertEqual(other.command("GET", "page:1"), b"y")
+            self.assertEqual(other.command("GET", "mine"), b"1")
+        self.fails(6, "127.0.0.1:1", "restore", "--to", "redis://:s3cret@127.0.0.1:1")
+        done = self.tool("restore", "--json", "--dry-run", "--to", "redis://:s3cret@127.0.0.1:1")
+        self.assertNotIn(b"s3cret", done.stdout + done.stderr)
+
+    def test_a_server_with_a_log_loads_a_moment(self):
+        self.archive()
+        digest = self.master.command("DEBUG", "DIGEST")
+        out = self.path("out")
+        self.good("restore", "--to", out, "--layout", "aof", "--target-offset", self.at)
+        server = RedisServer({"appendonly": "yes", "appenddirname": "appendonlydir"})
+        with server:
+            server.stop()
+            shutil.rmtree(os.path.join(server.dir, "appendonlydir"))
+            shutil.copytree(os.path.join(out, "appendonlydir"),
+                            os.path.join(server.dir, "appendonlydir"))
+            server.start()
+            self.assertEqual(server.command("DEBUG", "DIGEST"), digest)
+
+    def test_every_byte_of_a_segment_counts(self):
+        for sealed in (True, False):
+            shutil.rmtree(self.repository, ignore_errors=True)
+            shutil.rmtree(self.spool, ignore_errors=True)
+            self.archive(sealed)
+            path = self.segments()[0]
+            size = os.path.getsize(path)
+            plain = None if sealed else decompressed(path)
+            for at in range(0, size, max(1, size // 60)):
+                flip(path, at)
+                # Where text repeats, another distance in a match can stand for the same bytes.
+                if sealed or decompressed(path) != plain:
+                    self.fails(1, "DAMAGED", "verify", "--level", "digest")
+                flip(path, at)
+            whole = bytes_of(path)
+            for cut in (0, 1, size // 2, size - 1):
+                os.truncate(path, cut)
+                self.fails(1, "DAMAGED", "verify", "--level", "digest")
+                with open(path, "wb") as out:
+                    out.write(whole)
+            self.good("verify", "--level", "parse")
+
+    def test_a_segment_under_another_name_is_found(self):
+        for sealed in (True, False):
+            shutil.rmtree(self.repository, ignore_errors=True)
+            shutil.rmtree(self.spool, ignore_errors=True)
+            self.archive(sealed)
+            path = self.segments()[0]
+            parts = os.path.basename(path).split("-")
+            parts[2] = str(int(parts[2]) + 7)
+            os.rename(path, os.path.join(os.path.dirname(path), "-".join(parts)))
+            self.fails(1, "DAMAGED", "verify", "--level", "digest")
+
+    def test_a_damaged_segment_is_not_replayed(self):
+        self.archive()
+        path = self.segments()[-1]
+        flip(path, os.path.getsize(path) - 30)
+        self.fails(1, "", "restore", "--to", self.path("out.rdb"), "--target-offset", self.at)
+        self.assertFalse(os.path.exists(self.path("out.rdb")))
+
+    def test_nothing_of_the_stream_is_readable_when_it_is_sealed(self):
+        self.archive()
+        for path in self.segments():
+            self.assertNotIn(b"page:1", bytes_of(path))
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+
+    def test_the_stream_goes_with_the_sets_that_need_it(self):
+        self.archived(self.master.port, more="base-interval = 1s\n")
+        running = self.start()
+        for i in range(3):
+            self.master.command("SET", "a", i)
+            eventually("one more set", lambda: len(self.sets()) > i)
+            self.wait_for(self.master)
+        self.assertEqual(running.end(), 0)
+        offset, digest = self.moment(self.master)
+        n = len(self.segments())
+        self.configure(bytes_of(self.config).decode().replace("hourly 48, daily 60", "count 1"))
+        self.assertIn(b"segment", self.good("prune"))
+        self.assertEqual(len(self.segments()), n)
+        self.good("prune", "--confirm")
+        self.assertLess(len(self.segments()), n)
+        end = self.streams()[0]
+        self.assertEqual(end["from_offset"], self.sets()[0]["offset"])
+        self.check(digest, "--target-offset", str(min(offset, end["to_offset"])))
+        self.good("verify", "--level", "parse")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,236 @@
+"""redoubt backup of a whole cluster, as of one moment, and what is restored of it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from archive_case import ArchiveCase  # noqa: E402
+from backup_case import REDOUBT  # noqa: E402
+from capture_case import eventually  # noqa: E402
+from redis_server import RedisServer, _free_port  # noqa: E402
+from test_backup import flip  # noqa: E402
+
+TAGS = ("{b}", "{c}", "{a}")  # of slots of the first, second and third of three masters
+
+
+class ClusterCase(ArchiveCase):
+    def member(self, **config):
+        return self.server(cluster_enabled="yes", cluster_node_timeout="2000",
+                           cluster_port=str(_free_port()), **config)
+
+    def meet(self, nodes):
+        bus = nodes[0].config["cluster-port"]
+        for node in nodes[1:]:
+            node.command("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, bus)
+        for node in nodes:
+            eventually("the cluster is one",
+                       lambda n=node: b"cluster_state:ok" in n.command("CLUSTER", "INFO")
+                       and b"known_nodes:%d" % len(nodes) in n.command("CLUSTER", "INFO"))
+
+    def cluster(self, n=3, **config):
+        nodes = [self.member(**config) for _ in range(n)]
+        for i, node in enumerate(nodes):
+            node.command("CLUSTER", "ADDSLOTSRANGE", 16384 * i // n, 16384 * (i + 1) // n - 1)
+            node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        self.meet(nodes)
+        return nodes
+
+    def clustered(self, nodes):
+        self.nightly(source=f"redis://127.0.0.1:{nodes[0].port}",
+                     more=f"cluster = yes\nspool = {self.spool}\n")
+
+    def fill(self, nodes, n=40):
+        for node, tag in zip(nodes, TAGS):
+            for i in range(n):
+                node.command("SET", f"k{i}{tag}", "x" * 30)
+
+    def nothing_in_the_spool(self):
+        self.assertEqual(os.listdir(self.spool), [])
+
+
+class Writer(threading.Thread):
+    """Counts up on all masters in turn, and notes when each write began and was answered."""
+
+    def __init__(self, nodes):
+        super().__init__(daemon=True)
+        self.nodes = nodes
+        self.times = [[] for _ in nodes]
+        self.over = threading.Event()
+
+    def run(self):
+        n = 0
+        while not self.over.is_set():
+            for node, tag, times in zip(self.nodes, TAGS, self.times):
+                began = time.time() * 1e6
+                node.command("SET", "counter" + tag, n)
+                times.append((began, time.time() * 1e6))
+            n += 1
+
+    def stop(self):
+        self.over.set()
+        self.join()
+
+
+class Cluster(ClusterCase):
+    def test_all_masters_as_of_one_moment(self):
+        nodes = self.cluster(rdb_key_save_delay="3000")
+        self.fill(nodes)
+        self.clustered(nodes)
+        writer = Writer(nodes)
+        writer.start()
+        self.good("backup")
+        writer.stop()
+        self.nothing_in_the_spool()
+        self.good("verify", "--level", "parse")
+        told = self.sets()[0]
+        self.assertEqual([n["port"] for n in told["nodes"]], [n.port for n in nodes])
+        self.assertEqual(told["nodes"][0]["slots"], "0-5460")
+        self.assertLess(told["moment_to_us"] - told["moment_from_us"], 2000000)
+        self.good("restore", "--to", self.path("out"))
+        for i, (tag, times) in enumerate(zip(TAGS, writer.times)):
+            with RedisServer() as server:
+                server.load(self.path("out", f"shard-{i + 1}", "dump.rdb"))
+                value = int(server.command("GET", "counter" + tag))
+                self.assertEqual(server.command("DBSIZE"), 41)
+            # The write of this value began before the moment was over, and the next one was
+            # answered after it began.
+            self.assertLessEqual(times[value][0], told["moment_to_us"])
+            if value + 1 < len(times):
+                self.assertGreaterEqual(times[value + 1][1], told["moment_from_us"])
+
+    def test_a_cluster_starts_with_what_is_restored(self):
+        for layout in ("rdb", "aof"):
+            nodes = self.cluster()
+            self.fill(nodes)
+            digests = [node.command("DEBUG", "DIGEST") for node in nodes]
+            shutil.rmtree(self.repository, ignore_errors=True)
+            self.clustered(nodes)
+            self.good("backup")
+            for node in nodes:
+                node.stop()
+            out = self.path("out-" + layout)
+            self.good("restore", "--to", out, "--layout", layout)
+            again = []
+            for i in range(3):
+                server = self.member(appendonly="yes" if layout == "aof" else "no")
+                server.stop()
+                shutil.rmtree(server.dir)
+                shutil.copytree(os.path.join(out, f"shard-{i + 1}"), server.dir)
+                server._spawn()
+                self.assertTrue(server._wait(), server.log)
+                again.append(server)
+            self.meet(again)
+            self.assertEqual([s.command("DEBUG", "DIGEST") for s in again], digests)
+
+    def test_no_two_masters_fork_at_once(self):
+        nodes = self.cluster(rdb_key_save_delay="10000")
+        self.fill(nodes)
+        self.clustered(nodes)
+        busy = []
+        with subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                              stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                busy.append(tuple(b"rdb_bgsave_in_progress:1" in n.command("INFO", "persistence")
+                                  for n in nodes))
+        self.assertEqual(process.returncode, 0)
+        for i in range(3):
+            self.assertTrue(any(b[i] for b in busy), i)
+        self.assertLessEqual(max(sum(b) for b in busy), 1)
+
+    def test_a_cluster_that_changes_is_no_set(self):
+        nodes = self.cluster(rdb_key_save_delay="10000")
+        self.fill(nodes)
+        self.clustered(nodes)
+        with subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            eventually("it has begun", lambda: os.path.isdir(self.spool) and
+                       os.listdir(self.spool))
+            nodes[0].command("CLUSTER", "DELSLOTS", "7")
+            said = process.stderr.read()
+        self.assertEqual(process.returncode, 6)
+        self.assertIn(b"the cluster changed during the backup", said)
+        self.assertEqual(self.sets(), [])
+        self.nothing_in_the_spool()
+
+    def test_a_master_that_dies_is_no_set(self):
+        nodes = self.cluster(rdb_key_save_delay="10000")
+        self.fill(nodes)
+        self.clustered(nodes)
+        with subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            eventually("it has begun", lambda: os.path.isdir(self.spool) and
+                       os.listdir(self.spool))
+            nodes[2].stop()
+            process.stderr.read()
+        self.assertEqual(process.returncode, 6)
+        self.assertEqual(self.sets(), [])
+        self.nothing_in_the_spool()
+
+    def test_what_a_killed_run_left_is_removed(self):
+        nodes = self.cluster(rdb_key_save_delay="10000")
+        self.fill(nodes)
+        self.clustered(nodes)
+        for _ in range(2):
+            with subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                                  stdout=subprocess.DEVNULL) as process:
+                eventually("it has begun", lambda: os.path.isdir(self.spool) and
+                           os.listdir(self.spool))
+                time.sleep(0.4)
+                process.kill()
+        self.assertEqual(len(os.listdir(self.spool)), 1)
+        self.good("backup")
+        self.nothing_in_the_spool()
+        self.assertEqual(len(self.sets()), 1)
+
+    def test_a_signal_ends_it_and_leaves_nothing(self):
+        nodes = self.cluster(rdb_key_save_delay="10000")
+        self.fill(nodes)
+        self.clustered(nodes)
+        with subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            eventually("it has begun", lambda: os.path.isdir(self.spool) and
+                       os.listdir(self.spool))
+            time.sleep(0.3)
+            process.terminate()
+            process.stderr.read()
+        self.assertEqual(process.returncode, 143)
+        self.nothing_in_the_spool()
+        self.good("backup")
+
+    def test_what_can_be_done_with_the_set_of_a_cluster(self):
+        nodes = self.cluster()
+        self.fill(nodes)
+        self.clustered(nodes)
+        self.good("backup")
+        self.fails(4, "is a cluster", "restore", "--to", "redis://127.0.0.1:1")
+        self.fails(4, "is a cluster", "restore", "--to", "-")
+        self.good("restore", "--to", self.path("some"), "--match", "k1{?}")
+        with RedisServer() as server:
+            server.load(self.path("some", "shard-2", "dump.rdb"))
+            self.assertEqual(server.command("KEYS", "*"), [b"k1{c}"])
+        told, _ = self.json("restore", "--to", self.path("other"), "--dry-run")
+        self.assertEqual(told["masters"], 3)
+        self.assertFalse(os.path.exists(self.path("other")))
+        for name in sorted(os.listdir(self.set_folder())):
+            path = os.path.join(self.set_folder(), name)
+            flip(path, os.path.getsize(path) // 2)
+            self.fails(1, "DAMAGED", "verify", "--level", "digest")
+            flip(path, os.path.getsize(path) // 2)
+
+    def test_a_server_without_a_cluster_is_told(self):
+        server = self.server()
+        self.clustered([server])
+        self.fails(6, "cluster support disabled", "backup")
+        self.nightly(more=f"cluster = yes\nspool = {self.spool}\n")
+        self.fails(2, "cluster needs the URL of a server", "backup")
+        self.clustered([server])
+        self.fails(4, "a target for each shard", "archive")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,319 @@
+"""Runs of backup, archive and prune that are killed, cut off or starved at random moments.
+
+The repository never lists a set that does not verify, what is left over is removed, and the next
+run succeeds. REDOUBT_KILLS is the number of moments of each test, 8 by default.
+"""
+
+import hashlib
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from archive_case import ArchiveCase  # noqa: E402
+from backup_case import REDOUBT  # noqa: E402
+from capture_case import Load, eventually  # noqa: E402
+
+KILLS = int(os.environ.get("REDOUBT_KILLS", "8"))
+
+
+class CuttingProxy:
+    """Carries bytes to a server, up to a number of bytes from there; then it cuts everything."""
+
+    def __init__(self, target):
+        self.target = target
+        self.left = 1 << 60
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                left, _ = self.listener.accept()
+                right = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return
+            for a, b, counted in ((left, right, False), (right, left, True)):
+                threading.Thread(target=self.carry, args=(a, b, counted), daemon=True).start()
+
+    def carry(self, source, sink, counted):
+        try:
+            while True:
+                data = source.recv(1 << 14)
+                if not data:
+                    break
+                if counted:
+                    with self.lock:
+                        data = data[:self.left]
+                        self.left -= len(data)
+                sink.sendall(data)
+                if counted and self.left == 0:
+                    break
+        except OSError:
+            pass
+        for s in (source, sink):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Moments(ArchiveCase):
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(20261123)
+
+    def run_for(self, seconds, *args):
+        """Whether the run was killed."""
+        with subprocess.Popen([REDOUBT, *args, "--config", self.config],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+        return process.returncode == -signal.SIGKILL
+
+    def duration(self, *args):
+        began = time.monotonic()
+        self.good(*args)
+        return time.monotonic() - began
+
+    def check_repository(self):
+        """What is listed is good."""
+        for told in self.sets():
+            self.assertTrue(told["good"], told)
+        if self.sets():
+            self.good("verify", "--level", "parse")
+
+    def leftovers(self):
+        """Folders of interrupted sets."""
+        folder = os.path.join(self.repository, "nightly", "sets")
+        return set(os.listdir(folder)) - {s["id"] for s in self.sets()}
+
+    def big_master(self):
+        server = self.server()
+        server.command("DEBUG", "POPULATE", "60000", "key", "50")
+        return server
+
+    def test_backup_is_killed(self):
+        server = self.big_master()
+        self.nightly(source=f"redis://127.0.0.1:{server.port}", more="prune = yes\n")
+        self.configure(self.read("redoubt.conf").decode().replace("hourly 48, daily 60", "count 2"))
+        whole = self.duration("backup")
+        killed = 0
+        for _ in range(KILLS):
+            killed += self.run_for(self.random.random() * whole * 1.2, "backup")
+            self.check_repository()
+        self.good("backup")
+        self.assertEqual(self.leftovers(), set())
+        self.assertGreater(killed, KILLS // 3)
+        print(f"# backup: {killed} of {KILLS} runs were killed", flush=True)
+
+    def test_prune_is_killed(self):
+        self.nightly()
+        self.good("backup")
+        self.configure(self.read("redoubt.conf").decode().replace("hourly 48, daily 60", "count 1"))
+        killed = 0
+        for _ in range(KILLS):
+            for _ in range(12):
+                self.good("backup")
+            killed += self.run_for(self.random.random() * 0.03, "prune", "--confirm")
+            self.check_repository()
+            self.assertGreater(len(self.sets()), 0)
+            self.good("prune", "--confirm")
+            self.assertEqual(len(self.sets()), 1)
+            self.assertEqual(self.leftovers(), set())
+        self.assertGreater(killed, 0)
+        print(f"# prune: {killed} of {KILLS} runs were killed", flush=True)
+
+    def test_archive_is_killed(self):
+        server = self.server()
+        self.archived(server.port, more="base-interval = 2s\nsegment-size = 100kb\n")
+        load = Load(server.port, pause=0.02)
+        load.start()
+        killed = 0
+        for _ in range(KILLS):
+            killed += self.run_for(self.random.random() * 1.5, "archive")
+            if os.path.isdir(self.repository):
+                self.check_repository()
+        load.stop()
+        running = self.start()
+        offset, digest = self.moment(server)
+        self.wait_for(server)
+        eventually("a base is there", lambda: any(s["bases"] for s in self.streams()))
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+        self.check_repository()
+        self.assertEqual(self.leftovers(), set())
+        self.assertEqual(len(self.streams()), 1)
+        self.assertNotIn(b"gap", running.said)
+        self.assertGreater(killed, KILLS // 2)
+        print(f"# archive: {killed} of {KILLS} runs were killed, {len(self.sets())} sets, "
+              f"{len(self.segments())} segments", flush=True)
+
+    def test_the_network_is_cut_at_random_bytes(self):
+        server = self.server()
+        server.command("DEBUG", "POPULATE", "2000", "key", "50")
+        with CuttingProxy(server.port) as proxy:
+            self.nightly(source=f"redis://127.0.0.1:{proxy.port}")
+            self.good("backup")
+            size = (1 << 60) - proxy.left
+            failed = 0
+            for _ in range(KILLS):
+                before = len(self.sets())
+                proxy.left = self.random.randrange(1, size)
+                done = self.tool("backup")
+                failed += done.returncode != 0
+                self.assertIn(done.returncode, (0, 6), done.stderr)
+                self.assertEqual(len(self.sets()) - before, done.returncode == 0)
+            self.check_repository()
+            self.assertEqual(self.leftovers(), set())
+            proxy.left = 1 << 60
+            self.good("backup")
+        self.assertGreater(failed, KILLS // 2)
+        print(f"# network: {failed} of {KILLS} runs failed", flush=True)
+
+    def test_the_archive_is_cut_at_random_bytes(self):
+        server = self.server()
+        with CuttingProxy(server.port) as proxy:
+            self.archived(proxy.port)
+            running = self.start()
+            running.says("snapshot received")
+            load = Load(server.port, pause=0.005)
+            load.start()
+            for _ in range(KILLS):
+                proxy.left = self.random.randrange(1, 60000)
+                eventually("the connection is cut", lambda: proxy.left == 0)
+                proxy.left = 1 << 60
+            load.stop()
+            offset, digest = self.moment(server)
+            self.wait_for(server)
+            self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+        self.assertEqual(len(self.streams()), 1)
+        self.good("verify", "--level", "parse")
+
+
+class Starved(ArchiveCase):
+    """Full disks, wrong permissions, wrong clocks."""
+
+    def limited(self, name, *args):
+        """With files of at most 8 KiB."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        return subprocess.run([REDOUBT, name, *args, "--config", self.config],
+                              capture_output=True, preexec_fn=limit, check=False)
+
+    def test_a_full_spool_disk_ends_the_archive_and_the_next_run_continues(self):
+        server = self.server()
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        eventually("the base is there", self.sets)
+        self.assertEqual(running.end(), 0)
+        for i in range(40):
+            server.command("SET", f"k{i}", "x" * 3000)
+        done = self.limited("archive", "nightly")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        offset, digest = self.moment(server)
+        running = self.start()
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+        self.assertEqual(len(self.streams()), 1)
+
+    def test_a_repository_that_refuses_is_waited_for(self):
+        server = self.server()
+        self.archived(server.port, more="compress = none\n")
+        running = self.start()
+        running.says("snapshot received")
+        eventually("the base is there", self.sets)
+        eventually("there is a segment", self.segments)
+        chapter = os.path.dirname(self.segments()[0])
+        # A file in the place of the folder: as root, permissions do not stop anything.
+        os.rename(chapter, chapter + ".away")
+        open(chapter, "w").close()
+        server.command("SET", "a", "b")
+        running.says("trying again")
+        os.unlink(chapter)
+        os.rename(chapter + ".away", chapter)
+        running.says("takes segments again")
+        offset, digest = self.moment(server)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+
+    @unittest.skipUnless(shutil.which("setpriv"), "util-linux is not installed")
+    def test_wrong_permissions_are_named(self):
+        self.nightly()
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.key, 0o644)
+        os.mkdir(self.repository, 0o755)
+        for name, args in (("backup", ()), ("archive", ("--source", "redis://127.0.0.1:1",
+                                                        "--spool", self.spool))):
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                   REDOUBT, name, "nightly", "--config", self.config, *args],
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(b"Permission denied", done.stderr)
+        self.good("backup")
+
+    def take_in(self, year):
+        """A set that a host with a wrong clock has taken."""
+        before = {s["id"] for s in self.sets()} if os.path.isdir(self.repository) else set()
+        self.good("backup")
+        old = ({s["id"] for s in self.sets()} - before).pop()
+        new = str(year) + old[4:]
+        sets = os.path.join(self.repository, "nightly", "sets")
+        os.rename(os.path.join(sets, old), os.path.join(sets, new))
+        path = os.path.join(sets, new, "manifest.json")
+        text = self.read(path).replace(old.encode(), new.encode())
+        text = text[:text.index(b',\n "sha256": "', text.rindex(b"]"))]
+        with open(path, "wb") as out:
+            out.write(text + b',\n "sha256": "' + hashlib.sha256(text).hexdigest().encode()
+                      + b'"}\n')
+        return new
+
+    def test_sets_of_a_wrong_clock_do_not_push_others_out(self):
+        for keep in ("count 1", "hourly 1", "daily 1", "age 1h"):
+            with self.subTest(keep=keep):
+                shutil.rmtree(self.repository, ignore_errors=True)
+                self.nightly(sealed=False)
+                self.configure(self.read("redoubt.conf").decode()
+                               .replace("hourly 48, daily 60", keep))
+                future = self.take_in(2094)
+                past = self.take_in(1994)
+                self.good("backup")
+                present = [s["id"] for s in self.sets() if s["id"] not in (past, future)]
+                self.good("prune", "--confirm")
+                self.assertIn(present[0], [s["id"] for s in self.sets()])
+                self.assertTrue(all(s["good"] for s in self.sets()))
+                self.good("verify")
+                self.assertEqual(self.json("restore", "--dry-run", "--to", "-")[0]["id"],
+                                 present[0])
+                self.good("list", "--max-age", "1h")
+                shutil.rmtree(os.path.join(self.repository, "nightly", "sets", present[0]))
+                if future in [s["id"] for s in self.sets()]:
+                    self.fails(1, "", "list", "--max-age", "1h")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+"""redoubt check-rdb --salvage: a single wrong byte that the checksum proves, and filters."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+FIXTURE = os.path.join(os.environ["REDOUBT_FIXTURES"], "redis-7.0.15", "tiny.rdb")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory(prefix="redoubt-correction-")
+        self.addCleanup(self.dir.cleanup)
+        self.out = os.path.join(self.dir.name, "out.rdb")
+        with open(FIXTURE, "rb") as f:
+            self.sound = f.read()
+
+    def salvage(self, data, *args):
+        path = os.path.join(self.dir.name, "in.rdb")
+        with open(path, "wb") as f:
+            f.write(data)
+        return subprocess.run([REDOUBT, "check-rdb", "--salvage", self.out, "--force", *args, path],
+                              capture_output=True, check=False)
+
+    def in_json(self, data):
+        run = self.salvage(data, "--json")
+        return run.returncode, json.loads(run.stdout)["files"][0]
+
+
+class Correction(Case):
+    def test_one_wrong_byte_is_corrected_and_named(self):
+        for at in [*range(0, len(self.sound), 37), len(self.sound) - 1]:
+            wrong = bytearray(self.sound)
+            wrong[at] ^= 1 << at % 8
+            status, file = self.in_json(bytes(wrong))
+            told = file["salvage"]
+            self.assertEqual((status, told["keys"], told["keys_doubtful"], told["bytes_lost"]),
+                             (8, 9, 0, 0), at)
+            self.assertEqual(told["corrected"],
+                             {"offset": at, "from": wrong[at], "to": self.sound[at]})
+            self.assertTrue(told["proved"] and told["out"]["verified"] and told["out"]["sealed"])
+            self.assertLessEqual(file["damage_offset"], at)
+        line = f"byte {at} ({at:#x}) is {wrong[at]:#04x} and must be {self.sound[at]:#04x}, "
+        self.assertIn(line, self.salvage(bytes(wrong)).stdout.decode())
+
+    def test_two_wrong_bytes_are_not_corrected(self):
+        wrong = bytearray(self.sound)
+        wrong[100] ^= 1
+        wrong[-1] ^= 1
+        _, file = self.in_json(bytes(wrong))
+        self.assertIsNone(file["salvage"]["corrected"])
+        self.assertFalse(file["salvage"]["proved"])
+
+
+
+class Filters(Case):
+    """Filters that exclude every key do not look like success."""
+
+    def check_nothing(self, data, status=1):
+        run = self.salvage(data, "--match", "no such key")
+        self.assertEqual(run.returncode, status, run.stdout)
+        self.assertIn(b"no key matches the filter: nothing was saved", run.stdout)
+        self.assertFalse(os.path.exists(self.out))
+        run = self.salvage(data, "--json", "--match", "no such key")
+        self.assertEqual(run.returncode, status)
+        told = json.loads(run.stdout)["files"][0]["salvage"]
+        self.assertEqual((told["out"], told["nothing_matched"]), (None, True))
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_in_a_sound_file(self):
+        self.check_nothing(self.sound)
+
+    def test_in_damaged_files(self):
+        self.check_nothing(self.sound[:-40])
+        wrong = bytearray(self.sound)
+        wrong[150] ^= 1
+        self.check_nothing(bytes(wrong))
+
+    def test_an_output_that_exists_is_kept(self):
+        with open(self.out, "wb") as f:
+            f.write(b"kept")
+        self.assertEqual(self.salvage(self.sound, "--match", "no such key").returncode, 1)
+        with open(self.out, "rb") as f:
+            self.assertEqual(f.read(), b"kept")
+
+    def test_a_key_that_matches_is_saved(self):
+        run = self.salvage(self.sound, "--json", "--type", "hash")
+        told = json.loads(run.stdout)["files"][0]["salvage"]
+        self.assertEqual((run.returncode, told["out"]["keys"]), (0, 1))
+        self.assertNotIn("nothing_matched", told)
+
+
+if __name__ == "__main__":
+    unittest.main()
