@@ -252,8 +252,8 @@ void clients_cron(struct server *srv);
 
 /* ---- waiting: server/client/wait.c ---- */
 
-/* Runs no further commands of the client until client_unblock(). The deadline is a Unix time in
- * us. */
+/* Runs no further commands of the client until client_unblock(). The deadline is a time of the
+ * monotonic clock; INT64_MAX: none. */
 void client_block(struct client *c, enum client_wait why, int64_t deadline_us);
 void client_unblock(struct client *c);
 

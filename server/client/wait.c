@@ -105,10 +105,9 @@ void client_block(struct client *c, enum client_wait why, int64_t deadline_us)
     struct clients *all = c->srv->clients;
     c->flags |= CLIENT_BLOCKED;
     c->waits = why;
-    c->wait_deadline_us = INT64_MAX;
+    c->wait_deadline_us = deadline_us;
     all->n_blocked++;
-    if (deadline_us == INT64_MAX ||
-        __builtin_add_overflow(deadline_us - c->srv->now_us, c->srv->mono_us, &c->wait_deadline_us))
+    if (deadline_us == INT64_MAX)
         return;
     heap_add(all, c);
     if (all->waiting[0] == c)

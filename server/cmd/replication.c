@@ -30,7 +30,7 @@ void server_cmd_wait(struct dispatch_call *call)
     } else if (acked >= n || call->in_exec) {
         engine_reply_int(call->reply, acked);
     } else {
-        int64_t now_us = call->srv->now_us;
+        int64_t now_us = call->srv->mono_us;
         bool ends = ms > 0 && ms < (INT64_MAX - now_us) / 1000;
         call->c->wait_acks = n;
         r->n_waiting++;

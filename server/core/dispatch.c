@@ -241,12 +241,22 @@ static void after_reply(struct client *c)
     c->reply.off = (c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)) != 0;
 }
 
+/* The deadline on the monotonic clock. `wall_us` and `mono_us`: both clocks when the command that
+ * computed the deadline began. The wall clock may have been set since. */
+static int64_t monotonic(int64_t deadline_us, int64_t wall_us, int64_t mono_us)
+{
+    int64_t at;
+    if (deadline_us == INT64_MAX || __builtin_add_overflow(deadline_us - wall_us, mono_us, &at))
+        return INT64_MAX;
+    return at;
+}
+
 static inline enum dispatch_status execute(struct client *c, const struct engine_command *command,
                                            bool queued, size_t argc, const struct rd_slice *argv)
 {
     struct server *srv = c->srv;
     struct client *before = srv->current;
-    int64_t began_us = srv->mono_us;
+    int64_t began_us = srv->mono_us, began_wall_us = srv->now_us;
     size_t answer_at = client_reply(c)->buf.len;
     bool held = pubsub_hold(srv, c);
     client_output_limit(c);
@@ -263,7 +273,8 @@ static inline enum dispatch_status execute(struct client *c, const struct engine
     if (before == NULL)
         tracking_after(srv);
     if (status == ENGINE_BLOCKED)
-        client_block(c, CLIENT_WAITS_KEY, engine_block_deadline(&c->session));
+        client_block(c, CLIENT_WAITS_KEY,
+                     monotonic(engine_block_deadline(&c->session), began_wall_us, began_us));
     if (c->flags & CLIENT_BLOCKED)
         account_waits(c, command, argc, argv, began_us);
     else if (!queued)

@@ -4,7 +4,8 @@
  *                                         "inode bytes", the size from before the call
  *                            DIR/fail     while it is there: "write 28", "sync 5": calls on files
  *                                         whose name has "aof" or "rdb" in it fail with this errno
- *                            DIR/clock    while it is there: seconds by which the wall clock is set
+ *                            DIR/clock    while it is there: seconds by which the wall clock is set;
+ *                                         with the word "alternate" only every second read
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,7 +67,8 @@ static int failing(const char *kind, int fd)
 /* Only the server's own calls come here: those of the C library do not. */
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
-    char text[64];
+    static unsigned reads;
+    char text[64], word[16] = "";
     long seconds = 0;
     int (*real)(clockid_t, struct timespec *) = NULL;
     *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
@@ -74,7 +76,9 @@ int clock_gettime(clockid_t id, struct timespec *ret)
     if (result != 0 || id != CLOCK_REALTIME || folder() == NULL)
         return result;
     read_order("clock", text);
-    if (sscanf(text, "%ld", &seconds) == 1)
+    if (sscanf(text, "%ld %15s", &seconds, word) < 1)
+        return 0;
+    if (strcmp(word, "alternate") != 0 || reads++ % 2 == 0)
         ret->tv_sec += seconds;
     return 0;
 }

@@ -47,11 +47,12 @@ class Faulty(Redoubt):
             f.write(f"{kind} {number}\n")
         os.rename(path + ".new", path)
 
-    def set_clock(self, seconds):
-        """Sets the wall clock of the server by so many seconds from the true time."""
+    def set_clock(self, seconds, word=""):
+        """Sets the wall clock of the server by so many seconds from the true time; "alternate":
+        only every second read of the clock."""
         path = os.path.join(self.faults, "clock")
         with open(path + ".new", "w") as f:
-            f.write(f"{seconds}\n")
+            f.write(f"{seconds} {word}\n")
         os.rename(path + ".new", path)
 
     def heal(self):

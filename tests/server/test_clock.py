@@ -26,6 +26,15 @@ class Clock(unittest.TestCase):
             self.set_by(server, -10 * HOUR)
             self.assertEqual(waiting.read(), ("*", None))
 
+    def test_the_clock_is_set_while_a_command_starts_to_wait(self):
+        with Faulty() as server:
+            server.set_clock(-10 * HOUR, "alternate")
+            for _ in range(20):
+                client = server.client()
+                before = time.monotonic()
+                self.assertEqual(client.ask("BLPOP", "nothing", 0.1), ("*", None))
+                self.assertGreaterEqual(time.monotonic() - before, 0.1)
+
     def test_a_timeout_of_a_blocked_client_does_not_end_when_the_clock_goes_forward(self):
         with Faulty() as server:
             waiting = server.client()
