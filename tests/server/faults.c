@@ -4,8 +4,8 @@
  *                                         "inode bytes", the size from before the call
  *                            DIR/fail     while it is there: "write 28", "sync 5": calls on files
  *                                         whose name has "aof" or "rdb" in it fail with this errno
- *                            DIR/clock    while it is there: seconds by which the wall clock is set;
- *                                         with the word "alternate" only every second read
+ *                            DIR/clock    while it is there: "seconds" by which the wall clock
+ *                                         is set, or "seconds alternate" for every second read
  */
 #include <dlfcn.h>
 #include <errno.h>
