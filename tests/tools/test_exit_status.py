@@ -181,8 +181,12 @@ class Cells(CaptureTest):
                 args = ["replay", self.capture.path, silent.url]
             else:
                 args = [*self.reads(tool), "-"]
-            process = subprocess.Popen([REDOUBT, *args], stdin=subprocess.PIPE,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [REDOUBT, *args], stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                # Under nohup the tests ignore SIGHUP, and so would the tool.
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+            )
             try:
                 self.wait_until_it_waits(process)
                 process.send_signal(SIGNALS[status])
