@@ -144,14 +144,19 @@ class Mistakes(Compact):
             self.assertEqual(self.replayed_without(log, flush["number"]), skipped)
 
     def write_seconds(self, server, rng):
+        """Three seconds, each with the digest at its end. Only seconds at whose end nothing was
+        written count: on a busy machine, the writes of one may last into the next."""
         seconds = []
-        for _ in range(3):
+        for _ in range(60):
             time.sleep(1.02 - time.time() % 1)
             begun = int(time.time())
             for command in writes(rng, COMMANDS):
                 send(server, command)
-            self.assertEqual(int(time.time()), begun, "the machine is too slow for this test")
-            seconds.append((begun, server.command("DEBUG", "DIGEST")))
+            if int(time.time()) == begun:
+                seconds.append((begun, server.command("DEBUG", "DIGEST")))
+            if len(seconds) == 3:
+                break
+        self.assertEqual(len(seconds), 3, "the machine is too slow for this test")
         time.sleep(1.02 - time.time() % 1)
         return seconds
 
