@@ -53,6 +53,18 @@ class Moments(ArchiveCase):
         print(f"# {len(found)} offsets, {len(self.segments())} segments, {len(self.sets())} sets",
               flush=True)
 
+    def test_keys_that_have_expired_since_are_restored(self):
+        server = self.server()
+        server.command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        self.archived(server.port)
+        running = self.start()
+        running.says("snapshot received")
+        self.load(server, [encode("SET", "short", "1", "PX", 1), encode("SET", "long", "2")])
+        offset, digest = self.moment(server)
+        self.wait_for(server)
+        self.assertEqual(running.end(), 0)
+        self.check(digest, "--target-offset", str(offset))
+
     def test_a_restore_ends_before_a_command(self):
         server = self.server()
         server.command("SET", "a", "1")
