@@ -112,6 +112,7 @@ class Proxy:
         self.piece = 1 << 16
         self.deaf = False
         self.pairs = []
+        self.sent = 0  # bytes of the server that reached the client
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -139,9 +140,9 @@ class Proxy:
                 continue
             self.pairs.append((left, right))
             for a, b in ((left, right), (right, left)):
-                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
+                threading.Thread(target=self.carry, args=(a, b, a is left), daemon=True).start()
 
-    def carry(self, source, sink):
+    def carry(self, source, sink, from_client):
         try:
             while True:
                 data = source.recv(self.piece)
@@ -149,6 +150,8 @@ class Proxy:
                     break
                 time.sleep(self.pause)
                 sink.sendall(data)
+                if not from_client:
+                    self.sent += len(data)
         except OSError:
             pass
         for s in (source, sink):

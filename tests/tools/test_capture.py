@@ -32,7 +32,7 @@ class Stream(CaptureCase):
                 time.sleep(1)
                 load.stop()
                 self.wait_for(master)
-                self.assertEqual(master.command("WAIT", 1, 5000), 1)
+                self.assertEqual(master.command("WAIT", 1, 20000), 1)
                 status, out, err = running.end()
                 self.assertEqual(status, 143, err)
                 told = json.loads(out)
@@ -141,7 +141,8 @@ class Cuts(CaptureCase):
             load.start()
             for n in range(20 if LONG else 5):
                 proxy.pause, proxy.piece = ((0, 1 << 16), (0.01, 1 << 12), (0.002, 333))[n % 3]
-                time.sleep(0.4)
+                sent = proxy.sent
+                eventually("some of the stream comes", lambda: proxy.sent > sent + 2000)
                 proxy.cut()
             proxy.pause, proxy.piece = 0, 1 << 16
             proxy.cut()
@@ -160,7 +161,7 @@ class Cuts(CaptureCase):
         with Proxy(master.port) as proxy:
             proxy.pause, proxy.piece = 0.02, 1 << 14
             running = self.start(f"redis://127.0.0.1:{proxy.port}", "-o", self.out, "--json")
-            time.sleep(1)
+            eventually("a part is there", lambda: proxy.sent > 500000)
             self.assertTrue([n for n in os.listdir(self.out) if n.endswith(".part")])
             proxy.pause, proxy.piece = 0, 1 << 16
             proxy.cut()
@@ -416,7 +417,7 @@ class Snapshot(CaptureCase):
             with self.subTest(how=how), Proxy(master.port) as proxy:
                 proxy.pause, proxy.piece = 0.02, 1 << 14
                 running = self.start(f"redis://127.0.0.1:{proxy.port}", "--rdb-only", self.file)
-                time.sleep(1)
+                eventually("a part is there", lambda: proxy.sent > 500000)
                 if how == "cut":
                     proxy.cut()
                     status, _, err = running.end(None)
