@@ -1,5 +1,6 @@
 #include "archive/stream.h"
 
+#include "archive/tail.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char continues[] = "-continues";
+static const char continuation[] = "-continues";
 
 /* ---- names ---- */
 
@@ -16,7 +17,7 @@ void archive_segment_bound(char ret[ARCHIVE_NAME_MAX], const struct archive_segm
     snprintf(ret, ARCHIVE_NAME_MAX,
              "%s/%08" PRIu64 "-%s%s/%08" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRId64 "-%" PRId64
              ".seg%s%s",
-             s->run, s->chapter, s->replid, s->continues ? continues : "", s->number, s->start,
+             s->run, s->chapter, s->replid, s->continues ? continuation : "", s->number, s->start,
              s->end, s->first_ms, s->latest_ms, archive_compression_suffix(s->compression),
              s->sealed ? ".sealed" : "");
 }
@@ -96,7 +97,7 @@ static bool parse_name(const char *name, struct archive_segment *ret)
     at += REPL_REPLID_LEN;
     if (!cut(&at, '/', &replid))
         return false;
-    s.continues = rd_slice_is(replid, continues);
+    s.continues = rd_slice_is(replid, continuation);
     if (!cut_number(&at, '-', &s.number) || !cut_number(&at, '-', &s.start) ||
         !cut_number(&at, '-', &s.end) || !cut_time(&at, '-', &s.first_ms) ||
         !cut_time(&at, '.', &s.latest_ms) || strncmp(at, "seg", 3) != 0 || !get_endings(at + 3, &s))
@@ -116,13 +117,31 @@ struct listing {
     bool no_memory;
 };
 
+static bool is_leftover(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    size_t len = strlen(name);
+    return name[0] == '.' || (slash != NULL && slash[1] == '.') ||
+           (len > 4 && strcmp(name + len - 4, ".new") == 0);
+}
+
+static void note_other(struct archive_stream *stream, const char *name)
+{
+    if (strcmp(name, "lock") != 0 && !is_leftover(name) && stream->n_others++ == 0)
+        snprintf(stream->other, sizeof stream->other, "%s", name);
+}
+
 static void on_object(void *arg, const char *name, uint64_t size)
 {
     struct listing *l = arg;
     struct archive_stream *stream = l->stream;
     struct archive_segment segment;
-    if (l->no_memory || strlen(name) <= l->prefix || !parse_name(name + l->prefix, &segment))
+    if (l->no_memory || strlen(name) <= l->prefix)
         return;
+    if (!parse_name(name + l->prefix, &segment)) {
+        note_other(stream, name + l->prefix);
+        return;
+    }
     segment.bytes = size;
     if ((stream->n & (stream->n - 1)) == 0) {
         size_t room = stream->n == 0 ? 1 : 2 * stream->n;
@@ -262,17 +281,45 @@ void archive_stream_needed(const struct archive_stream *stream, const struct arc
 
 /* ---- reading ---- */
 
+/* Whether the object ends with a digest: a seal authenticates every byte, and a segment that is
+ * stored as it is ends with a digest of its own. */
+static bool has_tail(const struct archive_segment *segment)
+{
+    return !segment->sealed && segment->compression != ARCHIVE_COMPRESSION_NONE;
+}
+
+bool archive_segment_proves_name(const struct archive_segment *segment)
+{
+    return segment->sealed || has_tail(segment);
+}
+
+static bool open_object(struct archive_repo *repo, const struct archive_segment *segment,
+                        const char *bound, struct rd_src **ret, struct rd_err *err)
+{
+    char name[ARCHIVE_NAME_MAX];
+    struct rd_src *src;
+    if (!archive_segment_name(name, repo, segment, err) ||
+        !repo->store->ops->get(repo->store, name, &src, err))
+        return false;
+    if (!has_tail(segment) ||
+        archive_tail_open_src(&src, src, segment->bytes, segment->compression, bound, err)) {
+        *ret = src;
+        return true;
+    }
+    rd_src_close(src);
+    return false;
+}
+
 bool archive_segment_open(struct archive_repo *repo, const struct archive_segment *segment,
                           const struct rd_seal_ring *ring, struct rd_src **ret, struct rd_err *err)
 {
-    char name[ARCHIVE_NAME_MAX], bound[ARCHIVE_NAME_MAX];
+    char bound[ARCHIVE_NAME_MAX];
     const struct archive_file file = {.compression = segment->compression,
                                       .sealed = segment->sealed};
     struct rd_src *src;
     struct rd_slice s;
     archive_segment_bound(bound, segment);
-    if (!archive_segment_name(name, repo, segment, err) ||
-        !repo->store->ops->get(repo->store, name, &src, err) ||
+    if (!open_object(repo, segment, bound, &src, err) ||
         !archive_pipe_open_bare(&src, src, &file, ring, bound, err))
         return false;
     /* The name is borrowed until the header is read. */
@@ -285,12 +332,16 @@ bool archive_segment_open(struct archive_repo *repo, const struct archive_segmen
     return true;
 }
 
+static bool continues(const struct repl_capture_segment *header)
+{
+    return repl_replid_is_set(&header->replid2) && header->offset2 == header->chapter_start;
+}
+
 void archive_segment_of(struct archive_segment *ret, const char *run,
                         const struct repl_capture_segment *header)
 {
     *ret = (struct archive_segment){.chapter = header->chapter,
-                                    .continues = repl_replid_is_set(&header->replid2) &&
-                                                 header->offset2 == header->chapter_start,
+                                    .continues = continues(header),
                                     .number = header->number,
                                     .start = header->start,
                                     .end = header->end};
@@ -298,12 +349,27 @@ void archive_segment_of(struct archive_segment *ret, const char *run,
     snprintf(ret->replid, sizeof ret->replid, "%s", header->replid.hex);
 }
 
+void archive_segment_note_time(struct archive_segment *segment, int64_t time_us)
+{
+    int64_t ms = time_us > 0 ? time_us / 1000 : 0;
+    if (ms < segment->first_ms)
+        segment->first_ms = ms;
+    if (ms > segment->latest_ms)
+        segment->latest_ms = ms;
+}
+
+void archive_segment_end_times(struct archive_segment *segment)
+{
+    if (segment->first_ms > segment->latest_ms)
+        segment->first_ms = segment->latest_ms;
+}
+
 bool archive_segment_matches(const struct archive_segment *segment,
                              const struct repl_capture_segment *header, struct rd_err *err)
 {
     return (header->closed && header->number == segment->number &&
             header->start == segment->start && header->end == segment->end &&
-            header->chapter == segment->chapter &&
+            header->chapter == segment->chapter && continues(header) == segment->continues &&
             strcmp(header->replid.hex, segment->replid) == 0) ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
                       "the segment is not the one that its name announces");
@@ -321,9 +387,19 @@ bool archive_stream_lock(struct archive_repo *repo, const char *owner, struct rd
 bool archive_segment_put(struct archive_repo *repo, const struct archive_segment *segment,
                          struct rd_sink **ret, struct rd_err *err)
 {
-    char name[ARCHIVE_NAME_MAX];
-    return archive_segment_name(name, repo, segment, err) &&
-           repo->store->ops->put(repo->store, name, ret, err);
+    char name[ARCHIVE_NAME_MAX], bound[ARCHIVE_NAME_MAX];
+    struct rd_sink *sink;
+    if (!archive_segment_name(name, repo, segment, err) ||
+        !repo->store->ops->put(repo->store, name, &sink, err))
+        return false;
+    archive_segment_bound(bound, segment);
+    if (!has_tail(segment) ||
+        archive_tail_open_sink(&sink, sink, segment->compression, bound, err)) {
+        *ret = sink;
+        return true;
+    }
+    rd_sink_abort(sink);
+    return false;
 }
 
 void archive_stream_tidy(struct archive_repo *repo)

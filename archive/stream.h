@@ -18,8 +18,8 @@
  *     }
  *     archive_stream_done(&stream);
  *
- * A name is not trusted: it is bound into the seal, and who reads a segment compares the name with
- * the header (archive_segment_matches()).
+ * A name is not trusted: it is part of the seal, or of the digest at the end of the object, and
+ * archive_segment_matches() compares it with the header of the segment.
  */
 #ifndef ARCHIVE_STREAM_H
 #define ARCHIVE_STREAM_H
@@ -43,9 +43,11 @@ struct archive_segment {
 struct archive_stream {
     struct archive_segment *segments; /* by run and number */
     size_t n;
+    size_t n_others;              /* objects whose names are not those of segments */
+    char other[ARCHIVE_NAME_MAX]; /* the first of them, from RUN on */
 };
 
-/* Objects with other names are left out: what an interrupted upload has left. */
+/* The lock and what an interrupted upload has left are left out. */
 bool archive_stream_list(struct archive_repo *repo, struct archive_stream *ret, struct rd_err *err);
 void archive_stream_done(struct archive_stream *stream);
 
@@ -95,9 +97,18 @@ bool archive_segment_open(struct archive_repo *repo, const struct archive_segmen
 bool archive_segment_matches(const struct archive_segment *segment,
                              const struct repl_capture_segment *header, struct rd_err *err);
 
+/* Whether opening and reading the object to its end proves its name. For the others, which are
+ * neither sealed nor compressed, the header and the times of the commands must be compared. */
+bool archive_segment_proves_name(const struct archive_segment *segment);
+
 /* The part of a segment that its header knows. */
 void archive_segment_of(struct archive_segment *ret, const char *run,
                         const struct repl_capture_segment *header);
+
+/* The times of a segment: begin with first_ms = INT64_MAX and latest_ms = 0, note each command, and
+ * end. */
+void archive_segment_note_time(struct archive_segment *segment, int64_t time_us);
+void archive_segment_end_times(struct archive_segment *segment);
 
 /* ---- changes ---- */
 

@@ -2,9 +2,9 @@
 
 #include "base/buf.h"
 #include "tests/archive/folder.h"
+#include "tests/base/filter.h"
 #include "tests/support/alloc_fault.h"
 
-#include <criterion/criterion.h>
 #include <stdio.h>
 
 #define RUN  "20261123T013445Z-1f2e3d4c"
@@ -261,6 +261,127 @@ Test(stream, a_header_must_be_that_of_the_name)
     header.offset2 = 19;
     archive_segment_of(&made, RUN, &header);
     cr_expect_not(made.continues);
+}
+
+/* ---- the digest at the end of an object ---- */
+
+static void put_whole(const struct archive_segment *s, struct rd_slice text)
+{
+    struct archive_file file = {.compression = s->compression};
+    const struct archive_pipe pipe = {.name = ""};
+    struct rd_sink *sink;
+    struct rd_err err = {0};
+    cr_assert(archive_segment_put(&repo, s, &sink, &err), "%s", err.text);
+    cr_assert(archive_pipe_open_sink(&sink, sink, &pipe, &file, &err));
+    rd_sink_write(sink, text.ptr, text.len);
+    cr_assert(rd_sink_close(sink, &err), "%s", err.text);
+}
+
+static bool read_whole(const struct archive_segment *s, struct rd_buf *ret, struct rd_err *err)
+{
+    struct rd_src *src;
+    const struct rd_seal_ring ring = {0};
+    if (!archive_segment_open(&repo, s, &ring, &src, err))
+        return false;
+    filter_drain(src, ret, err);
+    return err->code == RD_ERR_OK;
+}
+
+static void expect_damaged(const struct archive_segment *s, const char *what, size_t at)
+{
+    struct rd_err err = {0};
+    struct rd_buf got = {0};
+    cr_assert_not(read_whole(s, &got, &err), "%s %zu", what, at);
+    cr_assert_eq(rd_err_exit_status(err.code), 1, "%s %zu: %s", what, at, err.text);
+    rd_buf_done(&got);
+}
+
+/* As the repository lists it. */
+static struct archive_segment first_listed(void)
+{
+    struct archive_stream found = list();
+    cr_assert_eq(found.n, 1);
+    struct archive_segment s = found.segments[0];
+    archive_stream_done(&found);
+    return s;
+}
+
+static void damage(const struct archive_segment *s, const char *name, struct rd_buf *stored)
+{
+    for (size_t i = 0; i < stored->len; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            stored->ptr[i] ^= (uint8_t)(1U << bit);
+            folder_write(path, name, stored->ptr, stored->len);
+            expect_damaged(s, "byte", i);
+            stored->ptr[i] ^= (uint8_t)(1U << bit);
+        }
+    }
+    for (size_t cut = 0; cut < stored->len; cut++) {
+        folder_write(path, name, stored->ptr, cut);
+        struct archive_segment shorter = first_listed();
+        expect_damaged(&shorter, "cut", cut);
+    }
+}
+
+Test(stream, every_flip_and_every_cut_of_a_compressed_segment_is_found)
+{
+    struct rd_buf text = filter_text(700);
+    for (unsigned i = 1; i < ARCHIVE_COMPRESSION_COUNT; i++) {
+        char name[ARCHIVE_NAME_MAX];
+        struct rd_buf stored = {0}, got = {0};
+        struct rd_err err = {0};
+        struct archive_segment s = segment(1, 0, 9);
+        s.compression = (enum archive_compression)i;
+        put_whole(&s, rd_buf_slice(&text));
+        s = first_listed();
+        cr_expect(archive_segment_proves_name(&s));
+        cr_assert(read_whole(&s, &got, &err), "%s", err.text);
+        filter_expect(&got, rd_buf_slice(&text));
+        cr_assert(archive_segment_name(name, &repo, &s, NULL));
+        cr_assert(archive_store_read(store, name, 1 << 20, &stored, NULL));
+        damage(&s, name, &stored);
+        cr_assert(rd_buf_add_byte(&stored, 0));
+        folder_write(path, name, stored.ptr, stored.len);
+        expect_damaged(&s, "one byte more", 0);
+        cr_assert(archive_segment_remove(&repo, &s, NULL));
+        rd_buf_done(&got);
+        rd_buf_done(&stored);
+    }
+    rd_buf_done(&text);
+}
+
+Test(stream, the_name_is_part_of_the_digest)
+{
+    struct archive_segment s = segment(1, 0, 9);
+    char name[ARCHIVE_NAME_MAX], other[ARCHIVE_NAME_MAX];
+    s.compression = ARCHIVE_COMPRESSION_LZ4;
+    put_whole(&s, rd_slice_str("text"));
+    cr_assert(archive_segment_name(name, &repo, &s, NULL));
+    struct rd_buf stored = {0};
+    cr_assert(archive_store_read(store, name, 1 << 20, &stored, NULL));
+    cr_assert(archive_segment_remove(&repo, &s, NULL));
+    s.latest_ms++;
+    cr_assert(archive_segment_name(other, &repo, &s, NULL));
+    cr_assert(rd_buf_add_byte(&stored, '\0'));
+    folder_put(store, other, "x");
+    folder_write(path, other, stored.ptr, stored.len - 1);
+    s = first_listed();
+    expect_damaged(&s, "another time", 0);
+    rd_buf_done(&stored);
+}
+
+Test(stream, objects_with_other_names_are_counted)
+{
+    folder_put(store, "t/stream/lock", "x");
+    folder_put(store, "t/stream/" RUN "/00000001-" ID_A "/00000001-0-9-1-2.seg.new", "x");
+    struct archive_stream found = list();
+    cr_expect_eq(found.n_others, 0);
+    archive_stream_done(&found);
+    folder_put(store, "t/stream/" RUN "/00000001-" ID_A "/00000001-0-9-1-2.sef", "x");
+    found = list();
+    cr_expect_eq(found.n_others, 1);
+    cr_expect_str_eq(found.other, RUN "/00000001-" ID_A "/00000001-0-9-1-2.sef");
+    archive_stream_done(&found);
 }
 
 Test(stream, every_allocation_may_fail)

@@ -17,12 +17,6 @@ from redis_server import RedisServer  # noqa: E402
 from test_backup import bytes_of, flip  # noqa: E402
 
 
-def decompressed(path):
-    """The content of an lz4 frame; None if it is damaged."""
-    run = subprocess.run(["lz4", "-dc", path], capture_output=True, timeout=60)
-    return run.stdout if run.returncode == 0 else None
-
-
 class Moments(ArchiveCase):
     def test_every_moment_has_the_data_that_the_master_had(self):
         server = self.server()
@@ -417,8 +411,8 @@ class Contents(ArchiveCase):
         self.master.command("SET", "user:1*", "x")
         self.master.command("SELECT", "0")
 
-    def archive(self, sealed=True):
-        self.archived(self.master.port, sealed=sealed)
+    def archive(self, sealed=True, more=""):
+        self.archived(self.master.port, sealed=sealed, more=more)
         running = self.start()
         running.says("snapshot received")
         self.master.command("SET", "page:1", "y")
@@ -487,37 +481,55 @@ class Contents(ArchiveCase):
             server.start()
             self.assertEqual(server.command("DEBUG", "DIGEST"), digest)
 
-    def test_every_byte_of_a_segment_counts(self):
-        for sealed in (True, False):
-            shutil.rmtree(self.repository, ignore_errors=True)
-            shutil.rmtree(self.spool, ignore_errors=True)
-            self.archive(sealed)
-            path = self.segments()[0]
-            size = os.path.getsize(path)
-            plain = None if sealed else decompressed(path)
-            for at in range(0, size, max(1, size // 60)):
-                flip(path, at)
-                # Where text repeats, another distance in a match can stand for the same bytes.
-                if sealed or decompressed(path) != plain:
-                    self.fails(1, "DAMAGED", "verify", "--level", "digest")
-                flip(path, at)
-            whole = bytes_of(path)
-            for cut in (0, 1, size // 2, size - 1):
-                os.truncate(path, cut)
-                self.fails(1, "DAMAGED", "verify", "--level", "digest")
-                with open(path, "wb") as out:
-                    out.write(whole)
-            self.good("verify", "--level", "parse")
+    def flip_bytes(self, path):
+        size = os.path.getsize(path)
+        for at in {0, 1, size - 60, size - 1, *range(0, size, max(1, size // 8))}:
+            flip(path, at)
+            self.fails(1, "DAMAGED", "verify", "--level", "digest")
+            flip(path, at)
+        whole = bytes_of(path)
+        for cut in (0, 1, size // 2, size - 1):
+            os.truncate(path, cut)
+            self.fails(1, "DAMAGED", "verify", "--level", "digest")
+            with open(path, "wb") as out:
+                out.write(whole)
 
-    def test_a_segment_under_another_name_is_found(self):
-        for sealed in (True, False):
-            shutil.rmtree(self.repository, ignore_errors=True)
-            shutil.rmtree(self.spool, ignore_errors=True)
-            self.archive(sealed)
-            path = self.segments()[0]
-            parts = os.path.basename(path).split("-")
-            parts[2] = str(int(parts[2]) + 7)
-            os.rename(path, os.path.join(os.path.dirname(path), "-".join(parts)))
+    def flip_name(self, path):
+        top = os.path.join(self.repository, "nightly", "stream")
+        name = os.path.relpath(path, top).encode()
+        # The id of the run is not in a segment that is stored as it is.
+        first = name.index(b"/") + 1 if path.endswith(".seg") else 0
+        for at in range(first, len(name), 11):
+            other = bytearray(name)
+            other[at] ^= 1 << at % 6
+            if other[at] in b"/\0" or name[at] in b"/":
+                continue
+            renamed = os.path.join(top.encode(), bytes(other))
+            os.renames(path, renamed)
+            self.fails(1, "DAMAGED", "verify", "--level", "digest")
+            os.renames(renamed, path)
+
+    def test_every_byte_of_a_segment_and_of_its_name_counts(self):
+        for sealed, compress in ((True, "lz4"), (False, "lz4"), (False, "gzip"), (False, "none")):
+            with self.subTest(sealed=sealed, compress=compress):
+                shutil.rmtree(self.repository, ignore_errors=True)
+                shutil.rmtree(self.spool, ignore_errors=True)
+                self.archive(sealed, f"compress = {compress}\n")
+                self.good("verify", "--level", "digest")
+                path = self.segments()[0]
+                self.flip_bytes(path)
+                self.flip_name(path)
+                self.good("verify", "--level", "parse")
+
+    def test_what_decompresses_to_the_same_bytes_is_found(self):
+        self.archive(False)
+        path = self.segments()[0]
+        whole = bytes_of(path)
+        plain = subprocess.run(["lz4", "-d"], input=whole, capture_output=True, check=True).stdout
+        again = subprocess.run(["lz4", "-1"], input=plain, capture_output=True, check=True).stdout
+        for stored in (again, again + whole[-40:], whole + b"\x5d\x2a\x4d\x18" + bytes(4)):
+            with open(path, "wb") as out:
+                out.write(stored)
             self.fails(1, "DAMAGED", "verify", "--level", "digest")
 
     def test_a_damaged_segment_is_not_replayed(self):

@@ -119,17 +119,6 @@ struct item {
     uint64_t size;
 };
 
-static void note_time(struct archive_segment *segment, const struct repl_capture_event *ev)
-{
-    int64_t ms = ev->time_us / 1000;
-    if (ms < 0)
-        ms = 0;
-    if (ms < segment->first_ms)
-        segment->first_ms = ms;
-    if (ms > segment->latest_ms)
-        segment->latest_ms = ms;
-}
-
 /* Reads the whole segment: what is not sound is not shipped. */
 static bool measure(struct ship *ship, const struct repl_capture_segment *header, struct item *ret,
                     struct rd_err *err)
@@ -146,10 +135,9 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
     ret->size = in.size;
     bool ok = segment_in_verify(&in, err);
     while (ok && segment_in_next(&in, &ev, err))
-        note_time(&ret->segment, &ev);
+        archive_segment_note_time(&ret->segment, ev.time_us);
     ok = ok && !in.failed;
-    if (ret->segment.first_ms > ret->segment.latest_ms)
-        ret->segment.first_ms = ret->segment.latest_ms;
+    archive_segment_end_times(&ret->segment);
     segment_in_close(&in);
     if (!ok)
         rd_err_origin(err, ret->path);

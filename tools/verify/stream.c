@@ -6,37 +6,52 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* The times of the commands, against those of the name. */
+static bool read_events(struct verify_stream *v, struct segment_in *in,
+                        const struct archive_segment *segment, struct rd_err *err)
+{
+    struct archive_segment found = {.first_ms = INT64_MAX};
+    struct repl_capture_event ev;
+    while (segment_in_next(in, &ev, err)) {
+        archive_segment_note_time(&found, ev.time_us);
+        cli_tick(v->cli);
+    }
+    if (in->failed)
+        return false;
+    archive_segment_end_times(&found);
+    return (found.first_ms == segment->first_ms && found.latest_ms == segment->latest_ms) ||
+           rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                      "the times of the commands are not those that the name announces");
+}
+
 static bool read_segment(struct verify_stream *v, const struct archive_segment *segment,
                          struct rd_err *err)
 {
     struct segment_in in;
-    struct repl_capture_event ev;
     struct rd_src *src;
     if (!archive_segment_open(v->repo, segment, v->ring, &src, err) ||
         !segment_in_open(&in, src, segment->number, segment->start, err))
         return false;
     bool ok = segment_in_verify(&in, err) && archive_segment_matches(segment, &in.header, err);
-    while (ok && v->level == VERIFY_PARSE && segment_in_next(&in, &ev, err))
-        cli_tick(v->cli);
-    ok = ok && !in.failed;
+    if (ok && (v->level >= VERIFY_PARSE || !archive_segment_proves_name(segment)))
+        ok = read_events(v, &in, segment, err);
     segment_in_close(&in);
     return ok;
 }
 
-static void report_damage(struct verify_stream *v, const struct archive_segment *segment,
-                          const struct rd_err *err)
+static void report_damage(struct verify_stream *v, const char *name, const struct rd_err *err)
 {
     struct cli_json *json = &v->cli->out;
-    char name[ARCHIVE_NAME_MAX], line[1024];
-    archive_segment_bound(name, segment);
+    char line[1024];
     v->n_damaged++;
     if (!v->cli->json) {
-        printf("%s %s: DAMAGED: %s\n", v->repo->target, name,
+        printf("%s %s: DAMAGED: %s\n", v->repo->target, cli_plain(rd_slice_str(name)).s,
                rd_err_render(err, line, sizeof line));
         return;
     }
     cli_json_obj(json);
-    cli_json_put_str(json, "segment", name);
+    cli_json_key(json, "segment");
+    cli_json_bytes(json, rd_slice_str(name));
     cli_json_key(json, "error");
     cli_json_err(json, err);
     cli_json_end(json);
@@ -82,6 +97,7 @@ static bool check_all(struct verify_stream *v, const struct archive_stream *stre
 {
     for (size_t i = 0; i < stream->n && v->level > VERIFY_LIST; i++) {
         struct rd_err why = {0};
+        char name[ARCHIVE_NAME_MAX];
         cli_progress_at(v->cli, i);
         if (read_segment(v, &stream->segments[i], &why))
             continue;
@@ -91,9 +107,22 @@ static bool check_all(struct verify_stream *v, const struct archive_stream *stre
             rd_err_doing(err, "verifying the stream of %s", v->repo->target);
             return false;
         }
-        report_damage(v, &stream->segments[i], &why);
+        archive_segment_bound(name, &stream->segments[i]);
+        report_damage(v, name, &why);
     }
     return true;
+}
+
+/* A segment with a damaged name is not one: the stream would only seem to have a gap. */
+static void check_others(struct verify_stream *v, const struct archive_stream *stream)
+{
+    struct rd_err why = {0};
+    if (stream->n_others == 0 || v->level == VERIFY_LIST)
+        return;
+    rd_err_set(&why, RD_ERR_CORRUPT, RD_NO_OFFSET,
+               "this is not the name of a segment (%zu object%s of this kind)", stream->n_others,
+               cli_plural(stream->n_others));
+    report_damage(v, stream->other, &why);
 }
 
 static void report(struct verify_stream *v)
@@ -127,6 +156,8 @@ bool verify_stream(struct verify_stream *v, struct rd_err *err)
     cli_progress_begin(v->cli, "segments of the stream", stream.n);
     bool ok = check_all(v, &stream, err);
     cli_progress_end(v->cli);
+    if (ok)
+        check_others(v, &stream);
     if (ok)
         report(v);
     if (ok && v->cli->json)
