@@ -12,6 +12,7 @@
 #include "aof/timeline.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/os.h"
 
 enum { TICK = 4096 /* events */ };
 
@@ -532,7 +533,7 @@ static bool prepare(const struct aof_repair *plan, const struct aof_repair_run *
 /* An existing file is not replaced, if the file system supports that. */
 static bool set_aside(const char *from, const char *to, struct rd_err *err)
 {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (rd_rename_new(AT_FDCWD, from, AT_FDCWD, to) == 0)
         return true;
     return ((errno == EINVAL || errno == ENOSYS) && rename(from, to) == 0) ||
            rd_err_sys(err, errno, "rename");

@@ -374,7 +374,7 @@ static void posix_unlock(struct archive_store *store)
     p->lock = -1;
 }
 
-static void posix_close(struct archive_store *store)
+static void posix_close_store(struct archive_store *store)
 {
     struct posix *p = posix_of(store);
     posix_unlock(store);
@@ -407,7 +407,7 @@ bool archive_store_open_posix(struct archive_store **ret, const char *path, bool
         .tidy = posix_tidy,
         .lock = posix_lock,
         .unlock = posix_unlock,
-        .close = posix_close,
+        .close = posix_close_store,
     };
     struct posix *p = rd_calloc(1, sizeof *p);
     if (p == NULL)

@@ -55,7 +55,7 @@ static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
                          flags[mode] | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, p->mode)));
 }
 
-static int posix_close(void *ctx, int fd)
+static int posix_close_fd(void *ctx, int fd)
 {
     (void)ctx;
     /* The descriptor is gone also when a signal came. */
@@ -196,7 +196,7 @@ static struct rd_fs calls(struct posix *p)
     return (struct rd_fs){
         .ctx = p,
         .open = posix_open,
-        .close = posix_close,
+        .close = posix_close_fd,
         .read = posix_read,
         .write = posix_write,
         .read_at = posix_read_at,

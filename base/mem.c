@@ -1,5 +1,7 @@
 #include "base/mem.h"
 
+#include "base/os.h"
+
 #include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -62,14 +64,16 @@ size_t rd_usable(const void *ptr)
 
 void rd_mem_even(void)
 {
+#ifdef __GLIBC__
     mallopt(M_MXFAST, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
 }
 
 void rd_mem_trim(void)
 {
     enum { KEPT = 128 << 10 };
-    malloc_trim(KEPT);
+    rd_heap_trim(KEPT);
 }
 
 void rd_mem_set_hooks(const struct rd_mem_hooks *new_hooks)

@@ -1,9 +1,9 @@
 #include "base/prefault.h"
 
 #include "base/mem.h"
+#include "base/os.h"
 #include "base/thread.h"
 
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -15,6 +15,10 @@ enum {
     NAP_NS = 500 * 1000, /* in which a quarter of a step is used up at most */
     DEFAULT_PAD = 128 << 10
 };
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; earlier ones refuse it and nothing is lost */
+#endif
 
 struct rd_prefault {
     pthread_t thread;
@@ -61,7 +65,10 @@ struct rd_prefault *rd_prefault_begin(void)
         rd_free(ahead);
         return NULL;
     }
-    mallopt(M_TOP_PAD, RD_PREFAULT_STEP);
+    if (!rd_heap_set_growth(RD_PREFAULT_STEP)) {
+        rd_prefault_end(ahead);
+        return NULL;
+    }
     return ahead;
 }
 
@@ -69,7 +76,7 @@ void rd_prefault_end(struct rd_prefault *ahead)
 {
     if (ahead == NULL)
         return;
-    mallopt(M_TOP_PAD, DEFAULT_PAD);
+    rd_heap_set_growth(DEFAULT_PAD);
     atomic_store(&ahead->quit, true);
     pthread_join(ahead->thread, NULL);
     rd_free(ahead);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os.h"
 
 /* Temporary files in use, where a signal handler can find them. A slot's fields change only while
  * its state is SLOT_BUSY. */
@@ -298,7 +299,7 @@ static bool refuse_existing(struct rd_err *err)
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "already exists");
 }
 
-/* For file systems without RENAME_NOREPLACE. */
+/* Where rd_rename_new() is not supported. */
 static bool give_name_by_link(struct file *file, struct rd_err *err)
 {
     if (linkat(file->dir, file->slot->name, file->dir, file->name, 0) != 0)
@@ -310,10 +311,11 @@ static bool give_name_by_link(struct file *file, struct rd_err *err)
 
 /* Keeps the replaced file open a moment longer: the system then frees its blocks when it is closed,
  * not while it changes the folder, which other processes may be waiting for. */
-static int rename_temp(const struct file *file, unsigned flags)
+static int rename_temp(const struct file *file)
 {
     int old = file->replace ? openat(file->dir, file->name, O_PATH | O_CLOEXEC | O_NOFOLLOW) : -1;
-    int rc = renameat2(file->dir, file->slot->name, file->dir, file->name, flags);
+    int rc = file->replace ? renameat(file->dir, file->slot->name, file->dir, file->name)
+                           : rd_rename_new(file->dir, file->slot->name, file->dir, file->name);
     int sys = errno;
     if (old >= 0)
         close(old);
@@ -343,20 +345,19 @@ static bool name_unnamed(struct file *file, struct rd_err *err)
             return false;
         rc = link_unnamed(file, file->slot->name);
     } while (rc != 0 && errno == EEXIST);
-    return (rc == 0 && rename_temp(file, 0) == 0) ||
+    return (rc == 0 && rename_temp(file) == 0) ||
            rd_err_sys(err, errno, "cannot give the file its name");
 }
 
 static bool give_name(struct file *file, struct rd_err *err)
 {
-    unsigned flags = file->replace ? 0 : RENAME_NOREPLACE;
     if (file->unnamed)
         return name_unnamed(file, err);
-    if (rename_temp(file, flags) == 0)
+    if (rename_temp(file) == 0)
         return true;
-    if (flags != 0 && errno == EEXIST)
+    if (!file->replace && errno == EEXIST)
         return refuse_existing(err);
-    if (flags != 0 && (errno == EINVAL || errno == ENOSYS))
+    if (!file->replace && (errno == EINVAL || errno == ENOSYS))
         return give_name_by_link(file, err);
     return rd_err_sys(err, errno, "cannot give the file its name");
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { ARGS_MAX = 1024, ARG_MAX = 1024, INPUT_MAX = 1 << 20, READ_SIZE = 1024 };
+enum { ARGS_MAX = 1024, ARG_BYTES = 1024, INPUT_MAX = 1 << 20, READ_SIZE = 1024 };
 
 /* A command; its bytes are those of d->in. */
 struct words {
@@ -30,7 +30,7 @@ static enum parsed take_head(struct rd_slice *in, char type, int64_t max, int64_
         return PARSE_FAIL;
     const uint8_t *end = memmem(in->ptr, in->len, "\r\n", 2);
     if (end == NULL)
-        return in->len > ARG_MAX ? PARSE_FAIL : PARSE_MORE;
+        return in->len > ARG_BYTES ? PARSE_FAIL : PARSE_MORE;
     struct rd_slice number = rd_slice(in->ptr + 1, (size_t)(end - in->ptr) - 1);
     if (!rd_num_get_i64(number, ret) || *ret <= 0 || *ret > max)
         return PARSE_FAIL;
@@ -43,7 +43,7 @@ static enum parsed parse(struct rd_slice in, struct words *ret)
     int64_t n, len;
     enum parsed status = take_head(&in, '*', ARGS_MAX, &n);
     for (ret->n = 0; status == PARSED && ret->n < n; ret->n++) {
-        status = take_head(&in, '$', ARG_MAX, &len);
+        status = take_head(&in, '$', ARG_BYTES, &len);
         if (status != PARSED)
             break;
         if (in.len < (size_t)len + 2)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "server/core/daemon.h"
 #include "server/observe/latency.h"
 #include "server/core/log.h"
@@ -58,7 +59,7 @@ static void reset_signals(void)
 static void close_between(int low, int high)
 {
     if (high > low + 1)
-        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+        rd_close_range((unsigned)low + 1, (unsigned)high - 1);
 }
 
 static void close_others(int keep, int also)
@@ -67,7 +68,7 @@ static void close_others(int keep, int also)
     closelog();
     close_between(STDERR_FILENO, low);
     close_between(low, high);
-    close_range((unsigned)high + 1, ~0u, 0);
+    rd_close_range((unsigned)high + 1, ~0u);
 }
 
 /* "0,2,4-6", with a step: "0-10:2". Invalid parts are skipped. */

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "engine/script.h"
 #include "server/core/log.h"
 #include "server/core/server.h"
@@ -121,8 +122,8 @@ static void become_child(struct client *c)
     signal(SIGINT, SIG_IGN);
     memset(children, 0, sizeof children);
     if (fd > STDERR_FILENO + 1)
-        close_range(STDERR_FILENO + 1, fd - 1, 0);
-    close_range(fd + 1, ~0u, 0);
+        rd_close_range(STDERR_FILENO + 1, fd - 1);
+    rd_close_range(fd + 1, ~0u);
     c->srv->fx.off = true;
     session.forked = true;
     log_warning("Redis forked for debugging eval");

@@ -1,6 +1,5 @@
 #include "server/observe/crash.h"
 
-#include <execinfo.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "engine/mem.h"
 #include "server/client/client.h"
 #include "server/observe/crash_details.h"
@@ -38,9 +38,9 @@ static void log_stack(void)
     void *frames[CRASH_FRAMES];
     int fd = log_open();
     log_raw("\n------ STACK TRACE ------\nBacktrace:\n");
-    int n = backtrace(frames, CRASH_FRAMES);
+    int n = rd_stack(frames, CRASH_FRAMES);
     if (fd >= 0) {
-        backtrace_symbols_fd(frames, n, fd);
+        rd_stack_write(frames, n, fd);
         log_close(fd);
     }
 }
@@ -226,7 +226,7 @@ void crash_watch(struct server *srv)
     void *frame;
     crashed = srv;
     /* The first call loads a library, which a handler must not do. */
-    backtrace(&frame, 1);
+    rd_stack(&frame, 1);
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);

@@ -1,10 +1,11 @@
 #include "server/observe/heap.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/os.h"
 
 /* NULL unless the program is linked with jemalloc. */
 extern int mallctl(const char *name, void *old, size_t *old_len, void *fresh, size_t fresh_len)
@@ -57,11 +58,11 @@ void heap_report(struct rd_buf *out)
         malloc_stats_print(add_text, out, NULL);
         return;
     }
-    struct mallinfo2 heap = mallinfo2();
+    struct rd_heap heap = rd_heap();
     rd_buf_printf(out,
                   "allocator: libc\nin use: %zu\nfree: %zu\nmapped apart: %zu (%zu blocks)\n"
                   "could be given back: %zu\n",
-                  heap.uordblks, heap.fordblks, heap.hblkhd, heap.hblks, heap.keepcost);
+                  heap.used, heap.free, heap.mapped, heap.n_mapped, heap.trimmable);
 }
 
 void heap_purge(void)
@@ -69,7 +70,7 @@ void heap_purge(void)
     if (mallctl != NULL)
         mallctl(ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
     else
-        malloc_trim(0);
+        rd_heap_trim(0);
 }
 
 void heap_use_thread(bool yes)

@@ -1,6 +1,7 @@
 /* Memory usage: INFO memory, and the figures of MEMORY STATS. */
 #include "server/observe/info.h"
 
+#include "base/os.h"
 #include "engine/config.h"
 #include "engine/db.h"
 #include "engine/script.h"
@@ -10,7 +11,6 @@
 #include "server/persist/persist.h"
 #include "server/replication/replication.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,8 +52,8 @@ static uint64_t startup_memory(struct server *srv)
 {
     struct stats *stats = &srv->stats;
     if (stats->startup_memory == 0) {
-        struct mallinfo2 heap = mallinfo2();
-        uint64_t used = (uint64_t)heap.uordblks + (uint64_t)heap.hblkhd;
+        struct rd_heap heap = rd_heap();
+        uint64_t used = (uint64_t)heap.used + heap.mapped;
         uint64_t data = engine_memory(srv->engine, NULL) + connections_memory(srv);
         stats->startup_memory = used > data + STARTUP_MIN ? used - data : STARTUP_MIN;
     }

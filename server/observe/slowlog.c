@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { ARGS_MAX = 32, ARG_MAX = 128, NOTE_MAX = 48, SHOWN = 10 };
+enum { ARGS_MAX = 32, ARG_BYTES = 128, NOTE_MAX = 48, SHOWN = 10 };
 
 struct slowlog_entry {
     struct slowlog_entry *older, *newer;
@@ -70,10 +70,10 @@ static struct place keep(struct slowlog_entry *entry, struct rd_slice bytes)
 static struct place keep_cut(struct slowlog_entry *entry, struct rd_slice arg)
 {
     size_t at = entry->bytes.len;
-    if (arg.len <= ARG_MAX)
+    if (arg.len <= ARG_BYTES)
         return keep(entry, arg);
-    rd_buf_add(&entry->bytes, arg.ptr, ARG_MAX);
-    rd_buf_printf(&entry->bytes, "... (%zu more bytes)", arg.len - ARG_MAX);
+    rd_buf_add(&entry->bytes, arg.ptr, ARG_BYTES);
+    rd_buf_printf(&entry->bytes, "... (%zu more bytes)", arg.len - ARG_BYTES);
     return (struct place){.off = at, .len = entry->bytes.len - at};
 }
 

@@ -195,5 +195,5 @@ void persist_kill_child(struct server *srv)
     if (!persist_has_child(srv))
         return;
     child_kill(&state->child);
-    persist_child_ended(srv, pid, W_EXITCODE(CHILD_SILENT, 0));
+    persist_child_ended(srv, pid, CHILD_SILENT << 8); /* as wait() reports an exit */
 }

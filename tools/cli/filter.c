@@ -240,12 +240,28 @@ bool filter_glob(struct rd_slice pattern, struct rd_slice text)
     return true;
 }
 
+#ifdef REG_STARTEND
 static bool match_regex(const regex_t *regex, struct rd_slice name)
 {
     regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)name.len};
     const char *text = name.len == 0 ? "" : (const char *)name.ptr;
     return name.len <= INT32_MAX && regexec(regex, text, 0, &whole, REG_STARTEND) == 0;
 }
+#else
+/* C libraries without REG_STARTEND match text up to its first zero byte only. */
+static bool match_regex(const regex_t *regex, struct rd_slice name)
+{
+    char *text = rd_alloc(name.len + 1);
+    if (text == NULL)
+        return false;
+    if (name.len > 0)
+        memcpy(text, name.ptr, name.len);
+    text[name.len] = '\0';
+    bool yes = regexec(regex, text, 0, NULL, 0) == 0;
+    rd_free(text);
+    return yes;
+}
+#endif
 
 /* ---- keys ---- */
 

@@ -1,0 +1,90 @@
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef RD_HAVE_EXECINFO
+#include <execinfo.h>
+#endif
+
+int rd_rename_new(int from_dir, const char *from, int to_dir, const char *to)
+{
+#ifdef SYS_renameat2
+    enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE of linux/fs.h */
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, NO_REPLACE);
+#else
+    (void)from_dir, (void)from, (void)to_dir, (void)to;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+void rd_close_range(unsigned low, unsigned high)
+{
+    enum { FIRST = 1 << 16 };
+    if (low > high)
+        return;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, low, high, 0) == 0)
+        return;
+#endif
+    for (unsigned fd = low; fd <= high && fd < FIRST; fd++)
+        close((int)fd);
+}
+
+struct rd_heap rd_heap(void)
+{
+#ifdef RD_HAVE_MALLINFO2
+    struct mallinfo2 info = mallinfo2();
+    return (struct rd_heap){.used = info.uordblks,
+                            .free = info.fordblks,
+                            .trimmable = info.keepcost,
+                            .mapped = info.hblkhd,
+                            .n_mapped = info.hblks};
+#else
+    return (struct rd_heap){0};
+#endif
+}
+
+void rd_heap_trim(size_t keep)
+{
+#ifdef __GLIBC__
+    malloc_trim(keep);
+#else
+    (void)keep;
+#endif
+}
+
+bool rd_heap_set_growth(size_t bytes)
+{
+#ifdef M_TOP_PAD
+    return mallopt(M_TOP_PAD, (int)bytes) == 1;
+#else
+    (void)bytes;
+    return false;
+#endif
+}
+
+int rd_stack(void **frames, int max)
+{
+#ifdef RD_HAVE_EXECINFO
+    return backtrace(frames, max);
+#else
+    (void)frames, (void)max;
+    return 0;
+#endif
+}
+
+void rd_stack_write(void *const *frames, int n, int fd)
+{
+#ifdef RD_HAVE_EXECINFO
+    backtrace_symbols_fd(frames, n, fd);
+#else
+    for (int i = 0; i < n; i++)
+        dprintf(fd, "[%p]\n", frames[i]);
+#endif
+}
