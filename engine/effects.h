@@ -25,7 +25,7 @@ struct engine_effect {
     unsigned db;
     size_t argc;
     const struct rd_slice *argv;
-    bool not_for_log; /* redis.set_repl() of a script */
+    bool not_for_log; /* PUBLISH, and redis.set_repl() of a script */
     bool not_for_replicas;
 };
 

@@ -94,10 +94,16 @@ void server_cmd_sunsubscribe(struct dispatch_call *call)
     unsubscribe(call, PUBSUB_SHARD, "sunsubscribe");
 }
 
+/* Clients of replicas get the message too; a log has no subscribers. */
 static void publish(struct dispatch_call *call, enum pubsub_kind kind)
 {
     uint64_t n = pubsub_publish(call->srv, kind, call->argv[1], call->argv[2]);
     engine_reply_int(call->reply, (int64_t)n);
+    struct engine_effects *fx = call->fx;
+    if (fx->off || call->c == NULL)
+        return;
+    engine_effects_add(fx, call->c->session.db, call->argc, call->argv);
+    fx->list[fx->n - 1].not_for_log = true;
 }
 
 void server_cmd_publish(struct dispatch_call *call)

@@ -199,6 +199,32 @@ class Chains(unittest.TestCase):
                 wait_same(top, middle, leaf)
                 self.assertEqual(middle.info("stats")["sync_full"], "1")
 
+    def test_messages_reach_the_subscribers_of_replicas(self):
+        for kinds in ((Redoubt,) * 3, (Redoubt, Redis, Redoubt)):
+            with servers(*kinds, config={"appendonly": "yes"}) as (top, middle, leaf):
+                follow(middle, top)
+                wait_same(top, middle)
+                follow(leaf, middle)
+                wait_same(top, leaf)
+                listeners = [s.client() for s in (middle, leaf)]
+                for listener in listeners:
+                    listener.command("SUBSCRIBE", "c")
+                    listener.command("SSUBSCRIBE", "c")
+                c = top.client()
+                c.command("PUBLISH", "c", "alone")
+                c.command("SPUBLISH", "c", "shard")
+                c.command("MULTI")
+                c.command("SET", "k", "v")
+                c.command("PUBLISH", "c", "together")
+                c.command("EXEC")
+                c.command("EVAL", "redis.call('publish', 'c', 'script')", 0)
+                for listener in listeners:
+                    self.assertEqual([listener.read()[1][-1][1] for _ in range(4)],
+                                     [b"alone", b"shard", b"together", b"script"])
+                wait_same(top, middle, leaf)
+                top.restart()
+                self.assertEqual(top.client().command("GET", "k"), b"v")
+
     def test_writes_on_a_writable_replica_stay_there(self):
         with servers(Redoubt, Redoubt, Redoubt) as (top, middle, leaf):
             follow(middle, top, replica_read_only="no")
