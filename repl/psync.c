@@ -46,9 +46,18 @@ static bool copy_text(char **ret, const char *text)
     return *ret != NULL;
 }
 
+static bool copy_password(struct repl_psync *p, const struct repl_psync_opts *opts)
+{
+    if (opts->password == NULL)
+        return true;
+    size_t len = opts->password_len > 0 ? opts->password_len : strlen(opts->password);
+    p->with_password = true;
+    return rd_buf_add(&p->password, opts->password, len);
+}
+
 static bool copy_texts(struct repl_psync *p, const struct repl_psync_opts *opts)
 {
-    return copy_text(&p->user, opts->user) && copy_text(&p->password, opts->password) &&
+    return copy_text(&p->user, opts->user) && copy_password(p, opts) &&
            copy_text(&p->ip, opts->ip) && copy_text(&p->version, opts->version) &&
            copy_text(&p->rdb_filter, opts->rdb_filter);
 }
@@ -99,18 +108,16 @@ bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts *opts,
 }
 
 /* Nothing that was secret stays in memory that others get. */
-static void free_secret(char *text)
+static void wipe(struct rd_buf *buf)
 {
-    if (text != NULL)
-        explicit_bzero(text, strlen(text));
-    rd_free(text);
+    if (buf->len > 0)
+        explicit_bzero(buf->ptr, buf->len);
+    rd_buf_reset(buf);
 }
 
 static void wipe_output(struct repl_psync *p)
 {
-    if (p->out.len > 0)
-        explicit_bzero(p->out.ptr, p->out.len);
-    rd_buf_reset(&p->out);
+    wipe(&p->out);
     p->out_done = 0;
 }
 
@@ -122,7 +129,8 @@ void repl_psync_free(struct repl_psync *p)
     rd_src_close(p->src);
     wipe_output(p);
     rd_buf_done(&p->out);
-    free_secret(p->password);
+    wipe(&p->password);
+    rd_buf_done(&p->password);
     rd_free(p->user);
     rd_free(p->ip);
     rd_free(p->version);
@@ -148,18 +156,25 @@ enum repl_event_kind repl_psync_fail(struct repl_psync *p, enum repl_class class
 
 /* ---- output ---- */
 
-static bool add_argument(struct rd_buf *out, const char *arg)
+static bool add_argument(struct rd_buf *out, struct rd_slice arg)
 {
-    size_t len = strlen(arg);
-    return rd_buf_printf(out, "$%zu\r\n", len) && rd_buf_add(out, arg, len) &&
+    return rd_buf_printf(out, "$%zu\r\n", arg.len) && rd_buf_add(out, arg.ptr, arg.len) &&
            rd_buf_add(out, "\r\n", 2);
 }
 
 void repl_psync_put(struct repl_psync *p, const char *const argv[])
 {
-    size_t argc = 0, before = p->out.len;
-    while (argv[argc] != NULL)
-        argc++;
+    enum { MAX = 8 };
+    struct rd_slice slices[MAX];
+    size_t argc = 0;
+    for (; argc < MAX && argv[argc] != NULL; argc++)
+        slices[argc] = rd_slice_str(argv[argc]);
+    repl_psync_put_slices(p, argc, slices);
+}
+
+void repl_psync_put_slices(struct repl_psync *p, size_t argc, const struct rd_slice argv[])
+{
+    size_t before = p->out.len;
     bool ok = rd_buf_printf(&p->out, "*%zu\r\n", argc);
     for (size_t i = 0; ok && i < argc; i++)
         ok = add_argument(&p->out, argv[i]);

@@ -101,6 +101,7 @@ enum {
 struct repl_psync_opts {
     const char *user;       /* NULL: the default user, with AUTH without a name */
     const char *password;   /* NULL: no AUTH. Never part of an event or an error. */
+    size_t password_len;    /* 0: up to its first NUL byte */
     uint16_t port;          /* port of this replica, for the master's list; 0: not sent */
     const char *ip;         /* its address; NULL: not sent */
     const char *version;    /* "7.0.15": some masters choose the format of the snapshot by it; NULL:

@@ -11,7 +11,7 @@ static bool is_wanted(const struct repl_psync *p, enum repl_step step)
 {
     switch (step) {
     case REPL_STEP_AUTH:
-        return p->password != NULL;
+        return p->with_password;
     case REPL_STEP_PORT:
         return p->opts.port != 0;
     case REPL_STEP_ADDRESS:
@@ -45,10 +45,12 @@ static void put_port(struct repl_psync *p)
 
 static void put_auth(struct repl_psync *p)
 {
+    struct rd_slice argv[3] = {rd_slice_str("AUTH")};
+    size_t argc = 1;
     if (p->user != NULL)
-        repl_psync_put(p, (const char *const[]){"AUTH", p->user, p->password, NULL});
-    else
-        repl_psync_put(p, (const char *const[]){"AUTH", p->password, NULL});
+        argv[argc++] = rd_slice_str(p->user);
+    argv[argc++] = rd_buf_slice(&p->password);
+    repl_psync_put_slices(p, argc, argv);
 }
 
 static void put_capa(struct repl_psync *p)
@@ -126,7 +128,7 @@ void repl_greet_begin(struct repl_psync *p)
 /* The part of an answer that may be reported. */
 static struct rd_slice tellable(const struct repl_psync *p, struct rd_slice line)
 {
-    return p->step == REPL_STEP_AUTH ? repl_refuse_discreet(line, p->password) : line;
+    return p->step == REPL_STEP_AUTH ? repl_refuse_discreet(line, rd_buf_slice(&p->password)) : line;
 }
 
 static enum repl_event_kind strange(struct repl_psync *p, struct rd_slice line)
@@ -223,7 +225,7 @@ static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl
                             refuses it, but not its replicas */
         if (begins(line, "-MISCONF"))
             return false;
-        return *ret != REPL_AUTH || p->password == NULL;
+        return *ret != REPL_AUTH || !p->with_password;
     case REPL_STEP_AUTH:
         if (has_no_code(line) || *ret != REPL_RETRY)
             *ret = REPL_AUTH;

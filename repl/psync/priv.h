@@ -8,7 +8,9 @@
 
 struct repl_psync {
     struct repl_psync_opts opts; /* its strings are our own */
-    char *user, *password, *ip, *version, *rdb_filter;
+    char *user, *ip, *version, *rdb_filter;
+    struct rd_buf password; /* with_password; can contain any bytes */
+    bool with_password;
     struct rd_src *src;
     struct rd_resp_reader *reader;
     enum repl_step step;
@@ -46,6 +48,7 @@ void repl_psync_take_line(struct repl_psync *p, size_t whole);
 
 /* Appends a command to the output; a NULL ends it. Where memory is short, p fails. */
 void repl_psync_put(struct repl_psync *p, const char *const argv[]);
+void repl_psync_put_slices(struct repl_psync *p, size_t argc, const struct rd_slice argv[]);
 
 /* The first failure stays. Returns REPL_ERROR. offset: of the wrong byte on the connection, or
  * RD_NO_OFFSET. */
@@ -67,7 +70,7 @@ enum repl_event_kind repl_greet_next(struct repl_psync *p, struct repl_event *re
 enum repl_class repl_refuse_class(struct rd_slice line);
 
 /* The part of an answer to AUTH that cannot contain the password. */
-struct rd_slice repl_refuse_discreet(struct rd_slice line, const char *password);
+struct rd_slice repl_refuse_discreet(struct rd_slice line, struct rd_slice password);
 
 /* Fails with the line; `text` is the part that may be reported. */
 enum repl_event_kind repl_refuse(struct repl_psync *p, enum repl_class class, struct rd_slice text);

@@ -37,18 +37,18 @@ enum repl_class repl_refuse_class(struct rd_slice line)
 }
 
 /* `line` up to where `what` begins in it. */
-static struct rd_slice before(struct rd_slice line, const char *what)
+static struct rd_slice before(struct rd_slice line, struct rd_slice what)
 {
-    const uint8_t *at = line.len > 0 ? memmem(line.ptr, line.len, what, strlen(what)) : NULL;
+    const uint8_t *at = line.len > 0 ? memmem(line.ptr, line.len, what.ptr, what.len) : NULL;
     return at != NULL ? rd_slice(line.ptr, (size_t)(at - line.ptr)) : line;
 }
 
 /* A server that does not know a command repeats its arguments, perhaps cut or with bytes replaced,
  * so that searching for the password alone would not do. */
-struct rd_slice repl_refuse_discreet(struct rd_slice line, const char *password)
+struct rd_slice repl_refuse_discreet(struct rd_slice line, struct rd_slice password)
 {
-    line = before(line, " with args");
-    return password[0] != 0 ? before(line, password) : line;
+    line = before(line, rd_slice_str(" with args"));
+    return password.len > 0 ? before(line, password) : line;
 }
 
 enum repl_event_kind repl_refuse(struct repl_psync *p, enum repl_class class, struct rd_slice text)

@@ -22,25 +22,24 @@ bool persist_log_path(const struct server *srv, const char *name, char *dst, siz
 
 /* Two servers that write the same log destroy each other's data. The lock ends with the process,
  * however it ends; a child closes it. A process that was just killed may still hold it. */
-static bool lock_folder(struct server *srv, const char *name, struct rd_err *err)
+static bool lock_log(struct server *srv, struct rd_err *err)
 {
     enum { TRIES = 20, PAUSE_US = 100 * 1000 };
+    struct persist_state *state = persist_state(srv);
     int tries = srv->state == SERVER_RUNNING ? 1 : TRIES;
-    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return rd_err_sys(err, errno, "cannot open the directory");
-    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    while (!locked && errno == EWOULDBLOCK && --tries > 0) {
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "%s.lock", srv->settings.appendfilename);
+    int fd = state->disk.lock(state->disk.ctx, name);
+    while (fd == -EWOULDBLOCK && --tries > 0) {
         usleep(PAUSE_US);
-        locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        fd = state->disk.lock(state->disk.ctx, name);
     }
-    if (!locked && errno == EWOULDBLOCK) {
-        close(fd);
-        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another server is using it");
-    }
-    if (!locked)
-        log_warning("Can't lock the append-only dir %s: %s", name, strerror(errno));
-    persist_state(srv)->lock_fd = fd;
+    if (fd == -EWOULDBLOCK)
+        return rd_err_set(err, RD_ERR_LOCKED, RD_NO_OFFSET, "another server is using the log %s",
+                          srv->settings.appendfilename);
+    if (fd < 0)
+        log_warning("Can't lock the append-only file %s: %s", name, strerror(-fd));
+    state->lock_fd = fd;
     return true;
 }
 
@@ -51,7 +50,7 @@ bool persist_open_fs(struct server *srv, struct rd_err *err)
         return true;
     if (!rd_fs_open_posix(&state->disk, ".", srv->settings.appenddirname, err))
         return false;
-    if (!lock_folder(srv, srv->settings.appenddirname, err)) {
+    if (!lock_log(srv, err)) {
         rd_fs_close_posix(&state->disk);
         return false;
     }
@@ -63,7 +62,8 @@ bool persist_open_fs(struct server *srv, struct rd_err *err)
 void persist_close_fs(struct persist_state *state)
 {
     if (state->has_fs) {
-        close(state->lock_fd);
+        if (state->lock_fd >= 0)
+            close(state->lock_fd);
         rd_fs_close_posix(&state->disk);
     }
     state->has_fs = false;

@@ -36,7 +36,7 @@ struct persist_state {
     struct rd_fs disk; /* the folder of the log, without that */
     bool quiet;        /* do not log the first base of a start as a rewrite */
     bool has_fs;
-    int lock_fd;               /* of the directory, while has_fs; no other server may write to it */
+    int lock_fd;               /* while has_fs: of the lock of this log; -1: cannot be locked */
     struct aof_writer *writer; /* NULL: not open */
     bool feeding;              /* commands are appended to it */
     bool postponed;            /* a write waits for the previous fsync */

@@ -193,8 +193,9 @@ static bool make_psync(struct repl_link *link)
                    : s->tls_replication && s->tls_port > 0 ? s->tls_port
                                                            : s->port;
     struct repl_psync_opts opts = {
-        .user = s->masteruser[0] != '\0' && s->masterauth[0] != '\0' ? s->masteruser : NULL,
-        .password = s->masterauth[0] != '\0' ? s->masterauth : NULL,
+        .user = s->masteruser[0] != '\0' && s->masterauth_len > 0 ? s->masteruser : NULL,
+        .password = s->masterauth_len > 0 ? s->masterauth : NULL,
+        .password_len = s->masterauth_len,
         .port = (uint16_t)port,
         .ip = s->replica_announce_ip[0] != '\0' ? s->replica_announce_ip : NULL,
         .version = SERVER_REDIS_VERSION,

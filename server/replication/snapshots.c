@@ -156,10 +156,10 @@ static void move_on(struct replicas_snapshot *s)
         for (struct repl_peer *peer = s->srv->replication->master->first; peer != NULL;
              peer = peer->next)
             replica_of_peer(peer)->piped = 0;
+        if (s->at_end)
+            log_notice("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
+                       count_replicas(s->srv));
     }
-    if (s->at_end)
-        log_notice("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
-                   count_replicas(s->srv));
     watch_pipe(s, !s->at_end);
 }
 

@@ -155,15 +155,17 @@ static bool value_line(struct reading *r, const struct settings_item *item, size
     return ok;
 }
 
-/* requirepass with all of its bytes, since text cannot contain a NUL. False: another directive, or
+/* A password with all of its bytes, since text cannot contain a NUL. False: another directive, or
  * an invalid line. */
 static bool password_line(struct reading *r, const char *line)
 {
     struct words words = {0};
-    bool found = words_split(&words, rd_slice_str(line)) && words.argc == 2 &&
-                 dispatch_arg_is(words.argv[0], "requirepass");
+    const struct settings_item *item = NULL;
+    if (words_split(&words, rd_slice_str(line)) && words.argc == 2)
+        item = settings_item_find((const char *)words.argv[0].ptr);
+    bool found = item != NULL && settings_item_is_password(item);
     if (found)
-        settings_set_password(r->s, words.argv[1]);
+        settings_item_set_password(r->s, item, words.argv[1]);
     words_done(&words);
     return found;
 }

@@ -157,10 +157,31 @@ const struct settings_item *settings_item_find(const char *name)
     return NULL;
 }
 
+/* The field with the length of a password; 0: the value is text. */
+static size_t length_field(const struct settings_item *item)
+{
+    if (item->kind != SETTINGS_KIND_STR)
+        return 0;
+    return item->offset == offsetof(struct settings, requirepass)
+               ? offsetof(struct settings, requirepass_len)
+           : item->offset == offsetof(struct settings, masterauth)
+               ? offsetof(struct settings, masterauth_len)
+               : 0;
+}
+
 bool settings_item_is_password(const struct settings_item *item)
 {
-    return item->kind == SETTINGS_KIND_STR &&
-           item->offset == offsetof(struct settings, requirepass);
+    return length_field(item) != 0;
+}
+
+void settings_item_set_password(struct settings *s, const struct settings_item *item,
+                                struct rd_slice password)
+{
+    char **text = (char **)((char *)s + item->offset);
+    char *copy = settings_text_copy((const char *)password.ptr, password.len);
+    rd_free(*text);
+    *text = copy;
+    *(size_t *)((char *)s + length_field(item)) = password.len;
 }
 
 /* ---- reading ---- */
@@ -343,7 +364,7 @@ bool settings_item_set(struct settings *s, const struct settings_item *item, siz
     if (!settings_item_sound(item, words[0], reading))
         return false;
     if (settings_item_is_password(item))
-        settings_set_password(s, rd_slice_str(words[0]));
+        settings_item_set_password(s, item, rd_slice_str(words[0]));
     else
         settings_text_replace(field(s, item), words[0]);
     return true;
@@ -392,7 +413,8 @@ void settings_item_get(const struct settings *s, const struct settings_item *ite
         break;
     case SETTINGS_KIND_STR:
         if (settings_item_is_password(item))
-            rd_buf_add(ret, s->requirepass, s->requirepass_len);
+            rd_buf_add(ret, *(char *const *)at,
+                       *(const size_t *)((const char *)s + length_field(item)));
         else
             rd_buf_printf(ret, "%s", *(char *const *)at);
         break;

@@ -59,8 +59,10 @@ extern const size_t settings_n_items;
 /* By name or alias, case-insensitive; NULL: there is none. O(items) */
 const struct settings_item *settings_item_find(const char *name);
 
-/* Returns whether it is requirepass, whose value is bytes rather than text. */
+/* Returns whether it is a password, whose value is bytes rather than text. */
 bool settings_item_is_password(const struct settings_item *item);
+void settings_item_set_password(struct settings *s, const struct settings_item *item,
+                                struct rd_slice password);
 
 /* All or nothing. */
 bool settings_item_set(struct settings *s, const struct settings_item *item, size_t n,

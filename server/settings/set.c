@@ -65,7 +65,7 @@ static bool set_text(struct changes *all, const struct settings_item *item, cons
     char **words = NULL;
     size_t n = 0;
     if (settings_item_is_password(item)) {
-        settings_set_password(&all->srv->settings, rd_slice(text, len));
+        settings_item_set_password(&all->srv->settings, item, rd_slice(text, len));
         return true;
     }
     if ((item->flags & S_MULTI) != 0)

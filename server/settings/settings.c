@@ -21,14 +21,6 @@ static void set_default(struct settings *s, const struct settings_item *item)
     settings_text_free(words, n);
 }
 
-void settings_set_password(struct settings *s, struct rd_slice password)
-{
-    char *copy = settings_text_copy((const char *)password.ptr, password.len);
-    rd_free(s->requirepass);
-    s->requirepass = copy;
-    s->requirepass_len = password.len;
-}
-
 void settings_init(struct settings *s)
 {
     *s = (struct settings){0};

@@ -82,7 +82,7 @@ struct settings {
 #define X(field, name, alias, value, flags) int field;
     SETTINGS_ENUM(X)
 #undef X
-    size_t requirepass_len; /* can contain NUL bytes */
+    size_t requirepass_len, masterauth_len; /* passwords can contain NUL bytes */
     struct settings_save *save;
     size_t n_save;
     char **bind;
@@ -117,7 +117,6 @@ static inline struct rd_slice settings_password(const struct settings *s)
 {
     return rd_slice(s->requirepass, s->requirepass_len);
 }
-void settings_set_password(struct settings *s, struct rd_slice password);
 
 /* REPLICAOF: the master is part of the settings; host NULL: none. */
 void settings_follow(struct settings *s, const char *host, int port);

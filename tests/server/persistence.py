@@ -126,8 +126,8 @@ def fill(c, n=200):
 
 
 def files(server):
-    """Names in the folder of the log."""
-    return sorted(os.listdir(server.path(AOF)))
+    """Names of the files of the log."""
+    return sorted(n for n in os.listdir(server.path(AOF)) if not n.endswith(".lock"))
 
 
 def incr(server):

@@ -211,8 +211,8 @@ class Alone(unittest.TestCase):
     def test_a_password_is_never_cut_at_a_byte_of_value_0(self):
         with Redoubt() as server:
             c = server.client()
-            answer = c.ask("CONFIG", "SET", "masterauth", b"abc\0def")[1]
-            self.assertIn(b"'masterauth') - a value cannot contain a NUL byte", answer)
+            answer = c.ask("CONFIG", "SET", "masteruser", b"abc\0def")[1]
+            self.assertIn(b"'masteruser') - a value cannot contain a NUL byte", answer)
             self.assertEqual(c.ask("CONFIG", "SET", "requirepass", b"abc\0def"), ("+", b"OK"))
             late = server.client()
             self.assertEqual(late.ask("PING")[0], "-")

@@ -342,7 +342,7 @@ class WhatIsLoadedCanBeSaved(unittest.TestCase):
 
 
 class Locked(unittest.TestCase):
-    """One folder of a log is for one server."""
+    """One log is for one server."""
 
     LOG = {"appendonly": "yes"}
 
@@ -358,13 +358,25 @@ class Locked(unittest.TestCase):
             before = sorted(os.listdir(first.path(AOF)))
             with self.second(first, self.LOG) as second:
                 self.assertEqual(second.process.wait(60), 1)
-                self.assertIn("appendonlydir: another server is using it", second.log)
+                self.assertIn("another server is using the log appendonly.aof", second.log)
             self.assertEqual(sorted(os.listdir(first.path(AOF))), before)
             c.command("BGREWRITEAOF")
             wait_for(lambda: "rewrite finished successfully" in first.log)
             first.kill()
             first.start()
             self.assertEqual(first.client().command("GET", "k"), b"v")
+
+    def test_logs_of_two_servers_with_different_names_can_share_a_folder(self):
+        with Redoubt(self.LOG) as first:
+            with self.second(first, {**self.LOG, "appendfilename": "other.aof"}) as second:
+                self.assertTrue(second._wait())
+                for number, server in enumerate((first, second)):
+                    c = server.client()
+                    c.command("SET", "k", number)
+                    c.command("BGREWRITEAOF")
+                    wait_for(lambda: "rewrite finished successfully" in server.log)
+                    server.restart()
+                    self.assertEqual(server.client().command("GET", "k"), b"%d" % number)
 
     def test_a_log_that_is_turned_on_later_is_locked_as_well(self):
         with Redoubt(self.LOG) as first:

@@ -328,18 +328,20 @@ class Roles(unittest.TestCase):
             self.assertIn(b" flags=M ", flags)
 
     def test_a_master_with_a_password_is_logged_in_to(self):
-        config = {"requirepass": "secret"}
         for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):
-            with Redoubt(FAST) as replica, kinds[0]({**FAST, **config}) as master:
+            with servers(*kinds) as (master, replica):
                 c = master.client()
-                c.command("AUTH", "secret")
+                c.command("CONFIG", "SET", "requirepass", b"secret\0bytes")
+                c.command("AUTH", b"secret\0bytes")
                 c.command("SET", "k", "v")
-                follow(replica, master)
-                wait_for(lambda: "Unable to AUTH to MASTER" in replica.log or
-                         "NOAUTH" in replica.log)
-                replica.client().command("CONFIG", "SET", "masterauth", "secret")
+                follow(replica, master, masterauth="secret")
+                wait_for(lambda: "Unable to AUTH to MASTER" in replica.log)
+                replica.client().command("CONFIG", "SET", "masterauth", b"secret\0bytes")
                 wait_for(lambda: linked(replica))
                 self.assertEqual(replica.client().command("GET", "k"), b"v")
+                if kinds[1] is Redoubt:
+                    got = replica.client().command("CONFIG", "GET", "masterauth")
+                    self.assertEqual(got, [b"masterauth", b"secret\0bytes"])
 
 
 class Failovers(unittest.TestCase):
