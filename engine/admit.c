@@ -175,6 +175,8 @@ static enum engine_admit_answer refuse_permit_in_script(enum engine_permit lacki
 
 static const char no_memory[] = "OOM command not allowed when used memory > 'maxmemory'.";
 static const char no_replicas[] = "NOREPLICAS Not enough good replicas to write.";
+const char engine_refused_stale[] =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 static const char read_only[] = "READONLY You can't write against a read only replica.";
 
 /* State that stops the first write of a script; a later one must not be stopped halfway. */
@@ -290,9 +292,7 @@ static enum engine_admit_answer admit_mode(const struct engine_admit *admit,
                            "/ QUIT / RESET are allowed in this context",
                            command->name);
     if ((state & ENGINE_ADMIT_STALE) != 0 && lacks(s, command, ENGINE_CMD_STALE))
-        return refuse(ret, ENGINE_REFUSED_STALE,
-                      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to "
-                      "'no'.");
+        return refuse(ret, ENGINE_REFUSED_STALE, engine_refused_stale);
     if (((state & ENGINE_ADMIT_LOADING) != 0 && lacks(s, command, ENGINE_CMD_LOADING)) ||
         ((state & ENGINE_ADMIT_ASYNC_LOADING) != 0 &&
          does(s, command, ENGINE_CMD_NO_ASYNC_LOADING)))

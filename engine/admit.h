@@ -138,6 +138,9 @@ struct engine_refusal {
     char line[ENGINE_REFUSAL_MAX]; /* may hold the text */
 };
 
+/* The error of a replica that must not serve old data. */
+extern const char engine_refused_stale[];
+
 /* Whether a command may run; *ret is set with ENGINE_ADMIT_REFUSE only. The command is the result
  * of engine_command_resolve(), after renaming; NULL: it is unknown. The hooks are called in the
  * order of the checks. */

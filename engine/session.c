@@ -2,6 +2,7 @@
 
 #include "base/copy.h"
 #include "engine/block.h"
+#include "engine/script.h"
 #include "engine/state.h"
 #include "engine/watch.h"
 
@@ -46,8 +47,9 @@ void engine_session_queue(struct engine_session *s, const struct engine_command 
         (struct engine_queued){.command = command, .argc = argc, .argv = copy_argv(argc, argv)};
     for (size_t i = 0; i < argc; i++)
         s->queued_len += argv[i].len;
-    s->queued_any |= command->flags;
-    s->queued_all = s->n_queued == 1 ? command->flags : s->queued_all & command->flags;
+    uint64_t flags = engine_script_command_flags(s->engine, command, argc, argv);
+    s->queued_any |= flags;
+    s->queued_all = s->n_queued == 1 ? flags : s->queued_all & flags;
 }
 
 void engine_session_discard(struct engine_session *s)

@@ -421,8 +421,9 @@ static void sort(struct engine_call *call, bool may_store)
     if (!can_be_sorted(call, entry))
         return;
     struct engine_value *v = entry != NULL ? &entry->value : NULL;
-    /* The stored result must not depend on the order of a table. */
-    if (s.opts.as_it_is && v != NULL && v->type == ENGINE_SET && s.opts.store != NULL) {
+    /* A stored result, and one that a script sees, must not depend on the order of a table. */
+    if (s.opts.as_it_is && v != NULL && v->type == ENGINE_SET &&
+        (s.opts.store != NULL || call->session->in_script)) {
         s.opts.as_it_is = false;
         s.opts.alpha = true;
         s.opts.by = NULL;

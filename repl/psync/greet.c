@@ -128,7 +128,8 @@ void repl_greet_begin(struct repl_psync *p)
 /* The part of an answer that may be reported. */
 static struct rd_slice tellable(const struct repl_psync *p, struct rd_slice line)
 {
-    return p->step == REPL_STEP_AUTH ? repl_refuse_discreet(line, rd_buf_slice(&p->password)) : line;
+    return p->step == REPL_STEP_AUTH ? repl_refuse_discreet(line, rd_buf_slice(&p->password))
+                                     : line;
 }
 
 static enum repl_event_kind strange(struct repl_psync *p, struct rd_slice line)

@@ -2,6 +2,7 @@
 #include "engine/glob.h"
 #include "server/cmd/commands.h"
 #include "server/core/pubsub.h"
+#include "server/replication/replication.h"
 #include "server/cmd/subcommand.h"
 
 /* The number of subscriptions in replies to a client. */
@@ -100,7 +101,7 @@ static void publish(struct dispatch_call *call, enum pubsub_kind kind)
     uint64_t n = pubsub_publish(call->srv, kind, call->argv[1], call->argv[2]);
     engine_reply_int(call->reply, (int64_t)n);
     struct engine_effects *fx = call->fx;
-    if (fx->off || call->c == NULL)
+    if (fx->off || call->c == NULL || !replication_wants_effects(call->srv))
         return;
     engine_effects_add(fx, call->c->session.db, call->argc, call->argv);
     fx->list[fx->n - 1].not_for_log = true;

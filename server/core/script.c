@@ -108,15 +108,17 @@ static const char *disk_error(const struct server *srv)
     return text;
 }
 
-/* For scripts that declare what they do. */
+/* Most conditions are for scripts that declare what they do. */
 static const char *on_start(void *ctx, struct engine_session *caller, unsigned flags,
                             bool *ret_out_of_memory)
 {
     const struct server *srv = ctx;
     const uint32_t limits = replication_limits(srv);
     *ret_out_of_memory = memory_short && srv->settings.maxmemory > 0;
-    if ((flags & ENGINE_SCRIPT_NO_FLAGS) || caller->role != ENGINE_CLIENT)
+    if (caller->role != ENGINE_CLIENT)
         return NULL;
+    if (flags & ENGINE_SCRIPT_NO_FLAGS)
+        return (limits & ENGINE_ADMIT_STALE) ? engine_refused_stale : NULL;
     if ((limits & ENGINE_ADMIT_STALE) && (flags & ENGINE_SCRIPT_ALLOW_STALE) == 0)
         return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and "
                "'allow-stale' flag is not set on the script.";

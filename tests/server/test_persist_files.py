@@ -376,6 +376,7 @@ class Locked(unittest.TestCase):
                     c.command("BGREWRITEAOF")
                     wait_for(lambda: "rewrite finished successfully" in server.log)
                     server.restart()
+                    self.assertTrue(server._wait())
                     self.assertEqual(server.client().command("GET", "k"), b"%d" % number)
 
     def test_a_log_that_is_turned_on_later_is_locked_as_well(self):

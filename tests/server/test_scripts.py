@@ -190,6 +190,39 @@ class Slow(unittest.TestCase):
                 server.client().command("FUNCTION", "LOAD", "#!lua name=x\nwhile true do end")
 
 
+class Replicas(unittest.TestCase):
+    READ = "return redis.call('get', 'k')"
+    WRITE = "#!lua\nreturn 1"
+    NO_WRITES = "#!lua flags=no-writes\nreturn redis.call('get', 'k')"
+    STALE = "#!lua flags=no-writes,allow-stale\nreturn 1"
+
+    def test_a_replica_judges_scripts_like_redis_server(self):
+        with pair() as servers:
+            seen = []
+            for server in servers:
+                c, other = server.client(), server.client()
+                replies = []
+                for client in (c, other):
+                    client.ask("MULTI")
+                    client.ask("EVAL", self.WRITE if client is c else self.NO_WRITES, 0)
+                c.ask("CONFIG", "SET", "slave-read-only", "yes")
+                server.client().ask("REPLICAOF", "127.0.0.1", 1)
+                replies += [c.ask("EXEC"), other.ask("EXEC")]
+                for stale in ("yes", "no"):
+                    c.ask("CONFIG", "SET", "replica-serve-stale-data", stale)
+                    for script in (self.READ, self.WRITE, self.NO_WRITES, self.STALE):
+                        replies.append(c.ask("EVAL", script, 0))
+                seen.append(replies)
+            self.assertEqual(*seen)
+
+    def test_sort_without_order_is_sorted_in_scripts(self):
+        with Redoubt() as server:
+            c = server.client()
+            c.command("SADD", "s", *"qwertyuiopasdfghjklzxcvbnm", *range(50))
+            got = c.command("EVAL", "return redis.call('sort', 's', 'by', '_')", 0)
+            self.assertEqual(got, sorted(got))
+
+
 class Attacks(unittest.TestCase):
     """Each must end in an error or a value, and leave nothing for the next script."""
 
