@@ -10,28 +10,11 @@ enum { SCRIPT_OVERHEAD = 152 };
 /* ---- one call below lua_cpcall() ---- */
 
 struct step {
-    struct engine_scripts *s;
     struct rd_slice bytes;
-    const char *sha;
-    struct script *script;
+    int ref;
     int status; /* of the compiler; then `text` is the reason */
     char *text;
 };
-
-static void push_table(lua_State *L, const struct engine_scripts *s)
-{
-    lua_rawgeti(L, LUA_REGISTRYINDEX, s->cache_ref);
-}
-
-static int find_step(lua_State *L)
-{
-    struct step *step = lua_touserdata(L, 1);
-    push_table(L, step->s);
-    lua_pushlstring(L, step->sha, SCRIPT_SHA_LEN);
-    lua_rawget(L, -2);
-    step->script = lua_touserdata(L, -1);
-    return 0;
-}
 
 static int compile_step(lua_State *L)
 {
@@ -47,48 +30,41 @@ static int compile_step(lua_State *L)
                                       : lua_tostring(L, -1));
         return 0;
     }
-    step->script->ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    push_table(L, step->s);
-    lua_pushlstring(L, step->script->sha, SCRIPT_SHA_LEN);
-    lua_pushlightuserdata(L, step->script);
-    lua_rawset(L, -3);
-    return 0;
-}
-
-static int table_step(lua_State *L)
-{
-    struct step *step = lua_touserdata(L, 1);
-    lua_newtable(L);
-    step->s->cache_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    step->ref = luaL_ref(L, LUA_REGISTRYINDEX);
     return 0;
 }
 
 /* ---- the cache ---- */
 
+static struct rd_slice sha_of(const void *item)
+{
+    return rd_slice(((const struct script *)item)->sha, SCRIPT_SHA_LEN);
+}
+
+static const struct engine_table_type scripts = {.name = sha_of};
+
 static bool prepare(struct engine_scripts *s)
 {
     if (s->eval != NULL)
         return true;
-    struct step step = {.s = s};
     s->eval = script_vm_new(s->engine, SCRIPT_VM_EVAL);
-    if (s->eval != NULL && lua_cpcall(s->eval->lua, table_step, &step) == 0)
-        return true;
-    script_vm_free(s->eval);
-    s->eval = NULL;
-    return false;
+    if (s->eval == NULL)
+        return false;
+    engine_table_init(&s->cache, &scripts, engine_table_seed());
+    return true;
 }
 
 struct script *script_find(struct engine_scripts *s, struct rd_slice sha)
 {
     char lower[SCRIPT_SHA_LEN];
-    struct step step = {.s = s, .sha = lower};
     if (sha.len != SCRIPT_SHA_LEN || s->eval == NULL)
         return NULL;
     for (size_t i = 0; i < sizeof lower; i++)
         lower[i] = (char)(sha.ptr[i] >= 'A' && sha.ptr[i] <= 'Z' ? sha.ptr[i] + 32 : sha.ptr[i]);
-    if (lua_cpcall(s->eval->lua, find_step, &step) != 0)
-        lua_settop(s->eval->lua, 0);
-    return step.script;
+    /* Each EVALSHA asks twice. */
+    if (s->last == NULL || memcmp(s->last->sha, lower, sizeof lower) != 0)
+        s->last = engine_table_find(&s->cache, rd_slice(lower, sizeof lower));
+    return s->last;
 }
 
 static bool hash(struct rd_slice body, char hex[SCRIPT_SHA_LEN + 1], char **ret_error)
@@ -107,10 +83,7 @@ static bool hash(struct rd_slice body, char hex[SCRIPT_SHA_LEN + 1], char **ret_
 static struct script *compile(struct engine_scripts *s, struct rd_slice body,
                               const struct script *head, size_t skip, char **ret_error)
 {
-    struct script *script = engine_alloc(sizeof *script);
-    *script = *head;
-    struct step step = {
-        .s = s, .bytes = rd_slice(body.ptr + skip, body.len - skip), .script = script};
+    struct step step = {.bytes = rd_slice(body.ptr + skip, body.len - skip)};
     int status = lua_cpcall(s->eval->lua, compile_step, &step);
     if (status != 0) {
         step.text = script_text("ERR Error compiling script (new function): %s",
@@ -118,13 +91,13 @@ static struct script *compile(struct engine_scripts *s, struct rd_slice body,
         lua_settop(s->eval->lua, 0);
     }
     if (status != 0 || step.status != 0) {
-        engine_free(script);
         *ret_error = step.text;
         return NULL;
     }
-    script->next = s->cache;
-    s->cache = script;
-    s->n_scripts++;
+    struct script *script = engine_alloc(sizeof *script);
+    *script = *head;
+    script->ref = step.ref;
+    engine_table_add(&s->cache, script);
     s->scripts_bytes += body.len + SCRIPT_OVERHEAD;
     return script;
 }
@@ -147,14 +120,20 @@ struct script *script_add(struct engine_scripts *s, struct rd_slice body, char *
     return compile(s, body, &head, skip, ret_error);
 }
 
+static void free_script(void *ctx, void *script)
+{
+    (void)ctx;
+    engine_free(script);
+}
+
 void script_forget_all(struct engine_scripts *s)
 {
-    while (s->cache != NULL) {
-        struct script *script = s->cache;
-        s->cache = script->next;
-        engine_free(script);
-    }
+    if (s->eval == NULL)
+        return;
+    s->last = NULL;
+    engine_table_drain(&s->cache, free_script, NULL);
+    engine_table_done(&s->cache);
     script_vm_free(s->eval);
     s->eval = NULL;
-    s->n_scripts = s->scripts_bytes = 0;
+    s->scripts_bytes = 0;
 }

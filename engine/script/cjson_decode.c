@@ -112,6 +112,15 @@ static bool take_unicode(struct decoder *in)
     return true;
 }
 
+/* The end of the bytes that stand for themselves. */
+static const char *skip_plain(const char *p)
+{
+    static const bool ends[UINT8_MAX + 1] = {['\0'] = true, ['"'] = true, ['\\'] = true};
+    while (!ends[(uint8_t)*p])
+        p++;
+    return p;
+}
+
 /* The byte that stands for an escape; 0: it is not one. */
 static char unescape(char c)
 {
@@ -131,9 +140,9 @@ static enum token take_escaped(struct decoder *in, const char *from)
         if (*in->p == '\0')
             return fail(in, "unexpected end of string");
         if (*in->p != '\\') {
-            size_t n = strcspn(in->p, "\"\\");
-            script_out_add(in->lua, in->out, in->p, n);
-            in->p += n;
+            const char *end = skip_plain(in->p);
+            script_out_add(in->lua, in->out, in->p, (size_t)(end - in->p));
+            in->p = end;
             continue;
         }
         if (in->p[1] == 'u') {
@@ -155,7 +164,7 @@ static enum token take_escaped(struct decoder *in, const char *from)
 static enum token take_string(struct decoder *in)
 {
     const char *from = ++in->p;
-    in->p += strcspn(in->p, "\"\\");
+    in->p = skip_plain(in->p);
     if (*in->p == '\\')
         return take_escaped(in, from);
     if (*in->p == '\0')
@@ -306,20 +315,39 @@ static void push_object(struct decoder *in)
     in->depth--;
 }
 
+/* After a value of an array: whether there is another one, whose first token is *ret. */
+static bool has_next(struct decoder *in, enum token *ret)
+{
+    enum token token = next(in);
+    if (token == TOKEN_ARRAY_END)
+        return false;
+    if (token != TOKEN_COMMA)
+        refuse(in, token, "comma or array end");
+    *ret = next(in);
+    return true;
+}
+
+/* The first values wait on the stack until their number is known, but not while the values inside
+ * of one of them are read: the stack is for the depth of the text. */
 static void push_array(struct decoder *in)
 {
+    enum { WAITING_MAX = 64 };
+    lua_State *L = in->lua;
     descend(in);
-    lua_newtable(in->lua);
+    lua_pushnil(L);
     enum token token = next(in);
-    for (int i = 1; token != TOKEN_ARRAY_END || i > 1; i++) {
+    bool more = token != TOKEN_ARRAY_END;
+    int n = 0;
+    if (more && token != TOKEN_OBJECT && token != TOKEN_ARRAY && lua_checkstack(L, WAITING_MAX + 1))
+        for (; more && token != TOKEN_OBJECT && token != TOKEN_ARRAY && n < WAITING_MAX; n++) {
+            push_value(in, token);
+            more = has_next(in, &token);
+        }
+    script_make_array(L, n);
+    while (more) {
         push_value(in, token);
-        lua_rawseti(in->lua, -2, i);
-        token = next(in);
-        if (token == TOKEN_ARRAY_END)
-            break;
-        if (token != TOKEN_COMMA)
-            refuse(in, token, "comma or array end");
-        token = next(in);
+        lua_rawseti(L, -2, ++n);
+        more = has_next(in, &token);
     }
     in->depth--;
 }

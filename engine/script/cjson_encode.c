@@ -33,10 +33,15 @@ static int fail(struct encoder *to, int idx, const char *why)
 
 /* ---- strings ---- */
 
-static bool is_special(uint8_t byte)
-{
-    return byte < ' ' || byte == '"' || byte == '\\' || byte == '/' || byte == 0x7f;
-}
+/* Bytes that have an escape. */
+static const bool special[UINT8_MAX + 1] = {
+    [0] = true,  [1] = true,  [2] = true,   [3] = true,   [4] = true,    [5] = true,
+    [6] = true,  [7] = true,  [8] = true,   [9] = true,   [10] = true,   [11] = true,
+    [12] = true, [13] = true, [14] = true,  [15] = true,  [16] = true,   [17] = true,
+    [18] = true, [19] = true, [20] = true,  [21] = true,  [22] = true,   [23] = true,
+    [24] = true, [25] = true, [26] = true,  [27] = true,  [28] = true,   [29] = true,
+    [30] = true, [31] = true, ['"'] = true, ['/'] = true, ['\\'] = true, [0x7f] = true,
+};
 
 static size_t escape(uint8_t *dst, uint8_t byte)
 {
@@ -54,20 +59,25 @@ static size_t escape(uint8_t *dst, uint8_t byte)
     return 6;
 }
 
+/* There is room for the text between quotes; each byte that has an escape needs more. */
 static void put_text(struct encoder *to, int idx)
 {
+    enum { ESCAPE_MAX = 6 };
     size_t len;
     const uint8_t *p = (const uint8_t *)lua_tolstring(to->lua, idx, &len), *end = p + len;
-    add_byte(to, '"');
-    while (p < end) {
-        const uint8_t *from = p;
-        while (p < end && !is_special(*p))
-            p++;
-        add(to, (const char *)from, (size_t)(p - from));
-        for (; p < end && is_special(*p); p++)
-            to->out->len += escape(script_out_room(to->lua, to->out, 6), *p);
+    uint8_t *dst = script_out_room(to->lua, to->out, len + 2);
+    *dst++ = '"';
+    for (; p < end; p++) {
+        if (!special[*p]) {
+            *dst++ = *p;
+            continue;
+        }
+        to->out->len = (size_t)(dst - to->out->ptr);
+        dst = script_out_room(to->lua, to->out, (size_t)(end - p) + ESCAPE_MAX);
+        dst += escape(dst, *p);
     }
-    add_byte(to, '"');
+    *dst++ = '"';
+    to->out->len = (size_t)(dst - to->out->ptr);
 }
 
 /* ---- numbers ---- */

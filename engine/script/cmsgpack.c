@@ -20,33 +20,47 @@ struct packer {
     struct rd_buf *out;
 };
 
-/* A type byte and a big-endian number of `size` bytes. */
+static void put_byte(struct packer *to, uint8_t byte)
+{
+    *script_out_room(to->lua, to->out, 1) = byte;
+    to->out->len++;
+}
+
+/* Writes a type byte and a big-endian number of `size` bytes; returns the bytes written. */
+static size_t set_head(uint8_t *dst, uint8_t type, uint64_t n, unsigned size)
+{
+    dst[0] = type;
+    for (unsigned i = size; i > 0; i--, n >>= 8)
+        dst[i] = (uint8_t)n;
+    return 1 + size;
+}
+
 static void put_head(struct packer *to, uint8_t type, uint64_t n, unsigned size)
 {
-    uint8_t head[LONG_HEAD] = {type};
-    for (unsigned i = size; i > 0; i--, n >>= 8)
-        head[i] = (uint8_t)n;
-    script_out_add(to->lua, to->out, head, 1 + size);
+    to->out->len += set_head(script_out_room(to->lua, to->out, LONG_HEAD), type, n, size);
 }
 
 static void put_text(struct packer *to, const char *ptr, size_t len)
 {
+    uint8_t *dst = script_out_room(to->lua, to->out, LONG_HEAD + len);
+    size_t head;
     if (len < 32)
-        put_head(to, (uint8_t)(0xa0 | len), 0, 0);
+        head = set_head(dst, (uint8_t)(0xa0 | len), 0, 0);
     else if (len <= UINT8_MAX)
-        put_head(to, 0xd9, len, 1);
+        head = set_head(dst, 0xd9, len, 1);
     else if (len <= UINT16_MAX)
-        put_head(to, 0xda, len, 2);
+        head = set_head(dst, 0xda, len, 2);
     else
-        put_head(to, 0xdb, len, 4);
-    script_out_add(to->lua, to->out, ptr, len);
+        head = set_head(dst, 0xdb, len, 4);
+    memcpy(dst + head, ptr, len);
+    to->out->len += head + len;
 }
 
 static void put_integer(struct packer *to, int64_t n)
 {
     if (n >= 0) {
         if (n <= INT8_MAX)
-            put_head(to, (uint8_t)n, 0, 0);
+            put_byte(to, (uint8_t)n);
         else if (n <= UINT8_MAX)
             put_head(to, 0xcc, (uint64_t)n, 1);
         else if (n <= UINT16_MAX)
@@ -56,7 +70,7 @@ static void put_integer(struct packer *to, int64_t n)
         else
             put_head(to, 0xcf, (uint64_t)n, 8);
     } else if (n >= -32) {
-        put_head(to, (uint8_t)n, 0, 0);
+        put_byte(to, (uint8_t)n);
     } else if (n >= INT8_MIN) {
         put_head(to, 0xd0, (uint64_t)n, 1);
     } else if (n >= INT16_MIN) {
@@ -90,7 +104,7 @@ static void put_number(struct packer *to, lua_Number n)
 /* *ret_n: the number of entries. Whether the keys are 1 to n. */
 static bool count_entries(lua_State *L, size_t *ret_n)
 {
-    lua_Number max = 0;
+    int max = 0;
     size_t n = 0;
     bool is_array = true;
     lua_pushnil(L);
@@ -101,25 +115,65 @@ static bool count_entries(lua_State *L, size_t *ret_n)
             continue;
         }
         lua_Number key = lua_tonumber(L, -1);
-        is_array = key > 0 && key <= INT_MAX && key == floor(key);
+        is_array = key > 0 && key <= INT_MAX && key == (int)key;
         if (is_array && key > max)
-            max = key;
+            max = (int)key;
     }
     *ret_n = n;
-    return is_array && max == (lua_Number)n;
+    return is_array && (size_t)max == n;
 }
 
-static void put_count(struct packer *to, uint8_t fix, uint8_t type, size_t n)
+static unsigned count_size(size_t n)
 {
-    if (n <= 15)
-        put_head(to, (uint8_t)(fix | n), 0, 0);
-    else if (n <= UINT16_MAX)
-        put_head(to, type, n, 2);
-    else
-        put_head(to, (uint8_t)(type + 1), n, 4);
+    return n <= 15 ? 0 : n <= UINT16_MAX ? 2 : 4;
+}
+
+/* `type` has the 16-bit count, type + 1 the 32-bit one. */
+static size_t set_count(uint8_t *dst, uint8_t fix, uint8_t type, size_t n)
+{
+    switch (count_size(n)) {
+    case 0:
+        return set_head(dst, (uint8_t)(fix | n), 0, 0);
+    case 2:
+        return set_head(dst, type, n, 2);
+    default:
+        return set_head(dst, (uint8_t)(type + 1), n, 4);
+    }
 }
 
 static void put_value(struct packer *to, int level);
+
+static void put_array(struct packer *to, int level, size_t n)
+{
+    uint8_t *dst = script_out_room(to->lua, to->out, LONG_HEAD);
+    to->out->len += set_count(dst, 0x90, 0xdc, n);
+    for (size_t i = 1; i <= n; i++) {
+        lua_rawgeti(to->lua, -1, (int)i);
+        put_value(to, level + 1);
+    }
+}
+
+/* The first key and its value are on the stack, and are popped. The number of entries is written
+ * after them: it is known then, and for most maps it has its own place already. */
+static void put_map(struct packer *to, int level)
+{
+    lua_State *L = to->lua;
+    size_t at = to->out->len, n = 0;
+    put_byte(to, 0x80);
+    do {
+        lua_pushvalue(L, -2);
+        put_value(to, level + 1);
+        put_value(to, level + 1);
+        n++;
+    } while (lua_next(L, -2));
+    unsigned size = count_size(n);
+    if (size > 0) {
+        script_out_room(L, to->out, size);
+        memmove(to->out->ptr + at + 1 + size, to->out->ptr + at + 1, to->out->len - at - 1);
+        to->out->len += size;
+    }
+    set_count(to->out->ptr + at, 0x80, 0xde, n);
+}
 
 static void put_table(struct packer *to, int level)
 {
@@ -130,21 +184,21 @@ static void put_table(struct packer *to, int level)
         script_push_real(L, lua_gettop(L));
         lua_replace(L, -2);
     }
-    if (count_entries(L, &n)) {
-        put_count(to, 0x90, 0xdc, n);
-        for (size_t i = 1; i <= n; i++) {
-            lua_rawgeti(L, -1, (int)i);
-            put_value(to, level + 1);
-        }
+    lua_pushnil(L);
+    if (!lua_next(L, -2)) {
+        put_byte(to, 0x90);
         return;
     }
-    put_count(to, 0x80, 0xde, n);
-    lua_pushnil(L);
-    while (lua_next(L, -2)) {
-        lua_pushvalue(L, -2);
-        put_value(to, level + 1);
-        put_value(to, level + 1);
+    if (lua_type(L, -2) == LUA_TNUMBER) {
+        lua_pop(L, 2);
+        if (count_entries(L, &n)) {
+            put_array(to, level, n);
+            return;
+        }
+        lua_pushnil(L);
+        lua_next(L, -2);
     }
+    put_map(to, level);
 }
 
 /* Pops it. */
@@ -162,7 +216,7 @@ static void put_value(struct packer *to, int level)
         put_text(to, text, len);
         break;
     case LUA_TBOOLEAN:
-        put_head(to, lua_toboolean(L, -1) ? 0xc3 : 0xc2, 0, 0);
+        put_byte(to, lua_toboolean(L, -1) ? 0xc3 : 0xc2);
         break;
     case LUA_TNUMBER:
         put_number(to, lua_tonumber(L, -1));
@@ -171,7 +225,7 @@ static void put_value(struct packer *to, int level)
         put_table(to, level);
         break;
     default:
-        put_head(to, 0xc0, 0, 0);
+        put_byte(to, 0xc0);
     }
     lua_pop(L, 1);
 }
@@ -231,16 +285,46 @@ static void push_text(struct unpacker *in, uint64_t len)
 
 static void push_value(struct unpacker *in);
 
-static void push_array(struct unpacker *in, uint64_t n)
+/* The table as it grows value by value: nil leaves it as it is. From index `from` on. */
+static void append(struct unpacker *in, uint64_t from, uint64_t n)
 {
-    lua_State *L = in->lua;
-    lua_newtable(L);
-    luaL_checkstack(L, 1, "in function mp_decode_to_lua_array");
-    for (uint64_t i = 1; i <= n; i++) {
+    for (uint64_t i = from; i <= n; i++) {
         push_value(in);
         /* Without a value there is no key either: the rest of the input is shorter than INT_MAX. */
+        lua_rawseti(in->lua, -2, (int)i);
+    }
+}
+
+/* The table below nil, which is popped, becomes one that has grown to i - 1 values. */
+static void append_nil(lua_State *L, int i)
+{
+    lua_createtable(L, script_array_size(i - 1), 0);
+    for (int k = 1; k < i; k++) {
+        lua_rawgeti(L, -3, k);
+        lua_rawseti(L, -2, k);
+    }
+    lua_replace(L, -3);
+    lua_rawseti(L, -2, i);
+}
+
+/* A table of the right size is made at once, unless a value is nil. */
+static void push_array(struct unpacker *in, uint64_t n)
+{
+    enum { KNOWN_MAX = 256 }; /* a claim of the input, which can be wrong */
+    lua_State *L = in->lua;
+    luaL_checkstack(L, 3, "in function mp_decode_to_lua_array");
+    uint64_t known = n < KNOWN_MAX ? n : KNOWN_MAX;
+    lua_createtable(L, script_array_size((int)known), 0);
+    for (uint64_t i = 1; i <= known; i++) {
+        push_value(in);
+        if (lua_isnil(L, -1)) {
+            append_nil(L, (int)i);
+            append(in, i + 1, n);
+            return;
+        }
         lua_rawseti(L, -2, (int)i);
     }
+    append(in, known + 1, n);
 }
 
 static void push_map(struct unpacker *in, uint64_t n)

@@ -130,7 +130,7 @@ static void reply_failure(lua_State *L, const struct script_run *run)
     engine_reply_error_bytes(reply, rd_slice_str(lua_tostring(L, -1)));
 }
 
-static int run_protected(lua_State *L)
+int script_run_protected(lua_State *L)
 {
     struct script_run *run = lua_touserdata(L, 1);
     lua_rawgeti(L, LUA_REGISTRYINDEX, run->vm->handler);
@@ -147,13 +147,14 @@ static int run_protected(lua_State *L)
     return 0;
 }
 
+/* Collects the garbage of short scripts before Lua would begin by itself. */
 static void collect(struct script_vm *vm)
 {
-    enum { EVERY = 50 };
+    enum { EVERY = 50, STEP_KIB = 20 };
     if (++vm->n_runs < EVERY)
         return;
     vm->n_runs = 0;
-    lua_gc(vm->lua, LUA_GCSTEP, EVERY);
+    lua_gc(vm->lua, LUA_GCSTEP, STEP_KIB);
 }
 
 /* Memory was short where no script could handle it. */
@@ -192,7 +193,10 @@ static void run_vm(struct script_run *run)
     s->run = vm->run = run;
     if (!script_debug_attach(run) && hooks->script_tick != NULL)
         lua_sethook(vm->lua, on_steps, LUA_MASKCOUNT, SCRIPT_HOOK_STEPS);
-    if (lua_cpcall(vm->lua, run_protected, run) != 0)
+    /* As lua_cpcall(), without a new function for each run. */
+    lua_rawgeti(vm->lua, LUA_REGISTRYINDEX, vm->runner);
+    lua_pushlightuserdata(vm->lua, run);
+    if (lua_pcall(vm->lua, 1, 0, 0) != 0)
         reply_broken(run, mark);
     lua_sethook(vm->lua, NULL, 0, 0);
     collect(vm);
@@ -284,7 +288,7 @@ void engine_script_stats(struct engine *e, struct engine_script_stats *ret)
 {
     struct engine_scripts *s = script_state(e);
     *ret = (struct engine_script_stats){
-        .n_scripts = s->n_scripts,
+        .n_scripts = engine_table_count(&s->cache),
         .scripts_bytes = s->scripts_bytes,
         .n_libraries = s->n_libraries,
         .n_functions = s->n_functions,

@@ -7,6 +7,7 @@
 #include "engine/call.h"
 #include "engine/script.h"
 #include "engine/script/vm.h"
+#include "engine/table.h"
 
 enum { SCRIPT_SHA_LEN = 40, SCRIPT_NUMBER_LEN = 40 };
 
@@ -15,7 +16,6 @@ enum { SCRIPT_REPL_AOF = 1, SCRIPT_REPL_REPLICA = 2, SCRIPT_REPL_ALL = 3 };
 
 /* A compiled script of EVAL. */
 struct script {
-    struct script *next;
     int ref; /* in the registry of the VM */
     unsigned flags;
     size_t body_len;
@@ -46,9 +46,9 @@ struct script_library {
 struct engine_scripts {
     struct engine *engine;
     struct script_vm *eval, *functions; /* NULL: not needed so far */
-    struct script *cache;
-    int cache_ref; /* a table in the registry of `eval`: SHA-1 to light userdata */
-    uint64_t n_scripts, scripts_bytes;
+    struct engine_table cache;          /* the scripts of `eval` by SHA-1 */
+    struct script *last;                /* of `cache`: found by the last lookup; NULL: none */
+    uint64_t scripts_bytes;
     struct script_library *libraries; /* in order of loading */
     int names_ref; /* a table in the registry of `functions`: names in lower case */
     uint64_t n_libraries, n_functions;

@@ -23,6 +23,9 @@ static int refuse(lua_State *L)
 
 bool script_is_locked(lua_State *L, int idx)
 {
+    if (!lua_getmetatable(L, idx))
+        return false;
+    lua_pop(L, 1);
     const struct script_vm *vm = script_vm_of(L);
     const void *table = lua_topointer(L, idx);
     for (size_t i = 0; i < vm->n_locked; i++)

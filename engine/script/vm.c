@@ -12,7 +12,7 @@ static void *take_memory(void *ctx, void *ptr, size_t before, size_t after)
         rd_free(ptr);
         return NULL;
     }
-    void *moved = rd_realloc(ptr, after);
+    void *moved = ptr == NULL ? rd_alloc(after) : rd_realloc(ptr, after);
     if (moved != NULL)
         vm->bytes += after - before;
     return moved;
@@ -45,24 +45,28 @@ struct rd_buf *script_out(lua_State *L)
     return &vm->out;
 }
 
-uint8_t *script_out_room(lua_State *L, struct rd_buf *out, size_t len)
+void script_out_grow(lua_State *L, struct rd_buf *out, size_t len)
 {
     if (len > OUT_MAX || out->len > OUT_MAX - len || !rd_buf_reserve(out, len))
         luaL_error(L, "not enough memory");
-    return out->ptr + out->len;
-}
-
-void script_out_add(lua_State *L, struct rd_buf *out, const void *ptr, size_t len)
-{
-    if (len == 0)
-        return;
-    memcpy(script_out_room(L, out, len), ptr, len);
-    out->len += len;
 }
 
 void script_out_push(lua_State *L, struct rd_buf *out)
 {
+    if (out->len > OUT_MAX)
+        luaL_error(L, "not enough memory");
     lua_pushlstring(L, out->len > 0 ? (const char *)out->ptr : "", out->len);
+}
+
+/* ---- arrays ---- */
+
+void script_make_array(lua_State *L, int n)
+{
+    int place = lua_gettop(L) - n;
+    lua_createtable(L, script_array_size(n), 0);
+    lua_replace(L, place);
+    for (int i = n; i > 0; i--)
+        lua_rawseti(L, place, i);
 }
 
 /* ---- globals ---- */
@@ -141,6 +145,8 @@ static int open_all(lua_State *L)
 {
     struct script_vm *vm = lua_touserdata(L, 1);
     open_libraries(L, vm->kind);
+    lua_pushcfunction(L, script_run_protected);
+    vm->runner = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushcfunction(L, script_error_handler);
     vm->handler = luaL_ref(L, LUA_REGISTRYINDEX);
     if (vm->kind == SCRIPT_VM_EVAL) {

@@ -5,7 +5,7 @@
  *     script_vm_free(vm);
  *
  * An engine has up to two: one for EVAL and one for functions. Every call into Lua that can fail
- * (allocation can) is made below lua_cpcall().
+ * (allocation can) is made in a protected call.
  *
  * Lua 5.1 has no read-only tables. A table that scripts must not change is therefore replaced by an
  * empty table (a locked table) whose metatable reads from it and refuses writes. The functions of
@@ -21,6 +21,8 @@
 #include "base/buf.h"
 #include "engine/script.h"
 #include "engine/state.h"
+
+#include <string.h>
 
 enum script_vm_kind { SCRIPT_VM_EVAL, SCRIPT_VM_FUNCTION };
 
@@ -40,6 +42,7 @@ struct script_vm {
     /* References in the registry. */
     int globals;  /* the real table of globals */
     int api;      /* SCRIPT_VM_FUNCTION: the globals while a library is loaded */
+    int runner;   /* script_run_protected() */
     int handler;  /* adds the position to an error */
     int env_meta; /* metatable of the locked globals */
     int text_meta;
@@ -86,17 +89,56 @@ void script_open_load_api(lua_State *L); /* functions.c: `redis` while a library
 
 /* The buffer of the VM, empty. What a function adds to it stays there when it raises an error. */
 struct rd_buf *script_out(lua_State *L);
-/* Appends; raises an error if memory is short, or the result is too long for a string. */
-void script_out_add(lua_State *L, struct rd_buf *out, const void *ptr, size_t len);
-/* Makes room for len bytes after the last one, and returns it. */
-uint8_t *script_out_room(lua_State *L, struct rd_buf *out, size_t len);
+/* Makes room for len bytes after the last one. Raises an error if memory is short, or the result is
+ * too long for a string. */
+void script_out_grow(lua_State *L, struct rd_buf *out, size_t len);
+
+/* The same, and returns the room. */
+static inline uint8_t *script_out_room(lua_State *L, struct rd_buf *out, size_t len)
+{
+    if (len > out->cap - out->len)
+        script_out_grow(L, out, len);
+    return out->ptr + out->len;
+}
+
+static inline void script_out_add(lua_State *L, struct rd_buf *out, const void *ptr, size_t len)
+{
+    if (len == 0)
+        return;
+    memcpy(script_out_room(L, out, len), ptr, len);
+    out->len += len;
+}
+
 /* Pushes the bytes as a string. */
 void script_out_push(lua_State *L, struct rd_buf *out);
+
+/* ---- arrays ----
+ *
+ *     int n = ...;                       // values on the stack, above one value that is replaced
+ *     script_make_array(L, n);           // the array in place of them all
+ *
+ * An array that grows value by value is allocated again at 1, 2, 4, 8 … values. Its size, which the
+ * length operator depends on, is the same if it is known from the start. */
+
+/* The size of the array part of a table to which n values were appended. */
+static inline int script_array_size(int n)
+{
+    int size = n > 0 ? 1 : 0;
+    while (size < n)
+        size *= 2;
+    return size;
+}
+
+/* The values are not nil. */
+void script_make_array(lua_State *L, int n);
 
 /* Raises a table {err = "ERR text"}. */
 int script_raise(lua_State *L, const char *text);
 /* Pushes it. A text that begins with '-' has its own code. */
 void script_push_error(lua_State *L, const char *text, size_t len);
+
+/* Runs the script of the VM: engine/script/run.c. Its argument is a light userdata, the run. */
+int script_run_protected(lua_State *L);
 
 /* Adds source and line to the error on the stack. */
 int script_error_handler(lua_State *L);

@@ -602,3 +602,41 @@ return tostring(redis.REDIS_VERSION)..redis.REDIS_VERSION_NUM
 while
 ---
 return 1 +
+---
+local r = {} for n = 0, 70 do local t = {} for i = 1, n do t[i] = i end local u = cmsgpack.unpack(cmsgpack.pack(t)) r[#r+1] = #u u[n+2] = 1 r[#r+1] = #u u[n+1] = 1 r[#r+1] = #u u[n] = nil r[#r+1] = #u end return r
+---
+local r = {} for n = 0, 70 do local t = {} for i = 1, n do t[i] = i end local u = cjson.decode(n == 0 and '[]' or cjson.encode(t)) r[#r+1] = #u u[n+2] = 1 r[#r+1] = #u u[n+1] = 1 r[#r+1] = #u u[n] = nil r[#r+1] = #u end return r
+---
+local r = {} for n = 2, 15 do for hole = 1, n do local p = string.char(0x90 + n) for i = 1, n do p = p .. (i == hole and '\192' or '\7') end local u = cmsgpack.unpack(p) r[#r+1] = #u u[n+1] = 1 r[#r+1] = #u end end return r
+---
+local r = {} for holes = 0, 255 do local p = '\152' for i = 0, 7 do p = p .. (bit.band(holes, 2^i) ~= 0 and '\192' or '\7') end local u = cmsgpack.unpack(p) r[#r+1] = #u for k in pairs(u) do r[#r+1] = k end end return r
+---
+local t = cmsgpack.unpack('\220\1\44' .. string.rep('\5', 300)) t[302] = 1 return {#t, #cmsgpack.pack(t)}
+---
+local t = cmsgpack.unpack('\220\1\44' .. string.rep('\5', 280) .. '\192' .. string.rep('\5', 19)) return #t
+---
+return cmsgpack.unpack('\220\1\44' .. string.rep('\5', 299))
+---
+local r = {} for n = 1, 40 do local t = {} for i = 1, n do t['k' .. i] = i end r[#r+1] = cmsgpack.pack(t) r[#r+1] = cjson.encode(cmsgpack.unpack(cmsgpack.pack(t))) end return r
+---
+local t = {} for i = 1, 70000 do t['k' .. i] = i end local p = cmsgpack.pack(t) return {#p, redis.sha1hex(p)}
+---
+return {cmsgpack.pack({[1]=1,[3]=3}), cmsgpack.pack({1,2,x=3}), cmsgpack.pack({x=1,2,3}), cmsgpack.pack({[1.5]=1}), cmsgpack.pack({[0]=1}), cmsgpack.pack({[-1]=1}), cmsgpack.pack({})}
+---
+return cjson.encode(cjson.decode('[[1,2,[3]],[[],{}],{"a":[1,"b",null,true,[4,5,{"c":[6]}],7]}]'))
+---
+return cjson.decode('[1,2,')
+---
+return cjson.decode('[1,2 3]')
+---
+return cjson.decode('[,]')
+---
+return cjson.decode('[1,]')
+---
+return cjson.encode({'a"b\\c/d\127\1', string.rep('"', 100), ['x/y'] = 'é'})
+---
+local deep = string.rep('[1,', 999) .. '2' .. string.rep(']', 999) return cjson.encode(cjson.decode(deep)) == deep
+---
+return #cjson.decode('[' .. string.rep('1,', 999) .. '1]')
+---
+local t = cjson.decode('[' .. string.rep('1,', 99) .. '{"a":[]}]') t[102] = 1 return {#t, cjson.encode(t[100])}
