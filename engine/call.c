@@ -2,6 +2,7 @@
 
 #include "engine/human.h"
 #include "engine/lru.h"
+#include "engine/own_expires.h"
 #include "engine/state.h"
 #include "engine/trash_impl.h"
 #include "engine/watch.h"
@@ -216,6 +217,9 @@ bool engine_call_delete_key(struct engine_call *call, struct rd_slice key, bool 
 void engine_call_expire(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms)
 {
     engine_db_expire(call->db, entry, expire_ms);
+    if (RD_UNLIKELY(call->config->replica) && expire_ms != ENGINE_NO_EXPIRE &&
+        call->session->role == ENGINE_CLIENT)
+        engine_own_expires_add(call->engine, call->db, engine_entry_key(entry));
 }
 
 void engine_call_note_parts(struct engine_call *call, struct engine_entry *entry)

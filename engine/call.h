@@ -105,6 +105,14 @@ bool engine_call_delete_key(struct engine_call *call, struct rd_slice key, bool 
 
 void engine_call_expire(struct engine_call *call, struct engine_entry *entry, int64_t expire_ms);
 
+/* A key that is given this expiry is removed at once, not stored. A replica and a log leave that to
+ * the master. */
+static inline bool engine_call_is_past(const struct engine_call *call, int64_t expire_ms)
+{
+    return expire_ms <= call->now_ms && call->session->role == ENGINE_CLIENT &&
+           !call->config->replica;
+}
+
 /* Parts of a stored value have received an expiry. */
 void engine_call_note_parts(struct engine_call *call, struct engine_entry *entry);
 

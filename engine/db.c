@@ -55,6 +55,19 @@ void engine_db_give(struct engine_db *db, struct engine_db *to, uint64_t seed)
     forget_all(db);
 }
 
+void engine_db_swap(struct engine_db *a, struct engine_db *b)
+{
+    struct engine_db was_a = *a, was_b = *b;
+    *a = was_b;
+    *b = was_a;
+    a->waiting = was_a.waiting;
+    a->watched = was_a.watched;
+    a->id = was_a.id;
+    b->waiting = was_b.waiting;
+    b->watched = was_b.watched;
+    b->id = was_b.id;
+}
+
 void engine_db_done(struct engine_db *db)
 {
     engine_db_clear(db);

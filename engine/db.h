@@ -92,6 +92,10 @@ uint64_t engine_db_clear(struct engine_db *db);
 /* Moves all keys to `to`, which must be empty. Constant time. */
 void engine_db_give(struct engine_db *db, struct engine_db *to, uint64_t seed);
 
+/* Exchanges the keys of two databases of the same seed. Sessions keep what they wait for and watch.
+ */
+void engine_db_swap(struct engine_db *a, struct engine_db *b);
+
 /* ENGINE_NO_EXPIRE: none. */
 void engine_db_expire(struct engine_db *db, struct engine_entry *entry, int64_t expire_ms);
 

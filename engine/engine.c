@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "engine/admit.h"
+#include "engine/own_expires.h"
 #include "engine/state.h"
 
 static _Thread_local uint64_t table_seed = 0x9e3779b97f4a7c15u;
@@ -69,6 +70,7 @@ void engine_delete(struct engine *e)
     engine_block_state_free(e->block);
     engine_victims_done(&e->victims);
     engine_extra_free(e->extra);
+    engine_own_expires_free(e->own_expires);
     engine_scripts_free(e->scripts);
     engine_free(e);
 }

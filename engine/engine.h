@@ -197,6 +197,22 @@ void engine_stats_reset(struct engine *e);
 /* Bytes of the data set, in total and by kind (enum engine_mem_kind; may be NULL). */
 uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[]);
 
+/* ---- a second data set ----
+ *
+ *     struct engine *beside = engine_new_beside(e);
+ *     ... load it while `e` serves clients ...
+ *     engine_adopt(e, beside, &env);               or engine_discard(e, beside);
+ *
+ * Both delete `beside`. Its old or partial data goes to the trash hook of `e`. */
+
+/* An empty data set with the settings, databases and seeds of `e`. */
+struct engine *engine_new_beside(const struct engine *e);
+
+/* The keys and functions of `e` are replaced. Watched keys that differ make EXEC fail, caches of
+ * clients are flushed, and clients that wait for a key that exists now can be served. */
+void engine_adopt(struct engine *e, struct engine *beside, const struct engine_env *env);
+void engine_discard(struct engine *e, struct engine *beside);
+
 /* ---- housekeeping, driven from outside ---- */
 
 /* The active expire cycle: removes expired keys for about budget_us (estimated from the work done,
@@ -204,6 +220,13 @@ uint64_t engine_memory(const struct engine *e, uint64_t ret_by_kind[]);
  * also removes expired hash fields (HDEL), which are not counted. */
 uint64_t engine_expire_cycle(struct engine *e, const struct engine_env *env, bool fast,
                              uint64_t budget_us, struct engine_effects *fx);
+
+/* The same on a replica, for the keys whose expiry its own clients set; see engine/own_expires.h.
+ * Forget: they are those of a master from here on. */
+void engine_own_expires_cycle(struct engine *e, const struct engine_env *env, uint64_t budget_us,
+                              struct engine_effects *fx);
+uint64_t engine_own_expires_count(const struct engine *e);
+void engine_own_expires_forget(struct engine *e);
 
 /* Evicts keys until the data set is within maxmemory minus `extra`, the bytes that the caller does
  * not count. False: not possible (because of the policy, or no more keys to evict). */

@@ -7,8 +7,9 @@
 #include "engine/evict.h"
 
 struct engine_block_state;
-struct engine_scripts; /* engine/script/run.h */
-struct engine_extra;   /* records of a snapshot other than keys; snapshot.c */
+struct engine_scripts;     /* engine/script/run.h */
+struct engine_own_expires; /* engine/own_expires.c */
+struct engine_extra;       /* records of a snapshot other than keys; snapshot.c */
 
 void engine_extra_free(struct engine_extra *extra); /* NULL is allowed */
 
@@ -23,8 +24,9 @@ struct engine {
     struct engine_mem mem; /* memory of the data set */
     struct engine_block_state *block;
     struct engine_extra *extra;
-    struct engine_scripts *scripts; /* NULL: none were used so far */
-    unsigned next_expire_db;        /* where the expire cycle resumes */
+    struct engine_scripts *scripts;         /* NULL: none were used so far */
+    struct engine_own_expires *own_expires; /* NULL: none */
+    unsigned next_expire_db;                /* where the expire cycle resumes */
     unsigned next_evict_db;
     struct engine_victims victims;
     unsigned depth;        /* set by engine_enter() */

@@ -199,6 +199,11 @@ void repl_master_keep_alive(struct repl_master *m)
 
 /* ---- acknowledgements ---- */
 
+bool repl_peer_is_online(const struct repl_peer *peer)
+{
+    return peer->state == REPL_PEER_ONLINE || peer->state == REPL_PEER_PROVES;
+}
+
 unsigned repl_master_acked(const struct repl_master *m, uint64_t offset)
 {
     unsigned n = 0;
@@ -211,7 +216,7 @@ unsigned repl_master_good(const struct repl_master *m, int64_t max_lag_ms, int64
 {
     unsigned n = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next)
-        n += peer->state == REPL_PEER_ONLINE && now_ms - peer->ack_ms <= max_lag_ms;
+        n += repl_peer_is_online(peer) && now_ms - peer->ack_ms <= max_lag_ms;
     return n;
 }
 

@@ -156,8 +156,11 @@ bool repl_master_ping(struct repl_master *m);
 void repl_master_keep_alive(struct repl_master *m);
 bool repl_master_getack(struct repl_master *m);
 
-/* Peers that receive the stream and acknowledged this offset, or that were heard of in the last
- * max_lag_ms. */
+/* Whether the peer has its snapshot: PROVES or ONLINE. */
+bool repl_peer_is_online(const struct repl_peer *peer);
+
+/* Peers that receive the stream and acknowledged this offset, or that are online and were heard of
+ * in the last max_lag_ms. */
 unsigned repl_master_acked(const struct repl_master *m, uint64_t offset);
 unsigned repl_master_good(const struct repl_master *m, int64_t max_lag_ms, int64_t now_ms);
 

@@ -70,28 +70,9 @@ void engine_cmd_flushall(struct engine_call *call)
         return;
     for (unsigned i = 0; i < call->engine->n_dbs; i++)
         flush(call, call->engine->dbs[i], lazy);
+    engine_own_expires_forget(call->engine);
     call->engine->stats.flushes++;
     flushed(call);
-}
-
-/* Sessions keep their database number, so the keys that they watch and wait for stay the same. */
-static void swap(struct engine_db *a, struct engine_db *b)
-{
-    struct engine_db was_a = *a;
-    a->keys = b->keys;
-    a->expires = b->expires;
-    a->parts = b->parts;
-    a->avg_ttl_ms = b->avg_ttl_ms;
-    a->expire_cursor = b->expire_cursor;
-    a->parts_cursor = b->parts_cursor;
-    memcpy(a->n_by_type, b->n_by_type, sizeof a->n_by_type);
-    b->keys = was_a.keys;
-    b->expires = was_a.expires;
-    b->parts = was_a.parts;
-    b->avg_ttl_ms = was_a.avg_ttl_ms;
-    b->expire_cursor = was_a.expire_cursor;
-    b->parts_cursor = was_a.parts_cursor;
-    memcpy(b->n_by_type, was_a.n_by_type, sizeof b->n_by_type);
 }
 
 void engine_cmd_swapdb(struct engine_call *call)
@@ -111,7 +92,7 @@ void engine_cmd_swapdb(struct engine_call *call)
     if (a != b) {
         engine_watch_replaced(call, a, b);
         engine_watch_replaced(call, b, a);
-        swap(a, b);
+        engine_db_swap(a, b); /* sessions keep their database number */
         engine_block_signal_db(call->engine, a);
         engine_block_signal_db(call->engine, b);
     }

@@ -338,7 +338,7 @@ static void store(struct engine_call *call, const struct restore_opts *opts,
     /* As in servers, a time outside the range of the clock wraps around into the past. */
     if (expire_ms > 0 && !opts->absolute)
         __builtin_add_overflow(expire_ms, call->now_ms, &expire_ms);
-    if (expire_ms != 0 && expire_ms <= call->now_ms && call->session->role == ENGINE_CLIENT) {
+    if (expire_ms != 0 && engine_call_is_past(call, expire_ms)) {
         engine_value_free(value);
         restore_dead(call, there != NULL);
         return;

@@ -50,7 +50,7 @@ bool engine_hash_parse_time(struct engine_call *call, struct rd_slice arg,
 
 bool engine_hash_past(const struct engine_call *call, int64_t expire_ms)
 {
-    return expire_ms <= call->now_ms && call->session->role == ENGINE_CLIENT;
+    return engine_call_is_past(call, expire_ms);
 }
 
 void engine_hash_delete_effect(struct engine_call *call, struct rd_slice field)

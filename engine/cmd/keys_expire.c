@@ -105,7 +105,7 @@ static void expire(struct engine_call *call, int64_t base_ms, int64_t unit_ms)
         return;
     }
     engine_reply_int(call->reply, 1);
-    if (when <= call->now_ms && call->session->role == ENGINE_CLIENT) {
+    if (engine_call_is_past(call, when)) {
         expire_at_once(call, entry);
         return;
     }

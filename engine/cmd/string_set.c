@@ -316,8 +316,7 @@ void engine_cmd_getex(struct engine_call *call)
         return;
     char digits[RD_NUM_I64_MAX];
     engine_reply_bulk(call->reply, engine_string_text(&entry->value, digits));
-    if ((choice.bits & (EXAT | PXAT)) != 0 && expire_ms <= call->now_ms &&
-        call->session->role == ENGINE_CLIENT)
+    if ((choice.bits & (EXAT | PXAT)) != 0 && engine_call_is_past(call, expire_ms))
         expire_at_once(call, entry);
     else if (expire_ms != ENGINE_NO_EXPIRE)
         change_expiry(call, entry, expire_ms);

@@ -68,14 +68,18 @@ bool server_make_room(struct server *srv)
     return fits;
 }
 
+/* A replica expires only what its own clients made. */
 static void expire(struct server *srv)
 {
     struct engine_env env = server_env(srv);
-    if (srv->active_expire_off || srv->clients->pause_until_ms != 0 || replication_is_replica(srv))
+    if (srv->active_expire_off || srv->clients->pause_until_ms != 0)
         return;
     int64_t from = srv->mono_us;
     uint64_t budget_us = (uint64_t)(1000000 / srv->hz * EXPIRE_SHARE / 100);
-    engine_expire_cycle(srv->engine, &env, false, budget_us, &srv->fx);
+    if (replication_is_replica(srv))
+        engine_own_expires_cycle(srv->engine, &env, budget_us, &srv->fx);
+    else
+        engine_expire_cycle(srv->engine, &env, false, budget_us, &srv->fx);
     server_propagate(srv, &srv->fx);
     engine_effects_reset(&srv->fx);
     server_clock(srv);

@@ -112,6 +112,8 @@ struct engine_admit dispatch_describe(struct client *c)
         state |= ENGINE_ADMIT_SUBSCRIBED;
     if (RD_UNLIKELY(srv->state == SERVER_LOADING))
         state |= ENGINE_ADMIT_LOADING;
+    if (RD_UNLIKELY(srv->persist->info.async_loading))
+        state |= ENGINE_ADMIT_ASYNC_LOADING;
     admit.state = state;
     return admit;
 }
@@ -357,6 +359,16 @@ static enum dispatch_status check_and_run(struct client *c, size_t argc,
     }
 }
 
+static _Noreturn void panic_for(const struct client *c, const struct engine_command *command)
+{
+    char why[256];
+    snprintf(why, sizeof why,
+             "This replica panicked sending an error to its master after processing the command "
+             "'%.100s'",
+             command != NULL ? command->name : "<unknown>");
+    server_panic(c->srv, why);
+}
+
 /* A master sent only what it ran itself, so an error means that the copies differ. */
 static void log_divergence(struct client *c, const struct engine_command *command)
 {
@@ -364,7 +376,9 @@ static void log_divergence(struct client *c, const struct engine_command *comman
                 "processing the command '%s'",
                 client_reply(c)->text, command != NULL ? command->name : "<unknown>");
     c->srv->stats.unexpected_errors++;
-    client_reply(c)->error = false;
+    const struct settings *s = &c->srv->settings;
+    if (s->propagation_error_behavior != SETTINGS_PROPAGATION_IGNORE && s->replica_read_only)
+        panic_for(c, command);
 }
 
 void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv)
@@ -374,14 +388,14 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
     struct engine_refusal refusal;
     if (command == NULL)
         command = dispatch_find(argv, argc);
-    client_reply(c)->error = false;
+    client_reply(c)->text[0] = '\0'; /* an error that was accounted for is no longer flagged */
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, command, argc, argv, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))
         engine_refuse(&c->session, command, &refusal, client_reply(c));
     else
         execute(c, command, answer == ENGINE_ADMIT_QUEUE, argc, argv);
-    if (RD_UNLIKELY(client_reply(c)->error))
+    if (RD_UNLIKELY(client_reply(c)->text[0] != '\0'))
         log_divergence(c, command);
 }
 

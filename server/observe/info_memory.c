@@ -63,7 +63,7 @@ static uint64_t startup_memory(struct server *srv)
 uint64_t info_used_memory(struct server *srv)
 {
     return startup_memory(srv) + engine_memory(srv->engine, NULL) + connections_memory(srv) +
-           persist_memory(srv);
+           persist_memory(srv) + replication_beside_memory(srv);
 }
 
 void info_db_overhead(const struct engine_db *db, uint64_t *ret_keys, uint64_t *ret_expires)

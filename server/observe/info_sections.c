@@ -165,9 +165,8 @@ static void put_tracking(const struct server *srv, struct rd_buf *out)
 void info_section_stats(struct server *srv, struct rd_buf *out)
 {
     static const char *const before[] = {
-        "slave_expires_tracked_keys", "active_defrag_hits",       "active_defrag_misses",
-        "active_defrag_key_hits",     "active_defrag_key_misses", "total_active_defrag_time",
-        "current_active_defrag_time",
+        "active_defrag_hits",       "active_defrag_misses",     "active_defrag_key_hits",
+        "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time",
     };
     static const char *const after[] = {
         "io_threaded_reads_processed",
@@ -177,6 +176,7 @@ void info_section_stats(struct server *srv, struct rd_buf *out)
     put_traffic(s, srv->replication, out);
     put_data_set(srv, out);
     info_num(out, "migrate_cached_sockets", (int64_t)peers_count(srv));
+    info_num(out, "slave_expires_tracked_keys", (int64_t)engine_own_expires_count(srv->engine));
     put_zeros(out, before, sizeof before / sizeof before[0]);
     put_tracking(srv, out);
     info_num(out, "unexpected_error_replies", (int64_t)s->unexpected_errors);

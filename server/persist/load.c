@@ -31,6 +31,7 @@ void persist_loading_begin(struct server *srv, uint64_t bytes)
 void persist_loading_end(struct server *srv)
 {
     persist_info(srv)->loading = false;
+    persist_info(srv)->async_loading = false;
     persist_info(srv)->loading_used_mem = 0;
 }
 

@@ -33,7 +33,7 @@ static void check_disk(struct server *srv)
     if (r->disk_told_s != 0 && now_s - r->disk_told_s < PAUSE_S)
         return;
     r->disk_told_s = now_s;
-    log_warning("Replica is applying a command it is unable to write to disk.");
+    log_warning("Replica is applying a command even though it is unable to write to disk.");
 }
 
 void apply_pass(struct repl_link *link, struct rd_slice bytes)

@@ -176,8 +176,7 @@ static const char *refusal(struct server *srv, const struct request *r)
     const struct repl_peer *peer = find(srv, r->host, (int)r->port);
     if (peer == NULL)
         return "ERR FAILOVER target HOST and PORT is not a replica.";
-    bool online = peer->state == REPL_PEER_ONLINE || peer->state == REPL_PEER_PROVES;
-    return online ? NULL : "ERR FAILOVER target replica is not online.";
+    return repl_peer_is_online(peer) ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
 static void begin(struct server *srv, const struct request *r)

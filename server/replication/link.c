@@ -291,13 +291,18 @@ static void on_reply(struct repl_link *link, const struct repl_event *ev)
         log_notice("Retrying with SYNC...");
 }
 
+static bool has_id(const struct server *srv, const struct repl_replid *id)
+{
+    return repl_replid_eq(&srv->replication->master->id, id);
+}
+
 /* The data stays that of the old history until the snapshot replaces it. */
 static void on_full(struct repl_link *link, const struct repl_event *ev)
 {
     if (ev->kind == REPL_FULL)
         log_notice("Full resync from master: %s:%llu", ev->replid.hex,
                    (unsigned long long)ev->offset);
-    link->receive = receive_new(link);
+    link->receive = receive_new(link, ev->kind == REPL_FULL && has_id(link->srv, &ev->replid));
     link->state = REPL_LINK_TRANSFER;
     failover_answered(link->srv, true);
 }

@@ -112,8 +112,11 @@ bool link_is_up(const struct server *srv);
 
 /* ---- receive.c ---- */
 
-struct receive *receive_new(struct repl_link *link);
+/* same_history: the snapshot is a later state of the history that this data set is from. */
+struct receive *receive_new(struct repl_link *link, bool same_history);
 void receive_free(struct receive *receive);
+/* Bytes of a data set that is being loaded while the old one is served. */
+uint64_t receive_memory(const struct repl_link *link);
 /* False: failed and logged. */
 bool receive_begin(struct repl_link *link, const struct repl_event *ev);
 bool receive_bytes(struct repl_link *link, const struct repl_event *ev);

@@ -98,7 +98,7 @@ void replicas_report_lag(const struct server *srv)
             continue;
         n_lagging++;
         replica_name(replica_of_peer(peer)->client, name, sizeof name);
-        bool online = peer->state == REPL_PEER_ONLINE;
+        bool online = repl_peer_is_online(peer);
         log_warning("Lagging replica %s has not acknowledged %lld bytes, lag=%lld, state=%s.", name,
                     (long long)(m->offset - peer->ack),
                     online ? (long long)(server_mono_ms(srv) - peer->ack_ms) / 1000 : 0,

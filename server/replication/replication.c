@@ -56,6 +56,7 @@ void replication_settings_changed(struct server *srv)
     struct engine_config *config = engine_config(srv->engine);
     bool replica = replication_is_replica(srv);
     config->replica = replica;
+    log_role(replica ? 'S' : 'M');
     if (replica && srv->settings.replica_ignore_maxmemory)
         config->maxmemory = 0;
     else
@@ -163,7 +164,7 @@ static bool is_late(const struct server *srv, const struct replica *replica)
 {
     int64_t timeout_ms = srv->settings.repl_timeout * 1000;
     const struct repl_peer *peer = &replica->peer;
-    if (peer->state == REPL_PEER_ONLINE || peer->state == REPL_PEER_PROVES)
+    if (repl_peer_is_online(peer))
         return !peer->old && server_mono_ms(srv) - peer->ack_ms > timeout_ms;
     return peer->state == REPL_PEER_SAVES && peer->by_mark && replica->progress_ms != 0 &&
            server_mono_ms(srv) - replica->progress_ms > timeout_ms;
@@ -382,6 +383,12 @@ uint32_t replication_limits(const struct server *srv)
 uint64_t replication_memory(const struct server *srv, uint64_t *ret_of_replicas)
 {
     return repl_master_memory(srv->replication->master, ret_of_replicas);
+}
+
+uint64_t replication_beside_memory(const struct server *srv)
+{
+    const struct repl_link *link = srv->replication->link;
+    return link != NULL ? receive_memory(link) : 0;
 }
 
 void replication_reset_stats(struct server *srv)

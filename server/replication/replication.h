@@ -7,7 +7,8 @@
  *     replicas.c      connections of replicas: REPLCONF, PSYNC, what is sent to them
  *     snapshots.c     the children that make snapshots for them
  *     link.c          the connection to the master
- *     receive.c       a snapshot that arrives from it, and loading it
+ *     receive.c       a snapshot that arrives from it
+ *     receive_load.c  loading it
  *     apply.c         the stream that arrives
  *     failover.c      FAILOVER
  *     report.c        INFO and ROLE
@@ -141,5 +142,7 @@ void replication_reset_stats(struct server *srv); /* CONFIG RESETSTAT */
 
 void info_section_replication(struct server *srv, struct rd_buf *out);
 uint64_t replication_memory(const struct server *srv, uint64_t *ret_of_replicas);
+/* Of the data set that is being loaded while the old one is served. */
+uint64_t replication_beside_memory(const struct server *srv);
 
 #endif

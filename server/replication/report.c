@@ -89,7 +89,7 @@ static void put_replicas(const struct server *srv, struct rd_buf *out)
     unsigned i = 0;
     for (const struct repl_peer *peer = m->first; peer != NULL; peer = peer->next) {
         char address[CONN_NAME];
-        bool online = peer->state == REPL_PEER_ONLINE;
+        bool online = repl_peer_is_online(peer);
         replica_address(replica_of_peer(peer), address, sizeof address);
         rd_buf_printf(out, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld\r\n", i++, address,
                       (unsigned)peer->port, replica_state_word(peer), (unsigned long long)peer->ack,
@@ -157,14 +157,14 @@ void server_cmd_role(struct dispatch_call *call)
     }
     size_t n = 0;
     for (const struct repl_peer *peer = r->master->first; peer != NULL; peer = peer->next)
-        n += peer->state == REPL_PEER_ONLINE;
+        n += repl_peer_is_online(peer);
     engine_reply_array(call->reply, 3);
     engine_reply_str(call->reply, "master");
     engine_reply_int(call->reply, (int64_t)r->master->offset);
     engine_reply_array(call->reply, n);
     for (const struct repl_peer *peer = r->master->first; peer != NULL; peer = peer->next) {
         char address[CONN_NAME];
-        if (peer->state != REPL_PEER_ONLINE)
+        if (!repl_peer_is_online(peer))
             continue;
         replica_address(replica_of_peer(peer), address, sizeof address);
         engine_reply_array(call->reply, 3);

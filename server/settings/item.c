@@ -44,7 +44,10 @@ static const struct settings_word words_oom_score_adj[] = {{"no", SETTINGS_OOM_N
                                                            {"absolute", SETTINGS_OOM_ABSOLUTE},
                                                            {0}};
 static const struct settings_word words_propagation_error_behavior[] = {
-    {"ignore", 0}, {"panic", 1}, {"panic-on-replicas", 2}, {0}};
+    {"ignore", SETTINGS_PROPAGATION_IGNORE},
+    {"panic", SETTINGS_PROPAGATION_PANIC},
+    {"panic-on-replicas", SETTINGS_PROPAGATION_PANIC_ON_REPLICAS},
+    {0}};
 static const struct settings_word words_repl_diskless_load[] = {
     {"disabled", SETTINGS_DISKLESS_LOAD_NEVER},
     {"on-empty-db", SETTINGS_DISKLESS_LOAD_EMPTY},

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "server/client/client.h"
 #include "server/core/log.h"
+#include "server/persist/persist.h"
 #include "server/settings/apply.h"
 #include "server/settings/text.h"
 
@@ -150,6 +151,11 @@ static bool set_all(struct changes *all)
     return blame(all, failed, NULL);
 }
 
+static bool is_loading(const struct server *srv)
+{
+    return srv->state == SERVER_LOADING || srv->persist->info.async_loading;
+}
+
 static bool look_up(struct changes *all, const struct rd_slice *names,
                     const struct rd_slice *values, struct rd_buf *why)
 {
@@ -164,7 +170,7 @@ static bool look_up(struct changes *all, const struct rd_slice *names,
                           change->name);
             return false;
         }
-        if ((change->item->flags & S_NOT_LOADING) != 0 && all->srv->state == SERVER_LOADING) {
+        if ((change->item->flags & S_NOT_LOADING) != 0 && is_loading(all->srv)) {
             rd_buf_printf(why, "LOADING Redis is loading the dataset in memory");
             return false;
         }

@@ -44,6 +44,11 @@ enum settings_diskless_load {
     SETTINGS_DISKLESS_LOAD_EMPTY,
     SETTINGS_DISKLESS_LOAD_SWAPDB
 };
+enum settings_propagation {
+    SETTINGS_PROPAGATION_IGNORE,
+    SETTINGS_PROPAGATION_PANIC,
+    SETTINGS_PROPAGATION_PANIC_ON_REPLICAS
+};
 enum settings_oom { SETTINGS_OOM_NO, SETTINGS_OOM_RELATIVE, SETTINGS_OOM_ABSOLUTE };
 
 /* shutdown-on-sigterm, shutdown-on-sigint: bits; 0 is "default". */

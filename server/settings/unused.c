@@ -43,7 +43,6 @@ static const struct {
     {"list-compress-depth", "lists are not compressed in memory"},
     {"lua-enable-deprecated-api", "scripts have no deprecated functions"},
     {"maxmemory-eviction-tenacity", "eviction continues until enough memory is free"},
-    {"propagation-error-behavior", "a failing command in the log always stops the start"},
 };
 
 static const char *why_unused(const char *name)

@@ -59,8 +59,7 @@ def sources(folder):
 
 def other_value(name, value):
     """A value that is not the default."""
-    words = {"cluster-preferred-endpoint-type": "hostname", "repl-diskless-load": "swapdb",
-             "propagation-error-behavior": "panic"}
+    words = {"cluster-preferred-endpoint-type": "hostname", "repl-diskless-load": "swapdb"}
     if name in words:
         return words[name]
     if value in ("yes", "no"):

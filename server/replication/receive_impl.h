@@ -1,0 +1,55 @@
+/* receive_impl.h - a snapshot that arrives; private to server/replication/receive*.c.
+ */
+#ifndef SERVER_REPLICATION_RECEIVE_IMPL_H
+#define SERVER_REPLICATION_RECEIVE_IMPL_H
+
+#include "engine/snapshot.h"
+#include "server/replication/priv.h"
+
+/* What is loaded into. A second data set takes the place of the old one in the end. */
+enum receive_target {
+    RECEIVE_FILE,   /* a file; from there into the data set */
+    RECEIVE_MEMORY, /* the data set, which is empty */
+    RECEIVE_BESIDE  /* a second data set */
+};
+
+enum { RECEIVE_WINDOW = 1024 * 1024 };
+
+struct receive {
+    struct server *srv;
+    struct repl_link *link;
+    enum receive_target target;
+    bool same_history;
+    uint64_t total, read; /* bytes; total 0: unknown */
+    int64_t last_s;       /* when the last byte arrived */
+
+    char temp[64];
+    int file;
+    uint64_t synced;
+
+    struct rd_src *src;
+    struct engine *beside; /* NULL: none */
+    struct engine_loader *loader;
+    struct replication_place place;
+    struct rd_buf rest; /* bytes that arrived, but do not fit into src */
+    size_t rest_at;
+    bool ended;      /* all bytes have arrived */
+    uv_idle_t *idle; /* loading continues when clients were answered; NULL: not */
+    bool loading;    /* … has begun */
+    bool served;     /* clients use the old data meanwhile */
+    bool done;
+    bool log_was_on; /* the append-only file, which is closed while the data is replaced */
+};
+
+/* Begins to load from r->src. Each returns false after a failure, which was logged. */
+bool receive_load_begin(struct receive *r);
+/* More bytes for r->src, or the end of them. */
+bool receive_load_bytes(struct receive *r, struct rd_slice bytes);
+bool receive_load_end(struct receive *r);
+/* Frees what loading uses. A data set that is not complete is dropped. */
+void receive_load_stop(struct receive *r);
+
+/* No child may write or send a snapshot of the old data from here on. */
+void receive_kill_child(const struct receive *r);
+
+#endif

@@ -1,0 +1,214 @@
+"""A replica that loads a snapshot beside its data, expires keys of its own, and what it does about
+errors."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from server_under_test import Redis, Redoubt, ReplyError, wait_for  # noqa: E402
+from test_replication import digest, follow, linked, offset, servers, wait_same  # noqa: E402
+
+KEYS = 400
+DELAY = "20000"
+SLOW_LOAD = {"loading-process-events-interval-bytes": "1024",
+             "rdbcompression": "no", "repl-backlog-size": "16384", "repl-diskless-sync": "yes"}
+
+
+def fill(server, text):
+    c = server.client()
+    for i in range(KEYS):
+        c.send("SET", f"key:{i}", text * 2000)
+    for _ in range(KEYS):
+        c.read()
+
+
+def quiet(replica):
+    """Loading is slow from the next sync on."""
+    replica.client().command("CONFIG", "SET", "key-load-delay", "0")
+
+
+def loading(replica):
+    return replica.info("persistence")["async_loading"] == "1"
+
+
+class Beside(unittest.TestCase):
+    def begin(self, master, replica, other_history=False):
+        """A replica with the data "a" begins to load the data "b"."""
+        slow = replica.client()
+        slow.command("CONFIG", "SET", "repl-diskless-load", "swapdb")
+        slow.command("CONFIG", "SET", "key-load-delay", "0")
+        fill(master, "a")
+        follow(replica, master)
+        wait_same(master, replica)
+        slow.command("CONFIG", "SET", "key-load-delay", DELAY)
+        c = master.client()
+        c.command("CONFIG", "SET", "rdb-key-save-delay", "5000")
+        if other_history:
+            c.command("DEBUG", "CHANGE-REPL-ID")
+        c.send("MULTI")
+        c.send("CLIENT", "KILL", "TYPE", "replica")
+        for i in range(KEYS):
+            c.send("SET", f"key:{i}", "b" * 2000)
+        c.send("EXEC")
+        for _ in range(KEYS + 3):
+            c.read()
+
+    def test_the_old_data_is_served_until_the_new_data_is_complete(self):
+        for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):
+            with self.subTest(str(kinds)), servers(*kinds, config=SLOW_LOAD) as (master, replica):
+                master.client().command("FUNCTION", "LOAD", "#!lua name=l\n"
+                                        "redis.register_function{function_name='f', "
+                                        "callback=function() return 1 end, flags={'no-writes'}}")
+                self.begin(master, replica)
+                wait_for(lambda: loading(replica))
+                fields = replica.info("persistence")
+                self.assertEqual(fields["loading"], "0")
+                self.assertIn("loading_loaded_bytes", fields)
+                c = replica.client()
+                watching = replica.client()
+                watching.command("WATCH", "key:1")
+                self.assertEqual(c.command("GET", "key:399"), b"a" * 2000)
+                self.assertEqual(c.command("DBSIZE"), KEYS)
+                self.assertEqual(c.command("FCALL", "f", 0), 1)
+                for words in (("REPLICAOF", "NO", "ONE"), ("BGSAVE",),
+                              ("CONFIG", "SET", "appendonly", "yes")):
+                    self.assertRegex(c.ask(*words)[1], b"^LOADING ")
+                quiet(replica)
+                wait_same(master, replica)
+                self.assertEqual(c.command("GET", "key:399"), b"b" * 2000)
+                watching.command("MULTI")
+                watching.command("GET", "key:1")
+                self.assertIn(watching.ask("EXEC")[1], (None, b""))
+                self.assertEqual(replica.info("persistence")["async_loading"], "0")
+
+    def test_the_old_data_stays_when_the_sync_fails(self):
+        with servers(Redoubt, Redoubt, config={**SLOW_LOAD, "appendonly": "yes"}) as (master,
+                                                                                    replica):
+            self.begin(master, replica)
+            wait_for(lambda: loading(replica))
+            before = digest(replica)
+            port = master.port
+            master.kill()
+            quiet(replica)
+            wait_for(lambda: "Discarding temporary DB" in replica.log)
+            self.assertEqual(digest(replica), before)
+            self.assertEqual(replica.client().command("GET", "key:0"), b"a" * 2000)
+            replica.kill()  # its log was never closed
+            replica.start()
+            self.assertEqual(digest(replica), before)
+            master.start_at(port)
+            follow(replica, master)
+            wait_same(master, replica)
+
+    def test_data_of_another_history_is_kept_but_not_served(self):
+        with servers(Redoubt, Redoubt, config=SLOW_LOAD) as (master, replica):
+            self.begin(master, replica, other_history=True)
+            wait_for(lambda: replica.info("persistence")["loading"] == "1")
+            self.assertRegex(replica.client().ask("GET", "key:0")[1], b"^LOADING ")
+            self.assertEqual(replica.info("persistence")["async_loading"], "0")
+            master.kill()
+            quiet(replica)
+            wait_for(lambda: "Discarding temporary DB" in replica.log)
+            self.assertEqual(replica.client().command("GET", "key:0"), b"a" * 2000)
+
+    def test_a_log_holds_the_new_data_after_the_swap(self):
+        with servers(Redoubt, Redoubt, config={**SLOW_LOAD, "appendonly": "yes"}) as (master,
+                                                                                    replica):
+            self.begin(master, replica)
+            quiet(replica)
+            wait_same(master, replica)
+            wait_for(lambda: replica.info("persistence")["aof_rewrite_in_progress"] == "0")
+            before = digest(replica)
+            replica.kill()
+            master.kill()
+            replica.start()
+            self.assertEqual(digest(replica), before)
+
+
+class OwnKeys(unittest.TestCase):
+    def check(self, kind):
+        with servers(Redoubt, kind, config={"appendonly": "yes"}) as (master, replica):
+            top = master.client()
+            top.command("SET", "theirs", "v", "PX", 200)
+            follow(replica, master, replica_read_only="no")
+            wait_for(lambda: linked(replica))
+            top.command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+            top.command("SET", "late", "v", "PX", 1)
+            wait_for(lambda: offset(replica) == offset(master))
+            c = replica.client()
+            c.command("SET", "own", "v", "PX", 300)
+            c.command("SET", "kept", "v")
+            c.command("PEXPIRE", "kept", 100)
+            c.command("PERSIST", "kept")
+            c.command("SELECT", 3)
+            c.command("SADD", "own", "v")
+            c.command("PEXPIRE", "own", 300)
+            self.assertEqual(c.command("DBSIZE"), 1)
+            wait_for(lambda: c.command("DBSIZE") == 0)
+            c.command("SELECT", 0)
+            wait_for(lambda: c.command("EXISTS", "own") == 0)
+            wait_for(lambda: replica.info("stats")["slave_expires_tracked_keys"] == "0")
+            self.assertEqual(c.command("GET", "kept"), b"v")
+            # The keys of the master wait for its DEL: they are still there.
+            self.assertIsNone(c.command("GET", "late"))
+            self.assertEqual(c.command("DEBUG", "OBJECT", "late")[:8], b"Value at")
+            c.command("PEXPIREAT", "kept", 1)
+            self.assertIsNone(c.command("GET", "kept"))
+            wait_for(lambda: replica.info("stats")["slave_expires_tracked_keys"] == "0")
+            return replica.info("stats")["expired_keys"]
+
+    def test_a_writable_replica_expires_the_keys_of_its_clients(self):
+        self.assertEqual(self.check(Redoubt), self.check(Redis))
+
+
+class Errors(unittest.TestCase):
+    def test_an_error_in_the_stream_ends_the_process_where_the_setting_says_so(self):
+        for setting in ("ignore", "panic", "panic-on-replicas"):
+            with self.subTest(setting), servers(Redoubt, Redoubt) as (master, replica):
+                follow(replica, master, propagation_error_behavior=setting)
+                wait_for(lambda: linked(replica))
+                top = master.client()
+                c = replica.client()
+                c.command("CONFIG", "SET", "replica-read-only", "no")
+                c.command("SET", "n", "text")
+                c.command("CONFIG", "SET", "replica-read-only", "yes")
+                top.command("INCR", "n")
+                wait_for(lambda: "== CRITICAL == This replica is sending an error" in replica.log)
+                if setting == "ignore":
+                    self.assertIn("after processing the command 'incr'", replica.log)
+                    top.command("SET", "n", "v")
+                    wait_same(master, replica)
+                    self.assertEqual(replica.info("stats")["unexpected_error_replies"], "1")
+                    continue
+                replica.wait_end()
+                self.assertIn("This replica panicked sending an error to its master",
+                              replica.log)
+
+    def check_disk(self, ignore):
+        config = {"appendonly": "yes", "replica-ignore-disk-write-errors": ignore,
+                  "dbfilename": "folder"}
+        with servers(Redoubt, Redoubt, config=config) as (master, replica):
+            follow(replica, master)
+            wait_for(lambda: linked(replica))
+            c = replica.client()
+            c.command("CONFIG", "SET", "save", "3600 1")
+            os.remove(replica.path("folder"))
+            os.makedirs(replica.path("folder", "full"))
+            c.command("BGSAVE", "SCHEDULE")
+            wait_for(lambda: replica.info("persistence")["rdb_last_bgsave_status"] == "err")
+            master.client().command("SET", "k", "v")
+            if ignore == "yes":
+                wait_same(master, replica)
+                self.assertIn("unable to write to disk", replica.log)
+            else:
+                replica.wait_end()
+                self.assertIn("Replica was unable to write command to disk.", replica.log)
+
+    def test_a_replica_whose_disk_fails_ends_or_continues_as_told(self):
+        self.check_disk("yes")
+        self.check_disk("no")
+
+
+if __name__ == "__main__":
+    unittest.main()
