@@ -68,7 +68,7 @@ exec {redis_cli} -p {port} $types "$@"
 case $1 in archive | backup | check-config | list | prune | restore | verify)
     [ ! -e {root}/etc/redoubt/redoubt.conf ] || set -- "$@" --config {root}/etc/redoubt/redoubt.conf
 esac
-exec {redoubt} "$@"
+exec -a "$0" {redoubt} "$@"
 """,
     "systemctl": """\
 exec 2>/dev/null

@@ -1,5 +1,6 @@
 """What has happened on the machine before a guide begins: one function for each page."""
 
+import json
 import os
 
 
@@ -93,11 +94,97 @@ def offsite_backup(machine):
     send(machine, shop(100))
 
 
+def debug_replication(machine):
+    machine.configure("save ''")
+    machine.start()
+    send(machine, [("SET", "page:views", 17), *shop(100)])
+    machine.shell("mkdir replica; redis-server --port 6380 --dir replica --daemonize yes --save '' "
+                  "--replicaof '127.0.0.1 6379' --replica-read-only no >/dev/null")
+    machine.shell("until redis-cli -p 6380 INFO replication | grep -q master_link_status:up; "
+                  "do sleep 0.02; done; redis-cli -p 6380 SET config:theme dark; "
+                  "redis-cli -p 6380 HSET user:7 plan paid")
+    machine.shell("while sleep 0.1; do redis-cli SET page:views 17; done >/dev/null 2>&1 &")
+
+
+def memory_analysis(machine):
+    machine.configure("save ''")
+    machine.start()
+    send(machine, shop(100))
+    machine.shell("redoubt capture --quiet --rdb-only last-week.rdb redis://127.0.0.1:6379")
+    send(machine, (("SET", f"cache:{n:04}", f"a part of a page, number {n:04}")
+                   for n in range(1000)))
+    send(machine, [("HSET", "cart:1", *(word for n in range(3000)
+                                        for word in (f"item:{n:05}", f"the amount is {n:05}")))])
+
+
+def migrate_versions(machine):
+    path = snapshot(machine, "shop.rdb", shop(100))
+    row = {"db": 0, "key": "cart:7", "type": "hash", "value": {"tea": "2", "cake": "1"},
+           "field_expire_ms": {"cake": 4102444800000}}
+    machine.shell(f"echo '{json.dumps(row)}' >cart.ndjson; "
+                  "redoubt convert --to rdb --for redis-8.0 cart.ndjson -o cart.rdb; "
+                  f"redoubt merge --quiet {path} cart.rdb -o newer.rdb; "
+                  "cp fixtures/redis-7.2.5/module.rdb .")
+
+
+def try_redoubt_server(machine):
+    machine.configure("save ''", "maxmemory 100mb")
+    machine.start()
+    send(machine, shop(100))
+
+
+def monitoring(machine):
+    path = snapshot(machine, "dump.rdb", shop(100))
+    machine.shell(f"head -c 9000 {path} >cut.rdb; redoubt seal --make-key /etc/redoubt/key; "
+                  "mkdir -p /var/lib/prometheus/node-exporter; cp dump.rdb /var/lib/redis/; "
+                  "cat >/etc/redoubt/redoubt.conf <<END\n"
+                  "[nightly]\nsource = /var/lib/redis/dump.rdb\nrepository = /var/backups/redis\n"
+                  "key-file = /etc/redoubt/key\n"
+                  "metrics-file = /var/lib/prometheus/node-exporter/redoubt-nightly.prom\n"
+                  "[weekly]\nsource = /var/lib/redis/dump.rdb\n"
+                  "repository = /var/backups/redis\nEND\n"
+                  "redoubt backup nightly --quiet")
+
+
+def comparison(machine):
+    path = snapshot(machine, "dump.rdb", shop())
+    machine.shell("cp dump.rdb cut.rdb; truncate -s -20 cut.rdb")
+    overwrite(path, 30010, b"garbage from a bad disk")
+    machine.configure("appendonly yes", "save ''")
+    machine.start()
+    send(machine, shop(200))
+    machine.stop()
+    name = "appendonly.aof.1.incr.aof"
+    machine.shell(f"cp /var/lib/redis/appendonlydir/{name} log.aof")
+    overwrite(machine.path("home/log.aof"), 30010, b"garbage from a bad disk")
+    machine.start()
+
+
+def install(machine):
+    for name, variable in (("source", "REDOUBT_SOURCE"), ("build", "REDOUBT_BUILD")):
+        os.symlink(os.environ[variable], machine.path("home", name))
+    snapshot(machine, "dump.rdb", shop(100))
+
+
+def scripting_with_json(machine):
+    snapshot(machine, "dump.rdb", shop(100))
+    snapshot(machine, "shop-1.rdb", shop(20))
+    snapshot(machine, "shop-2.rdb", shop(30))
+
+
 PAGES = {
+    "comparison": comparison,
     "corrupt-rdb": corrupt_rdb,
+    "debug-replication": debug_replication,
+    "install": install,
+    "memory-analysis": memory_analysis,
+    "migrate-versions": migrate_versions,
+    "monitoring": monitoring,
     "offsite-backup": offsite_backup,
     "restore": restore,
+    "scripting-with-json": scripting_with_json,
     "torn-aof": torn_aof,
+    "try-redoubt-server": try_redoubt_server,
     "undo-flushall": undo_flushall,
 }
 
