@@ -23,6 +23,7 @@ static const struct tool tools[] = {
     {"check-config", "check the source, the key and the repository of backups", tool_check_config},
     {"check-rdb", "verify snapshots and salvage damaged ones", tool_check_rdb},
     {"diff", "compare the data of snapshots, logs and servers", tool_diff},
+    {"doctor", "check servers and their folders for risks to the data", tool_doctor},
     {"list", "list the backups in a repository and their age", tool_list},
     {"merge", "merge several snapshots into one", tool_merge},
     {"prune", "remove old backups by retention rules", tool_prune},

@@ -14,6 +14,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv);
 int tool_check_config(struct cli *cli, int argc, char **argv);
 int tool_convert(struct cli *cli, int argc, char **argv);
 int tool_diff(struct cli *cli, int argc, char **argv);
+int tool_doctor(struct cli *cli, int argc, char **argv);
 int tool_list(struct cli *cli, int argc, char **argv);
 int tool_merge(struct cli *cli, int argc, char **argv);
 int tool_prune(struct cli *cli, int argc, char **argv);

@@ -53,7 +53,9 @@ def _free_port():
 
 
 class RedisServer:
-    def __init__(self, config=None):
+    def __init__(self, config=None, wrap=()):
+        """wrap: a command line that runs the one after it."""
+        self.wrap = list(wrap)
         self.config = {
             "bind": "127.0.0.1",
             "save": "",
@@ -103,7 +105,8 @@ class RedisServer:
         raise ServerDied(self.log[-2000:])
 
     def _spawn(self):
-        args = [shutil.which("redis-server"), "--port", str(self.port), "--dir", self.dir]
+        args = [*self.wrap, shutil.which("redis-server"), "--port", str(self.port)]
+        args += ["--dir", self.dir]
         args += ["--logfile", os.path.join(self.dir, "log")]
         for name, value in self.config.items():
             args += ["--" + name, value]

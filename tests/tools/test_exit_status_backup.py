@@ -95,6 +95,28 @@ class BackupCells(BackupCase):
                        f"key-file = {self.key}\n")
         self.ends(8, "backup")
 
+    # ---- doctor ----
+
+    def case_doctor_0(self):
+        self.backed_up()
+        self.ends(0, "doctor", self.folder)
+
+    def case_doctor_1(self):
+        os.unlink(self.path("dump.rdb"))
+        self.ends(1, "doctor", self.folder, "--skip", "backup")
+
+    def case_doctor_2(self):
+        self.ends(2, "doctor", self.folder, "--target", "weekly")
+
+    def case_doctor_3(self):
+        self.ends(3, "doctor", self.missing)
+
+    def case_doctor_6(self):
+        self.ends(6, "doctor", "redis://127.0.0.1:1")
+
+    def case_doctor_8(self):
+        self.ends(8, "doctor", self.folder)
+
     # ---- list ----
 
     def case_list_0(self):
@@ -274,7 +296,7 @@ class BackupCells(BackupCase):
 
     def test_cells(self):
         cells = table()
-        self.assertEqual(len(cells), 9)
+        self.assertEqual(len(cells), 10)
         for tool, row in cells.items():
             self.assertEqual(sorted(row), STATUSES)
             for status, text in row.items():

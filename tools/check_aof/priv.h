@@ -1,4 +1,4 @@
-/* priv.h - shared by the parts of check-aof.
+/* priv.h - shared by the parts of check-aof; the check of doctor uses it, too.
  *
  * check_aof.c finds the files of a log, checks them and stores the results in a struct aof_job;
  * tools/check_aof/report.c prints it as text and tools/check_aof/json.c as JSON;

@@ -1,0 +1,25 @@
+/* info.h - fields of the text that INFO returns.
+ *
+ *     uint64_t used;
+ *     if (client_info_u64(text, "used_memory", &used))
+ *         ...
+ *     struct rd_slice line, lag;
+ *     if (client_info_find(text, "slave0", &line) && client_info_part(line, "lag", &lag))
+ *         ...
+ */
+#ifndef CLIENT_INFO_H
+#define CLIENT_INFO_H
+
+#include "base/slice.h"
+
+/* The value of the line "NAME:VALUE", without its line end. False: there is no such line. *ret is
+ * valid as long as the text. */
+bool client_info_find(struct rd_slice text, const char *name, struct rd_slice *ret);
+
+/* The same for a number. False also if the value is not one. */
+bool client_info_u64(struct rd_slice text, const char *name, uint64_t *ret);
+
+/* The value of NAME in "NAME=VALUE,NAME=VALUE". */
+bool client_info_part(struct rd_slice value, const char *name, struct rd_slice *ret);
+
+#endif

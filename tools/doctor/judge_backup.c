@@ -1,0 +1,65 @@
+/* judge_backup.c - the age of the newest good backup. */
+#include "tools/doctor/priv.h"
+
+enum { CLOCK_TOLERANCE_MS = 300000 };
+
+/* The age of the newest good set; INT64_MAX: there is none. */
+static bool newest_age(struct archive_repo *repo, int64_t now_ms, int64_t *ret, struct rd_err *err)
+{
+    struct archive_sets sets;
+    if (!archive_repo_list(repo, &sets, err))
+        return false;
+    const struct archive_set *newest = archive_sets_find(&sets, NULL, now_ms);
+    *ret = newest != NULL ? now_ms - newest->time_ms : INT64_MAX;
+    archive_sets_done(&sets);
+    return true;
+}
+
+static bool judge_repo(const struct doctor *d, struct archive_repo *repo, struct doctor_verdict *v,
+                       struct rd_err *err)
+{
+    int64_t age;
+    if (!newest_age(repo, cli_now_ms(), &age, err))
+        return false;
+    if (age == INT64_MAX)
+        doctor_found(v, "no good set of %s in %s", repo->target,
+                     cli_plain(rd_slice_str(repo->store->origin)).s);
+    else if (age < -CLOCK_TOLERANCE_MS)
+        doctor_found(v, "all good sets of %s are in the future: a clock is wrong", repo->target);
+    else if (age > (int64_t)d->max_age_ms)
+        doctor_found(v, "the newest good set of %s is %s old; --max-age is %s", repo->target,
+                     cli_duration((uint64_t)age).s, cli_duration(d->max_age_ms).s);
+    else if (v->state != DOCTOR_FOUND)
+        doctor_passed(v, "the newest good set of %s is %s old", repo->target,
+                      cli_duration(age > 0 ? (uint64_t)age : 0).s);
+    return true;
+}
+
+static bool judge_target(const struct doctor *d, const struct vault_target *target,
+                         struct doctor_verdict *v, struct rd_err *err)
+{
+    struct vault_open open;
+    if (!vault_open(target, VAULT_LIST, &open, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < open.n; i++)
+        ok = judge_repo(d, &open.repos[i], v, err);
+    vault_close(&open);
+    return ok;
+}
+
+void doctor_judge_backup_age(const struct doctor *d, struct doctor_verdict *v)
+{
+    struct rd_err err = {0};
+    char line[DOCTOR_TEXT_MAX];
+    if (!d->with_backup) {
+        doctor_skipped(v, "--target or --repository is not given");
+        return;
+    }
+    for (size_t i = 0; i < d->vault.n_targets; i++)
+        if (!judge_target(d, &d->vault.targets[i], v, &err)) {
+            if (v->state != DOCTOR_FOUND)
+                doctor_unknown(v, "%s", rd_err_render(&err, line, sizeof line));
+            return;
+        }
+}
