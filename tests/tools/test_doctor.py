@@ -14,7 +14,8 @@ from redis_server import RedisServer
 
 PATIENCE = 60  # seconds for what a server does in its own time
 
-# A disk that needs seconds for an fsync of the background thread, and a kernel that needs half a second for a fork.
+# A disk that needs seconds for an fsync of the background thread, and a kernel that needs half a
+# second for a fork.
 SLOW = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -352,7 +353,8 @@ class Faults(DoctorCase):
     def answer(self, more="", config=()):
         """A server as a hosted one, or of a later version, may be."""
         text = (b"redis_version:8.2.0\r\nrole:slave\r\nmaster_link_status:up\r\n"
-                b"used_memory:1000\r\nmaster_last_io_seconds_ago:3\r\nconnected_slaves:0\r\n" + more.encode())
+                b"used_memory:1000\r\nmaster_last_io_seconds_ago:3\r\n"
+                b"connected_slaves:0\r\n" + more.encode())
 
         def answer(args):
             if args[0].upper() == b"INFO":
