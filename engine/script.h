@@ -82,6 +82,9 @@ struct engine_script_stats {
 
 void engine_script_stats(struct engine *e, struct engine_script_stats *ret);
 
+/* As SCRIPT LOAD: a later EVALSHA finds the script. A text that does not compile is ignored. */
+void engine_script_keep(struct engine *e, struct rd_slice body);
+
 /* Compiles the libraries that were loaded with a snapshot. Otherwise the first command that needs
  * them does. False: a library cannot be loaded; err->text is the reason. */
 bool engine_script_check_libraries(struct engine *e, struct rd_err *err);

@@ -32,6 +32,7 @@ struct engine_load_opts {
     bool keep_expired; /* as a replica does, which waits for the DEL of its master */
     bool no_sum;       /* do not compute the checksum; like rdbchecksum no */
     bool no_aux;       /* drop AUX fields: a server writes its own */
+    bool keep_scripts; /* load the scripts of AUX fields, as servers before 7.0 do */
     bool merge;        /* the engine may hold keys; keys of the snapshot replace them */
     /* NULL, or called for each empty collection, which is omitted. */
     void (*on_empty)(void *ctx, struct rd_slice key);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/lru.h"
+#include "engine/script.h"
 #include "rdb/plain.h"
 
 enum {
@@ -46,6 +47,8 @@ struct engine_loader {
     struct engine_value value;
     bool in_value;
     bool skipping;
+
+    struct rd_buf script; /* of the AUX field being read */
 
     /* The buffer for kept records; NULL outside of them. */
     struct engine_kept_records *keeping;
@@ -133,6 +136,7 @@ void engine_loader_free(struct engine_loader *l)
     if (l->src != NULL)
         rdb_reader_free(l->reader);
     rd_buf_done(&l->name);
+    rd_buf_done(&l->script);
     rd_free(l);
 }
 
@@ -476,8 +480,26 @@ static void note_aux(struct engine_loader *l, const struct rdb_event *ev)
         l->opts.on_aux(l->opts.ctx, ev->aux.name, value);
 }
 
+static bool take_script(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+{
+    char tmp[RD_NUM_I64_MAX];
+    const struct rdb_string *value = &ev->aux.value;
+    if (!l->opts.keep_scripts || ev->kind != RDB_AUX || !rd_slice_is(ev->aux.name, "lua"))
+        return true;
+    struct rd_slice piece = rdb_string_bytes(value, tmp);
+    if (value->first)
+        rd_buf_reset(&l->script);
+    if (!rd_buf_add(&l->script, piece.ptr, piece.len))
+        return rd_err_nomem(err, piece.len);
+    if (!value->more)
+        engine_script_keep(l->engine, rd_buf_slice(&l->script));
+    return true;
+}
+
 static bool take_record(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
+    if (!take_script(l, ev, err))
+        return false;
     if (l->keeping != NULL)
         return keep(l, ev, err);
     switch (ev->kind) {

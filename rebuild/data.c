@@ -2,6 +2,7 @@
 
 #include "base/resp.h"
 #include "engine/command.h"
+#include "engine/script.h"
 #include "engine/snapshot.h"
 
 #include <inttypes.h>
@@ -32,11 +33,12 @@ static bool is_one_of(const struct engine_command *command, const char *const *n
     return *names != NULL;
 }
 
-/* What speaks of the connection or only keeps a script for later, and changes no data. */
+/* Commands about the connection, the files of a server (2.6 and 2.8 log SAVE) or the scripts, which
+ * change no data. */
 static bool is_idle(const struct engine_command *command)
 {
-    static const char *const names[] = {"replconf", "script|debug", "script|help", "function|help",
-                                        NULL};
+    static const char *const names[] = {"replconf",    "save",          "script|debug",
+                                        "script|help", "function|help", NULL};
     return command->group == ENGINE_GROUP_PUBSUB || is_one_of(command, names);
 }
 
@@ -49,6 +51,8 @@ bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *st
     if (command == NULL)
         return refuse(step, "unknown command", err);
     engine_reply_reset(&data->reply);
+    data->script_ended = data->script_ran_foreign = false;
+    data->step_us = step->now_us;
     enum engine_status status =
         engine_apply_command(data->engine, &data->session, command, cmd->argc, cmd->argv, &env,
                              &data->reply, &data->effects);
@@ -57,7 +61,8 @@ bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *st
         return refuse(step, "only a server can run it", err);
     }
     data->counts.commands++;
-    if (data->reply.error)
+    /* A script that fails has failed on the server too, and what it did before is in the data. */
+    if (data->reply.error && (!data->script_ended || data->script_ran_foreign))
         note_refusal(&data->counts, step, data->reply.text);
     return true;
 }
@@ -70,7 +75,7 @@ void rebuild_data_ahead(struct rebuild_data *data, struct rd_slice key)
 bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, const char *name,
                        int64_t *ret_saved_s, struct rd_err *err)
 {
-    const struct engine_load_opts opts = {.keep_expired = true};
+    const struct engine_load_opts opts = {.keep_expired = true, .keep_scripts = true};
     const struct engine_env env = {.now_us = data->now_us};
     struct engine_loader *loader;
     if (!engine_loader_new_reader(&loader, data->engine, snapshot, &opts, &env, err))
@@ -103,16 +108,28 @@ bool rebuild_data_save(struct rebuild_data *data, struct rd_sink *out, struct rd
 
 /* ---- begin and end ---- */
 
-/* A command of a server in a script or a transaction: a message has no effect on the data set. */
+/* A command of a server in a script or a transaction. Messages have no effect on the data set. */
 static void run_foreign(void *ctx, struct engine_session *s, const struct engine_command *command,
                         size_t argc, const struct rd_slice *argv, struct engine_reply *reply,
                         struct engine_effects *fx)
 {
-    (void)ctx, (void)s, (void)argc, (void)argv, (void)fx;
+    struct rebuild_data *data = ctx;
+    (void)s, (void)argc, (void)argv, (void)fx;
     if (command->group == ENGINE_GROUP_PUBSUB)
         engine_reply_int(reply, 0);
-    else
+    else if (strcmp(command->name, "lastsave") == 0)
+        engine_reply_int(reply, data->step_us / 1000000);
+    else {
         engine_reply_errorf(reply, "ERR only a server can run '%s'", command->name);
+        data->script_ran_foreign = true;
+    }
+}
+
+static void note_script(void *ctx, const struct engine_running *running)
+{
+    struct rebuild_data *data = ctx;
+    (void)running;
+    data->script_ended = true;
 }
 
 void rebuild_data_begin(struct rebuild_data *data, int64_t now_us)
@@ -123,7 +140,11 @@ void rebuild_data_begin(struct rebuild_data *data, int64_t now_us)
     config.databases = REBUILD_DATABASES;
     data->ahead = rd_prefault_begin();
     data->engine = engine_new(&(struct engine_opts){.seed = 1, .config = &config});
-    engine_set_hooks(data->engine, &(struct engine_hooks){.foreign = run_foreign});
+    engine_set_hooks(data->engine, &(struct engine_hooks){
+                                       .foreign = run_foreign,
+                                       .script_ended = note_script,
+                                       .ctx = data,
+                                   });
     engine_session_init(&data->session, data->engine, ENGINE_LOADING);
     data->reply = (struct engine_reply){.proto = 2, .off = true};
     data->effects.off = true;

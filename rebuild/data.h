@@ -45,6 +45,9 @@ struct rebuild_data {
     struct engine_db_ahead keys_ahead;
     struct engine_reply reply;
     struct engine_effects effects;
+    int64_t step_us; /* of the command that runs */
+    bool script_ended;
+    bool script_ran_foreign; /* a command that only a server can run */
 };
 
 /* A command and its position. */
@@ -62,7 +65,7 @@ void rebuild_data_end(struct rebuild_data *data);
 bool rebuild_data_load(struct rebuild_data *data, struct rdb_reader *snapshot, const char *name,
                        int64_t *ret_saved_s, struct rd_err *err);
 
-/* Runs a command. Commands that run scripts or functions, and unknown commands, are
+/* Runs a command. Unknown commands, and commands that only a server can run, are
  * RD_ERR_UNSUPPORTED: their effect is not known. */
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
                         struct rd_err *err);

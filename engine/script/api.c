@@ -161,28 +161,6 @@ static struct script_run *running(lua_State *L, const char *name)
     return NULL;
 }
 
-/* Servers before 5.0 logged scripts, not their effects. A script then had to do the same on every
- * server, so it got the members of sets and the names of keys in order. */
-static bool is_sorted_for_scripts(const struct engine_command *command)
-{
-    static const char *const names[] = {"sinter", "sunion", "sdiff", "smembers",
-                                        "hkeys",  "hvals",  "keys"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(command->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The array on top of the stack. */
-static void sort_array(lua_State *L)
-{
-    lua_getglobal(L, "table");
-    lua_getfield(L, -1, "sort");
-    lua_pushvalue(L, -3);
-    lua_call(L, 1, 0);
-    lua_pop(L, 1);
-}
-
 /* Pushes one value; true: it is an error. */
 static bool call_command(lua_State *L, struct script_run *run)
 {
@@ -193,8 +171,13 @@ static bool call_command(lua_State *L, struct script_run *run)
     script_debug_command(run, args.n, args.list);
     const struct engine_command *command = resolve(run->call->engine, &args);
     struct engine_refusal refusal;
-    if (!admit(run, command, &args, &refusal)) {
-        push_refusal(L, run, command, refusal.text);
+    const char *why = NULL;
+    if (!admit(run, command, &args, &refusal))
+        why = refusal.text;
+    else
+        why = script_verbatim_refuses(run, command);
+    if (why != NULL) {
+        push_refusal(L, run, command, why);
         return true;
     }
     run_command(run, command, &args);
@@ -203,8 +186,7 @@ static bool call_command(lua_State *L, struct script_run *run)
     if (reply->len > 0 && reply->ptr[0] == '-')
         script_debug_error(run, (const char *)reply->ptr, reply->len - 2);
     script_push_reply(L, reply->ptr, reply->len);
-    if (run->verbatim && reply->len > 0 && reply->ptr[0] == '*' && is_sorted_for_scripts(command))
-        sort_array(L);
+    script_verbatim_ran(L, run, command);
     script_debug_reply(run, rd_slice(reply->ptr, reply->len));
     return reply->len > 0 && reply->ptr[0] == '-';
 }
@@ -314,7 +296,8 @@ static int redis_set_repl(lua_State *L)
 
 static int redis_replicate_commands(lua_State *L)
 {
-    lua_pushboolean(L, 1);
+    const struct script_run *run = script_vm_of(L)->run;
+    lua_pushboolean(L, run == NULL || !run->verbatim || !run->rules.wrote);
     return 1;
 }
 

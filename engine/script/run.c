@@ -252,7 +252,7 @@ void script_run(struct engine_call *call, const struct script_start *start)
             },
         .vm = start->vm,
         .ref = start->ref,
-        .verbatim = call->session->role != ENGINE_CLIENT,
+        .verbatim = start->vm->kind == SCRIPT_VM_EVAL && call->session->role != ENGINE_CLIENT,
         .proto = 2,
         .repl = SCRIPT_REPL_ALL,
         .n_keys = n_keys,
@@ -296,6 +296,13 @@ void engine_script_stats(struct engine *e, struct engine_script_stats *ret)
         .eval_vm_bytes = script_vm_bytes(s->eval),
         .function_vm_bytes = script_vm_bytes(s->functions),
     };
+}
+
+void engine_script_keep(struct engine *e, struct rd_slice body)
+{
+    char *error;
+    if (script_add(script_state(e), body, &error) == NULL)
+        engine_scratch_free(error);
 }
 
 bool engine_script_check_libraries(struct engine *e, struct rd_err *err)

@@ -73,9 +73,10 @@ struct script_run {
     struct script_vm *vm;
     struct engine_debugger *debugger; /* NULL: none */
     int ref;
-    bool verbatim;  /* from a log or a master that has scripts, not their effects */
-    unsigned proto; /* redis.setresp() */
-    unsigned repl;  /* redis.set_repl() */
+    bool verbatim;   /* from a log or a master that has scripts, not their effects */
+    bool random_ran; /* verbatim: a command whose reply depends on chance or the clock */
+    unsigned proto;  /* redis.setresp() */
+    unsigned repl;   /* redis.set_repl() */
     size_t n_keys;
     const struct rd_slice *keys;
     size_t n_args;
@@ -121,6 +122,16 @@ bool script_read_flags(struct rd_slice body, unsigned *ret_flags, size_t *ret_le
 unsigned script_flag(struct rd_slice name, bool any_case);
 /* Iterates over the names, in the order of replies. NULL: the end. */
 const char *script_flag_name(unsigned i, unsigned *ret_flag);
+
+/* ---- verbatim.c ---- */
+
+/* Before a command of a script: the error of servers that log scripts, or NULL. */
+const char *script_verbatim_refuses(const struct script_run *run,
+                                    const struct engine_command *command);
+
+/* After it, with its reply on top of the stack. */
+void script_verbatim_ran(lua_State *L, struct script_run *run,
+                         const struct engine_command *command);
 
 /* ---- words.c ---- */
 

@@ -235,10 +235,50 @@ class Functions(Case):
         self.assertEqual(values["l"], members + members)
         self.assertEqual(values["r"], ["170829"] * 2)
 
-    def test_a_script_that_fails_is_counted(self):
-        log = self.write("a.aof", SELECT + SET + command("EVAL", "error('no')", "0"))
-        run = self.run_tool("stat", log, status=8)
-        self.assertIn(b"at byte %d" % len(SELECT + SET), run.stderr)
+    def values(self, log, status=0):
+        out = self.run_tool("convert", "--to", "ndjson", log, status=status).stdout.decode()
+        return {key["key"]: key["value"] for key in map(json.loads, out.splitlines())
+                if "key" in key}
+
+    def test_scripts_of_old_servers_do_not_write_after_chance(self):
+        write = "redis.pcall('rpush', 'l', '%s') "
+        for chance in ("randomkey", "time", "srandmember', 's", "scan', '0", "lastsave"):
+            script = write % "before" + f"redis.call('{chance}') " + write % "after"
+            log = self.write("a.aof", SELECT + SET + command("EVAL", script, "0"))
+            self.assertEqual(self.values(log)["l"], ["before"], chance)
+        script = write % "a" + "redis.call('get', 'k') redis.call('dbsize') " + write % "b"
+        log = self.write("a.aof", SELECT + SET + command("EVAL", script, "0"))
+        self.assertEqual(self.values(log)["l"], ["a", "b"])
+
+    def test_scripts_of_old_servers_stay_scripts_once_they_wrote(self):
+        ask = "redis.call('rpush', 'l', tostring(redis.replicate_commands())) "
+        log = self.write("a.aof", SELECT + command("EVAL", ask + ask, "0"))
+        self.assertEqual(self.values(log)["l"], ["true", "false"])
+
+    def test_a_script_that_fails_has_failed_on_the_server_too(self):
+        for script in ("error('no')", "redis.call('set', 'a', '1') redis.call('incr', 'k')"):
+            log = self.write("a.aof", SELECT + SET + command("EVAL", script, "0"))
+            self.assertEqual(self.run_tool("stat", log).stderr, b"")
+
+    def test_a_script_that_cannot_run_is_counted(self):
+        for cmd in (command("EVALSHA", "0" * 40, "0"), command("EVAL", "(", "0"),
+                    command("EVAL", "redis.call('set', 'a', redis.call('info'))", "0")):
+            log = self.write("a.aof", SELECT + SET + cmd)
+            run = self.run_tool("stat", log, status=8)
+            self.assertIn(b"at byte %d" % len(SELECT + SET), run.stderr)
+
+    def test_scripts_in_a_snapshot_are_found_by_their_digest(self):
+        short = b"redis.call('set', KEYS[1], 'short')"
+        long = b"redis.call('set', KEYS[1], 'long') --" + b"x" * 300000
+        aux = b"".join(b"\xfa\x03lua\x80" + len(code).to_bytes(4, "big") + code
+                       for code in (short, b"no (", long))
+        calls = b"".join(command("EVALSHA", hashlib.sha1(code).hexdigest(), "1", name)
+                         for code, name in ((short, "a"), (long, "b")))
+        log = self.log(SELECT + calls, b"REDIS0009" + aux + b"\xff" + bytes(8))
+        self.assertEqual(self.values(log), {"a": "short", "b": "long"})
+
+    def test_save_in_a_log_of_2_6_changes_nothing(self):
+        self.assertEqual(self.keys(self.write("a.aof", SELECT + SET + command("SAVE"))), ["k"])
 
 
 if __name__ == "__main__":
