@@ -19,7 +19,7 @@ def main(path):
     name = os.path.splitext(os.path.basename(path))[0]
     at = 0
     with Machine() as machine:
-        worlds.prepare(machine, name)
+        worlds.prepare(machine, name.lower())
         for step, output, status in machine.printed(page.steps(text)):
             command = "$ " + step.text.replace("\n", "\n> ") + "\n"
             at = text.index(command, at) + len(command)

@@ -166,6 +166,22 @@ def install(machine):
     snapshot(machine, "dump.rdb", shop(100))
 
 
+def readme(machine):
+    snapshot(machine, "backup.rdb", shop(100))
+    corrupt_rdb(machine)
+    machine.shell("cp /var/lib/redis/dump.rdb .; rm /var/lib/redis/dump.rdb")
+    undo_flushall(machine)
+    machine.stop()
+    machine.shell("cp -r /var/lib/redis/appendonlydir log; cp -r log appendonlydir; "
+                  "rm -r /var/lib/redis/appendonlydir")
+    overwrite(machine.path("home/appendonlydir/appendonly.aof.1.incr.aof"), 30010,
+              b"garbage from a bad disk")
+    machine.shell("cp backup.rdb /var/lib/redis/dump.rdb; "
+                  "chown redis:redis /var/lib/redis/dump.rdb")
+    machine.configure("save ''")
+    machine.start()
+
+
 def scripting_with_json(machine):
     snapshot(machine, "dump.rdb", shop(100))
     snapshot(machine, "shop-1.rdb", shop(20))
@@ -190,4 +206,7 @@ PAGES = {
 
 
 def prepare(machine, name):
-    PAGES[name](machine)
+    if name == "readme":
+        readme(machine)
+    else:
+        PAGES[name](machine)
