@@ -223,6 +223,6 @@ unsigned repl_master_good(const struct repl_master *m, int64_t max_lag_ms, int64
 uint64_t repl_master_memory(const struct repl_master *m, uint64_t *ret_of_peers)
 {
     uint64_t all = m->backlog != NULL ? repl_backlog_memory(m->backlog) : 0;
-    *ret_of_peers = all > m->opts.backlog_size ? all - m->opts.backlog_size : 0;
+    *ret_of_peers = m->first != NULL && all > m->opts.backlog_size ? all - m->opts.backlog_size : 0;
     return all;
 }

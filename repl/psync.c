@@ -283,6 +283,11 @@ size_t repl_psync_feed(struct repl_psync *p, struct rd_slice bytes)
     return len;
 }
 
+void repl_psync_heard(struct repl_psync *p)
+{
+    p->heard = true;
+}
+
 void repl_psync_cut(struct repl_psync *p)
 {
     p->cut = true;

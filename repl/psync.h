@@ -217,6 +217,9 @@ RD_API void repl_psync_sent(struct repl_psync *p, size_t len);
  * maximum number of milliseconds until the next call. */
 RD_API uint64_t repl_psync_tick(struct repl_psync *p, uint64_t now_ms);
 
+/* Bytes arrived that the caller will feed later: the master is alive. */
+RD_API void repl_psync_heard(struct repl_psync *p);
+
 /* Sets the acknowledged offset, and `synced` as the offset that is durable (RD_NO_OFFSET: not
  * sent). */
 RD_API void repl_psync_ack(struct repl_psync *p, uint64_t offset, uint64_t synced);

@@ -170,7 +170,7 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
     signal(SIGPIPE, SIG_IGN);
     reset_signals();
     log_role('C');
-    daemon_oom_score(&srv->settings, DAEMON_CHILD); /* killed first when memory is short */
+    daemon_oom_score(&srv->settings, true); /* killed first when memory is short */
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')
         set_cpus(cpulist);

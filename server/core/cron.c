@@ -42,13 +42,16 @@ static void measure_memory(struct server *srv)
     if ((int64_t)used > srv->stats.peak_memory)
         srv->stats.peak_memory = (int64_t)used;
     srv->measured_mono_us = srv->mono_us;
+    srv->measured_net_in = srv->stats.net_in;
 }
 
-/* Memory outside the data set is measured now and then: again before a key is evicted for it. */
+/* Memory outside the data set is measured now and then: again before a key is evicted for it, and
+ * when what has arrived since can be too much. */
 static void measure_before_eviction(struct server *srv)
 {
     enum { MEASURE_PAUSE_US = 1000 };
-    if (server_used_memory(srv) > (uint64_t)srv->settings.maxmemory &&
+    uint64_t arrived = srv->stats.net_in - srv->measured_net_in;
+    if (server_used_memory(srv) + arrived > (uint64_t)srv->settings.maxmemory &&
         srv->mono_us - srv->measured_mono_us >= MEASURE_PAUSE_US)
         measure_memory(srv);
 }

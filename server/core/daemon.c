@@ -242,8 +242,16 @@ static struct {
     int before;
 } oom;
 
-static int wanted_oom_score(const struct settings *s, enum daemon_class class)
+static int wanted_oom_score(const struct settings *s, bool child)
 {
+    enum {
+        MASTER,
+        REPLICA,
+        CHILD
+    } class
+        = child                       ? CHILD
+          : s->replicaof_host != NULL ? REPLICA
+                                      : MASTER;
     int value = oom.before;
     if (s->oom_score_adj == SETTINGS_OOM_ABSOLUTE)
         value = s->oom_score_adj_values[class];
@@ -252,7 +260,7 @@ static int wanted_oom_score(const struct settings *s, enum daemon_class class)
     return value < -1000 ? -1000 : value > 1000 ? 1000 : value;
 }
 
-bool daemon_oom_score(const struct settings *s, enum daemon_class class)
+bool daemon_oom_score(const struct settings *s, bool child)
 {
     static const char path[] = "/proc/self/oom_score_adj";
     char text[32] = "";
@@ -263,7 +271,7 @@ bool daemon_oom_score(const struct settings *s, enum daemon_class class)
     if (ok && !oom.changed && read(fd, text, sizeof text - 1) > 0)
         oom.before = atoi(text);
     if (ok) {
-        int len = snprintf(text, sizeof text, "%d\n", wanted_oom_score(s, class));
+        int len = snprintf(text, sizeof text, "%d\n", wanted_oom_score(s, child));
         ok = pwrite(fd, text, (size_t)len, 0) == len;
     }
     if (!ok)
@@ -326,6 +334,6 @@ bool daemon_prepare(struct server *srv)
     daemon_cpus(s->server_cpulist);
     if (s->disable_thp)
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-    daemon_oom_score(s, DAEMON_MASTER);
+    daemon_oom_score(s, false);
     return prepare_open_files(s);
 }

@@ -16,9 +16,6 @@
 
 enum { DAEMON_FILES_RESERVED = 32 }; /* descriptors reserved for other uses than clients */
 
-/* Index into oom-score-adj-values. */
-enum daemon_class { DAEMON_MASTER, DAEMON_REPLICA, DAEMON_CHILD };
-
 /* Reserves the memory of argv and environ, where titles are written later. argv stays readable. */
 void daemon_begin(int argc, char **argv);
 
@@ -42,8 +39,8 @@ void daemon_config_file(const char *path);
  * program. Does nothing with set-proc-title no. */
 void daemon_title(struct server *srv, const char *what);
 
-/* Writes oom_score_adj. False: that failed (logged). */
-bool daemon_oom_score(const struct settings *settings, enum daemon_class class);
+/* Writes oom_score_adj for a master, a replica or a child. False: that failed (logged). */
+bool daemon_oom_score(const struct settings *settings, bool child);
 
 /* Binds the process to CPUs: "0-3,8,10-14:2"; "" means all. An invalid list changes nothing. For
  * the server and each of its children. */

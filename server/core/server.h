@@ -83,6 +83,7 @@ struct server {
      * cron. */
     int64_t other_memory;
     int64_t measured_mono_us;        /* time of these figures */
+    uint64_t measured_net_in;        /* stats.net_in at that time */
     int stop_signal;                 /* signal that asks for a shutdown; 0: none */
     struct server_shutdown shutdown; /* the one that waits for replicas */
     int64_t shutdown_until_ms;       /* how long, by server_mono_ms(); 0: none waits */

@@ -16,7 +16,7 @@
 #include "server/replication/priv.h"
 #include "server/settings/text.h"
 
-enum { READ_SIZE = 256 * 1024, READS_A_TURN = 16 };
+enum { READ_SIZE = 256 * 1024, READS_A_TURN = 16, UNREAD_MAX = 16 * 1024 * 1024 };
 
 /* ---- life ---- */
 
@@ -395,17 +395,24 @@ static void on_event(struct repl_link *link, const struct repl_event *ev)
     }
 }
 
+/* A snapshot is being loaded, or CLIENT PAUSE stops the stream. */
+static bool is_held(const struct repl_link *link)
+{
+    return receive_is_loading(link) ||
+           (link->state == REPL_LINK_CONNECTED && link->srv->clients->pause_until_ms != 0);
+}
+
 /* The first event after the snapshot acknowledges it, so it is asked for when it is loaded. */
 static bool may_take(struct repl_link *link)
 {
-    if (link->cut || receive_is_loading(link))
+    if (link->cut || is_held(link))
         return false;
     if (link->state == REPL_LINK_TRANSFER && receive_is_done(link)) {
         receive_free(link->receive);
         link->receive = NULL;
         up(link);
     }
-    return true;
+    return !is_held(link);
 }
 
 /* False: the link was dropped. */
@@ -442,31 +449,38 @@ static bool write_out(struct repl_link *link)
     return true;
 }
 
+/* During a pause, data is read up to a limit: the rest stays with the master. */
+static bool may_read(const struct repl_link *link)
+{
+    return !receive_is_loading(link) && link->unread.len < UNREAD_MAX;
+}
+
 void link_watch(struct repl_link *link)
 {
     if (link->conn == NULL || link->psync == NULL)
         return;
-    conn_watch(link->conn, !receive_is_loading(link), repl_psync_output(link->psync).len > 0);
+    conn_watch(link->conn, may_read(link), repl_psync_output(link->psync).len > 0);
 }
 
 static bool feed(struct repl_link *link, struct rd_slice bytes)
 {
     size_t at = 0;
-    do {
+    while (at < bytes.len && !is_held(link)) {
         at += repl_psync_feed(link->psync, rd_slice(bytes.ptr + at, bytes.len - at));
         if (!take_events(link))
             return false;
-    } while (at < bytes.len && !receive_is_loading(link));
-    if (at < bytes.len)
-        return rd_buf_add(&link->unread, bytes.ptr + at, bytes.len - at) ||
-               (replication_no_memory(link->srv), false);
-    return true;
+    }
+    if (at == bytes.len)
+        return true;
+    repl_psync_heard(link->psync);
+    return rd_buf_add(&link->unread, bytes.ptr + at, bytes.len - at) ||
+           (replication_no_memory(link->srv), false);
 }
 
 static bool feed_unread(struct repl_link *link)
 {
     struct rd_buf rest = link->unread;
-    if (rest.len == 0 || receive_is_loading(link))
+    if (rest.len == 0 || is_held(link))
         return true;
     link->unread = (struct rd_buf){0};
     bool ok = feed(link, rd_buf_slice(&rest));
@@ -489,7 +503,9 @@ static void note_read(struct repl_link *link, size_t n)
 static bool read_in(struct repl_link *link)
 {
     static uint8_t buf[READ_SIZE];
-    for (int i = 0; i < READS_A_TURN && !receive_is_loading(link); i++) {
+    if (!take_events(link) || !feed_unread(link))
+        return false;
+    for (int i = 0; i < READS_A_TURN && may_read(link); i++) {
         ssize_t n = conn_read(link->conn, buf, sizeof buf);
         if (n == CONN_AGAIN)
             return true;
@@ -505,6 +521,12 @@ static bool read_in(struct repl_link *link)
         }
     }
     return true;
+}
+
+void link_resume(struct repl_link *link)
+{
+    if (link->unread.len > 0 && !is_held(link))
+        link_go_on(link);
 }
 
 void link_go_on(struct repl_link *link)

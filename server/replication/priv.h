@@ -88,7 +88,7 @@ struct repl_link {
     bool has_place;          /* the data is that of the history: a partial sync is possible */
     unsigned db;             /* selected in the stream at that place */
     struct rd_buf held;      /* bytes of an open transaction, which sub-replicas get at its end */
-    struct rd_buf unread;    /* bytes that arrived while a snapshot was being loaded */
+    struct rd_buf unread;    /* bytes that arrived while the stream was held */
     struct receive *receive; /* NULL: no snapshot is arriving */
 
     int64_t since_ms;     /* of the state */
@@ -107,6 +107,8 @@ void link_cron(struct repl_link *link);
 void link_drop(struct repl_link *link);
 /* Takes the events that wait, reads on and writes. */
 void link_go_on(struct repl_link *link);
+/* Takes what waited for the end of a pause. */
+void link_resume(struct repl_link *link);
 void link_watch(struct repl_link *link);
 bool link_is_up(const struct server *srv);
 
@@ -121,7 +123,6 @@ uint64_t receive_memory(const struct repl_link *link);
 bool receive_begin(struct repl_link *link, const struct repl_event *ev);
 bool receive_bytes(struct repl_link *link, const struct repl_event *ev);
 bool receive_end(struct repl_link *link);
-/* While the loader works, the link is not read. */
 bool receive_is_loading(const struct repl_link *link);
 /* The snapshot is in memory: the stream may begin. */
 bool receive_is_done(const struct repl_link *link);

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "engine/admit.h"
 #include "engine/snapshot.h"
+#include "server/core/daemon.h"
 #include "server/core/log.h"
 #include "server/persist/persist.h"
 #include "server/replication/priv.h"
@@ -147,6 +148,8 @@ void replication_before_sleep(struct server *srv)
 {
     struct replication *r = srv->replication;
     failover_step(srv);
+    if (r->link != NULL)
+        link_resume(r->link);
     if (r->ask_acks && srv->clients->pause_until_ms == 0)
         replication_ask_acks(srv);
     if (r->acked)
@@ -257,6 +260,7 @@ void replication_follow(struct server *srv, const char *host, int port)
     r->link->has_place = had_place;
     r->link->db = db;
     settings_follow(&srv->settings, host, port);
+    daemon_oom_score(&srv->settings, false);
     replication_settings_changed(srv);
     if (was_master) {
         log_notice("Before turning into a replica, using my own master parameters to synthesize a "
@@ -277,6 +281,7 @@ void replication_lead(struct server *srv)
     link_free(r->link);
     r->link = NULL;
     settings_follow(&srv->settings, NULL, 0);
+    daemon_oom_score(&srv->settings, false);
     replication_settings_changed(srv);
     if (has_place) {
         repl_master_promote(r->master, &fresh);

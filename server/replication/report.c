@@ -43,7 +43,7 @@ static void put_link(const struct server *srv, const struct repl_link *link, str
     info_num(out, "master_last_io_seconds_ago",
              up ? (server_mono_ms(srv) - link->heard_ms) / 1000 : -1);
     info_num(out, "master_sync_in_progress", link->state == REPL_LINK_TRANSFER);
-    info_num(out, "slave_read_repl_offset", offset + (int64_t)link->held.len);
+    info_num(out, "slave_read_repl_offset", offset + (int64_t)(link->held.len + link->unread.len));
     info_num(out, "slave_repl_offset", offset);
     if (link->state == REPL_LINK_TRANSFER)
         put_transfer(link, out);

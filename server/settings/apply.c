@@ -78,7 +78,8 @@ static bool apply_maxmemory(struct server *srv, struct settings_reading *reading
                     "the current memory usage (%llu). Depending on maxmemory-policy, the server "
                     "evicts keys or refuses writes.",
                     (unsigned long long)max, (unsigned long long)used);
-    server_make_room(srv);
+    if (max < used && srv->stats.evict_since_mono_us == 0)
+        srv->stats.evict_since_mono_us = srv->mono_us; /* the cron, or a command, makes room */
     return true;
 }
 
@@ -141,7 +142,7 @@ static bool apply_backlog(struct server *srv, struct settings_reading *reading)
 
 static bool apply_oom(struct server *srv, struct settings_reading *reading)
 {
-    return daemon_oom_score(&srv->settings, DAEMON_MASTER) ||
+    return daemon_oom_score(&srv->settings, false) ||
            refuse(reading, "Failed to apply new oom_score_adj configuration, check server logs.");
 }
 

@@ -69,6 +69,29 @@ class Both(unittest.TestCase):
 
 
 class Evict(Both):
+    def test_a_lower_limit_waits_for_the_end_of_a_transaction(self):
+        def check(server):
+            c = server.client()
+            c.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            c.command("MULTI")
+            c.command("INCR", "x")
+            c.command("CONFIG", "SET", "maxmemory", 1)
+            c.command("INCR", "x")
+            self.assertEqual(c.command("EXEC"), [1, b"OK", 2])
+            wait_for(lambda: c.command("DBSIZE") == 0)
+        self.on_both({}, check)
+
+    def test_input_that_has_just_arrived_counts(self):
+        def check(server):
+            c = limit(server, 2 << 20)
+            c.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            put(c, "k", range(1000))
+            for _ in range(20):
+                server.client().send_raw(b"*300\r\n" + b"$1000\r\n" + b"x" * 1000 + b"\r\n" +
+                                         (b"$1000\r\n" + b"x" * 1000 + b"\r\n") * 298)
+            wait_for(lambda: evicted(server) > 0)
+        self.on_both({}, check)
+
     def within(self, server):
         """Memory falls below the limit. Not at once: redis-server stops evicting after half a
         millisecond and continues later, and frees the buffers of its clients and the table that it

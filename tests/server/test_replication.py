@@ -255,6 +255,22 @@ class Roles(unittest.TestCase):
             self.assertEqual(c.ask("PING")[0], "-")
             self.assertEqual(c.ask("INFO")[0], "$")
 
+    def test_a_pause_holds_the_stream(self):
+        for kinds in ((Redis, Redoubt), (Redoubt, Redis)):
+            with servers(*kinds) as (master, replica):
+                follow(replica, master)
+                wait_same(master, replica)
+                c = replica.client()
+                c.command("CLIENT", "PAUSE", 1000000, "WRITE")
+                master.client().command("SET", "k", "v" * 100000)
+                field = "slave_read_repl_offset"
+                wait_for(lambda: int(replica.info("replication")[field]) > 100000)
+                self.assertIsNone(c.command("GET", "k"))
+                self.assertLess(int(replica.info("replication")["slave_repl_offset"]), 100000)
+                c.command("CLIENT", "UNPAUSE")
+                wait_for(lambda: c.command("GET", "k"))
+                wait_same(master, replica)
+
     def test_wait_counts_the_replicas_that_have_the_write(self):
         with servers(Redoubt, Redoubt, Redis) as (master, one, two):
             c = master.client()

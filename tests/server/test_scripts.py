@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from persistence import incr  # noqa: E402
-from server_under_test import Redoubt, ReplyError, pair, wait_for  # noqa: E402
+from server_under_test import Redoubt, ReplyError, encode, pair, wait_for  # noqa: E402
 
 LIBRARY = """#!lua name=lib
 redis.register_function('put', function(keys, args) return redis.call('set', keys[1], args[1]) end)
@@ -138,6 +138,17 @@ class Slow(unittest.TestCase):
             self.assertEqual(other.ask("PING"), ("+", b"PONG"))
             self.assertEqual(other.ask("SCRIPT", "KILL")[1][:7], b"NOTBUSY")
             self.assertIn("Slow script detected", server.log)
+
+    def test_others_get_loading_while_a_log_runs_a_script(self):
+        with Redoubt({"appendonly": "yes", "busy-reply-threshold": "1"}) as server:
+            c, other = server.client(), server.client()
+            script = b"for i = 1, 3000000 do redis.call('ping') end redis.call('set', 'k', 'v')"
+            with open(incr(server), "ab") as f:
+                f.write(encode("SELECT", 0) + encode("EVAL", script, 0))
+            c.send("DEBUG", "LOADAOF")
+            wait_for(lambda: other.ask("PING")[1].startswith(b"LOADING"), step=0)
+            self.assertEqual(c.read(), ("+", b"OK"))
+            self.assertEqual(c.command("GET", "k"), b"v")
 
     def test_pcall_does_not_keep_a_script_alive(self):
         with Redoubt({"busy-reply-threshold": "50"}) as server:
