@@ -1,42 +1,6 @@
-"use strict";
 (() => {
-const data = JSON.parse(document.getElementById("data").textContent);
-const $ = id => document.getElementById(id);
 const KEYS_SHOWN = 25;
 
-/* ---- text ---- */
-
-/* Escapes invalid bytes, control characters and characters that change the text direction. */
-const show = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, c => {
-  const n = c.codePointAt(0);
-  if (n >= 0xdc80 && n <= 0xdcff) return "\\x" + (n - 0xdc00).toString(16);
-  return n < 0x100 ? "\\x" + n.toString(16).padStart(2, "0") : "\\u" + n.toString(16);
-});
-const count = n => n.toLocaleString("en-US");
-const bytes = n => {
-  if (n < 1024) return count(n) + " B";
-  let unit = -1;
-  do { n /= 1024; unit++; } while (n >= 1023.5 && unit < 5);
-  return (n < 9.95 ? n.toFixed(1) : n.toFixed(0)) + " " + ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit];
-};
-const percent = (part, whole) => {
-  const share = whole ? 100 * part / whole : 0;
-  return share > 0 && share < 0.1 ? "< 0.1 %" : (share > 0 && share < 9.95 ? share.toFixed(1) : share.toFixed(0)) + " %";
-};
-const time = ms => {
-  const date = new Date(ms);
-  return isNaN(date) ? count(ms) + " ms" : date.toISOString().slice(0, 16).replace("T", " ");
-};
-const plural = (n, word) => count(n) + " " + word + (n === 1 ? "" : "s");
-
-/* All text is inserted as text nodes. */
-const make = (tag, attrs = {}, ...children) => {
-  const el = document.createElement(tag);
-  for (const [name, value] of Object.entries(attrs))
-    if (value !== undefined && value !== false) el.setAttribute(name, value === true ? "" : value);
-  el.append(...children.filter(child => child !== null));
-  return el;
-};
 const colour = type => `var(--${/^[a-z]+$/.test(type) ? type : "rest"})`;
 const dot = type => {
   const el = make("span", {class: "dot"});
@@ -55,8 +19,6 @@ $("sub").textContent = server + " RDB " + data.rdb_version +
   (data.written_by ? `, written by ${server} ${data.written_by}` : "") +
   (data.written_at ? (data.written_by ? " at " : ", written at ") + data.written_at.replace("T", " ") : "");
 
-const figure = (term, value, note) =>
-  $("figures").append(make("div", {class: "figure"}, make("dt", {}, term), make("dd", {}, value, make("small", {}, note))));
 figure("Keys", count(total.keys), plural(data.databases.length, "database"));
 figure("Memory", bytes(total.memory), "estimate for " + data.memory_of);
 figure("File", bytes(data.bytes), data.used_memory ? bytes(data.used_memory) + " used by the server when saved" : plural(total.elements, "element"));

@@ -1,0 +1,37 @@
+/* priv.h - shared by the parts of `redoubt list`; private to tools/list/.
+ *
+ *     list.c   options, and which sets and streams are listed
+ *     text.c   as text
+ *     json.c   as JSON
+ *     html.c   as a page, whose data is the JSON
+ */
+#ifndef TOOLS_LIST_PRIV_H
+#define TOOLS_LIST_PRIV_H
+
+#include "archive/stream.h"
+#include "tools/vault/vault.h"
+
+/* Segments that follow each other: begin to end - 1. */
+struct list_chain {
+    const struct archive_repo *repo;
+    const struct archive_stream *stream;
+    size_t begin, end;
+    struct archive_range range; /* bases == 0: no moment of it can be restored */
+};
+
+/* "ok", "pinned" or "damaged". */
+const char *list_state(const struct archive_set *set);
+/* Whether the files of a set are snapshots. */
+bool list_of_snapshot(const struct archive_manifest *m);
+
+void list_text_set(const struct archive_set *set, bool details);
+void list_text_chain(const struct list_chain *chain);
+
+void list_json_set(struct cli_json *json, const struct archive_repo *repo,
+                   const struct archive_set *set);
+void list_json_chain(struct cli_json *json, const struct list_chain *chain);
+
+/* Writes the page; json is the object with the members "sets", "streams" and "now_ms". */
+bool list_html_write(struct rd_sink *out, struct rd_slice json, struct rd_err *err);
+
+#endif
