@@ -49,16 +49,16 @@ def _folder():
     return tempfile.TemporaryDirectory(prefix="redoubt-bench-")
 
 
-def _wait_for(condition):
+def wait_for(condition):
     sut.wait_for(condition, PATIENCE_SECONDS)
 
 
-def _cpu_seconds(pid):
+def cpu_seconds(pid):
     return time.clock_gettime(~pid << 3 | 2)  # the process clock of another one, in Linux
 
 
 @contextlib.contextmanager
-def _process(argv, output=subprocess.DEVNULL):
+def process(argv, output=subprocess.DEVNULL):
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         try:
@@ -73,8 +73,8 @@ def _process(argv, output=subprocess.DEVNULL):
         raise measure.Failed(f"{' '.join(argv)}: exit status {ended}: {text[-500:]}")
 
 
-def _load(server, tests):
-    return _process(["redis-benchmark", "-p", str(server.port), "-t", tests, "-P", "64", "-c", "50",
+def load(server, tests):
+    return process(["redis-benchmark", "-p", str(server.port), "-t", tests, "-P", "64", "-c", "50",
                      "-r", str(KEYS), "-n", "1000000", "-l", "-q"])
 
 
@@ -92,22 +92,22 @@ def _url(server):
 
 def _follower(server, folder):
     if folder:
-        return _process([REDOUBT, "capture", _url(server), "-o", folder])
-    return _process(["redis-cli", "-p", str(server.port), "--replica"])
+        return process([REDOUBT, "capture", _url(server), "-o", folder])
+    return process(["redis-cli", "-p", str(server.port), "--replica"])
 
 
 def _under_load(server, folder, seconds):
     with _follower(server, folder) as follower:
-        _wait_for(lambda: _online(server) >= 0)
-        with _load(server, "set"):
+        wait_for(lambda: _online(server) >= 0)
+        with load(server, "set"):
             time.sleep(SETTLE_SECONDS)
-            begin, cpu, own = time.monotonic(), _cpu_seconds(server.pid), _cpu_seconds(follower.pid)
+            begin, cpu, own = time.monotonic(), cpu_seconds(server.pid), cpu_seconds(follower.pid)
             before = server.info("stats")
             time.sleep(seconds)
             after = server.info("stats")
             took = time.monotonic() - begin
-            cpu = _cpu_seconds(server.pid) - cpu
-            own = _cpu_seconds(follower.pid) - own
+            cpu = cpu_seconds(server.pid) - cpu
+            own = cpu_seconds(follower.pid) - own
 
     def grown(name):
         return int(after[name]) - int(before[name])
@@ -175,7 +175,7 @@ def _kill_and_go_on(server, folder, seconds, kills):
                                  stderr=subprocess.DEVNULL)
         until = begin + (i + 1) * seconds / (kills + 1)
         time.sleep(max(until - time.monotonic(), 0.05))
-        used += _cpu_seconds(child.pid)
+        used += cpu_seconds(child.pid)
         child.kill()
         child.wait()
     return used
@@ -184,8 +184,8 @@ def _kill_and_go_on(server, folder, seconds, kills):
 def _last_one(server, folder):
     """Ends when it has everything; what it tells."""
     argv = [REDOUBT, "capture", _url(server), "-o", folder, "--json"]
-    with tempfile.TemporaryFile() as out, _process(argv, out) as child:
-        _wait_for(lambda: _online(server) >= int(server.info("replication")["master_repl_offset"]))
+    with tempfile.TemporaryFile() as out, process(argv, out) as child:
+        wait_for(lambda: _online(server) >= int(server.info("replication")["master_repl_offset"]))
         child.send_signal(signal.SIGINT)
         child.wait()
         out.seek(0)
@@ -206,7 +206,7 @@ def measure_kills(seconds, kills, say):
     with _folder() as top, sut.Redis(MASTER) as server:
         folder, path = os.path.join(top, "capture"), os.path.join(top, "end.rdb")
         say(f"capture, killed {kills} times in {seconds:g} s")
-        with _load(server, "set,incr,sadd,hset,spop,zadd,mset"):
+        with load(server, "set,incr,sadd,hset,spop,zadd,mset"):
             begin = time.monotonic()
             used = _kill_and_go_on(server, folder, seconds, kills)
             took = time.monotonic() - begin
@@ -244,16 +244,18 @@ def measure_snapshot(path, runs, say):
         raise measure.Failed("the snapshot of --rdb-only is another data set")
     mib = [costs[who].peak_kib / 1024 for who in ("ours", "peer")]
     return [
-        _snapshot_line("wall", "s", costs["ours"].wall.data(), costs["peer"].wall.data(), WALL_BAR),
-        _snapshot_line("cpu", "s", costs["ours"].cpu.data(), costs["peer"].cpu.data(), None),
-        {**_snapshot_line("memory", "MiB", {"best": mib[0]}, {"best": mib[1]}, None),
+        beside("capture --rdb-only: wall", "s", costs["ours"].wall.data(),
+               costs["peer"].wall.data(), WALL_BAR),
+        beside("capture --rdb-only: cpu", "s", costs["ours"].cpu.data(),
+               costs["peer"].cpu.data(), None),
+        {**beside("capture --rdb-only: memory", "MiB", {"best": mib[0]}, {"best": mib[1]}, None),
          "bar": f"{MIB_BAR} MiB", "missed": mib[0] > MIB_BAR},
     ]
 
 
-def _snapshot_line(question, unit, own, peer, bar):
+def beside(question, unit, own, peer, bar):
     ratio = own["best"] / peer["best"]
-    return {"question": f"capture --rdb-only: {question}", "unit": unit, "ours": own, "peer": peer,
+    return {"question": question, "unit": unit, "ours": own, "peer": peer,
             "ratio": ratio, "bar": f"{bar:g} of it" if bar else None,
             "missed": bool(bar) and ratio > bar}
 

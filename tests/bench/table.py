@@ -12,9 +12,9 @@ BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kin
 that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
 BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BENCH_N how many
 commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
-pipelining); BENCH_SECONDS for how long a capture is looked at under load (60), which is done only
-where QUESTION is "capture". The files are kept in BENCH_CACHE, which is bench-data in the folder of
-builds by default.
+pipelining); BENCH_SECONDS for how long a capture or an archive is measured under load (60), which
+is done only if QUESTION is "capture" or "backup". The files are kept in BENCH_CACHE, which is
+bench-data in the folder of builds by default.
 
 Times are in seconds: wall clock, and user and system time of all threads; the best of the runs,
 with the median after the stroke. MiB is the most memory that was resident in any run. How many
@@ -31,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 
+import backup
 import capture
 import engine
 import make_mixed
@@ -345,6 +346,20 @@ class Bench:
         lines += capture.measure_snapshot(path, self.args.runs, self.say)
         self.add("redoubt capture beside redis-cli", lines, capture.rows(lines), (0, 1, 5))
 
+    def backup(self):
+        """As long as that of the capture."""
+        words = self.args.question
+        if self.args.types or not any(word.startswith("backup") for word in words):
+            return
+        if capture.missing():
+            raise measure.Failed(f"{capture.missing()} is not installed")
+        path = self.snapshot(float(os.environ.get("BENCH_MB", "350")))
+        lines = backup.measure_sets(path, self.args.runs, self.say)
+        seconds = float(os.environ.get("BENCH_SECONDS", "60"))
+        lines += backup.measure_archive(seconds, self.args.runs, self.say)
+        self.add("redoubt backup beside redis-cli --rdb, and redoubt archive", lines,
+                 capture.rows(lines), (0, 1, 5))
+
     def add(self, title, lines, rows, left):
         self.tables.append({"title": title, "lines": lines})
         if not self.args.json:
@@ -388,6 +403,7 @@ def main(argv):
         bench.engine()
         bench.server()
         bench.capture()
+        bench.backup()
         crc64 = bench.crc64()
     except (measure.Failed, OSError, snapshots.redis_server.ServerDied,
             snapshots.redis_server.ReplyError) as e:
