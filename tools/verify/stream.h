@@ -11,7 +11,7 @@
 #include "archive/stream.h"
 #include "tools/cli/cli.h"
 
-enum verify_level { VERIFY_LIST, VERIFY_DIGEST, VERIFY_PARSE };
+enum verify_level { VERIFY_LIST, VERIFY_DIGEST, VERIFY_PARSE, VERIFY_LOAD };
 
 struct verify_stream {
     struct cli *cli;

@@ -5,6 +5,7 @@
 #include "tools/input/spool.h"
 #include "tools/tools.h"
 #include "tools/vault/vault.h"
+#include "tools/verify/load.h"
 #include "tools/verify/stream.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ struct run {
     struct vault vault;
     int level; /* enum verify_level */
     const char *id;
+    const char *server; /* the program of --level load */
     size_t n_good, n_bad;
     uint64_t n_damaged_segments;
 };
@@ -26,6 +28,8 @@ struct job {
     struct vault_open *open;
     struct archive_repo *repo;
     const struct archive_set *set;
+    bool loaded;
+    struct load load;
     bool authentic; /* the manifest's signature was checked */
     uint64_t keys;  /* in all snapshots */
     char finding[RD_ERR_TEXT_MAX + 300];
@@ -208,7 +212,39 @@ static bool parse_all(struct job *job, struct rd_err *err)
                       "it has another number of keys than the manifest says");
 }
 
+/* ---- a server ---- */
+
+static bool load_all(struct job *job, struct rd_err *err)
+{
+    job->load = (struct load){.cli = job->run->cli,
+                              .repo = job->repo,
+                              .set = job->set,
+                              .ring = &job->open->keys.ring,
+                              .program = job->run->server};
+    job->loaded = load_set(&job->load, err);
+    return job->loaded;
+}
+
 /* ---- the report ---- */
+
+static void put_load(struct cli_json *json, const struct job *job)
+{
+    cli_json_put_str(json, "server", job->load.server[0] != '\0' ? job->load.server : NULL);
+    cli_json_put_bool(json, "loaded", job->loaded);
+    if (job->loaded)
+        cli_json_put_uint(json, "keys", job->load.keys);
+}
+
+static void print_good(const struct job *job, const char *word)
+{
+    const char *signature = job->authentic ? ", signature" : "";
+    if (job->loaded)
+        printf("%s %s: ok (%s into %s, %s key%s%s)\n", job->repo->target, job->set->id, word,
+               job->load.server, cli_count(job->load.keys).s, cli_plural(job->load.keys),
+               signature);
+    else
+        printf("%s %s: ok (%s%s)\n", job->repo->target, job->set->id, word, signature);
+}
 
 /* What the set cannot help: a key that does not fit, a disk that does not answer, memory. */
 bool verify_is_damage(const struct rd_err *err)
@@ -219,7 +255,7 @@ bool verify_is_damage(const struct rd_err *err)
 
 static void report(struct job *job, const struct rd_err *err)
 {
-    static const char *const words[] = {"list", "digest", "parse"};
+    static const char *const words[] = {"list", "digest", "parse", "load"};
     struct run *run = job->run;
     struct cli_json *json = &run->cli->out;
     bool good = err->code == RD_ERR_OK;
@@ -232,26 +268,29 @@ static void report(struct job *job, const struct rd_err *err)
         cli_json_put_str(json, "level", words[run->level]);
         cli_json_put_bool(json, "good", good);
         cli_json_put_bool(json, "authentic", job->authentic);
+        if (run->level == VERIFY_LOAD)
+            put_load(json, job);
         if (!good) {
             cli_json_key(json, "error");
             cli_json_err(json, err);
         }
         cli_json_end(json);
     } else if (!good) {
-        printf("%s %s: DAMAGED: %s\n", job->repo->target, job->set->id,
-               rd_err_render(err, line, sizeof line));
+        printf("%s %s: %s: %s\n", job->repo->target, job->set->id,
+               job->load.refused ? "NOT LOADED" : "DAMAGED", rd_err_render(err, line, sizeof line));
     } else if (!run->cli->quiet) {
-        printf("%s %s: ok (%s%s)\n", job->repo->target, job->set->id, words[run->level],
-               job->authentic ? ", signature" : "");
+        print_good(job, words[run->level]);
     }
 }
 
-/* Remembers the verdict in the repository, so that `prune` and `restore` know. Where that cannot be
+/* Remembers the verdict in the repository, so that `prune` and `restore` know. A set that one
+ * server does not load is not damaged. Where that cannot be
  * written, nothing else is wrong. */
 static void remember(struct job *job, bool good)
 {
     struct rd_err err = {0};
-    if (job->set->marked[ARCHIVE_MARK_DAMAGED] == !good || (good && job->run->level == VERIFY_LIST))
+    if (job->load.refused || job->set->marked[ARCHIVE_MARK_DAMAGED] == !good ||
+        (good && job->run->level == VERIFY_LIST))
         return;
     if (!archive_repo_mark(job->repo, job->set->id, ARCHIVE_MARK_DAMAGED, !good, &err))
         cli_debug(job->run->cli, "cannot mark %s: %s", job->set->id, err.text);
@@ -265,11 +304,12 @@ static bool verify_set(struct job *job, struct rd_err *ret)
     cli_progress_begin(run->cli, job->set->id, job->set->bytes);
     bool good = check_manifest(job, &err) &&
                 (run->level < VERIFY_DIGEST || check_digests(job, &err)) &&
-                (run->level < VERIFY_PARSE || parse_all(job, &err));
+                (run->level < VERIFY_PARSE || parse_all(job, &err)) &&
+                (run->level < VERIFY_LOAD || load_all(job, &err));
     cli_progress_end(run->cli);
-    if (!good && !verify_is_damage(&err)) {
+    if (!good && !job->load.refused && !verify_is_damage(&err)) {
         rd_err_adopt(ret, &err);
-        rd_err_doing(ret, "verifying the set %s of %s", job->set->id, job->repo->target);
+        rd_err_doing(ret, "the set %s of %s", job->set->id, job->repo->target);
         return false;
     }
     report(job, &err);
@@ -375,7 +415,7 @@ int tool_verify(struct cli *cli, int argc, char **argv)
     size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS);
     opts[n++] = (struct cli_opt){.name = "level",
                                  .kind = CLI_ENUM,
-                                 .words = "list|digest|parse",
+                                 .words = "list|digest|parse|load",
                                  .choice = &run.level,
                                  .help = "how deep to look; digest"};
     opts[n++] = (struct cli_opt){.name = "set",
@@ -383,12 +423,17 @@ int tool_verify(struct cli *cli, int argc, char **argv)
                                  .arg = "ID",
                                  .string = &run.id,
                                  .help = "this set only, or \"latest\""};
+    opts[n++] = (struct cli_opt){.name = "server",
+                                 .kind = CLI_STRING,
+                                 .arg = "PROGRAM",
+                                 .string = &run.server,
+                                 .help = "that loads the sets; redoubt-server"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about =
             "Verifies the backups of each TARGET: that all files are there (list), that every\n"
-            "byte is the one that was stored (digest), that servers can load them (parse).\n"
-            "The archived stream is verified as well.",
+            "byte is the one that was stored (digest), that they are sound (parse), that a server\n"
+            "loads them (load). The archived stream is verified as well.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt verify nightly --level parse",
