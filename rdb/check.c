@@ -539,6 +539,9 @@ static void report_enterprise(struct check *c)
 {
     uint64_t first;
     unsigned long long n = rdb_reader_enterprise(c->reader, &first);
+    /* After damage these are bytes like any others. */
+    if (c->res->damaged && first >= c->res->err.offset)
+        n = 0;
     c->res->enterprise = n;
     if (n == 0)
         return;

@@ -23,6 +23,8 @@ struct grader {
     uint64_t lost_from; /* where the lost range begins that is before the present run */
     bool db_lost;       /* the last selector may be one of a snapshot inside of a value */
     bool any_keys;
+    bool at_end; /* a record since the last run with an anchor broke because the file ends */
+    bool magic;  /* a snapshot begins since then */
 };
 
 uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db)
@@ -50,14 +52,44 @@ static bool is_inside(const struct span *span)
     return span->inside > span->to && !span->to_end;
 }
 
-static bool has_left(const struct span *span)
+/* The bytes before a run that may hold keys which were not read: records that may be damaged may
+ * have taken in others. */
+static uint64_t bytes_before(const struct grader *g, const struct span *span)
+{
+    uint64_t from = span->place < g->lost_from ? span->place : g->lost_from;
+    uint64_t bytes = span->from > from ? span->from - from : 0;
+    bool one = span->framed && g->lost_from == span->lost_from;
+    return one && bytes > RANGE_SMALL ? RANGE_SMALL : bytes;
+}
+
+/* How many keys can so many lost bytes have held? */
+static uint64_t could_hide(const struct grader *g, uint64_t bytes)
+{
+    uint64_t least = g->s->name_stats.least;
+    return bytes / (least > KEY_LEAST ? least : KEY_LEAST) + 1;
+}
+
+static bool is_size_doubtful(const struct grader *g, const struct span *span)
+{
+    return g->db.has_size && g->size_at >= span->place;
+}
+
+/* Does the database before the run announce more keys than the lost range can hold? Then a selector
+ * at its start belongs to a value. */
+static bool is_too_early(const struct grader *g, const struct span *span)
+{
+    return g->db.has_size && !is_size_doubtful(g, span) &&
+           g->db.size > g->db.keys + could_hide(g, bytes_before(g, span));
+}
+
+static bool has_left(const struct grader *g, const struct span *span)
 {
     const struct counts *c = &span->counts;
     if (span->magic)
         return false;
     if (span->framed && span->why != RDB_RECOVER_WHY_REFUSED)
         return true;
-    return c->selectors > 0 && c->keys == 0 && c->sized > 0;
+    return c->selectors > 0 && c->keys == 0 && c->sized > 0 && !is_too_early(g, span);
 }
 
 static bool has_right(const struct span *span, const struct span *next)
@@ -74,7 +106,10 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
         return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
     if (is_nested(g, span) || is_inside(span))
         return RDB_GRADE_NONE;
-    bool left = has_left(span);
+    /* Where the file ends in a value, what is found in the value is no record. */
+    if (g->at_end && !span->to_end)
+        return RDB_GRADE_NONE;
+    bool left = has_left(g, span);
     bool right = has_right(span, next);
     return left && right ? RDB_GRADE_BOTH : left || right ? RDB_GRADE_ONE : RDB_GRADE_NONE;
 }
@@ -85,13 +120,6 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
 static bool is_closed(const struct span *span)
 {
     return span->counts.selectors > 0 || span->to_end;
-}
-
-/* How many keys can so many lost bytes have held? */
-static uint64_t could_hide(const struct grader *g, uint64_t bytes)
-{
-    uint64_t least = g->s->name_stats.least;
-    return bytes / (least > KEY_LEAST ? least : KEY_LEAST) + 1;
 }
 
 /* The number of the next database that a selector names after the start of a run; or 0. */
@@ -226,13 +254,9 @@ static void without_size(struct grader *g, struct span *span, uint64_t bytes)
 /* What a lost range before a run says of it. */
 static void after_loss(struct grader *g, struct span *span)
 {
-    /* Records that may be damaged may have taken in others. */
-    uint64_t from = span->place < g->lost_from ? span->place : g->lost_from;
-    uint64_t bytes = span->from > from ? span->from - from : 0;
+    uint64_t bytes = bytes_before(g, span);
     const struct counts *c = &span->counts;
-    if (span->framed && g->lost_from == span->lost_from && bytes > RANGE_SMALL)
-        bytes = RANGE_SMALL;
-    g->size_doubt = g->db.has_size && g->size_at >= span->place;
+    g->size_doubt = is_size_doubtful(g, span);
     bool sized = g->db.has_size && g->db.keys < g->db.size;
     bool full = g->db.has_size && g->db.keys == g->db.size;
     if (c->keys > 0 || !is_closed(span)) {
@@ -298,6 +322,9 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
         span->start_db = g.db.db;
         if (g.lost_from == RD_NO_OFFSET)
             g.lost_from = span->lost_from;
+        g.at_end |= span->at_end;
+        g.magic |= span->magic;
+        span->magic = g.magic;
         span->grade = grade_of(&g, span, next, i == 0);
         if (span->from == span->to || span->grade == RDB_GRADE_NONE)
             continue;
@@ -308,5 +335,6 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
         if (span->counts.needed > plan->needed)
             plan->needed = span->counts.needed;
         g.lost_from = RD_NO_OFFSET;
+        g.at_end = g.magic = false;
     }
 }

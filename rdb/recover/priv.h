@@ -183,7 +183,6 @@ struct resync {
     uint64_t db;
     const char *how;
     bool selector;         /* the first record is a selector */
-    bool magic;            /* a snapshot begins in the lost range */
     uint64_t value_end;    /* that the lengths of the broken record announce, or RD_NO_OFFSET */
     struct named_db named; /* the last selector in the lost range */
     struct named_db trace; /* what ends exactly where records can be read again */
@@ -198,6 +197,10 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
  * is not set where they do not. */
 enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
                                            uint64_t broke_at, struct resync *ret);
+
+/* Does a snapshot begin in [from, to)? What is found after it may be its inside. */
+enum rdb_recover_status rdb_recover_holds_magic(struct scan *s, uint64_t from, uint64_t to,
+                                                bool *ret);
 
 /* How well the head of a record proves that it was written there, and so that the record before it
  * ends where it should. 0: it looks like nothing that belongs to this file. */

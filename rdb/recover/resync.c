@@ -464,9 +464,10 @@ static bool is_magic(const uint8_t *p)
            (memcmp(p, "VALKEY", 6) == 0 && is_digits(p + 6, 3));
 }
 
-/* Does a snapshot begin in the lost range? What is found after it may be its inside. */
-static enum rdb_recover_status holds_magic(struct scan *s, uint64_t from, uint64_t to, bool *ret)
+enum rdb_recover_status rdb_recover_holds_magic(struct scan *s, uint64_t from, uint64_t to,
+                                                bool *ret)
 {
+    *ret = false;
     for (uint64_t at = from; at < to && !*ret;) {
         struct rd_slice w;
         if (!rdb_recover_scan_at(s, at, 0, UINT64_MAX))
@@ -554,9 +555,7 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
         from = s->ring[(s->n_ring - around) % RING].start;
         ret->db = s->ring[(s->n_ring - around) % RING].db;
     }
-    st = holds_magic(s, from, ahead, &ret->magic);
-    if (st == RDB_RECOVER_OK)
-        st = named_db(s, from, ahead, &ret->named);
+    st = named_db(s, from, ahead, &ret->named);
     return st == RDB_RECOVER_OK ? trace_db(s, from, ahead, &ret->trace) : st;
 }
 

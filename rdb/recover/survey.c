@@ -257,7 +257,11 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     lost.resync = way.found ? way.how : NULL;
     lost.named = way.named;
     lost.trace = way.trace;
-    lost.magic = way.magic;
+    /* A record that may be damaged may have taken in the head of a value. */
+    uint64_t magic_from = lost.place < from ? lost.place : from;
+    if (way.found &&
+        rdb_recover_holds_magic(s, magic_from, way.at, &lost.magic) == RDB_RECOVER_FAIL)
+        return scan_failed(w);
     *next = lost;
     begin_span(w, next, way.found ? way.at : s->size, way.found ? way.db : w->db);
     w->done = !way.found;

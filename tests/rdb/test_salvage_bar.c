@@ -3,9 +3,11 @@
  * database changed. Nearly all keys that the damage did not touch must be saved.
  *
  * REDOUBT_DAMAGES: how many damages (20000 takes some minutes). REDOUBT_SEED repeats a run, and
- * REDOUBT_ONLY one damage of it, whose file is written to REDOUBT_DAMAGED.
+ * REDOUBT_ONLY one damage of it, whose file is written to REDOUBT_DAMAGED. REDOUBT_FILES: a folder
+ * of snapshots to damage in place of the fixtures.
  */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@ struct file {
 struct bar {
     struct file files[FILES_MAX];
     unsigned n_files;
-    uint64_t random, seed, only;
+    uint64_t random, seed, only, blamed;
     uint64_t damages, marked_files, untouched, saved, marked, unmarked, left_out;
     uint64_t invented, moved, immortal, values, refused, strict;
 };
@@ -87,8 +89,38 @@ static void add_fixture(void *ctx, const struct snapshot *s)
         bar->files[before].enterprise = strstr(s->path, "enterprise") != NULL;
 }
 
+static void add_folder(struct bar *bar, const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    cr_assert_not_null(dir, "%s", folder);
+    while ((entry = readdir(dir)) != NULL) {
+        char path[SNAPSHOT_PATH_MAX];
+        struct rd_src *src;
+        struct rd_buf bytes = {0};
+        struct rd_slice piece;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.')
+            continue;
+        cr_assert(rd_src_open_file(&src, path, NULL, NULL), "%s", path);
+        while (rd_src_need(src, 1, &piece) == RD_SRC_OK) {
+            made_add(&bytes, piece.ptr, piece.len);
+            rd_src_consume(src, piece.len);
+        }
+        rd_src_close(src);
+        add_file(bar, entry->d_name, rd_buf_slice(&bytes));
+        rd_buf_done(&bytes);
+    }
+    closedir(dir);
+}
+
 static void add_files(struct bar *bar)
 {
+    const char *folder = getenv("REDOUBT_FILES");
+    if (folder != NULL) {
+        add_folder(bar, folder);
+        return;
+    }
     snapshots_each_sound(FILE_MAX, add_fixture, bar);
     for (unsigned kind = 0; kind < TRICKY_KINDS; kind++)
         for (unsigned i = 0; i < TRICKY_EACH; i++) {
@@ -145,10 +177,13 @@ static const struct key *find(const struct keys *keys, uint64_t name, uint64_t d
     return NULL;
 }
 
-static void blame(const char *what, const char *which, const struct key *key)
+/* Reports the first of each damage. */
+static void blame(struct bar *bar, const char *what, const char *which, const struct key *key)
 {
-    printf("# %s: %s, key at %" PRIu64 " of the output, db %" PRIu64 "\n", what, which, key->from,
-           key->db);
+    if (bar->blamed != bar->damages)
+        printf("# %s: %s, key at %" PRIu64 " of the output, db %" PRIu64 "\n", what, which,
+               key->from, key->db);
+    bar->blamed = bar->damages;
 }
 
 static void judge_key(struct bar *bar, const struct keys *before, const struct key *key,
@@ -160,14 +195,14 @@ static void judge_key(struct bar *bar, const struct keys *before, const struct k
         bool moved = find(before, key->name, key->db, true) != NULL;
         bar->moved += moved;
         bar->invented += !moved;
-        blame(what, moved ? "moved" : "invented", key);
+        blame(bar, what, moved ? "moved" : "invented", key);
     } else if (was->expire_ms != key->expire_ms) {
         bar->immortal++;
-        blame(what, "another expiry", key);
+        blame(bar, what, "another expiry", key);
     } else {
         bar->values += was->value != key->value;
         if (was->value != key->value)
-            blame(what, "another value", key);
+            blame(bar, what, "another value", key);
     }
 }
 
