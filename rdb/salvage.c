@@ -468,7 +468,8 @@ static bool read_broken(struct salvage *v, const struct span *span, uint64_t db,
         [RDB_RECOVER_WHY_ZEROS] = "a range of zeros",
         [RDB_RECOVER_WHY_EARLY_END] = "end mark with records after it",
         [RDB_RECOVER_WHY_SELECTOR] = "selector of a database without its size",
-        [RDB_RECOVER_WHY_SIZE] = "size of a database without its selector"};
+        [RDB_RECOVER_WHY_SIZE] = "size of a database without its selector",
+        [RDB_RECOVER_WHY_ORDER] = "selector of a database after those of later ones"};
     *at = span->broken;
     if (span->why != RDB_RECOVER_WHY_ERROR && span->why != RDB_RECOVER_WHY_REFUSED) {
         *why = words[span->why];

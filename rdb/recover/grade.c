@@ -23,8 +23,10 @@ struct grader {
     uint64_t lost_from; /* where the lost range begins that is before the present run */
     bool db_lost;       /* the last selector may be one of a snapshot inside of a value */
     bool any_keys;
-    bool at_end; /* a record since the last run with an anchor broke because the file ends */
-    bool magic;  /* a snapshot begins since then */
+    /* Since the last run with an anchor: */
+    bool at_end; /* a record broke because the file ends */
+    bool magic;  /* a snapshot begins */
+    bool headed; /* the head of a key was lost */
 };
 
 uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db)
@@ -104,7 +106,7 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
 {
     if (first && span->lost_from == span->from)
         return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
-    if (is_nested(g, span) || is_inside(span))
+    if (is_nested(g, span) || is_inside(span) || span->untrusted)
         return RDB_GRADE_NONE;
     /* Where the file ends in a value, what is found in the value is no record. */
     if (g->at_end && !span->to_end)
@@ -204,7 +206,7 @@ static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_
  * lost range holds one more. */
 static void doubt_rest(struct grader *g, struct span *span, uint64_t missing, uint64_t bytes)
 {
-    uint64_t hidden = could_hide(g, bytes);
+    uint64_t hidden = could_hide(g, bytes) + span->taken_back;
     if (!is_closed(span))
         doubt_first(span, hidden);
     else if (hidden > missing && (missing != 1 || bytes > RANGE_SMALL))
@@ -246,7 +248,7 @@ static void without_size(struct grader *g, struct span *span, uint64_t bytes)
     uint64_t next = next_db(g, span);
     if (span->fields_left > 0)
         span->trim = span->fields_left < span->counts.lead ? span->fields_left : span->counts.lead;
-    doubt_first(span, could_hide(g, bytes));
+    doubt_first(span, could_hide(g, bytes) + span->taken_back);
     if (next == 0 || next > g->db.db + 1)
         span->db_doubt = true;
 }
@@ -292,9 +294,10 @@ static void pass_run(struct grader *g, const struct span *span)
     g->db.expires += c->expires;
     if (c->selectors > 0)
         g->db = c->last;
-    if (span->early_end)
+    bool lost = span->early_end || span->false_end;
+    if (lost)
         g->db.selected = g->db.has_size = false;
-    g->db_lost = span->early_end || (g->db_lost && c->selectors == 0);
+    g->db_lost = lost || (g->db_lost && c->selectors == 0);
     if (c->sized > 0)
         g->size_at = c->size_at;
     g->any_keys |= c->all_keys > 0 || c->selectors > 0;
@@ -310,12 +313,34 @@ static void note_dbs(struct plan *plan)
     }
 }
 
+/* Databases are in order. The run that leads to the end of the file ends where it should: earlier
+ * selectors of its databases, or of later ones, are parts of values. */
+static void compare_order(struct plan *plan)
+{
+    struct span *last = &plan->spans[plan->n - 1];
+    uint64_t from = RD_NO_OFFSET;
+    if (plan->n < 2 || plan->sealed || !last->to_end || last->counts.selectors == 0 ||
+        last->counts.first_db >= DBS_TRACKED)
+        return;
+    for (uint64_t db = last->counts.first_db; db < DBS_TRACKED; db++)
+        if (plan->taken_in[db] < from)
+            from = plan->taken_in[db];
+    for (struct span *span = plan->spans; span < last; span++) {
+        span->untrusted = span->from > from;
+        if (span->from <= from && span->to > from && span[1].place > from) {
+            span[1].place = from;
+            span->false_end = true;
+        }
+    }
+}
+
 void rdb_recover_grade(const struct scan *s, struct plan *plan)
 {
     struct grader g = {.s = s, .plan = plan, .lost_from = RDB_MAGIC_LEN};
     plan->good = 0;
     plan->needed = RDB_RECOVER_VERSION_LEAST;
     note_dbs(plan);
+    compare_order(plan);
     for (size_t i = 0; i < plan->n; i++) {
         struct span *span = &plan->spans[i];
         const struct span *next = i + 1 < plan->n ? span + 1 : NULL;
@@ -324,7 +349,9 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
             g.lost_from = span->lost_from;
         g.at_end |= span->at_end;
         g.magic |= span->magic;
+        g.headed |= span->headed;
         span->magic = g.magic;
+        span->headed = g.headed;
         span->grade = grade_of(&g, span, next, i == 0);
         if (span->from == span->to || span->grade == RDB_GRADE_NONE)
             continue;
@@ -335,6 +362,6 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
         if (span->counts.needed > plan->needed)
             plan->needed = span->counts.needed;
         g.lost_from = RD_NO_OFFSET;
-        g.at_end = g.magic = false;
+        g.at_end = g.magic = g.headed = false;
     }
 }

@@ -19,6 +19,7 @@
 #include "rdb/salvage.h"
 
 enum {
+    DBS_TRACKED = 64,
     WEIGHT_KEY = 8,
     WEIGHT_FIELD = 1,   /* of a string that may be a field of a hash with field expiries */
     WEIGHT_ANCHOR = 24, /* of an opcode that is rare in other bytes */
@@ -78,8 +79,10 @@ struct counts {
     bool lead_ended;
     bool descends;        /* a selector names a database that is not after the one before */
     struct db_state last; /* of the last selector */
-    /* From the first to the last of the databases that have more keys than they announce. */
+    /* From the first to the last of the databases that have more keys than they announce, or fewer
+     * where another selector follows. */
     uint64_t excess_from, excess_to;
+    bool few; /* a database has fewer keys than it announces, and another selector follows */
 };
 
 /* Statistics of the names of keys in this file. */
@@ -243,7 +246,8 @@ enum rdb_recover_why {
     RDB_RECOVER_WHY_EARLY_END,
     RDB_RECOVER_WHY_SELECTOR,
     RDB_RECOVER_WHY_REFUSED,
-    RDB_RECOVER_WHY_SIZE
+    RDB_RECOVER_WHY_SIZE,
+    RDB_RECOVER_WHY_ORDER
 };
 
 /* A run of records, and the lost range before it (none: lost_from == from). */
@@ -257,19 +261,22 @@ struct span {
     bool magic;    /* a snapshot begins in it: what follows may be the inside of a value */
     bool selected; /* the lost range begins with a selector, of the database `selector` */
     uint64_t selector;
-    bool framed;     /* the lost range is one record, by its own lengths */
-    bool at_end;     /* it broke because the file ends */
-    bool headed;     /* it holds at least one key: the record that broke has a name */
-    bool proved;     /* the head of the record that broke is one of this file */
-    uint64_t inside; /* what begins before this offset may be part of the value that broke */
-    uint64_t place;  /* records of the run before that begin here or later may be damaged */
-    uint64_t beside; /* the same; these end where they should, but may have other contents */
+    bool framed;         /* the lost range is one record, by its own lengths */
+    bool at_end;         /* it broke because the file ends */
+    bool headed;         /* it holds at least one key: the record that broke has a name */
+    bool untrusted;      /* its selectors contradict those of the run that leads to the end */
+    bool proved;         /* the head of the record that broke is one of this file */
+    uint64_t taken_back; /* keys that were read before the break, and are no longer */
+    uint64_t inside;     /* what begins before this offset may be part of the value that broke */
+    uint64_t place;      /* records of the run before that begin here or later may be damaged */
+    uint64_t beside;     /* the same; these end where they should, but may have other contents */
 
     uint64_t from, to;
     uint64_t db; /* in which it begins, as it was read */
     struct counts counts;
     bool to_end;    /* the end of the file follows */
     bool early_end; /* an end mark follows that is not the end of the file */
+    bool false_end; /* its last selectors are parts of a value */
 
     enum rdb_grade grade;
     uint64_t start_db; /* in which it begins, as far as is known */
@@ -295,6 +302,9 @@ struct plan {
     uint64_t good;    /* keys in runs that have an anchor */
     uint64_t dbs_seen;
     uint64_t high; /* selectors of databases that a server has only when told so */
+    /* For each database, the record before its first selector that may have taken in others: if
+     * that selector is none, what begins here or later may be part of a value. */
+    uint64_t taken_in[DBS_TRACKED];
 };
 
 enum {

@@ -349,6 +349,12 @@ static uint64_t record_around(const struct scan *s, uint64_t at)
     return 0;
 }
 
+/* Where the record ends that record_around() returned. */
+static uint64_t record_end(const struct scan *s, uint64_t around, uint64_t broken)
+{
+    return around > 1 ? s->ring[(s->n_ring - around + 1) % RING].start : broken;
+}
+
 static bool is_record_start(const struct scan *s, uint64_t at)
 {
     uint64_t i = record_around(s, at);
@@ -390,32 +396,46 @@ static bool is_better(const struct scan *s, const struct chain *c, const struct 
 
 /* Was a record before the broken one damaged, so that it swallowed good ones, or the expiry of the
  * next? Then records can be read from inside of it, past the break, to the end of the first record
- * after it. */
+ * after it. Of several such records, the one with which most records are read is it. */
 static enum rdb_recover_status look_back(struct search *f, uint64_t broken,
                                          const struct chain *ahead, uint64_t *ret)
 {
+    enum { TRIES = 64 };
     struct scan *s = f->s;
+    struct chain best = {0};
     uint64_t from = look_back_from(s, broken);
     uint64_t join = ahead->n > 0 ? ahead->first.end : s->size;
+    uint64_t most = 0;
     *ret = UINT64_MAX;
-    for (;;) {
+    for (unsigned tries = 0; tries < TRIES;) {
         uint64_t at;
+        struct chain chain;
         enum rdb_recover_status st = search(f, from, broken, false, &at);
-        if (st != RDB_RECOVER_OK || at == UINT64_MAX)
+        if (st != RDB_RECOVER_OK)
             return st;
+        if (at == UINT64_MAX)
+            break;
         from = at + 1;
         if (is_record_start(s, at))
             continue;
-        struct chain chain;
         st = follow(s, at, f->db, UINT64_MAX, join, &chain);
         if (st != RDB_RECOVER_OK)
             return st;
-        if (is_better(s, &chain, ahead) && !drops_more(s, at, &chain)) {
-            f->chain = chain;
+        if (!is_better(s, &chain, ahead) || drops_more(s, at, &chain))
+            continue;
+        uint64_t around = record_around(s, at);
+        uint64_t kept = s->n_ring - around + chain.before;
+        if (kept > most || *ret == UINT64_MAX) {
+            most = kept;
             *ret = at;
-            return RDB_RECOVER_OK;
+            best = chain;
         }
+        from = record_end(s, around, broken);
+        tries++;
     }
+    if (*ret != UINT64_MAX)
+        f->chain = best;
+    return RDB_RECOVER_OK;
 }
 
 /* The last selector in the lost range that has a size after it. */

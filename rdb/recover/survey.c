@@ -11,7 +11,9 @@ enum {
     SPANS_MAX = 1 << 17,
     VALUE_SLACK = 64, /* bytes that damage may have put into a value */
     FAMILIAR_LEAST = 4,
-    NEW_MOST = 32 /* names of a new kind that do not prove each other */
+    LONG_LEAST = 64, /* bytes */
+    SIZES_SINCE = 7, /* first version with sizes of databases */
+    NEW_MOST = 32    /* names of a new kind that do not prove each other */
 };
 
 struct walk {
@@ -24,7 +26,11 @@ struct walk {
     bool trusted;           /* the records so far follow each other from the start of the file */
     uint64_t empty_pair_at; /* where the empty pair before this record begins, or RD_NO_OFFSET */
     uint64_t sized;         /* selectors that a size followed, in the whole file */
-    bool slots;             /* sizes of slots were met after the size of a database */
+    uint64_t long_at;       /* the last record that is long enough to take in others */
+    struct {
+        uint64_t start, end;  /* of the last selector of the span, with its size */
+        struct counts before; /* what was read before it */
+    } selected;
     struct rd_err *err;
 };
 
@@ -72,19 +78,25 @@ static struct span *present(const struct walk *w)
     return &w->plan->spans[w->plan->n - 1];
 }
 
-/* The last database was read up to `at`. */
-static void note_excess(struct counts *c, uint64_t at)
+/* The last database was read up to `at`, where the next selector is or the run ends. */
+static void note_excess(struct counts *c, uint64_t at, bool selector)
 {
-    if (!c->last.has_size || c->last.keys <= c->last.size)
-        return;
-    if (c->excess_from > c->size_at)
-        c->excess_from = c->size_at;
-    c->excess_to = at;
+    /* Early versions did not write expired keys. */
+    bool fewer = selector && c->last.keys + c->last.size_expires < c->last.size;
+    bool more = c->last.keys > c->last.size;
+    if (c->last.has_size && (more || fewer)) {
+        c->few |= fewer;
+        if (c->excess_from > c->size_at)
+            c->excess_from = c->size_at;
+        c->excess_to = at;
+    }
+    if (c->few)
+        c->excess_to = at;
 }
 
 static void end_span(struct walk *w, uint64_t at)
 {
-    note_excess(&w->now, at);
+    note_excess(&w->now, at, false);
     struct span *span = present(w);
     span->to = at;
     span->counts = w->now;
@@ -234,8 +246,10 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
         lost.place = present(w)->from;
     w->trusted &= lost.framed;
     if (way.found && way.at < from) {
+        uint64_t keys = w->now.all_keys;
         from = start_around(w, way.at);
         take_back(w, from);
+        lost.taken_back = keys - w->now.all_keys;
     }
     /* A selector that nothing follows may be damage, too. */
     bool begins = way.selector && w->plan->n == 1 && w->now.selectors == 1;
@@ -311,13 +325,16 @@ static void count_db(struct walk *w)
 {
     struct counts *c = &w->now;
     uint64_t db = w->rec.db;
-    note_excess(c, w->rec.start);
+    note_excess(c, w->rec.start, true);
     if (c->selectors++ == 0)
         c->first_db = db;
     else
         c->descends |= db <= c->last.db;
-    if (db < 64)
+    if (db < DBS_TRACKED) {
         c->dbs_seen |= (uint64_t)1 << db;
+        if (w->plan->taken_in[db] == RD_NO_OFFSET)
+            w->plan->taken_in[db] = w->long_at;
+    }
     c->high += db >= RDB_RECOVER_DBS_DEFAULT;
     c->last = (struct db_state){.db = db, .selected = true};
     c->lead_ended = true;
@@ -362,11 +379,16 @@ static bool take(struct walk *w)
         count_key(w);
         break;
     case RECORD_DB:
+        w->selected.start = rec->start;
+        w->selected.end = rec->end;
+        w->selected.before = w->now;
         count_db(w);
         w->db = rec->db;
         w->s->db_at = rec->start;
         break;
     case RECORD_HINT:
+        if (c->selector_at != RD_NO_OFFSET)
+            w->selected.end = rec->end;
         if (rec->sizes) {
             c->last.has_size = true;
             c->last.size = rec->n_keys;
@@ -383,9 +405,40 @@ static bool take(struct walk *w)
         break;
     }
     c->selector_at = rec->kind == RECORD_DB ? rec->start : RD_NO_OFFSET;
+    bool is_long = rec->kind == RECORD_KEY && !rdb_recover_is_packed(rec) &&
+                   rec->end - rec->start >= LONG_LEAST;
+    /* Without sizes, selectors of a snapshot within a value are not told from those of the file. */
+    if (is_long && (w->s->version >= SIZES_SINCE || w->long_at < present(w)->from))
+        w->long_at = rec->start;
     if (w->s->opts->tick != NULL && rec->kind == RECORD_KEY)
         w->s->opts->tick(w->s->opts->ctx, rec->start);
     return true;
+}
+
+/* Databases are in order: after damage, a selector of an earlier one shows that what was read since
+ * the selector before is of another run, and that one is part of a value. */
+static bool is_out_of_order(const struct walk *w)
+{
+    return w->plan->n > 1 && !w->s->sealed && w->rec.kind == RECORD_DB && w->now.selectors > 0 &&
+           w->rec.db <= w->now.last.db;
+}
+
+/* Ends the run before its last selector, and reads on after that. */
+static bool split(struct walk *w)
+{
+    uint64_t start = w->selected.start;
+    uint64_t end = w->selected.end;
+    uint64_t db = present(w)->db;
+    w->now = w->selected.before;
+    end_span(w, start);
+    struct span *next = add_span(w);
+    if (next == NULL)
+        return false;
+    next->lost_from = next->broken = next->place = next->beside = start;
+    next->why = RDB_RECOVER_WHY_ORDER;
+    next->resync = "the next record";
+    begin_span(w, next, end, db);
+    return rdb_recover_scan_at(w->s, w->at, w->db, UINT64_MAX) || scan_failed(w);
 }
 
 static bool one_record(struct walk *w)
@@ -418,6 +471,8 @@ static bool one_record(struct walk *w)
         }
         return broken(w, why, rec->start);
     }
+    if (is_out_of_order(w))
+        return split(w);
     if (rec->kind != RECORD_END) {
         w->at = rec->end;
         return take(w);
@@ -444,6 +499,8 @@ bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err)
     ret->n = 0;
     ret->found_end = ret->unsupported = false;
     ret->end = ret->damage = RD_NO_OFFSET;
+    for (size_t i = 0; i < DBS_TRACKED; i++)
+        ret->taken_in[i] = RD_NO_OFFSET;
     struct span *first = add_span(w);
     bool ok = first != NULL;
     if (ok) {
