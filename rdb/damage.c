@@ -27,8 +27,7 @@ void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *f
 
 bool rdb_damage_want_search(const struct rdb_check_result *checked)
 {
-    bool bad = checked->sum == RDB_SUM_BAD;
-    return checked->damaged || (checked->sum != RDB_SUM_OK && checked->errors > bad);
+    return checked->damaged || (checked->sum != RDB_SUM_OK && checked->errors > 0);
 }
 
 /* The start of the database that contains `at`. Events may be ahead of it. */

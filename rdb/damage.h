@@ -31,7 +31,8 @@ void rdb_damage_init(struct rdb_damage *evidence);
 void rdb_damage_event(struct rdb_damage *evidence, const struct rdb_event *ev);
 void rdb_damage_finding(struct rdb_damage *evidence, const struct rdb_finding *finding);
 
-/* Whether there is damage that a search can locate more exactly. */
+/* Whether there is damage that a search can locate more exactly. If only the checksum does not
+ * match, it may show which byte is wrong. */
 bool rdb_damage_want_search(const struct rdb_check_result *checked);
 
 /* The first byte that may be damaged: the start of a record, or 0 if only the checksum does not

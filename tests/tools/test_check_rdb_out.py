@@ -46,6 +46,25 @@ class Correction(Case):
         line = f"byte {at} ({at:#x}) is {wrong[at]:#04x} and must be {self.sound[at]:#04x}, "
         self.assertIn(line, self.salvage(bytes(wrong)).stdout.decode())
 
+    def test_without_an_output_the_wrong_byte_is_named(self):
+        at = self.sound.index(b"redis-ver") + 2
+        wrong = bytearray(self.sound)
+        wrong[at] ^= 1
+        path = os.path.join(self.dir.name, "in.rdb")
+        with open(path, "wb") as f:
+            f.write(wrong)
+        run = subprocess.run([REDOUBT, "check-rdb", path], capture_output=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(f"wrong byte {at} ({at:#x}) is {wrong[at]:#04x} and must be "
+                      f"{self.sound[at]:#04x}, as the checksum proves", run.stdout.decode())
+        self.assertIn("hint: --salvage OUT writes the file with the wrong byte corrected",
+                      run.stderr.decode())
+        run = subprocess.run([REDOUBT, "check-rdb", "--json", path], capture_output=True,
+                             check=False)
+        told = json.loads(run.stdout)["files"][0]["salvage"]
+        self.assertEqual(told["corrected"], {"offset": at, "from": wrong[at],
+                                             "to": self.sound[at]})
+
     def test_two_wrong_bytes_are_not_corrected(self):
         wrong = bytearray(self.sound)
         wrong[100] ^= 1

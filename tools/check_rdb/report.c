@@ -316,9 +316,10 @@ static void print_salvage(FILE *out, const struct check_file *file)
         }
     }
     if (sv->corrected) {
-        label(out, "corrected");
-        fprintf(out, "byte %s is 0x%02x and must be 0x%02x, as the checksum proves\n",
-                cli_place(sv->corrected_at).s, sv->corrected_from, sv->corrected_to);
+        label(out, file->salvaged ? "corrected" : "wrong byte");
+        fprintf(out, "%s%s is 0x%02x and must be 0x%02x, as the checksum proves\n",
+                file->salvaged ? "byte " : "", cli_place(sv->corrected_at).s, sv->corrected_from,
+                sv->corrected_to);
     }
     if (sv->guessed_version && sv->keys > 0) {
         label(out, "version");
@@ -403,6 +404,8 @@ static void hint(struct cli *cli, const struct check_file *file)
         return;
     if (!file->searched && file->once)
         cli_hint(cli, "the rest of the input was not searched: use a file, or --salvage OUT");
+    else if (file->searched && file->salvage.corrected)
+        cli_hint(cli, "--salvage OUT writes the file with the wrong byte corrected");
     else if (file->searched && file->salvage.keys > 0)
         cli_hint(cli, "--salvage OUT can save %s key%s", cli_count(file->salvage.keys).s,
                  cli_plural(file->salvage.keys));
@@ -454,8 +457,11 @@ void check_report_errors(struct cli *cli, const struct check_file *file)
     for (size_t i = 0; file->checked && i < file->findings.n; i++) {
         const struct finding *f = &file->findings.all[i];
         bool reported = f->severity != RDB_SEVERITY_ERROR || check_is_structural(f);
-        if (!reported && (cli->quiet || file->res.sum == RDB_SUM_BAD))
-            report_finding(cli, file, f);
+        if (reported || (!cli->quiet && file->res.sum != RDB_SUM_BAD))
+            continue;
+        if (f->id == RDB_FINDING_CHECKSUM && !file->res.damaged)
+            hint(cli, file);
+        report_finding(cli, file, f);
     }
     if (file->err.code != RD_ERR_OK)
         cli_report(cli, &file->err);
