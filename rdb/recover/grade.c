@@ -265,8 +265,10 @@ static void after_loss(struct grader *g, struct span *span)
         if (is_rest(g, span, bytes)) {
             weigh(g, span, bytes);
         } else if (fits(g, span, &span->named, bytes)) {
+            /* It may be part of a value while keys of the database before are still to come. */
+            bool more = g->db.has_size && g->db.keys + span->headed < g->db.size;
             enter_db(g, span, &span->named);
-            span->db_doubt = !is_closed(span);
+            span->db_doubt = !is_closed(span) || more;
             doubt_rest(g, span, span->named.size - c->keys, bytes);
         } else if (fits(g, span, &span->trace, bytes)) {
             enter_db(g, span, &span->trace);
