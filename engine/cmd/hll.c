@@ -35,6 +35,29 @@ static struct engine_value *add_empty(struct engine_call *call, struct rd_slice 
     return &engine_call_add(call, key, &v)->value;
 }
 
+/* The bytes of a sparse value that several elements are added to; NULL for others. One of the
+ * elements may show that the value is corrupt. */
+static uint8_t *copy_sparse(const struct engine_call *call, const struct engine_value *v)
+{
+    enum { ONE_ELEMENT = 3 };
+    if (call->argc <= ONE_ELEMENT || engine_hll_is_dense(v))
+        return NULL;
+    uint8_t *copy = engine_scratch_alloc(v->len);
+    memcpy(copy, v->u.bytes, v->len);
+    return copy;
+}
+
+/* A command that fails is not written to the log, so it must not change the value either. Servers
+ * keep the elements before the one that failed, and lose them with the next start. */
+static void put_back(struct engine_value *v, uint8_t *before, uint32_t len)
+{
+    if (before != NULL) {
+        memcpy(engine_string_room(v, len), before, len);
+        v->len = len;
+    }
+    engine_scratch_free(before);
+}
+
 void engine_cmd_pfadd(struct engine_call *call)
 {
     struct rd_slice key = call->argv[1];
@@ -43,15 +66,19 @@ void engine_cmd_pfadd(struct engine_call *call)
         return;
     uint64_t changes = entry == NULL;
     struct engine_value *v = entry == NULL ? add_empty(call, key) : make_raw(entry);
-    for (size_t i = 2; i < call->argc; i++) {
-        enum engine_hll_status status =
-            engine_hll_add(v, call->argv[i], call->config->hll_sparse_max_bytes);
-        if (status == ENGINE_HLL_CORRUPT) {
-            reply_corrupt(call);
-            return;
-        }
+    uint8_t *before = copy_sparse(call, v);
+    uint32_t len = v->len;
+    enum engine_hll_status status = ENGINE_HLL_SAME;
+    for (size_t i = 2; i < call->argc && status != ENGINE_HLL_CORRUPT; i++) {
+        status = engine_hll_add(v, call->argv[i], call->config->hll_sparse_max_bytes);
         changes += status == ENGINE_HLL_CHANGED;
     }
+    if (status == ENGINE_HLL_CORRUPT) {
+        put_back(v, before, len);
+        reply_corrupt(call);
+        return;
+    }
+    engine_scratch_free(before);
     if (changes > 0) {
         engine_hll_make_stale(v);
         engine_changed(call, ENGINE_NOTIFY_STRING, "pfadd", key, changes);

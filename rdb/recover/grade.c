@@ -108,7 +108,7 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
         return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
     if (is_nested(g, span) || is_inside(span) || span->untrusted)
         return RDB_GRADE_NONE;
-    /* Where the file ends in a value, what is found in the value is no record. */
+    /* The file ends in a value: what is found in the value belongs to it. */
     if (g->at_end && !span->to_end)
         return RDB_GRADE_NONE;
     bool left = has_left(g, span);

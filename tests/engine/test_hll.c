@@ -304,3 +304,30 @@ Test(hll, a_corrupt_one_is_refused_by_every_command)
                          "%s", lines[i]);
     ask_done(&ask);
 }
+
+/* The registers from 8192 on are missing: an element before them can be added, one after them not.
+ */
+Test(hll, a_failed_pfadd_changes_nothing)
+{
+    static const char runs[] = "HYLL\1\0\0\0\0\0\0\0\0\0\0\x80\x5f\xff";
+    struct rd_slice bytes = rd_slice(runs, sizeof runs - 1);
+    struct ask ask;
+    ask_init(&ask, ENGINE_CLIENT);
+    ask_argv(&ask, 3, (struct rd_slice[]){rd_slice_str("SET"), rd_slice_str("bad"), bytes});
+    unsigned added = 0;
+    char line[64], good[16] = "";
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(line, sizeof line, "PFADD bad e%u", i);
+        ask_argv(&ask, 3, (struct rd_slice[]){rd_slice_str("SET"), rd_slice_str("bad"), bytes});
+        if (strcmp(ask_line(&ask, line), ":1\r\n") == 0) {
+            added++;
+            snprintf(good, sizeof good, "e%u", i);
+        }
+    }
+    cr_assert(added > 0 && added < 20, "%u", added);
+    ask_argv(&ask, 3, (struct rd_slice[]){rd_slice_str("SET"), rd_slice_str("bad"), bytes});
+    snprintf(line, sizeof line, "PFADD bad %s e0 e1 e2 e3 e4 e5 e6 e7", good);
+    cr_expect_str_eq(ask_line(&ask, line), "-INVALIDOBJ Corrupted HLL object detected\r\n");
+    cr_expect_str_eq(ask_line(&ask, "STRLEN bad"), ":18\r\n");
+    ask_done(&ask);
+}

@@ -1,11 +1,11 @@
 """Writes snapshots with a real server whose values look like records of a snapshot.
 
-    snapshots_by_hand.py SERVER FOLDER [SEED]
+    snapshots_by_hand.py SERVER FOLDER [SEED] [MODULE]
 
 Run by hand, as no test may rely on servers other than Debian's. The files are for the harness of
 salvage (REDOUBT_FILES=FOLDER test_rdb --filter 'salvage_bar/what*') and for verdicts_by_hand.py.
 Each subject makes one file with compression and one without. Large values come in files of their
-own ("large").
+own ("large"). MODULE is the module "datatype" of the servers' own tests, for values of modules.
 """
 
 import os
@@ -240,6 +240,13 @@ def geo(c, rng):
         c("SADD", f"numbers:{i}", *[rng.getrandbits(40) for _ in range(rng.randrange(1, 300))])
 
 
+def module(c, rng):
+    some_strings(c, rng)
+    for i in range(40):
+        c("DATATYPE.SET", f"datatype:{i}", rng.getrandbits(60), "z" * rng.randrange(90))
+        some_strings(c, rng, 2)
+
+
 def large(c, rng):
     some_strings(c, rng)
     for i in range(3):
@@ -267,6 +274,7 @@ SUBJECTS = {
     "geo": (geo, {}),
     "slots": (plain, {"cluster-enabled": "yes", "port": "{port}"}),
     "large": (large, {}),
+    "module": (module, {"loadmodule": "{module}"}),
 }
 
 
@@ -277,10 +285,10 @@ def free_port():
     return port if port < 50000 else port - 20000  # the port of the bus must be one, too
 
 
-def make(program, subject, compress, seed, own):
+def make(program, subject, compress, seed, own, library):
     """The bytes of a snapshot, or None where the server has no such command."""
     fill, settings = SUBJECTS[subject]
-    settings = {name: value.format(port=free_port()) for name, value in settings.items()}
+    settings = {name: value.format(port=free_port(), module=library) for name, value in settings.items()}
     server = Server(program, {**settings, "rdbcompression": "yes" if compress else "no"})
     rng = random.Random(seed)
     try:
@@ -302,11 +310,14 @@ def make(program, subject, compress, seed, own):
 def main():
     program, folder = sys.argv[1:3]
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    library = sys.argv[4] if len(sys.argv) > 4 else ""
     version = os.path.basename(os.path.dirname(program))
     own = b""
     for compress in (False, True):
         for n, subject in enumerate(SUBJECTS):
-            data = make(program, subject, compress, 100 * seed + n, own)
+            if subject == "module" and not library:
+                continue
+            data = make(program, subject, compress, 100 * seed + n, own, library)
             if data is None:
                 continue
             if subject == "databases":
