@@ -174,6 +174,9 @@ class Logs(LogCase):
         self.append(1, b"rubbish\r\n")
         self.manifest(1, 1)
         self.fails(1, INCR.format(1), "archive")
+        os.remove(os.path.join(self.log, INCR.format(1)))
+        os.mkfifo(os.path.join(self.log, INCR.format(1)))
+        self.fails(3, "it is not a regular file", "archive")
 
     def test_a_server_writes_and_rewrites_meanwhile(self):
         server = self.server(appendonly="yes", aof_timestamp_enabled="yes",

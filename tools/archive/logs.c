@@ -14,9 +14,9 @@
 #include "aof/manifest.h"
 #include "base/num.h"
 #include "rdb/reader.h"
+#include "tools/input/regular_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -159,9 +159,11 @@ static bool open_file(struct logs *l, uint64_t at, struct rd_err *err)
     close_file(l);
     if (!join(path, l->folder, l->file, err))
         return false;
-    l->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (l->fd < 0 || lseek(l->fd, (off_t)at, SEEK_SET) < 0) {
-        rd_err_sys(err, errno, "cannot open the file");
+    l->fd = regular_file_open(path, err);
+    if (l->fd < 0)
+        return false;
+    if (lseek(l->fd, (off_t)at, SEEK_SET) < 0) {
+        rd_err_sys(err, errno, "cannot read the file");
         rd_err_origin(err, path);
         return false;
     }

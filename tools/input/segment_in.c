@@ -2,6 +2,7 @@
 
 #include "base/digest.h"
 #include "rebuild/stream.h"
+#include "tools/input/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,12 +104,10 @@ bool segment_in_open_file(struct segment_in *in, const char *path, uint64_t numb
 {
     struct stat st;
     *in = (struct segment_in){.owns_fd = true};
-    in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    in->fd = regular_file_open(path, err);
     bool ok = in->fd >= 0 && fstat(in->fd, &st) == 0;
     if (ok)
         in->size = (uint64_t)st.st_size;
-    else
-        rd_err_sys(err, errno, "cannot open the segment");
     if (ok && open_reader(in, number, start, err))
         return true;
     rd_err_origin(err, path);
