@@ -248,6 +248,17 @@ class Cells(CaptureTest):
     def any_5(self, tool):
         self.ends(5, *self.reads(tool), self.long)
 
+    def case_convert_0(self):
+        self.any_0("convert")
+        self.ends(0, "convert", "--to", "rdb", "--rdb-version", "6", "--lossy", self.stream, "-o",
+                  self.out, "--force")
+
+    def case_merge_0(self):
+        self.any_0("merge")
+        stream = self.path("stream.rdb")
+        self.ends(0, "convert", "--to", "rdb", self.stream, "-o", stream)
+        self.ends(0, "merge", "--rdb-version", "6", "--lossy", stream, "-o", self.out, "--force")
+
     def case_convert_4(self):
         self.any_4("convert")
         self.ends(4, "convert", "--to", "rdb", "--rdb-version", "6", self.stream, "-o", self.out)
