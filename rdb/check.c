@@ -7,6 +7,7 @@
 #include "rdb/keylog.h"
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
+#include "rdb/read/slot_info.h"
 #include "rdb/reader.h"
 #include "rdb/name_match.h"
 
@@ -174,35 +175,21 @@ static void settle_all(struct check *c)
     settle(c, &c->db, RDB_FINDING_DB_SIZE, "database");
 }
 
-/* Parses exactly n decimal numbers separated by commas. */
-static bool numbers(struct rd_slice text, uint64_t *ret, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        const uint8_t *comma = text.len > 0 ? memchr(text.ptr, ',', text.len) : NULL;
-        size_t len = comma != NULL ? (size_t)(comma - text.ptr) : text.len;
-        if ((comma != NULL) != (i + 1 < n) || !rd_num_get_u64(rd_slice(text.ptr, len), &ret[i]))
-            return false;
-        if (comma != NULL)
-            text = rd_slice(comma + 1, text.len - len - 1);
-    }
-    return true;
-}
-
 /* Valkey 8 keeps slot sizes in aux fields: slot-info = slot,keys,expires. */
 static void slot_aux(struct check *c, const struct rdb_event *ev)
 {
     char tmp[RD_NUM_I64_MAX];
-    uint64_t num[3]; /* slot, keys, expires */
+    struct rdb_slot_info info;
     struct rd_slice value = rdb_string_bytes(&ev->aux.value, tmp);
     if (!rd_slice_is(ev->aux.name, "slot-info") || !ev->aux.value.first)
         return;
-    if (ev->aux.value.more || !numbers(value, num, 3) || num[0] >= RD_HASH_SLOTS) {
+    if (ev->aux.value.more || !rdb_slot_info_parse(value, &info)) {
         report(c, RDB_FINDING_SLOT_INFO, ev->offset,
                "slot-info that is not a slot and two numbers; Valkey 8 refuses to load it");
         return;
     }
     settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
-    promise(&c->slot, ev->offset, num[0], num[1], num[2]);
+    promise(&c->slot, ev->offset, info.slot, info.keys, info.expires);
 }
 
 /* -- keys -- */

@@ -70,6 +70,8 @@ struct place {
     uint64_t selector; /* the last one */
     bool after_damage; /* of a record, or of the header */
     bool db_doubt;
+    bool in_slot; /* the keys of `slot` follow, so many as `slot_keys` */
+    uint64_t slot, slot_keys;
     bool weigh_sizes; /* bytes are lost: a size that does not fit is evidence of damage */
 };
 
@@ -271,6 +273,9 @@ static unsigned doubts_of(const struct place *p, const struct record *rec)
     if (p->weigh_sizes && rec->start >= span->counts.excess_from &&
         rec->start < span->counts.excess_to)
         doubts |= RDB_DOUBT_FIELD | RDB_DOUBT_DB;
+    /* A key of another slot, or one too many: it was read out of a value. */
+    if (p->weigh_sizes && p->in_slot && (rec->slot != p->slot || p->slot_keys == 0))
+        doubts |= RDB_DOUBT_FIELD;
     if (span->expiry_doubt && !rec->expires &&
         (rec->start == p->first_key || (span->trim > 0 && p->n_keys == span->trim)))
         doubts |= RDB_DOUBT_EXPIRY;
@@ -399,6 +404,20 @@ static bool fail(struct salvage *v)
     return false;
 }
 
+/* A file of a cluster announces each slot and the number of its keys. */
+static void follow_slot(struct place *p, const struct record *rec)
+{
+    if (rec->kind == RECORD_DB) {
+        p->in_slot = false;
+    } else if (rec->kind == RECORD_HINT && rec->has_slot) {
+        p->in_slot = true;
+        p->slot = rec->slot;
+        p->slot_keys = rec->n_keys;
+    } else if (rec->kind == RECORD_KEY && p->slot_keys > 0) {
+        p->slot_keys--;
+    }
+}
+
 static bool take_span(struct salvage *v, const struct span *span, const struct span *next)
 {
     struct place p = {.span = span,
@@ -430,6 +449,7 @@ static bool take_span(struct salvage *v, const struct span *span, const struct s
             (rec->kind == RECORD_OTHER && !take_other(v, &p)))
             return false;
         p.n_keys += rec->kind == RECORD_KEY;
+        follow_slot(&p, rec);
         if (v->res->corrected && at <= v->res->corrected_at && v->res->corrected_at < rec->end)
             v->res->damage = at;
     }

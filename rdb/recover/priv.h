@@ -47,9 +47,11 @@ struct record {
     bool expires;
     bool unwanted; /* by the caller's choice */
     bool plausible_expiry;
-    bool empty_pair;            /* an empty string under an empty key: three zeros read so */
+    bool empty_pair; /* an empty string under an empty key: three zeros read so */
+    bool has_slot;   /* RECORD_HINT: the size of a slot; RECORD_KEY: its slot */
+    uint64_t slot;
     bool sizes;                 /* RECORD_HINT: the size of a database */
-    uint64_t n_keys, n_expires; /* of a size */
+    uint64_t n_keys, n_expires; /* of either size */
     int since;                  /* first version that has all of it */
 };
 

@@ -1,8 +1,11 @@
 #include "rdb/recover/priv.h"
 
+#include "base/crc16.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "rdb/library.h"
 #include "rdb/read/priv.h"
+#include "rdb/read/slot_info.h"
 
 static enum rd_src_status limited_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                        struct rd_err *err)
@@ -123,9 +126,28 @@ static void set_key(const struct scan *s, struct record *rec, const struct rdb_e
     rec->db = ev->key.db;
     set_name(rec, name);
     rec->hash = rdb_keyset_hash(&s->key, s->keys_db != RDB_UNKNOWN ? s->keys_db : ev->key.db, name);
+    rec->has_slot = true;
+    rec->slot = rd_hash_slot(name);
     rec->expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     rec->plausible_expiry = !rec->expires || rdb_recover_expiry_is_plausible(ev->key.expire_ms);
     need(rec, since_of(ev));
+}
+
+static void set_slot(struct record *rec, uint64_t slot, uint64_t keys)
+{
+    rec->kind = RECORD_HINT;
+    rec->has_slot = true;
+    rec->slot = slot;
+    rec->n_keys = keys;
+}
+
+static void set_slot_info(struct record *rec, const struct rdb_string *value)
+{
+    char tmp[RD_NUM_I64_MAX];
+    struct rdb_slot_info info;
+    rec->kind = RECORD_HINT;
+    if (value->first && !value->more && rdb_slot_info_parse(rdb_string_bytes(value, tmp), &info))
+        set_slot(rec, info.slot, info.keys);
 }
 
 /* Servers refuse a file with a library whose first line is wrong. (A long one may begin with an
@@ -159,7 +181,7 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         rec->kind = RECORD_HINT;
         return true;
     case RDB_SLOT:
-        rec->kind = RECORD_HINT;
+        set_slot(rec, ev->slot.slot, ev->slot.keys);
         return true;
     case RDB_AUX:
         need(rec, 7);
@@ -167,7 +189,7 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
             set_name(rec, ev->aux.name);
         /* What Valkey says of the size of a slot is not true any more, and may be malformed. */
         if (rd_slice_is(ev->aux.name, "slot-info"))
-            rec->kind = RECORD_HINT;
+            set_slot_info(rec, &ev->aux.value);
         return !ev->aux.value.more;
     case RDB_FUNCTION:
         need(rec, 10);
@@ -204,7 +226,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
     ret->refused = NULL;
     ret->type = NULL;
     ret->has_key = ret->has_name = ret->empty_pair = ret->expires = ret->unwanted = false;
-    ret->sizes = false;
+    ret->sizes = ret->has_slot = false;
     ret->plausible_expiry = true;
     ret->since = RDB_VERSION_MIN;
     uint64_t ranges = 0;

@@ -89,6 +89,52 @@ Test(salvage_rules, keys_that_are_not_wanted_are_counted_and_left_out)
     rd_buf_done(&out);
 }
 
+/* ---- slots ---- */
+
+static void count_field(void *ctx, const struct rdb_salvage_doubt *doubt)
+{
+    *(unsigned *)ctx += (doubt->doubts & RDB_DOUBT_FIELD) != 0;
+}
+
+/* "key:0" has slot 2592, "key:1" 6657. Twenty keys end the file, each in its slot. */
+static unsigned doubts_after_slot(const char *slot_info, size_t len)
+{
+    unsigned doubted = 0;
+    struct rdb_salvage_opts opts = {.doubt = count_field, .ctx = &doubted};
+    struct rdb_salvage_result res;
+    struct rd_buf file = {0}, out = {0};
+    made_add(&file, "REDIS0012\xfe\0", 11);
+    made_add(&file, slot_info, len);
+    made_add(&file, "\0\5key:0\1a", 9);
+    made_add(&file, "\0\5key:1\1a", 9);
+    made_add(&file, "\xfe\1", 2);
+    made_keys(&file, "last", 3);
+    made_add(&file, "\xc9\xc9", 2);
+    made_keys(&file, "more", 20);
+    made_end(&file);
+    cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
+    cr_expect_eq(res.keys, 25);
+    rd_buf_done(&file);
+    rd_buf_done(&out);
+    return doubted;
+}
+
+Test(salvage_rules, a_key_of_another_slot_is_doubtful)
+{
+    unsigned without = doubts_after_slot("", 0);
+    cr_expect_eq(doubts_after_slot("\xf4\x4a\x20\2\0", 5), without + 1);
+    cr_expect_eq(doubts_after_slot("\xf4\x5a\1\2\0", 5), without + 1);
+    cr_expect_eq(doubts_after_slot("\xf4\x4a\x21\2\0", 5), without + 2);
+    cr_expect_eq(doubts_after_slot("\xfa\x09slot-info\x08"
+                                   "2592,2,0",
+                                   20),
+                 without + 1);
+    cr_expect_eq(doubts_after_slot("\xfa\x09slot-info\x05"
+                                   "never",
+                                   17),
+                 without);
+}
+
 /* ---- what servers refuse ---- */
 
 Test(salvage_rules, a_function_that_servers_refuse_is_a_lost_range)
