@@ -1,4 +1,5 @@
-/* slot_info.h - the field "slot-info" of Valkey 8: a slot, its keys, and how many of them expire. */
+/* slot_info.h - the field "slot-info" of Valkey 8: a slot, its keys, and how many of them expire.
+ */
 #ifndef RDB_READ_SLOT_INFO_H
 #define RDB_READ_SLOT_INFO_H
 

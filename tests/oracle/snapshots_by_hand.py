@@ -288,7 +288,8 @@ def free_port():
 def make(program, subject, compress, seed, own, library):
     """The bytes of a snapshot, or None where the server has no such command."""
     fill, settings = SUBJECTS[subject]
-    settings = {name: value.format(port=free_port(), module=library) for name, value in settings.items()}
+    settings = {name: value.format(port=free_port(), module=library)
+                for name, value in settings.items()}
     server = Server(program, {**settings, "rdbcompression": "yes" if compress else "no"})
     rng = random.Random(seed)
     try:
