@@ -20,8 +20,10 @@ struct grader {
     struct db_state db; /* at the end of the last run that has an anchor */
     uint64_t size_at;   /* where the size of that database is announced */
     bool size_doubt;    /* the size may be damaged */
-    uint64_t lost_from; /* where the lost range begins that is before the present run */
-    bool db_lost;       /* the last selector may be one of a snapshot inside of a value */
+    /* Before the present run, since the last run with an anchor: */
+    uint64_t lost_from;    /* where the first lost range begins */
+    uint64_t damaged_from; /* the first record that may be damaged */
+    bool db_lost;          /* the last selector may be one of a snapshot inside of a value */
     bool any_keys;
     /* Since the last run with an anchor: */
     bool at_end; /* a record broke because the file ends */
@@ -58,7 +60,7 @@ static bool is_inside(const struct span *span)
  * have taken in others. */
 static uint64_t bytes_before(const struct grader *g, const struct span *span)
 {
-    uint64_t from = span->place < g->lost_from ? span->place : g->lost_from;
+    uint64_t from = g->damaged_from < g->lost_from ? g->damaged_from : g->lost_from;
     uint64_t bytes = span->from > from ? span->from - from : 0;
     bool one = span->framed && g->lost_from == span->lost_from;
     return one && bytes > RANGE_SMALL ? RANGE_SMALL : bytes;
@@ -71,16 +73,16 @@ static uint64_t could_hide(const struct grader *g, uint64_t bytes)
     return bytes / (least > KEY_LEAST ? least : KEY_LEAST) + 1;
 }
 
-static bool is_size_doubtful(const struct grader *g, const struct span *span)
+static bool is_size_doubtful(const struct grader *g)
 {
-    return g->db.has_size && g->size_at >= span->place;
+    return g->db.has_size && g->size_at >= g->damaged_from;
 }
 
 /* Does the database before the run announce more keys than the lost range can hold? Then a selector
  * at its start belongs to a value. */
 static bool is_too_early(const struct grader *g, const struct span *span)
 {
-    return g->db.has_size && !is_size_doubtful(g, span) &&
+    return g->db.has_size && !is_size_doubtful(g) &&
            g->db.size > g->db.keys + could_hide(g, bytes_before(g, span));
 }
 
@@ -258,7 +260,7 @@ static void after_loss(struct grader *g, struct span *span)
 {
     uint64_t bytes = bytes_before(g, span);
     const struct counts *c = &span->counts;
-    g->size_doubt = is_size_doubtful(g, span);
+    g->size_doubt = is_size_doubtful(g);
     bool sized = g->db.has_size && g->db.keys < g->db.size;
     bool full = g->db.has_size && g->db.keys == g->db.size;
     if (c->keys > 0 || !is_closed(span)) {
@@ -338,7 +340,8 @@ static void compare_order(struct plan *plan)
 
 void rdb_recover_grade(const struct scan *s, struct plan *plan)
 {
-    struct grader g = {.s = s, .plan = plan, .lost_from = RDB_MAGIC_LEN};
+    struct grader g = {
+        .s = s, .plan = plan, .lost_from = RDB_MAGIC_LEN, .damaged_from = RD_NO_OFFSET};
     plan->good = 0;
     plan->needed = RDB_RECOVER_VERSION_LEAST;
     note_dbs(plan);
@@ -349,6 +352,8 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
         span->start_db = g.db.db;
         if (g.lost_from == RD_NO_OFFSET)
             g.lost_from = span->lost_from;
+        if (span->place < g.damaged_from)
+            g.damaged_from = span->place;
         g.at_end |= span->at_end;
         g.magic |= span->magic;
         g.headed |= span->headed;
@@ -363,7 +368,7 @@ void rdb_recover_grade(const struct scan *s, struct plan *plan)
         plan->good += span->counts.all_keys - span->trim;
         if (span->counts.needed > plan->needed)
             plan->needed = span->counts.needed;
-        g.lost_from = RD_NO_OFFSET;
+        g.lost_from = g.damaged_from = RD_NO_OFFSET;
         g.at_end = g.magic = g.headed = false;
     }
 }
