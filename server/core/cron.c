@@ -38,7 +38,10 @@ static void note_excess(struct server *srv, bool fits)
 static void measure_memory(struct server *srv)
 {
     uint64_t used = info_used_memory(srv);
+    uint64_t lacking; /* evicting keys would make the stream of slow replicas longer */
+    replication_memory(srv, &lacking);
     srv->other_memory = (int64_t)used - (int64_t)engine_memory(srv->engine, NULL);
+    srv->counted_memory = srv->other_memory - (int64_t)persist_memory(srv) - (int64_t)lacking;
     if ((int64_t)used > srv->stats.peak_memory)
         srv->stats.peak_memory = (int64_t)used;
     srv->measured_mono_us = srv->mono_us;
@@ -50,7 +53,8 @@ static void measure_memory(struct server *srv)
 static void measure_before_eviction(struct server *srv)
 {
     enum { MEASURE_PAUSE_US = 1000 };
-    uint64_t arrived = srv->stats.net_in - srv->measured_net_in;
+    uint64_t net_in = srv->stats.net_in; /* CONFIG RESETSTAT resets it */
+    uint64_t arrived = net_in > srv->measured_net_in ? net_in - srv->measured_net_in : 0;
     if (server_used_memory(srv) + arrived > (uint64_t)srv->settings.maxmemory &&
         srv->mono_us - srv->measured_mono_us >= MEASURE_PAUSE_US)
         measure_memory(srv);
@@ -60,9 +64,7 @@ bool server_make_room(struct server *srv)
 {
     measure_before_eviction(srv);
     struct engine_env env = server_env(srv);
-    uint64_t lacking; /* evicting keys would make the stream of slow replicas longer */
-    replication_memory(srv, &lacking);
-    int64_t counted = srv->other_memory - (int64_t)persist_memory(srv) - (int64_t)lacking;
+    int64_t counted = srv->counted_memory;
     struct engine_effects fx = {.off = srv->fx.off};
     bool fits = engine_evict(srv->engine, &env, counted > 0 ? (uint64_t)counted : 0, &fx);
     note_excess(srv, fits);

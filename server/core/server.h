@@ -82,6 +82,7 @@ struct server {
     /* Bytes of the process besides the data set, from the allocator's last figures; read by the
      * cron. */
     int64_t other_memory;
+    int64_t counted_memory;          /* the part of it for which keys are evicted */
     int64_t measured_mono_us;        /* time of these figures */
     uint64_t measured_net_in;        /* stats.net_in at that time */
     int stop_signal;                 /* signal that asks for a shutdown; 0: none */
