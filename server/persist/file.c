@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -312,6 +313,17 @@ static bool pipe_close(void *impl, bool commit, struct rd_err *err)
     return true;
 }
 
+/* The server has read everything, or has ended. */
+static void wait_for_reader(int fd)
+{
+    char end;
+    ssize_t n;
+    shutdown(fd, SHUT_WR);
+    do
+        n = read(fd, &end, 1);
+    while (n < 0 && errno == EINTR);
+}
+
 bool persist_file_stream(struct server *srv, struct child *child, int fd,
                          const struct repl_payload *payload, enum repl_filter filter)
 {
@@ -328,7 +340,9 @@ bool persist_file_stream(struct server *srv, struct child *child, int fd,
         rd_err_adopt(&err, rd_sink_err(sink));
         rd_sink_abort(sink);
     }
-    if (!ok)
+    if (ok)
+        wait_for_reader(fd);
+    else
         log_warning("Write error sending the snapshot to replicas: %s", err.text);
     return ok;
 }

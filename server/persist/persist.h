@@ -82,7 +82,8 @@ void persist_child_ended(struct server *srv, int pid, int status);
 /* Starts a snapshot; false: logged. */
 bool persist_bgsave(struct server *srv);
 
-/* A child that writes a snapshot with its frame to a pipe, for replicas. */
+/* A child that writes a snapshot with its frame to a stream socket, for replicas. It ends when its
+ * peer has closed the other direction: until then the transfer runs. */
 struct repl_payload;
 bool persist_transfer(struct server *srv, int fd, const struct repl_payload *payload,
                       enum repl_filter filter);

@@ -126,7 +126,7 @@ bool persist_file_write(struct server *srv, const struct persist_file *how, stru
                         struct rd_err *err);
 bool persist_sync_folder(const char *path);
 
-/* In a child: writes the snapshot with its frame to a pipe. */
+/* In a child: writes the snapshot with its frame to a socket, and waits until it was read. */
 bool persist_file_stream(struct server *srv, struct child *child, int fd,
                          const struct repl_payload *payload, enum repl_filter filter);
 

@@ -90,7 +90,8 @@ void link_drop(struct repl_link *link)
         log_notice("Caching the disconnected master state.");
         link->down_since_s = link->srv->mono_us / 1000000;
     }
-    bool at_once = link->state == REPL_LINK_CONNECTED;
+    bool at_once = link->state == REPL_LINK_CONNECTED || link->state == REPL_LINK_TRANSFER;
+    const char *after = link->state == REPL_LINK_TRANSFER ? " after failure" : "";
     bool rejected = link->rejected;
     close_link(link);
     if (rejected) {
@@ -98,7 +99,7 @@ void link_drop(struct repl_link *link)
         return;
     }
     if (at_once) {
-        log_notice("Reconnecting to MASTER %s:%d", link->host, link->port);
+        log_notice("Reconnecting to MASTER %s:%d%s", link->host, link->port, after);
         link_connect(link);
     }
 }

@@ -270,8 +270,12 @@ void server_cmd_sync(struct dispatch_call *call)
         engine_reply_error(call->reply, "ERR SYNC and PSYNC are invalid with pending output");
         return;
     }
-    if (by_id && !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &wanted, NULL))
+    if (by_id && !dispatch_arg_i64(call, call->argv[2], INT64_MIN, INT64_MAX, &wanted, NULL)) {
+        char name[CONN_NAME];
+        replica_name(replica_of(c)->client, name, sizeof name);
+        log_warning("Replica %s asks for synchronization but with a wrong offset", name);
         return;
+    }
     synchronize(call, by_id, wanted);
 }
 

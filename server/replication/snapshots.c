@@ -1,6 +1,6 @@
 /* Snapshots for replicas: to the server's own file, or from the child to the sockets.
  *
- * A diskless snapshot goes through a pipe. The server reads a part of it, gives it to all replicas,
+ * A diskless snapshot goes through a pair of sockets, the pipe. The server reads a part of it, gives it to all replicas,
  * and reads the next part when all of them have taken it: the slowest sets the pace, and the
  * memory for it does not grow.
  */
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -137,6 +138,14 @@ static bool give_all(struct replicas_snapshot *s)
 
 static void watch_pipe(struct replicas_snapshot *s, bool yes);
 
+/* The child waits for this before it ends. */
+static void end_pipe(const struct replicas_snapshot *s)
+{
+    log_notice("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
+               count_replicas(s->srv));
+    shutdown(s->pipe, SHUT_WR);
+}
+
 /* Reads parts and gives them until a replica has to wait. */
 static void move_on(struct replicas_snapshot *s)
 {
@@ -157,8 +166,7 @@ static void move_on(struct replicas_snapshot *s)
              peer = peer->next)
             replica_of_peer(peer)->piped = 0;
         if (s->at_end)
-            log_notice("Diskless rdb transfer, done reading from pipe, %u replicas still up.",
-                       count_replicas(s->srv));
+            end_pipe(s);
     }
     watch_pipe(s, !s->at_end);
 }
@@ -224,7 +232,7 @@ static bool start_diskless(struct server *srv, const struct repl_snapshot *how)
     memcpy(payload.mark, mark.hex, REPL_MARK_LEN);
     if (s == NULL || (s->part = rd_alloc(PART)) == NULL)
         replication_no_memory(srv);
-    if (pipe2(fds, O_CLOEXEC) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
         rd_free(s->part);
         rd_free(s);
         return false;

@@ -231,7 +231,7 @@ static void free_wire(struct wire *w)
 
 static void leave_link(struct node *n)
 {
-    bool broken = n->loading;
+    bool broken = n->loading && !n->beside;
     n->loading = false;
     if (broken) /* half of a data set is none */
         empty(n);
@@ -315,6 +315,8 @@ static void finish_load(struct node *n)
 {
     struct place place;
     struct repl_resume at;
+    if (n->beside)
+        disconnect_peers(n);
     load(n, &n->incoming, &place);
     repl_psync_set_db(n->psync, place.db);
     must(n->world, repl_psync_place(n->psync, &at), "a place after a snapshot");
@@ -331,9 +333,12 @@ static void finish_load(struct node *n)
 
 static void begin_load(struct node *n)
 {
-    n->has_place = false;
-    disconnect_peers(n);
-    empty(n);
+    n->beside = world_random(n->world, 3) == 0;
+    if (!n->beside) {
+        n->has_place = false;
+        disconnect_peers(n);
+        empty(n);
+    }
     n->loading = true;
     n->loaded_ms = n->world->now_ms + (int64_t)world_random(n->world, LOAD_MS);
 }
@@ -448,8 +453,8 @@ static void snapshots(struct node *n)
 {
     const struct repl_snapshot_policy how = {.diskless = n->index % 2 == 0, .delay_ms = 100};
     if (n->saving && n->snapshot.by_mark) {
-        if (all_have_it(n))
-            end_snapshot(n, true);
+        if (all_have_it(n) || world_random(n->world, 100) == 0)
+            end_snapshot(n, all_have_it(n));
     } else if (n->saving && n->world->now_ms >= n->saved_ms) {
         end_snapshot(n, world_random(n->world, 20) != 0);
     } else if (!n->saving && repl_master_due(n->m, &how, n->world->now_ms, &n->snapshot)) {
@@ -558,18 +563,19 @@ static void fill(struct wire *w, size_t n)
     }
 }
 
-void wire_move_down(struct wire *w, size_t n)
+bool wire_move_down(struct wire *w, size_t n)
 {
     struct node *replica = w->replica;
     fill(w, n);
     n = n < w->down.len ? n : w->down.len;
     if (replica == NULL || replica->loading || n == 0)
-        return;
+        return false;
     size_t taken = repl_psync_feed(replica->psync, rd_slice(w->down.ptr, n));
     memmove(w->down.ptr, w->down.ptr + taken, w->down.len - taken);
     w->down.len -= taken;
     if (take_events(replica))
         send_up(replica);
+    return true;
 }
 
 /* ---- life ---- */
@@ -655,6 +661,17 @@ void node_lead(struct node *n)
     disconnect_peers(n);
 }
 
+void node_forget(struct node *n)
+{
+    struct repl_replid id = fresh_id(n->world);
+    if (n->follows != NULL || n->m->n_peers > 0)
+        return;
+    repl_reader_close(&n->tail);
+    repl_master_drop(n->m, &id);
+    must(n->world, repl_master_keep(n->m), "memory");
+    restart_stream(n, world_random(n->world, UINT64_MAX));
+}
+
 void node_save(struct node *n)
 {
     save(n, &n->disk);
@@ -666,7 +683,7 @@ void node_restart(struct node *n, bool crash)
     struct place place;
     struct repl_replid id = fresh_id(n->world);
     const struct repl_master_opts opts = {.backlog_size = n->world->backlog_size};
-    bool whole = !n->loading && (n->follows == NULL || n->has_place);
+    bool whole = (!n->loading || n->beside) && (n->follows == NULL || n->has_place);
     leave_all(n);
     if (!crash || (n->durable && whole))
         node_save(n);

@@ -55,7 +55,8 @@ struct node {
     unsigned db;
     struct rd_buf held, incoming;
     struct repl_replid full_id;
-    bool loading; /* the old data is gone, the new is not there */
+    bool loading; /* a snapshot has arrived and is not the data set yet */
+    bool beside;  /* … and the old data stays until then; else it is gone */
     int64_t loaded_ms;
 
     struct repl_snapshot snapshot;
@@ -96,6 +97,9 @@ void node_run(struct node *n, size_t argc, const struct rd_slice *argv);
 void node_follow(struct node *n, struct node *master);
 void node_lead(struct node *n);
 
+/* A master without replicas ends its history. */
+void node_forget(struct node *n);
+
 /* Writes the data set to the disk. */
 void node_save(struct node *n);
 /* Ends the process, in order or not, and starts it on what the disk holds. */
@@ -108,7 +112,8 @@ bool node_has_key(struct node *n, const char *key);
 void node_digest(struct node *n, uint8_t ret[20]);
 
 /* Moves up to n bytes of a wire in one direction. */
-void wire_move_down(struct wire *w, size_t n);
+/* Down: false if there was nothing, or the replica takes nothing now. */
+bool wire_move_down(struct wire *w, size_t n);
 void wire_move_up(struct wire *w, size_t n);
 /* Cuts it: both sides learn it now, or the master later. */
 void wire_cut(struct wire *w, bool both);

@@ -190,7 +190,7 @@ static void restart(struct run *r)
 static void fault(struct run *r)
 {
     struct wire *w = any_wire(r);
-    switch (chance(r, 12)) {
+    switch (chance(r, 14)) {
     case 0:
     case 1:
     case 2:
@@ -212,6 +212,12 @@ static void fault(struct run *r)
         break;
     case 9:
         promote(r);
+        break;
+    case 10: /* CONFIG SET repl-backlog-size */
+        repl_master_set_size(r->nodes[chance(r, (uint64_t)r->w.n_nodes)].m, 1000u << chance(r, 8));
+        break;
+    case 11: /* repl-backlog-ttl */
+        node_forget(r->master);
         break;
     default:
         move_node(r);
@@ -331,4 +337,69 @@ const char *sim_run(uint64_t seed, const uint8_t *input, size_t len, struct sim_
     for (int i = 0; i < r.w.n_nodes; i++)
         node_done(&r.nodes[i]);
     return failure[0] == '\0' ? NULL : failure;
+}
+
+/* ---- a cut after every byte ---- */
+
+/* The master and its replica exchange bytes one by one, until they have the same data or *n_bytes
+ * were sent to the replica, which are subtracted. */
+static void come_to_terms(struct run *r, uint64_t *n_bytes)
+{
+    for (int i = 0; i < HEAL_STEPS && !is_settled(r); i++) {
+        struct wire *w = r->nodes[1].link;
+        tick_all(r);
+        if (w == NULL || w != r->nodes[1].link)
+            continue;
+        wire_move_up(w, SIZE_MAX);
+        while (*n_bytes > 0 && !is_settled(r) && wire_move_down(w, 1))
+            --*n_bytes;
+        if (*n_bytes == 0)
+            return;
+    }
+}
+
+/* *ret_more: there would have been more bytes. */
+static const char *cut_after(uint64_t n_bytes, struct sim_sums *sums, bool *ret_more)
+{
+    static struct run r;
+    static char failure[sizeof r.w.failure];
+    r = (struct run){.w = {.random = 1, .now_ms = 1000000, .n_nodes = 2, .backlog_size = 100000}};
+    for (int i = 0; i < 2; i++)
+        node_init(&r.nodes[i], &r.w, i, false);
+    r.master = &r.nodes[0];
+    run_words(r.master, "SET a VALUE", "before");
+    node_follow(&r.nodes[1], r.master);
+    r.nodes[1].has_place = false;
+    come_to_terms(&r, &n_bytes);
+    run_words(r.master, "MULTI", "");
+    run_words(r.master, "SELECT 1", "");
+    run_words(r.master, "RPUSH l VALUE", "after");
+    run_words(r.master, "INCR n", "");
+    run_words(r.master, "EXEC", "");
+    run_words(r.master, "SET a VALUE", "");
+    come_to_terms(&r, &n_bytes);
+    *ret_more = n_bytes == 0;
+    uint64_t full = r.w.full;
+    bool had_place = r.nodes[1].has_place;
+    if (r.nodes[1].link != NULL)
+        wire_cut(r.nodes[1].link, chance(&r, 2) == 0);
+    heal(&r);
+    if (r.w.failure[0] == '\0')
+        compare(&r);
+    if (had_place && r.w.full != full)
+        world_fail(&r.w, "a full sync although the backlog holds the gap");
+    add_up(&r, sums);
+    memcpy(failure, r.w.failure, sizeof failure);
+    for (int i = 0; i < 2; i++)
+        node_done(&r.nodes[i]);
+    return failure[0] == '\0' ? NULL : failure;
+}
+
+const char *sim_cut_everywhere(struct sim_sums *sums, uint64_t *ret_n)
+{
+    const char *failure = NULL;
+    bool more = true;
+    for (*ret_n = 0; more && failure == NULL; ++*ret_n)
+        failure = cut_after(*ret_n, sums, &more);
+    return failure;
 }

@@ -8,7 +8,7 @@
 
 #include "tests/sim/scenario.h"
 
-enum { SEEDS = 1000, A_LINE = 100 /* seeds of one TAP line */ };
+enum { SEEDS = 1000, A_LINE = 100 /* seeds of one TAP line */, ENOUGH_CUTS = 300 };
 
 /* False: failed; the reason was printed. */
 static bool run_some(uint64_t first, uint64_t n, struct sim_sums *sums)
@@ -48,6 +48,13 @@ int main(int argc, char **argv)
         printf("%s %u - seeds %llu to %llu\n", ok ? "ok" : "not ok", ++n, (unsigned long long)first,
                (unsigned long long)first + A_LINE - 1);
     }
+    uint64_t n_cuts;
+    const char *failure = sim_cut_everywhere(&sums, &n_cuts);
+    if (failure != NULL)
+        printf("# after %llu bytes: %s\n", (unsigned long long)n_cuts - 1, failure);
+    all &= failure == NULL && n_cuts > ENOUGH_CUTS;
+    printf("%s %u - a cut after each of %llu bytes\n", all ? "ok" : "not ok", ++n,
+           (unsigned long long)n_cuts);
     bool enough = sums.partial > SEEDS && sums.full > SEEDS && sums.safe > SEEDS;
     printf("%s %u - there were enough syncs and acknowledged writes\n", enough ? "ok" : "not ok",
            ++n);
