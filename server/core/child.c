@@ -171,7 +171,7 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
     reset_signals();
     log_role('C');
     daemon_oom_score(&srv->settings, true); /* killed first when memory is short */
-    if (keep_fd < 0)                        /* nobody waits for it */
+    if (keep_fd < 0)                        /* no replica waits for it */
         setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')
         set_cpus(cpulist);
