@@ -13,8 +13,8 @@
  *
  * The child has none of the server's descriptors except standard output and standard error. Its
  * signals are the default ones, and SIGUSR1 ends it with CHILD_SILENT, which is not an error. If
- * CPUs are scarce and it has no descriptor to keep, it gets a third of the time of the server. It must not use the loop, and it has
- * one thread only.
+ * CPUs are scarce, it gets a third of the time of the server, unless it has a descriptor to keep.
+ * It must not use the loop, and it has one thread only.
  */
 #ifndef SERVER_CORE_CHILD_H
 #define SERVER_CORE_CHILD_H

@@ -22,8 +22,8 @@ struct sim_sums {
  * the first failure, valid until the next call. */
 const char *sim_run(uint64_t seed, const uint8_t *input, size_t len, struct sim_sums *sums);
 
-/* A master and a replica, whose connection is cut after one byte, after two bytes, and so on: in the
- * handshake, the snapshot and the stream. *ret_n: how often. The result is as above. */
+/* A master and a replica, whose connection is cut after one byte, after two bytes, and so on, in
+ * the handshake, the snapshot and the stream. *ret_n: how often. The result is as above. */
 const char *sim_cut_everywhere(struct sim_sums *sums, uint64_t *ret_n);
 
 #endif
