@@ -1,8 +1,8 @@
 /* Snapshots for replicas: to the server's own file, or from the child to the sockets.
  *
- * A diskless snapshot goes through a pair of sockets, the pipe. The server reads a part of it, gives
- * it to all replicas, and reads the next part when all of them have taken it: the slowest sets the
- * pace, and the memory for it does not grow.
+ * A diskless snapshot goes through a pair of sockets, the pipe. The server reads a part of it,
+ * gives it to all replicas, and reads the next part when all of them have taken it: the slowest
+ * sets the pace, and the memory for it does not grow.
  */
 #include <errno.h>
 #include <fcntl.h>
