@@ -30,9 +30,12 @@ struct s3 {
     char prefix[ARCHIVE_NAME_MAX];
     char userpwd[512];
     char sigv4[100];
-    char token[2100]; /* the header with the session's token, or "" */
-    char sse[100];    /* the header, or "" */
+    char token[ARCHIVE_S3_TOKEN_MAX + 40]; /* the header with the session's token, or "" */
+    char sse[100];                         /* the header, or "" */
     char *ca_file;
+    const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
+    void (*keys_done)(void *ctx);
+    void *keys_ctx;
     size_t part_size;
     unsigned tries;
     void (*wait_ms)(uint64_t ms);
@@ -181,6 +184,44 @@ static bool passes(const struct request *r, CURLcode code)
     return r->status == 429 || r->status == 408 || r->status >= 500;
 }
 
+static bool fits(int len, size_t size, struct rd_err *err)
+{
+    return (len > 0 && (size_t)len < size) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a setting of S3 is too long");
+}
+
+static bool set_login(struct s3 *s, const char *access, const char *secret, const char *token,
+                      struct rd_err *err)
+{
+    s->token[0] = '\0';
+    return fits(snprintf(s->userpwd, sizeof s->userpwd, "%s:%s", access, secret), sizeof s->userpwd,
+                err) &&
+           (token == NULL || token[0] == '\0' ||
+            fits(snprintf(s->token, sizeof s->token, "x-amz-security-token: %s", token),
+                 sizeof s->token, err));
+}
+
+/* Keys of a platform change while the store is open. */
+static bool take_keys(struct s3 *s, bool rejected, struct rd_err *err)
+{
+    if (s->keys == NULL)
+        return true;
+    const struct archive_s3_keys *keys = s->keys(s->keys_ctx, rejected, err);
+    return keys != NULL && set_login(s, keys->access, keys->secret, keys->token, err);
+}
+
+/* Whether the store refused the keys, and there are others now. */
+static bool keys_changed(struct s3 *s, const struct request *r)
+{
+    char before[sizeof s->userpwd];
+    if (s->keys == NULL || (r->status != 403 && r->status != 400 && r->status != 401))
+        return false;
+    memcpy(before, s->userpwd, sizeof before);
+    bool changed = take_keys(s, true, NULL) && strcmp(before, s->userpwd) != 0;
+    explicit_bzero(before, sizeof before);
+    return changed;
+}
+
 static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_err *err)
 {
     struct curl_slist *headers = NULL;
@@ -188,7 +229,7 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
     r->status = 0;
     r->length = 0;
     r->etag[0] = '\0';
-    bool ok = set_headers(s, r, &headers) || rd_err_nomem(err, 0);
+    bool ok = take_keys(s, false, err) && (set_headers(s, r, &headers) || rd_err_nomem(err, 0));
     if (ok) {
         set_up(s, r, headers, problem);
         *ret_code = curl_easy_perform(s->curl);
@@ -208,6 +249,7 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
 static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
 {
     uint64_t wait = WAIT_MS;
+    bool renewed = false;
     size_t before = r->out->len;
     for (unsigned i = 1;; i++) {
         struct rd_err failed = {0};
@@ -216,6 +258,10 @@ static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
         if (!once(s, r, &code, &failed)) {
             rd_err_adopt(err, &failed);
             return false;
+        }
+        if (code == CURLE_OK && !renewed && keys_changed(s, r)) {
+            renewed = true;
+            continue;
         }
         if (code == CURLE_OK && !passes(r, code))
             return true;
@@ -563,6 +609,8 @@ static void s3_unlock(struct archive_store *store)
 static void s3_free(struct s3 *s)
 {
     curl_easy_cleanup(s->curl);
+    if (s->keys_done != NULL)
+        s->keys_done(s->keys_ctx);
     rd_free(s->ca_file);
     explicit_bzero(s->userpwd, sizeof s->userpwd);
     explicit_bzero(s->token, sizeof s->token);
@@ -573,12 +621,6 @@ static void s3_close(struct archive_store *store)
 {
     s3_unlock(store);
     s3_free(s3_of(store));
-}
-
-static bool fits(int len, size_t size, struct rd_err *err)
-{
-    return (len > 0 && (size_t)len < size) ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a setting of S3 is too long");
 }
 
 static bool set_place(struct s3 *s, const struct archive_s3_opts *opts, struct rd_err *err)
@@ -608,19 +650,15 @@ static bool set_place(struct s3 *s, const struct archive_s3_opts *opts, struct r
 
 static bool set_secrets(struct s3 *s, const struct archive_s3_opts *opts, struct rd_err *err)
 {
-    if (!fits(snprintf(s->userpwd, sizeof s->userpwd, "%s:%s", opts->access_key, opts->secret_key),
-              sizeof s->userpwd, err) ||
-        !fits(snprintf(s->sigv4, sizeof s->sigv4, "aws:amz:%s:s3", opts->region), sizeof s->sigv4,
+    if (!fits(snprintf(s->sigv4, sizeof s->sigv4, "aws:amz:%s:s3", opts->region), sizeof s->sigv4,
               err))
         return false;
     if (opts->sse != NULL &&
         !fits(snprintf(s->sse, sizeof s->sse, "x-amz-server-side-encryption: %s", opts->sse),
               sizeof s->sse, err))
         return false;
-    return opts->session_token == NULL ||
-           fits(
-               snprintf(s->token, sizeof s->token, "x-amz-security-token: %s", opts->session_token),
-               sizeof s->token, err);
+    return s->keys != NULL ||
+           set_login(s, opts->access_key, opts->secret_key, opts->session_token, err);
 }
 
 static bool set_rest(struct s3 *s, const struct archive_s3_opts *opts, struct rd_err *err)
@@ -653,9 +691,15 @@ bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_o
         .close = s3_close,
     };
     struct s3 *s = rd_calloc(1, sizeof *s);
-    if (s == NULL)
+    if (s == NULL) {
+        if (opts->keys_done != NULL)
+            opts->keys_done(opts->keys_ctx);
         return rd_err_nomem(err, sizeof *s);
+    }
     s->store.ops = &ops;
+    s->keys = opts->keys;
+    s->keys_done = opts->keys_done;
+    s->keys_ctx = opts->keys_ctx;
     if (!set_place(s, opts, err) || !set_secrets(s, opts, err) || !set_rest(s, opts, err)) {
         s3_free(s);
         return false;

@@ -16,6 +16,7 @@
 #ifndef ARCHIVE_STORE_S3_H
 #define ARCHIVE_STORE_S3_H
 
+#include "archive/s3_keys.h"
 #include "archive/store.h"
 
 enum { ARCHIVE_S3_PART = 8 * 1024 * 1024, ARCHIVE_S3_PART_MIN = 5 * 1024 * 1024 };
@@ -26,7 +27,12 @@ struct archive_s3_opts {
     const char *bucket;
     const char *prefix; /* before all names, without slashes at its ends; NULL: none */
     const char *access_key, *secret_key;
-    const char *session_token;       /* may be NULL */
+    const char *session_token; /* may be NULL */
+    /* Instead of these: called before each request, and with `rejected` after the store has refused
+     * the last keys. NULL: there are none. */
+    const struct archive_s3_keys *(*keys)(void *ctx, bool rejected, struct rd_err *err);
+    void (*keys_done)(void *ctx); /* called once, also if the store cannot be opened */
+    void *keys_ctx;
     const char *ca_file;             /* whom to believe; NULL: the system's list */
     const char *sse;                 /* x-amz-server-side-encryption: "AES256"; may be NULL */
     bool host_style;                 /* BUCKET.HOST instead of HOST/BUCKET */

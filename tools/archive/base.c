@@ -152,12 +152,23 @@ static void after(struct base *base, struct set_writer *set, const struct rd_err
         say_error(base, "after-base", &errs[i]);
 }
 
+static void beat(struct base *base, const struct vault_open *open, bool ok)
+{
+    struct rd_err err = {0};
+    for (size_t i = 0; i < open->n; i++)
+        ok = ok && open->errs[i].code == RD_ERR_OK;
+    if (!backup_heartbeat(base->a->target, ok, &err))
+        say_error(base, "heartbeat-failed", &err);
+}
+
 static bool take(struct base *base, const struct backup_from *from, struct rd_err *err)
 {
     struct vault_open open = {0};
     struct set_writer set = {.open = &open, .from = from, .cancel = &base->a->cancel};
-    if (!vault_open(base->a->target, VAULT_WRITE, &open, err))
+    if (!vault_open(base->a->target, VAULT_WRITE, &open, err)) {
+        beat(base, &open, false);
         return false;
+    }
     bool ok = backup_take(&base->cli, &set, err);
     for (size_t i = 0; ok && i < open.n; i++)
         say_error(base, "base-failed", &open.errs[i]);
@@ -165,6 +176,8 @@ static bool take(struct base *base, const struct backup_from *from, struct rd_er
         note_base(base, &set);
     if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
         after(base, &set, ok ? NULL : err);
+    if (err->code != RD_ERR_LOCKED && !atomic_load(&base->a->cancel))
+        beat(base, &open, ok);
     set_done(&set);
     vault_close(&open);
     return ok;

@@ -134,6 +134,20 @@ static void after(struct run *run, const struct vault_target *target, struct set
     }
 }
 
+/* A set that one of the repositories did not take is a failure. A heartbeat that does not arrive is
+ * none: the service notices. */
+static void beat(struct run *run, const struct vault_target *target, const struct vault_open *open,
+                 bool ok)
+{
+    struct rd_err err = {0};
+    char line[600];
+    for (size_t i = 0; i < open->n; i++)
+        ok = ok && open->errs[i].code == RD_ERR_OK;
+    if (!backup_heartbeat(target, ok, &err))
+        cli_warn(run->cli, "%s: the heartbeat failed: %s", target->name,
+                 rd_err_render(&err, line, sizeof line));
+}
+
 static void backup_target(struct run *run, const struct vault_target *target)
 {
     struct rd_err err = {0};
@@ -154,6 +168,8 @@ static void backup_target(struct run *run, const struct vault_target *target)
     }
     if (opened && err.code != RD_ERR_LOCKED)
         after(run, target, &set, ok ? NULL : &err);
+    if (err.code != RD_ERR_LOCKED)
+        beat(run, target, &open, ok);
     set_done(&set);
     if (opened)
         vault_close(&open);

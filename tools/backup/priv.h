@@ -103,4 +103,7 @@ bool backup_hook(const struct vault_target *target, enum backup_hook hook,
 bool backup_metrics(const struct vault_target *target, struct vault_open *open,
                     const struct archive_manifest *m, struct rd_err *err);
 
+/* heartbeat.c: requests the URL for a success or a failure, if the target has one. */
+bool backup_heartbeat(const struct vault_target *target, bool good, struct rd_err *err);
+
 #endif

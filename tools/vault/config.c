@@ -100,7 +100,9 @@ static bool on_option(void *ctx, const char *value, struct rd_err *err)
     struct vault_option *option = ctx;
     if (!conf_set(&option->vault->flags, option->key, value, err))
         return false;
-    if (option->key == VAULT_KEY_SOURCE && strchr(value, '@') != NULL) {
+    bool heartbeat =
+        option->key == VAULT_KEY_HEARTBEAT_URL || option->key == VAULT_KEY_HEARTBEAT_FAILED_URL;
+    if (heartbeat || (option->key == VAULT_KEY_SOURCE && strchr(value, '@') != NULL)) {
         union {
             const char *in;
             char *out;

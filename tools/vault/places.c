@@ -1,10 +1,9 @@
 /* places.c - a repository by what the configuration calls it: a folder, a bucket of S3, or a host.
  */
-#include "archive/store_s3.h"
 #include "archive/store_sftp.h"
 #include "base/buf.h"
 #include "base/num.h"
-#include "tools/vault/vault.h"
+#include "tools/vault/priv.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -73,8 +72,8 @@ static bool find_secrets(struct secrets *s, const struct vault_target *target, s
         s->session_token = getenv("AWS_SESSION_TOKEN");
         return (s->access_key != NULL && s->secret_key != NULL) ||
                rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "no access key: s3-key-file, s3-key-command, or AWS_ACCESS_KEY_ID and "
-                          "AWS_SECRET_ACCESS_KEY");
+                          "no access key: s3-key-file, s3-key-command, s3-instance-keys, or "
+                          "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
     }
     bool ok = file != NULL ? vault_read_file(file, SECRET_MAX, &s->text, err)
                            : vault_run(command, NULL, SECRET_MAX, &s->text, err);
@@ -117,7 +116,10 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
                                    .sse = vault_get(target, VAULT_KEY_S3_SSE),
                                    .wait_ms = wait_ms,
                                    .gone = owner_gone};
-    bool ok = set_style(&opts, target, err) && find_secrets(&secrets, target, err);
+    bool instance,
+        ok = set_style(&opts, target, err) &&
+             vault_get_bool(target, VAULT_KEY_S3_INSTANCE_KEYS, &instance, err) &&
+             (instance ? vault_instance_keys(&opts, err) : find_secrets(&secrets, target, err));
     opts.access_key = secrets.access_key;
     opts.secret_key = secrets.secret_key;
     opts.session_token = secrets.session_token;

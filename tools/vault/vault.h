@@ -56,26 +56,31 @@ enum {
     X(S3_STYLE, "s3-style", "path|host", VAULT_FOR_REPOSITORY, "where the bucket is named; path")  \
     X(S3_KEY_FILE, "s3-key-file", "FILE", VAULT_FOR_REPOSITORY,                                    \
       "two lines: the id of the access key, and the secret")                                       \
-    X(S3_KEY_COMMAND, "s3-key-command", "COMMAND", VAULT_FOR_REPOSITORY,                           \
+    X(S3_KEY_COMMAND, "s3-key-command", "CMD", VAULT_FOR_REPOSITORY,                               \
       "a command that prints these")                                                               \
+    X(S3_INSTANCE_KEYS, "s3-instance-keys", "yes|no", VAULT_FOR_REPOSITORY,                        \
+      "keys of the role of this instance or container; no")                                        \
     X(S3_SSE, "s3-sse", "KIND", VAULT_FOR_REPOSITORY, "AES256 or aws:kms")                         \
     X(SSH_KEY_FILE, "ssh-key-file", "FILE", VAULT_FOR_REPOSITORY, "our private key for SFTP")      \
     X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", VAULT_FOR_REPOSITORY,                            \
       "the keys of hosts; ~/.ssh/known_hosts")                                                     \
     X(CA_FILE, "ca-file", "FILE", VAULT_FOR_REPOSITORY, "whom to believe at the repository")       \
     X(KEY_FILE, "key-file", "FILE", VAULT_FOR_KEYS, "the key that seals sets")                     \
-    X(KEY_COMMAND, "key-command", "COMMAND", VAULT_FOR_KEYS, "a command that prints the key")      \
+    X(KEY_COMMAND, "key-command", "CMD", VAULT_FOR_KEYS, "a command that prints the key")          \
     X(PASSPHRASE_FILE, "passphrase-file", "FILE", VAULT_FOR_KEYS, "a passphrase instead of a key") \
-    X(PASSPHRASE_COMMAND, "passphrase-command", "COMMAND", VAULT_FOR_KEYS,                         \
+    X(PASSPHRASE_COMMAND, "passphrase-command", "CMD", VAULT_FOR_KEYS,                             \
       "a command that prints the passphrase")                                                      \
     X(COMPRESS, "compress", "none|lz4|gzip", VAULT_FOR_WRITING, "how to compress; lz4")            \
     X(COMPRESS_LEVEL, "compress-level", "N", VAULT_FOR_WRITING, "how hard")                        \
     X(KEEP, "keep", "RULES", VAULT_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")    \
     X(PRUNE, "prune", "yes|no", VAULT_FOR_WRITING, "prune after each backup; no")                  \
     X(METRICS_FILE, "metrics-file", "FILE", VAULT_FOR_WRITING, "figures for Prometheus")           \
-    X(HOOK_PRE, "hook-pre", "COMMAND", VAULT_FOR_WRITING, "run before a backup")                   \
-    X(HOOK_POST, "hook-post", "COMMAND", VAULT_FOR_WRITING, "run after a backup")                  \
-    X(HOOK_FAILED, "hook-failed", "COMMAND", VAULT_FOR_WRITING, "run when a backup has failed")    \
+    X(HOOK_PRE, "hook-pre", "CMD", VAULT_FOR_WRITING, "run before a backup")                       \
+    X(HOOK_POST, "hook-post", "CMD", VAULT_FOR_WRITING, "run after a backup")                      \
+    X(HOOK_FAILED, "hook-failed", "CMD", VAULT_FOR_WRITING, "run when a backup has failed")        \
+    X(HEARTBEAT_URL, "heartbeat-url", "URL", VAULT_FOR_WRITING, "requested after each backup")     \
+    X(HEARTBEAT_FAILED_URL, "heartbeat-failed-url", "URL", VAULT_FOR_WRITING,                      \
+      "after one that failed; the first with /fail")                                               \
     X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "what is not stored yet; " VAULT_SPOOL "/TARGET")   \
     X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "at most; no limit")                     \
     X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "of a segment at most; 64mb")        \

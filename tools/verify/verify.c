@@ -430,10 +430,9 @@ int tool_verify(struct cli *cli, int argc, char **argv)
                                  .help = "that loads the sets; redoubt-server"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
-        .about =
-            "Verifies the backups of each TARGET: that all files are there (list), that every\n"
-            "byte is the one that was stored (digest), that they are sound (parse), that a server\n"
-            "loads them (load). The archived stream is verified as well.",
+        .about = "Verifies the backups of each TARGET: that all files are there (list), unchanged\n"
+                 "(digest) and sound (parse), and that a server loads them (load). Verifies the\n"
+                 "archived stream as well.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt verify nightly --level parse",
