@@ -3,10 +3,27 @@
 import os
 import re
 import subprocess
+import sys
 
 import tree
 
+sys.path.append(os.path.join(tree.ROOT, "docs"))
+import md2man  # noqa: E402
+
 REDOUBT = os.environ["REDOUBT"]
+
+
+# The page of each tool's objects; the others are described in their manual pages.
+BACKUP = ("archive", "backup", "list", "prune", "restore", "verify")
+JSON_PAGES = {
+    **{tool: f"{tool}-json" for tool in ("capture", "check-aof", "check-rdb", "convert", "diff",
+                                         "replay", "show", "split", "stat", "sum")},
+    **{tool: "backup-json" for tool in BACKUP},
+    "merge": "convert-json",
+}
+
+# A member that is written by name: json_put_uint(json, "name", ...), put_pair(json, "name", ...).
+MEMBER = re.compile(r'\b(?:cli_json_)?(?:put_\w+|key)\(\s*[^,"()]*(?:\([^()]*\))?,\s*"(\w+)"')
 
 
 def run(*args):
@@ -41,6 +58,20 @@ def complete(*words):
     command = ["bash", "-c", script, "bash", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()
+
+
+def pages():
+    """Every manual page that is installed, as (name, section), with its source for scdoc."""
+    found = {}
+    for path in tree.files(".scd", under="docs/man"):
+        name, section = os.path.basename(path)[:-4].rsplit(".", 1)
+        found[name, int(section)] = tree.read(path)
+    for path in tree.files(".md", under="docs"):
+        path = os.path.join(tree.ROOT, path)
+        page = md2man.manual_page(path)
+        if page is not None:
+            found[page] = md2man.Page(path).scdoc(*page)
+    return found
 
 
 class Manual(tree.Lint):
@@ -81,3 +112,40 @@ class Manual(tree.Lint):
             self.assertEqual(set(complete("redoubt", tool, "--")), set(own + common))
             self.assertEqual(complete("redoubt", tool, ""), [])  # a file
             self.assertEqual(complete("redoubt", "help", tool), [tool])
+
+    def test_every_member_of_an_object_is_described(self):
+        wrong = []
+        for tool, name in JSON_PAGES.items():
+            code = re.findall(r"```.*?```|`[^`]+`", tree.read(f"docs/format/{name}.md"), re.S)
+            described = set(re.findall(r"\w+", " ".join(code)))
+            for path in tree.files(".c", under="tools/" + tool.replace("-", "_")):
+                members = set(MEMBER.findall(tree.read(path)))
+                wrong += [f"{path}: {member} is not in docs/format/{name}.md"
+                          for member in sorted(members - described)]
+        self.none(wrong)
+
+    def test_pages_refer_to_pages_that_are_installed(self):
+        found = pages()
+        wrong = []
+        for page, text in found.items():
+            wrong += [f"{page}: {name}({section})" for name, section in
+                      re.findall(r"\*(redoubt[\w-]*)\*\((\d)\)", text)
+                      if (name, int(section)) not in found]
+        self.none(wrong)
+
+    def test_manual_pages_do_not_name_files_of_the_source(self):
+        self.none([f"{path}: {name}" for path in tree.files(".scd", under="docs/man")
+                   for name in re.findall(r"docs/[\w./-]+|[\w-]+\.md\b", tree.read(path))])
+
+    def test_every_page_is_in_the_build_file(self):
+        build = tree.read("docs/meson.build")
+        listed = re.findall(r"^  '([\w.-]+)',", build, re.M) + ["compatibility", "exit-status"]
+        for name, section in pages():
+            short = name.replace("redoubt-", "", 1)
+            self.assertTrue({f"{name}.{section}", short} & set(listed) or
+                            f"'{name}.{section}'" in build, f"{name}({section})")
+
+    def test_the_overview_names_every_page(self):
+        overview = tree.read("docs/man/redoubt.7.scd")
+        self.none([f"{name}({section})" for name, section in pages()
+                   if f"*{name}*({section})" not in overview and name != "redoubt"])
