@@ -202,6 +202,39 @@ static void add_nested(struct maker *m)
     add_buf(m, &inner);
 }
 
+/* A list of snapshots that are cut before their end marks. */
+static void add_nested_list(struct maker *m, unsigned n)
+{
+    begin_key(m, "backups", 1);
+    add_len(m, n);
+    for (unsigned i = 0; i < n; i++) {
+        struct rd_buf inner = {0};
+        tricky_make(6, next_random(&m->random), &inner);
+        inner.len -= 1 + pick(m, 30);
+        add_buf(m, &inner);
+    }
+}
+
+/* A string that is a database: selector, size and keys with names like those of the file. */
+static void add_fake_db(struct maker *m)
+{
+    struct rd_buf bytes = {0};
+    struct maker fake = {.out = &bytes, .random = next_random(&m->random), .version = m->version};
+    unsigned n = 1 + pick(m, 40);
+    add_byte(&fake, RDB_OP_SELECTDB);
+    add_len(&fake, pick(m, 16));
+    add_byte(&fake, RDB_OP_RESIZEDB);
+    add_len(&fake, n);
+    add_len(&fake, 0);
+    for (unsigned i = 0; i < n; i++) {
+        add_byte(&fake, 0);
+        add_numbered(&fake, "name", 50000000 + pick(m, 100000));
+        add_numbered(&fake, "value", i);
+    }
+    begin_key(m, "blob", 0);
+    add_buf(m, &bytes);
+}
+
 static void add_some(struct maker *m, unsigned kind)
 {
     switch (kind) {
@@ -234,6 +267,14 @@ static void add_some(struct maker *m, unsigned kind)
         if (pick(m, 12) == 0)
             add_nested(m);
         break;
+    case 9:
+        if (pick(m, 12) == 0)
+            add_nested_list(m, 1 + pick(m, 4));
+        break;
+    case 10:
+        if (pick(m, 6) == 0)
+            add_fake_db(m);
+        break;
     default:
         break;
     }
@@ -244,10 +285,11 @@ static const char *const names[TRICKY_KINDS] = {
     "strings that are snapshots",   "hashes of Valkey 9",
     "snapshots within version 6",   "strings whose bytes are records",
     "plain keys in many databases", "large hashes with field expiries and snapshots",
-    "plain keys of version 6"};
-static const int versions[TRICKY_KINDS] = {12, 9, 11, 80, 6, 11, 11, 12, 6};
-static const char *const releases[TRICKY_KINDS] = {"7.4.1", "6.2.16", "7.2.5", "9.0.0", NULL,
-                                                   "7.2.5", "7.2.5",  "7.4.1", NULL};
+    "plain keys of version 6",      "lists of cut snapshots",
+    "strings that are databases"};
+static const int versions[TRICKY_KINDS] = {12, 9, 11, 80, 6, 11, 11, 12, 6, 11, 11};
+static const char *const releases[TRICKY_KINDS] = {
+    "7.4.1", "6.2.16", "7.2.5", "9.0.0", NULL, "7.2.5", "7.2.5", "7.4.1", NULL, "7.2.5", "7.2.5"};
 
 const char *tricky_name(unsigned kind)
 {
