@@ -31,14 +31,12 @@ static void handshake(struct conn *conn)
     }
 }
 
-/* Freeing the client closes the connection; the loop frees it after this event. Until then it has
- * no client. */
-static void on_event(uv_poll_t *poll, int status, int events)
+/* Freeing the client closes the connection; the loop frees it later. Until then it has no client. */
+static void handle(struct conn *conn, int events)
 {
-    struct conn *conn = poll->data;
     struct client *c = conn->client;
     if (conn->ready != NULL) {
-        conn->ready(conn, status < 0 ? UV_READABLE | UV_WRITABLE : events);
+        conn->ready(conn, events);
         return;
     }
     if (c == NULL)
@@ -47,17 +45,62 @@ static void on_event(uv_poll_t *poll, int status, int events)
         handshake(conn);
         return;
     }
-    if (status < 0)
-        events = UV_READABLE | UV_WRITABLE;
     bool tls = conn->ssl != NULL;
     if (tls || (events & UV_READABLE))
         client_readable(c);
     if ((events & UV_WRITABLE) && conn->client == c)
         client_writable(c);
-    while (tls && conn->client == c && tls_pending(conn) && (c->flags & CLIENT_CLOSE_ASAP) == 0 &&
-           conn->srv->current != c)
+    while (tls && conn->client == c && tls_pending(conn) &&
+           (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_PROTECTED)) == 0 && conn->srv->current != c)
         client_readable(c);
 }
+
+/* ---- the queue of events ---- */
+
+static void queue_remove(struct conn *conn)
+{
+    struct conn_queue *queue = &conn->srv->conns;
+    if (conn->pending == 0)
+        return;
+    *(conn->before != NULL ? &conn->before->after : &queue->first) = conn->after;
+    *(conn->after != NULL ? &conn->after->before : &queue->last) = conn->before;
+    conn->before = conn->after = NULL;
+    conn->pending = 0;
+}
+
+static void queue_add(struct conn *conn, int events)
+{
+    struct conn_queue *queue = &conn->srv->conns;
+    if (conn->pending == 0) {
+        conn->before = queue->last;
+        *(queue->last != NULL ? &queue->last->after : &queue->first) = conn;
+        queue->last = conn;
+    }
+    conn->pending |= events;
+}
+
+static void on_event(uv_poll_t *poll, int status, int events)
+{
+    struct conn *conn = poll->data;
+    if (conn->fd < 0)
+        return;
+    conn->failed |= status < 0;
+    queue_add(conn, status < 0 ? UV_READABLE | UV_WRITABLE : events);
+}
+
+void conn_run_events(struct server *srv)
+{
+    struct conn *conn;
+    while ((conn = srv->conns.first) != NULL) {
+        /* An earlier command can have changed what is watched. */
+        int events = conn->failed ? conn->pending : conn->pending & conn->events;
+        queue_remove(conn);
+        if (events != 0)
+            handle(conn, events);
+    }
+}
+
+/* ---- life ---- */
 
 struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls)
 {
@@ -88,6 +131,7 @@ void conn_free(struct conn *conn)
 {
     if (conn->ssl != NULL)
         tls_end(conn);
+    queue_remove(conn);
     conn->client = NULL;
     conn->ready = NULL;
     uv_poll_stop(&conn->poll);

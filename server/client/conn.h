@@ -31,7 +31,11 @@ struct conn {
     int fd;
     uv_poll_t poll;
     int events; /* events watched now */
-    void *ssl;  /* NULL: plain */
+    /* What the loop reported and no one has handled yet; 0: not in the queue of the server. */
+    int pending;
+    bool failed; /* the loop watches it no longer */
+    struct conn *before, *after;
+    void *ssl; /* NULL: plain */
     bool tls_wants_write, tls_wants_read;
     bool shakes_hands; /* TLS: the handshake is not complete */
     bool is_unix;
@@ -48,6 +52,10 @@ void conn_free(struct conn *conn);
 
 /* Selects the events that call client_readable() and client_writable(). */
 void conn_watch(struct conn *conn, bool read, bool write);
+
+/* Handles what the loop has reported: runs the commands of clients. Such a command may run the loop
+ * (server_events()), which it could not do in a callback of the loop. */
+void conn_run_events(struct server *srv);
 
 ssize_t conn_read(struct conn *conn, void *dst, size_t size);
 ssize_t conn_write(struct conn *conn, const void *src, size_t len);

@@ -93,11 +93,14 @@ void clients_end_waits(struct server *srv)
         client_wait_end(all->waiting[0], ENGINE_TIMEOUT);
 }
 
+/* The turn that follows runs the next commands of these clients, so the loop must not sleep now. */
 static void on_deadline(uv_timer_t *timer)
 {
-    server_clock(timer->data);
-    clients_end_waits(timer->data);
-    set_timer(timer->data);
+    struct server *srv = timer->data;
+    server_clock(srv);
+    clients_end_waits(srv);
+    set_timer(srv);
+    uv_stop(srv->loop);
 }
 
 void client_block(struct client *c, enum client_wait why, int64_t deadline_us)

@@ -39,7 +39,7 @@ static void run_loop(struct server *srv)
 {
     struct engine_effects fx = srv->fx;
     srv->fx = (struct engine_effects){.off = fx.off};
-    uv_run(srv->loop, UV_RUN_NOWAIT);
+    server_turn_meanwhile(srv);
     engine_effects_done(&srv->fx);
     srv->fx = fx;
     server_clock(srv);

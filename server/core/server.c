@@ -91,19 +91,39 @@ void server_turn(struct server *srv)
     clients_evict(srv);
 }
 
-static void before_sleep(uv_prepare_t *handle)
-{
-    struct server *srv = handle->data;
-    server_turn(srv);
-    srv->slept = true;
-}
-
+/* A turn follows, so the loop must not sleep now. */
 static void on_cron(uv_timer_t *timer)
 {
     struct server *srv = timer->data;
+    srv->cron_due = true;
+    uv_stop(srv->loop);
+}
+
+static void run_cron(struct server *srv)
+{
+    srv->cron_due = false;
     server_clock(srv);
     server_cron(srv);
-    uv_timer_start(timer, on_cron, (uint64_t)(1000 / srv->hz), 0);
+    uv_timer_start(&srv->cron, on_cron, (uint64_t)(1000 / srv->hz), 0);
+}
+
+void server_events(struct server *srv, uv_run_mode mode)
+{
+    srv->slept = true;
+    srv->in_loop = true;
+    uv_run(srv->loop, mode);
+    srv->in_loop = false;
+    if (srv->cron_due)
+        run_cron(srv);
+    conn_run_events(srv);
+}
+
+void server_turn_meanwhile(struct server *srv)
+{
+    if (srv->in_loop)
+        return;
+    server_events(srv, UV_RUN_NOWAIT);
+    server_turn(srv);
 }
 
 /* ---- signals ---- */
@@ -214,8 +234,6 @@ static void make_handles(struct server *srv)
     srv->cron.data = srv;
     uv_timer_init(srv->loop, &srv->clients->timer);
     srv->clients->timer.data = srv;
-    uv_prepare_init(srv->loop, &srv->before_sleep);
-    srv->before_sleep.data = srv;
     watch_signal(srv, &srv->on_term, on_stop_signal, SIGTERM);
     watch_signal(srv, &srv->on_int, on_stop_signal, SIGINT);
     watch_signal(srv, &srv->on_child, on_child, SIGCHLD);
@@ -254,7 +272,6 @@ int server_run(struct server *srv)
     }
     daemon_announce(srv);
     net_start(srv);
-    uv_prepare_start(&srv->before_sleep, before_sleep);
     srv->fx.off = true;
     if (!persist_load(srv))
         return 1;
@@ -266,6 +283,8 @@ int server_run(struct server *srv)
     daemon_ready();
     replication_start(srv);
     uv_timer_start(&srv->cron, on_cron, 1, 0);
-    uv_run(srv->loop, UV_RUN_DEFAULT);
-    return 0;
+    for (;;) {
+        server_turn(srv);
+        server_events(srv, UV_RUN_ONCE);
+    }
 }

@@ -1,6 +1,8 @@
 /* server.h - the server: the state that all of its parts share.
  *
- * One thread runs commands, in the callbacks of one libuv loop. A turn of the loop:
+ * One thread runs commands. The callbacks of its libuv loop only note what happened
+ * (server_events()); commands run between two turns of the loop, because they may have to run it
+ * themselves, and libuv forbids that in a callback. A turn:
  *
  *     readable connections   server/client/input.c reads, splits, and gives each command to
  *     dispatch.c             which asks whether it may run, lets the engine run it (or a handler of
@@ -54,8 +56,16 @@ struct server_shutdown {
     bool by_signal;
 };
 
+/* Connections with events, in order. */
+struct conn_queue {
+    struct conn *first, *last;
+};
+
 struct server {
     uv_loop_t *loop;
+    bool in_loop;            /* in a callback of the loop, which must not run it again */
+    bool cron_due;           /* after these callbacks */
+    struct conn_queue conns; /* server/client/conn.h */
     struct settings settings;
     struct engine *engine;
     uint64_t table_seed; /* hash seed of all tables with names from clients */
@@ -105,7 +115,6 @@ struct server {
     uint64_t flush_sleep_us;
 
     uv_timer_t cron;
-    uv_prepare_t before_sleep;
     uv_signal_t on_term, on_int, on_child;
     struct tls *tls;    /* NULL: none */
     struct peer *peers; /* server/core/peer.h */
@@ -147,6 +156,13 @@ int server_run(struct server *srv);
 
 /* The work before the loop sleeps. */
 void server_turn(struct server *srv);
+
+/* Waits for events (UV_RUN_ONCE) or not (UV_RUN_NOWAIT), and handles them. */
+void server_events(struct server *srv, uv_run_mode mode);
+
+/* For work that takes long, such as a script: handles the events so far, and answers. Does nothing
+ * in a callback of the loop. */
+void server_turn_meanwhile(struct server *srv);
 
 /* Shuts the process down in order (replicas get the last writes, flush, save, remove pid file and
  * socket). Does not return if that is done at once. WAITS: for replicas; server_shutdown_cron()

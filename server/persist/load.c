@@ -44,9 +44,9 @@ void persist_loading_at(struct server *srv, uint64_t read)
     info->loading_read = read;
     state->next_events_at = read + (uint64_t)srv->settings.loading_process_events_interval_bytes;
     server_clock(srv);
-    /* A loop cannot run inside itself: clients wait for DEBUG RELOAD. */
+    /* Clients wait for DEBUG RELOAD. */
     if (state->may_run_loop)
-        uv_run(srv->loop, UV_RUN_NOWAIT);
+        server_turn_meanwhile(srv);
 }
 
 /* ---- what is said about a snapshot ---- */

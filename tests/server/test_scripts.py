@@ -1,6 +1,8 @@
 """Scripts and functions: what they leave in the log, slow scripts, limits, statistics, attacks."""
 
 import os
+import socket
+import struct
 import sys
 import threading
 import unittest
@@ -188,6 +190,51 @@ class Slow(unittest.TestCase):
                 one.close()
             other.command("SCRIPT", "KILL")
             wait_for(lambda: other.ask("PING") == ("+", b"PONG"))
+
+    def test_pipelines_and_new_clients_have_their_turn_meanwhile(self):
+        n = 3000
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            c = server.client()
+            c.send_raw(encode("EVAL", "while true do end", "0") + encode("PING") * n)
+            other = server.client()
+            wait_for(lambda: other.ask("PING")[1].startswith(b"BUSY"))
+            many = [server.client() for _ in range(30)]
+            for one in many:
+                one.send_raw(encode("PING") * n + encode("GET", "k")[:9])
+            for one in many[::2]:
+                one.close()
+            for one in many[1::2]:
+                replies = {one.read()[1][:4] for _ in range(n)}
+                self.assertEqual(replies, {b"BUSY"})
+            self.assertEqual(other.ask("SCRIPT", "KILL"), ("+", b"OK"))
+            self.assertEqual(c.read()[0], "-")
+            self.assertEqual({c.read() for _ in range(n)}, {("+", b"PONG")})
+            for one in many[1::2]:
+                one.send_raw(encode("GET", "k")[9:])
+                self.assertEqual(one.read(), ("$", None))
+
+    def test_a_script_of_a_client_that_was_blocked_can_be_killed(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            c, other = server.client(), server.client()
+            c.send_raw(encode("BLPOP", "q", 0) + encode("MULTI") +
+                       encode("EVAL", "while true do end", "0") + encode("EXEC"))
+            wait_for(lambda: server.info()["blocked_clients"] == "1")
+            other.command("RPUSH", "q", "a")
+            self.assertEqual(c.read()[0], "*")
+            wait_for(lambda: other.ask("PING")[1].startswith(b"BUSY"))
+            self.assertEqual(other.ask("SCRIPT", "KILL"), ("+", b"OK"))
+            self.assertEqual([c.read()[0] for _ in range(3)], ["+", "+", "*"])
+            self.assertEqual(other.ask("PING"), ("+", b"PONG"))
+
+    def test_the_connection_of_a_slow_script_can_be_reset(self):
+        with Redoubt({"busy-reply-threshold": "50"}) as server:
+            c, other = self.begin(server, "EVAL", "while true do end", "0")
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            c.close()
+            self.assertEqual(other.ask("CLIENT", "KILL", "TYPE", "normal")[1][:4], b"BUSY")
+            other.command("SCRIPT", "KILL")
+            wait_for(lambda: other.ask("PING") == ("+", b"PONG"))
+            wait_for(lambda: server.info()["connected_clients"] == "2")
 
     def test_shutdown_nosave_ends_the_server(self):
         with Redoubt({"busy-reply-threshold": "50"}) as server:
