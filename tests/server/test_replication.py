@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import signal
 import sys
 import threading
 import unittest
@@ -38,6 +39,18 @@ def wait_same(master, *replicas):
         wait_for(lambda: linked(replica))
         wait_for(lambda: offset(replica) == offset(master))
         assert digest(replica) == digest(master), (master.name, replica.name)
+
+
+def pause(server, seconds=None):
+    """Stops the process until it is continued, or for some time. (DEBUG SLEEP could begin after the
+    next write has arrived.)"""
+    server.process.send_signal(signal.SIGSTOP)
+    if seconds is not None:
+        threading.Timer(seconds, resume, (server,)).start()
+
+
+def resume(server):
+    server.process.send_signal(signal.SIGCONT)
 
 
 def fill(c, n, seed=1, db=0):
@@ -381,7 +394,7 @@ class Failovers(unittest.TestCase):
             wait_same(master, replica)
             c, other = master.client(), master.client()
             self.assertEqual(c.ask("FAILOVER", "ABORT"), ("-", b"ERR No failover in progress."))
-            replica.client().send("DEBUG", "SLEEP", 3)
+            pause(replica)
             c.command("SET", "before", 1)
             c.command("FAILOVER")
             self.assertEqual(c.ask("FAILOVER")[1], b"ERR FAILOVER already in progress.")
@@ -409,9 +422,9 @@ class Ends(unittest.TestCase):
     def test_a_shutdown_waits_until_replicas_have_the_last_write(self):
         with servers(Redoubt, Redoubt) as (master, replica):
             follow(replica, master)
-            c, sleeper = master.client(), replica.client()
+            c = master.client()
             wait_same(master, replica)
-            sleeper.send("DEBUG", "SLEEP", 2)
+            pause(replica, seconds=2)
             c.command("SET", "last", "write")
             self.assertEqual(master.terminate(), 0)
             self.assertIn("Waiting for replicas before shutting down.", master.log)
@@ -423,7 +436,7 @@ class Ends(unittest.TestCase):
             follow(replica, master)
             wait_same(master, replica)
             c, other = master.client(), master.client()
-            replica.client().send("DEBUG", "SLEEP", 3)
+            pause(replica)
             c.command("SET", "k", "v")
             c.send("SHUTDOWN", "NOSAVE")
             wait_for(lambda: "Waiting for replicas" in master.log)
@@ -432,23 +445,25 @@ class Ends(unittest.TestCase):
             self.assertEqual(master.client().command("SHUTDOWN", "ABORT"), b"OK")
             self.assertEqual(c.read(), ("-", b"ERR Errors trying to SHUTDOWN. Check logs."))
             self.assertEqual(other.read(), ("+", b"OK"))
+            resume(replica)
 
     def test_a_timeout_ends_the_wait(self):
         with servers(Redoubt, Redoubt, config={"shutdown-timeout": "1"}) as (master, replica):
             follow(replica, master)
             wait_same(master, replica)
-            replica.client().send("DEBUG", "SLEEP", 5)
+            pause(replica)
             master.client().command("SET", "k", "v")
             self.assertEqual(master.terminate(), 0)
             self.assertIn("Lagging replica 127.0.0.1:", master.log)
             self.assertIn("0 of 1 replicas are in sync when shutting down.", master.log)
+            resume(replica)
 
     def test_a_shutdown_that_cannot_save_is_an_error_for_those_who_wait(self):
         with servers(Redoubt, Redoubt) as (master, replica):
             follow(replica, master)
             wait_same(master, replica)
             c = master.client()
-            replica.client().send("DEBUG", "SLEEP", 2)
+            pause(replica, seconds=2)
             c.command("SET", "k", "v")
             c.command("CONFIG", "SET", "rdb-key-save-delay", 30000000, "appendonly", "yes")
             self.assertEqual(c.ask("SHUTDOWN"), (
