@@ -21,9 +21,7 @@ static int compile_step(lua_State *L)
     struct step *step = lua_touserdata(L, 1);
     /* Byte code is not verified by Lua; a text does not begin with this byte. */
     bool code = step->bytes.len > 0 && step->bytes.ptr[0] == LUA_SIGNATURE[0];
-    step->status =
-        code ? LUA_ERRSYNTAX
-             : luaL_loadbuffer(L, (const char *)step->bytes.ptr, step->bytes.len, "@user_script");
+    step->status = code ? LUA_ERRSYNTAX : script_compile(L, step->bytes, "@user_script");
     if (step->status != 0) {
         step->text = script_text("ERR Error compiling script (new function): %s",
                                  code ? "user_script:1: unexpected symbol near 'char(27)'"

@@ -223,7 +223,7 @@ static bool load(lua_State *L, const struct rd_buf *code)
         lua_pushliteral(L, "ldb_eval:1: unexpected symbol near 'char(27)'");
         return false;
     }
-    return luaL_loadbuffer(L, (const char *)code->ptr, code->len, "@ldb_eval") == 0;
+    return script_compile(L, rd_buf_slice(code), "@ldb_eval") == 0;
 }
 
 /* The error on top of the stack, which it pops. */

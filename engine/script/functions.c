@@ -230,7 +230,7 @@ static int load_step(lua_State *L)
 {
     struct load_step *step = lua_touserdata(L, 1);
     struct script_vm *vm = step->s->functions;
-    if (luaL_loadbuffer(L, (const char *)step->code.ptr, step->code.len, "@user_function") != 0) {
+    if (script_compile(L, step->code, "@user_function") != 0) {
         step->error = script_text("ERR Error compiling function: %s", lua_tostring(L, -1));
         return 0;
     }

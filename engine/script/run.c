@@ -151,6 +151,7 @@ int script_run_protected(lua_State *L)
 static void collect(struct script_vm *vm)
 {
     enum { EVERY = 50, STEP_KIB = 20 };
+    script_restore_gc(vm);
     if (++vm->n_runs < EVERY)
         return;
     vm->n_runs = 0;

@@ -160,12 +160,32 @@ static int safe_getmetatable(lua_State *L)
 
 /* ---- compiling ---- */
 
+/* Lua's lexer counts characters as int. */
+enum { TEXT_MAX = 1 << 30 };
+
 /* A text that begins with a blank is not byte code for Lua, and has the same lines. */
 struct text_source {
     const char *ptr; /* NULL: ask the function at 1 */
     size_t len;
+    size_t total;
     bool begun;
 };
+
+static size_t count_text(lua_State *L, struct text_source *from, size_t len)
+{
+    if (len > TEXT_MAX - from->total)
+        luaL_error(L, "the text is too long to compile");
+    from->total += len;
+    return len;
+}
+
+static const char *read_once(lua_State *L, void *ctx, size_t *ret_len)
+{
+    struct text_source *from = ctx;
+    *ret_len = count_text(L, from, from->len);
+    from->len = 0;
+    return *ret_len > 0 ? from->ptr : NULL;
+}
 
 static const char *read_text(lua_State *L, void *ctx, size_t *ret_len)
 {
@@ -175,12 +195,8 @@ static const char *read_text(lua_State *L, void *ctx, size_t *ret_len)
         *ret_len = 1;
         return " ";
     }
-    if (from->ptr != NULL) {
-        const char *ptr = from->ptr;
-        *ret_len = from->len;
-        from->len = 0;
-        return *ret_len > 0 ? ptr : NULL;
-    }
+    if (from->ptr != NULL)
+        return read_once(L, ctx, ret_len);
     luaL_checkstack(L, 2, "too many nested functions");
     lua_pushvalue(L, 1);
     lua_call(L, 0, 1);
@@ -191,7 +207,25 @@ static const char *read_text(lua_State *L, void *ctx, size_t *ret_len)
     if (!lua_isstring(L, -1))
         luaL_error(L, "reader function must return a string");
     lua_replace(L, 3); /* keeps the piece alive */
-    return lua_tolstring(L, 3, ret_len);
+    const char *piece = lua_tolstring(L, 3, ret_len);
+    count_text(L, from, *ret_len);
+    return piece;
+}
+
+/* Lua's parser does not protect the name of the text from the garbage collector (CVE-2025-49844).
+ * Equal strings are the same object, so a copy on the stack does. */
+static int load_named(lua_State *L, lua_Reader reader, void *from, const char *name)
+{
+    lua_pushstring(L, name);
+    int status = lua_load(L, reader, from, name);
+    lua_remove(L, -2);
+    return status;
+}
+
+int script_compile(lua_State *L, struct rd_slice text, const char *name)
+{
+    struct text_source from = {.ptr = (const char *)text.ptr, .len = text.len};
+    return load_named(L, read_once, &from, name);
 }
 
 static int loaded(lua_State *L, int status)
@@ -208,7 +242,7 @@ static int safe_loadstring(lua_State *L)
     struct text_source from = {0};
     from.ptr = luaL_checklstring(L, 1, &from.len);
     const char *name = luaL_optstring(L, 2, from.ptr);
-    return loaded(L, lua_load(L, read_text, &from, name));
+    return loaded(L, load_named(L, read_text, &from, name));
 }
 
 static int safe_load(lua_State *L)
@@ -217,7 +251,7 @@ static int safe_load(lua_State *L)
     const char *name = luaL_optstring(L, 2, "=(load)");
     luaL_checktype(L, 1, LUA_TFUNCTION);
     lua_settop(L, 3);
-    return loaded(L, lua_load(L, read_text, &from, name));
+    return loaded(L, load_named(L, read_text, &from, name));
 }
 
 /* ---- calls ---- */
@@ -256,6 +290,38 @@ static int safe_unpack(lua_State *L)
     for (int64_t i = from; i <= to; i++)
         lua_rawgeti(L, 1, (int)i);
     return (int)n;
+}
+
+/* ---- the garbage collector ---- */
+
+/* As Lua's own, and notes that the settings are to be restored. */
+static int safe_collectgarbage(lua_State *L)
+{
+    static const char *const names[] = {"stop", "restart",  "collect",    "count",
+                                        "step", "setpause", "setstepmul", NULL};
+    static const int whats[] = {LUA_GCSTOP, LUA_GCRESTART,  LUA_GCCOLLECT,   LUA_GCCOUNT,
+                                LUA_GCSTEP, LUA_GCSETPAUSE, LUA_GCSETSTEPMUL};
+    int what = whats[luaL_checkoption(L, 1, "collect", names)];
+    int result = lua_gc(L, what, luaL_optint(L, 2, 0));
+    script_vm_of(L)->gc_changed = true;
+    if (what == LUA_GCCOUNT)
+        lua_pushnumber(L, result + lua_gc(L, LUA_GCCOUNTB, 0) / 1024.0);
+    else if (what == LUA_GCSTEP)
+        lua_pushboolean(L, result);
+    else
+        lua_pushnumber(L, result);
+    return 1;
+}
+
+void script_restore_gc(struct script_vm *vm)
+{
+    enum { LUAS_OWN = 200 };
+    if (!vm->gc_changed)
+        return;
+    vm->gc_changed = false;
+    lua_gc(vm->lua, LUA_GCSETPAUSE, LUAS_OWN);
+    lua_gc(vm->lua, LUA_GCSETSTEPMUL, LUAS_OWN);
+    lua_gc(vm->lua, LUA_GCRESTART, 0);
 }
 
 /* ---- table ---- */
@@ -389,6 +455,7 @@ void script_open_lua(lua_State *L)
                                          "setfenv", "module",   "require", NULL};
     static const luaL_Reg base[] = {
         {"next", safe_next},
+        {"collectgarbage", safe_collectgarbage},
         {"rawget", safe_rawget},
         {"rawset", safe_rawset},
         {"setmetatable", safe_setmetatable},

@@ -38,6 +38,7 @@ struct script_vm {
     struct rd_buf out;      /* the result of a library function that is being built */
     struct script_run *run; /* the script that runs; NULL: none */
     void *loading;          /* the library that is being loaded; NULL: none */
+    bool gc_changed;        /* a script used collectgarbage() */
     unsigned n_runs;        /* since the last step of the garbage collector */
     /* References in the registry. */
     int globals;  /* the real table of globals */
@@ -65,6 +66,10 @@ size_t script_vm_bytes(const struct script_vm *vm);
 /* Opens the libraries of Lua and replaces what bypasses metatables. */
 void script_open_lua(lua_State *L);
 
+/* Pushes the function of a text, or an error; returns the status of lua_load(). The text must not be
+ * byte code. */
+int script_compile(lua_State *L, struct rd_slice text, const char *name);
+
 /* Replaces the table on top of the stack by a locked one. */
 void script_lock(lua_State *L);
 
@@ -73,6 +78,9 @@ bool script_is_locked(lua_State *L, int idx);
 
 /* Pushes the table that a locked table reads from, or the value itself. */
 void script_push_real(lua_State *L, int idx);
+
+/* Undoes collectgarbage("stop") and the like: a script must not change how later ones run. */
+void script_restore_gc(struct script_vm *vm);
 
 /* Error: nonexistent global variable. */
 int script_no_global(lua_State *L);

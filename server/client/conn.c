@@ -31,7 +31,8 @@ static void handshake(struct conn *conn)
     }
 }
 
-/* Freeing the client closes the connection; the loop frees it later. Until then it has no client. */
+/* Freeing the client closes the connection; the loop frees it later. Until then it has no client.
+ */
 static void handle(struct conn *conn, int events)
 {
     struct client *c = conn->client;

@@ -11,7 +11,6 @@ DOORS = {
     re.compile(r"<zstd\w*\.h>"): {"base/zstd.c"},
     re.compile(r"<openssl/"): {"base/digest.c", "base/seal.c", "client/peer_tls.c",
                                "server/client/tls.c"},
-    re.compile(r"<lua5\.1/lua-bitop"): {"engine/script/bit.c"},
     re.compile(r"<lua5\.1/(lua|lauxlib|lualib)\.h"): {"engine/script/vm.h"},
 }
 

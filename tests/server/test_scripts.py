@@ -314,6 +314,35 @@ class Attacks(unittest.TestCase):
         "return redis.call('eval', 'return 1', 0)",
         "local t = setmetatable({}, {__tostring = function() error('t') end}) return tostring(t)",
         "return table.concat({{}})", "error(setmetatable({}, {__index = error}))",
+        "error({})", "error({err = {}})", "error({err = 'x', source = {}, line = {}})", "error()",
+        "return __redis__err__handler({err = {}})()", "__redis__err__handler = nil",
+        "setmetatable(getmetatable(''), {})", "getmetatable('').__index.upper = nil",
+        "redis.call = nil", "math.random = nil", "cjson.null = 1", "bit.tohex = nil",
+        "for k in pairs(redis) do redis[k] = nil end", "_G._G = {}",
+        "return loadstring('\\27Lua')()", "return loadfile('/etc/passwd')",
+        "return redis.call('mget', unpack(setmetatable({}, {__index = error}), 1, 10))",
+        "local t = {} for i = 1, 100000 do t[i] = 'a' end return redis.call('mget', unpack(t))",
+        "return struct.pack('>I2147483648', '10')", "return struct.unpack('>I2147483648', 'x')",
+        "return struct.unpack('c0c0', 'ab', -5)", "return struct.size('c999999999999')",
+        "return cmsgpack.unpack_limit('a', -1, 0)", "return cmsgpack.unpack_one('a', 2)",
+        "return {cmsgpack.unpack(string.rep('\\192', 100000))}",
+        "cjson.decode_max_depth(2147483647) return cjson.decode(string.rep('[', 1000000))",
+        "return string.byte(string.rep('a', 10000000), 1, -1)",
+        "local f f = function() return coroutine.wrap(f)() end return f()",
+        "return unpack({}, 2147483640, 2147483647), error()",
+    )
+    HARMLESS = (
+        ("return bit.tohex(65535, -2147483648)", b"0000FFFF"),
+        ("return bit.tohex(65535, 2147483647)", b"0000ffff"),
+        ("return ('%s'):format(bit.tohex(1, 0))", b""),
+        ("local i = 0 return load(function() i = i + 1 collectgarbage() "
+         "return i < 200 and 'local x' .. i .. ' = ' .. i .. ' ' or i == 200 and 'return 7' or nil "
+         "end, 'chunk' .. math.random())()", 7),
+        ("return loadstring('return 8', 'name' .. math.random() .. '\\0x')()", 8),
+        ("local s = 'return function(' for i = 1, 150 do s = s .. 'a' .. i .. ',' end "
+         "local f = loadstring(s .. '...) return select(\\'#\\', ...) end')() "
+         "local function g(n) if n > 0 then f() return g(n - 1) + 0 end return 9 end "
+         "return g(150)", 9),
     )
 
     def test_they_end_in_errors_and_change_nothing(self):
@@ -327,6 +356,33 @@ class Attacks(unittest.TestCase):
                              "type(KEYS), ('ab'):upper()}")
                     self.assertEqual(c.command("EVAL", check, "0"),
                                      [b"function", b"function", b"nil", b"table", b"table", b"AB"])
+
+    def test_what_once_was_an_attack_has_its_value(self):
+        with Redoubt() as server:
+            c = server.client()
+            for script, want in self.HARMLESS:
+                self.assertEqual(c.command("EVAL", script, "0"), want, script)
+
+    def test_the_garbage_collector_is_as_before_for_the_next_script(self):
+        settings = ("return {collectgarbage('setpause', 200), collectgarbage('setstepmul', 200)}")
+        with Redoubt() as server:
+            c = server.client()
+            c.command("EVAL", "collectgarbage('stop') collectgarbage('setpause', 0) "
+                              "collectgarbage('setstepmul', 100000)", "0")
+            self.assertEqual(c.command("EVAL", settings, "0"), [200, 200])
+            used = [c.command("EVAL", "for i = 1, 1000 do local x = ('x'):rep(100000 + i) end "
+                                      "return collectgarbage('count')", "0") for _ in range(5)]
+            self.assertLess(max(used), 50000)
+
+    def test_flushing_scripts_does_not_use_freed_memory(self):
+        with Redoubt() as server:
+            c = server.client()
+            for how in ("ASYNC", "SYNC"):
+                c.ask("EVAL", "collectgarbage('stop') local c = cjson.new() for i = 1, 1000 do "
+                              "local t = setmetatable({}, {__gc = error}) end "
+                              "return redis.error_reply('x')", "0")
+                self.assertEqual(c.command("SCRIPT", "FLUSH", how), b"OK")
+                self.assertEqual(c.command("EVAL", "return 1", "0"), 1)
 
     def test_deep_values_come_to_an_end(self):
         with Redoubt() as server:

@@ -58,7 +58,6 @@ def run(*command, env=None, cwd=None):
 DEPENDENCIES = {
     "zlib": "zlib", "liblz4": "liblz4", "libzstd": "libzstd", "libcrypto": "libcrypto",
     "libssl": "libssl", "libcurl": "libcurl", "inih": "inih", "lua5.1": "Lua 5.1",
-    "lua5.1-bitop": "Lua BitOp",
 }
 
 
