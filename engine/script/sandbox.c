@@ -292,6 +292,35 @@ static int safe_unpack(lua_State *L)
     return (int)n;
 }
 
+/* ---- patterns ---- */
+
+/* Lua matches a pattern with one level of recursion for each of these characters, without a limit
+ * (later versions have one). Upvalues: Lua's function; whether its fourth argument may say that the
+ * text is not a pattern. */
+static int safe_match(lua_State *L)
+{
+    enum { DEPTH_MAX = 5000 };
+    size_t len = 0, depth = 0;
+    lua_CFunction match = lua_tocfunction(L, lua_upvalueindex(1));
+    bool plain = lua_toboolean(L, lua_upvalueindex(2)) && lua_toboolean(L, 4);
+    const char *pattern = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &len) : "";
+    for (size_t i = 0; i < len && len > DEPTH_MAX && !plain; i++)
+        depth += memchr("*+-?()", pattern[i], 6) != NULL;
+    return depth > DEPTH_MAX ? luaL_error(L, "pattern too complex") : match(L);
+}
+
+/* Table on top: string. */
+static void limit_patterns(lua_State *L)
+{
+    static const char *const names[] = {"find", "match", "gmatch", "gsub"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        lua_getfield(L, -1, names[i]);
+        lua_pushboolean(L, strcmp(names[i], "find") == 0);
+        lua_pushcclosure(L, safe_match, 2);
+        lua_setfield(L, -2, names[i]);
+    }
+}
+
 /* ---- the garbage collector ---- */
 
 /* As Lua's own, and notes that the settings are to be restored. */
@@ -481,5 +510,8 @@ void script_open_lua(lua_State *L)
     luaL_register(L, NULL, base);
     lua_getfield(L, -1, LUA_TABLIBNAME);
     luaL_register(L, NULL, table);
+    lua_pop(L, 1);
+    lua_getfield(L, -1, LUA_STRLIBNAME);
+    limit_patterns(L);
     lua_pop(L, 2);
 }

@@ -330,11 +330,17 @@ class Attacks(unittest.TestCase):
         "return string.byte(string.rep('a', 10000000), 1, -1)",
         "local f f = function() return coroutine.wrap(f)() end return f()",
         "return unpack({}, 2147483640, 2147483647), error()",
+        "return string.find(('a'):rep(220000), ('.-'):rep(200000))",
+        "return string.match(('a'):rep(220000), ('a?'):rep(200000))",
+        "return string.gsub(('a'):rep(220000), ('a*'):rep(200000), '')",
+        "for x in string.gmatch(('a'):rep(220000), ('a+'):rep(200000)) do end",
     )
     HARMLESS = (
         ("return bit.tohex(65535, -2147483648)", b"0000FFFF"),
         ("return bit.tohex(65535, 2147483647)", b"0000ffff"),
         ("return ('%s'):format(bit.tohex(1, 0))", b""),
+        ("return #string.match(('a'):rep(3000), ('a?'):rep(2000) .. 'b?')", 2000),
+        ("return string.find(('(*'):rep(9000), ('(*'):rep(4000), 1, true)", 1),
         ("local i = 0 return load(function() i = i + 1 collectgarbage() "
          "return i < 200 and 'local x' .. i .. ' = ' .. i .. ' ' or i == 200 and 'return 7' or nil "
          "end, 'chunk' .. math.random())()", 7),
