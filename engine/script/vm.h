@@ -66,8 +66,8 @@ size_t script_vm_bytes(const struct script_vm *vm);
 /* Opens the libraries of Lua and replaces what bypasses metatables. */
 void script_open_lua(lua_State *L);
 
-/* Pushes the function of a text, or an error; returns the status of lua_load(). The text must not be
- * byte code. */
+/* Pushes the function of a text, or an error; returns the status of lua_load(). The text must not
+ * be byte code. */
 int script_compile(lua_State *L, struct rd_slice text, const char *name);
 
 /* Replaces the table on top of the stack by a locked one. */
