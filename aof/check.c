@@ -12,6 +12,7 @@
 #include "aof/text_mode.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sized.h"
 
 enum {
     TICK = 4096,    /* commands */
@@ -19,8 +20,9 @@ enum {
 };
 
 struct check {
-    const struct aof_check_opts *opts;
-    struct aof_check_result *res;
+    struct aof_check_opts opts;
+    struct aof_check_result res;
+    struct aof_check_file *files; /* to which res.files points */
     struct rd_err *err;
     struct aof_check_file *file;    /* that is read */
     struct aof_check_detail detail; /* of it */
@@ -69,16 +71,16 @@ const char *aof_verdict_word(enum aof_verdict verdict)
 static void tell(struct check *c, const struct aof_finding *f)
 {
     if (f->severity == RDB_SEVERITY_ERROR)
-        c->res->errors++;
+        c->res.errors++;
     else if (f->severity == RDB_SEVERITY_WARNING)
-        c->res->warnings++;
+        c->res.warnings++;
     else
-        c->res->infos++;
+        c->res.infos++;
     if (c->file != NULL && f->severity == RDB_SEVERITY_WARNING &&
         c->file->verdict == AOF_VERDICT_SOUND)
         c->file->verdict = AOF_VERDICT_WARNED;
-    if (c->opts->finding != NULL)
-        c->opts->finding(c->opts->ctx, f);
+    if (c->opts.finding != NULL)
+        c->opts.finding(c->opts.ctx, f);
 }
 
 static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uint64_t line,
@@ -210,8 +212,8 @@ static void command(struct check *c, const struct aof_log_entry *e)
         c->file->after = e->offset;
         c->expect_after = false;
     }
-    if (RD_UNLIKELY(c->opts->command != NULL))
-        c->opts->command(c->opts->ctx, name);
+    if (RD_UNLIKELY(c->opts.command != NULL))
+        c->opts.command(c->opts.ctx, name);
     if (RD_UNLIKELY(kind == AOF_NAME_MULTI))
         multi_begins(c, e->offset);
     else if (RD_UNLIKELY(kind == AOF_NAME_END))
@@ -221,7 +223,7 @@ static void command(struct check *c, const struct aof_log_entry *e)
 static void annotation(struct check *c, const struct aof_log_entry *e)
 {
     struct aof_check_file *f = c->file;
-    int64_t s, before = f->last_time != AOF_NO_TIME ? f->last_time : c->res->last_time;
+    int64_t s, before = f->last_time != AOF_NO_TIME ? f->last_time : c->res.last_time;
     f->annotations++;
     if (!aof_annotation_time(e->bytes, &s))
         return;
@@ -263,7 +265,7 @@ static bool is_written(const struct check *c)
 {
     const struct aof_check_file *f = c->file;
     return f->code == RD_ERR_TRUNCATED && f->last && f->searched && f->after == RD_NO_OFFSET &&
-           c->opts->written != NULL && c->opts->written(c->opts->ctx, f->file, f->size);
+           c->opts.written != NULL && c->opts.written(c->opts.ctx, f->file, f->size);
 }
 
 static const char written_text[] =
@@ -351,8 +353,8 @@ static bool commands(struct check *c, struct rd_src *src)
             annotation(c, &e);
         if (RD_UNLIKELY(--tick == 0 || e.kind == AOF_LOG_PIECE)) {
             tick = TICK;
-            if (c->opts->tick != NULL)
-                c->opts->tick(c->opts->ctx, src);
+            if (c->opts.tick != NULL)
+                c->opts.tick(c->opts.ctx, src);
         }
     }
     f->whole = aof_log_whole(c->log);
@@ -405,19 +407,14 @@ static void on_snapshot_event(void *ctx, const struct rdb_event *ev)
 static bool snapshot(struct check *c, struct rd_src *src)
 {
     struct aof_check_file *f = c->file;
-    const struct rdb_check_opts opts = {
-        .quick = c->opts->quick,
-        .now_ms = c->opts->now_ms,
-        .finding = on_snapshot_finding,
-        .event = on_snapshot_event,
-        .ctx = c,
-        .spool = c->opts->spool,
-        .single_thread = c->opts->single_thread,
-        .seed = {c->opts->seed[0], c->opts->seed[1]},
-        .part = true,
-    };
+    const struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.quick = c->opts.quick, .now_ms = c->opts.now_ms,
+                       .finding = on_snapshot_finding, .event = on_snapshot_event, .ctx = c,
+                       .spool = c->opts.spool, .single_thread = c->opts.single_thread,
+                       .seed = {c->opts.seed[0], c->opts.seed[1]}, .part = true);
     f->has_snapshot = true;
     struct rdb_check_result *res = &c->detail.snapshot;
+    *res = RDB_CHECK_RESULT();
     if (!rdb_check(src, &opts, res, c->err))
         return false;
     f->snapshot_bad = res->errors > 0;
@@ -469,7 +466,7 @@ static bool drain(struct check *c, struct rd_src *src)
 static bool check_content(struct check *c, struct rd_src *src)
 {
     struct aof_check_file *f = c->file;
-    const struct aof_log_opts opts = {.names = true, .lines = true};
+    const struct aof_log_opts opts = AOF_LOG_OPTS(.names = true, .lines = true);
     struct rd_slice s;
     size_t look = rd_src_window(src) < AOF_KIND_LOOK ? rd_src_window(src) : AOF_KIND_LOOK;
     if (rd_src_need(src, look, &s) == RD_SRC_FAIL) {
@@ -532,7 +529,7 @@ static bool keep_detail(struct check *c)
 static bool check_file(struct check *c, struct rd_src *src)
 {
     struct aof_check_file *f = c->file;
-    struct aof_check_result *res = c->res;
+    struct aof_check_result *res = &c->res;
     f->size = rd_src_size(src);
     c->detail = (struct aof_check_detail){0};
     if (!check_content(c, src) || !keep_detail(c)) {
@@ -570,7 +567,7 @@ static bool open_and_check(struct check *c)
 {
     struct rd_err err = {0};
     struct rd_src *src;
-    if (!c->opts->open(c->opts->ctx, c->file->file, &src, &err)) {
+    if (!c->opts.open(c->opts.ctx, c->file->file, &src, &err)) {
         if (err.code != RD_ERR_IO || err.sys != ENOENT) {
             rd_err_adopt(c->err, &err);
             rd_err_origin(c->err, c->file->name);
@@ -596,8 +593,8 @@ static void verdict_of_log(struct aof_check_result *res, bool bad_manifest)
     if (bad_manifest)
         worse(&res->verdict, AOF_VERDICT_BAD_MANIFEST);
     for (size_t i = 0; i < res->n_files; i++) {
-        enum aof_verdict verdict = res->files[i].verdict;
-        if (verdict == AOF_VERDICT_NOT_LOG && res->files[i].file != NULL)
+        enum aof_verdict verdict = res->files[i]->verdict;
+        if (verdict == AOF_VERDICT_NOT_LOG && res->files[i]->file != NULL)
             verdict = AOF_VERDICT_DAMAGED; /* of a log that has other files */
         worse(&res->verdict, verdict);
     }
@@ -605,16 +602,37 @@ static void verdict_of_log(struct aof_check_result *res, bool bad_manifest)
 
 static bool alloc_files(struct check *c, size_t n)
 {
-    c->res->files = rd_calloc(n > 0 ? n : 1, sizeof *c->res->files);
-    return c->res->files != NULL || rd_err_nomem(c->err, n * sizeof *c->res->files);
+    const size_t size = sizeof(struct aof_check_file) + sizeof(struct aof_check_file *);
+    struct aof_check_file **pointers = rd_calloc(n > 0 ? n : 1, size);
+    if (pointers == NULL)
+        return rd_err_nomem(c->err, n * size);
+    c->res.files = pointers;
+    c->files = (struct aof_check_file *)(pointers + n);
+    for (size_t i = 0; i < n; i++)
+        pointers[i] = &c->files[i];
+    return true;
 }
 
-static void begin(struct check *c, const struct aof_check_opts *opts, struct aof_check_result *ret,
-                  struct rd_err *err)
+static bool begin(struct check *c, const struct aof_check_opts *opts, struct rd_err *err)
 {
-    *c = (struct check){.opts = opts, .res = ret, .err = err, .base_time = AOF_NO_TIME};
-    *ret = (struct aof_check_result){.first_time = AOF_NO_TIME, .last_time = AOF_NO_TIME};
-    aof_manifest_init(&ret->manifest);
+    *c = (struct check){.err = err, .base_time = AOF_NO_TIME};
+    c->res = AOF_CHECK_RESULT(.first_time = AOF_NO_TIME, .last_time = AOF_NO_TIME);
+    aof_manifest_init(&c->res.manifest);
+    return rd_sized_copy(&c->opts, sizeof c->opts, opts, err);
+}
+
+static bool check_one(struct check *c, struct rd_src *src, const char *name)
+{
+    if (!alloc_files(c, 1))
+        return false;
+    c->res.n_files = 1;
+    c->file = &c->files[0];
+    init_file(c->file, name, true);
+    bool ok = check_file(c, src);
+    c->file = NULL;
+    tell_strangers(c);
+    verdict_of_log(&c->res, false);
+    return ok;
 }
 
 bool aof_check_one(struct rd_src *src, const char *name, const struct aof_check_opts *opts,
@@ -622,16 +640,8 @@ bool aof_check_one(struct rd_src *src, const char *name, const struct aof_check_
 {
     struct check c;
     struct rd_err own = {0};
-    begin(&c, opts, ret, err != NULL ? err : &own);
-    if (!alloc_files(&c, 1))
-        return false;
-    ret->n_files = 1;
-    c.file = &ret->files[0];
-    init_file(c.file, name, true);
-    bool ok = check_file(&c, src);
-    c.file = NULL;
-    tell_strangers(&c);
-    verdict_of_log(ret, false);
+    bool ok = begin(&c, opts, err != NULL ? err : &own) && check_one(&c, src, name);
+    rd_sized_return(ret, &c.res, sizeof c.res);
     return ok;
 }
 
@@ -660,14 +670,14 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
 /* Files in the folder that do not belong to the log. */
 static bool look_around(struct check *c)
 {
-    const struct aof_check_opts *opts = c->opts;
+    const struct aof_check_opts *opts = &c->opts;
     struct aof_manifest_names named;
     uint64_t seq;
     enum aof_type type;
     bool rdb;
     if (opts->names == NULL)
         return true;
-    if (!aof_manifest_names_init(&named, &c->res->manifest, c->err))
+    if (!aof_manifest_names_init(&named, &c->res.manifest, c->err))
         return false;
     for (size_t i = 0; i < opts->n_names; i++) {
         const char *name = opts->names[i];
@@ -687,22 +697,35 @@ static bool look_around(struct check *c)
 
 static bool check_files(struct check *c)
 {
-    const struct aof_manifest *m = &c->res->manifest;
-    struct aof_check_result *res = c->res;
+    const struct aof_manifest *m = &c->res.manifest;
+    struct aof_check_result *res = &c->res;
     for (size_t i = 0; i < m->n_files; i++) {
         if (m->files[i].type == AOF_HISTORY)
             continue;
-        init_file(&res->files[res->n_files], m->files[i].name, false);
-        res->files[res->n_files++].file = &m->files[i];
+        init_file(&c->files[res->n_files], m->files[i].name, false);
+        c->files[res->n_files++].file = &m->files[i];
     }
     if (res->n_files > 0)
-        res->files[res->n_files - 1].last = true;
+        c->files[res->n_files - 1].last = true;
     for (size_t i = 0; i < res->n_files; i++) {
-        c->file = &res->files[i];
+        c->file = &c->files[i];
         if (!open_and_check(c))
             return false;
     }
     c->file = NULL;
+    return true;
+}
+
+static bool check_folder(struct check *c, struct rd_src *manifest)
+{
+    struct manifest_check m = {.c = c};
+    if (!aof_manifest_read(&c->res.manifest, manifest, on_problem, &m, c->err) ||
+        !alloc_files(c, c->res.manifest.n_files) || !check_files(c))
+        return false;
+    tell_strangers(c);
+    if (!look_around(c))
+        return false;
+    verdict_of_log(&c->res, m.bad);
     return true;
 }
 
@@ -711,23 +734,16 @@ bool aof_check(struct rd_src *manifest, const struct aof_check_opts *opts,
 {
     struct check c;
     struct rd_err own = {0};
-    begin(&c, opts, ret, err != NULL ? err : &own);
-    struct manifest_check m = {.c = &c};
-    if (!aof_manifest_read(&ret->manifest, manifest, on_problem, &m, c.err) ||
-        !alloc_files(&c, ret->manifest.n_files) || !check_files(&c))
-        return false;
-    tell_strangers(&c);
-    if (!look_around(&c))
-        return false;
-    verdict_of_log(ret, m.bad);
-    return true;
+    bool ok = begin(&c, opts, err != NULL ? err : &own) && check_folder(&c, manifest);
+    rd_sized_return(ret, &c.res, sizeof c.res);
+    return ok;
 }
 
 void aof_check_done(struct aof_check_result *res)
 {
     for (size_t i = 0; i < res->n_files; i++)
-        rd_free(res->files[i].detail);
-    rd_free(res->files);
+        rd_free(res->files[i]->detail);
+    rd_free((void *)(uintptr_t)res->files);
     res->files = NULL;
     res->n_files = 0;
     aof_manifest_done(&res->manifest);

@@ -4,14 +4,14 @@
  *
  *     struct rd_err err = {0};
  *     struct rd_src *src;
- *     struct aof_check_opts opts = {0};
- *     struct aof_check_result res;
+ *     struct aof_check_opts opts = AOF_CHECK_OPTS();
+ *     struct aof_check_result res = AOF_CHECK_RESULT();
  *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
  *         !aof_check_one(src, "appendonly.aof", &opts, &res, &err))
  *         return 1; // the check failed (I/O, memory) and has no result
  *     puts(aof_verdict_word(res.verdict));
  *     if (res.verdict == AOF_VERDICT_TORN)
- *         printf("truncate it to %llu bytes\n", (unsigned long long)res.files[0].ok_up_to);
+ *         printf("truncate it to %llu bytes\n", (unsigned long long)res.files[0]->ok_up_to);
  *     aof_check_done(&res);
  *     rd_src_close(src);
  *
@@ -140,16 +140,19 @@ struct aof_check_file {
 };
 
 struct aof_check_result {
+    size_t size; /* of this struct: set by AOF_CHECK_RESULT() */
     enum aof_verdict verdict;
-    struct aof_manifest manifest; /* empty for a log that is one file */
-    struct aof_check_file *files; /* in the order in which they are read */
+    struct aof_manifest manifest;        /* empty for a log that is one file */
+    struct aof_check_file *const *files; /* in the order in which they are read */
     size_t n_files;
     uint64_t errors, warnings, infos; /* findings by severity */
     uint64_t commands, transactions, annotations, bytes;
     int64_t first_time, last_time;
 };
+#define AOF_CHECK_RESULT(...) RD_SIZED(aof_check_result, __VA_ARGS__)
 
 struct aof_check_opts {
+    size_t size; /* of this struct: set by AOF_CHECK_OPTS() */
     /* Opens a file of the log, read from its beginning; closed by the check. A missing file is
      * RD_ERR_IO with sys ENOENT. */
     bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
@@ -175,9 +178,10 @@ struct aof_check_opts {
     const struct rdb_spool *spool; /* see rdb/check.h */
     uint64_t seed[2];              /* see rdb/check.h */
 };
+#define AOF_CHECK_OPTS(...) RD_SIZED(aof_check_opts, __VA_ARGS__)
 
-/* Checks the log that a manifest lists. False if the check failed. *ret is always set; release it
- * with aof_check_done(). */
+/* Checks the log that a manifest lists. False if the check failed. *ret is set when the function
+ * returns, in either case; release it with aof_check_done(). */
 RD_API bool aof_check(struct rd_src *manifest, const struct aof_check_opts *opts,
                       struct aof_check_result *ret, struct rd_err *err);
 

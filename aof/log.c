@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/resp_frame.h"
+#include "base/sized.h"
 #include "base/src_impl.h"
 
 enum {
@@ -32,9 +33,12 @@ bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_
 {
     if (rd_src_window(src) < WINDOW_LEAST)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the source's window is too small");
+    struct aof_log_opts own;
+    if (!rd_sized_copy(&own, sizeof own, opts, err))
+        return false;
     struct aof_log *log = rd_calloc(1, sizeof *log);
     struct rd_slice *argv = rd_calloc(ARGS_FIRST, sizeof *argv);
-    bool ahead = opts != NULL && opts->ahead && !opts->names;
+    bool ahead = own.ahead && !own.names;
     struct rd_slice *slots = ahead ? rd_calloc(SLOTS, SLOT_ARGS * sizeof *slots) : NULL;
     if (log == NULL || argv == NULL || (ahead && slots == NULL)) {
         rd_free(log);
@@ -46,8 +50,7 @@ bool aof_log_new(struct aof_log **ret, struct rd_src *src, const struct aof_log_
     log->argv = argv;
     log->cap = ARGS_FIRST;
     log->slots = slots;
-    if (opts != NULL)
-        log->opts = *opts;
+    log->opts = own;
     log->opts.max_args = limit(log->opts.max_args, INT32_MAX);
     log->opts.max_bulk = limit(log->opts.max_bulk, RESP_MAX_BULK);
     log->opts.max_memory = limit(log->opts.max_memory, RESP_MAX_MEMORY);

@@ -79,17 +79,19 @@ struct aof_log_entry {
 enum { AOF_LOG_AHEAD = 8 };
 
 struct aof_log_opts {
-    bool ahead; /* return commands ahead of their turn, so that the caller can prefetch data for
+    size_t size; /* of this struct: set by AOF_LOG_OPTS() */
+    bool ahead;  /* return commands ahead of their turn, so that the caller can prefetch data for
                    them; not with names, and not if bytes are pushed to the source between two
                    calls */
-    bool names; /* return only the first argument (for checks): faster */
-    bool lines; /* count lines: see aof_log_line() */
-    bool whole; /* collect long commands in memory up to max_memory instead of returning pieces */
+    bool names;  /* return only the first argument (for checks): faster */
+    bool lines;  /* count lines: see aof_log_line() */
+    bool whole;  /* collect long commands in memory up to max_memory instead of returning pieces */
     size_t max_args;   /* 0: INT32_MAX, the limit of servers since 7.0 */
     size_t max_bulk;   /* 0: RESP_MAX_BULK */
     size_t max_memory; /* of a collected command and its arguments; 0: RESP_MAX_MEMORY */
     size_t max_line;   /* of an annotation, 0: 1 MiB */
 };
+#define AOF_LOG_OPTS(...) RD_SIZED(aof_log_opts, __VA_ARGS__)
 
 struct aof_log;
 

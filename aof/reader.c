@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sized.h"
 
 enum { MAGIC_LEN = 9 };
 
@@ -20,6 +21,8 @@ enum state {
 struct aof_reader {
     const struct aof_manifest *manifest; /* NULL: one file */
     struct aof_reader_opts opts;
+    struct aof_log_opts log_opts;
+    struct rdb_reader_opts rdb_opts;
     enum state state;
     unsigned pass;  /* the type of files being read */
     size_t next;    /* of the manifest's files */
@@ -40,14 +43,23 @@ struct aof_reader {
     struct rd_err err;
 };
 
+static bool copy_opts(struct aof_reader *r, const struct aof_reader_opts *opts, struct rd_err *err)
+{
+    return rd_sized_copy(&r->opts, sizeof r->opts, opts, err) &&
+           rd_sized_copy(&r->log_opts, sizeof r->log_opts, r->opts.log, err) &&
+           rd_sized_copy(&r->rdb_opts, sizeof r->rdb_opts, r->opts.rdb, err);
+}
+
 static bool new_reader(struct aof_reader **ret, const struct aof_reader_opts *opts,
                        struct rd_err *err)
 {
     struct aof_reader *r = rd_calloc(1, sizeof *r);
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);
-    if (opts != NULL)
-        r->opts = *opts;
+    if (!copy_opts(r, opts, err)) {
+        rd_free(r);
+        return false;
+    }
     r->time_s = AOF_NO_TIME;
     *ret = r;
     return true;
@@ -56,11 +68,15 @@ static bool new_reader(struct aof_reader **ret, const struct aof_reader_opts *op
 bool aof_reader_new(struct aof_reader **ret, const struct aof_manifest *manifest,
                     const struct aof_reader_opts *opts, struct rd_err *err)
 {
-    if (opts == NULL || opts->open == NULL)
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no way to open the files of a log");
-    if (!new_reader(ret, opts, err))
+    struct aof_reader *r;
+    if (!new_reader(&r, opts, err))
         return false;
-    (*ret)->manifest = manifest;
+    if (r->opts.open == NULL) {
+        aof_reader_free(r);
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no way to open the files of a log");
+    }
+    r->manifest = manifest;
+    *ret = r;
     return true;
 }
 
@@ -182,7 +198,7 @@ static enum aof_status open_file(struct aof_reader *r)
 
 static enum aof_status begin_commands(struct aof_reader *r)
 {
-    if (!aof_log_new(&r->log, r->src, &r->opts.log, &r->err))
+    if (!aof_log_new(&r->log, r->src, &r->log_opts, &r->err))
         return fail(r);
     r->state = AT_COMMANDS;
     return AOF_EVENT;
@@ -206,7 +222,7 @@ static enum aof_status look_at_content(struct aof_reader *r, struct aof_event *r
 
 static enum aof_status give_snapshot(struct aof_reader *r, struct aof_event *ret)
 {
-    if (!rdb_reader_new(&r->rdb, r->src, &r->opts.rdb, &r->err))
+    if (!rdb_reader_new(&r->rdb, r->src, &r->rdb_opts, &r->err))
         return fail(r);
     r->state = IN_SNAPSHOT;
     give(r, AOF_RDB, ret);

@@ -6,7 +6,7 @@
  *     struct rd_src *src;
  *     struct aof_reader *r;
  *     struct aof_event ev;
- *     struct aof_reader_opts opts = {0};
+ *     struct aof_reader_opts opts = AOF_READER_OPTS();
  *     enum aof_status st;
  *     uint64_t n = 0;
  *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
@@ -45,14 +45,14 @@ extern "C" {
 enum aof_status { AOF_EVENT = 0, AOF_MORE = 1, AOF_END = 2, AOF_FAIL = 3 };
 
 /* RDB: the caller may read the snapshot with ev.snapshot up to RDB_END before the next call. The
- * reader skips the remaining bytes, and verifies their framing and, unless opts.rdb.no_sum is set,
+ * reader skips the remaining bytes, and verifies their framing and, unless opts.rdb->no_sum is set,
  * the checksum (RD_ERR_CHECKSUM). Commands may follow in the same file. */
 enum aof_event_kind {
     AOF_FILE_BEGIN = 0, /* the next file; ev.content is its content */
     AOF_RDB = 1,        /* a snapshot begins here: ev.snapshot; see above */
     AOF_COMMAND = 2,    /* ev.entry.command */
     AOF_ANNOTATION = 3, /* ev.entry.bytes */
-    AOF_LONG = 4,       /* see aof/log.h; only without opts.log.whole */
+    AOF_LONG = 4,       /* see aof/log.h; only without opts.log->whole */
     AOF_PIECE = 5,
     AOF_LONG_END = 6,
     AOF_FILE_END = 7
@@ -77,13 +77,15 @@ struct aof_event {
 };
 
 struct aof_reader_opts {
+    size_t size; /* of this struct: set by AOF_READER_OPTS() */
     /* Opens a file of the log. The reader closes the source. */
     bool (*open)(void *ctx, const struct aof_file *file, struct rd_src **ret, struct rd_err *err);
     void *ctx;
-    struct aof_log_opts log;
-    struct rdb_reader_opts rdb; /* for the snapshot */
-    bool history;               /* read history files, too */
+    const struct aof_log_opts *log;    /* NULL: the defaults. Copied. */
+    const struct rdb_reader_opts *rdb; /* the same, for the snapshot */
+    bool history;                      /* read history files, too */
 };
+#define AOF_READER_OPTS(...) RD_SIZED(aof_reader_opts, __VA_ARGS__)
 
 struct aof_reader;
 

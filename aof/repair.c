@@ -142,9 +142,9 @@ bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result 
 {
     if (checked->n_files == 0)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the log has no file");
-    const struct aof_check_file *last = &checked->files[checked->n_files - 1];
+    const struct aof_check_file *last = checked->files[checked->n_files - 1];
     for (size_t i = 0; i < checked->n_files; i++) {
-        const struct aof_check_file *f = &checked->files[i];
+        const struct aof_check_file *f = checked->files[i];
         const char *why = f->verdict == AOF_VERDICT_MISSING   ? "the file is missing"
                           : f->verdict == AOF_VERDICT_NOT_LOG ? "this is not a log"
                           : f->text_mode != AOF_TEXT_NONE
@@ -189,8 +189,9 @@ static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **re
 
 static bool search_begin(struct search *s)
 {
-    const struct aof_reader_opts opts = {
-        .open = open_file, .ctx = s, .log.names = true, .rdb.detail = RDB_DETAIL_FRAMES};
+    const struct aof_reader_opts opts =
+        AOF_READER_OPTS(.open = open_file, .ctx = s, .log = &AOF_LOG_OPTS(.names = true),
+                        .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES));
     if (s->log->manifest != NULL)
         return aof_reader_new(&s->reader, s->log->manifest, &opts, s->err);
     if (!open_file(s, NULL, &s->src, s->err))
@@ -438,9 +439,9 @@ static bool copy_file(const char *from, const char *to, struct rd_err *err)
     enum rd_src_status status;
     if (stat(from, &st) != 0)
         return rd_err_sys(err, errno, "stat");
-    if (!rd_src_open_file(&src, from, &(struct rd_src_opts){.regular = true}, err))
+    if (!rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err))
         return false;
-    const struct rd_sink_opts opts = {.mode = st.st_mode & 07777};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = st.st_mode & 07777);
     if (!rd_sink_open_file(&sink, to, &opts, err)) {
         rd_src_close(src);
         return false;
@@ -477,7 +478,7 @@ static bool replace_manifest(const struct aof_repair *plan, const struct paths *
         return rd_err_sys(err, errno, "stat");
     if (!copy_file(p->from, p->saved, err))
         return false;
-    const struct rd_sink_opts opts = {.replace = true, .mode = st.st_mode & 07777};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = st.st_mode & 07777);
     if (!rd_sink_open_file(&sink, p->from, &opts, err))
         return false;
     (void)aof_manifest_write(&plan->manifest, sink); /* the sink remembers a failure */

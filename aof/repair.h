@@ -6,8 +6,8 @@
  *
  *     struct rd_err err = {0};
  *     struct rd_src *src;
- *     struct aof_check_opts opts = {0};
- *     struct aof_check_result res;
+ *     struct aof_check_opts opts = AOF_CHECK_OPTS();
+ *     struct aof_check_result res = AOF_CHECK_RESULT();
  *     struct aof_repair plan;
  *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
  *         !aof_check_one(src, "appendonly.aof", &opts, &res, &err))

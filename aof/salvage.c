@@ -6,6 +6,7 @@
 #include "aof/recover/resync.h"
 #include "aof/recover/walk.h"
 #include "base/mem.h"
+#include "base/sized.h"
 
 /* -- the first bytes of a file as a source -- */
 
@@ -53,7 +54,7 @@ static bool part_open(struct rd_src *inner, uint64_t size, struct rd_src **ret, 
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);
     *p = (struct part){.inner = inner, .size = size};
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = size};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = size);
     return rd_src_new(ret, &part_ops, p, &opts, err);
 }
 
@@ -83,9 +84,9 @@ static void on_snapshot_loss(void *ctx, const struct rdb_loss *loss)
 
 static bool salvage_part(struct walk *w, struct rd_src *src, struct rd_src *copy)
 {
-    struct rdb_salvage_opts opts = {
-        .loss = on_snapshot_loss, .ctx = w, .seed = {w->opts->seed[0], w->opts->seed[1]}};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.loss = on_snapshot_loss, .ctx = w,
+                                                    .seed = {w->opts->seed[0], w->opts->seed[1]});
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     if (!rdb_salvage(src, copy, w->out, &opts, &res, w->err))
         return false;
     w->res->snapshots++;
@@ -111,9 +112,9 @@ static bool salvage_snapshot(struct walk *w, uint64_t size)
 /* Salvages the snapshot; *ret_end: its end, where commands may follow. */
 static bool take_snapshot(struct walk *w, uint64_t *ret_end)
 {
-    const struct rdb_check_opts opts = {.single_thread = true,
-                                        .seed = {w->opts->seed[0], w->opts->seed[1]}};
-    struct rdb_check_result res;
+    const struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.single_thread = true, .seed = {w->opts->seed[0], w->opts->seed[1]});
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     if (!rd_src_seek(w->in.src, 0, w->err) || !rdb_check(w->in.src, &opts, &res, w->err))
         return false;
     w->in.win = rd_slice(NULL, 0);
@@ -156,9 +157,9 @@ static bool salvage_file(struct walk *w, bool snapshot)
     return !w->in.failed && aof_recover_walk(w, at);
 }
 
-bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
-                      const char *name, bool snapshot, const struct aof_salvage_opts *opts,
-                      struct aof_salvage_result *ret, struct rd_err *err)
+static bool salvage_opened(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                           const char *name, bool snapshot, const struct aof_salvage_opts *opts,
+                           struct aof_salvage_result *ret, struct rd_err *err)
 {
     struct rd_err own = {0};
     struct walk *w = rd_calloc(1, sizeof *w);
@@ -180,6 +181,19 @@ bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *o
     bool ok = salvage_file(w, snapshot);
     rd_free(w);
     ret->files += ok;
+    return ok;
+}
+
+bool aof_salvage_file(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
+                      const char *name, bool snapshot, const struct aof_salvage_opts *opts,
+                      struct aof_salvage_result *ret, struct rd_err *err)
+{
+    struct aof_salvage_opts own;
+    struct aof_salvage_result res;
+    if (!rd_sized_copy(&own, sizeof own, opts, err) || !rd_sized_copy(&res, sizeof res, ret, err))
+        return false;
+    bool ok = salvage_opened(src, copy, out, name, snapshot, &own, &res, err);
+    rd_sized_return(ret, &res, sizeof res);
     return ok;
 }
 
@@ -235,7 +249,7 @@ static bool one_file(const struct aof_file *file, const struct aof_salvage_opts 
     }
     bool snapshot = file->type == AOF_BASE && ends_with(file->name, ".rdb");
     bool ok = (opts->create == NULL || opts->create(opts->ctx, file, &sink, err)) &&
-              aof_salvage_file(src, copy, sink, file->name, snapshot, opts, ret, err);
+              salvage_opened(src, copy, sink, file->name, snapshot, opts, ret, err);
     if (ok && sink != NULL)
         ok = rd_sink_close(sink, err);
     else
@@ -253,9 +267,12 @@ static bool one_file(const struct aof_file *file, const struct aof_salvage_opts 
 bool aof_salvage(const struct aof_manifest *in, const struct aof_salvage_opts *opts,
                  struct aof_manifest *out, struct aof_salvage_result *ret, struct rd_err *err)
 {
-    *ret = (struct aof_salvage_result){0};
-    for (size_t i = 0; i < in->n_files; i++)
-        if (in->files[i].type != AOF_HISTORY && !one_file(&in->files[i], opts, out, ret, err))
-            return false;
-    return true;
+    struct aof_salvage_opts own;
+    struct aof_salvage_result res = AOF_SALVAGE_RESULT();
+    bool ok = rd_sized_copy(&own, sizeof own, opts, err);
+    for (size_t i = 0; i < in->n_files && ok; i++)
+        if (in->files[i].type != AOF_HISTORY)
+            ok = one_file(&in->files[i], &own, out, &res, err);
+    rd_sized_return(ret, &res, sizeof res);
+    return ok;
 }

@@ -4,8 +4,8 @@
  *
  *     struct rd_err err = {0};
  *     struct rd_src *src, *copy;
- *     struct aof_salvage_opts opts = {0};
- *     struct aof_salvage_result res = {0};
+ *     struct aof_salvage_opts opts = AOF_SALVAGE_OPTS();
+ *     struct aof_salvage_result res = AOF_SALVAGE_RESULT();
  *     if (!rd_src_open_file(&src, "appendonly.aof", NULL, &err) ||
  *         !rd_src_open_again(&copy, src, &err) ||
  *         !aof_salvage_file(src, copy, NULL, "appendonly.aof", false, &opts, &res, &err))
@@ -78,6 +78,7 @@ struct aof_doubt {
 };
 
 struct aof_salvage_opts {
+    size_t size; /* of this struct: set by AOF_SALVAGE_OPTS() */
     /* Opens a file of the log; called twice or more for each. The source must be able to seek and
      * know its size. RD_ERR_IO with sys ENOENT: the file is lost, the work continues. aof_salvage()
      * closes it. */
@@ -93,8 +94,10 @@ struct aof_salvage_opts {
     void *ctx;
     uint64_t seed[2]; /* see rdb/check.h */
 };
+#define AOF_SALVAGE_OPTS(...) RD_SIZED(aof_salvage_opts, __VA_ARGS__)
 
 struct aof_salvage_result {
+    size_t size;            /* of this struct: set by AOF_SALVAGE_RESULT() */
     uint64_t files;         /* read */
     uint64_t files_missing; /* named in the manifest but missing */
     uint64_t commands;      /* kept */
@@ -111,6 +114,7 @@ struct aof_salvage_result {
     uint64_t selects_added; /* written to replace lost ones */
     bool db_uncertain;      /* after some loss */
 };
+#define AOF_SALVAGE_RESULT(...) RD_SIZED(aof_salvage_result, __VA_ARGS__)
 
 /* out must be initialized and empty; it receives the manifest of the output. False: salvage failed
  * (I/O, memory). Time is linear in the input, with a few dozen parsing attempts for each damaged

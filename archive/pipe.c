@@ -89,7 +89,7 @@ bool archive_sums_open_sink(struct rd_sink **ret, struct rd_sink *inner, struct 
         return false;
     s->out = inner;
     s->ret = sums;
-    const struct rd_sink_opts opts = {.origin = rd_sink_origin(inner)};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = rd_sink_origin(inner));
     if (!rd_sink_new(ret, &ops, s, &opts, err))
         return false;
     s->own = true;
@@ -153,7 +153,8 @@ bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
         return false;
     s->in = inner;
     s->want = *sums;
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = sums->bytes};
+    const struct rd_src_opts opts =
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = sums->bytes);
     if (!rd_src_new(ret, &ops, s, &opts, err))
         return false;
     s->own = true;

@@ -164,7 +164,7 @@ static bool posix_put(struct archive_store *store, const char *name, struct rd_s
         rd_free(put);
         return false;
     }
-    const struct rd_sink_opts opts = {.origin = name};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = name);
     return rd_sink_new(ret, &ops, put, &opts, err);
 }
 
@@ -195,7 +195,7 @@ static bool posix_get(struct archive_store *store, const char *name, struct rd_s
     int fd = open_object(posix_of(store), name);
     if (fd < 0)
         return failed(name, errno, "cannot open the object", err);
-    const struct rd_src_opts opts = {.origin = name};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name);
     return rd_src_open_fd(ret, fd, true, &opts, err);
 }
 

@@ -455,7 +455,7 @@ static bool s3_put(struct archive_store *store, const char *name, struct rd_sink
                    struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {put_write, put_sync, put_close};
-    const struct rd_sink_opts opts = {.origin = name};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = name);
     struct put *put = rd_calloc(1, sizeof *put);
     if (put == NULL)
         return rd_err_nomem(err, sizeof *put);

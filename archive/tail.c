@@ -107,7 +107,7 @@ bool archive_tail_open_sink(struct rd_sink **ret, struct rd_sink *inner,
                             struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {tail_write, tail_sync, tail_close};
-    const struct rd_sink_opts opts = {.origin = rd_sink_origin(inner)};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = rd_sink_origin(inner));
     struct tail *t = tail_new(compression, name, err);
     if (t == NULL)
         return false;
@@ -184,7 +184,7 @@ bool archive_tail_open_src(struct rd_src **ret, struct rd_src *inner, uint64_t s
                            struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = tail_read, .close = tail_close_src};
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner)};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
     struct tail *t = tail_new(compression, name, err);
     if (t == NULL)
         return false;

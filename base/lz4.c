@@ -106,7 +106,7 @@ bool rd_lz4_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *e
         rd_free(u);
         return rd_err_nomem(err, 0);
     }
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner)};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
     if (!rd_src_new(ret, &ops, u, &opts, err))
         return false;
     u->own = true;
@@ -210,7 +210,7 @@ bool rd_lz4_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, st
     if (e == NULL)
         return rd_err_nomem(err, sizeof *e);
     e->inner = inner;
-    const struct rd_sink_opts opts = {.origin = rd_sink_origin(inner)};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = rd_sink_origin(inner));
     if (!rd_sink_new(ret, &ops, e, &opts, err))
         return false;
     e->own = true;

@@ -39,7 +39,11 @@ bool rd_resp_reader_new(struct rd_resp_reader **ret, struct rd_src *src,
         rd_free(argv);
         return rd_err_nomem(err, sizeof *r);
     }
-    rd_resp_input_init(&r->in, src, opts);
+    if (!rd_resp_input_init(&r->in, src, opts, err)) {
+        rd_free(argv);
+        rd_free(r);
+        return false;
+    }
     r->argv = argv;
     r->cap = ARGS_FIRST;
     *ret = r;

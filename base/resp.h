@@ -78,6 +78,7 @@ enum {
 
 /* 0 selects the constant of the same name above. Input that exceeds a limit is RD_ERR_LIMIT. */
 struct rd_resp_opts {
+    size_t size;       /* of this struct: set by RD_RESP_OPTS() */
     size_t max_args;   /* arguments of a command */
     size_t max_bulk;   /* bytes of an argument, or of a string in a reply */
     size_t max_inline; /* bytes of an inline command, or of a simple string, with its line end */
@@ -87,6 +88,7 @@ struct rd_resp_opts {
                         * empty lines and counts of 0 and -1 are passed over. Else each is
                         * RD_ERR_CORRUPT. */
 };
+#define RD_RESP_OPTS(...) RD_SIZED(rd_resp_opts, __VA_ARGS__)
 
 struct rd_resp_reader;
 

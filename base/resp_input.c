@@ -1,6 +1,7 @@
 #include "base/resp_input.h"
 
 #include "base/resp_frame.h"
+#include "base/sized.h"
 
 enum { NUMBER_MAX = 21, KEEP_MAX = 1024 * 1024 };
 
@@ -9,17 +10,18 @@ static size_t limit(size_t given, size_t usual)
     return given != 0 ? given : usual;
 }
 
-void rd_resp_input_init(struct resp_input *in, struct rd_src *src, const struct rd_resp_opts *opts)
+bool rd_resp_input_init(struct resp_input *in, struct rd_src *src, const struct rd_resp_opts *given,
+                        struct rd_err *err)
 {
-    static const struct rd_resp_opts usual = {0};
-    if (opts == NULL)
-        opts = &usual;
     *in = (struct resp_input){.src = src, .start = rd_src_offset(src)};
-    in->opts.max_args = limit(opts->max_args, RESP_MAX_ARGS);
-    in->opts.max_bulk = limit(opts->max_bulk, RESP_MAX_BULK);
-    in->opts.max_inline = limit(opts->max_inline, RESP_MAX_INLINE);
-    in->opts.max_memory = limit(opts->max_memory, RESP_MAX_MEMORY);
-    in->opts.client = opts->client;
+    struct rd_resp_opts *opts = &in->opts;
+    if (!rd_sized_copy(opts, sizeof *opts, given, err))
+        return false;
+    opts->max_args = limit(opts->max_args, RESP_MAX_ARGS);
+    opts->max_bulk = limit(opts->max_bulk, RESP_MAX_BULK);
+    opts->max_inline = limit(opts->max_inline, RESP_MAX_INLINE);
+    opts->max_memory = limit(opts->max_memory, RESP_MAX_MEMORY);
+    return true;
 }
 
 void rd_resp_input_done(struct resp_input *in)

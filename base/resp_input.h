@@ -22,7 +22,8 @@ struct resp_input {
     struct rd_err err;
 };
 
-void rd_resp_input_init(struct resp_input *in, struct rd_src *src, const struct rd_resp_opts *opts);
+bool rd_resp_input_init(struct resp_input *in, struct rd_src *src, const struct rd_resp_opts *given,
+                        struct rd_err *err);
 void rd_resp_input_done(struct resp_input *in);
 
 /* A new item begins at the next byte of the source. */

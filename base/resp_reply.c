@@ -28,7 +28,10 @@ bool rd_resp_reply_new(struct rd_resp_reply **ret, struct rd_src *src, unsigned 
     struct rd_resp_reply *r = rd_calloc(1, sizeof *r);
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);
-    rd_resp_input_init(&r->in, src, opts);
+    if (!rd_resp_input_init(&r->in, src, opts, err)) {
+        rd_free(r);
+        return false;
+    }
     r->max_depth = max_depth != 0 ? max_depth : RESP_DEPTH;
     r->owed[0] = 1;
     *ret = r;

@@ -337,7 +337,7 @@ bool rd_seal_open_sink(struct rd_sink **ret, struct rd_sink *inner, const struct
         rd_free(s);
         return openssl_failed(err, "AES-256-GCM");
     }
-    const struct rd_sink_opts sink_opts = {.origin = rd_sink_origin(inner)};
+    const struct rd_sink_opts sink_opts = RD_SINK_OPTS(.origin = rd_sink_origin(inner));
     if (!rd_sink_new(ret, &ops, s, &sink_opts, err))
         return false;
     s->own = true;
@@ -565,7 +565,7 @@ bool rd_seal_open_src(struct rd_src **ret, struct rd_src *inner, const struct rd
     o->inner = inner;
     o->ring = ring;
     o->name = name;
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner)};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
     if (!rd_src_new(ret, &ops, o, &opts, err))
         return false;
     o->own = true;

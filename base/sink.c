@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/crc64.h"
 #include "base/mem.h"
+#include "base/sized.h"
 
 enum { BUF_SINK_BUFFER = 4096 };
 
@@ -20,14 +21,19 @@ static void settle_sum(struct rd_sink *sink)
 static bool nomem(size_t size, const struct rd_sink_opts *opts, struct rd_err *err)
 {
     rd_err_nomem(err, size);
-    rd_err_origin(err, opts != NULL ? opts->origin : NULL);
+    rd_err_origin(err, opts->origin);
     return false;
 }
 
 bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, void *impl,
                  const struct rd_sink_opts *opts, struct rd_err *err)
 {
-    size_t size = opts != NULL && opts->buffer > 0 ? opts->buffer : RD_SINK_BUFFER;
+    struct rd_sink_opts own;
+    if (!rd_sized_copy(&own, sizeof own, opts, err)) {
+        ops->close(impl, false, NULL);
+        return false;
+    }
+    size_t size = own.buffer > 0 ? own.buffer : RD_SINK_BUFFER;
     struct whole {
         struct rd_sink sink;
         struct rd_sink_state state;
@@ -37,7 +43,7 @@ bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, void *impl
         rd_free(whole);
         rd_free(buf);
         ops->close(impl, false, NULL);
-        return nomem(size, opts, err);
+        return nomem(size, &own, err);
     }
     struct rd_sink *sink = &whole->sink;
     sink->state = &whole->state;
@@ -45,8 +51,8 @@ bool rd_sink_new(struct rd_sink **ret, const struct rd_sink_ops *ops, void *impl
     sink->state->impl = impl;
     sink->buf = sink->cur = sink->state->summed = buf;
     sink->end = buf + size;
-    if (opts != NULL && opts->origin != NULL)
-        snprintf(sink->state->origin, sizeof sink->state->origin, "%s", opts->origin);
+    if (own.origin != NULL)
+        snprintf(sink->state->origin, sizeof sink->state->origin, "%s", own.origin);
     *ret = sink;
     return true;
 }
@@ -178,12 +184,14 @@ bool rd_sink_open_buf(struct rd_sink **ret, struct rd_buf *buf, const struct rd_
                       struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {appender_write, NULL, appender_close};
-    struct rd_sink_opts sized = opts != NULL ? *opts : (struct rd_sink_opts){0};
+    struct rd_sink_opts sized;
+    if (!rd_sized_copy(&sized, sizeof sized, opts, err))
+        return false;
     if (sized.buffer == 0)
         sized.buffer = BUF_SINK_BUFFER;
     struct appender *appender = rd_alloc(sizeof *appender);
     if (appender == NULL)
-        return nomem(sizeof *appender, opts, err);
+        return nomem(sizeof *appender, &sized, err);
     *appender = (struct appender){.buf = buf, .start = buf->len};
     return rd_sink_new(ret, &ops, appender, &sized, err);
 }

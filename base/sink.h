@@ -7,7 +7,7 @@
  *
  *     struct rd_err err = {0};
  *     struct rd_sink *out;
- *     struct rd_sink_opts opts = {.replace = true};
+ *     struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true);
  *     if (!rd_sink_open_file(&out, "out.txt", &opts, &err))
  *         return 1;
  *     bool ok = rd_sink_write(out, "hello", 5) && rd_sink_byte(out, 10);
@@ -51,6 +51,7 @@ struct rd_sink_ops {
 enum { RD_SINK_BUFFER = 256 * 1024 };
 
 struct rd_sink_opts {
+    size_t size;        /* of this struct: set by RD_SINK_OPTS() */
     size_t buffer;      /* bytes; 0: RD_SINK_BUFFER, for rd_sink_open_buf() 4096 */
     const char *origin; /* name in errors; copied */
     bool replace;       /* file: an existing file may be replaced */
@@ -61,6 +62,7 @@ struct rd_sink_opts {
     uid_t uid;
     gid_t gid;
 };
+#define RD_SINK_OPTS(...) RD_SIZED(rd_sink_opts, __VA_ARGS__)
 
 /* Open, because rd_sink_write() and rd_sink_byte() are inlined: writers call them for every few
  * bytes. Only the library allocates a sink, and only the functions below change it. */

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/os.h"
+#include "base/sized.h"
 
 /* Temporary files in use, where a signal handler can find them. A slot's fields change only while
  * its state is SLOT_BUSY. */
@@ -110,18 +111,21 @@ static const struct rd_sink_ops stream_ops = {file_write, file_sync, stream_clos
 bool rd_sink_open_fd(struct rd_sink **ret, int fd, bool own, const struct rd_sink_opts *opts,
                      struct rd_err *err)
 {
-    struct file *file = rd_calloc(1, sizeof *file);
+    struct rd_sink_opts known;
+    bool ok = rd_sized_copy(&known, sizeof known, opts, err);
+    struct file *file = ok ? rd_calloc(1, sizeof *file) : NULL;
     if (file == NULL) {
         if (own)
             close(fd);
-        rd_err_nomem(err, sizeof *file);
-        rd_err_origin(err, opts != NULL ? opts->origin : NULL);
+        if (ok)
+            rd_err_nomem(err, sizeof *file);
+        rd_err_origin(err, known.origin);
         return false;
     }
     file->fd = fd;
     file->own = own;
-    file->no_sync = opts != NULL && opts->no_sync;
-    return rd_sink_new(ret, &stream_ops, file, opts, err);
+    file->no_sync = known.no_sync;
+    return rd_sink_new(ret, &stream_ops, file, &known, err);
 }
 
 static struct slot *take_slot(int dir)
@@ -468,7 +472,9 @@ static bool open_path(struct rd_sink **ret, const char *path, char *resolved,
 bool rd_sink_open_file(struct rd_sink **ret, const char *path, const struct rd_sink_opts *opts,
                        struct rd_err *err)
 {
-    struct rd_sink_opts named = opts != NULL ? *opts : (struct rd_sink_opts){0};
+    struct rd_sink_opts named;
+    if (!rd_sized_copy(&named, sizeof named, opts, err))
+        return false;
     char resolved[PATH_MAX];
     bool is_stdout = strcmp(path, "-") == 0;
     if (named.origin == NULL)

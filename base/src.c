@@ -5,6 +5,7 @@
 
 #include "base/crc64.h"
 #include "base/mem.h"
+#include "base/sized.h"
 
 static enum rd_src_status push_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                     struct rd_err *err);
@@ -31,15 +32,15 @@ static struct rd_src *new_bare(const struct rd_src_ops *ops, void *impl,
     src->state = &whole->state;
     src->state->ops = ops;
     src->state->impl = impl;
-    src->state->size = opts != NULL && opts->size != 0 ? opts->size : RD_NO_OFFSET;
-    if (opts != NULL && opts->origin != NULL)
+    src->state->size = opts->total != 0 ? opts->total : RD_NO_OFFSET;
+    if (opts->origin != NULL)
         snprintf(src->state->origin, sizeof src->state->origin, "%s", opts->origin);
     return src;
 }
 
 static size_t window_of(const struct rd_src_opts *opts)
 {
-    if (opts == NULL || opts->window == 0)
+    if (opts->window == 0)
         return RD_SRC_WINDOW;
     return opts->window < RD_SRC_WINDOW_MIN ? RD_SRC_WINDOW_MIN : opts->window;
 }
@@ -47,7 +48,7 @@ static size_t window_of(const struct rd_src_opts *opts)
 static bool nomem(size_t size, const struct rd_src_opts *opts, struct rd_err *err)
 {
     rd_err_nomem(err, size);
-    rd_err_origin(err, opts != NULL ? opts->origin : NULL);
+    rd_err_origin(err, opts->origin);
     return false;
 }
 
@@ -74,8 +75,14 @@ static bool new_buffered(struct rd_src **ret, const struct rd_src_ops *ops, void
 bool rd_src_new(struct rd_src **ret, const struct rd_src_ops *ops, void *impl,
                 const struct rd_src_opts *opts, struct rd_err *err)
 {
-    size_t cap = window_of(opts);
-    return new_buffered(ret, ops, impl, cap, cap, opts, err);
+    struct rd_src_opts own;
+    if (!rd_sized_copy(&own, sizeof own, opts, err)) {
+        if (ops->close != NULL)
+            ops->close(impl);
+        return false;
+    }
+    size_t cap = window_of(&own);
+    return new_buffered(ret, ops, impl, cap, cap, &own, err);
 }
 
 bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes, const struct rd_src_opts *opts,
@@ -83,9 +90,12 @@ bool rd_src_open_memory(struct rd_src **ret, struct rd_slice bytes, const struct
 {
     static const struct rd_src_ops ops = {0};
     static const uint8_t nothing[1]; /* a valid address for empty input */
-    struct rd_src *src = new_bare(&ops, NULL, opts);
+    struct rd_src_opts own;
+    if (!rd_sized_copy(&own, sizeof own, opts, err))
+        return false;
+    struct rd_src *src = new_bare(&ops, NULL, &own);
     if (src == NULL)
-        return nomem(sizeof *src, opts, err);
+        return nomem(sizeof *src, &own, err);
     src->cur = src->state->summed = bytes.len > 0 ? bytes.ptr : nothing;
     src->end = src->cur + bytes.len;
     src->end_off = bytes.len;
@@ -291,12 +301,15 @@ static const struct rd_src_ops push_ops = {.read = push_read, .close = rd_free};
 
 bool rd_src_open_push(struct rd_src **ret, const struct rd_src_opts *opts, struct rd_err *err)
 {
-    size_t cap = window_of(opts);
+    struct rd_src_opts own;
+    if (!rd_sized_copy(&own, sizeof own, opts, err))
+        return false;
+    size_t cap = window_of(&own);
     struct push *push = rd_alloc(sizeof *push);
     if (push == NULL)
-        return nomem(sizeof *push, opts, err);
+        return nomem(sizeof *push, &own, err);
     push->size = cap < PUSH_FIRST_SIZE ? cap : PUSH_FIRST_SIZE;
-    return new_buffered(ret, &push_ops, push, cap, push->size, opts, err);
+    return new_buffered(ret, &push_ops, push, cap, push->size, &own, err);
 }
 
 static bool push_grow(struct rd_src *src, size_t need)
@@ -391,11 +404,15 @@ bool rd_src_open_trickle(struct rd_src **ret, struct rd_src *inner, size_t n,
 {
     static const struct rd_src_ops ops = {trickle_read, NULL, trickle_close};
     static const struct rd_src_ops seekable_ops = {trickle_read, trickle_seek, trickle_close};
-    struct rd_src_opts own = opts != NULL ? *opts : (struct rd_src_opts){0};
+    struct rd_src_opts own;
+    if (!rd_sized_copy(&own, sizeof own, opts, err)) {
+        rd_src_close(inner);
+        return false;
+    }
     if (own.origin == NULL)
         own.origin = rd_src_origin(inner);
-    if (own.size == 0)
-        own.size = rd_src_size(inner);
+    if (own.total == 0)
+        own.total = rd_src_size(inner);
     struct trickle *trickle = rd_alloc(sizeof *trickle);
     if (trickle == NULL) {
         nomem(sizeof *trickle, &own, err);

@@ -63,13 +63,15 @@ struct rd_src_ops {
 enum { RD_SRC_WINDOW = 256 * 1024, RD_SRC_WINDOW_MIN = 64 };
 
 struct rd_src_opts {
+    size_t size;        /* of this struct: set by RD_SRC_OPTS() */
     size_t window;      /* bytes; 0: RD_SRC_WINDOW, at least RD_SRC_WINDOW_MIN. rd_src_need() fails
                            with RD_ERR_LIMIT for more bytes than this. */
     const char *origin; /* name in errors; copied */
-    uint64_t size;      /* of the whole stream, for progress; RD_NO_OFFSET or 0: unknown */
+    uint64_t total;     /* bytes of the whole stream, for progress; RD_NO_OFFSET or 0: unknown */
     bool regular;       /* rd_src_open_file(): only a regular file, and not through a symbolic link;
                            for names found in a folder or read from a file */
 };
+#define RD_SRC_OPTS(...) RD_SIZED(rd_src_opts, __VA_ARGS__)
 
 /* Open, because rd_src_need() and rd_src_consume() are inlined: parsers call them for every few
  * bytes. Only the library allocates a source, and only the functions below change it. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sized.h"
 
 struct file {
     int fd;
@@ -68,8 +69,8 @@ static const struct rd_src_ops *look_at(struct file *file, struct rd_src_opts *o
         return &stream_ops;
     file->base = (uint64_t)base;
     if (S_ISREG(st.st_mode)) {
-        if (opts->size == 0 && st.st_size >= base)
-            opts->size = (uint64_t)(st.st_size - base);
+        if (opts->total == 0 && st.st_size >= base)
+            opts->total = (uint64_t)(st.st_size - base);
         posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     return &file_ops;
@@ -116,8 +117,8 @@ bool rd_src_can_open_again(const struct rd_src *src)
 
 bool rd_src_open_again(struct rd_src **ret, const struct rd_src *src, struct rd_err *err)
 {
-    struct rd_src_opts opts = {
-        .window = src->state->cap, .origin = src->state->origin, .size = src->state->size};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = src->state->cap, .origin = src->state->origin,
+                                          .total = src->state->size);
     if (!rd_src_can_open_again(src)) {
         rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "cannot be read twice");
         rd_err_origin(err, src->state->origin);
@@ -145,12 +146,14 @@ bool rd_src_again_range(struct rd_src *src, uint64_t from, uint64_t to, struct r
 bool rd_src_open_fd(struct rd_src **ret, int fd, bool own, const struct rd_src_opts *opts,
                     struct rd_err *err)
 {
-    struct rd_src_opts known = opts != NULL ? *opts : (struct rd_src_opts){0};
-    struct file *file = rd_alloc(sizeof *file);
+    struct rd_src_opts known;
+    bool ok = rd_sized_copy(&known, sizeof known, opts, err);
+    struct file *file = ok ? rd_alloc(sizeof *file) : NULL;
     if (file == NULL) {
         if (own)
             close(fd);
-        rd_err_nomem(err, sizeof *file);
+        if (ok)
+            rd_err_nomem(err, sizeof *file);
         rd_err_origin(err, known.origin);
         return false;
     }
@@ -198,10 +201,11 @@ static bool open_named(int *ret_fd, bool *ret_own, const char *path, struct rd_s
 bool rd_src_open_file(struct rd_src **ret, const char *path, const struct rd_src_opts *opts,
                       struct rd_err *err)
 {
-    struct rd_src_opts named = opts != NULL ? *opts : (struct rd_src_opts){0};
+    struct rd_src_opts named;
     int fd;
     bool own;
-    return open_named(&fd, &own, path, &named, err) && rd_src_open_fd(ret, fd, own, &named, err);
+    return rd_sized_copy(&named, sizeof named, opts, err) &&
+           open_named(&fd, &own, path, &named, err) && rd_src_open_fd(ret, fd, own, &named, err);
 }
 
 struct map {
@@ -243,11 +247,12 @@ static bool open_mapping(struct rd_src **ret, struct map mapping, const struct r
 bool rd_src_open_map(struct rd_src **ret, const char *path, const struct rd_src_opts *opts,
                      struct rd_err *err)
 {
-    struct rd_src_opts named = opts != NULL ? *opts : (struct rd_src_opts){0};
+    struct rd_src_opts named;
     struct stat st;
     int fd;
     bool own;
-    if (!open_named(&fd, &own, path, &named, err))
+    if (!rd_sized_copy(&named, sizeof named, opts, err) ||
+        !open_named(&fd, &own, path, &named, err))
         return false;
     /* A file that says it is empty may still have contents (/proc). */
     if (!own || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)

@@ -202,7 +202,7 @@ bool rd_write_behind_open(struct rd_sink **ret, struct rd_write_behind *wb, stru
     static const struct rd_sink_ops ops = {lane_write, lane_sync, lane_close};
     static const struct rd_sink_summer summer = {lane_sum_begin, lane_sum};
     char origin[RD_ERR_TEXT_MAX]; /* a failure may close the sink that has it */
-    const struct rd_sink_opts opts = {.buffer = RD_BEHIND_BLOCK, .origin = origin};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = RD_BEHIND_BLOCK, .origin = origin);
     snprintf(origin, sizeof origin, "%s", rd_sink_origin(inner));
     struct lane *lane = rd_calloc(1, sizeof *lane);
     if (lane == NULL) {

@@ -158,7 +158,7 @@ bool rd_zlib_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *
         rd_free(g);
         return rd_err_nomem(err, 0);
     }
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner)};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
     if (!rd_src_new(ret, &ops, g, &opts, err))
         return false;
     g->own = true;
@@ -247,7 +247,7 @@ bool rd_zlib_open_sink(struct rd_sink **ret, struct rd_sink *inner, int level, s
         rd_free(g);
         return rd_err_nomem(err, 0);
     }
-    const struct rd_sink_opts opts = {.origin = rd_sink_origin(inner)};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.origin = rd_sink_origin(inner));
     if (!rd_sink_new(ret, &ops, g, &opts, err))
         return false;
     g->own = true;

@@ -123,7 +123,7 @@ bool rd_zstd_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *
         rd_free(u);
         return rd_err_nomem(err, 0);
     }
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner)};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
     if (!rd_src_new(ret, &ops, u, &opts, err))
         return false;
     u->own = true;

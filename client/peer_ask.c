@@ -68,8 +68,9 @@ static bool prepare(struct client_peer *peer, struct rd_err *err)
 {
     static const struct rd_sink_ops out_ops = {.write = out_write, .close = out_close};
     static const struct rd_src_ops in_ops = {.read = in_read};
-    const struct rd_sink_opts out_opts = {.buffer = 64 * 1024, .origin = peer->target->name};
-    const struct rd_src_opts in_opts = {.origin = peer->target->name};
+    const struct rd_sink_opts out_opts =
+        RD_SINK_OPTS(.buffer = 64 * 1024, .origin = peer->target->name);
+    const struct rd_src_opts in_opts = RD_SRC_OPTS(.origin = peer->target->name);
     if (peer->replies != NULL)
         return true;
     return (peer->out != NULL || rd_sink_new(&peer->out, &out_ops, peer, &out_opts, err)) &&

@@ -139,8 +139,8 @@ static bool put_begin(struct rdb_writer *w, const struct engine_value *v)
 
 uint64_t engine_debug_saved(const struct engine_value *v)
 {
-    const struct rdb_writer_opts opts = {
-        .dialect = RDB_REDIS, .version = 10, .compress = true, .no_checksum = true};
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = 10, .compress = true, .no_checksum = true);
     struct rd_buf bytes = {0};
     struct rd_sink *sink;
     struct rdb_writer *w;

@@ -127,7 +127,7 @@ static bool walk_records(struct walk *w, struct rd_slice records, enum rdb_diale
                          int version, struct rd_err *err)
 {
     static const uint8_t end[1 + RDB_TRAILER_LEN] = {RDB_OP_EOF};
-    const struct rdb_reader_opts how = {.no_sum = true};
+    const struct rdb_reader_opts how = RDB_READER_OPTS(.no_sum = true);
     struct rd_buf bytes = {0};
     struct rd_src *src = NULL;
     struct rdb_reader *reader;

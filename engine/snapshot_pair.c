@@ -120,7 +120,7 @@ struct engine_pair *engine_pair_new(const struct rdb_writer_opts *given, engine_
                                     void *ctx)
 {
     struct rdb_writer_opts how = *given;
-    const struct rd_sink_opts opts = {.buffer = BUFFER};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = BUFFER);
     struct engine_pair *pair = rd_mem_has_hooks() ? NULL : rd_calloc(1, sizeof *pair);
     if (pair == NULL)
         return NULL;

@@ -73,7 +73,7 @@ static bool put_kept(const struct saver *s, struct engine_kept_records *records,
     records->len = len;
     struct rd_src *src;
     struct rdb_reader *reader;
-    struct rdb_reader_opts how = {.no_sum = true};
+    struct rdb_reader_opts how = RDB_READER_OPTS(.no_sum = true);
     if (!rd_src_open_memory(&src, rd_slice(records->ptr, len + sizeof end), NULL, err))
         return false;
     bool ok = rdb_reader_new_records(&reader, src, kept->dialect, kept->version, &how, err);
@@ -260,13 +260,12 @@ static bool policy_is_lru(const struct engine_config *config)
 bool engine_save(struct engine *e, struct rd_sink *sink, const struct engine_save_opts *opts,
                  struct rd_err *err)
 {
-    struct rdb_writer_opts how = {
-        .dialect = opts->dialect,
-        .version = opts->version == 0 && opts->dialect == RDB_REDIS ? VERSION_7_0 : opts->version,
-        .compress = opts->compress,
-        .no_checksum = opts->no_checksum,
-        .lossy = opts->lossy,
-    };
+    struct rdb_writer_opts how =
+        RDB_WRITER_OPTS(.dialect = opts->dialect,
+                        .version = opts->version == 0 && opts->dialect == RDB_REDIS ? VERSION_7_0
+                                                                                    : opts->version,
+                        .compress = opts->compress, .no_checksum = opts->no_checksum,
+                        .lossy = opts->lossy);
     struct saver s = {
         .engine = e,
         .fields_expire = how.dialect == RDB_VALKEY || how.version >= VERSION_OF_FIELD_EXPIRY,

@@ -15,7 +15,7 @@ static inline bool rdb_again(const struct rd_src *src, struct rd_src **ret, stru
 {
     if (src->state->buf != NULL)
         return rd_src_open_again(ret, src, err);
-    const struct rd_src_opts opts = {.origin = rd_src_origin(src)};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(src));
     size_t len = src->state->cap;
     return rd_src_open_memory(ret, rd_slice(src->end - len, len), &opts, err);
 }

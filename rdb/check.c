@@ -3,6 +3,7 @@
 #include "base/copy.h"
 #include "base/crc16.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "base/worker.h"
 #include "rdb/keylog.h"
 #include "rdb/library.h"
@@ -25,9 +26,10 @@ struct promise {
 };
 
 struct check {
-    const struct rdb_check_opts *opts;
-    struct rdb_check_result *res;
+    struct rdb_check_opts opts;
+    struct rdb_check_result res;
     struct rdb_reader *reader;
+    struct rd_worker *worker;
     struct rdb_keylog keys;
     struct rd_buf same_hash; /* struct rdb_suspect: keys whose hash an earlier key has */
     struct rdb_suspect waiting[WAITING]; /* to be compared */
@@ -78,9 +80,9 @@ static void count(struct rdb_check_result *res, enum rdb_severity severity)
 
 static void count_and_tell(struct check *c, const struct rdb_finding *f)
 {
-    count(c->res, f->severity);
-    if (c->opts->finding != NULL)
-        c->opts->finding(c->opts->ctx, f);
+    count(&c->res, f->severity);
+    if (c->opts.finding != NULL)
+        c->opts.finding(c->opts.ctx, f);
 }
 
 static void tell(struct check *c, struct rdb_finding *f)
@@ -144,7 +146,7 @@ static void note(struct check *c, const struct rdb_event *ev)
 /* Servers before 4.0 count keys that expired during the save, and omit them. */
 static bool is_expired_gap(const struct check *c, const struct promise *p)
 {
-    return c->res->version <= 7 && p->keys > p->seen_keys && p->expires > p->seen_expires &&
+    return c->res.version <= 7 && p->keys > p->seen_keys && p->expires > p->seen_expires &&
            p->keys - p->seen_keys == p->expires - p->seen_expires;
 }
 
@@ -234,9 +236,9 @@ static bool compare_names(struct check *c, struct rd_src *src)
     struct rdb_name_match match;
     if (n == 0 || c->err->code != RD_ERR_OK)
         return c->err->code == RD_ERR_OK;
-    rdb_name_match_init(&match, src, c->res->dialect, c->res->version);
+    rdb_name_match_init(&match, src, c->res.dialect, c->res.version);
     enum rdb_name_match_status st =
-        rdb_name_match_find(&match, &c->keys.key, c->begin, c->res->end, s, n, duplicate_key, c);
+        rdb_name_match_find(&match, &c->keys.key, c->begin, c->res.end, s, n, duplicate_key, c);
     rdb_name_match_done(&match);
     rd_err_adopt(c->err, &match.err);
     for (size_t i = 0; st == RDB_NAME_UNKNOWN && i < n; i++)
@@ -291,12 +293,12 @@ static bool compare_rest(struct check *c)
 
 static void count_key(struct check *c, const struct rdb_event *ev)
 {
-    struct rdb_check_result *res = c->res;
+    struct rdb_check_result *res = &c->res;
     bool expires = ev->key.expire_ms != RDB_NO_EXPIRE;
     res->keys++;
     res->keys_by_kind[ev->key.type->kind]++;
     res->expires += expires;
-    res->expired += expires && c->opts->now_ms != 0 && ev->key.expire_ms < c->opts->now_ms;
+    res->expired += expires && c->opts.now_ms != 0 && ev->key.expire_ms < c->opts.now_ms;
     c->db.seen_keys++;
     c->db.seen_expires += expires;
     c->slot.seen_keys++;
@@ -313,7 +315,7 @@ static bool key(struct check *c, const struct rdb_event *ev)
     count_key(c, ev);
     if (c->slot.open && rd_hash_slot(name) != c->slot.name)
         report_key(c, RDB_FINDING_SLOT_KEY, ev->key.record, "key that belongs to another slot");
-    if (c->opts->quick)
+    if (c->opts.quick)
         return true;
     return is_zeros(c, ev) || wait_to_compare(c, ev);
 }
@@ -338,7 +340,7 @@ static void function(struct check *c, const struct rdb_event *ev)
     char tmp[RD_NUM_I64_MAX];
     const char *fault;
     if (!code->more)
-        c->res->functions++;
+        c->res.functions++;
     if (ev->function.pre_ga)
         report(c, RDB_FINDING_FUNCTION_OLD, ev->offset,
                "function in the format of a 7.0 release candidate; later servers refuse it");
@@ -351,7 +353,7 @@ static void select_db(struct check *c, const struct rdb_event *ev)
 {
     settle_all(c);
     c->db_now = ev->db;
-    c->res->dbs++;
+    c->res.dbs++;
     if (ev->db >= DATABASES_DEFAULT)
         report(c, RDB_FINDING_HIGH_DB, ev->offset,
                "database above 15: needs a server with more databases than the default");
@@ -359,7 +361,7 @@ static void select_db(struct check *c, const struct rdb_event *ev)
 
 static void trailer(struct check *c, const struct rdb_event *ev)
 {
-    struct rdb_check_result *res = c->res;
+    struct rdb_check_result *res = &c->res;
     settle_all(c);
     res->stored = ev->trailer.stored;
     res->computed = ev->trailer.computed;
@@ -381,7 +383,7 @@ static void trailer(struct check *c, const struct rdb_event *ev)
 
 static bool event(struct check *c, const struct rdb_event *ev)
 {
-    struct rdb_check_result *res = c->res;
+    struct rdb_check_result *res = &c->res;
     switch (ev->kind) {
     case RDB_HEADER:
         res->has_header = true;
@@ -450,15 +452,15 @@ static enum rdb_finding_id finding_of(enum rd_err_code code)
 static void damaged(struct check *c, const struct rd_err *err)
 {
     enum rdb_finding_id id = finding_of(err->code);
-    c->res->damaged = true;
-    c->res->err = *err;
-    c->res->record = rdb_reader_record(c->reader);
+    c->res.damaged = true;
+    c->res.err = *err;
+    c->res.record = rdb_reader_record(c->reader);
     struct rdb_finding f = {.id = id,
                             .word = findings[id].word,
                             .severity = RDB_SEVERITY_ERROR,
                             .offset = err->offset,
                             .inner = err->inner,
-                            .record = c->res->record,
+                            .record = c->res.record,
                             .db = c->db_now,
                             .text = err->text};
     f.has_key = rdb_reader_where(c->reader, &f.key, &f.type, &f.db);
@@ -476,9 +478,9 @@ static bool trailing(struct check *c, struct rd_src *src)
     for (;;) {
         switch (rd_src_need(src, 1, &s)) {
         case RD_SRC_OK:
-            if (c->res->trailing == 0)
+            if (c->res.trailing == 0)
                 log = s.ptr[0] == '*';
-            c->res->trailing += s.len;
+            c->res.trailing += s.len;
             rd_src_consume(src, s.len);
             continue;
         case RD_SRC_FAIL:
@@ -494,11 +496,11 @@ static bool trailing(struct check *c, struct rd_src *src)
         }
         break;
     }
-    if (c->res->trailing > 0) {
+    if (c->res.trailing > 0) {
         snprintf(c->text, sizeof c->text, "%llu bytes after the end of the snapshot%s",
-                 (unsigned long long)c->res->trailing,
+                 (unsigned long long)c->res.trailing,
                  log ? ", which look like the commands of an append-only log" : "");
-        report(c, RDB_FINDING_TRAILING, c->res->end, c->text);
+        report(c, RDB_FINDING_TRAILING, c->res.end, c->text);
     }
     return true;
 }
@@ -506,7 +508,7 @@ static bool trailing(struct check *c, struct rd_src *src)
 /* Servers compile the code when they load the file, and refuse the file if that fails. */
 static void report_code(struct check *c)
 {
-    unsigned long long libraries = c->res->functions, scripts = c->n_scripts;
+    unsigned long long libraries = c->res.functions, scripts = c->n_scripts;
     int len = 0;
     if (libraries == 0 && scripts == 0)
         return;
@@ -527,9 +529,9 @@ static void report_enterprise(struct check *c)
     uint64_t first;
     unsigned long long n = rdb_reader_enterprise(c->reader, &first);
     /* After damage these are bytes like any others. */
-    if (c->res->damaged && first >= c->res->err.offset)
+    if (c->res.damaged && first >= c->res.err.offset)
         n = 0;
-    c->res->enterprise = n;
+    c->res.enterprise = n;
     if (n == 0)
         return;
     snprintf(c->text, sizeof c->text,
@@ -540,7 +542,7 @@ static void report_enterprise(struct check *c)
 
 static bool finish(struct check *c, struct rd_src *src)
 {
-    c->res->end = rd_src_offset(src);
+    c->res.end = rd_src_offset(src);
     if (!compare_rest(c) || !rdb_keylog_finish(&c->keys, same_hash, c, c->err) ||
         !compare_names(c, src))
         return false;
@@ -551,13 +553,13 @@ static bool finish(struct check *c, struct rd_src *src)
     }
     report_code(c);
     report_enterprise(c);
-    if (c->res->expired > 0) {
+    if (c->res.expired > 0) {
         snprintf(c->text, sizeof c->text,
                  "%llu keys have expired: a master drops them when it loads the file",
-                 (unsigned long long)c->res->expired);
+                 (unsigned long long)c->res.expired);
         report(c, RDB_FINDING_EXPIRED, RD_NO_OFFSET, c->text);
     }
-    return c->res->damaged || c->opts->part || trailing(c, src);
+    return c->res.damaged || c->opts.part || trailing(c, src);
 }
 
 static bool run(struct check *c, struct rd_src *src)
@@ -567,10 +569,10 @@ static bool run(struct check *c, struct rd_src *src)
     while ((st = rdb_reader_next(c->reader, &ev)) == RDB_EVENT) {
         if (!event(c, &ev))
             return false;
-        if (c->opts->event != NULL)
-            c->opts->event(c->opts->ctx, &ev);
-        if (ev.kind == RDB_KEY && c->opts->tick != NULL)
-            c->opts->tick(c->opts->ctx, ev.offset);
+        if (c->opts.event != NULL)
+            c->opts.event(c->opts.ctx, &ev);
+        if (ev.kind == RDB_KEY && c->opts.tick != NULL)
+            c->opts.tick(c->opts.ctx, ev.offset);
     }
     if (st == RDB_FAIL) {
         const struct rd_err *err = rdb_reader_err(c->reader);
@@ -583,34 +585,36 @@ static bool run(struct check *c, struct rd_src *src)
     return finish(c, src);
 }
 
+static bool open_reader(struct check *c, struct rd_src *src)
+{
+    const struct rdb_check_opts *opts = &c->opts;
+    if (!opts->quick && !opts->single_thread)
+        c->worker = rd_worker_new();
+    const struct rdb_reader_opts how =
+        RDB_READER_OPTS(.detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
+                        .notes = !opts->quick, .batch = true,
+                        .seed = {opts->seed[0], opts->seed[1]}, .worker = c->worker);
+    return rdb_keylog_init(&c->keys, opts->spool, opts->seed, c->err) &&
+           rdb_reader_new(&c->reader, src, &how, c->err);
+}
+
 bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb_check_result *ret,
                struct rd_err *err)
 {
-    struct rdb_reader_opts ropts = {
-        .detail = opts->quick ? RDB_DETAIL_FRAMES : RDB_DETAIL_CHECK,
-        .notes = !opts->quick,
-        .batch = true,
-        .seed = {opts->seed[0], opts->seed[1]},
-        .worker = opts->quick || opts->single_thread ? NULL : rd_worker_new(),
-    };
     struct rd_err own = {0};
     struct check *c = rd_calloc(1, sizeof *c);
-    *ret = (struct rdb_check_result){0};
-    if (c == NULL) {
-        rd_worker_free(ropts.worker);
+    rd_sized_return(ret, &RDB_CHECK_RESULT(), sizeof *ret);
+    if (c == NULL)
         return rd_err_nomem(err, sizeof *c);
-    }
-    c->opts = opts;
-    c->res = ret;
     c->err = err != NULL ? err : &own;
     c->empty_at = RD_NO_OFFSET;
     c->begin = rd_src_offset(src);
-    bool ok = rdb_keylog_init(&c->keys, opts->spool, opts->seed, c->err) &&
-              rdb_reader_new(&c->reader, src, &ropts, c->err);
+    bool ok = rd_sized_copy(&c->opts, sizeof c->opts, opts, c->err) && open_reader(c, src);
     if (ok)
         ok = run(c, src);
+    rd_sized_return(ret, &c->res, sizeof c->res);
     rdb_reader_free(c->reader);
-    rd_worker_free(ropts.worker);
+    rd_worker_free(c->worker);
     rdb_keylog_done(&c->keys);
     rd_buf_done(&c->same_hash);
     rd_free(c);

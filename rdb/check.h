@@ -4,8 +4,8 @@
  *
  *     struct rd_err err = {0};
  *     struct rd_src *src;
- *     struct rdb_check_opts opts = {0};
- *     struct rdb_check_result res;
+ *     struct rdb_check_opts opts = RDB_CHECK_OPTS();
+ *     struct rdb_check_result res = RDB_CHECK_RESULT();
  *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) || !rdb_check(src, &opts, &res, &err))
  *         return 1; // the check failed (I/O, memory) and has no result
  *     if (res.damaged)
@@ -99,6 +99,7 @@ struct rdb_spool {
 };
 
 struct rdb_check_opts {
+    size_t size;                              /* of this struct: set by RDB_CHECK_OPTS() */
     bool quick;                               /* framing and checksum only */
     int64_t now_ms;                           /* to count expired keys; 0: do not count */
     rdb_finding_fn finding;                   /* may be NULL */
@@ -115,6 +116,7 @@ struct rdb_check_opts {
     bool part;          /* bytes after the trailer do not belong to the snapshot: they are left in
                            the source */
 };
+#define RDB_CHECK_OPTS(...) RD_SIZED(rdb_check_opts, __VA_ARGS__)
 
 enum rdb_sum_state {
     RDB_SUM_UNKNOWN = 0, /* the check did not reach the end */
@@ -124,7 +126,11 @@ enum rdb_sum_state {
     RDB_SUM_BAD = 4
 };
 
+/* The number of places for kinds of values, with room for kinds to come. */
+enum { RDB_CHECK_KINDS = 32 };
+
 struct rdb_check_result {
+    size_t size; /* of this struct: set by RDB_CHECK_RESULT() */
     bool has_header;
     enum rdb_dialect dialect;
     int version;
@@ -137,12 +143,13 @@ struct rdb_check_result {
     uint64_t trailing;         /* bytes after the trailer */
     uint64_t keys, expires, expired, field_expires;
     uint64_t dbs, functions, aux, module_aux;
-    uint64_t enterprise; /* opcodes of Redis Enterprise */
-    uint64_t keys_by_kind[RDB_KIND_COUNT];
-    uint64_t errors, warnings, infos; /* findings by severity */
+    uint64_t enterprise;                    /* opcodes of Redis Enterprise */
+    uint64_t errors, warnings, infos;       /* findings by severity */
+    uint64_t keys_by_kind[RDB_CHECK_KINDS]; /* by enum rdb_kind */
 };
+#define RDB_CHECK_RESULT(...) RD_SIZED(rdb_check_result, __VA_ARGS__)
 
-/* False if the check failed; *ret is always set. */
+/* False if the check failed. *ret is set when the function returns, in either case. */
 RD_API bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts,
                       struct rdb_check_result *ret, struct rd_err *err);
 

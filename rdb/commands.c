@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/sized.h"
 #include "rdb/commands/cmd.h"
 #include "rdb/library.h"
 #include "rdb/plain.h"
@@ -90,9 +91,11 @@ bool rdb_commands_new(struct rdb_commands **ret, struct rd_sink *sink,
     struct rdb_commands *c = rd_calloc(1, sizeof *c);
     if (c == NULL)
         return rd_err_nomem(err, sizeof *c);
+    if (!rd_sized_copy(&c->opts, sizeof c->opts, opts, err)) {
+        rd_free(c);
+        return false;
+    }
     c->sink = sink;
-    if (opts != NULL)
-        c->opts = *opts;
     if (c->opts.max_elems == 0)
         c->opts.max_elems = RDB_COMMANDS_ELEMS;
     if (c->opts.max_bytes == 0)

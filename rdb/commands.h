@@ -80,6 +80,7 @@ extern "C" {
 enum { RDB_COMMANDS_ELEMS = 64, RDB_COMMANDS_BYTES = 64 * 1024 };
 
 struct rdb_commands_opts {
+    size_t size;              /* of this struct: set by RDB_COMMANDS_OPTS() */
     enum rdb_dialect dialect; /* of the server that will read them; used with version */
     int version;              /* the RDB version of that server; 0: Redis 7.0 or newer with every
                                  feature that the data needs */
@@ -90,6 +91,7 @@ struct rdb_commands_opts {
     rdb_omitted_fn omitted;   /* called for all that lossy leaves out; may be NULL */
     void *omitted_ctx;
 };
+#define RDB_COMMANDS_OPTS(...) RD_SIZED(rdb_commands_opts, __VA_ARGS__)
 
 /* Counts of the data left out with opts.lossy. */
 struct rdb_commands_loss {

@@ -57,7 +57,7 @@ static bool read_through(struct rdb_reader *r, struct rd_err *err)
 
 static bool verify_value(const struct rdb_dump *dump, struct rd_src *src, struct rd_err *err)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .no_sum = true};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .no_sum = true);
     struct rdb_reader *r;
     if (!rdb_reader_new_value(&r, src, dump->dialect, dump->version, &opts, err))
         return false;

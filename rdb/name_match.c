@@ -37,7 +37,8 @@ static void keep_failure(struct rdb_name_match *t, const struct rd_err *err)
 
 static bool open_side(struct rdb_name_match *t, int i)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
     struct rd_err err = {0};
     if (t->side[i].reader != NULL)
         return true;
@@ -173,7 +174,8 @@ rdb_name_match_find(struct rdb_name_match *t, const struct rdb_hash_key *key, ui
                     uint64_t end, const struct rdb_suspect *suspects, size_t n,
                     void (*found)(void *ctx, const struct rdb_suspect *s), void *ctx)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
     struct pass p = {.match = t, .suspects = suspects, .n = n, .found = found, .ctx = ctx};
     struct rd_err own = {0};
     struct rd_src *src = NULL;

@@ -6,7 +6,7 @@
  * Example: prints what is left out.
  *
  *     #include <rdb/writer.h>
- *     struct rdb_writer_opts opts = {.version = 11, .lossy = true};
+ *     struct rdb_writer_opts opts = RDB_WRITER_OPTS(.version = 11, .lossy = true);
  *     opts.omitted = NULL; // a function that gets a const struct rdb_omission *
  *     printf("%d: %s\n", opts.version, rdb_omitted_word(RDB_OMITTED_KEY));
  *

@@ -62,6 +62,7 @@ enum rdb_detail {
 struct rd_worker;
 
 struct rdb_reader_opts {
+    size_t size; /* of this struct: set by RDB_READER_OPTS() */
     enum rdb_detail detail;
     bool notes;      /* give RDB_NOTE events; they cover members only with RDB_DETAIL_CHECK */
     bool no_sum;     /* do not compute the checksum */
@@ -75,6 +76,7 @@ struct rdb_reader_opts {
     bool no_enterprise; /* do not accept opcodes of Redis Enterprise: in damaged files their numbers
                            are letters of names */
 };
+#define RDB_READER_OPTS(...) RD_SIZED(rdb_reader_opts, __VA_ARGS__)
 
 struct rdb_reader;
 

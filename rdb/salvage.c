@@ -4,6 +4,7 @@
 #include "base/crc64.h"
 #include "base/endian.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "rdb/recover/correction.h"
 #include "rdb/recover/priv.h"
 #include "rdb/name_match.h"
@@ -674,19 +675,25 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
 {
     struct rd_err own = {0};
     struct rd_err *e = err != NULL ? err : &own;
-    *ret = (struct rdb_salvage_result){.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET};
+    struct rdb_salvage_opts how;
+    struct rdb_salvage_result res =
+        RDB_SALVAGE_RESULT(.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET);
+    rd_sized_return(ret, &res, sizeof res);
+    if (!rd_sized_copy(&how, sizeof how, opts, e))
+        return false;
     struct salvage *v = rd_calloc(1, sizeof *v);
     if (v == NULL)
         return rd_err_nomem(e, sizeof *v);
-    v->opts = opts;
-    v->res = ret;
+    v->opts = &how;
+    v->res = &res;
     v->copy = copy;
     v->out = (struct output){.sink = out, .db = UINT64_MAX};
-    v->doubtful = (struct output){.sink = opts->doubtful, .db = UINT64_MAX};
+    v->doubtful = (struct output){.sink = how.doubtful, .db = UINT64_MAX};
     v->run.from = v->run.to = RD_NO_OFFSET;
     v->err = e;
     bool ok = run(v, src);
-    ret->unchecked = v->out.keys.lost;
+    res.unchecked = v->out.keys.lost;
+    rd_sized_return(ret, &res, sizeof res);
     rdb_name_match_done(&v->match);
     rdb_recover_plan_done(&v->plan);
     rdb_recover_scan_done(&v->scan);

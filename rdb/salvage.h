@@ -9,8 +9,8 @@
  *
  *     struct rd_err err = {0};
  *     struct rd_src *src;
- *     struct rdb_salvage_opts opts = {0};
- *     struct rdb_salvage_result res;
+ *     struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS();
+ *     struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
  *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) ||
  *         !rdb_salvage(src, NULL, NULL, &opts, &res, &err)) // without an output
  *         return 1;
@@ -113,6 +113,7 @@ struct rdb_salvage_doubt {
 };
 
 struct rdb_salvage_opts {
+    size_t size;  /* of this struct: set by RDB_SALVAGE_OPTS() */
     bool partial; /* keep the first elements of cut collections */
     void (*loss)(void *ctx, const struct rdb_loss *loss); /* in order of the input; may be NULL */
     void (*tick)(void *ctx, uint64_t offset);             /* may be NULL */
@@ -131,8 +132,10 @@ struct rdb_salvage_opts {
     void (*doubt)(void *ctx, const struct rdb_salvage_doubt *doubt); /* may be NULL */
     bool enterprise; /* the file has opcodes of Redis Enterprise (rdb_check_result.enterprise) */
 };
+#define RDB_SALVAGE_OPTS(...) RD_SIZED(rdb_salvage_opts, __VA_ARGS__)
 
 struct rdb_salvage_result {
+    size_t size; /* of this struct: set by RDB_SALVAGE_RESULT() */
     enum rdb_dialect dialect;
     int version;
     bool guessed_version; /* the header is damaged too, or has a wrong version */
@@ -156,6 +159,7 @@ struct rdb_salvage_result {
     uint64_t keys_left_out; /* not in `keys`: without an anchor, or with a doubt and `strict` */
     uint64_t unchecked;     /* keys after the first million, not checked for duplicates */
 };
+#define RDB_SALVAGE_RESULT(...) RD_SIZED(rdb_salvage_result, __VA_ARGS__)
 
 /* src must be able to seek and know its size. out may be NULL: then only the report is made.
  * Otherwise copy is a second source over the same bytes. The sink is not closed. False: salvage

@@ -1,6 +1,7 @@
 #include "rdb/write/write.h"
 
 #include "base/mem.h"
+#include "base/sized.h"
 
 #include <stdio.h>
 
@@ -101,7 +102,9 @@ static bool check_version(const struct rdb_writer_opts *opts, struct rd_err *err
 bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,
                     const struct rdb_writer_opts *given, struct rd_err *err)
 {
-    struct rdb_writer_opts opts = given != NULL ? *given : (struct rdb_writer_opts){0};
+    struct rdb_writer_opts opts;
+    if (!rd_sized_copy(&opts, sizeof opts, given, err))
+        return false;
     if (opts.version == 0)
         opts.version = opts.dialect == RDB_VALKEY ? VALKEY_NEWEST : REDIS_NEWEST;
     if (!check_version(&opts, err))

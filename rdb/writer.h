@@ -12,8 +12,8 @@
  *     struct rdb_reader *r;
  *     struct rdb_writer *w;
  *     struct rdb_event ev;
- *     struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = 10, .compress = true};
- *     struct rd_sink_opts file = {.replace = true};
+ *     struct rdb_writer_opts opts = RDB_WRITER_OPTS(.dialect = RDB_REDIS, .compress = true);
+ *     struct rd_sink_opts file = RD_SINK_OPTS(.replace = true);
  *     if (!rd_src_open_file(&src, "dump.rdb", NULL, &err) ||
  *         !rdb_reader_new(&r, src, NULL, &err) ||
  *         !rd_sink_open_file(&out, "copy.rdb", &file, &err) ||
@@ -69,6 +69,7 @@ extern "C" {
 #endif
 
 struct rdb_writer_opts {
+    size_t size; /* of this struct: set by RDB_WRITER_OPTS() */
     enum rdb_dialect dialect;
     int version;      /* Redis 6 to 12, Valkey 80; with verbatim any known version; 0: the newest of
                          the dialect */
@@ -81,6 +82,7 @@ struct rdb_writer_opts {
                          key if the caller copies its value: the output equals the input byte for
                          byte */
 };
+#define RDB_WRITER_OPTS(...) RD_SIZED(rdb_writer_opts, __VA_ARGS__)
 
 /* Counts of the data left out with opts.lossy. */
 struct rdb_writer_loss {

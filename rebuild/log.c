@@ -10,7 +10,8 @@
  */
 static bool has_preamble_mark(struct rd_src *src)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
     struct rdb_reader *reader;
     struct rdb_event ev;
     char tmp[RD_NUM_I64_MAX];
@@ -242,12 +243,10 @@ static bool read_all(struct rebuild_run *run, struct rd_err *err)
 static bool read_log(struct rebuild_run *run, struct rd_err *err)
 {
     const struct rebuild_log *log = run->log;
-    const struct aof_reader_opts opts = {
-        .open = log->open,
-        .ctx = log->ctx,
-        .log = {.whole = true, .ahead = true},
-        .rdb = {.detail = RDB_DETAIL_PACKED},
-    };
+    const struct aof_reader_opts opts =
+        AOF_READER_OPTS(.open = log->open, .ctx = log->ctx,
+                        .log = &AOF_LOG_OPTS(.whole = true, .ahead = true),
+                        .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED));
     return (log->manifest != NULL ? aof_reader_new(&run->reader, log->manifest, &opts, err)
                                   : aof_reader_new_file(&run->reader, log->src, &opts, err)) &&
            read_all(run, err);

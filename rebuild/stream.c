@@ -152,7 +152,7 @@ bool rebuild_stream_open_snapshot(const struct rebuild_stream *in,
     repl_capture_snapshot_name(segment, name);
     if ((size_t)snprintf(path, sizeof path, "%s/%s", in->path, name) >= sizeof path)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the path is too long");
-    return rd_src_open_file(ret, path, &(struct rd_src_opts){.regular = true}, err);
+    return rd_src_open_file(ret, path, &RD_SRC_OPTS(.regular = true), err);
 }
 
 /* ---- events ---- */

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "repl/psync/priv.h"
 
 /* A caller that does not send does not make the output grow for ever. */
@@ -65,16 +66,21 @@ static bool copy_texts(struct repl_psync *p, const struct repl_psync_opts *opts)
 static bool open_input(struct repl_psync *p, struct rd_err *err)
 {
     const size_t window = p->opts.window == 0 ? REPL_PSYNC_WINDOW : p->opts.window;
-    const struct rd_src_opts src_opts = {
-        .window = window < REPL_PSYNC_WINDOW_MIN ? REPL_PSYNC_WINDOW_MIN : window,
-    };
-    const struct rd_resp_opts resp_opts = {.client = true, .max_memory = p->opts.max_command};
+    const struct rd_src_opts src_opts =
+        RD_SRC_OPTS(.window = window < REPL_PSYNC_WINDOW_MIN ? REPL_PSYNC_WINDOW_MIN : window);
+    const struct rd_resp_opts resp_opts =
+        RD_RESP_OPTS(.client = true, .max_memory = p->opts.max_command);
     return rd_src_open_push(&p->src, &src_opts, err) &&
            rd_resp_reader_new(&p->reader, p->src, &resp_opts, err);
 }
 
-bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts *opts, struct rd_err *err)
+bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts *given,
+                    struct rd_err *err)
 {
+    struct repl_psync_opts own;
+    const struct repl_psync_opts *opts = &own;
+    if (!rd_sized_copy(&own, sizeof own, given, err))
+        return false;
     if (opts->user != NULL && opts->password == NULL)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a user without a password");
     struct repl_psync *p = rd_calloc(1, sizeof *p);

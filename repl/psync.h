@@ -7,7 +7,7 @@
  *
  *     struct rd_err err = {0};
  *     struct repl_psync *p;
- *     struct repl_psync_opts opts = {.port = 6380};
+ *     struct repl_psync_opts opts = REPL_PSYNC_OPTS(.port = 6380);
  *     struct repl_event ev;
  *     if (!repl_psync_new(&p, &opts, &err))
  *         return 1;
@@ -99,6 +99,7 @@ enum {
 
 /* All zeros: a plain replica that starts with a full sync. Strings are copied. */
 struct repl_psync_opts {
+    size_t size;            /* of this struct: set by REPL_PSYNC_OPTS() */
     const char *user;       /* NULL: the default user, with AUTH without a name */
     const char *password;   /* NULL: no AUTH. Never part of an event or an error. */
     size_t password_len;    /* 0: up to its first NUL byte */
@@ -120,6 +121,7 @@ struct repl_psync_opts {
     size_t window;       /* bytes; 0: REPL_PSYNC_WINDOW, at least REPL_PSYNC_WINDOW_MIN */
     size_t max_command;  /* bytes of one command, beyond the window; 0: RESP_MAX_MEMORY */
 };
+#define REPL_PSYNC_OPTS(...) RD_SIZED(repl_psync_opts, __VA_ARGS__)
 
 /* ---- events ---- */
 

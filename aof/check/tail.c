@@ -102,7 +102,7 @@ bool aof_tail_search(struct rd_src *src, uint64_t from, uint64_t *ret, bool *ret
                      struct rd_err *err)
 {
     struct aof_log *probe;
-    const struct aof_log_opts opts = {.names = true};
+    const struct aof_log_opts opts = AOF_LOG_OPTS(.names = true);
     if (!rd_src_can_seek(src))
         return true;
     if (rd_src_size(src) != RD_NO_OFFSET && from >= rd_src_size(src)) {

@@ -49,7 +49,7 @@ static bool open_src(struct rd_src **ret, const struct rd_fs *fs, int fd, const 
         return rd_err_nomem(err, sizeof *file);
     }
     *file = (struct file_src){.fs = *fs, .fd = fd};
-    return rd_src_new(ret, &ops, file, &(struct rd_src_opts){.origin = name}, err);
+    return rd_src_new(ret, &ops, file, &RD_SRC_OPTS(.origin = name), err);
 }
 
 /* ---- the manifest ---- */

@@ -39,7 +39,7 @@ static std::map<std::string, Total> count(rd_src *src)
 {
     rd_err err{};
     rdb_reader *reader = nullptr;
-    rdb_reader_opts opts{};
+    rdb_reader_opts opts = RDB_READER_OPTS();
     opts.detail = RDB_DETAIL_FRAMES; // VALUE_END has the size; elements are not needed
     if (!rdb_reader_new(&reader, src, &opts, &err))
         fail(err);

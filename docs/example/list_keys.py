@@ -10,6 +10,7 @@ import sys
 
 RDB_EVENT, RDB_END = 0, 2  # enum rdb_status: its numbers never change
 RDB_KEY = 11               # enum rdb_event_kind
+RDB_DETAIL_FRAMES = 3      # enum rdb_detail
 
 
 class Slice(ctypes.Structure):
@@ -39,6 +40,12 @@ class Event(ctypes.Structure):
                 ("raw", Slice), ("key", Key), ("rest", ctypes.c_uint8 * 512)]
 
 
+class Options(ctypes.Structure):
+    """The beginning of struct rdb_reader_opts. The size says where it ends."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("detail", ctypes.c_int)]
+
+
 class Err(ctypes.Structure):
     """struct rd_err, of which only rd_err_render() knows the fields."""
 
@@ -65,11 +72,13 @@ def check(lib, ok, err):
 def keys(lib, path):
     """Yields (type, name) of each key."""
     src, reader, event, err = ctypes.c_void_p(), ctypes.c_void_p(), Event(), Err()
+    opts = Options(size=ctypes.sizeof(Options), detail=RDB_DETAIL_FRAMES)
     check(lib, lib.rd_src_open_file(ctypes.byref(src), path, None, ctypes.byref(err)),
           ctypes.byref(err))
     try:
         check(lib, lib.rd_src_decompress(ctypes.byref(src), ctypes.byref(err)), ctypes.byref(err))
-        check(lib, lib.rdb_reader_new(ctypes.byref(reader), src, None, ctypes.byref(err)),
+        check(lib, lib.rdb_reader_new(ctypes.byref(reader), src, ctypes.byref(opts),
+                                      ctypes.byref(err)),
               ctypes.byref(err))
         status = lib.rdb_reader_next(reader, ctypes.byref(event))
         while status == RDB_EVENT:

@@ -35,8 +35,9 @@ static bool put_record(struct rdb_writer *w, const struct engine_value *v)
 
 static bool serialize(const struct engine_value *v, struct rd_buf *ret)
 {
-    const struct rdb_writer_opts opts = {
-        .dialect = RDB_REDIS, .version = DUMP_VERSION, .compress = true, .no_checksum = true};
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = DUMP_VERSION, .compress = true,
+                        .no_checksum = true);
     struct rd_sink *sink;
     struct rdb_writer *w;
     if (!rd_sink_open_buf(&sink, ret, NULL, NULL))
@@ -210,7 +211,7 @@ static bool open_value(const struct rdb_dump *dump, const struct rdb_reader_opts
 
 static bool is_sane(const struct rdb_dump *dump, bool sanitize, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rd_src *src;
     struct rdb_reader *r;
     if (!open_value(dump, &opts, &r, &src, err))
@@ -232,7 +233,7 @@ static bool is_void(const struct engine_value *v)
 static bool load_payload(const struct rdb_dump *dump, const struct engine_config *config,
                          struct engine_value *ret, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
     struct rd_src *src;
     struct rdb_reader *r;
     enum engine_type type;

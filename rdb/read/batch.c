@@ -86,10 +86,9 @@ struct rdb_batch {
 
 bool rdb_batch_new(struct rdb_reader *r, struct rd_err *err)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK,
-                                   .notes = r->opts.notes,
-                                   .max_name = r->opts.max_name,
-                                   .seed = {r->opts.seed[0], r->opts.seed[1]}};
+    struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = r->opts.notes,
+                        .max_name = r->opts.max_name, .seed = {r->opts.seed[0], r->opts.seed[1]});
     struct rdb_batch *b = rd_calloc(1, sizeof *b);
     if (b == NULL)
         return rd_err_nomem(err, sizeof *b);

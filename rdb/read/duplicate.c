@@ -88,8 +88,9 @@ static enum rdb_duplicate search(struct rdb_reader *again, enum rdb_event_kind k
 static enum rdb_duplicate read_again(struct rdb_reader *r, enum rdb_event_kind kind,
                                      struct rd_slice name, uint64_t off, uint64_t inner)
 {
-    const struct rdb_reader_opts opts = {
-        .detail = kind == RDB_PACKED ? RDB_DETAIL_PACKED : RDB_DETAIL_ELEMENTS, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = kind == RDB_PACKED ? RDB_DETAIL_PACKED : RDB_DETAIL_ELEMENTS,
+                        .no_sum = true);
     const struct rd_src *from = r->opts.again != NULL ? r->opts.again : r->src;
     struct rd_err err = {0};
     struct rd_src *src = NULL;

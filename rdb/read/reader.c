@@ -1,3 +1,4 @@
+#include "base/sized.h"
 #include "base/src_impl.h"
 #include "rdb/read/priv.h"
 
@@ -64,9 +65,11 @@ static struct rdb_reader *new_reader(struct rd_src *src, const struct rdb_reader
         rd_err_nomem(err, sizeof *r);
         return NULL;
     }
+    if (!rd_sized_copy(&r->opts, sizeof r->opts, opts, err)) {
+        rd_free(r);
+        return NULL;
+    }
     r->src = src;
-    if (opts != NULL)
-        r->opts = *opts;
     if (r->opts.max_name == 0)
         r->opts.max_name = NAME_MAX_DEFAULT;
     r->key = rdb_hash_key(r->opts.seed);

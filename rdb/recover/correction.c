@@ -62,7 +62,8 @@ bool rdb_recover_open_corrected(struct rd_src **ret, struct rd_src *inner,
 {
     static const struct rd_src_ops ops = {
         .read = corrected_read, .seek = corrected_seek, .close = rd_free};
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = rd_src_size(inner)};
+    const struct rd_src_opts opts =
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner));
     struct corrected *m = rd_alloc(sizeof *m);
     if (m == NULL)
         return rd_err_nomem(err, sizeof *m);

@@ -105,7 +105,7 @@ static bool put_end(struct feeder *f, enum rdb_kind kind)
 /* Is the record one that servers take? */
 static bool is_sound(const struct rdb_recover_part *part, bool *ret, struct rd_err *err)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rdb_reader *r = NULL;
     struct rd_src *src;
     struct rdb_event ev;
@@ -132,9 +132,9 @@ static bool write_part(struct rdb_recover_part *part, struct rdb_reader *r, enum
 {
     /* What the newest version that can be written has, later ones have too. */
     int newest = part->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : WRITTEN_MOST;
-    struct rdb_writer_opts opts = {.dialect = part->dialect,
-                                   .version =
-                                       part->out_version < newest ? part->out_version : newest};
+    struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = part->dialect,
+                        .version = part->out_version < newest ? part->out_version : newest);
     struct feeder f = {0};
     struct rd_sink *sink;
     if (!rd_sink_open_buf(&sink, &part->record, NULL, err))
@@ -154,7 +154,7 @@ static bool write_part(struct rdb_recover_part *part, struct rdb_reader *r, enum
 bool rdb_recover_part_read(struct rdb_recover_part *part, struct rd_src *src,
                            const struct record *rec, struct rd_err *err)
 {
-    struct rdb_reader_opts opts = {0};
+    struct rdb_reader_opts opts = RDB_READER_OPTS();
     struct rdb_reader *r = NULL;
     uint64_t whole = 0;
     bool sound = true;

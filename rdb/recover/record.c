@@ -52,7 +52,8 @@ bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "only seekable input can be salvaged");
     if (!rd_src_seek(file, 0, err))
         return false;
-    struct rd_src_opts limited = {.origin = rd_src_origin(file), .size = rd_src_size(file)};
+    struct rd_src_opts limited =
+        RD_SRC_OPTS(.origin = rd_src_origin(file), .total = rd_src_size(file));
     return rd_src_new(&s->src, &ops, &s->limit, &limited, err);
 }
 
@@ -66,11 +67,10 @@ void rdb_recover_scan_done(struct scan *s)
 
 bool rdb_recover_scan_version(struct scan *s, enum rdb_dialect dialect, int version)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK,
-                                   .notes = true,
-                                   .no_enterprise = !s->opts->enterprise,
-                                   .seed = {s->opts->seed[0], s->opts->seed[1]},
-                                   .again = s->file};
+    struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true,
+                        .no_enterprise = !s->opts->enterprise,
+                        .seed = {s->opts->seed[0], s->opts->seed[1]}, .again = s->file);
     rdb_reader_free(s->reader);
     s->reader = NULL;
     s->dialect = dialect;

@@ -583,7 +583,7 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
 static enum rdb_recover_status framed_end(struct scan *s, const struct record *broken,
                                           uint64_t *ret)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
     struct rdb_reader *r = NULL;
     struct rdb_event ev;
     enum rdb_status st;

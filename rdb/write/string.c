@@ -99,7 +99,7 @@ bool rdb_write_string(struct rdb_writer *w, struct rd_sink *to, const struct rdb
 
 bool rdb_spool_begin(struct rdb_writer *w, struct rdb_spool *spool)
 {
-    struct rd_sink_opts opts = {.buffer = SPOOL_BUFFER};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = SPOOL_BUFFER);
     if (spool->sink == NULL)
         return rd_sink_open_buf(&spool->sink, &spool->buf, &opts, &w->err);
     if (!rd_sink_flush(spool->sink))

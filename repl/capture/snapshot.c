@@ -26,7 +26,7 @@ void repl_capture_snapshot_drop(struct repl_capture_writer *w)
 static bool open_snapshot(struct repl_capture_writer *w)
 {
     struct capture_snapshot *snap = &w->snap;
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
     repl_capture_snapshot_name(&snap->seg, snap->name);
     snprintf(snap->part, sizeof snap->part, "%s%s", snap->name, CAPTURE_PART);
     if (!rd_digest_new(&snap->digest, RD_DIGEST_SHA256, &w->err) ||

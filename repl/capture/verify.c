@@ -198,7 +198,7 @@ static enum rd_src_status read_snapshot(void *impl, uint8_t *buf, size_t cap, si
 
 static bool read_records(struct rd_src *src, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
     struct rdb_reader *reader;
     struct rdb_event event;
     struct rd_slice rest;

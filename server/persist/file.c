@@ -80,7 +80,7 @@ static bool steady_close(void *impl, bool commit, struct rd_err *err)
 bool persist_file_open(struct rd_sink **ret, const struct persist_file *how, struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {.write = steady_write, .close = steady_close};
-    const struct rd_sink_opts opts = {.buffer = BUFFER, .origin = how->path};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = BUFFER, .origin = how->path);
     struct steady *file = rd_calloc(1, sizeof *file);
     if (file == NULL)
         return rd_err_nomem(err, sizeof *file);
@@ -105,7 +105,8 @@ static bool pump(struct feed *feed, struct rd_err *err)
 {
     struct rdb_event ev;
     enum rdb_status status;
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .no_sum = true);
     if (feed->reader == NULL && !rdb_reader_new(&feed->reader, feed->src, &opts, err))
         return false;
     while ((status = rdb_reader_next(feed->reader, &ev)) == RDB_EVENT)
@@ -158,7 +159,7 @@ static bool save_fed(struct server *srv, struct feed *feed, const struct engine_
 {
     static const struct rd_sink_ops ops = {.write = feed_write, .close = feed_close};
     struct rd_sink *snapshot;
-    if (!rd_sink_new(&snapshot, &ops, feed, &(struct rd_sink_opts){.buffer = FEED_WINDOW / 4}, err))
+    if (!rd_sink_new(&snapshot, &ops, feed, &RD_SINK_OPTS(.buffer = FEED_WINDOW / 4), err))
         return false;
     bool ok = engine_save(srv->engine, snapshot, opts, err) && rd_sink_flush(snapshot);
     if (ok) {
@@ -185,7 +186,7 @@ static bool save_commands(struct server *srv, struct rd_sink *sink,
 {
     struct feed feed = {0};
     struct engine_save_opts plain = *opts;
-    const struct rdb_commands_opts how = {.lossy = true};
+    const struct rdb_commands_opts how = RDB_COMMANDS_OPTS(.lossy = true);
     uint64_t n_functions;
     engine_kept_functions(srv->engine, &n_functions);
     if (n_functions > 0) /* this server cannot run FUNCTION LOAD from a log */
@@ -195,7 +196,7 @@ static bool save_commands(struct server *srv, struct rd_sink *sink,
     plain.n_aux = 0;
     if (srv->settings.aof_timestamp_enabled && !put_time(srv, sink))
         return false;
-    bool ok = rd_src_open_push(&feed.src, &(struct rd_src_opts){.window = FEED_WINDOW}, err) &&
+    bool ok = rd_src_open_push(&feed.src, &RD_SRC_OPTS(.window = FEED_WINDOW), err) &&
               rdb_commands_new(&feed.commands, sink, &how, err) &&
               save_fed(srv, &feed, &plain, err);
     rdb_commands_free(feed.commands);
@@ -333,7 +334,7 @@ bool persist_file_stream(struct server *srv, struct child *child, int fd,
     struct rd_sink *sink;
     struct rd_err err = {0};
     size_t len = repl_payload_put(payload, header);
-    bool ok = rd_sink_new(&sink, &ops, &fd, &(struct rd_sink_opts){.buffer = BUFFER}, &err);
+    bool ok = rd_sink_new(&sink, &ops, &fd, &RD_SINK_OPTS(.buffer = BUFFER), &err);
     if (ok) {
         ok = rd_sink_write(sink, header, len) && save(srv, &how, sink, &err) &&
              rd_sink_write(sink, payload->mark, REPL_MARK_LEN) && rd_sink_flush(sink);

@@ -89,8 +89,9 @@ void persist_report_aux(struct server *srv, const char *path)
     struct rd_src *src;
     struct rdb_reader *reader;
     struct rdb_event ev;
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
-    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.window = 4096}, NULL))
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
+    if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.window = 4096), NULL))
         return;
     if (rdb_reader_new(&reader, src, &opts, NULL)) {
         while (rdb_reader_next(reader, &ev) == RDB_EVENT &&
@@ -279,7 +280,7 @@ enum persist_loaded persist_load_snapshot(struct server *srv, const char *path, 
     struct rd_err err = {0};
     if (stat(path, &st) != 0 && errno == ENOENT)
         return PERSIST_NOTHING;
-    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.window = WINDOW}, &err)) {
+    if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.window = WINDOW), &err)) {
         log_warning("Fatal error: can't open the RDB file %s for reading: %s", path,
                     strerror(err.sys));
         return PERSIST_FAILED;

@@ -117,7 +117,7 @@ static enum persist_loaded read_manifest(struct replay *replay)
     snprintf(name, sizeof name, "%s.manifest", replay->srv->settings.appendfilename);
     if (!persist_log_path(replay->srv, name, path, sizeof path))
         return PERSIST_FAILED;
-    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.regular = true}, &err)) {
+    if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.regular = true), &err)) {
         if (err.sys == ENOENT)
             return PERSIST_NOTHING;
         log_warning("Fatal error: can't open the AOF manifest file %s for reading: %s", name,
@@ -381,20 +381,20 @@ static bool open_file(void *ctx, const struct aof_file *file, struct rd_src **re
     char path[PERSIST_PATH];
     if (!persist_log_path(replay->srv, file->name, path, sizeof path))
         return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "the path is too long");
-    const struct rd_src_opts opts = {.window = WINDOW, .regular = true};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = WINDOW, .regular = true);
     return rd_src_open_file(ret, path, &opts, err);
 }
 
 static bool replay_all(struct replay *replay)
 {
-    const struct aof_reader_opts opts = {
-        .open = open_file,
-        .ctx = replay,
-        /* Any length that proto-max-bulk-len allowed. */
-        .log = {.whole = true, .ahead = true, .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX},
-        .rdb = {.detail = RDB_DETAIL_PACKED,
-                .no_sum = !replay->srv->settings.rdbchecksum || replay->srv->skip_checksum},
-    };
+    const struct aof_reader_opts opts =
+        AOF_READER_OPTS(.open = open_file, .ctx = replay,
+                        /* Any length that proto-max-bulk-len allowed. */
+                        .log = &AOF_LOG_OPTS(.whole = true, .ahead = true,
+                                             .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX),
+                        .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED,
+                                                .no_sum = !replay->srv->settings.rdbchecksum ||
+                                                          replay->srv->skip_checksum));
     struct rd_err err = {0};
     if (!aof_reader_new(&replay->reader, &replay->manifest, &opts, &err)) {
         log_warning("Can't read the append only file: %s", err.text);

@@ -193,16 +193,15 @@ static bool make_psync(struct repl_link *link)
     int64_t port = s->replica_announce_port != 0           ? s->replica_announce_port
                    : s->tls_replication && s->tls_port > 0 ? s->tls_port
                                                            : s->port;
-    struct repl_psync_opts opts = {
-        .user = s->masteruser[0] != '\0' && s->masterauth_len > 0 ? s->masteruser : NULL,
-        .password = s->masterauth_len > 0 ? s->masterauth : NULL,
-        .password_len = s->masterauth_len,
-        .port = (uint16_t)port,
-        .ip = s->replica_announce_ip[0] != '\0' ? s->replica_announce_ip : NULL,
-        .version = SERVER_REDIS_VERSION,
-        .failover = srv->replication->failover.state == FAILOVER_RUNS,
-        .timeout_ms = (uint64_t)s->repl_timeout * 1000,
-    };
+    struct repl_psync_opts opts =
+        REPL_PSYNC_OPTS(.user = s->masteruser[0] != '\0' && s->masterauth_len > 0 ? s->masteruser
+                                                                                  : NULL,
+                        .password = s->masterauth_len > 0 ? s->masterauth : NULL,
+                        .password_len = s->masterauth_len, .port = (uint16_t)port,
+                        .ip = s->replica_announce_ip[0] != '\0' ? s->replica_announce_ip : NULL,
+                        .version = SERVER_REDIS_VERSION,
+                        .failover = srv->replication->failover.state == FAILOVER_RUNS,
+                        .timeout_ms = (uint64_t)s->repl_timeout * 1000);
     if (link->has_place)
         opts.resume = (struct repl_resume){
             .replid = m->id, .offset = m->offset, .db = link->db, .in_multi = false};

@@ -123,7 +123,7 @@ bool receive_begin(struct repl_link *link, const struct repl_event *ev)
                    (unsigned long long)r->total, to);
     if (r->target == RECEIVE_FILE)
         return open_temp(r);
-    return rd_src_open_push(&r->src, &(struct rd_src_opts){.window = RECEIVE_WINDOW}, NULL) &&
+    return rd_src_open_push(&r->src, &RD_SRC_OPTS(.window = RECEIVE_WINDOW), NULL) &&
            receive_load_begin(r);
 }
 
@@ -178,7 +178,7 @@ static bool install(struct receive *r)
     persist_sync_folder(final);
     close(r->file);
     r->file = -1;
-    if (rd_src_open_file(&r->src, final, &(struct rd_src_opts){.window = RECEIVE_WINDOW}, &err))
+    if (rd_src_open_file(&r->src, final, &RD_SRC_OPTS(.window = RECEIVE_WINDOW), &err))
         return true;
     log_warning("Failed trying to load the MASTER synchronization DB: %s", err.text);
     return false;

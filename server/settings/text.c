@@ -135,7 +135,7 @@ bool settings_text_replace_file(const char *name, struct rd_slice text, struct r
     mode_t mask = umask(0);
     umask(mask);
     unsigned mode = stat(name, &old) == 0 ? old.st_mode & 0777 : 0644 & ~mask;
-    struct rd_sink_opts opts = {.replace = true, .mode = mode};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = mode);
     if (!rd_sink_open_file(&out, name, &opts, err))
         return false;
     rd_sink_write(out, text.ptr, text.len);

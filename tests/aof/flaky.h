@@ -67,7 +67,8 @@ static inline struct rd_src *flaky_open(struct flaky *from)
 {
     static const struct rd_src_ops ops = {.read = flaky_read, .seek = flaky_seek};
     static const struct rd_src_ops pipe_ops = {.read = flaky_read};
-    const struct rd_src_opts opts = {.size = from->pipe ? RD_NO_OFFSET : from->bytes.len};
+    const struct rd_src_opts opts =
+        RD_SRC_OPTS(.total = from->pipe ? RD_NO_OFFSET : from->bytes.len);
     struct rd_src *src;
     cr_assert(rd_src_new(&src, from->pipe ? &pipe_ops : &ops, from, &opts, NULL));
     return src;

@@ -14,7 +14,7 @@ struct rd_src *log_memory(struct rd_slice bytes)
 
 struct rd_src *log_trickle(struct rd_slice bytes, size_t n, size_t window)
 {
-    struct rd_src_opts opts = {.window = window};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = window);
     struct rd_src *src;
     cr_assert(rd_src_open_trickle(&src, log_memory(bytes), n, &opts, NULL));
     return src;

@@ -311,7 +311,7 @@ static bool open_named(void *ctx, const struct aof_file *file, struct rd_src **r
     struct rd_slice bytes;
     if (!sim_fs_get(ctx, file->name, &bytes))
         return rd_err_sys(err, ENOENT, "%s", file->name);
-    return rd_src_open_memory(ret, bytes, &(struct rd_src_opts){.origin = file->name}, err);
+    return rd_src_open_memory(ret, bytes, &RD_SRC_OPTS(.origin = file->name), err);
 }
 
 /* The library's own reader finds the same. */
@@ -331,7 +331,7 @@ static void check_reader(struct sim_fs *sim, const struct world_log *log, const 
     aof_manifest_init(&m);
     cr_assert(aof_manifest_read(&m, src, NULL, NULL, NULL));
     rd_src_close(src);
-    struct aof_reader_opts opts = {.open = open_named, .ctx = sim};
+    struct aof_reader_opts opts = AOF_READER_OPTS(.open = open_named, .ctx = sim);
     cr_assert(aof_reader_new(&r, &m, &opts, NULL));
     while ((status = aof_reader_next(r, &ev)) == AOF_EVENT)
         if (ev.kind == AOF_COMMAND && rd_slice_is(ev.entry.command.argv[0], "SET"))

@@ -37,8 +37,9 @@ static void tell(void *ctx, const struct aof_finding *f)
 static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed, struct told *told,
                                          enum aof_verdict *ret)
 {
-    struct aof_check_opts opts = {.finding = tell, .ctx = told, .single_thread = true};
-    struct aof_check_result res;
+    struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.finding = tell, .ctx = told, .single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
     cr_assert(rd_src_open_memory(&src, bytes, NULL, NULL));
@@ -47,7 +48,7 @@ static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed, str
     cr_assert(aof_check_one(src, "log", &opts, &res, &err), "%s", err.text);
     rd_src_close(src);
     cr_assert_eq(res.n_files, 1);
-    struct aof_check_file file = res.files[0];
+    struct aof_check_file file = *res.files[0];
     cr_assert_eq(file.detail != NULL, file.damaged || file.has_snapshot);
     if (file.damaged) {
         cr_assert_eq(file.detail->err.code, file.code);
@@ -199,8 +200,8 @@ Test(check, zeros_up_to_the_end_are_told_from_other_damage)
 
 Test(check, more_names_than_are_remembered_are_counted_together)
 {
-    struct aof_check_opts opts = {.single_thread = true};
-    struct aof_check_result res;
+    struct aof_check_opts opts = AOF_CHECK_OPTS(.single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_buf log = {0};
     struct rd_src *src;
     for (int i = 0; i < AOF_UNKNOWN_NAMES + 5; i++)
@@ -219,8 +220,9 @@ Test(check, a_long_command_after_damage_is_seen)
     enum { LONG = 1 << 20 };
     struct rd_buf log = {0};
     struct told told = {""};
-    struct aof_check_opts opts = {.finding = tell, .ctx = &told, .single_thread = true};
-    struct aof_check_result res;
+    struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.finding = tell, .ctx = &told, .single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     cr_assert(
         rd_buf_printf(&log, SET "x*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%0*d\r\n", LONG, LONG, 1));
     for (size_t cut = 0; cut < 3; cut++) {
@@ -228,7 +230,7 @@ Test(check, a_long_command_after_damage_is_seen)
         struct rd_src *src = flaky_open(&from);
         cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
         cr_assert_eq(res.verdict, cut == 0 ? AOF_VERDICT_DAMAGED : AOF_VERDICT_TORN);
-        cr_assert_eq(res.files[0].after, cut == 0 ? sizeof SET : RD_NO_OFFSET);
+        cr_assert_eq(res.files[0]->after, cut == 0 ? sizeof SET : RD_NO_OFFSET);
         aof_check_done(&res);
         rd_src_close(src);
     }
@@ -239,14 +241,14 @@ Test(check, where_nothing_is_but_beginnings_of_commands_the_search_ends_without_
 {
     struct rd_buf log = {0};
     struct rd_src *src;
-    struct aof_check_opts opts = {.single_thread = true};
-    struct aof_check_result res;
+    struct aof_check_opts opts = AOF_CHECK_OPTS(.single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     cr_assert(rd_buf_printf(&log, SET "x"));
     for (int i = 0; i < 5000; i++)
         cr_assert(rd_buf_printf(&log, "*1\r\n$1\r\n"));
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(&log), NULL, NULL));
     cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
-    cr_assert_not(res.files[0].searched);
+    cr_assert_not(res.files[0]->searched);
     cr_assert_eq(res.verdict, AOF_VERDICT_DAMAGED);
     aof_check_done(&res);
     rd_src_close(src);
@@ -278,8 +280,9 @@ static void count_name(void *ctx, struct rd_slice name)
 Test(check, tells_the_name_of_each_command)
 {
     struct named named = {0, 0};
-    struct aof_check_opts opts = {.command = count_name, .ctx = &named, .single_thread = true};
-    struct aof_check_result res;
+    struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.command = count_name, .ctx = &named, .single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src;
     cr_assert(rd_src_open_memory(&src, rd_slice_str(SET MULTI SET EXEC "*x" SET), NULL, NULL));
     cr_assert(aof_check_one(src, "log", &opts, &res, NULL));
@@ -316,15 +319,10 @@ static bool check_folder(struct folder *folder, const char *manifest, struct aof
                          struct rd_err *err)
 {
     static const char *const names[] = {"a.1.base.aof", "a.2.incr.aof", "temp-a.aof", "other"};
-    const struct aof_check_opts opts = {
-        .open = open_in,
-        .finding = tell_folder,
-        .ctx = folder,
-        .names = names,
-        .n_names = sizeof names / sizeof names[0],
-        .prefix = "a",
-        .single_thread = true,
-    };
+    const struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.open = open_in, .finding = tell_folder, .ctx = folder, .names = names,
+                       .n_names = sizeof names / sizeof names[0], .prefix = "a",
+                       .single_thread = true);
     struct rd_src *src;
     folder->told.text[0] = '\0';
     memset(ret, 0, sizeof *ret);
@@ -338,7 +336,7 @@ static bool check_folder(struct folder *folder, const char *manifest, struct aof
 Test(check, a_folder_is_its_manifest_and_its_files)
 {
     struct folder folder = {.base = SET, .incr = SET SET};
-    struct aof_check_result res;
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_err err = {0};
     cr_assert(check_folder(&folder, two_files, &res, &err));
     cr_assert_str_eq(folder.told.text, "not-in-manifest@-1 leftover-file@-1");
@@ -351,7 +349,7 @@ Test(check, a_folder_is_its_manifest_and_its_files)
     folder.incr = NULL;
     cr_assert(check_folder(&folder, two_files, &res, &err));
     cr_assert_eq(res.verdict, AOF_VERDICT_MISSING);
-    cr_assert_eq(res.files[1].verdict, AOF_VERDICT_MISSING);
+    cr_assert_eq(res.files[1]->verdict, AOF_VERDICT_MISSING);
     aof_check_done(&res);
 
     folder = (struct folder){.base = SET "x", .incr = SET};
@@ -370,8 +368,8 @@ static bool open_torn(void *ctx, const struct aof_file *file, struct rd_src **re
 Test(check, details_of_many_damaged_files_are_not_kept_but_those_of_the_last_are)
 {
     enum { FILES = 3 * AOF_CHECK_DETAILS };
-    const struct aof_check_opts opts = {.open = open_torn, .single_thread = true};
-    struct aof_check_result res;
+    const struct aof_check_opts opts = AOF_CHECK_OPTS(.open = open_torn, .single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_buf manifest = {0};
     struct rd_src *src;
     size_t n = 0;
@@ -381,13 +379,13 @@ Test(check, details_of_many_damaged_files_are_not_kept_but_those_of_the_last_are
     cr_assert(aof_check(src, &opts, &res, NULL));
     cr_assert_eq(res.n_files, FILES);
     for (size_t i = 0; i < FILES; i++) {
-        cr_assert_eq(res.files[i].code, RD_ERR_TRUNCATED);
-        cr_assert_eq(res.files[i].broken_at, sizeof SET "*" - 1);
-        n += res.files[i].detail != NULL;
+        cr_assert_eq(res.files[i]->code, RD_ERR_TRUNCATED);
+        cr_assert_eq(res.files[i]->broken_at, sizeof SET "*" - 1);
+        n += res.files[i]->detail != NULL;
     }
     cr_assert_eq(n, AOF_CHECK_DETAILS);
-    cr_assert_not_null(res.files[0].detail);
-    cr_assert_not_null(res.files[FILES - 1].detail);
+    cr_assert_not_null(res.files[0]->detail);
+    cr_assert_not_null(res.files[FILES - 1]->detail);
     aof_check_done(&res);
     rd_src_close(src);
     rd_buf_done(&manifest);
@@ -397,7 +395,7 @@ Test(check, says_when_memory_is_short)
 {
     for (size_t n = 1;; n++) {
         struct folder folder = {.base = SET, .incr = SET "#TS:1\r\n" MULTI EXEC};
-        struct aof_check_result res;
+        struct aof_check_result res = AOF_CHECK_RESULT();
         struct rd_err err = {0};
         alloc_fault_begin(n);
         bool ok = check_folder(&folder, two_files, &res, &err);

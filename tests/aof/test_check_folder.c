@@ -31,13 +31,9 @@ static void tell(void *ctx, const struct aof_finding *f)
 static void check(struct folder *folder, const char *manifest, const char *const *names, size_t n,
                   struct aof_check_result *ret)
 {
-    const struct aof_check_opts opts = {.open = open_in,
-                                        .finding = tell,
-                                        .ctx = folder,
-                                        .names = names,
-                                        .n_names = n,
-                                        .prefix = "a",
-                                        .single_thread = true};
+    const struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.open = open_in, .finding = tell, .ctx = folder, .names = names,
+                       .n_names = n, .prefix = "a", .single_thread = true);
     struct rd_src *src;
     struct rd_err err = {0};
     folder->findings[0] = '\0';
@@ -53,7 +49,7 @@ Test(check_folder, a_base_that_is_newer_than_what_follows_it_is_told)
 {
     struct folder folder = {.base = rd_slice_str("#TS:1000\r\n" SET),
                             .incr = rd_slice_str("#TS:997\r\n" SET)};
-    struct aof_check_result res;
+    struct aof_check_result res = AOF_CHECK_RESULT();
     check(&folder, two_files, NULL, 0, &res);
     cr_expect_str_eq(folder.findings, "time-goes-back@0 base-newer@-1");
     cr_expect_eq(res.verdict, AOF_VERDICT_WARNED);
@@ -70,10 +66,10 @@ Test(check_folder, the_time_of_a_snapshot_is_its_ctime)
     static const char base[] = "REDIS0009\xfa\5ctime\xc2\1\2\3\4\xfe\0\0\1k\1v\xff\0\0\0\0\0\0\0\0";
     struct folder folder = {.base = rd_slice(base, sizeof base - 1),
                             .incr = rd_slice_str("#TS:67305900\r\n" SET)};
-    struct aof_check_result res;
+    struct aof_check_result res = AOF_CHECK_RESULT();
     check(&folder, two_files, NULL, 0, &res);
     cr_expect_str_eq(folder.findings, "checksum-disabled@29 base-newer@-1");
-    cr_expect_eq(res.files[0].saved, 67305985);
+    cr_expect_eq(res.files[0]->saved, 67305985);
     aof_check_done(&res);
 }
 
@@ -81,7 +77,7 @@ Test(check_folder, history_is_named_and_not_read)
 {
     static const char *const names[] = {"a.1.base.aof", "a.1.incr.aof", "a.7.incr.aof"};
     struct folder folder = {.base = rd_slice_str(SET), .incr = rd_slice_str(SET)};
-    struct aof_check_result res;
+    struct aof_check_result res = AOF_CHECK_RESULT();
     check(&folder,
           "file a.1.base.aof seq 1 type b\nfile a.7.incr.aof seq 7 type h\n"
           "file a.1.incr.aof seq 1 type i\n",
@@ -94,7 +90,7 @@ Test(check_folder, history_is_named_and_not_read)
 Test(check_folder, a_manifest_that_servers_refuse_is_bad_although_its_files_are_sound)
 {
     struct folder folder = {.base = rd_slice_str(SET), .incr = rd_slice_str(SET)};
-    struct aof_check_result res;
+    struct aof_check_result res = AOF_CHECK_RESULT();
     check(&folder,
           "file a.1.base.aof seq 1 type b\nfile a.2.incr.aof seq 2 type i\n"
           "file a.1.incr.aof seq 1 type i\n",

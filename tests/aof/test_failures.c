@@ -66,8 +66,8 @@ static struct rd_slice slice_of(size_t i)
 
 static bool check_flaky(struct flaky *from, struct rd_err *err)
 {
-    const struct aof_check_opts opts = {.single_thread = true};
-    struct aof_check_result res;
+    const struct aof_check_opts opts = AOF_CHECK_OPTS(.single_thread = true);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src = flaky_open(from);
     bool ok = aof_check_one(src, "log", &opts, &res, err);
     aof_check_done(&res);
@@ -93,14 +93,14 @@ Test(failures, a_pipe_is_read_to_its_end_to_know_its_size)
 {
     for (size_t i = 0; i < TEXTS; i++)
         for (size_t n = 0; n < MANY; n++) {
-            const struct aof_check_opts opts = {.single_thread = true};
+            const struct aof_check_opts opts = AOF_CHECK_OPTS(.single_thread = true);
             struct flaky from = {.bytes = slice_of(i), .piece = PIECE, .fail_at = n, .pipe = true};
-            struct aof_check_result res;
+            struct aof_check_result res = AOF_CHECK_RESULT();
             struct rd_err err = {0};
             struct rd_src *src = flaky_open(&from);
             cr_assert_neq(aof_check_one(src, "log", &opts, &res, &err), from.failed);
             if (!from.failed)
-                cr_assert_eq(res.files[0].size, texts[i].len, "text %zu", i);
+                cr_assert_eq(res.files[0]->size, texts[i].len, "text %zu", i);
             aof_check_done(&res);
             rd_src_close(src);
             if (n > 0 && !from.failed)
@@ -113,8 +113,8 @@ Test(failures, a_check_without_memory_has_no_verdict)
     for (size_t i = 0; i < TEXTS; i++)
         for (size_t n = 1;; n++) {
             struct rd_err err = {0};
-            struct aof_check_result res;
-            const struct aof_check_opts opts = {.single_thread = true};
+            struct aof_check_result res = AOF_CHECK_RESULT();
+            const struct aof_check_opts opts = AOF_CHECK_OPTS(.single_thread = true);
             struct flaky from = {.bytes = slice_of(i)};
             struct rd_src *src = flaky_open(&from);
             alloc_fault_begin(n);
@@ -151,7 +151,7 @@ Test(failures, a_long_command_after_damage_that_cannot_be_read_is_no_torn_end)
 
 Test(failures, a_reader_wants_a_way_to_open_files_and_memory)
 {
-    const struct aof_reader_opts opts = {.open = NULL};
+    const struct aof_reader_opts opts = AOF_READER_OPTS(.open = NULL);
     struct aof_manifest m;
     struct aof_reader *reader;
     struct rd_err err = {0};
@@ -186,8 +186,8 @@ Test(failures, a_reader_wants_a_way_to_open_files_and_memory)
 static bool salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
                     struct rd_err *err)
 {
-    const struct aof_salvage_opts opts = {0};
-    struct aof_salvage_result res = {0};
+    const struct aof_salvage_opts opts = AOF_SALVAGE_OPTS();
+    struct aof_salvage_result res = AOF_SALVAGE_RESULT();
     bool ok = aof_salvage_file(src, copy, out, "log", false, &opts, &res, err);
     rd_src_close(copy);
     rd_src_close(src);
@@ -292,8 +292,9 @@ Test(failures, many_losses_without_a_time_after_them_are_told_all)
     cr_assert(rd_buf_printf(&log, "#%0*d\r\n" SET SET SET, 1 << 21, 1));
     struct flaky first = {.bytes = rd_buf_slice(&log)}, other = first;
     struct rd_src *src = flaky_open(&first), *copy = flaky_open(&other);
-    const struct aof_salvage_opts opts = {.loss = on_loss, .tick = on_tick, .ctx = &tally};
-    struct aof_salvage_result res = {0};
+    const struct aof_salvage_opts opts =
+        AOF_SALVAGE_OPTS(.loss = on_loss, .tick = on_tick, .ctx = &tally);
+    struct aof_salvage_result res = AOF_SALVAGE_RESULT();
     cr_assert(aof_salvage_file(src, copy, NULL, "log", false, &opts, &res, NULL));
     cr_assert_eq(tally.losses, LOSSES + 1);
     cr_assert_eq(res.losses, LOSSES + 1);
@@ -310,8 +311,8 @@ Test(failures, a_long_check_tells_now_and_then_where_it_is)
     struct tally tally = {0, 0};
     struct rd_buf log = {0};
     struct rd_src *src;
-    const struct aof_check_opts opts = {.tick = on_check_tick, .ctx = &tally};
-    struct aof_check_result res;
+    const struct aof_check_opts opts = AOF_CHECK_OPTS(.tick = on_check_tick, .ctx = &tally);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     for (int i = 0; i < COMMANDS; i++)
         cr_assert(rd_buf_printf(&log, SET));
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(&log), NULL, NULL));
@@ -336,8 +337,8 @@ Test(failures, a_salvage_without_memory_fails)
     for (size_t n = 1;; n++) {
         struct flaky first = {.bytes = slice_of(7)}, other = {.bytes = slice_of(7)};
         struct rd_src *src = flaky_open(&first), *copy = flaky_open(&other);
-        const struct aof_salvage_opts opts = {0};
-        struct aof_salvage_result res = {0};
+        const struct aof_salvage_opts opts = AOF_SALVAGE_OPTS();
+        struct aof_salvage_result res = AOF_SALVAGE_RESULT();
         struct rd_err err = {0};
         alloc_fault_begin(n);
         bool ok = aof_salvage_file(src, copy, NULL, "log", false, &opts, &res, &err);
@@ -479,13 +480,13 @@ static void cut_begin(struct cut_case *c, const char *name)
     cr_assert_geq(fputs(SET SET "*", f), 0);
     cr_assert_eq(fclose(f), 0);
     aof_repair_init(&c->plan);
-    const struct aof_check_file file = {.name = name,
-                                        .damaged = true,
-                                        .verdict = AOF_VERDICT_TORN,
-                                        .size = sizeof SET SET "*" - 1,
-                                        .ok_up_to = sizeof SET SET - 1};
-    struct aof_check_file files[1] = {file};
-    const struct aof_check_result checked = {.files = files, .n_files = 1};
+    struct aof_check_file file = {.name = name,
+                                  .damaged = true,
+                                  .verdict = AOF_VERDICT_TORN,
+                                  .size = sizeof SET SET "*" - 1,
+                                  .ok_up_to = sizeof SET SET - 1};
+    struct aof_check_file *const files[1] = {&file};
+    const struct aof_check_result checked = AOF_CHECK_RESULT(.files = files, .n_files = 1);
     cr_assert(aof_repair_plan_fix(&c->plan, &checked, NULL));
     cr_assert_eq(c->plan.n_steps, 1);
     c->run = (struct aof_repair_run){.folder = c->folder, .suffix = ".save"};
@@ -537,7 +538,7 @@ Test(failures, without_its_manifest_no_file_is_set_aside)
 
 Test(failures, a_log_without_files_is_not_repaired)
 {
-    const struct aof_check_result checked = {0};
+    const struct aof_check_result checked = AOF_CHECK_RESULT();
     struct aof_repair plan;
     struct rd_err err = {0};
     aof_repair_init(&plan);

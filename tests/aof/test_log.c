@@ -11,14 +11,14 @@
 #define S(text) rd_slice(text, sizeof(text) - 1)
 
 static const struct aof_log_opts modes[] = {
-    {0},
-    {.names = true},
-    {.names = true, .lines = true},
-    {.lines = true},
-    {.whole = true, .lines = true},
-    {.whole = true, .names = true},
-    {.ahead = true},
-    {.ahead = true, .whole = true, .lines = true},
+    {.size = sizeof(struct aof_log_opts)},
+    {.size = sizeof(struct aof_log_opts), .names = true},
+    {.size = sizeof(struct aof_log_opts), .names = true, .lines = true},
+    {.size = sizeof(struct aof_log_opts), .lines = true},
+    {.size = sizeof(struct aof_log_opts), .whole = true, .lines = true},
+    {.size = sizeof(struct aof_log_opts), .whole = true, .names = true},
+    {.size = sizeof(struct aof_log_opts), .ahead = true},
+    {.size = sizeof(struct aof_log_opts), .ahead = true, .whole = true, .lines = true},
 };
 enum { N_MODES = sizeof modes / sizeof *modes };
 
@@ -186,7 +186,7 @@ Test(log, a_pushed_stream_wants_more_and_is_consumed_entry_by_entry)
     struct aof_log *log;
     struct aof_log_entry entry;
     size_t n = 0;
-    const struct aof_log_opts opts = {.lines = true};
+    const struct aof_log_opts opts = AOF_LOG_OPTS(.lines = true);
     cr_assert(rd_src_open_push(&src, NULL, NULL));
     cr_assert(aof_log_new(&log, src, &opts, NULL));
     for (size_t i = 0; i < sizeof text - 1; i++) {
@@ -238,13 +238,13 @@ Test(log, a_long_command_comes_in_pieces_with_its_name)
 
 Test(log, limits_are_kept)
 {
-    struct aof_log_opts opts = {.max_args = 2, .max_bulk = 3, .max_line = 5};
+    struct aof_log_opts opts = AOF_LOG_OPTS(.max_args = 2, .max_bulk = 3, .max_line = 5);
     expect(S("*3\r\n"), &opts, "limit@1 after 0");
     expect(S("*2\r\n$1\r\na\r\n$4\r\nabcd\r\n"), &opts, "limit@12 after 0");
     expect(S("#abc\n"), &opts, "0+5 #abc\nend@5");
     expect(S("#abcd\n"), &opts, "limit@0 after 0");
     struct rd_buf bytes = mixed_log(3000, 200);
-    struct aof_log_opts small = {.whole = true, .max_memory = 500};
+    struct aof_log_opts small = AOF_LOG_OPTS(.whole = true, .max_memory = 500);
     struct rd_buf got = log_text(log_trickle(rd_buf_slice(&bytes), 4096, 128), &small, S(""));
     cr_assert(strstr((const char *)got.ptr, "\nlimit@") != NULL);
     rd_buf_done(&got);
@@ -261,7 +261,7 @@ Test(log, limits_are_kept)
 Test(log, memory_of_a_long_command_is_given_back_with_the_next)
 {
     enum { LONG = 3 << 20 };
-    const struct aof_log_opts opts = {.whole = true};
+    const struct aof_log_opts opts = AOF_LOG_OPTS(.whole = true);
     struct rd_buf bytes = {0};
     struct aof_log_entry entry;
     struct aof_log *log;
@@ -291,8 +291,8 @@ Test(log, arguments_take_no_more_memory_than_a_command_may)
     for (int i = 0; i < ARGS; i++)
         cr_assert(rd_buf_printf(&bytes, "$1\r\na\r\n"));
     for (size_t more = 0; more < 2; more++) {
-        const struct aof_log_opts opts = {.whole = true,
-                                          .max_memory = ARGS * sizeof(struct rd_slice) - 1 + more};
+        const struct aof_log_opts opts =
+            AOF_LOG_OPTS(.whole = true, .max_memory = ARGS * sizeof(struct rd_slice) - 1 + more);
         struct rd_src *src = log_memory(rd_buf_slice(&bytes));
         struct aof_log_entry entry;
         struct aof_log *log;
@@ -310,7 +310,7 @@ Test(log, arguments_take_no_more_memory_than_a_command_may)
 Test(log, reading_goes_on_after_damage_where_the_caller_says)
 {
     struct rd_slice bytes = S("*1\r\n$1\r\na\r\ngarbage\n*1\r\n$1\r\nb\r\n");
-    struct aof_log_opts opts = {.lines = true};
+    struct aof_log_opts opts = AOF_LOG_OPTS(.lines = true);
     struct rd_src *src = log_memory(bytes);
     struct aof_log_entry entry;
     struct aof_log *log;
@@ -337,7 +337,7 @@ Test(log, memory_may_be_short_at_any_time)
     struct rd_buf bytes = mixed_log(3000, 200);
     for (size_t n = 1;; n++) {
         struct rd_src *src = log_trickle(rd_buf_slice(&bytes), 4096, 128);
-        struct aof_log_opts opts = {.whole = true};
+        struct aof_log_opts opts = AOF_LOG_OPTS(.whole = true);
         struct aof_log_entry entry;
         struct aof_log *log;
         struct rd_err err = {0};
@@ -366,7 +366,7 @@ Test(log, memory_does_not_depend_on_what_a_command_declares)
 {
     struct rd_slice bytes = S("*2147483647\r\n$536870912\r\nabc");
     struct rd_src *src = log_trickle(bytes, 4096, 128);
-    struct aof_log_opts opts = {.whole = true};
+    struct aof_log_opts opts = AOF_LOG_OPTS(.whole = true);
     struct aof_log_entry entry;
     struct aof_log *log;
     alloc_fault_begin(0);
@@ -394,7 +394,7 @@ Test(log, a_time_annotation_tells_seconds)
 Test(log, commands_are_shown_before_their_turn)
 {
     enum { COMMANDS = 500 };
-    const struct aof_log_opts opts = {.ahead = true};
+    const struct aof_log_opts opts = AOF_LOG_OPTS(.ahead = true);
     struct rd_buf bytes = {0};
     struct aof_log *log;
     struct aof_log_entry e;

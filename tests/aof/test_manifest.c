@@ -256,7 +256,7 @@ Test(manifest, any_prefix_and_any_flipped_bit_is_judged_alike_in_pieces)
         struct rd_src *src;
         aof_manifest_init(&m);
         cr_assert(rd_src_open_trickle(&src, memory(rd_slice(bytes, len)), sizes[i % 5],
-                                      &(struct rd_src_opts){.window = 64}, NULL));
+                                      &RD_SRC_OPTS(.window = 64), NULL));
         cr_assert(aof_manifest_read(&m, src, note, &seen, NULL));
         aof_manifest_done(&m);
         rd_src_close(src);

@@ -27,7 +27,7 @@ static const char *fixtures(void)
 static bool open_path(const char *path, const char *name, size_t window, size_t piece,
                       struct rd_src **ret, struct rd_err *err)
 {
-    struct rd_src_opts opts = {.origin = name, .window = window};
+    struct rd_src_opts opts = RD_SRC_OPTS(.origin = name, .window = window);
     struct rd_src *file;
     if (!rd_src_open_file(&file, path, &opts, err))
         return false;
@@ -117,7 +117,7 @@ static struct outcome read_bytes_as(struct rd_slice bytes, const struct aof_read
 
 static struct outcome read_bytes(struct rd_slice bytes)
 {
-    static const struct aof_reader_opts names = {.log = {.names = true}};
+    const struct aof_reader_opts names = AOF_READER_OPTS(.log = &AOF_LOG_OPTS(.names = true));
     struct outcome seen = read_bytes_as(bytes, NULL), again = read_bytes_as(bytes, &names);
     cr_assert(memcmp(&seen, &again, sizeof seen) == 0, "names only: not the same");
     return seen;
@@ -248,7 +248,7 @@ Test(aof_reader, select_is_understood_with_names_only_and_ignored_where_it_is_no
 
 Test(aof_reader, folders_are_read_file_by_file)
 {
-    struct aof_reader_opts opts = {0};
+    struct aof_reader_opts opts = AOF_READER_OPTS();
     struct outcome seen = read_folder("redis-7.0.15/aof-history.aof.d", opts, LEAVE, 0, 0);
     cr_assert_eq(seen.status, AOF_END);
     cr_assert_eq(seen.files, 2);
@@ -276,13 +276,15 @@ Test(aof_reader, windows_pieces_and_who_reads_the_snapshot_do_not_matter)
                                           "redis-unstable/aof-nopreamble.aof.d"};
     static const size_t windows[] = {512, 4096, 0}, pieces[] = {1, 2, 3, 7, 4096, 0};
     for (size_t f = 0; f < 3; f++) {
-        struct aof_reader_opts opts = {.rdb = {.detail = RDB_DETAIL_ELEMENTS}};
+        struct aof_log_opts log = AOF_LOG_OPTS();
+        struct rdb_reader_opts rdb = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
+        struct aof_reader_opts opts = AOF_READER_OPTS(.log = &log, .rdb = &rdb);
         struct outcome want = read_folder(folders[f], opts, LEAVE, 0, 0);
         cr_assert_eq(want.status, AOF_END);
         for (size_t i = 0; i < 18; i++) {
-            opts.log.names = i % 2 == 0;
-            opts.log.whole = i % 4 == 1;
-            opts.rdb.detail = i % 3 == 0 ? RDB_DETAIL_FRAMES : RDB_DETAIL_ELEMENTS;
+            log.names = i % 2 == 0;
+            log.whole = i % 4 == 1;
+            rdb.detail = i % 3 == 0 ? RDB_DETAIL_FRAMES : RDB_DETAIL_ELEMENTS;
             struct outcome seen =
                 read_folder(folders[f], opts, (enum taking)(i % 3), windows[i / 6], pieces[i % 6]);
             cr_assert(memcmp(&want, &seen, sizeof seen) == 0, "%s, way %zu", folders[f], i);
@@ -338,7 +340,8 @@ Test(aof_reader, a_file_with_preamble_can_be_pushed)
 Test(aof_reader, every_flipped_byte_of_a_preamble_is_found_also_when_it_is_passed_over)
 {
     struct rd_buf bytes = load("redis-4.0.14/aof-preamble.aof.d/appendonly.aof");
-    const struct aof_reader_opts frames = {.rdb = {.detail = RDB_DETAIL_FRAMES}};
+    const struct aof_reader_opts frames =
+        AOF_READER_OPTS(.rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES));
     uint64_t end = 0;
     struct rd_src *src;
     struct aof_reader *r;
@@ -362,7 +365,7 @@ Test(aof_reader, every_flipped_byte_of_a_preamble_is_found_also_when_it_is_passe
 Test(aof_reader, a_failure_lasts_and_the_log_tells_its_line)
 {
     static const char bytes[] = "*1\r\n$4\r\nPING\r\n#TS:5\r\n*1\r\n$4\r\nPING\r\nx";
-    const struct aof_reader_opts opts = {.log = {.lines = true}};
+    const struct aof_reader_opts opts = AOF_READER_OPTS(.log = &AOF_LOG_OPTS(.lines = true));
     struct aof_reader *r;
     struct aof_event ev = {0};
     struct rd_src *src;
@@ -385,7 +388,7 @@ Test(aof_reader, memory_may_be_short_at_any_time)
     for (size_t n = 1;; n++) {
         struct aof_manifest m = {0};
         struct folder folder = {{0}, 512, 0};
-        struct aof_reader_opts opts = {.open = open_in_folder, .ctx = &folder};
+        struct aof_reader_opts opts = AOF_READER_OPTS(.open = open_in_folder, .ctx = &folder);
         struct aof_reader *r;
         struct aof_event ev;
         struct rd_err err = {0};

@@ -59,7 +59,7 @@ static bool open_bytes(void *ctx, const struct aof_file *file, struct rd_src **r
 {
     const struct log *log = ctx;
     size_t i = file->type == AOF_BASE ? 0 : (size_t)file->seq;
-    const struct rd_src_opts opts = {.size = strlen(log->bytes[i])};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.total = strlen(log->bytes[i]));
     return rd_src_open_memory(ret, rd_slice_str(log->bytes[i]), &opts, err);
 }
 
@@ -191,7 +191,7 @@ static void fill_folder(const char *folder)
     struct aof_manifest m;
     struct rd_sink *sink;
     char name[NAME], path[PATH];
-    const struct rd_sink_opts opts = {.replace = true, .no_sync = true};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .no_sync = true);
     make_manifest(&m);
     snprintf(path, sizeof path, "%s/a.manifest", folder);
     cr_assert(rd_sink_open_file(&sink, path, &opts, NULL));
@@ -420,7 +420,8 @@ Test(repair, what_a_cut_does_not_help_is_told)
                  {{.verdict = AOF_VERDICT_DAMAGED, .damaged = true, .broken_at = 7}, "last file"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct aof_check_file files[2] = {cases[i].file, {.name = "last"}};
-        const struct aof_check_result checked = {.files = files, .n_files = 2};
+        struct aof_check_file *const pointers[2] = {&files[0], &files[1]};
+        const struct aof_check_result checked = AOF_CHECK_RESULT(.files = pointers, .n_files = 2);
         struct aof_repair plan;
         struct rd_err err = {0};
         files[0].name = "first";
@@ -442,7 +443,7 @@ static bool open_one(void *ctx, const struct aof_file *file, struct rd_src **ret
                      struct rd_err *err)
 {
     struct one_file *one = ctx;
-    const struct rd_src_opts opts = {.size = one->bytes.len};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.total = one->bytes.len);
     (void)file;
     return rd_src_open_memory(ret, one->bytes, &opts, err);
 }

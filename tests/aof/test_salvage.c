@@ -213,7 +213,7 @@ static void damage_done(struct damaged *d)
 static struct rd_src *open_bytes(struct rd_slice file, size_t window)
 {
     struct rd_src *src, *slow;
-    const struct rd_src_opts opts = {.window = window, .size = file.len};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = window, .total = file.len);
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     if (window == 0)
         return src;
@@ -224,8 +224,8 @@ static struct rd_src *open_bytes(struct rd_slice file, size_t window)
 static struct aof_salvage_result salvage(struct rd_slice file, size_t window,
                                          const struct aof_salvage_opts *opts, struct rd_buf *out)
 {
-    struct aof_salvage_opts none = {0};
-    struct aof_salvage_result res = {0};
+    struct aof_salvage_opts none = AOF_SALVAGE_OPTS();
+    struct aof_salvage_result res = AOF_SALVAGE_RESULT();
     struct rd_src *src = open_bytes(file, window), *copy = open_bytes(file, window);
     struct rd_sink *sink;
     struct rd_err err = {0};
@@ -474,7 +474,8 @@ static void on_doubt(void *ctx, const struct aof_doubt *d)
 static void expect(const char *in, const char *expected, struct told *told)
 {
     struct rd_buf out = {0};
-    struct aof_salvage_opts opts = {.loss = on_loss, .doubt = on_doubt, .ctx = told};
+    struct aof_salvage_opts opts =
+        AOF_SALVAGE_OPTS(.loss = on_loss, .doubt = on_doubt, .ctx = told);
     *told = (struct told){0};
     salvage(rd_slice_str(in), 0, &opts, &out);
     cr_expect(rd_slice_is(rd_buf_slice(&out), expected), "%s\ngives\n%.*s", in, (int)out.len,
@@ -577,8 +578,8 @@ Test(salvage, nothing_but_damage_gives_nothing)
 
 static void check_rdb(struct rd_slice out, uint64_t *ret_keys, uint64_t *ret_trailing)
 {
-    struct rdb_check_opts opts = {.single_thread = true};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     cr_assert(rd_src_open_memory(&src, out, NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
@@ -657,9 +658,9 @@ Test(salvage, a_missing_file_is_told_and_the_others_are_kept)
 {
     struct aof_manifest in = three_files(), out;
     struct folder folder = {0};
-    struct aof_salvage_result res;
-    const struct aof_salvage_opts opts = {
-        .open = open_in, .create = create_out, .loss = folder_loss, .ctx = &folder};
+    struct aof_salvage_result res = AOF_SALVAGE_RESULT();
+    const struct aof_salvage_opts opts = AOF_SALVAGE_OPTS(.open = open_in, .create = create_out,
+                                                          .loss = folder_loss, .ctx = &folder);
     aof_manifest_init(&out);
     cr_assert(aof_salvage(&in, &opts, &out, &res, NULL));
     cr_expect_eq(res.files, 2);
@@ -682,11 +683,11 @@ Test(salvage, short_memory_is_an_error_and_leaks_nothing)
 {
     for (size_t n = 1;; n++) {
         struct folder folder = {0};
-        struct aof_salvage_result res;
+        struct aof_salvage_result res = AOF_SALVAGE_RESULT();
         struct aof_manifest in, out;
         struct rd_err err = {0};
-        const struct aof_salvage_opts opts = {
-            .open = open_in, .create = create_out, .ctx = &folder};
+        const struct aof_salvage_opts opts =
+            AOF_SALVAGE_OPTS(.open = open_in, .create = create_out, .ctx = &folder);
         in = three_files();
         alloc_fault_begin(n);
         aof_manifest_init(&out);

@@ -66,10 +66,10 @@ Test(salvage_base, what_its_name_says_is_a_snapshot_is_salvaged_as_one)
     for (size_t i = 0; i < 2; i++) {
         struct folder folder = {0};
         struct aof_manifest in, out;
-        struct aof_salvage_result res;
+        struct aof_salvage_result res = AOF_SALVAGE_RESULT();
         struct rd_err err = {0};
-        const struct aof_salvage_opts opts = {
-            .open = open_in, .create = create_out, .loss = on_loss, .ctx = &folder};
+        const struct aof_salvage_opts opts = AOF_SALVAGE_OPTS(.open = open_in, .create = create_out,
+                                                              .loss = on_loss, .ctx = &folder);
         make_base(&folder.base, magics[i]);
         aof_manifest_init(&in);
         aof_manifest_init(&out);

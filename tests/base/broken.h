@@ -44,7 +44,7 @@ static inline enum rd_src_status broken_read(void *impl, uint8_t *buf, size_t ca
 static inline struct rd_src *broken_src_open(struct broken_src *from, size_t window)
 {
     static const struct rd_src_ops ops = {.read = broken_read};
-    struct rd_src_opts opts = {.window = window};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = window);
     struct rd_src *src;
     cr_assert(rd_src_new(&src, &ops, from, &opts, NULL));
     return src;
@@ -78,7 +78,7 @@ static inline bool broken_close(void *impl, bool commit, struct rd_err *err)
 static inline struct rd_sink *broken_sink_open(struct broken_sink *to, size_t buffer)
 {
     static const struct rd_sink_ops ops = {broken_write, broken_sync, broken_close};
-    struct rd_sink_opts opts = {.buffer = buffer};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = buffer);
     struct rd_sink *sink;
     cr_assert(rd_sink_new(&sink, &ops, to, &opts, NULL));
     return sink;

@@ -20,7 +20,7 @@ static inline struct rd_src *memory(struct rd_slice bytes)
 static inline struct rd_src *push(size_t window)
 {
     struct rd_src *src;
-    const struct rd_src_opts opts = {.window = window};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = window);
     cr_assert(rd_src_open_push(&src, &opts, NULL));
     return src;
 }

@@ -76,7 +76,7 @@ Test(decompress, name_of_the_file_stays_in_errors)
     struct rd_src *src;
     struct rd_slice s;
     struct rd_err err = {0};
-    const struct rd_src_opts opts = {.origin = "dump.rdb.gz"};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = "dump.rdb.gz");
     cr_assert(rd_src_open_memory(&src, rd_slice("\x1f\x8b\x08\0\0", 5), &opts, &err));
     cr_assert(rd_src_decompress(&src, &err));
     cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_FAIL);

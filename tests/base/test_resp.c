@@ -150,7 +150,7 @@ Test(resp, size_of_reads_and_of_the_window_does_not_matter)
     for (size_t w = 0; w < 4; w++)
         for (size_t i = 0; i < 6; i++) {
             struct rd_src *src;
-            const struct rd_src_opts opts = {.window = windows[w]};
+            const struct rd_src_opts opts = RD_SRC_OPTS(.window = windows[w]);
             cr_assert(
                 rd_src_open_trickle(&src, memory(rd_buf_slice(&bytes)), sizes[i], &opts, NULL));
             struct rd_buf got = transcript(src, NULL);
@@ -193,7 +193,7 @@ Test(resp, the_bytes_of_every_command_are_given_as_they_stood)
     rd_buf_printf(&stream, "select  '1'\r\nPING\n");
     for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
         struct rd_src *src = push(windows[w]);
-        struct rd_resp_reader *r = reader_of(src, &(struct rd_resp_opts){.client = true});
+        struct rd_resp_reader *r = reader_of(src, &RD_RESP_OPTS(.client = true));
         struct resp_command cmd;
         struct rd_buf got = {0};
         for (size_t at = 0; at < stream.len;) {
@@ -217,13 +217,13 @@ Test(resp, the_bytes_of_every_command_are_given_as_they_stood)
 
 Test(resp, every_flipped_bit_is_judged_alike_in_memory_and_in_pieces)
 {
-    static const struct rd_resp_opts client = {.client = true};
+    const struct rd_resp_opts client = RD_RESP_OPTS(.client = true);
     for (size_t bit = 0; bit < 8 * BOTH_LEN; bit++) {
         uint8_t *bytes = guard_new(two_commands, BOTH_LEN);
         bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         for (int mode = 0; mode < 2; mode++) {
             struct rd_src *src;
-            const struct rd_src_opts opts = {.window = 64};
+            const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64);
             struct rd_slice all = rd_slice(bytes, BOTH_LEN);
             struct rd_buf want = transcript(memory(all), mode ? &client : NULL);
             cr_assert(rd_src_open_trickle(&src, memory(all), 1, &opts, NULL));
@@ -238,7 +238,7 @@ Test(resp, every_flipped_bit_is_judged_alike_in_memory_and_in_pieces)
 
 Test(resp, inline_commands_are_split_as_a_shell_would)
 {
-    static const struct rd_resp_opts client = {.client = true};
+    const struct rd_resp_opts client = RD_RESP_OPTS(.client = true);
     expect(S("PING\r\nSET k v\n"), &client, "0+6 [PING]\n6+8 [SET] [k] [v]\nend");
     expect(S("\r\n\n  \r\nPING\r\n"), &client, "7+6 [PING]\nend");
     expect(S("a \"b c\" 'd e' f\r\n"), &client, "0+17 [a] [b c] [d e] [f]\nend");
@@ -255,8 +255,9 @@ Test(resp, inline_commands_are_split_as_a_shell_would)
 
 Test(resp, limits_are_kept)
 {
-    static const struct rd_resp_opts args = {.max_args = 2}, bulk = {.max_bulk = 3};
-    static const struct rd_resp_opts line = {.max_inline = 8, .client = true};
+    const struct rd_resp_opts args = RD_RESP_OPTS(.max_args = 2),
+                              bulk = RD_RESP_OPTS(.max_bulk = 3);
+    const struct rd_resp_opts line = RD_RESP_OPTS(.max_inline = 8, .client = true);
     expect(S("*2\r\n$1\r\na\r\n$1\r\nb\r\n"), &args, "0+18 [a] [b]\nend");
     expect(S("*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"), &args, "limit@1");
     expect(S("*1\r\n$3\r\nabc\r\n"), &bulk, "0+13 [abc]\nend");
@@ -268,8 +269,8 @@ Test(resp, limits_are_kept)
 Test(resp, command_beyond_the_memory_allowed_is_refused)
 {
     struct rd_src *src;
-    const struct rd_src_opts small = {.window = 64};
-    const struct rd_resp_opts opts = {.max_memory = 1000};
+    const struct rd_src_opts small = RD_SRC_OPTS(.window = 64);
+    const struct rd_resp_opts opts = RD_RESP_OPTS(.max_memory = 1000);
     static char bytes[3000];
     int len = snprintf(bytes, sizeof bytes, "*1\r\n$2000\r\n%02000d\r\n", 0);
     cr_assert(rd_src_open_trickle(&src, memory(rd_slice(bytes, (size_t)len)), 100, &small, NULL));
@@ -325,8 +326,8 @@ static bool read_all(struct rd_slice bytes)
     struct rd_src *inner, *src = NULL;
     struct rd_resp_reader *r = NULL;
     struct resp_command cmd;
-    const struct rd_src_opts small = {.window = 64};
-    const struct rd_resp_opts client = {.client = true};
+    const struct rd_src_opts small = RD_SRC_OPTS(.window = 64);
+    const struct rd_resp_opts client = RD_RESP_OPTS(.client = true);
     enum resp_status status = RESP_COMMAND;
     bool ok = rd_src_open_memory(&inner, bytes, NULL, NULL) &&
               rd_src_open_trickle(&src, inner, 50, &small, NULL) &&
@@ -395,8 +396,8 @@ Test(resp, failing_source_fails_also_inside_of_a_long_argument)
 /* The array of arguments counts as memory, too. */
 Test(resp, more_arguments_than_memory_or_the_limit_allow_are_refused)
 {
-    const struct rd_resp_opts little = {.max_memory = 1500, .client = true};
-    const struct rd_resp_opts few = {.max_args = 2, .client = true};
+    const struct rd_resp_opts little = RD_RESP_OPTS(.max_memory = 1500, .client = true);
+    const struct rd_resp_opts few = RD_RESP_OPTS(.max_args = 2, .client = true);
     struct rd_buf buf = {0};
     rd_buf_printf(&buf, "*100\r\n");
     for (int i = 0; i < 100; i++)
@@ -417,7 +418,7 @@ Test(resp, a_long_command_does_not_keep_its_memory_for_ever)
     struct rd_buf buf = {0};
     rd_buf_printf(&buf, "*1\r\n$%d\r\n%0*d\r\n%s", LONG, LONG, 0, two_commands);
     struct rd_src *src;
-    const struct rd_src_opts small = {.window = 64};
+    const struct rd_src_opts small = RD_SRC_OPTS(.window = 64);
     alloc_fault_begin(0);
     cr_assert(rd_src_open_trickle(&src, memory(rd_buf_slice(&buf)), 4096, &small, NULL));
     struct rd_resp_reader *r = reader_of(src, NULL);

@@ -75,7 +75,7 @@ Test(resp_reply, replies_read_the_same_in_pieces_of_any_size)
     static const size_t sizes[] = {1, 2, 3, 7, 4096};
     for (size_t i = 0; i < 5; i++) {
         struct rd_src *src;
-        const struct rd_src_opts opts = {.window = 64};
+        const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64);
         cr_assert(
             rd_src_open_trickle(&src, memory(rd_slice_str(every_type)), sizes[i], &opts, NULL));
         struct rd_buf got = replies(src, 0);
@@ -132,7 +132,7 @@ Test(resp_reply, flipped_bits_of_replies_are_judged_alike_in_memory_and_in_piece
     enum { LEN = sizeof every_type - 1 };
     for (size_t bit = 0; bit < 8 * LEN; bit++) {
         struct rd_src *src;
-        const struct rd_src_opts opts = {.window = 64};
+        const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64);
         uint8_t *bytes = guard_new(every_type, LEN);
         bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         struct rd_buf want = replies(memory(rd_slice(bytes, LEN)), 0);
@@ -189,7 +189,7 @@ Test(resp_reply, every_failing_allocation_is_survived)
         struct rd_src *inner = NULL, *src = NULL;
         struct rd_resp_reply *r = NULL;
         struct resp_node node;
-        const struct rd_src_opts small = {.window = 64};
+        const struct rd_src_opts small = RD_SRC_OPTS(.window = 64);
         alloc_fault_begin(n);
         bool ok = rd_src_open_memory(&inner, rd_slice(bytes, (size_t)len), NULL, NULL) &&
                   rd_src_open_trickle(&src, inner, 50, &small, NULL) &&
@@ -222,7 +222,7 @@ Test(resp_reply, failing_source_fails_with_its_own_error)
 
 Test(resp_reply, strings_longer_than_the_limit_are_refused)
 {
-    const struct rd_resp_opts opts = {.max_bulk = 10};
+    const struct rd_resp_opts opts = RD_RESP_OPTS(.max_bulk = 10);
     struct rd_src *src = memory(S("$10\r\n0123456789\r\n$11\r\n"));
     struct rd_resp_reply *r;
     struct resp_node node;

@@ -117,7 +117,8 @@ Test(sink, every_kind_and_buffer_gives_the_same_bytes_offset_and_sum)
     enter_folder();
     cr_log_info("seed %u", seed);
     for (size_t i = 0; i < N_BUFFERS; i++) {
-        struct rd_sink_opts opts = {.buffer = buffers[i], .replace = true, .no_sync = true};
+        struct rd_sink_opts opts =
+            RD_SINK_OPTS(.buffer = buffers[i], .replace = true, .no_sync = true);
         for (size_t max = 1; max <= 10000; max *= 10) {
             struct rd_sink *sink;
             struct rd_buf buf = {0};
@@ -146,7 +147,7 @@ Test(sink, the_sum_begins_where_it_is_told)
     struct rd_sink *sink;
     enter_folder();
     for (size_t i = 0; i < N_BUFFERS; i++) {
-        cr_assert(rd_sink_open_null(&sink, &(struct rd_sink_opts){.buffer = buffers[i]}, NULL));
+        cr_assert(rd_sink_open_null(&sink, &RD_SINK_OPTS(.buffer = buffers[i]), NULL));
         rd_sink_write(sink, data, 50);
         cr_assert_eq(rd_sink_sum(sink), 0, "not begun");
         rd_sink_sum_begin(sink, 4);
@@ -225,7 +226,7 @@ Test(sink, the_first_failure_sticks_wherever_it_happens)
         int n = 1;
         for (;; n++) {
             struct faulty faulty = {.calls_left = n, .silent = silent};
-            struct rd_sink_opts opts = {.buffer = 16, .origin = "out"};
+            struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 16, .origin = "out");
             struct rd_sink *sink;
             struct rd_err err = {0};
             cr_assert(rd_sink_new(&sink, &faulty_ops, &faulty, &opts, NULL));
@@ -280,7 +281,7 @@ Test(sink, a_file_appears_when_it_is_closed)
     struct rd_sink *sink;
     enter_folder();
     for (int replace = 0; replace < 2; replace++) {
-        struct rd_sink_opts opts = {.replace = replace};
+        struct rd_sink_opts opts = RD_SINK_OPTS(.replace = replace);
         size_t len = replace ? 1000 : DATA_LEN;
         cr_assert(rd_sink_open_file(&sink, "out", &opts, NULL));
         cr_assert(rd_sink_write(sink, data, len));
@@ -387,7 +388,7 @@ Test(sink, bytes_that_cannot_be_made_durable_take_no_effect)
     make_file("out", "old");
     for (int n = 1; n <= 2; n++) {
         struct rd_err err = {0};
-        cr_assert(rd_sink_open_file(&sink, "out", &(struct rd_sink_opts){.replace = true}, NULL));
+        cr_assert(rd_sink_open_file(&sink, "out", &RD_SINK_OPTS(.replace = true), NULL));
         cr_assert(rd_sink_write(sink, "new", 3));
         system_fsync.left = n;
         system_fsync.sys = EIO;
@@ -407,7 +408,7 @@ Test(sink, a_sync_is_repeated_left_out_or_not_needed)
 {
     static const int reasons[] = {EINTR, EINVAL, EROFS};
     struct rd_sink *sink;
-    struct rd_sink_opts opts = {.replace = true};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true);
     enter_folder();
     for (int i = 0; i < 3; i++) {
         system_fsync.left = 1;
@@ -431,7 +432,7 @@ Test(sink, an_abort_leaves_the_target_as_it_was)
     struct rd_sink *sink;
     enter_folder();
     make_file("out", "old");
-    cr_assert(rd_sink_open_file(&sink, "out", &(struct rd_sink_opts){.replace = true}, NULL));
+    cr_assert(rd_sink_open_file(&sink, "out", &RD_SINK_OPTS(.replace = true), NULL));
     cr_assert(rd_sink_write(sink, data, DATA_LEN));
     cr_assert(rd_sink_flush(sink));
     rd_sink_abort(sink);
@@ -442,7 +443,7 @@ Test(sink, an_abort_leaves_the_target_as_it_was)
 Test(sink, a_full_disk_leaves_the_target_as_it_was)
 {
     struct rlimit limit = {.rlim_cur = 5000, .rlim_max = RLIM_INFINITY};
-    struct rd_sink_opts opts = {.replace = true, .buffer = 1000};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .buffer = 1000);
     struct rd_sink *sink;
     struct rd_err err = {0};
     enter_folder();
@@ -487,7 +488,7 @@ Test(sink, a_link_is_followed_when_it_is_replaced)
     enter_folder();
     make_file("real", "old");
     cr_assert_eq(symlink("real", "link"), 0);
-    cr_assert(rd_sink_open_file(&sink, "link", &(struct rd_sink_opts){.replace = true}, NULL));
+    cr_assert(rd_sink_open_file(&sink, "link", &RD_SINK_OPTS(.replace = true), NULL));
     cr_assert(rd_sink_write(sink, "new", 3));
     cr_assert(rd_sink_close(sink, NULL));
     cr_assert(file_is("real", "new", 3));
@@ -499,7 +500,7 @@ static void check_open_error(const char *path, int sys)
 {
     struct rd_sink *sink = NULL;
     struct rd_err err = {0};
-    cr_assert_not(rd_sink_open_file(&sink, path, &(struct rd_sink_opts){.replace = true}, &err));
+    cr_assert_not(rd_sink_open_file(&sink, path, &RD_SINK_OPTS(.replace = true), &err));
     cr_assert_null(sink);
     cr_assert_eq(err.code, RD_ERR_IO, "%s", path);
     cr_assert_eq(err.sys, sys, "%s: %s", path, err.text);
@@ -543,8 +544,7 @@ static unsigned mode_after(unsigned mode, unsigned mask)
     struct stat st = {0};
     umask((mode_t)mask);
     cr_assert(rd_sink_open_file(
-        &sink, "out", &(struct rd_sink_opts){.mode = mode, .replace = true, .no_sync = true},
-        NULL));
+        &sink, "out", &RD_SINK_OPTS(.mode = mode, .replace = true, .no_sync = true), NULL));
     cr_assert(rd_sink_close(sink, NULL));
     cr_assert_eq(stat("out", &st), 0);
     return st.st_mode & 07777;
@@ -566,7 +566,7 @@ Test(sink, permissions_that_a_file_system_refuses_are_told_when_it_is_opened)
     struct rd_err err = {0};
     enter_folder();
     system_fchmod = (struct system_fault){.left = 1, .sys = EPERM};
-    cr_assert_not(rd_sink_open_file(&sink, "out", &(struct rd_sink_opts){.mode = 0640}, &err));
+    cr_assert_not(rd_sink_open_file(&sink, "out", &RD_SINK_OPTS(.mode = 0640), &err));
     cr_assert(err.code == RD_ERR_IO && err.sys == EPERM);
     cr_assert_str_eq(err.origin, "out");
     leave_folder(0);
@@ -608,7 +608,7 @@ Test(sink, the_table_of_unfinished_files_has_an_end_and_is_used_again)
     enum { MOST = 256 };
     static struct rd_sink *sinks[MOST + 1];
     struct rlimit limit;
-    struct rd_sink_opts opts = {.buffer = 1};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 1);
     struct rd_err err = {0};
     system_no_tmpfile = true;
     enter_folder();
@@ -694,7 +694,7 @@ Test(sink, a_failing_descriptor_is_an_io_error_and_stays_open_unless_owned)
     struct rd_sink *sink;
     struct rd_err err = {0};
     int fd = open("/dev/null", O_RDONLY);
-    cr_assert(rd_sink_open_fd(&sink, fd, false, &(struct rd_sink_opts){.origin = "f"}, NULL));
+    cr_assert(rd_sink_open_fd(&sink, fd, false, &RD_SINK_OPTS(.origin = "f"), NULL));
     cr_assert(rd_sink_write(sink, "abc", 3));
     cr_assert_not(rd_sink_flush(sink));
     cr_assert_eq(rd_sink_err(sink)->sys, EBADF);
@@ -709,7 +709,7 @@ Test(sink, a_descriptor_that_somebody_else_has_closed_is_told)
     struct rd_sink *sink;
     struct rd_err err = {0};
     int fd = open("/dev/null", O_WRONLY);
-    cr_assert(rd_sink_open_fd(&sink, fd, true, &(struct rd_sink_opts){.no_sync = true}, NULL));
+    cr_assert(rd_sink_open_fd(&sink, fd, true, &RD_SINK_OPTS(.no_sync = true), NULL));
     close(fd);
     cr_assert_not(rd_sink_close(sink, &err));
     cr_assert(err.code == RD_ERR_IO && err.sys == EBADF);
@@ -717,7 +717,7 @@ Test(sink, a_descriptor_that_somebody_else_has_closed_is_told)
 
 static bool try_kind(int kind, struct rd_buf *buf, struct rd_err *err)
 {
-    struct rd_sink_opts opts = {.buffer = 100, .origin = "try", .no_sync = true};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 100, .origin = "try", .no_sync = true);
     struct rd_sink *sink;
     bool ok = false;
     switch (kind) {

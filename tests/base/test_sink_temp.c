@@ -70,7 +70,7 @@ static void write_and_be_killed(const char *path)
     pid_t child = fork();
     if (child == 0) {
         struct rd_sink *sink;
-        bool ok = rd_sink_open_file(&sink, path, &(struct rd_sink_opts){.replace = true}, NULL) &&
+        bool ok = rd_sink_open_file(&sink, path, &RD_SINK_OPTS(.replace = true), NULL) &&
                   rd_sink_write(sink, data, sizeof data) && rd_sink_flush(sink);
         if (!ok || write(ready[1], "1", 1) != 1)
             _exit(1);
@@ -95,7 +95,7 @@ Test(sink_temp, nothing_is_left_of_a_process_that_is_killed)
 Test(sink_temp, without_files_that_have_no_name_the_next_one_removes_what_was_left)
 {
     struct rd_sink *sink, *other;
-    struct rd_sink_opts opts = {.replace = true};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true);
     enter_folder();
     system_no_tmpfile = true;
     write_and_be_killed("out");
@@ -121,7 +121,7 @@ Test(sink_temp, what_was_left_is_removed_also_when_a_file_is_replaced)
     enter_folder();
     make_file(".out.redoubt-0123456789abcdef.tmp", "left");
     cr_assert_eq(mkdir(".out.redoubt-0123456789abcdee.tmp", 0700), 0);
-    cr_assert(rd_sink_open_file(&sink, "out", &(struct rd_sink_opts){.replace = true}, NULL));
+    cr_assert(rd_sink_open_file(&sink, "out", &RD_SINK_OPTS(.replace = true), NULL));
     cr_assert(rd_sink_close(sink, NULL));
     cr_assert_eq(count_files(), 2);
     rmdir(".out.redoubt-0123456789abcdee.tmp");

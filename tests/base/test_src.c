@@ -49,7 +49,7 @@ enum kind { MEMORY, FILE_, MAP, TRICKLE, N_KINDS };
 
 static struct rd_src *open_kind(enum kind kind, size_t len, size_t window, size_t piece)
 {
-    struct rd_src_opts opts = {.window = window, .origin = "data"};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = window, .origin = "data");
     struct rd_src *src = NULL, *inner = NULL;
     struct rd_err err = {0};
     bool ok = false;
@@ -291,7 +291,7 @@ Test(src, a_failing_read_is_told_with_offset_and_origin)
     for (int silent = 0; silent < 2; silent++) {
         int n_closed = 0;
         struct scripted script = {100, RD_SRC_FAIL, silent, &n_closed};
-        struct rd_src_opts opts = {.window = 64, .origin = "peer"};
+        struct rd_src_opts opts = RD_SRC_OPTS(.window = 64, .origin = "peer");
         struct rd_src *src, *outer;
         struct rd_slice s;
         cr_assert(rd_src_new(&src, &scripted_ops, &script, &opts, NULL));
@@ -372,7 +372,7 @@ Test(src, a_pushed_source_says_more_until_enough_is_there)
 
 Test(src, a_push_takes_all_or_nothing_and_never_grows_beyond_the_window)
 {
-    struct rd_src_opts opts = {.window = 10000};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = 10000);
     struct rd_src *src;
     struct rd_slice s;
     uint32_t seed = SEED;
@@ -412,7 +412,7 @@ Test(src, a_push_takes_all_or_nothing_and_never_grows_beyond_the_window)
 Test(src, bytes_stay_for_as_many_refills_as_are_asked_for)
 {
     enum { WINDOW = 64, N = 10 };
-    struct rd_src_opts opts = {.window = WINDOW};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = WINDOW);
     struct rd_src *src;
     struct rd_slice had[N];
     make_data();
@@ -557,8 +557,7 @@ Test(src, a_pipe_is_read_but_not_sought_in)
     struct rd_src *src;
     struct rd_err err = {0};
     struct rd_slice s;
-    cr_assert(rd_src_open_fd(&src, open_pipe(5000, NULL), true, &(struct rd_src_opts){.window = 64},
-                             NULL));
+    cr_assert(rd_src_open_fd(&src, open_pipe(5000, NULL), true, &RD_SRC_OPTS(.window = 64), NULL));
     cr_assert_eq(rd_src_size(src), RD_NO_OFFSET);
     cr_assert_not(rd_src_can_seek(src));
     cr_assert_eq(rd_src_need(src, 5, &s), RD_SRC_OK);
@@ -595,7 +594,7 @@ Test(src, a_descriptor_counts_from_where_it_stands)
     struct rd_src *src;
     struct rd_slice s;
     cr_assert_eq(lseek(fd, 300, SEEK_SET), 300);
-    cr_assert(rd_src_open_fd(&src, fd, true, &(struct rd_src_opts){.window = 64}, NULL));
+    cr_assert(rd_src_open_fd(&src, fd, true, &RD_SRC_OPTS(.window = 64), NULL));
     cr_assert_eq(rd_src_size(src), 700);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(rd_src_need(src, 64, &s), RD_SRC_OK);
@@ -612,7 +611,7 @@ Test(src, a_failing_descriptor_is_an_io_error)
     struct rd_src *src;
     struct rd_slice s;
     int fd = open(temp_file(1), O_WRONLY);
-    cr_assert(rd_src_open_fd(&src, fd, true, &(struct rd_src_opts){.origin = "f"}, NULL));
+    cr_assert(rd_src_open_fd(&src, fd, true, &RD_SRC_OPTS(.origin = "f"), NULL));
     cr_assert_eq(rd_src_need(src, 1, &s), RD_SRC_FAIL);
     cr_assert_eq(rd_src_err(src)->code, RD_ERR_IO);
     cr_assert_eq(rd_src_err(src)->sys, EBADF);
@@ -673,7 +672,7 @@ Test(src, a_dash_is_standard_input)
 /* Opens one kind of source and reads a little; false when an allocation failed. */
 static bool try_kind(int kind, struct rd_err *err)
 {
-    struct rd_src_opts opts = {.window = 100, .origin = "try"};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = 100, .origin = "try");
     struct rd_src *src, *inner;
     struct rd_slice s;
     bool ok = false;

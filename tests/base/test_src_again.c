@@ -49,7 +49,7 @@ static void expect_rest(struct rd_src *src, size_t from, size_t to)
 
 Test(src_again, a_file_that_is_opened_again_has_a_position_of_its_own)
 {
-    const struct rd_src_opts opts = {.window = 512, .origin = "data"};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 512, .origin = "data");
     struct rd_src *first, *again, *third;
     struct rd_err err = {0};
     struct rd_slice s;
@@ -107,7 +107,7 @@ Test(src_again, what_does_not_seek_by_itself_cannot_be_opened_again)
 
 Test(src_again, a_seek_after_the_range_ends_it_and_one_after_every_file_fails)
 {
-    const struct rd_src_opts opts = {.window = 512, .origin = "data"};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 512, .origin = "data");
     struct rd_src *first, *again;
     struct rd_err err = {0};
     cr_assert(rd_src_open_file(&first, temp_file(DATA_LEN), &opts, &err));
@@ -145,7 +145,7 @@ Test(src_again, a_descriptor_that_cannot_be_read_is_told_where_it_stood)
 
 Test(src_again, without_memory_a_file_is_not_opened_again)
 {
-    const struct rd_src_opts opts = {.origin = "data"};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = "data");
     struct rd_src *first, *again;
     cr_assert(rd_src_open_file(&first, temp_file(10), &opts, NULL));
     for (size_t n = 1;; n++) {

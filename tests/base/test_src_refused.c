@@ -22,7 +22,7 @@ static int file_of(off_t len)
 
 Test(src_refused, a_descriptor_that_is_closed_meanwhile_cannot_be_sought_in)
 {
-    const struct rd_src_opts opts = {.window = 64, .origin = "f"};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64, .origin = "f");
     struct rd_src *src;
     struct rd_err err = {0};
     int fd = file_of(100);
@@ -39,7 +39,7 @@ Test(src_refused, a_descriptor_that_is_closed_meanwhile_cannot_be_sought_in)
 Test(src_refused, a_file_that_cannot_be_mapped_is_read)
 {
     const off_t huge = (off_t)1 << 62;
-    const struct rd_src_opts opts = {.window = 64};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64);
     char path[64];
     struct rd_src *src;
     struct rd_slice s;
@@ -57,7 +57,7 @@ Test(src_refused, without_memory_for_more_windows_bytes_do_not_stay)
 {
     enum { OPENED = 4, KEPT = 2 }; /* allocations */
     static const uint8_t data[200];
-    const struct rd_src_opts opts = {.window = 64};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64);
     for (size_t n = OPENED + 1; n <= OPENED + KEPT + 1; n++) {
         struct rd_src *src;
         struct rd_slice s;

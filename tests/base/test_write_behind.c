@@ -52,7 +52,7 @@ static bool open_before(struct rd_sink **ret, struct rd_write_behind *wb, struct
                         struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {fragile_write, fragile_sync, fragile_close};
-    const struct rd_sink_opts opts = {.buffer = 1, .origin = "fragile"};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 1, .origin = "fragile");
     struct rd_sink *inner;
     return rd_sink_new(&inner, &ops, fragile, &opts, err) &&
            rd_write_behind_open(ret, wb, inner, err);
@@ -281,8 +281,8 @@ Test(wb, a_synced_sink_is_closed_while_another_is_synced, .timeout = 120)
     void *closed = NULL;
     cr_assert(open_before(&patient.other, wb, &fragile, NULL));
     cr_assert(rd_sink_write(patient.other, "x", 1) && rd_sink_sync(patient.other));
-    cr_assert(rd_sink_new(&inner, &ops, &patient,
-                          &(struct rd_sink_opts){.buffer = 1, .origin = "patient"}, NULL));
+    cr_assert(
+        rd_sink_new(&inner, &ops, &patient, &RD_SINK_OPTS(.buffer = 1, .origin = "patient"), NULL));
     cr_assert(rd_write_behind_open(&sink, wb, inner, NULL));
     cr_assert_eq(pthread_create(&thread, NULL, close_other, &patient), 0);
     cr_assert(rd_sink_write(sink, "y", 1));

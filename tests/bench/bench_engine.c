@@ -105,7 +105,7 @@ static bool load(struct engine *e, const char *path, struct rd_err *err)
 static bool save(struct engine *e, const char *path, struct rd_err *err)
 {
     struct rd_sink *sink;
-    const struct rd_sink_opts how = {.replace = true};
+    const struct rd_sink_opts how = RD_SINK_OPTS(.replace = true);
     const struct engine_save_opts opts = {
         .compress = true, .two_threads = true, .now_ms = unix_us() / 1000};
     struct watch watch = watch_begin();
@@ -166,7 +166,8 @@ static enum aof_status read_log(struct replay *replay, struct aof_reader *reader
 
 static bool replay_file(struct replay *replay, const char *path, struct rd_err *err)
 {
-    const struct aof_reader_opts opts = {.log = {.whole = true, .ahead = true}};
+    const struct aof_reader_opts opts =
+        AOF_READER_OPTS(.log = &AOF_LOG_OPTS(.whole = true, .ahead = true));
     struct aof_reader *reader;
     struct rd_src *src;
     if (!rd_src_open_file(&src, path, NULL, err))

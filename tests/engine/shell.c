@@ -274,7 +274,7 @@ static void say_memory(struct shell *sh)
 static bool save(struct shell *sh, const char *path, struct rd_slice version, struct rd_err *err)
 {
     struct rd_sink *sink;
-    struct rd_sink_opts to = {.replace = true, .no_sync = true};
+    struct rd_sink_opts to = RD_SINK_OPTS(.replace = true, .no_sync = true);
     if (!rd_sink_open_file(&sink, path, &to, err))
         return false;
     struct engine_save_opts opts = {
@@ -494,7 +494,7 @@ static void run(struct shell *sh, const struct resp_command *cmd)
 static int loop(struct shell *sh, struct rd_src *in)
 {
     struct rd_resp_reader *reader;
-    if (!rd_resp_reader_new(&reader, in, &(struct rd_resp_opts){.client = true}, NULL))
+    if (!rd_resp_reader_new(&reader, in, &RD_RESP_OPTS(.client = true), NULL))
         die("memory is short");
     struct resp_command cmd;
     enum resp_status status;

@@ -56,7 +56,7 @@ static void write_file(void (*fn)(struct rdb_writer *w), struct rd_buf *ret)
 {
     struct rd_sink *sink;
     struct rdb_writer *w;
-    struct rdb_writer_opts opts = {.version = 10};
+    struct rdb_writer_opts opts = RDB_WRITER_OPTS(.version = 10);
     cr_assert(rd_sink_open_buf(&sink, ret, NULL, NULL));
     cr_assert(rdb_writer_new(&w, sink, &opts, NULL));
     fn(w);

@@ -69,7 +69,7 @@ static bool load_one(enum rdb_type_id type, unsigned twice, struct engine *e, st
     struct rd_sink *sink;
     struct rd_src *src;
     struct rdb_writer *w;
-    struct rdb_writer_opts opts = {.version = 10};
+    struct rdb_writer_opts opts = RDB_WRITER_OPTS(.version = 10);
     cr_assert(rd_sink_open_buf(&sink, &bytes, NULL, NULL));
     cr_assert(rdb_writer_new(&w, sink, &opts, NULL));
     put_key(w, type, twice);

@@ -52,7 +52,7 @@ static void load(struct engine *e, void (*fn)(struct rdb_writer *w))
     struct rd_src *src;
     struct rdb_writer *w;
     struct rd_err err = {0};
-    const struct rdb_writer_opts opts = {.version = 12};
+    const struct rdb_writer_opts opts = RDB_WRITER_OPTS(.version = 12);
     const struct engine_env env = {.now_us = 5000000};
     cr_assert(rd_sink_open_buf(&sink, &bytes, NULL, NULL));
     cr_assert(rdb_writer_new(&w, sink, &opts, NULL));

@@ -21,8 +21,8 @@
 static inline void value_file_save(const struct engine_type_ops *ops, const struct engine_value *v,
                                    enum rdb_type_id type, int version, struct rd_buf *ret)
 {
-    const struct rdb_writer_opts opts = {
-        .dialect = RDB_REDIS, .version = version, .compress = true};
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = version, .compress = true);
     struct rdb_event key = {.kind = RDB_KEY, .inner = RD_NO_OFFSET};
     struct rd_sink *sink;
     struct rdb_writer *w;
@@ -45,7 +45,7 @@ static inline bool value_file_load(const struct engine_type_ops *ops, struct rd_
                                    const struct engine_config *config, struct engine_value *ret,
                                    struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
     struct rd_src *src;
     struct rdb_reader *r;
     struct rdb_event ev;
@@ -80,8 +80,8 @@ static inline bool value_file_load_payload(const struct engine_type_ops *ops,
                                            const struct engine_config *config,
                                            struct engine_value *ret, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
-    const struct rd_src_opts src_opts = {.window = window};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
+    const struct rd_src_opts src_opts = RD_SRC_OPTS(.window = window);
     struct rd_src *src;
     struct rdb_reader *r;
     struct rdb_event ev;

@@ -19,8 +19,8 @@ static void must(bool ok)
 
 static struct aof_salvage_result salvage(struct rd_slice file, struct rd_buf *out)
 {
-    const struct aof_salvage_opts opts = {0};
-    struct aof_salvage_result res = {0};
+    const struct aof_salvage_opts opts = AOF_SALVAGE_OPTS();
+    struct aof_salvage_result res = AOF_SALVAGE_RESULT();
     struct rd_src *src, *copy;
     struct rd_sink *sink;
     must(rd_src_open_memory(&src, file, NULL, NULL));

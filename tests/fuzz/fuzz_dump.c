@@ -23,7 +23,7 @@ static void must(bool ok)
 static bool read_value(const struct rdb_dump *dump, struct rd_slice payload, enum rdb_detail detail,
                        enum rd_err_code *ret_code)
 {
-    struct rdb_reader_opts opts = {.detail = detail};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = detail);
     struct rd_src *src;
     struct rdb_reader *r;
     struct rdb_event ev;

@@ -209,11 +209,9 @@ static void end(struct world *w)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct rd_resp_opts limits = {.max_args = 1000,
-                                        .max_bulk = BULK_MAX,
-                                        .max_inline = BULK_MAX,
-                                        .max_memory = 1 << 20,
-                                        .client = true};
+    const struct rd_resp_opts limits =
+        RD_RESP_OPTS(.max_args = 1000, .max_bulk = BULK_MAX, .max_inline = BULK_MAX,
+                     .max_memory = 1 << 20, .client = true);
     struct rd_src *src;
     struct rd_resp_reader *reader = NULL;
     struct resp_command cmd;

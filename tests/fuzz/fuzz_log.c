@@ -69,13 +69,10 @@ static void add(struct outcome *ret, const struct aof_log_entry *entry, uint64_t
 static struct outcome read_log(struct rd_src *src, unsigned mode)
 {
     struct outcome ret = {0};
-    struct aof_log_opts opts = {.names = (mode & NAMES) != 0,
-                                .whole = (mode & WHOLE) != 0,
-                                .lines = (mode & LINES) != 0,
-                                .ahead = (mode & AHEAD) != 0,
-                                .max_args = 5000,
-                                .max_bulk = 1 << 20,
-                                .max_line = 1000};
+    struct aof_log_opts opts =
+        AOF_LOG_OPTS(.names = (mode & NAMES) != 0, .whole = (mode & WHOLE) != 0,
+                     .lines = (mode & LINES) != 0, .ahead = (mode & AHEAD) != 0, .max_args = 5000,
+                     .max_bulk = 1 << 20, .max_line = 1000);
     struct aof_log *log;
     struct aof_log_entry entry;
     uint64_t sum = 0;
@@ -97,7 +94,8 @@ static struct outcome read_log(struct rd_src *src, unsigned mode)
 
 static void read_reader(struct rd_slice bytes)
 {
-    const struct aof_reader_opts opts = {.rdb = {.detail = RDB_DETAIL_FRAMES}};
+    const struct aof_reader_opts opts =
+        AOF_READER_OPTS(.rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES));
     struct rd_src *src = NULL;
     struct aof_reader *r = NULL;
     struct aof_event ev;
@@ -116,7 +114,7 @@ static void read_reader(struct rd_slice bytes)
 static struct rd_src *in_pieces(struct rd_slice bytes, uint8_t choice)
 {
     static const size_t windows[] = {128, 200, 1000, 0};
-    const struct rd_src_opts opts = {.window = windows[choice >> WINDOW_SHIFT & 3]};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = windows[choice >> WINDOW_SHIFT & 3]);
     size_t piece = (size_t)(choice >> PIECE_SHIFT) * 13 + 1;
     struct rd_src *inner = NULL, *pieces = NULL;
     check(rd_src_open_memory(&inner, bytes, NULL, NULL) &&

@@ -29,7 +29,7 @@ static void check(bool ok, const char *what, const struct rd_err *err)
 
 static struct rd_src *open_src(struct rd_slice bytes, bool small)
 {
-    const struct rd_src_opts opts = {.window = WINDOW};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = WINDOW);
     struct rd_err err = {0};
     struct rd_src *src;
     check(rd_src_open_memory(&src, bytes, NULL, &err), "memory", &err);
@@ -41,7 +41,7 @@ static struct rd_src *open_src(struct rd_slice bytes, bool small)
 /* Reads the whole value again: it was made here, so nothing in it can be wrong. */
 static void check_value(const struct stage *value, const struct rdb_type *type)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .no_sum = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .no_sum = true);
     bool valkey = type->family == RDB_FAMILY_VALKEY;
     struct rdb_reader *reader;
     struct rd_err err = {0};
@@ -86,8 +86,8 @@ static bool to_snapshot(struct rd_slice bytes, uint8_t how, struct rd_buf *ret)
     const struct ndjson_read_opts opts = {.strings = (enum json_form)((how & FORM_MASK) % 3),
                                           .dialect = targets[target].dialect,
                                           .version = targets[target].version};
-    const struct rdb_writer_opts wopts = {
-        .dialect = opts.dialect, .version = opts.version, .lossy = true};
+    const struct rdb_writer_opts wopts =
+        RDB_WRITER_OPTS(.dialect = opts.dialect, .version = opts.version, .lossy = true);
     struct rd_src *src = open_src(bytes, (how & SMALL_WINDOW) != 0);
     struct ndjson_reader *lines;
     struct rdb_writer *w;

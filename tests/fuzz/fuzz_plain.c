@@ -44,7 +44,7 @@ static struct rd_src *open_src(struct rd_slice file, unsigned choice)
     must(rd_src_open_memory(&inner, file, NULL, NULL));
     if (choice % 5 == 0)
         return inner;
-    struct rd_src_opts opts = {.window = windows[choice % 5 - 1]};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = windows[choice % 5 - 1]);
     must(rd_src_open_trickle(&src, inner, choice & 0x80 ? 100 : INPUT_MAX, &opts, NULL));
     return src;
 }
@@ -104,7 +104,7 @@ static int by_id(const void *a, const void *b)
 /* What a reader says is pending in a value; false: there is something wrong with it. */
 static bool read_pending(struct rd_slice value, const struct rdb_type *type, struct ids *ret)
 {
-    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_PACKED};
+    const struct rdb_reader_opts detail = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
     struct rd_src *src;
     struct rdb_reader *reader;
     struct rdb_event ev;
@@ -144,7 +144,8 @@ static void compare_pending(struct rd_slice value, const struct rdb_type *type, 
 /* Of all streams, those of the last remain. */
 static void look_through(struct rd_slice file, unsigned choice, struct rdb_pending_ids *ret)
 {
-    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    const struct rdb_reader_opts detail =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
     struct rd_src *src = open_src(file, choice);
     struct rdb_reader *reader;
     struct rdb_event ev;
@@ -171,8 +172,9 @@ static void look_through(struct rd_slice file, unsigned choice, struct rdb_pendi
 static bool to_commands(struct rd_slice file, unsigned choice, const struct rdb_pending_ids *told,
                         bool plain, struct rd_buf *ret)
 {
-    const struct rdb_reader_opts detail = {.detail = RDB_DETAIL_ELEMENTS, .no_sum = true};
-    const struct rdb_commands_opts how = {.lossy = true};
+    const struct rdb_reader_opts detail =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS, .no_sum = true);
+    const struct rdb_commands_opts how = RDB_COMMANDS_OPTS(.lossy = true);
     struct run run = {.told = told, .src = open_src(file, choice), .ok = true};
     struct rd_sink *sink;
     struct rdb_event ev;

@@ -95,7 +95,7 @@ static struct outcome talk(struct rd_slice bytes, unsigned choice, size_t piece)
     struct outcome ret = {0};
     struct repl_psync *p;
     struct repl_resume place;
-    struct repl_psync_opts opts = {.window = 1, .max_command = 1 << 20};
+    struct repl_psync_opts opts = REPL_PSYNC_OPTS(.window = 1, .max_command = 1 << 20);
     opts.password = (choice & PASSWORD) != 0 ? "pw" : NULL;
     opts.rdb_only = (choice & RDB_ONLY) != 0;
     opts.rdb_filter = (choice & FILTER) != 0 ? "functions" : NULL;

@@ -37,7 +37,7 @@ static struct rd_src *open_src(struct rd_slice file, unsigned choice)
     must(rd_src_open_memory(&inner, file, NULL, NULL));
     if (choice % 8 == 0)
         return inner;
-    struct rd_src_opts opts = {.window = windows[choice % 8 - 1]};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = windows[choice % 8 - 1]);
     must(rd_src_open_trickle(&src, inner, reads[choice / 8 % 4], &opts, NULL));
     return src;
 }
@@ -100,10 +100,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     unsigned first = whole ? (unsigned)size : data[0], second = whole ? data[size - 1] : data[1];
     struct rd_slice file = whole ? rd_slice(data, size) : rd_slice(data + 2, size - 2);
-    struct rdb_reader_opts opts = {.detail = (enum rdb_detail)(first % 4),
-                                   .notes = first & 4,
-                                   .no_sum = first & 8,
-                                   .max_name = first & 32 ? 100 : 0};
+    struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = (enum rdb_detail)(first % 4), .notes = first & 4,
+                        .no_sum = first & 8, .max_name = first & 32 ? 100 : 0);
     enum action action = (enum action)(second >> 5 & 3);
     /* Batches run ahead of values, so that these are neither skipped nor copied. */
     opts.batch = (first & 16) && action == READ;

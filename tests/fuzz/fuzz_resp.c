@@ -22,8 +22,9 @@ struct outcome {
     uint64_t offset;
 };
 
-static const struct rd_resp_opts limits = {
-    .max_args = 5000, .max_bulk = 100000, .max_inline = 1000, .max_memory = 1 << 20};
+static const struct rd_resp_opts limits =
+    RD_RESP_OPTS(.size = sizeof(struct rd_resp_opts), .max_args = 5000, .max_bulk = 100000,
+                 .max_inline = 1000, .max_memory = 1 << 20);
 
 static void check(bool ok, const char *what)
 {
@@ -93,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t choice = data[0];
     struct rd_slice bytes = rd_slice(data + 1, size - 1);
     struct rd_src *whole = NULL, *inner = NULL, *pieces = NULL;
-    struct rd_src_opts opts = {.window = windows[(choice >> WINDOW_SHIFT) & 3]};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = windows[(choice >> WINDOW_SHIFT) & 3]);
     size_t piece = (size_t)(choice >> PIECE_SHIFT) * 5 + 1;
     check(rd_src_open_memory(&whole, bytes, NULL, NULL) &&
               rd_src_open_memory(&inner, bytes, NULL, NULL) &&

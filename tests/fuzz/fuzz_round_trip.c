@@ -21,7 +21,7 @@ static const int versions[] = {6, 7, 8, 9, 10, 11, 12, 80};
  * wrong, that of written ones must hold. */
 static bool describe(struct rd_slice file, int version, bool sum, struct rd_buf *ret)
 {
-    struct rdb_reader_opts opts = {.no_sum = !sum};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.no_sum = !sum);
     struct logical l = {.version = version, .text = ret};
     struct rd_src *src;
     struct rdb_reader *r;
@@ -63,9 +63,10 @@ static bool copy(struct rdb_reader *r, struct rdb_writer *w)
 
 static bool convert(struct rd_slice file, uint8_t choice, struct rd_buf *ret, int *ret_version)
 {
-    struct rdb_reader_opts reader_opts = {.detail =
-                                              choice & 8 ? RDB_DETAIL_PACKED : RDB_DETAIL_ELEMENTS};
-    struct rdb_writer_opts opts = {.version = versions[choice & 7], .compress = choice & 16};
+    struct rdb_reader_opts reader_opts =
+        RDB_READER_OPTS(.detail = choice & 8 ? RDB_DETAIL_PACKED : RDB_DETAIL_ELEMENTS);
+    struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.version = versions[choice & 7], .compress = choice & 16);
     struct rd_src *src;
     struct rd_sink *sink;
     struct rdb_reader *r;

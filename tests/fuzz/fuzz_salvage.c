@@ -20,8 +20,8 @@ static void must(bool ok)
 
 static void check_out(struct rd_slice out, uint64_t keys)
 {
-    struct rdb_check_opts opts = {.single_thread = true};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     must(rd_src_open_memory(&src, out, NULL, NULL));
     must(rdb_check(src, &opts, &res, NULL));
@@ -34,8 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0 || size > SNAPSHOT_MAX)
         return 0;
-    struct rdb_salvage_opts opts = {.partial = data[size - 1] & 1};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.partial = data[size - 1] & 1);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf out = {0};
     struct rd_src *src, *copy;
     struct rd_sink *sink;

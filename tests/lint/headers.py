@@ -88,6 +88,16 @@ def numbers():
             yield name, known[name]
 
 
+def sized():
+    """The structs of installed headers that begin with their size."""
+    return {name for path in installed()
+            for name in re.findall(r"^struct (\w+) \{\n\s*size_t size;", tree.read(path), re.M)}
+
+
+def bodies(text):
+    """The function bodies of a source: from a brace alone at the left margin to the next."""
+    return re.findall(r"^\{\n(.*?)^\}", text, re.M | re.S)
+
 
 class Headers(tree.Lint):
     def test_every_header_compiles_alone_and_twice(self):
@@ -146,6 +156,7 @@ class Installed(tree.Lint):
 
     def test_installed_headers_are_c_plus_plus_too(self):
         source = "".join(f'#include "{path}"\n' for path in installed())
+        source += "".join(f"{name} {name}_made = {name.upper()}();\n" for name in sorted(sized()))
         compiler = os.environ.get("CXX", "c++").split()
         done = subprocess.run(
             [*compiler, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
@@ -169,6 +180,33 @@ class Installed(tree.Lint):
         self.assertGreater(len(found), 200)
         self.maxDiff = None
         self.assertEqual(found, frozen)
+
+    def test_structs_of_options_and_results_begin_with_their_size(self):
+        wrong = []
+        for path in installed():
+            text = tree.read(path)
+            for name in re.findall(r"^struct (\w+_(?:opts|result)) \{", text, re.M):
+                if name not in sized():
+                    wrong.append(f"{path}: struct {name} has no size")
+            for name in re.findall(r"^struct (\w+) \{\n\s*size_t size;", text, re.M):
+                if f"\n#define {name.upper()}(...) RD_SIZED({name}, __VA_ARGS__)\n" not in text:
+                    wrong.append(f"{path}: struct {name} has no macro")
+        self.none(wrong)
+
+    def test_structs_with_a_size_are_made_by_their_macro(self):
+        """A size that is forgotten is an error only when the code runs."""
+        names = "|".join(sorted(sized()))
+        bare = re.compile(rf"\(struct (?:{names})\) ?\{{|"
+                          rf"\bstruct (?:{names}) \w+(?:\[\w*\])? = \{{(?!\s*\{{?\.size = )")
+        unset = re.compile(rf"^\s+struct (?:{names}) \w+;", re.M)
+        wrong = []
+        for path in tree.files(".c", ".h"):
+            text = tree.without_comments(tree.read(path))
+            wrong += [f"{path}: {found}" for found in bare.findall(text)]
+            if path.startswith(("tools/", "server/", "archive/", "client/", "rebuild/", "engine/")):
+                wrong += [f"{path}: {found.strip()}" for body in bodies(text)
+                          for found in unset.findall(body)]
+        self.none(wrong)
 
     def test_no_number_belongs_to_two_findings(self):
         found = {}

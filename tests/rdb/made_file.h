@@ -2,7 +2,7 @@
  *
  *     struct rd_buf file = {0}, out = {0};
  *     struct made_seen seen = {0};
- *     struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
+ *     struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.loss = made_see, .ctx = &seen);
  *     made_add(&file, "REDIS0011\xfe\0", 11);
  *     made_keys(&file, "key", 5);              // key:0 to key:4
  *     made_end(&file);
@@ -24,7 +24,7 @@ static inline bool made_salvage(struct rd_slice file, const struct rdb_salvage_o
 {
     struct rd_src *src, *copy;
     struct rd_sink *sink = NULL;
-    struct rdb_salvage_opts none = {0};
+    struct rdb_salvage_opts none = RDB_SALVAGE_OPTS();
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
     cr_assert(rd_src_open_memory(&copy, file, NULL, NULL));
     if (out != NULL)

@@ -19,7 +19,8 @@ static bool is_push(const struct way *way)
 struct rd_src *way_open(const struct way *way, struct rd_slice file)
 {
     struct rd_src *src = NULL, *inner;
-    struct rd_src_opts opts = {.window = way->kind == WAY_WINDOW ? way->size : TRICKLE_WINDOW};
+    struct rd_src_opts opts =
+        RD_SRC_OPTS(.window = way->kind == WAY_WINDOW ? way->size : TRICKLE_WINDOW);
     if (is_push(way)) {
         must(rd_src_open_push(&src, NULL, NULL));
     } else {

@@ -53,7 +53,7 @@ static struct rdb_check_result check(struct rd_slice file, const struct rdb_chec
                                      struct told *told)
 {
     struct rdb_check_opts opts = *more;
-    struct rdb_check_result res;
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
     opts.finding = tell;
@@ -123,8 +123,9 @@ static void put_checksum(struct rd_buf *file)
 
 Test(check, finds_what_is_wrong_and_says_where)
 {
-    static const struct rdb_check_opts ways[] = {{.now_ms = 1000, .single_thread = true},
-                                                 {.now_ms = 1000}};
+    static const struct rdb_check_opts ways[] = {
+        {.size = sizeof(struct rdb_check_opts), .now_ms = 1000, .single_thread = true},
+        {.size = sizeof(struct rdb_check_opts), .now_ms = 1000}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (size_t w = 0; w < 2; w++) {
             struct rd_buf file = {0};
@@ -167,7 +168,9 @@ static size_t table_with_duplicates(struct rd_buf *file, const char *type, const
 Test(check, finds_the_second_of_two_members_wherever_they_stand_in_a_table)
 {
     enum { N = 60000 };
-    static const struct rdb_check_opts ways[] = {{.single_thread = true}, {0}};
+    static const struct rdb_check_opts ways[] = {
+        {.size = sizeof(struct rdb_check_opts), .single_thread = true},
+        {.size = sizeof(struct rdb_check_opts)}};
     static const char types[][2][10] = {{"\2", "\0"}, {"\4", "\2\1v"}, {"\5", "\10........"}};
     static const uint32_t duplicates[][2] = {{0, 1},         {30, 31},       {31, 32},
                                              {0, 63},        {5, 12300},     {100, N / 2},
@@ -204,7 +207,7 @@ Test(check, tells_of_the_checksum)
         {"REDIS9999", 9, RDB_SUM_UNKNOWN, "unsupported@5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rdb_check_opts opts = {.single_thread = true};
+        struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
         struct told told = {.text = ""};
         struct rdb_check_result res = check(rd_slice(cases[i].bytes, cases[i].len), &opts, &told);
         cr_expect_eq(res.sum, cases[i].sum, "%zu", i);
@@ -219,7 +222,7 @@ Test(check, counts_what_the_snapshot_holds)
                               "fe 01 02 01\"c\" 01 01\"v\" ff";
     struct rd_buf file = {0};
     struct told told = {.text = ""};
-    struct rdb_check_opts opts = {.quick = true};
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.quick = true);
     unsigned line;
     cr_assert(hex_parse(rd_slice_str(hex), &file, &line));
     put_checksum(&file);
@@ -242,7 +245,7 @@ Test(check, counts_what_the_snapshot_holds)
 Test(check, a_quick_one_looks_at_framing_and_checksum_only)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\x0b\1i\2xx\xff\0\0\0\0\0\0\0\0";
-    struct rdb_check_opts opts = {.quick = true};
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.quick = true);
     struct told told = {.text = ""};
     struct rdb_check_result res = check(rd_slice(file, sizeof file - 1), &opts, &told);
     cr_expect_not(res.damaged);
@@ -255,7 +258,8 @@ Test(check, a_quick_one_looks_at_framing_and_checksum_only)
 /* What is not sound in the manifest is an error or a warning here. */
 static void check_fixture(void *ctx, const struct snapshot *s)
 {
-    struct rdb_check_opts one = {.single_thread = true}, two = {0};
+    struct rdb_check_opts one = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_opts two = RDB_CHECK_OPTS();
     static struct told a, b;
     (void)ctx;
     a = b = (struct told){.text = ""};
@@ -301,9 +305,9 @@ static void add_hash(struct rd_buf *file, unsigned i, bool duplicate, bool broke
 static void check_windows(struct rd_slice file, const struct rdb_check_opts *more,
                           struct told *told)
 {
-    struct rd_src_opts window = {.window = 4096};
+    struct rd_src_opts window = RD_SRC_OPTS(.window = 4096);
     struct rdb_check_opts opts = *more;
-    struct rdb_check_result res;
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     opts.finding = tell;
     opts.ctx = told;
@@ -330,14 +334,14 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
         }
         cr_assert(rd_buf_add_byte(&file, RDB_OP_EOF));
         put_checksum(&file);
-        check_windows(rd_buf_slice(&file), &(struct rdb_check_opts){.single_thread = true}, &one);
+        check_windows(rd_buf_slice(&file), &RDB_CHECK_OPTS(.single_thread = true), &one);
         unsigned n_told = 0;
         for (const char *at = one.text; (at = strstr(at, "duplicate-member")) != NULL; at++)
             n_told++;
         cr_expect_geq(n_told, duplicates, "%u: %s", broken[b], one.text);
         cr_expect_eq(strstr(one.text, "corrupt") != NULL, broken[b] != NONE, "%s", one.text);
         for (int round = 0; round < ROUNDS; round++) {
-            check_windows(rd_buf_slice(&file), &(struct rdb_check_opts){0}, &two);
+            check_windows(rd_buf_slice(&file), &RDB_CHECK_OPTS(), &two);
             cr_expect_str_eq(one.text, two.text, "%u: %s", broken[b], two.text);
         }
         rd_buf_done(&file);
@@ -348,8 +352,8 @@ Test(check, finds_the_same_however_far_the_walk_is_ahead_of_the_helper)
 static size_t fail_allocations(struct rd_slice file)
 {
     for (size_t n = 1;; n++) {
-        struct rdb_check_opts opts = {.single_thread = true};
-        struct rdb_check_result res;
+        struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+        struct rdb_check_result res = RDB_CHECK_RESULT();
         struct rd_src *src;
         struct rd_err err = {0};
         cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
@@ -413,8 +417,9 @@ static void tally(void *ctx, const struct rdb_finding *f)
 static unsigned count_findings(const struct rd_buf *file, const char *id)
 {
     struct tally t = {.id = id};
-    const struct rdb_check_opts opts = {.single_thread = true, .finding = tally, .ctx = &t};
-    struct rdb_check_result res;
+    const struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.single_thread = true, .finding = tally, .ctx = &t);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(file), NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
@@ -449,8 +454,8 @@ Test(check, names_32_modules_at_most)
 
 Test(check, knows_nothing_when_the_source_fails)
 {
-    struct rdb_check_opts opts = {.single_thread = true};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct broken_src from = {.bytes = rd_slice(NULL, 0)};
     struct rd_src *src = broken_src_open(&from, 0);
     struct rd_err err = {0};
@@ -463,8 +468,8 @@ Test(check, knows_nothing_when_the_source_fails)
 Test(check, a_source_that_fails_after_the_end_is_told)
 {
     static const char file[] = "REDIS0009\0\1k\1v\xff\0\0\0\0\0\0\0\0";
-    struct rdb_check_opts opts = {.single_thread = true};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct broken_src from = {.bytes = rd_slice(file, sizeof file - 1)};
     struct rd_src *src = broken_src_open(&from, 0);
     struct rd_err err = {0};
@@ -490,8 +495,8 @@ Test(check, compressed_strings_of_senseless_length_end_with_the_file)
     for (int i = 0; i < 16; i++)
         cr_assert(rd_buf_add(&file, key, sizeof key - 1));
     struct rd_src *src;
-    struct rdb_check_opts opts = {.single_thread = true};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(&file), NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
     cr_expect(res.damaged);

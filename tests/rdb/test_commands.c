@@ -81,7 +81,7 @@ Test(commands, what_no_reader_gives_is_a_misuse_that_sticks)
 
 Test(commands, what_no_command_makes_is_refused_or_left_out)
 {
-    const struct rdb_commands_opts lossy = {.lossy = true};
+    const struct rdb_commands_opts lossy = RDB_COMMANDS_OPTS(.lossy = true);
     struct commands_bench out;
     cr_assert(commands_begin(&out, NULL));
     cr_assert_not(commands_put_key(&out, RDB_TYPE_MODULE_2, 0));

@@ -5,7 +5,8 @@
 #include "tests/base/broken.h"
 #include "tests/rdb/commands_bench.h"
 
-static const struct rdb_commands_opts lossy = {.lossy = true};
+static const struct rdb_commands_opts lossy =
+    RDB_COMMANDS_OPTS(.size = sizeof(struct rdb_commands_opts), .lossy = true);
 
 /* The last call failed so, nothing more is taken, and the end of it all. */
 static void expect_failed(struct commands_bench *out, enum rd_err_code code, const char *part)
@@ -163,7 +164,7 @@ Test(commands_refuse, a_payload_of_a_key_that_expired_long_ago_has_the_earliest_
 
 Test(commands_refuse, a_payload_for_a_server_before_5_0_has_its_expiry_after_it)
 {
-    const struct rdb_commands_opts opts = {.version = 6, .replace = true};
+    const struct rdb_commands_opts opts = RDB_COMMANDS_OPTS(.version = 6, .replace = true);
     struct rdb_event key = commands_key(RDB_TYPE_STRING);
     struct rd_sink *to;
     struct commands_bench out;

@@ -95,9 +95,18 @@ static bool has_elements(const struct snapshot *s)
 static void compare_ways(void *ctx, const struct snapshot *s)
 {
     static const struct rdb_commands_opts opts[] = {
-        {.lossy = true},
-        {.lossy = true, .dialect = RDB_REDIS, .version = 9, .replace = true},
-        {.lossy = true, .dialect = RDB_REDIS, .version = 6, .max_elems = 3, .max_bytes = 60},
+        {.size = sizeof(struct rdb_commands_opts), .lossy = true},
+        {.size = sizeof(struct rdb_commands_opts),
+         .lossy = true,
+         .dialect = RDB_REDIS,
+         .version = 9,
+         .replace = true},
+        {.size = sizeof(struct rdb_commands_opts),
+         .lossy = true,
+         .dialect = RDB_REDIS,
+         .version = 6,
+         .max_elems = 3,
+         .max_bytes = 60},
     };
     unsigned *n_lost = ctx;
     if (!has_elements(s))
@@ -178,7 +187,8 @@ Test(commands_snapshots, tables_of_short_and_long_strings_make_the_same_either_w
 static void refuse(void *ctx, const struct snapshot *s)
 {
     unsigned *n_refused = ctx;
-    struct how how = {.opts = {.dialect = RDB_REDIS, .version = 6}, .way = {WAY_MEMORY, 0}};
+    struct how how = {.opts = RDB_COMMANDS_OPTS(.dialect = RDB_REDIS, .version = 6),
+                      .way = {WAY_MEMORY, 0}};
     struct how lossy = how;
     struct made made, rest;
     if (!has_elements(s))
@@ -209,7 +219,8 @@ Test(commands_snapshots, what_an_old_server_cannot_run_is_refused_at_its_place)
 /* With each allocation failing in its turn: no leak, and nothing else than the lack of memory. */
 static void fail_allocations(void *ctx, const struct snapshot *s)
 {
-    const struct how how = {.opts = {.lossy = true}, .texts = true, .way = {WAY_WINDOW, 512}};
+    const struct how how = {
+        .opts = RDB_COMMANDS_OPTS(.lossy = true), .texts = true, .way = {WAY_WINDOW, 512}};
     size_t *n_failed = ctx;
     if (s->bytes.len < 600)
         return;

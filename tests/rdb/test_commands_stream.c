@@ -2,7 +2,8 @@
 #include "rdb/plain.h"
 #include "tests/rdb/commands_bench.h"
 
-static const struct rdb_commands_opts lossy = {.lossy = true};
+static const struct rdb_commands_opts lossy =
+    RDB_COMMANDS_OPTS(.size = sizeof(struct rdb_commands_opts), .lossy = true);
 
 static bool put_entry(struct commands_bench *out, uint64_t ms, uint64_t n_fields)
 {
@@ -233,7 +234,7 @@ Test(commands_stream, what_is_gone_is_made_to_be_claimed_and_deleted_again)
 Test(commands_stream, a_stream_of_nothing_but_what_is_gone_is_not_made_twice)
 {
     struct commands_bench out;
-    const struct rdb_commands_opts two = {.max_elems = 2};
+    const struct rdb_commands_opts two = RDB_COMMANDS_OPTS(.max_elems = 2);
     cr_assert(commands_begin(&out, &two) && tell(&out, 3, (const uint64_t[]){1, 2, 3}));
     cr_assert(put_stream(&out, 0, 9) && commands_put_end(&out));
     cr_expect_eq(count(&out, "XADD"), 3);
@@ -284,7 +285,7 @@ Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
     struct rdb_stream_id id = {1, 1};
     const struct rdb_pending_ids pending = {.ids = &id, .n = 1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct rdb_commands_opts opts = {.version = cases[i].version};
+        const struct rdb_commands_opts opts = RDB_COMMANDS_OPTS(.version = cases[i].version);
         const struct rdb_event key = commands_key(cases[i].type);
         struct commands_bench out;
         cr_assert(commands_begin(&out, &opts));
@@ -334,7 +335,7 @@ Test(commands_stream, an_owner_of_what_is_not_pending_is_a_consumer_without_entr
 
 Test(commands_stream, a_consumer_without_entries_reads_nothing_before_its_command_was_there)
 {
-    const struct rdb_commands_opts opts = {.version = 9};
+    const struct rdb_commands_opts opts = RDB_COMMANDS_OPTS(.version = 9);
     struct commands_bench out;
     cr_assert(begin(&out, &opts) && put_stream(&out, 0, 9) && put_group(&out, 9) &&
               put_owner(&out, 5) && commands_put_end(&out));

@@ -274,7 +274,7 @@ Test(encode, a_zipmap_of_long_fields_reads_back)
 {
     static uint8_t text[300];
     const struct rdb_type *type = rdb_type_get(RDB_TYPE_HASH_ZIPMAP);
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
     for (size_t len = 250; len <= sizeof text; len++) {
         struct rdb_event ev = {.kind = RDB_ELEM};
         struct rdb_encoder *e;

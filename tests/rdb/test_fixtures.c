@@ -44,7 +44,7 @@ static void set_verdict(char *verdict, const struct rd_err *err)
 /* Reads everything with the strictest option. */
 static void judge(struct rd_src *src, char verdict[LINE_MAX_LEN])
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     char notes[LINE_MAX_LEN] = "";
     struct rdb_reader *reader;
     struct rdb_event ev;

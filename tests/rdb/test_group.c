@@ -11,9 +11,8 @@ enum { TARGETS = sizeof targets / sizeof targets[0] };
 
 static void open_target(struct bench *b, size_t target, bool lossy)
 {
-    open_bench(b, (struct rdb_writer_opts){.dialect = targets[target].dialect,
-                                           .version = targets[target].version,
-                                           .lossy = lossy});
+    open_bench(b, RDB_WRITER_OPTS(.dialect = targets[target].dialect,
+                                  .version = targets[target].version, .lossy = lossy));
 }
 
 /* What was written is what a writer with the same target makes of the same stream of type 21. */
@@ -209,7 +208,7 @@ static void check_misplaced(void (*misplace)(struct bench *b, int which), int n,
 {
     for (int which = 0; which < n; which++) {
         struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.version = 12, .lossy = true});
+        open_bench(&b, RDB_WRITER_OPTS(.version = 12, .lossy = true));
         begin(&b, type, RDB_UNKNOWN);
         summary(&b, 0, 2, true);
         cr_assert(b.ok);
@@ -234,7 +233,7 @@ Test(group, events_in_a_place_where_no_reader_gives_them_are_refused)
 Test(group, a_stream_of_an_older_type_has_no_idempotent_entries)
 {
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){.version = 12, .lossy = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 12, .lossy = true));
     begin(&b, RDB_TYPE_STREAM_LISTPACKS_3, RDB_UNKNOWN);
     summary(&b, 0, 0, true);
     simple(&b, RDB_IDMP);

@@ -95,8 +95,8 @@ enum input { MEMORY, ONCE };
 static struct told check(struct rd_buf *b, enum input input)
 {
     struct told told = {0};
-    struct rdb_check_opts opts = {.finding = tell, .ctx = &told};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.finding = tell, .ctx = &told);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(b), NULL, NULL));
@@ -178,8 +178,8 @@ Test(name_match, members_are_compared_by_their_bytes)
 Test(name_match, salvage_drops_no_key_because_of_its_hash)
 {
     struct rd_buf b = {0};
-    struct rdb_salvage_opts opts = {0};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS();
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
     begin(&b);

@@ -50,8 +50,8 @@ Test(omission, of_records_by_the_writer)
 {
     struct told told = {0};
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){
-                       .version = 7, .lossy = true, .omitted = tell, .omitted_ctx = &told});
+    open_bench(&b,
+               RDB_WRITER_OPTS(.version = 7, .lossy = true, .omitted = tell, .omitted_ctx = &told));
     other_records(&b);
     key_with_metadata(&b);
     cr_assert(b.ok, "%s", b.err.text);
@@ -70,8 +70,8 @@ Test(omission, of_values_by_the_writer)
 {
     struct told told = {0};
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){
-                       .version = 11, .lossy = true, .omitted = tell, .omitted_ctx = &told});
+    open_bench(
+        &b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = tell, .omitted_ctx = &told));
     put_value(&b, HASH_TTL);
     begin(&b, RDB_TYPE_ARRAY, 1);
     simple(&b, RDB_VALUE_END);
@@ -104,8 +104,8 @@ Test(omission, a_long_field_is_cut_where_the_writer_does_not_hold_it)
                                   sizeof name - 1};
     size_t told = 0;
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){
-                       .version = 11, .lossy = true, .omitted = measure, .omitted_ctx = &told});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = measure,
+                                   .omitted_ctx = &told));
     begin(&b, RDB_TYPE_HASH_2, sizeof lens / sizeof *lens + 1);
     /* Makes a table of the hash. */
     field(&b, "first", "a value that is too long for a packed hash, which has at most 64 bytes", 9);
@@ -133,8 +133,8 @@ Test(omission, of_records_by_commands)
 {
     struct told told = {0};
     struct commands_bench out;
-    const struct rdb_commands_opts opts = {
-        .version = 9, .lossy = true, .omitted = tell, .omitted_ctx = &told};
+    const struct rdb_commands_opts opts =
+        RDB_COMMANDS_OPTS(.version = 9, .lossy = true, .omitted = tell, .omitted_ctx = &told);
     struct rdb_event events[] = {
         {.kind = RDB_FUNCTION},    {.kind = RDB_MODULE_AUX},     {.kind = RDB_VALUE_END},
         {.kind = RDB_SLOT_IMPORT}, {.kind = RDB_KEY_META_BEGIN}, {.kind = RDB_KEY_META},
@@ -160,7 +160,8 @@ Test(omission, of_elements_by_commands)
 {
     struct told told = {0};
     struct commands_bench out;
-    const struct rdb_commands_opts opts = {.lossy = true, .omitted = tell, .omitted_ctx = &told};
+    const struct rdb_commands_opts opts =
+        RDB_COMMANDS_OPTS(.lossy = true, .omitted = tell, .omitted_ctx = &told);
     struct rdb_event member = {.kind = RDB_ELEM};
     member.elem.role = RDB_ROLE_MEMBER;
     member.elem.str = whole("m");
@@ -195,11 +196,11 @@ Test(omission, without_a_callback_it_is_only_counted)
 {
     struct commands_bench out;
     struct bench b;
-    cr_assert(commands_begin(&out, &(struct rdb_commands_opts){.lossy = true}));
+    cr_assert(commands_begin(&out, &RDB_COMMANDS_OPTS(.lossy = true)));
     cr_assert(commands_put_key(&out, RDB_TYPE_MODULE_2, 0) && commands_put_end(&out));
     cr_expect_eq(rdb_commands_loss(out.commands)->keys, 1);
     commands_end(&out);
-    open_bench(&b, (struct rdb_writer_opts){.version = 7, .lossy = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 7, .lossy = true));
     other_records(&b);
     put_value(&b, HASH_TTL);
     cr_assert(b.ok, "%s", b.err.text);

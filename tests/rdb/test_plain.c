@@ -110,7 +110,7 @@ Test(plain, no_more_come_than_asked_for_and_none_from_an_offset_on)
 
 Test(plain, none_come_inside_a_record_or_beside_notes)
 {
-    const struct rdb_reader_opts notes = {.notes = true};
+    const struct rdb_reader_opts notes = RDB_READER_OPTS(.notes = true);
     struct rdb_plain keys[MAX];
     struct rdb_text texts[MAX];
     struct rdb_stream_id id;
@@ -213,7 +213,7 @@ static const char replaced[] = "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
 
 static bool make(struct rd_buf *ret, struct rd_err *err)
 {
-    const struct rdb_commands_opts opts = {.replace = true};
+    const struct rdb_commands_opts opts = RDB_COMMANDS_OPTS(.replace = true);
     struct rdb_commands *commands = NULL;
     struct rd_sink *sink = NULL;
     bool ok = rd_sink_open_buf(&sink, ret, NULL, err) &&

@@ -117,7 +117,7 @@ static void write_golden(const struct golden *g, struct rd_slice events)
 
 static void compare_golden(const struct golden *g)
 {
-    struct rdb_reader_opts opts = {.notes = true};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.notes = true);
     struct event_text text = {0};
     describe(rd_buf_slice(&g->snapshot), &memory, &opts, &text);
     struct rd_slice expected = rd_slice(g->file.ptr + g->events_at, g->file.len - g->events_at);
@@ -146,9 +146,9 @@ static const struct way ways[] = {
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
 static const struct rdb_reader_opts option_sets[] = {
-    {.detail = RDB_DETAIL_ELEMENTS, .notes = true},
-    {.detail = RDB_DETAIL_CHECK, .notes = true},
-    {.detail = RDB_DETAIL_FRAMES},
+    {.size = sizeof(struct rdb_reader_opts), .detail = RDB_DETAIL_ELEMENTS, .notes = true},
+    {.size = sizeof(struct rdb_reader_opts), .detail = RDB_DETAIL_CHECK, .notes = true},
+    {.size = sizeof(struct rdb_reader_opts), .detail = RDB_DETAIL_FRAMES},
 };
 
 static const char *way_name(const struct way *way)
@@ -236,7 +236,7 @@ Test(reader, says_of_every_prefix_that_it_is_cut_or_wants_more)
 /* What must be the same for a damaged file whether it is verified at once or in batches. */
 static void compare_batch(struct rd_slice file, const char *path, size_t bit)
 {
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rd_err one = read_all(file, &memory, &opts, NULL);
     opts.batch = true;
     struct rd_err many = read_all(file, &memory, &opts, NULL);
@@ -252,7 +252,8 @@ static void flip_everywhere(const struct golden *g)
     struct rd_slice file = rd_slice(bytes, g->snapshot.len);
     for (size_t bit = 0; bit < 8 * file.len; bit++) {
         bytes[bit / 8] = (uint8_t)(bytes[bit / 8] ^ 1u << bit % 8);
-        struct rdb_reader_opts opts = {.detail = (enum rdb_detail)(bit % 4), .notes = true};
+        struct rdb_reader_opts opts =
+            RDB_READER_OPTS(.detail = (enum rdb_detail)(bit % 4), .notes = true);
         read_all(file, &some[bit % 3], &opts, NULL);
         if (bit % 4 == 1)
             compare_batch(file, g->path, bit);
@@ -325,7 +326,7 @@ Test(reader, refuses_more_attributes_than_the_window_holds)
         cr_assert(rd_buf_add(&file, "\xf9\7", 2));
     cr_assert(rd_buf_add(&file, "\xfe\0\xff\0\0\0\0\0\0\0\0", 11));
     cr_assert(rd_src_open_memory(&inner, rd_buf_slice(&file), NULL, NULL));
-    const struct rd_src_opts opts = {.window = WINDOW};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = WINDOW);
     cr_assert(rd_src_open_trickle(&src, inner, 100, &opts, NULL));
     cr_assert(rdb_reader_new(&r, src, NULL, NULL));
     while ((st = rdb_reader_next(r, &ev)) == RDB_EVENT)

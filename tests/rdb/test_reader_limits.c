@@ -34,7 +34,7 @@ static void add_end(struct rd_buf *buf)
 Test(reader_limits, attributes_count_into_what_a_record_may_take)
 {
     enum { NAME = 1000, REPEATED = 40 };
-    const struct rdb_reader_opts opts = {.max_name = NAME};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.max_name = NAME);
     struct rd_buf file = {0};
     made_add(&file, "REDIS0009", 9);
     for (int i = 0; i < REPEATED; i++)
@@ -120,7 +120,7 @@ static void add_long_lzf(struct rd_buf *buf, uint8_t byte)
 Test(reader_limits, long_compressed_members_are_verified_however_they_arrive)
 {
     static const struct way ways[] = {{WAY_MEMORY, 0}, {WAY_PUSH, 1000}, {WAY_PUSH_EAGER, 333}};
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rd_buf file = {0};
     made_add(&file, "REDIS0009\2\1s\2", 13);
     add_long_lzf(&file, 'a');
@@ -161,7 +161,8 @@ Test(reader_limits, a_long_string_that_ends_with_the_packed_one_around_it_is_dam
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
         for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++)
             for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-                const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+                const struct rdb_reader_opts opts =
+                    RDB_READER_OPTS(.detail = (enum rdb_detail)detail);
                 struct rd_buf file = {0};
                 made_add(&file, "REDIS0011\x12\1l\1\2", 14);
                 add_cut_listpack(&file, cuts[c]);
@@ -179,7 +180,7 @@ Test(reader_limits, input_may_pause_after_a_long_string_in_a_packed_one)
 {
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
         for (size_t back = 1; back < 16; back++) {
-            const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+            const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = (enum rdb_detail)detail);
             struct rd_buf file = {0};
             made_add(&file, "REDIS0011\x12\1l\1\2", 14);
             add_cut_listpack(&file, 0);
@@ -199,7 +200,8 @@ Test(reader_limits, a_zipmap_that_ends_without_a_mark_is_damage)
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++)
         for (size_t cut = 0; cut < 6; cut++)
             for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-                const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+                const struct rdb_reader_opts opts =
+                    RDB_READER_OPTS(.detail = (enum rdb_detail)detail);
                 struct rd_buf file = {0};
                 made_add(&file, "REDIS0003\x09\1h", 12);
                 cr_assert(rd_buf_add_byte(&file, (uint8_t)(sizeof fields - 1 - cut)));
@@ -304,7 +306,7 @@ Test(reader_limits, names_of_groups_that_are_longer_than_the_window_are_whole)
     add_group(&file, NAME);
     cr_assert_eq(read_all(rd_buf_slice(&file), &whole, NULL, &want).code, RD_ERR_OK);
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++) {
-        const struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+        const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = (enum rdb_detail)detail);
         struct event_text text = {0};
         struct rd_err err = read_all(rd_buf_slice(&file), &small, &opts, &text);
         cr_assert_eq(err.code, RD_ERR_OK, "%s", err.text);
@@ -350,7 +352,7 @@ Test(reader_limits, a_long_name_inside_of_a_value_is_copied_with_it)
 Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
 {
     enum { MEMBERS = 13000, PACKED = 200 };
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rdb_packer pack;
     struct rd_buf file = {0}, blob = {0};
     made_add(&file, "REDIS0011\0\xc0\5\1x", 14);
@@ -380,7 +382,7 @@ Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
         struct rd_src *src = NULL, *inner = NULL;
         struct rdb_reader *r = NULL;
         struct rdb_event ev;
-        const struct rd_src_opts window = {.window = WINDOW};
+        const struct rd_src_opts window = RD_SRC_OPTS(.window = WINDOW);
         enum rdb_status st = RDB_FAIL;
         bool told = false; /* that not all members were compared */
         if (rd_src_open_memory(&inner, rd_buf_slice(&file), NULL, &err) &&
@@ -407,7 +409,7 @@ Test(reader_limits, memory_that_is_short_for_members_and_names_is_told)
 
 static bool notes_hold(const struct rd_buf *file, const char *word)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rd_src *src;
     struct rdb_reader *r;
     struct rdb_event ev;
@@ -466,8 +468,8 @@ Test(reader_limits, a_source_that_is_fed_is_checked_on_one_thread)
 {
     static const char file[] = "REDIS0009\2\1s\2\1a\1a\0\1k\1v\xff\0\0\0\0\0\0\0\0";
     struct rd_worker *worker = rd_worker_new();
-    struct rdb_reader_opts opts = {
-        .detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .worker = worker};
+    struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .batch = true, .notes = true, .worker = worker);
     struct rd_src *src;
     struct rdb_reader *r;
     struct rdb_event ev;

@@ -29,7 +29,7 @@ static void note_end(struct ends *ends, uint64_t offset)
 static void ends_of_detail(struct rd_slice file, enum rdb_detail detail, const struct way *way,
                            struct ends *ret)
 {
-    struct rdb_reader_opts opts = {.detail = detail};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = detail);
     struct rd_src *src = way_open(way, file);
     struct rdb_reader *r;
     struct rdb_event ev;
@@ -188,7 +188,7 @@ Test(reader_values, strings_of_megabytes_come_in_pieces)
         check_pieces(rd_buf_slice(&raw), &ways[i], 3 << 20, false);
         check_pieces(rd_buf_slice(&lzf), &ways[i], decoded, true);
         for (int detail = RDB_DETAIL_CHECK; detail <= RDB_DETAIL_FRAMES; detail++) {
-            struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+            struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = (enum rdb_detail)detail);
             cr_expect_eq(read_all(rd_buf_slice(&raw), &ways[i], &opts, NULL).code, RD_ERR_OK);
             cr_expect_eq(read_all(rd_buf_slice(&lzf), &ways[i], &opts, NULL).code, RD_ERR_OK);
         }
@@ -203,7 +203,7 @@ Test(reader_values, long_compressed_strings_must_come_out_even)
     static const int off_by[] = {-1, 1};
     for (size_t i = 0; i < 2; i++) {
         struct rd_buf file = {0};
-        struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK};
+        struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK);
         struct way way = {WAY_WINDOW, 512};
         made_add(&file, "REDIS0009\0\1k", 12);
         size_t decoded = add_lzf(&file, 500);
@@ -221,7 +221,7 @@ Test(reader_values, a_compressed_string_of_nothing_has_nothing_stored)
     for (int detail = RDB_DETAIL_ELEMENTS; detail <= RDB_DETAIL_CHECK; detail++) {
         static const char file[] = "REDIS0009\0\1k\xc3\x05\0\0a\xe0\0\0\xff\0\0\0\0\0\0\0\0";
         static const char large[] = "REDIS0009\0\1k\xc3\x80\x10\0\0\0\0\xff\0\0\0\0\0\0\0\0";
-        struct rdb_reader_opts opts = {.detail = (enum rdb_detail)detail};
+        struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = (enum rdb_detail)detail);
         struct way way = {WAY_MEMORY, 0};
         struct rd_err err = read_all(rd_slice(file, sizeof file - 1), &way, &opts, NULL);
         cr_expect_eq(err.code, RD_ERR_CORRUPT);
@@ -251,7 +251,7 @@ Test(reader_values, names_longer_than_the_window_are_whole)
     long_names(&file, 20000);
     struct event_text whole = {0};
     struct way memory = {WAY_MEMORY, 0};
-    struct rdb_reader_opts opts = {0};
+    struct rdb_reader_opts opts = RDB_READER_OPTS();
     cr_assert_eq(read_all(rd_buf_slice(&file), &memory, &opts, &whole).code, RD_ERR_OK);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct event_text text = {0};
@@ -269,7 +269,7 @@ Test(reader_values, names_longer_than_the_limit_are_refused)
     struct rd_buf file = {0};
     long_names(&file, 20000);
     for (size_t i = 0; i < 2; i++) {
-        struct rdb_reader_opts opts = {.max_name = 19999};
+        struct rdb_reader_opts opts = RDB_READER_OPTS(.max_name = 19999);
         struct rd_err err = read_all(rd_buf_slice(&file), &ways[i], &opts, NULL);
         cr_expect_eq(err.code, RD_ERR_LIMIT);
         cr_expect_eq(err.offset, 18);
@@ -282,7 +282,7 @@ Test(reader_values, names_longer_than_the_limit_are_refused)
 Test(reader_values, compressed_names_longer_than_the_limit_are_refused)
 {
     struct rd_buf file = {0};
-    struct rdb_reader_opts opts = {.max_name = 5000};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.max_name = 5000);
     struct way way = {WAY_MEMORY, 0};
     made_add(&file, "REDIS0009\0", 10);
     add_lzf(&file, 40);
@@ -381,7 +381,7 @@ Test(reader_values, a_window_below_512_bytes_is_too_small)
     struct rd_src *src;
     struct rdb_reader *r;
     struct rd_err err = {0};
-    struct rd_src_opts opts = {.window = 511};
+    struct rd_src_opts opts = RD_SRC_OPTS(.window = 511);
     cr_assert(rd_src_open_memory(&src, rd_slice("", 0), NULL, NULL));
     cr_assert(rd_src_open_trickle(&src, src, 1, &opts, NULL));
     cr_expect_not(rdb_reader_new(&r, src, NULL, &err));

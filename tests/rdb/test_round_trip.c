@@ -79,9 +79,9 @@ static void expect_same(struct rd_slice a, struct rd_slice b, const char *name, 
 static bool check(struct rd_slice file, const char *name, const struct target *to,
                   enum rdb_detail detail, bool compress)
 {
-    struct rdb_reader_opts reader_opts = {.detail = detail};
-    struct rdb_writer_opts opts = {
-        .dialect = to->dialect, .version = to->version, .compress = compress};
+    struct rdb_reader_opts reader_opts = RDB_READER_OPTS(.detail = detail);
+    struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = to->dialect, .version = to->version, .compress = compress);
     struct rd_buf written = {0}, before = {0}, after = {0};
     int limit = to->version, from;
     bool ok = convert(file, &reader_opts, &opts, &written, &from);

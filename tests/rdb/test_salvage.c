@@ -86,9 +86,9 @@ static void on_event(void *ctx, const struct rdb_event *ev)
 
 static struct rdb_check_result check(struct rd_slice file, struct rdb_damage *evidence)
 {
-    struct rdb_check_opts opts = {
-        .single_thread = true, .finding = on_finding, .event = on_event, .ctx = evidence};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true, .finding = on_finding,
+                                                .event = on_event, .ctx = evidence);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     rdb_damage_init(evidence);
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));
@@ -179,8 +179,8 @@ static void one_run(struct sweep *w, const struct keys *before, const struct dam
                     const char *what)
 {
     struct rd_buf out = {0};
-    struct rdb_salvage_result res;
-    struct rdb_salvage_opts opts = {.partial = w->partial};
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.partial = w->partial);
     struct rd_err err = {0};
     cr_assert(made_salvage(d->bytes, &opts, &out, &res, &err), "%s: %s", what, err.text);
     check_out(&out, what);
@@ -315,8 +315,9 @@ Test(salvage, partial_keeps_the_first_elements_of_a_cut_collection)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct rd_buf file = {0}, out = {0};
         struct made_seen seen = {0};
-        struct rdb_salvage_opts opts = {.partial = true, .loss = made_see, .ctx = &seen};
-        struct rdb_salvage_result res;
+        struct rdb_salvage_opts opts =
+            RDB_SALVAGE_OPTS(.partial = true, .loss = made_see, .ctx = &seen);
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         cut_collection(&file, kinds[i].type, kinds[i].strings);
         cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
         cr_expect_eq(res.keys, 21);
@@ -336,8 +337,8 @@ Test(salvage, without_partial_a_cut_collection_is_lost_and_named)
 {
     struct rd_buf file = {0}, out = {0};
     struct made_seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.loss = made_see, .ctx = &seen);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     cut_collection(&file, 1, 1);
     cr_assert(made_salvage(rd_buf_slice(&file), &opts, &out, &res, NULL));
     cr_expect_eq(res.keys, 20);
@@ -357,7 +358,7 @@ Test(salvage, without_partial_a_cut_collection_is_lost_and_named)
 Test(salvage, a_sound_file_loses_nothing)
 {
     struct rd_buf file = {0}, out = {0};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     made_add(&file, "REDIS0011\xfe\0", 11);
     made_keys(&file, "key", 5);
     made_add(&file, "\xfe\x4f\xff", 3); /* database 4095 */
@@ -385,8 +386,8 @@ Test(salvage, leaves_out_keys_that_servers_refuse)
 {
     struct rd_buf file = {0}, out = {0};
     struct made_seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.loss = made_see, .ctx = &seen);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     made_add(&file, "REDIS0011\xfe\0", 11);
     made_keys(&file, "key", 5);
     made_key(&file, "key:3");
@@ -407,7 +408,7 @@ Test(salvage, leaves_out_keys_that_servers_refuse)
 Test(salvage, takes_an_end_mark_with_records_after_it_for_damage)
 {
     struct rd_buf file = {0}, out = {0};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     made_add(&file, "REDIS0011\xfe\0", 11);
     made_keys(&file, "front", 8);
     made_add(&file, "\xff", 1);
@@ -423,7 +424,7 @@ Test(salvage, takes_an_end_mark_with_records_after_it_for_damage)
 Test(salvage, bytes_after_the_end_are_not_a_loss)
 {
     struct rd_buf file = {0}, out = {0};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     made_add(&file, "REDIS0011\xfe\0", 11);
     made_keys(&file, "key", 8);
     made_end(&file);
@@ -454,7 +455,7 @@ Test(salvage, learns_the_version_from_the_server_when_the_header_is_damaged)
                  {"other-ver", "7.0.0", ""}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rd_buf file = {0}, out = {0};
-        struct rdb_salvage_result res;
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         made_add(&file, "\0\0\0\0\0\0\0\0\0\xfa", 10);
         made_text(&file, cases[i].name);
         made_text(&file, cases[i].release);
@@ -478,8 +479,8 @@ Test(salvage, learns_the_version_from_the_server_when_the_header_is_damaged)
 Test(salvage, refuses_a_source_that_cannot_be_searched)
 {
     struct rd_src *src;
-    struct rdb_salvage_opts opts = {0};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS();
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_err err = {0};
     cr_assert(rd_src_open_push(&src, NULL, NULL));
     cr_expect_not(rdb_salvage(src, NULL, NULL, &opts, &res, &err));
@@ -491,8 +492,9 @@ Test(salvage, makes_a_report_without_an_output)
 {
     struct rd_buf file = {0};
     struct made_seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen, .partial = true};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts =
+        RDB_SALVAGE_OPTS(.loss = made_see, .ctx = &seen, .partial = true);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     cut_collection(&file, 1, 1);
     cr_assert(made_salvage(rd_buf_slice(&file), &opts, NULL, &res, NULL));
     cr_expect_eq(res.keys, 20);
@@ -506,8 +508,8 @@ Test(salvage, says_when_memory_is_short)
     size_t n = 1;
     cut_collection(&file, 5, 1);
     for (;; n++) {
-        struct rdb_salvage_opts opts = {.partial = true};
-        struct rdb_salvage_result res;
+        struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.partial = true);
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_src *src, *copy;
         struct rd_sink *sink;
         struct rd_err err = {0};
@@ -552,8 +554,8 @@ static void large_file(struct rd_buf *file)
 Test(salvage, needs_memory_that_does_not_depend_on_the_input)
 {
     struct rd_buf file = {0};
-    struct rdb_salvage_opts opts = {0};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS();
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_src *src, *copy;
     struct rd_sink *sink;
     large_file(&file);

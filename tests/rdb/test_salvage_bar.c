@@ -208,8 +208,8 @@ static void judge_key(struct bar *bar, const struct keys *before, const struct k
 
 static void check_loads(struct bar *bar, struct rd_slice out, const char *what)
 {
-    struct rdb_check_opts opts = {.single_thread = true};
-    struct rdb_check_result res;
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.single_thread = true);
+    struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     cr_assert(rd_src_open_memory(&src, out, NULL, NULL));
     cr_assert(rdb_check(src, &opts, &res, NULL));
@@ -224,8 +224,8 @@ static void check_loads(struct bar *bar, struct rd_slice out, const char *what)
 static void check_strict(struct bar *bar, const struct file *file, struct rd_slice bytes,
                          const struct keys *after, const struct marks *marks, const char *what)
 {
-    struct rdb_salvage_opts opts = {.strict = true, .enterprise = file->enterprise};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.strict = true, .enterprise = file->enterprise);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf out = {0};
     cr_assert(made_salvage(bytes, &opts, &out, &res, NULL), "%s", what);
     struct keys strict = keys_of(rd_buf_slice(&out));
@@ -255,9 +255,9 @@ static void judge(struct bar *bar, const struct file *file, const struct rd_buf 
                   uint64_t from, uint64_t to, const char *what)
 {
     struct marks marks = {0};
-    struct rdb_salvage_opts opts = {
-        .doubt = on_doubt, .ctx = &marks, .enterprise = file->enterprise};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts =
+        RDB_SALVAGE_OPTS(.doubt = on_doubt, .ctx = &marks, .enterprise = file->enterprise);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf out = {0};
     struct rd_err err = {0};
     if (bytes->len > 0) {

@@ -71,8 +71,9 @@ Test(salvage_rules, keys_that_are_not_wanted_are_counted_and_left_out)
 {
     enum { KEYS = 1400 };
     struct wish wish = {0};
-    struct rdb_salvage_opts opts = {.wants = wants_even, .tick = count_tick, .ctx = &wish};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts =
+        RDB_SALVAGE_OPTS(.wants = wants_even, .tick = count_tick, .ctx = &wish);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file, out = {0};
     begin(&file);
     made_keys(&file, "key", KEYS);
@@ -140,8 +141,8 @@ Test(salvage_rules, a_key_of_another_slot_is_doubtful)
 Test(salvage_rules, a_function_that_servers_refuse_is_a_lost_range)
 {
     struct made_seen seen = {0};
-    struct rdb_salvage_opts opts = {.loss = made_see, .ctx = &seen};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.loss = made_see, .ctx = &seen);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file = {0}, out = {0};
     made_add(&file, "REDIS0011\xf5\3lua\xfe\0", 16);
     made_keys(&file, "key", 3);
@@ -171,8 +172,8 @@ Test(salvage_rules, a_part_that_servers_refuse_is_not_kept)
         uint64_t n_partial;
     } cases[] = {{"\1a\1b", 1}, {"\1a\1a", 0}};
     for (size_t i = 0; i < 2; i++) {
-        struct rdb_salvage_opts opts = {.partial = true};
-        struct rdb_salvage_result res;
+        struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.partial = true);
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_buf file, out = {0};
         begin(&file);
         made_keys(&file, "front", 10);
@@ -187,8 +188,8 @@ Test(salvage_rules, a_part_that_servers_refuse_is_not_kept)
 
 Test(salvage_rules, a_part_of_a_key_that_was_there_before_is_not_kept)
 {
-    struct rdb_salvage_opts opts = {.partial = true};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.partial = true);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file, out = {0};
     begin(&file);
     made_key(&file, "cut");
@@ -213,8 +214,9 @@ static void cut_stream(void *ctx, const struct snapshot *s)
         return;
     for (size_t len = 600; len < s->bytes.len; len += 997) {
         struct made_seen seen = {0};
-        struct rdb_salvage_opts opts = {.partial = true, .loss = made_see, .ctx = &seen};
-        struct rdb_salvage_result res;
+        struct rdb_salvage_opts opts =
+            RDB_SALVAGE_OPTS(.partial = true, .loss = made_see, .ctx = &seen);
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_buf out = {0};
         cr_assert(made_salvage(rd_slice(s->bytes.ptr, len), &opts, &out, &res, NULL));
         struct rd_buf names = names_of(&out);
@@ -241,7 +243,7 @@ Test(salvage_rules, partial_keeps_the_first_entries_of_a_cut_stream)
 
 Test(salvage_rules, a_database_that_was_selected_in_a_lost_range_is_known_by_its_sizes)
 {
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file, out = {0};
     begin(&file);
     made_keys(&file, "front", 10);
@@ -268,8 +270,8 @@ static void see_first_way(void *ctx, const struct rdb_loss *loss)
 Test(salvage_rules, records_between_damage_and_the_place_where_the_file_is_cut_are_doubtful)
 {
     const char *way = NULL;
-    struct rdb_salvage_opts opts = {.loss = see_first_way, .ctx = &way};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.loss = see_first_way, .ctx = &way);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file, out = {0}, doubtful = {0};
     cr_assert(rd_sink_open_buf(&opts.doubtful, &doubtful, NULL, NULL));
     begin(&file);
@@ -295,7 +297,7 @@ Test(salvage_rules, records_between_damage_and_the_place_where_the_file_is_cut_a
 Test(salvage_rules, a_giant_after_the_damage_is_found_by_the_records_after_it)
 {
     enum { GIANT = 5 << 20 };
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file, out = {0};
     uint8_t head[5] = {0x80};
     begin(&file);
@@ -318,7 +320,7 @@ Test(salvage_rules, a_giant_after_the_damage_is_found_by_the_records_after_it)
 
 Test(salvage_rules, a_header_that_is_lost_after_many_fields_leaves_the_version_open)
 {
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file = {0}, out = {0};
     made_add(&file, "\0\0\0\0\0\0\0\0\0", 9);
     for (int i = 0; i < 70; i++)
@@ -375,7 +377,7 @@ static bool flaky_seek(void *impl, uint64_t offset, struct rd_err *err)
 static struct rd_src *flaky_open(struct flaky_src *from)
 {
     static const struct rd_src_ops ops = {.read = flaky_read, .seek = flaky_seek};
-    const struct rd_src_opts opts = {.window = 512, .size = from->bytes.len};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 512, .total = from->bytes.len);
     struct rd_src *src;
     cr_assert(rd_src_new(&src, &ops, from, &opts, NULL));
     return src;
@@ -402,8 +404,8 @@ static bool salvage_flaky(struct rd_slice file, unsigned fail_src, unsigned fail
     struct flaky_src from = {.bytes = file, .fail_at = fail_src};
     struct flaky_src again = {.bytes = file, .fail_at = fail_copy};
     struct rd_src *src = flaky_open(&from), *copy = flaky_open(&again);
-    const struct rdb_salvage_opts opts = {.partial = true};
-    struct rdb_salvage_result res;
+    const struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.partial = true);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     bool ok = rdb_salvage(src, copy, sink, &opts, &res, err);
     cr_assert(ok || err->code == RD_ERR_IO, "%u, %u: %s", fail_src, fail_copy, err->text);
     bool failed = from.calls >= fail_src && fail_src > 0;
@@ -455,16 +457,17 @@ Test(salvage_rules, an_output_that_fails_at_any_byte_is_told)
 Test(salvage_rules, damage_that_was_saved_so_lies_where_the_check_says)
 {
     const struct rdb_damage none = {.error = RD_NO_OFFSET, .size = RD_NO_OFFSET};
-    const struct rdb_salvage_result searched = {.damage = 20};
-    struct rdb_check_result checked = {.damaged = true, .record = 50, .sum = RDB_SUM_OK};
+    const struct rdb_salvage_result searched = RDB_SALVAGE_RESULT(.damage = 20);
+    struct rdb_check_result checked =
+        RDB_CHECK_RESULT(.damaged = true, .record = 50, .sum = RDB_SUM_OK);
     cr_expect_eq(rdb_damage_start(&checked, &none, &searched), 50);
     cr_expect(rdb_damage_want_search(&checked));
     checked.sum = RDB_SUM_BAD;
     cr_expect_eq(rdb_damage_start(&checked, &none, &searched), 20);
-    checked = (struct rdb_check_result){.sum = RDB_SUM_OK, .errors = 3};
+    checked = RDB_CHECK_RESULT(.sum = RDB_SUM_OK, .errors = 3);
     cr_expect_not(rdb_damage_want_search(&checked), "what is wrong was saved so");
     cr_expect_eq(rdb_damage_start(&checked, &none, &searched), RD_NO_OFFSET);
-    checked = (struct rdb_check_result){.sum = RDB_SUM_BAD, .errors = 1};
+    checked = RDB_CHECK_RESULT(.sum = RDB_SUM_BAD, .errors = 1);
     cr_expect(rdb_damage_want_search(&checked), "the checksum may show which byte is wrong");
     cr_expect_eq(rdb_damage_start(&checked, &none, &searched), 0);
     checked.errors = 2;
@@ -477,8 +480,8 @@ Test(salvage_rules, a_damaged_name_of_the_release_does_not_change_the_version)
 {
     static const char *const releases[] = {"4.0.14", "7.0.15"};
     for (size_t i = 0; i < 2; i++) {
-        struct rdb_salvage_opts opts = {0};
-        struct rdb_salvage_result res;
+        struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS();
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_buf file = {0}, out = {0};
         made_add(&file, "REDIS0009\xfa\x09redis-ver\x06", 21);
         made_add(&file, releases[i], 6);
@@ -510,8 +513,8 @@ static void count_db_doubts(void *ctx, const struct rdb_salvage_doubt *doubt)
 Test(salvage_rules, a_selector_directly_after_damage_is_doubtful)
 {
     unsigned doubts = 0;
-    struct rdb_salvage_opts opts = {.doubt = count_db_doubts, .ctx = &doubts};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.doubt = count_db_doubts, .ctx = &doubts);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file = {0}, out = {0};
     made_add(&file, "REDIS0006\xfe\x0f", 11);
     made_keys(&file, "key", 12);
@@ -541,7 +544,7 @@ static void add_doubtful(void *ctx, const struct rdb_salvage_doubt *doubt)
 static struct rd_buf doubtful_of(const struct rd_buf *file, struct rdb_salvage_result *res)
 {
     struct rd_buf names = {0};
-    struct rdb_salvage_opts opts = {.doubt = add_doubtful, .ctx = &names};
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.doubt = add_doubtful, .ctx = &names);
     cr_assert(made_salvage(rd_buf_slice(file), &opts, NULL, res, NULL));
     cr_assert(rd_buf_add_byte(&names, '\0'));
     return names;
@@ -551,7 +554,7 @@ static struct rd_buf doubtful_of(const struct rd_buf *file, struct rdb_salvage_r
 Test(salvage_rules, all_keys_of_a_database_with_more_than_it_announces_are_doubtful)
 {
     for (int lost = 0; lost < 2; lost++) {
-        struct rdb_salvage_result res;
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_buf file = {0};
         made_add(&file, "REDIS0009\xfe\0\xfb\x14\0", 14);
         made_keys(&file, "many", 50);
@@ -576,7 +579,7 @@ Test(salvage_rules, all_keys_of_a_database_with_more_than_it_announces_are_doubt
 /* The mark that ends the value and 8 bytes after it look like the end of the file. */
 Test(salvage_rules, no_records_are_read_inside_a_sound_packed_value_before_a_cut)
 {
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file = {0}, pack = {0};
     uint8_t head[13] = {0};
     made_add(&pack, head, sizeof head);
@@ -607,7 +610,7 @@ Test(salvage_rules, no_records_are_read_inside_a_sound_packed_value_before_a_cut
 Test(salvage_rules, a_few_new_names_before_a_break_do_not_prove_each_other)
 {
     for (int many = 0; many < 2; many++) {
-        struct rdb_salvage_result res;
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_buf file = {0};
         made_add(&file, "REDIS0012\xfe\0", 11);
         made_key(&file, "name:x");
@@ -627,7 +630,7 @@ Test(salvage_rules, a_few_new_names_before_a_break_do_not_prove_each_other)
 /* A string whose length is damaged, what is read of the next value, and a selector in that. */
 Test(salvage_rules, records_unlike_those_of_the_file_are_doubtful_before_a_proved_head)
 {
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file = {0};
     made_add(&file, "REDIS0006\xfe\0", 11);
     made_keys(&file, "key", 12);
@@ -658,7 +661,7 @@ Test(salvage_rules, any_single_wrong_byte_of_a_sealed_file_is_corrected)
     made_end(&file);
     seal(&file);
     for (size_t at = 0; at < file.len; at++) {
-        struct rdb_salvage_result res;
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_buf out = {0};
         uint8_t was = file.ptr[at];
         file.ptr[at] ^= (uint8_t)(1 + at % 255);
@@ -677,7 +680,7 @@ Test(salvage_rules, any_single_wrong_byte_of_a_sealed_file_is_corrected)
 /* The byte is found, but the file is not sound with it: what is wrong was saved so. */
 Test(salvage_rules, a_file_that_was_saved_unsound_is_not_corrected)
 {
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file;
     begin(&file);
     made_keys(&file, "key", 20);
@@ -692,7 +695,7 @@ Test(salvage_rules, a_file_that_was_saved_unsound_is_not_corrected)
 
 Test(salvage_rules, without_a_checksum_no_byte_is_corrected)
 {
-    struct rdb_salvage_result res;
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file;
     begin(&file);
     made_keys(&file, "key", 20);
@@ -713,12 +716,12 @@ Test(salvage_rules, a_correction_for_which_memory_is_short_is_an_error)
     seal(&file);
     file.ptr[40] ^= 1;
     for (bool failed = true; failed; n++) {
-        struct rdb_salvage_result res;
+        struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
         struct rd_err err = {0};
         struct rd_src *src;
         cr_assert(rd_src_open_memory(&src, rd_buf_slice(&file), NULL, NULL));
         alloc_fault_begin(n);
-        bool ok = rdb_salvage(src, NULL, NULL, &(struct rdb_salvage_opts){0}, &res, &err);
+        bool ok = rdb_salvage(src, NULL, NULL, &RDB_SALVAGE_OPTS(), &res, &err);
         failed = alloc_fault_end().failed;
         cr_expect(ok ? res.corrected : err.code == RD_ERR_MEMORY, "allocation %zu", n);
         rd_src_close(src);

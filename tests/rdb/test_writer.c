@@ -104,8 +104,8 @@ Test(writer, small_values_are_written_as_a_server_of_the_version_writes_them)
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         struct bench b;
         char what[32];
-        open_bench(&b, (struct rdb_writer_opts){.dialect = written[i].dialect,
-                                                .version = written[i].version});
+        open_bench(&b,
+                   RDB_WRITER_OPTS(.dialect = written[i].dialect, .version = written[i].version));
         snprintf(what, sizeof what, "%d in %d", written[i].which, written[i].version);
         put_value(&b, written[i].which);
         check_hex(&b, written[i].hex, what);
@@ -116,7 +116,7 @@ Test(writer, small_values_are_written_as_a_server_of_the_version_writes_them)
 Test(writer, a_stream_without_offsets_stays_of_the_type_that_has_none)
 {
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){.version = 11});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 11));
     stream(&b, false);
     check_hex(&b, STREAM_OF_TYPE_15, "stream");
     close_bench(&b);
@@ -136,7 +136,7 @@ Test(writer, empty_collections_are_written_as_they_came)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int known = 0; known < 2; known++) {
             struct bench b;
-            open_bench(&b, (struct rdb_writer_opts){.version = cases[i].version});
+            open_bench(&b, RDB_WRITER_OPTS(.version = cases[i].version));
             begin(&b, cases[i].type, known ? 0 : RDB_UNKNOWN);
             simple(&b, RDB_VALUE_END);
             check_hex(&b, cases[i].hex, rdb_type_get(cases[i].type)->name);
@@ -150,7 +150,7 @@ static unsigned type_of(enum rdb_type_id type, int version, unsigned n, size_t l
 {
     struct bench b;
     char text[600];
-    open_bench(&b, (struct rdb_writer_opts){.version = version});
+    open_bench(&b, RDB_WRITER_OPTS(.version = version));
     begin(&b, type, RDB_UNKNOWN);
     for (unsigned i = 0; i < n; i++) {
         if (i == 0 && len > 0)
@@ -202,7 +202,7 @@ Test(writer, packed_encodings_end_where_servers_end_them)
 Test(writer, a_set_with_a_number_twice_or_a_score_that_is_none_is_not_packed)
 {
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){.version = 12});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 12));
     begin(&b, RDB_TYPE_SET, 2);
     elem(&b, RDB_ROLE_MEMBER, "7");
     elem(&b, RDB_ROLE_MEMBER, "7");
@@ -241,8 +241,9 @@ Test(writer, a_count_that_is_known_only_at_the_end_changes_no_byte)
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         for (int version = 12; version <= 80; version += 68) {
             struct bench known, unknown;
-            struct rdb_writer_opts opts = {.dialect = version == 80 ? RDB_VALKEY : RDB_REDIS,
-                                           .version = version};
+            struct rdb_writer_opts opts =
+                RDB_WRITER_OPTS(.dialect = version == 80 ? RDB_VALKEY : RDB_REDIS,
+                                .version = version);
             open_bench(&known, opts);
             open_bench(&unknown, opts);
             big(&known, types[i], true);
@@ -259,7 +260,7 @@ static size_t long_value(enum rdb_type_id type, int version, size_t total, const
     struct bench b;
     char hex[128];
     enum rdb_kind kind = rdb_type_get(type)->kind;
-    open_bench(&b, (struct rdb_writer_opts){.version = version, .compress = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = version, .compress = true));
     begin(&b, type, 1);
     if (kind == RDB_KIND_HASH)
         elem(&b, RDB_ROLE_FIELD, "f");
@@ -312,7 +313,7 @@ Test(writer, list_nodes_have_at_most_8192_bytes)
         char text[101];
         memset(text, 'x', 100);
         text[100] = '\0';
-        open_bench(&b, (struct rdb_writer_opts){.version = versions[i]});
+        open_bench(&b, RDB_WRITER_OPTS(.version = versions[i]));
         begin(&b, RDB_TYPE_LIST, RDB_UNKNOWN);
         for (int n = 0; n < 1000; n++)
             elem(&b, RDB_ROLE_ELEMENT, text);
@@ -333,7 +334,7 @@ Test(writer, what_a_target_lacks_is_refused_by_the_name_of_its_key)
     } cases[] = {{STREAM, 8}, {MODULE, 7}, {HASH_TTL, 11}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.version = cases[i].version});
+        open_bench(&b, RDB_WRITER_OPTS(.version = cases[i].version));
         put_value(&b, cases[i].which);
         cr_assert_not(b.ok);
         cr_expect_eq(b.err.code, RD_ERR_UNSUPPORTED);
@@ -349,7 +350,7 @@ Test(writer, with_lossy_it_is_left_out_whole_and_counted)
 {
     struct bench b;
     struct rdb_event ev = {.kind = RDB_MODULE_AUX};
-    open_bench(&b, (struct rdb_writer_opts){.version = 7, .lossy = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 7, .lossy = true));
     put_value(&b, STREAM);
     put_value(&b, MODULE);
     put(&b, &ev);
@@ -380,7 +381,7 @@ static void packed_zset(struct bench *b, int version, const char *score)
 {
     uint8_t blob[] = {13, 0, 0, 0, 2, 0, 0x81, 'a', 2, 0x81, (uint8_t)score[0], 2, 0xff};
     struct rdb_event ev = {.kind = RDB_PACKED, .offset = 100};
-    open_bench(b, (struct rdb_writer_opts){.version = version});
+    open_bench(b, RDB_WRITER_OPTS(.version = version));
     begin(b, RDB_TYPE_ZSET_LISTPACK, RDB_UNKNOWN);
     ev.packed.codec = RDB_LISTPACK;
     ev.packed.blob = rd_slice(blob, sizeof blob);
@@ -412,7 +413,7 @@ static void two_nodes(struct bench *b, int version, enum rdb_type_id type)
 {
     static const uint8_t ziplist[] = {14, 0, 0, 0, 10, 0, 0, 0, 1, 0, 0, 1, 'b', 0xff};
     struct rdb_event ev = {.kind = RDB_PACKED};
-    open_bench(b, (struct rdb_writer_opts){.version = version});
+    open_bench(b, RDB_WRITER_OPTS(.version = version));
     begin(b, type, RDB_UNKNOWN);
     ev.packed.plain = true;
     ev.packed.blob = rd_slice_str("a");

@@ -140,7 +140,7 @@ static void check_misuse(void (*misuse)(struct bench *b, int which), int n, int 
 {
     for (int which = 0; which < n; which++) {
         struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.version = version});
+        open_bench(&b, RDB_WRITER_OPTS(.version = version));
         misuse(&b, which);
         cr_expect_not(b.ok, "%d", which);
         cr_expect_eq(b.err.code, RD_ERR_USAGE, "%d: %s", which, b.err.text);
@@ -318,7 +318,7 @@ static void check_misuse_of_valkey(void (*misuse)(struct bench *b, int which), i
 {
     for (int which = 0; which < n; which++) {
         struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.dialect = RDB_VALKEY});
+        open_bench(&b, RDB_WRITER_OPTS(.dialect = RDB_VALKEY));
         misuse(&b, which);
         cr_expect_not(b.ok, "%d", which);
         cr_expect_eq(b.err.code, RD_ERR_USAGE, "%d: %s", which, b.err.text);
@@ -337,7 +337,7 @@ Test(writer_misuse, what_is_left_in_the_middle_is_refused)
 Test(writer_misuse, a_node_comes_not_into_the_middle_of_an_element)
 {
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){.version = 6});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 6));
     begin(&b, RDB_TYPE_LIST_QUICKLIST, RDB_UNKNOWN);
     half_elem(&b, RDB_ROLE_ELEMENT);
     cr_assert(b.ok);
@@ -351,7 +351,7 @@ Test(writer_misuse, a_field_expires_not_before_the_minimum_of_its_hash)
 {
     struct bench b;
     struct rdb_event ev = {.kind = RDB_VALUE};
-    open_bench(&b, (struct rdb_writer_opts){.version = 12});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 12));
     key_of(&b, RDB_TYPE_HASH_METADATA, RDB_NO_EXPIRE);
     ev.value.type = rdb_type_get(RDB_TYPE_HASH_METADATA);
     ev.value.count = 1000;
@@ -369,7 +369,7 @@ Test(writer_misuse, what_is_copied_verbatim_keeps_its_version)
 {
     struct bench b;
     struct rdb_event ev = {.kind = RDB_HEADER};
-    open_bench(&b, (struct rdb_writer_opts){.version = 12, .verbatim = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 12, .verbatim = true));
     ev.header.version = 11;
     put(&b, &ev);
     cr_assert_not(b.ok);
@@ -389,8 +389,8 @@ Test(writer_misuse, values_that_no_target_holds_are_refused_or_left_out)
     for (size_t i = 0; i < sizeof unwritten / sizeof unwritten[0]; i++)
         for (int lossy = 0; lossy < 2; lossy++) {
             struct bench b;
-            open_bench(&b, (struct rdb_writer_opts){
-                               .version = unwritten[i].version, .verbatim = true, .lossy = lossy});
+            open_bench(&b, RDB_WRITER_OPTS(.version = unwritten[i].version, .verbatim = true,
+                                           .lossy = lossy));
             begin(&b, unwritten[i].type, 1);
             elem(&b, RDB_ROLE_ITEM, "a");
             simple(&b, RDB_VALUE_END);
@@ -424,7 +424,7 @@ Test(writer_misuse, records_that_no_target_holds_are_refused_or_left_out)
 {
     for (int lossy = 0; lossy < 2; lossy++) {
         struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.version = 12, .lossy = lossy});
+        open_bench(&b, RDB_WRITER_OPTS(.version = 12, .lossy = lossy));
         newer_records(&b);
         if (lossy)
             check_hex(&b, "00016b03616263", "the key alone");
@@ -440,7 +440,7 @@ Test(writer_misuse, functions_of_a_release_candidate_are_refused_or_left_out)
     for (int lossy = 0; lossy < 2; lossy++) {
         struct bench b;
         struct rdb_event ev = {.kind = RDB_FUNCTION};
-        open_bench(&b, (struct rdb_writer_opts){.version = 12, .lossy = lossy});
+        open_bench(&b, RDB_WRITER_OPTS(.version = 12, .lossy = lossy));
         ev.function.code = whole("code");
         ev.function.pre_ga = true;
         put(&b, &ev);
@@ -467,7 +467,7 @@ Test(writer_misuse, a_blob_that_does_not_make_up_elements_is_damage)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bench b;
         struct rdb_event ev = {.kind = RDB_PACKED};
-        open_bench(&b, (struct rdb_writer_opts){.version = 6});
+        open_bench(&b, RDB_WRITER_OPTS(.version = 6));
         begin(&b, cases[i].type, RDB_UNKNOWN);
         ev.packed.codec = RDB_LISTPACK;
         ev.packed.blob = rd_slice(cases[i].blob, cases[i].len);

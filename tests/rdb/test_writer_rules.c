@@ -43,8 +43,7 @@ Test(writer_rules, records_are_written_from_the_version_on_that_has_them)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bench b;
-        open_bench(
-            &b, (struct rdb_writer_opts){.dialect = cases[i].dialect, .version = cases[i].version});
+        open_bench(&b, RDB_WRITER_OPTS(.dialect = cases[i].dialect, .version = cases[i].version));
         records(&b);
         check_hex(&b, cases[i].hex, "records");
         close_bench(&b);
@@ -55,7 +54,7 @@ Test(writer_rules, functions_and_module_data_and_slot_imports_have_their_version
 {
     struct bench b;
     struct rdb_event ev = {.kind = RDB_FUNCTION};
-    open_bench(&b, (struct rdb_writer_opts){.dialect = RDB_VALKEY, .version = 80});
+    open_bench(&b, RDB_WRITER_OPTS(.dialect = RDB_VALKEY, .version = 80));
     ev.function.code = whole("code");
     put(&b, &ev);
     ev = (struct rdb_event){.kind = RDB_MODULE_AUX};
@@ -102,7 +101,7 @@ Test(writer_rules, a_snapshot_ends_with_the_checksum_of_all_before_it_or_with_no
 {
     for (int no_checksum = 0; no_checksum < 2; no_checksum++) {
         struct bench b;
-        open_bench(&b, (struct rdb_writer_opts){.version = 9, .no_checksum = no_checksum});
+        open_bench(&b, RDB_WRITER_OPTS(.version = 9, .no_checksum = no_checksum));
         simple(&b, RDB_HEADER);
         put_value(&b, STRING);
         simple(&b, RDB_TRAILER);
@@ -119,7 +118,7 @@ Test(writer_rules, a_snapshot_ends_with_the_checksum_of_all_before_it_or_with_no
 Test(writer_rules, a_snapshot_of_nothing_is_header_and_end)
 {
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){.dialect = RDB_VALKEY, .no_checksum = true});
+    open_bench(&b, RDB_WRITER_OPTS(.dialect = RDB_VALKEY, .no_checksum = true));
     cr_assert(rdb_writer_end(b.w, &b.err) && rd_sink_flush(b.sink));
     cr_assert_eq(b.buf.len, 18);
     cr_assert_eq(memcmp(b.buf.ptr, "VALKEY080\xff\0\0\0\0\0\0\0\0", 18), 0);
@@ -140,9 +139,9 @@ Test(writer_rules, versions_that_it_has_no_encodings_for_are_refused_at_once)
     struct rd_sink *sink;
     cr_assert(rd_sink_open_null(&sink, NULL, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rdb_writer_opts opts = {.dialect = cases[i].dialect,
-                                       .version = cases[i].version,
-                                       .verbatim = cases[i].verbatim};
+        struct rdb_writer_opts opts =
+            RDB_WRITER_OPTS(.dialect = cases[i].dialect, .version = cases[i].version,
+                            .verbatim = cases[i].verbatim);
         struct rd_err err = {0};
         struct rdb_writer *w = NULL;
         cr_expect_eq(rdb_writer_new(&w, sink, &opts, &err), cases[i].ok);
@@ -156,7 +155,7 @@ Test(writer_rules, verbatim_repeats_the_bytes_of_records_and_of_copied_keys)
 {
     struct bench b;
     struct rdb_event ev = {.kind = RDB_AUX, .raw = rd_slice_str("AUX")};
-    open_bench(&b, (struct rdb_writer_opts){.version = 13, .verbatim = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 13, .verbatim = true));
     ev.aux.value = whole("v");
     put(&b, &ev);
     ev = (struct rdb_event){.kind = RDB_KEY_META, .raw = rd_slice_str("META")};
@@ -188,9 +187,8 @@ static void repeat(void *ctx, const struct snapshot *s)
     struct rd_sink *to;
     cr_assert(rdb_reader_new(&r, src, NULL, NULL));
     cr_assert(rdb_reader_next(r, &ev) == RDB_EVENT && ev.kind == RDB_HEADER);
-    open_bench(&b, (struct rdb_writer_opts){.dialect = ev.header.dialect,
-                                            .version = ev.header.version,
-                                            .verbatim = true});
+    open_bench(&b, RDB_WRITER_OPTS(.dialect = ev.header.dialect, .version = ev.header.version,
+                                   .verbatim = true));
     do {
         put(&b, &ev);
         if (ev.kind == RDB_KEY)
@@ -219,7 +217,7 @@ Test(writer_rules, an_expiry_of_the_oldest_versions_is_in_seconds)
 {
     struct bench b;
     struct rdb_event ev = {.kind = RDB_KEY};
-    open_bench(&b, (struct rdb_writer_opts){.version = 2, .verbatim = true});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 2, .verbatim = true));
     ev.key.name = rd_slice_str("k");
     ev.key.type = rdb_type_get(RDB_TYPE_STRING);
     ev.key.expire_ms = 0x65f0d180 * INT64_C(1000);
@@ -238,7 +236,7 @@ Test(writer_rules, an_expiry_of_the_oldest_versions_is_in_seconds)
 Test(writer_rules, without_verbatim_a_copied_value_gets_a_record_of_its_own)
 {
     struct bench b;
-    open_bench(&b, (struct rdb_writer_opts){.version = 11});
+    open_bench(&b, RDB_WRITER_OPTS(.version = 11));
     key_of(&b, RDB_TYPE_HASH_ZIPMAP, 1);
     copy(&b, "V");
     check_hex(&b,
@@ -394,7 +392,7 @@ Test(writer_rules, each_failing_allocation_is_an_error_and_leaks_nothing)
     for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++)
         for (size_t n = 1;; n++) {
             struct bench b = {.ok = true};
-            struct rdb_writer_opts opts = {.version = versions[v], .compress = true};
+            struct rdb_writer_opts opts = RDB_WRITER_OPTS(.version = versions[v], .compress = true);
             alloc_fault_begin(n);
             bool opened = rd_sink_open_null(&b.sink, NULL, &b.err);
             bool made = opened && rdb_writer_new(&b.w, b.sink, &opts, &b.err);
@@ -421,7 +419,7 @@ Test(writer_rules, each_failing_allocation_is_an_error_and_leaks_nothing)
 static size_t put_part(size_t i, int version, size_t room, struct rd_err *ret)
 {
     struct bench b = {.ok = true};
-    struct rdb_writer_opts opts = {.version = version};
+    struct rdb_writer_opts opts = RDB_WRITER_OPTS(.version = version);
     struct broken_sink to = {.room = room};
     b.sink = broken_sink_open(&to, 1);
     cr_assert(rdb_writer_new(&b.w, b.sink, &opts, NULL));

@@ -1,7 +1,7 @@
 /* writer_bench.h - a writer into memory, and the events that a reader would give it.
  *
  *     struct bench b;
- *     open_bench(&b, (struct rdb_writer_opts){.version = 9});
+ *     open_bench(&b, RDB_WRITER_OPTS(.version = 9));
  *     put_value(&b, HASH);
  *     check_hex(&b, "0d016b...", "hash");       // what follows the file's header
  *     close_bench(&b);

@@ -49,7 +49,7 @@ static void set_opts(struct capture *c)
 {
     struct repl_psync_opts *o = &c->opts;
     const char *psync = strstr(c->sent, "PSYNC ");
-    *o = (struct repl_psync_opts){.port = 17999};
+    *o = REPL_PSYNC_OPTS(.port = 17999);
     o->old_sync = psync == NULL;
     o->rdb_only = strstr(c->sent, "rdb-only 1") != NULL;
     o->rdb_filter = strstr(c->sent, "rdb-filter-only functions") != NULL ? "functions" : NULL;

@@ -186,7 +186,7 @@ static void read_data(struct follow *f)
 static void write_data(struct follow *f)
 {
     const struct engine_save_opts opts = {.keep_expired = true};
-    const struct rd_sink_opts sink_opts = {.replace = true, .no_sync = true};
+    const struct rd_sink_opts sink_opts = RD_SINK_OPTS(.replace = true, .no_sync = true);
     struct rd_sink *sink;
     if (f->data != NULL &&
         (!rd_sink_open_file(&sink, f->data, &sink_opts, NULL) ||
@@ -321,7 +321,7 @@ static void tell_end(struct follow *f)
 
 int main(int argc, char **argv)
 {
-    struct follow f = {.until = UINT64_MAX};
+    struct follow f = {.until = UINT64_MAX, .opts = REPL_PSYNC_OPTS()};
     struct rd_err err = {0};
     if (argc < 2)
         die("usage: follow PORT [NAME=VALUE...]");

@@ -58,7 +58,7 @@ static void begin(struct repl_capture_writer *w, const struct repl_replid *id, u
 static void put_stream(struct repl_capture_writer *w, const char *path, int64_t now_us,
                        int64_t step_us)
 {
-    const struct rd_resp_opts opts = {.client = true};
+    const struct rd_resp_opts opts = RD_RESP_OPTS(.client = true);
     struct rd_resp_reader *reader;
     struct resp_command cmd;
     struct rd_src *src;

@@ -95,7 +95,7 @@ static void take_output(struct replica *r)
     struct rd_src *src;
     struct rd_resp_reader *reader;
     struct resp_command cmd;
-    const struct rd_resp_opts opts = {.client = true};
+    const struct rd_resp_opts opts = RD_RESP_OPTS(.client = true);
     if (out.len == 0)
         return;
     if (out.len == 1 && out.ptr[0] == '\n') {

@@ -31,7 +31,7 @@ static void expect_sent(struct replica *r, const char *want)
 
 static struct repl_psync_opts resume_opts(void)
 {
-    struct repl_psync_opts opts = {.resume = {.offset = 100, .db = 3}};
+    struct repl_psync_opts opts = REPL_PSYNC_OPTS(.resume = {.offset = 100, .db = 3});
     cr_assert(repl_replid_get(rd_slice_str(ID), &opts.resume.replid));
     return opts;
 }
@@ -41,7 +41,7 @@ static struct repl_psync_opts resume_opts(void)
 Test(psync, a_plain_replica_says_little_and_one_thing_at_a_time)
 {
     struct replica r;
-    begin(&r, &(struct repl_psync_opts){0});
+    begin(&r, &REPL_PSYNC_OPTS());
     expect_sent(&r, "PING|");
     replica_feed_text(&r, "+PONG\r\n");
     expect_sent(&r, "REPLCONF capa eof capa psync2|");
@@ -76,15 +76,15 @@ Test(psync, everything_that_can_be_told_is_told_in_order)
 Test(psync, capabilities_can_be_held_back)
 {
     struct replica r;
-    begin(&r, &(struct repl_psync_opts){.no_eof = true, .password = "x"});
+    begin(&r, &REPL_PSYNC_OPTS(.no_eof = true, .password = "x"));
     replica_feed_text(&r, "+PONG\r\n+OK\r\n");
     expect_sent(&r, "PING|AUTH x|REPLCONF capa psync2|");
     replica_done(&r);
-    begin(&r, &(struct repl_psync_opts){.no_psync2 = true, .rdb_filter = ""});
+    begin(&r, &REPL_PSYNC_OPTS(.no_psync2 = true, .rdb_filter = ""));
     replica_feed_text(&r, "+PONG\r\n+OK\r\n");
     expect_sent(&r, "PING|REPLCONF rdb-filter-only |REPLCONF capa eof|");
     replica_done(&r);
-    begin(&r, &(struct repl_psync_opts){.no_psync2 = true, .no_eof = true, .old_sync = true});
+    begin(&r, &REPL_PSYNC_OPTS(.no_psync2 = true, .no_eof = true, .old_sync = true));
     replica_feed_text(&r, "+PONG\r\n");
     expect_sent(&r, "PING|SYNC|");
     replica_done(&r);
@@ -94,7 +94,7 @@ Test(psync, a_user_needs_a_password)
 {
     struct repl_psync *p;
     struct rd_err err = {0};
-    cr_expect_not(repl_psync_new(&p, &(struct repl_psync_opts){.user = "u"}, &err));
+    cr_expect_not(repl_psync_new(&p, &REPL_PSYNC_OPTS(.user = "u"), &err));
     cr_expect_eq(err.code, RD_ERR_USAGE);
 }
 
@@ -134,7 +134,7 @@ Test(psync, the_database_that_the_snapshot_tells_holds_until_a_select)
 {
     struct replica r;
     struct repl_resume place;
-    begin(&r, &(struct repl_psync_opts){0});
+    begin(&r, &REPL_PSYNC_OPTS());
     r.on_event = set_db;
     replica_feed_text(&r, HELLO "+FULLRESYNC " ID " 0\r\n$0\r\n*1\r\n$5\r\nMULTI\r\n");
     cr_expect_not_null(strstr(replica_text(&r), "multi 0+15 db9"));
@@ -191,7 +191,7 @@ Test(psync, a_master_that_knows_no_psync_is_asked_for_sync_and_hears_no_offsets)
 {
     struct replica r;
     struct repl_resume place;
-    begin(&r, &(struct repl_psync_opts){.port = 7000});
+    begin(&r, &REPL_PSYNC_OPTS(.port = 7000));
     replica_feed_text(&r, "+PONG\r\n-ERR unknown command 'REPLCONF'\r\n"
                           "-ERR unknown command 'REPLCONF'\r\n-ERR unknown command 'PSYNC'\r\n");
     expect_sent(&r, "PING|REPLCONF listening-port 7000|REPLCONF capa eof capa psync2|PSYNC ? -1|"
@@ -212,7 +212,7 @@ Test(psync, a_master_that_knows_no_psync_is_asked_for_sync_and_hears_no_offsets)
 Test(psync, rdb_only_ends_with_the_snapshot_whatever_follows)
 {
     struct replica r;
-    begin(&r, &(struct repl_psync_opts){.rdb_only = true});
+    begin(&r, &REPL_PSYNC_OPTS(.rdb_only = true));
     replica_feed_text(&r, "+PONG\r\n-ERR Unrecognized REPLCONF option: rdb-only\r\n+OK\r\n"
                           "+FULLRESYNC " ID " 7\r\n$2\r\nXY*1\r\n$4\r\nPING\r\n");
     cr_expect(r.ended && r.last.kind == REPL_END);
@@ -289,13 +289,13 @@ Test(psync, what_a_master_refuses_is_told_by_what_can_be_done)
         {HELLO "+FULLRESYNC " ID " 1\r\nREDIS\r\n", REPL_PROTOCOL, REPL_STEP_HEADER},
         {HELLO "+FULLRESYNC " ID " 1\r\n$ENDOFF:1\r\n", REPL_UNSUPPORTED, REPL_STEP_HEADER},
     };
-    expect_refusals(&(struct repl_psync_opts){0}, cases, sizeof cases / sizeof *cases);
+    expect_refusals(&REPL_PSYNC_OPTS(), cases, sizeof cases / sizeof *cases);
 }
 
 Test(psync, a_master_that_cannot_save_is_asked_all_the_same)
 {
     struct replica r;
-    begin(&r, &(struct repl_psync_opts){0});
+    begin(&r, &REPL_PSYNC_OPTS());
     replica_feed_text(&r, "-MISCONF Redis is configured to save RDB snapshots\r\n+OK\r\n");
     expect_sent(&r, "PING|REPLCONF capa eof capa psync2|PSYNC ? -1|");
     replica_done(&r);
@@ -311,7 +311,7 @@ Test(psync, with_a_password_only_the_answer_to_auth_decides)
         {"+PONG\r\n-LOADING\r\n", REPL_RETRY, REPL_STEP_AUTH},
     };
     struct replica r;
-    const struct repl_psync_opts opts = {.password = "secret"};
+    const struct repl_psync_opts opts = REPL_PSYNC_OPTS(.password = "secret");
     expect_refusals(&opts, cases, sizeof cases / sizeof *cases);
     begin(&r, &opts);
     replica_feed_text(&r, "-NOAUTH Authentication required.\r\n+OK\r\n");
@@ -325,7 +325,7 @@ Test(psync, a_filter_that_the_master_does_not_know_ends_it)
         {"+PONG\r\n-ERR Unrecognized REPLCONF option\r\n", REPL_UNSUPPORTED, REPL_STEP_RDB_FILTER},
         {"+PONG\r\n-NOPERM\r\n", REPL_AUTH, REPL_STEP_RDB_FILTER},
     };
-    expect_refusals(&(struct repl_psync_opts){.rdb_filter = "functions"}, cases, 2);
+    expect_refusals(&REPL_PSYNC_OPTS(.rdb_filter = "functions"), cases, 2);
 }
 
 Test(psync, a_continuation_under_no_id_at_all_is_refused)
@@ -349,7 +349,7 @@ Test(psync, no_answer_to_auth_brings_the_password_into_an_event)
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         struct replica r;
-        begin(&r, &(struct repl_psync_opts){.password = "hunter2"});
+        begin(&r, &REPL_PSYNC_OPTS(.password = "hunter2"));
         replica_feed_text(&r, "+PONG\r\n");
         replica_feed_text(&r, answers[i]);
         cr_expect_null(strstr(replica_text(&r), "hun"), "%s", answers[i]);
@@ -361,7 +361,7 @@ Test(psync, no_answer_to_auth_brings_the_password_into_an_event)
 Test(psync, an_empty_password_is_one)
 {
     struct replica r;
-    begin(&r, &(struct repl_psync_opts){.password = ""});
+    begin(&r, &REPL_PSYNC_OPTS(.password = ""));
     replica_feed_text(&r, "+PONG\r\n-ERR no\r\n");
     expect_text(&r, "reply PING \"+PONG\"\n"
                     "error auth the master refuses AUTH: \"ERR no\"\n");
@@ -374,7 +374,7 @@ Test(psync, an_answer_without_an_end_is_refused_at_a_limit)
     struct replica r;
     char line[5000];
     memset(line, 'a', sizeof line);
-    begin(&r, &(struct repl_psync_opts){.window = 1});
+    begin(&r, &REPL_PSYNC_OPTS(.window = 1));
     replica_feed(&r, rd_slice(line, sizeof line), 100);
     cr_expect_not(r.ended);
     replica_feed(&r, rd_slice(line, sizeof line), 100);

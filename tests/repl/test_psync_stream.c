@@ -24,7 +24,7 @@ static void begin(struct replica *r, const struct repl_psync_opts *opts, const c
 
 static void plain(struct replica *r, const char *first)
 {
-    begin(r, &(struct repl_psync_opts){0}, first);
+    begin(r, &REPL_PSYNC_OPTS(), first);
 }
 
 static void expect_text(struct replica *r, const char *want)
@@ -102,7 +102,7 @@ Test(psync_stream, a_command_longer_than_the_window_is_whole_too)
 {
     struct replica r;
     struct rd_buf bytes = long_command(100000);
-    begin(&r, &(struct repl_psync_opts){.window = REPL_PSYNC_WINDOW_MIN}, FULL);
+    begin(&r, &REPL_PSYNC_OPTS(.window = REPL_PSYNC_WINDOW_MIN), FULL);
     replica_feed(&r, rd_buf_slice(&bytes), 1000);
     replica_feed_text(&r, "\n" PING);
     cr_expect_eq(r.n_commands, 2);
@@ -116,7 +116,8 @@ Test(psync_stream, a_command_beyond_the_limit_is_refused)
 {
     struct replica r;
     struct rd_buf bytes = long_command(100000);
-    const struct repl_psync_opts opts = {.window = REPL_PSYNC_WINDOW_MIN, .max_command = 50000};
+    const struct repl_psync_opts opts =
+        REPL_PSYNC_OPTS(.window = REPL_PSYNC_WINDOW_MIN, .max_command = 50000);
     begin(&r, &opts, FULL);
     replica_feed(&r, rd_buf_slice(&bytes), 1 << 20);
     cr_expect(r.ended && r.err.code == RD_ERR_LIMIT && r.last.error_class == REPL_PROTOCOL);
@@ -129,7 +130,7 @@ Test(psync_stream, a_feed_takes_what_fits)
     struct replica r;
     struct repl_event ev;
     struct rd_buf bytes = long_command(100000);
-    begin(&r, &(struct repl_psync_opts){.window = 1}, FULL);
+    begin(&r, &REPL_PSYNC_OPTS(.window = 1), FULL);
     cr_expect_eq(repl_psync_feed(r.p, rd_buf_slice(&bytes)), REPL_PSYNC_WINDOW_MIN);
     cr_expect_eq(repl_psync_feed(r.p, rd_buf_slice(&bytes)), 0);
     cr_expect_eq(repl_psync_next(r.p, &ev), REPL_MORE);
@@ -184,7 +185,7 @@ Test(psync_stream, what_came_before_a_cut_is_given_out_first)
 Test(psync_stream, the_offset_is_told_at_once_every_second_and_when_asked)
 {
     struct replica r;
-    cr_assert(replica_init(&r, &(struct repl_psync_opts){0}));
+    cr_assert(replica_init(&r, &REPL_PSYNC_OPTS()));
     cr_expect_eq(repl_psync_tick(r.p, 500), 1000);
     replica_feed_text(&r, FULL);
     replica_sent(&r);
@@ -209,7 +210,7 @@ Test(psync_stream, the_offset_is_told_at_once_every_second_and_when_asked)
 Test(psync_stream, the_first_acknowledgement_follows_the_snapshot_at_once)
 {
     struct replica r;
-    cr_assert(replica_init(&r, &(struct repl_psync_opts){0}));
+    cr_assert(replica_init(&r, &REPL_PSYNC_OPTS()));
     replica_feed_text(&r, HELLO "+FULLRESYNC " ID " 5\r\n$1\r\n");
     replica_sent(&r);
     repl_psync_ack_now(r.p);
@@ -237,7 +238,7 @@ Test(psync_stream, a_caller_who_loads_ticks_and_the_master_hears_that_he_lives)
 {
     struct repl_psync *p;
     struct repl_event ev;
-    cr_assert(repl_psync_new(&p, &(struct repl_psync_opts){0}, NULL));
+    cr_assert(repl_psync_new(&p, &REPL_PSYNC_OPTS(), NULL));
     repl_psync_feed(p, rd_slice_str(FULL));
     while (repl_psync_next(p, &ev) != REPL_PAYLOAD_END)
         cr_assert_neq(ev.kind, REPL_MORE);
@@ -258,7 +259,7 @@ Test(psync_stream, what_is_not_sent_does_not_pile_up)
 {
     struct repl_psync *p;
     struct repl_event ev;
-    cr_assert(repl_psync_new(&p, &(struct repl_psync_opts){.timeout_ms = UINT64_MAX / 2}, NULL));
+    cr_assert(repl_psync_new(&p, &REPL_PSYNC_OPTS(.timeout_ms = UINT64_MAX / 2), NULL));
     repl_psync_feed(p, rd_slice_str(FULL));
     while (repl_psync_next(p, &ev) != REPL_MORE)
         ;
@@ -278,7 +279,7 @@ Test(psync_stream, a_master_that_is_silent_for_too_long_is_told)
 {
     struct replica r;
     struct repl_resume place;
-    begin(&r, &(struct repl_psync_opts){.timeout_ms = 3000, .ack_ms = 5000}, FULL);
+    begin(&r, &REPL_PSYNC_OPTS(.timeout_ms = 3000, .ack_ms = 5000), FULL);
     cr_expect_eq(repl_psync_tick(r.p, 10), 3000);
     replica_feed_text(&r, PING);
     cr_expect_eq(repl_psync_tick(r.p, 2000), 3000);
@@ -314,13 +315,9 @@ static const char TALK[] = "+PONG\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n"
 /* Everything once; false where it ended before its end, then in an error that says so. */
 static bool whole_talk(const struct rd_buf *long_one)
 {
-    const struct repl_psync_opts opts = {.user = "u",
-                                         .password = "p",
-                                         .port = 1,
-                                         .ip = "::1",
-                                         .version = "7",
-                                         .rdb_filter = "functions",
-                                         .window = REPL_PSYNC_WINDOW_MIN};
+    const struct repl_psync_opts opts =
+        REPL_PSYNC_OPTS(.user = "u", .password = "p", .port = 1, .ip = "::1", .version = "7",
+                        .rdb_filter = "functions", .window = REPL_PSYNC_WINDOW_MIN);
     struct repl_psync *p;
     struct repl_event ev;
     struct rd_err err = {0};
@@ -367,7 +364,7 @@ Test(psync_stream, a_declared_length_does_not_allocate)
     alloc_fault_begin(0);
     struct repl_psync *p;
     struct repl_event ev;
-    cr_assert(repl_psync_new(&p, &(struct repl_psync_opts){0}, NULL));
+    cr_assert(repl_psync_new(&p, &REPL_PSYNC_OPTS(), NULL));
     repl_psync_feed(p, rd_slice_str(HELLO "+FULLRESYNC " ID " 1\r\n$0\r\n"
                                           "*1000\r\n$500000000\r\nabc"));
     while (repl_psync_next(p, &ev) != REPL_MORE)

@@ -257,8 +257,8 @@ void wire_cut(struct wire *w, bool both)
 static void connect_node(struct node *n)
 {
     struct wire *w = rd_calloc(1, sizeof *w);
-    const struct rd_resp_opts resp = {.client = true};
-    struct repl_psync_opts opts = {.no_eof = world_random(n->world, 2) != 0};
+    const struct rd_resp_opts resp = RD_RESP_OPTS(.client = true);
+    struct repl_psync_opts opts = REPL_PSYNC_OPTS(.no_eof = world_random(n->world, 2) != 0);
     if (n->has_place)
         opts.resume = (struct repl_resume){n->m->id, n->m->offset, n->db, false};
     w->master = n->follows;

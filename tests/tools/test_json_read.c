@@ -13,7 +13,7 @@ struct world {
 
 static void begin(struct world *w, const char *text, size_t len, size_t feed)
 {
-    const struct rd_src_opts opts = {.window = 64};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 64);
     struct rd_src *memory;
     *w = (struct world){0};
     cr_assert(rd_src_open_memory(&memory, rd_slice(text, len), NULL, &w->err));

@@ -37,7 +37,7 @@ static bool pump(struct rdb_reader *reader, struct ndjson *lines, struct rd_err 
 static bool convert(struct rd_src *src, const struct setting *how, struct rd_buf *ret,
                     struct rd_err *err)
 {
-    const struct rd_sink_opts sink_opts = {.buffer = how->buffer};
+    const struct rd_sink_opts sink_opts = RD_SINK_OPTS(.buffer = how->buffer);
     struct rd_sink *sink;
     struct rdb_reader *reader = NULL;
     struct ndjson *lines = NULL;
@@ -57,7 +57,7 @@ static bool convert(struct rd_src *src, const struct setting *how, struct rd_buf
 static bool open_source(struct rd_src **ret, struct rd_slice bytes, const struct setting *how,
                         struct rd_err *err)
 {
-    const struct rd_src_opts opts = {.window = how->window};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = how->window);
     struct rd_src *memory;
     if (how->feed == 0)
         return rd_src_open_memory(ret, bytes, NULL, err);

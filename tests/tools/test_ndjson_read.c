@@ -70,7 +70,7 @@ static void read_all(struct rd_src *src, struct told *told)
 
 static struct told read_text(const char *text, size_t len, size_t feed)
 {
-    const struct rd_src_opts opts = {.window = 512};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = 512);
     struct told told = {0};
     struct rd_src *memory, *src;
     cr_assert(rd_src_open_memory(&memory, rd_slice(text, len), NULL, &told.err));

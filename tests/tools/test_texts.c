@@ -105,9 +105,9 @@ static struct made convert(const char *path, enum target target, unsigned how, s
     static const struct {
         size_t window, piece;
     } settings[N_HOW] = {{0, 0}, {512, 0}, {4096, 7}, {0, 1000}};
-    const struct rd_src_opts src_opts = {.window = settings[how].window};
-    const struct rdb_commands_opts commands = {
-        .lossy = true, .max_elems = how + 1, .max_bytes = how == 2 ? 200 : 0};
+    const struct rd_src_opts src_opts = RD_SRC_OPTS(.window = settings[how].window);
+    const struct rdb_commands_opts commands =
+        RDB_COMMANDS_OPTS(.lossy = true, .max_elems = how + 1, .max_bytes = how == 2 ? 200 : 0);
     struct rdb_reader *reader = NULL;
     struct made made = {0};
     struct rd_err err = {0};

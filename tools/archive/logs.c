@@ -104,7 +104,7 @@ static const struct aof_file *file_after(const struct aof_manifest *m, uint64_t 
 
 static bool save_place(struct logs *l, struct rd_err *err)
 {
-    const struct rd_sink_opts opts = {.replace = true, .mode = 0600};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = 0600);
     char path[ARCHIVE_PATH_MAX], text[LOGS_PLACE_MAX];
     struct rd_sink *out;
     uint64_t offset = repl_capture_writer_synced(l->a->writer);
@@ -154,7 +154,7 @@ static void close_file(struct logs *l)
 
 static bool open_file(struct logs *l, uint64_t at, struct rd_err *err)
 {
-    const struct aof_log_opts opts = {.whole = true};
+    const struct aof_log_opts opts = AOF_LOG_OPTS(.whole = true);
     char path[VAULT_PATH_MAX];
     close_file(l);
     if (!join(path, l->folder, l->file, err))
@@ -263,7 +263,8 @@ static bool read_all(struct logs *l, struct rd_err *err)
 /* When the base was written, by the server's clock. */
 static bool base_time(const char *path, int64_t *ret_us, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
     struct rdb_reader *reader;
     struct rdb_event ev;
     struct rd_src *src;

@@ -162,7 +162,7 @@ static void put_figures(struct archiver *a, struct rd_sink *out)
 static void write_metrics(struct archiver *a)
 {
     const char *path = vault_get(a->target, VAULT_KEY_ARCHIVE_METRICS_FILE);
-    const struct rd_sink_opts opts = {.replace = true, .no_sync = true, .mode = 0644};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .no_sync = true, .mode = 0644);
     struct rd_err err = {0};
     struct rd_sink *out;
     char line[512];

@@ -107,7 +107,7 @@ bool backup_metrics(const struct vault_target *target, struct vault_open *open,
                     const struct archive_manifest *m, struct rd_err *err)
 {
     const char *path = vault_get(target, VAULT_KEY_METRICS_FILE);
-    const struct rd_sink_opts opts = {.replace = true, .mode = 0644};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .mode = 0644);
     struct archive_sets sets = {0};
     struct summary sum = {0};
     struct rd_sink *out;

@@ -71,7 +71,7 @@ static bool open_part(struct rd_src **ret, int fd, uint64_t size, const char *na
                       struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = part_read, .seek = part_seek, .close = rd_free};
-    const struct rd_src_opts opts = {.origin = name, .size = size};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = name, .total = size);
     struct part *p = rd_calloc(1, sizeof *p);
     if (p == NULL)
         return rd_err_nomem(err, sizeof *p);
@@ -127,7 +127,7 @@ static bool read_manifest(const struct pinned *p, struct rd_buf *ret, struct rd_
     int fd = openat(p->folder, p->manifest_name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return rd_err_sys(err, errno, "cannot open %s", p->manifest_name);
-    const struct rd_src_opts opts = {.origin = p->manifest_name};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = p->manifest_name);
     if (!rd_src_open_fd(&src, fd, true, &opts, err))
         return false;
     while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && ret->len < MANIFEST_MAX &&
@@ -144,7 +144,7 @@ static bool read_manifest(const struct pinned *p, struct rd_buf *ret, struct rd_
 static bool parse_manifest(struct pinned *p, struct rd_err *err)
 {
     struct rd_src *src;
-    const struct rd_src_opts opts = {.origin = p->manifest_name};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = p->manifest_name);
     if (!rd_src_open_memory(&src, rd_buf_slice(&p->text), &opts, err))
         return false;
     bool ok = aof_manifest_read(&p->manifest, src, NULL, NULL, err);
@@ -237,7 +237,7 @@ static void on_finding(void *ctx, const struct aof_finding *finding)
 /* Cuts what is torn off the end of the last file. */
 static bool cut_tail(struct pinned *p, const struct aof_check_result *res, struct rd_err *err)
 {
-    const struct aof_check_file *last = &res->files[res->n_files - 1];
+    const struct aof_check_file *last = res->files[res->n_files - 1];
     for (size_t i = 0; i < p->manifest.n_files; i++) {
         if (p->fds[i] < 0 || strcmp(p->manifest.files[i].name, last->name) != 0)
             continue;
@@ -251,9 +251,9 @@ static bool check(struct pinned *p, struct set_writer *set, struct rd_err *err)
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    struct aof_check_opts opts = {
-        .open = open_pinned, .finding = on_finding, .ctx = p, .spool = &for_keys};
-    struct aof_check_result res;
+    struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.open = open_pinned, .finding = on_finding, .ctx = p, .spool = &for_keys);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src;
     if (!rd_src_open_memory(&src, rd_buf_slice(&p->text), NULL, err))
         return false;

@@ -33,8 +33,9 @@ static bool find_repeated(struct scan *scan, struct rd_src *src, struct rd_err *
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    struct rdb_check_result res;
-    struct rdb_check_opts opts = {.finding = on_finding, .ctx = scan, .spool = &for_keys};
+    struct rdb_check_result res = RDB_CHECK_RESULT();
+    struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.finding = on_finding, .ctx = scan, .spool = &for_keys);
     cli_seed(opts.seed);
     bool ok = rdb_check(src, &opts, &res, err);
     spool_done(&keys);
@@ -59,8 +60,9 @@ struct copier {
 
 static bool begin_writer(struct copier *c, const struct rdb_event *ev, struct rd_err *err)
 {
-    const struct rdb_writer_opts opts = {
-        .dialect = ev->header.dialect, .version = ev->header.version, .verbatim = true};
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = ev->header.dialect, .version = ev->header.version,
+                        .verbatim = true);
     return rdb_writer_new(&c->writer, c->out, &opts, err);
 }
 
@@ -102,7 +104,7 @@ static bool copy_events(struct copier *c, struct rd_err *err)
 static bool copy_once(const struct scan *scan, struct rd_src *src, struct spool *out,
                       struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
     struct copier c = {.scan = scan};
     if (!spool_sink(out, &c.out, err))
         return false;

@@ -180,7 +180,8 @@ static enum rd_src_status tap_read(void *impl, uint8_t *buf, size_t cap, size_t 
 bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = tap_read, .close = rd_free};
-    const struct rd_src_opts opts = {.origin = rd_src_origin(inner), .size = rd_src_size(inner)};
+    const struct rd_src_opts opts =
+        RD_SRC_OPTS(.origin = rd_src_origin(inner), .total = rd_src_size(inner));
     struct tap *tap = rd_calloc(1, sizeof *tap);
     if (tap == NULL)
         return rd_err_nomem(err, sizeof *tap);

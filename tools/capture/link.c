@@ -144,10 +144,10 @@ static bool fail(struct capture_link *link, enum repl_class class, const struct 
 
 static bool begin_to_talk(struct capture_link *link, uint64_t now_ms, struct rd_err *err)
 {
-    struct repl_psync_opts opts = {.user = link->target.user,
-                                   .password = link->target.password,
-                                   .version = link->capture->replica_version,
-                                   .timeout_ms = 2 * link->capture->servers.connect.timeout_ms};
+    struct repl_psync_opts opts =
+        REPL_PSYNC_OPTS(.user = link->target.user, .password = link->target.password,
+                        .version = link->capture->replica_version,
+                        .timeout_ms = 2 * link->capture->servers.connect.timeout_ms);
     if (!capture_store_resume(&link->store, &opts.resume, err)) {
         rd_err_origin(err, link->capture->out);
         return false;

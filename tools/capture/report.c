@@ -195,7 +195,7 @@ static void put_metric(struct rd_sink *out, const struct capture *c, size_t i, u
 /* A write error is reported once, and does not end the capture. */
 static void write_metrics(struct capture *c, uint64_t now_ms)
 {
-    const struct rd_sink_opts opts = {.replace = true, .no_sync = true, .buffer = 8192};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .no_sync = true, .buffer = 8192);
     struct rd_err err = {0};
     struct rd_sink *out;
     char line[512];

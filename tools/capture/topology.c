@@ -67,7 +67,7 @@ static void put_ranges(struct rd_sink *out, const struct capture_slots *slots)
 
 static bool save(const struct capture *c, struct rd_err *err)
 {
-    const struct rd_sink_opts opts = {.replace = true, .buffer = 4096};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true, .buffer = 4096);
     char path[PATH_SIZE], line[2 * CLIENT_HOST_MAX + CAPTURE_FOLDER_MAX];
     struct rd_sink *out;
     if (!topology_path(c, path, err) || !rd_sink_open_file(&out, path, &opts, err))
@@ -157,7 +157,7 @@ static bool load_lines(struct capture *c, struct rd_src *src, struct rd_err *err
 
 bool capture_topology_load(struct capture *c, struct rd_err *err)
 {
-    const struct rd_src_opts opts = {.window = LINE_WINDOW};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = LINE_WINDOW);
     char path[PATH_SIZE];
     struct rd_src *src;
     struct rd_err why = {0};

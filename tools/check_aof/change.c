@@ -172,7 +172,7 @@ static bool is_short(struct change *c, const struct aof_check_file *last, struct
 static bool may_cut(struct change *c, struct rd_err *err)
 {
     const struct aof_check_result *res = &c->job->found.res;
-    const struct aof_check_file *last = &res->files[res->n_files - 1];
+    const struct aof_check_file *last = res->files[res->n_files - 1];
     if (c->plan.n_steps == 0)
         return true;
     if (last->verdict == AOF_VERDICT_TORN)

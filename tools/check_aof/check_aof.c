@@ -129,20 +129,14 @@ bool aof_job_check(struct aof_job *job, struct aof_job_found *ret, struct rd_err
     struct check_ctx ctx = {job, ret};
     char prefix[NAME_MAX + 1];
     prefix_of(job, prefix, sizeof prefix);
-    struct aof_check_opts opts = {
-        .open = open_file,
-        .finding = on_finding,
-        .written = is_written,
-        .command = job->cli->verbose > 0 ? on_command : NULL,
-        .tick = on_tick,
-        .ctx = &ctx,
-        .names = (const char *const *)job->names,
-        .n_names = job->n_names,
-        .prefix = prefix,
-        .now_ms = cli_now_ms(),
-        .spool = &for_keys,
-    };
+    struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.open = open_file, .finding = on_finding, .written = is_written,
+                       .command = job->cli->verbose > 0 ? on_command : NULL, .tick = on_tick,
+                       .ctx = &ctx, .names = (const char *const *)job->names,
+                       .n_names = job->n_names, .prefix = prefix, .now_ms = cli_now_ms(),
+                       .spool = &for_keys);
     cli_seed(opts.seed);
+    ret->res = AOF_CHECK_RESULT();
     bool ok = (opts.command == NULL || aof_job_names_new(&ret->names, err)) &&
               (job->has_manifest ? check_folder(job, &opts, &ret->res, err)
                                  : check_one(job, &opts, &ret->res, err));

@@ -334,7 +334,7 @@ static bool check_file(struct compat *c, const char *name, const char *path, boo
     c->multi = 0;
     c->ended = false;
     struct rd_err err = {0};
-    const struct rd_src_opts opts = {.regular = c->listed};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.regular = c->listed);
     errno = 0;
     if (stat(path, &st) != 0 || access(path, c->fix || c->time_s != 0 ? R_OK | W_OK : R_OK) != 0 ||
         !rd_src_open_file(&c->src, path, &opts, &err)) {
@@ -378,7 +378,7 @@ static bool say(const struct compat *c, enum outcome outcome, const char *name, 
 static bool first_bytes(const char *path, bool listed, struct rd_src **ret)
 {
     struct rd_err err = {0};
-    const struct rd_src_opts opts = {.regular = listed};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.regular = listed);
     if (rd_src_open_file(ret, path, &opts, &err))
         return true;
     char shown[PATH_MAX];

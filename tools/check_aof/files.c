@@ -256,7 +256,7 @@ bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, s
 {
     struct aof_job *job = ctx;
     char path[PATH_MAX];
-    const struct rd_src_opts opts = {.regular = file != NULL};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.regular = file != NULL);
     if (!aof_job_full_path(job, file != NULL ? file->name : job->name, path, sizeof path, err) ||
         !rd_src_open_file(ret, path, &opts, err))
         return false;
@@ -268,7 +268,7 @@ bool aof_job_open(void *ctx, const struct aof_file *file, struct rd_src **ret, s
 bool aof_job_open_manifest(struct aof_job *job, struct rd_src **ret, struct rd_err *err)
 {
     char path[PATH_MAX];
-    const struct rd_src_opts opts = {.regular = job->in_folder};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.regular = job->in_folder);
     bool ok = aof_job_full_path(job, job->name, path, sizeof path, err) &&
               rd_src_open_file(ret, path, &opts, err);
     if (!ok)

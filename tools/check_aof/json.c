@@ -110,7 +110,7 @@ void aof_job_json(struct cli_json *json, const struct aof_job *job,
     cli_json_key(json, "files");
     cli_json_array(json);
     for (size_t i = 0; i < res->n_files; i++)
-        put_file(json, &res->files[i]);
+        put_file(json, res->files[i]);
     cli_json_end(json);
     findings_json(json, &found->findings, true);
     findings_json_total(json, res->errors, res->warnings, res->infos);

@@ -44,8 +44,9 @@ static bool look_at(struct aof_job *job, const char *name, struct aof_found *ret
     char path[PATH_MAX];
     struct stat st;
     struct rd_src *src;
-    struct aof_check_result res;
-    const struct aof_check_opts opts = {.tick = aof_job_tick, .ctx = job, .quick = true};
+    struct aof_check_result res = AOF_CHECK_RESULT();
+    const struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.tick = aof_job_tick, .ctx = job, .quick = true);
     *ret = (struct aof_found){
         .name = name, .first_s = AOF_NO_TIME, .last_s = AOF_NO_TIME, .saved_s = AOF_NO_TIME};
     if (!aof_job_full_path(job, name, path, sizeof path, err))
@@ -53,12 +54,12 @@ static bool look_at(struct aof_job *job, const char *name, struct aof_found *ret
     if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return true;
     ret->size = (uint64_t)st.st_size;
-    if (!rd_src_open_file(&src, path, &(struct rd_src_opts){.regular = true}, err))
+    if (!rd_src_open_file(&src, path, &RD_SRC_OPTS(.regular = true), err))
         return false;
     bool ok = aof_check_one(src, name, &opts, &res, err);
     rd_src_close(src);
     if (ok && res.n_files > 0) {
-        const struct aof_check_file *f = &res.files[0];
+        const struct aof_check_file *f = res.files[0];
         ret->content = f->content;
         ret->sound = f->verdict <= AOF_VERDICT_WARNED;
         ret->first_s = f->first_time;
@@ -136,11 +137,11 @@ static void show_plan(struct aof_job *job, const struct aof_rebuild *plan)
 
 static bool copy_file(const char *from, const char *to, unsigned mode, struct rd_err *err)
 {
-    const struct rd_sink_opts opts = {.mode = mode};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = mode);
     struct rd_src *src;
     struct rd_sink *sink;
     struct rd_slice s;
-    if (!rd_src_open_file(&src, from, &(struct rd_src_opts){.regular = true}, err))
+    if (!rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err))
         return false;
     bool ok = rd_sink_open_file(&sink, to, &opts, err);
     while (ok && rd_src_need(src, 1, &s) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
@@ -182,7 +183,7 @@ static bool write_manifest(struct aof_job *job, const struct aof_rebuild *plan, 
 {
     char path[PATH_MAX];
     struct rd_sink *sink;
-    struct rd_sink_opts opts = {.replace = true};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = true);
     if (!aof_job_full_path(job, job->name, path, sizeof path, err) ||
         !keep_old(path, saved, size, &opts.mode, err) ||
         !rd_sink_open_file(&sink, path, &opts, err))

@@ -27,15 +27,15 @@ static void label(FILE *out, const char *word)
 
 static const struct aof_check_file *last_file(const struct aof_check_result *res)
 {
-    return res->n_files > 0 ? &res->files[res->n_files - 1] : NULL;
+    return res->n_files > 0 ? res->files[res->n_files - 1] : NULL;
 }
 
 static const struct aof_check_file *first_damaged(const struct aof_check_result *res)
 {
     for (size_t i = 0; i < res->n_files; i++)
-        if (res->files[i].verdict > AOF_VERDICT_WARNED &&
-            res->files[i].verdict != AOF_VERDICT_MISSING)
-            return &res->files[i];
+        if (res->files[i]->verdict > AOF_VERDICT_WARNED &&
+            res->files[i]->verdict != AOF_VERDICT_MISSING)
+            return res->files[i];
     return NULL;
 }
 
@@ -44,9 +44,9 @@ static const char *missing_role(const struct aof_check_result *res)
 {
     const char *role = "a file";
     for (size_t i = res->n_files; i > 0; i--)
-        if (res->files[i - 1].verdict == AOF_VERDICT_MISSING)
+        if (res->files[i - 1]->verdict == AOF_VERDICT_MISSING)
             role =
-                res->files[i - 1].file->type == AOF_BASE ? "the base file" : "an incremental file";
+                res->files[i - 1]->file->type == AOF_BASE ? "the base file" : "an incremental file";
     return role;
 }
 
@@ -202,15 +202,15 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
 static const char *hint_of_file(const struct aof_check_result *res)
 {
     for (size_t i = 0; i < res->n_files; i++)
-        if (res->files[i].hint != NULL)
-            return res->files[i].hint;
+        if (res->files[i]->hint != NULL)
+            return res->files[i]->hint;
     return NULL;
 }
 
 static bool has_text_mode(const struct aof_check_result *res)
 {
     for (size_t i = 0; i < res->n_files; i++)
-        if (res->files[i].text_mode != AOF_TEXT_NONE)
+        if (res->files[i]->text_mode != AOF_TEXT_NONE)
             return true;
     return false;
 }
@@ -249,7 +249,7 @@ void aof_job_report(struct cli *cli, const struct aof_job *job, const struct aof
                 aof_job_time(res->last_time).s);
     }
     for (size_t i = 0; i < res->n_files; i++)
-        print_file(cli, stdout, &res->files[i]);
+        print_file(cli, stdout, res->files[i]);
     if (found->names != NULL)
         aof_job_names_report(stdout, found->names);
     findings_print(cli, stdout, &found->findings);

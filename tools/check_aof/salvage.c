@@ -268,7 +268,7 @@ static bool create_file(void *ctx, const struct aof_file *file, struct rd_sink *
 {
     struct salvage *s = ctx;
     char path[PATH_MAX];
-    struct rd_sink_opts opts = {.replace = s->job->force};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = s->job->force);
     int len = snprintf(path, sizeof path, "%s/%s", s->job->out, file->name);
     if (len < 0 || (size_t)len >= sizeof path)
         return rd_err_sys(err, ENAMETOOLONG, "%.100s", file->name);
@@ -452,14 +452,9 @@ static bool work(struct salvage *s, struct rd_err *err)
 {
     struct aof_job *job = s->job;
     struct cli_json *json = &job->cli->out;
-    struct aof_salvage_opts opts = {
-        .open = open_file,
-        .create = create_file,
-        .loss = on_loss,
-        .doubt = on_doubt,
-        .tick = on_tick,
-        .ctx = s,
-    };
+    struct aof_salvage_opts opts =
+        AOF_SALVAGE_OPTS(.open = open_file, .create = create_file, .loss = on_loss,
+                         .doubt = on_doubt, .tick = on_tick, .ctx = s);
     cli_seed(opts.seed);
     if (job->has_manifest && !find_files(s, err))
         return false;
@@ -494,7 +489,7 @@ static int status_of(const struct salvage *s)
 
 int aof_job_run_salvage(struct aof_job *job)
 {
-    struct salvage s = {.job = job};
+    struct salvage s = {.job = job, .res = AOF_SALVAGE_RESULT()};
     struct rd_err err = {0};
     if (job->is_stdin || strcmp(job->out, "-") == 0)
         return cli_usage_error(job->cli, "--salvage requires files: it reads them twice");

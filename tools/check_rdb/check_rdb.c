@@ -342,16 +342,11 @@ static bool check_source(struct work *work, struct rd_src *src, struct rd_err *e
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    struct rdb_check_opts opts = {
-        .quick = work->run->quick,
-        .now_ms = cli_now_ms(),
-        .finding = on_finding,
-        .tick = on_key,
-        .event = on_event,
-        .ctx = work,
-        .spool = &for_keys,
-    };
+    struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.quick = work->run->quick, .now_ms = cli_now_ms(), .finding = on_finding,
+                       .tick = on_key, .event = on_event, .ctx = work, .spool = &for_keys);
     cli_seed(opts.seed);
+    work->file->res = RDB_CHECK_RESULT();
     bool ok = rdb_check(src, &opts, &work->file->res, err);
     spool_done(&keys);
     if (ok && work->file->findings.err.code != RD_ERR_OK) {
@@ -402,19 +397,13 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
 {
     struct check_file *file = work->file;
     struct rd_src *src = NULL, *copy = NULL;
-    struct rdb_salvage_opts opts = {
-        .partial = work->run->partial,
-        .enterprise = file->res.enterprise > 0,
-        .strict = work->run->strict,
-        .reseal = work->run->reseal,
-        .doubtful = out != NULL ? work->run->doubts : NULL,
-        .loss = on_loss,
-        .run = on_run,
-        .doubt = on_doubt,
-        .tick = on_offset,
-        .wants = filter_active(&work->run->filter) ? wants_key : NULL,
-        .ctx = work,
-    };
+    struct rdb_salvage_opts opts =
+        RDB_SALVAGE_OPTS(.partial = work->run->partial, .enterprise = file->res.enterprise > 0,
+                         .strict = work->run->strict, .reseal = work->run->reseal,
+                         .doubtful = out != NULL ? work->run->doubts : NULL, .loss = on_loss,
+                         .run = on_run, .doubt = on_doubt, .tick = on_offset,
+                         .wants = filter_active(&work->run->filter) ? wants_key : NULL,
+                         .ctx = work);
     cli_seed(opts.seed);
     if (view->spooled && view->spool.size == 0) { /* empty */
         file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;
@@ -428,6 +417,7 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
     if (ok) {
         file->size = file->torn == RD_NO_OFFSET ? rd_src_size(src) : RD_NO_OFFSET;
         cli_progress_begin(work->run->cli, file->path, rd_src_size(src));
+        file->salvage = RDB_SALVAGE_RESULT();
         ok = rdb_salvage(src, copy, out, &opts, &file->salvage, err);
         cli_progress_end(work->run->cli);
         file->searched = ok;
@@ -453,8 +443,8 @@ static bool holds_nothing(const struct check_file *file)
 static bool verify(struct work *work, struct rd_err *err)
 {
     struct check_file *file = work->file;
-    struct rdb_check_result res;
-    struct rdb_check_opts opts = {.tick = on_key, .ctx = work};
+    struct rdb_check_result res = RDB_CHECK_RESULT();
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.tick = on_key, .ctx = work);
     struct rd_src *src;
     cli_seed(opts.seed);
     if (!cli_open_in(work->run->cli, file->out, &src, err))

@@ -451,7 +451,7 @@ static bool check(struct compat *c)
 bool check_rdb_compat_file(const char *path, const char *name, uint64_t *ret_end)
 {
     struct compat c = {.path = path, .now_ms = cli_now_ms(), .doing = "start"};
-    struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .notes = true};
+    struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
     struct rd_err err = {0};
     cli_seed(opts.seed);
     put_offset(0);

@@ -377,7 +377,7 @@ bool cli_open_out(struct cli *cli, const char *path, bool force, bool binary, st
 {
     if (path == NULL || strcmp(path, "-") == 0)
         return open_stdout(cli, binary, ret, err);
-    struct rd_sink_opts opts = {.replace = force};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.replace = force);
     cli_choose_access(cli, path, &opts);
     if (rd_sink_open_file(ret, path, &opts, err))
         return true;

@@ -20,13 +20,10 @@ static bool has_target(const struct job *job)
 
 bool convert_begin_commands(struct job *job, struct rd_err *err)
 {
-    struct rdb_commands_opts opts = {
-        .max_elems = (size_t)job->max_elems,
-        .max_bytes = (size_t)job->max_bytes,
-        .replace = job->replace,
-        .lossy = job->lossy,
-        OMITTED_CALLBACK(job->omitted),
-    };
+    struct rdb_commands_opts opts =
+        RDB_COMMANDS_OPTS(.max_elems = (size_t)job->max_elems, .max_bytes = (size_t)job->max_bytes,
+                          .replace = job->replace, .lossy = job->lossy,
+                          OMITTED_CALLBACK(job->omitted));
     if (has_target(job))
         job_choose_target(job, &opts.dialect, &opts.version);
     return rdb_commands_new(&job->commands, job->out, &opts, err);
@@ -74,7 +71,7 @@ static int lowest_version(const struct rdb_type *type)
 static bool is_empty(struct job *job, const struct rdb_type *type, int version, bool *ret,
                      struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_CHECK, .no_sum = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .no_sum = true);
     struct rdb_reader *reader;
     struct rdb_event ev;
     struct rd_src *src;
@@ -155,13 +152,9 @@ static bool begin_recoded(struct job *job, const struct rdb_event *key, enum rdb
                           int version, struct rd_err *err)
 {
     struct rd_sink *to;
-    const struct rdb_writer_opts opts = {
-        .dialect = dialect,
-        .version = version,
-        .compress = true,
-        .lossy = job->lossy,
-        OMITTED_CALLBACK(job->omitted),
-    };
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = dialect, .version = version, .compress = true,
+                        .lossy = job->lossy, OMITTED_CALLBACK(job->omitted));
     struct rdb_event db = {.kind = RDB_DB, .db = key->key.db};
     return stage_begin(&job->payload, &to, err) && rdb_writer_new(&job->recoder, to, &opts, err) &&
            rdb_writer_put(job->recoder, &db, err) && rdb_writer_put(job->recoder, key, err);

@@ -126,8 +126,8 @@ static bool check_end(struct job *job, const struct rdb_event *trailer, struct r
 
 static bool from_snapshot(struct job *job, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK
-                                                                         : RDB_DETAIL_ELEMENTS};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = job->target == TO_CSV ? RDB_DETAIL_CHECK : RDB_DETAIL_ELEMENTS);
     const char *path = job->cli->args[0];
     if ((seals(job) && !proof_keep(job->cli, path, &job->spool, &job->src, err)) ||
         !sized_begin(&job->sized, &job->filter, job->cli, path, &job->spool, &job->src, err) ||

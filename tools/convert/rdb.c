@@ -5,8 +5,8 @@
 /* The writer is created after the header, which has the version and dialect. */
 static bool begin_writer(struct job *job, struct rd_err *err)
 {
-    struct rdb_writer_opts opts = {
-        .compress = true, .lossy = job->lossy, OMITTED_CALLBACK(job->omitted)};
+    struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.compress = true, .lossy = job->lossy, OMITTED_CALLBACK(job->omitted));
     job_choose_target(job, &opts.dialect, &opts.version);
     opts.verbatim =
         !job->rewrite && opts.dialect == job->in_dialect && opts.version == job->in_version;

@@ -307,7 +307,7 @@ static bool open_pass(struct passes *passes, struct diff *diff, enum diff_side s
                       struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {.write = hash_bytes, .close = close_hash};
-    const struct rd_sink_opts opts = {.buffer = SINK_BUFFER};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = SINK_BUFFER);
     struct pass *pass = &passes->pass[side];
     *pass = (struct pass){.diff = diff, .side = side, .failed = &passes->failed};
     rdb_content_init(&pass->content, &diff->hashing);

@@ -67,7 +67,7 @@ static bool check_snapshot(void *ctx, const char *name, const char *path, const 
     struct rd_err err = {0};
     struct rd_src *src;
     char line[DOCTOR_TEXT_MAX];
-    const struct rd_src_opts opts = {.regular = true, .origin = name};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.regular = true, .origin = name);
     if (!is_snapshot(name))
         return true;
     s->n++;

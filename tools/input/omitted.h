@@ -6,7 +6,7 @@
  *
  *     struct omitted omitted;
  *     omitted_init(&omitted, cli);
- *     struct rdb_writer_opts opts = {.lossy = true, OMITTED_CALLBACK(&omitted)};
+ *     struct rdb_writer_opts opts = RDB_WRITER_OPTS(.lossy = true, OMITTED_CALLBACK(&omitted));
  *     ...
  *     if (!omitted_end(&omitted, &err))         // before the output is closed
  *         ...

@@ -306,7 +306,7 @@ bool parts_end(struct parts *parts, struct rd_err *err)
 static bool open_hand(struct parts *parts, unsigned worker, struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {hand_write, NULL, hand_close};
-    const struct rd_sink_opts opts = {.buffer = 1};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 1);
     struct hand *hand = &parts->hands[worker];
     hand->parts = parts;
     hand->worker = worker;

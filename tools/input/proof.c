@@ -35,8 +35,9 @@ static void on_finding(void *ctx, const struct rdb_finding *finding)
 static bool check(struct rd_src *src, struct rd_err *err)
 {
     struct rd_err found = {0};
-    struct rdb_check_result res;
-    const struct rdb_check_opts opts = {.finding = on_finding, .ctx = &found, .part = true};
+    struct rdb_check_result res = RDB_CHECK_RESULT();
+    const struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.finding = on_finding, .ctx = &found, .part = true);
     if (!rdb_check(src, &opts, &res, err))
         return false;
     if (res.damaged && found.code == RD_ERR_OK)

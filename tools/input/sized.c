@@ -32,7 +32,8 @@ bool sized_begin(struct sized *sized, const struct filter *filter, struct cli *c
 /* The first reader verifies the checksum. */
 static bool open_second(struct sized *sized, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES, .no_sum = true};
+    const struct rdb_reader_opts opts =
+        RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES, .no_sum = true);
     bool ok = sized->spool->open ? spool_source(sized->spool, sized->path, &sized->src, err)
                                  : rd_src_open_file(&sized->src, sized->path, NULL, err);
     return ok && rdb_reader_new(&sized->reader, sized->src, &opts, err);

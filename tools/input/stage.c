@@ -26,7 +26,7 @@ static bool stage_close(void *impl, bool commit, struct rd_err *err)
 bool stage_begin(struct stage *stage, struct rd_sink **ret, struct rd_err *err)
 {
     static const struct rd_sink_ops ops = {.write = stage_write, .close = stage_close};
-    const struct rd_sink_opts opts = {.buffer = PIECE};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = PIECE);
     if (stage->sink == NULL && !rd_sink_new(&stage->sink, &ops, stage, &opts, err))
         return false;
     rd_sink_flush(stage->sink);
@@ -123,7 +123,7 @@ bool stage_source(const struct stage *stage, int first, struct rd_src **ret, str
         return rd_src_open_memory(ret, rd_buf_slice(&stage->held), NULL, err);
     /* Strings of up to a quarter of the window arrive whole. */
     size_t window = size < RD_SRC_WINDOW / 4 ? SMALL + 4 * (size_t)size : RD_SRC_WINDOW;
-    const struct rd_src_opts opts = {.window = window, .size = size};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.window = window, .total = size);
     struct reading *r = rd_calloc(1, sizeof *r);
     if (r == NULL)
         return rd_err_nomem(err, sizeof *r);

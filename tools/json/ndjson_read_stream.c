@@ -454,7 +454,8 @@ static void complete(struct stream_fields *fields)
 
 static bool begin(struct ndjson_reader *r, int version)
 {
-    struct rdb_writer_opts opts = {.dialect = RDB_REDIS, .version = version, .compress = true};
+    struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = RDB_REDIS, .version = version, .compress = true);
     struct ndjson_groups *g = r->groups;
     struct rd_sink *to;
     struct rdb_event key = {.kind = RDB_KEY}, value = {.kind = RDB_VALUE};

@@ -37,8 +37,8 @@ static bool is_target(const struct merge *merge, const struct merge_input *in)
  * whether it knows the version. */
 static bool begin(struct merge *merge, struct rd_err *err)
 {
-    struct rdb_writer_opts opts = {
-        .compress = true, .lossy = merge->lossy, OMITTED_CALLBACK(&merge->omitted)};
+    struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.compress = true, .lossy = merge->lossy, OMITTED_CALLBACK(&merge->omitted));
     for (size_t i = 0; i < merge->n_inputs; i++)
         opts.verbatim = opts.verbatim || is_target(merge, &merge->inputs[i]);
     opts.dialect = merge->dialect;

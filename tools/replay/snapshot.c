@@ -141,7 +141,7 @@ static bool send_events(struct replay *replay, struct job *job, int64_t shift_ms
 
 static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
     int version;
     if (!ask_version(replay, &version, err) || !replay_sink(&replay->sender, &job->out, err))
         return false;
@@ -163,7 +163,7 @@ static bool send_all(struct replay *replay, struct job *job, int64_t shift_ms, s
 static bool count_keys(struct replay *replay, const struct filter *filter, struct rd_src *src,
                        int64_t shift_ms, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_FRAMES};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_FRAMES);
     struct rdb_reader *reader;
     struct rdb_event ev;
     enum rdb_status status;

@@ -74,7 +74,7 @@ static bool check_end(struct rd_src *src, struct rd_err *err)
 
 static bool load_base(struct restore *run, struct rebuild_data *data, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
     const struct archive_file *file = run->plan.file;
     struct rdb_reader *reader;
     struct rd_src *src;

@@ -22,7 +22,7 @@ static bool make_key(struct run *run, struct rd_err *err)
 {
     uint8_t bytes[RD_SEAL_KEY];
     char text[2 * RD_SEAL_KEY + 2];
-    const struct rd_sink_opts opts = {.mode = 0600, .origin = run->make_key};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = 0600, .origin = run->make_key);
     struct rd_sink *sink;
     if (!vault_random(bytes, sizeof bytes, err) ||
         !rd_sink_open_file(&sink, run->make_key, &opts, err))

@@ -157,7 +157,8 @@ static bool read_rest(struct show *show, uint64_t seq, struct rd_err *err)
 
 static bool show_folder(struct show *show, struct rd_err *err)
 {
-    const struct aof_reader_opts opts = {.open = open_file, .ctx = show, .log = {.whole = true}};
+    const struct aof_reader_opts opts =
+        AOF_READER_OPTS(.open = open_file, .ctx = show, .log = &AOF_LOG_OPTS(.whole = true));
     bool ok = read_manifest(show, err);
     while (ok && show->manifest.n_files > 0) {
         show->waiting.seq = 0;
@@ -174,7 +175,7 @@ static bool show_folder(struct show *show, struct rd_err *err)
 
 static bool show_one(struct show *show, struct rd_err *err)
 {
-    const struct aof_reader_opts opts = {.log = {.whole = true}};
+    const struct aof_reader_opts opts = AOF_READER_OPTS(.log = &AOF_LOG_OPTS(.whole = true));
     struct rd_src *src;
     bool wait = show->follow && !show->job.is_stdin;
     if (!(wait ? show_follow_open(&show->waiting, show->job.path, false, &src, err)

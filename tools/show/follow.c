@@ -93,7 +93,7 @@ bool show_follow_open(struct show_follow *follow, const char *path, bool listed,
                       struct rd_src **ret, struct rd_err *err)
 {
     struct growing *g = rd_alloc(sizeof *g);
-    const struct rd_src_opts opts = {.origin = path};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = path);
     if (g == NULL)
         return rd_err_nomem(err, sizeof *g);
     follow->later = false;

@@ -31,12 +31,10 @@ static bool connect_to_master(struct download *d, struct rd_err *err)
     }
     if (status != CLIENT_OK)
         return false;
-    const struct repl_psync_opts opts = {.user = d->target->user,
-                                         .password = d->target->password,
-                                         .version = d->replica_version,
-                                         .rdb_only = true,
-                                         .rdb_filter = d->rdb_filter,
-                                         .timeout_ms = 2 * d->target->opts->timeout_ms};
+    const struct repl_psync_opts opts =
+        REPL_PSYNC_OPTS(.user = d->target->user, .password = d->target->password,
+                        .version = d->replica_version, .rdb_only = true,
+                        .rdb_filter = d->rdb_filter, .timeout_ms = 2 * d->target->opts->timeout_ms);
     return repl_psync_new(&d->psync, &opts, err);
 }
 
@@ -145,7 +143,7 @@ static const struct rd_src_ops download_ops = {.read = download_read};
 
 bool download_source(struct download *d, struct rd_src **ret, struct rd_err *err)
 {
-    const struct rd_src_opts opts = {.origin = d->target->name};
+    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = d->target->name);
     return rd_src_new(ret, &download_ops, d, &opts, err);
 }
 

@@ -42,9 +42,10 @@ bool sound_check(struct sound *sound, struct rd_src *src, struct rd_err *err)
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    struct rdb_check_opts opts = {
-        .finding = on_finding, .event = on_event, .ctx = sound, .spool = &for_keys};
+    struct rdb_check_opts opts =
+        RDB_CHECK_OPTS(.finding = on_finding, .event = on_event, .ctx = sound, .spool = &for_keys);
     cli_seed(opts.seed);
+    sound->res = RDB_CHECK_RESULT();
     bool ok = rdb_check(src, &opts, &sound->res, err) && judge(sound, err);
     spool_done(&keys);
     return ok;

@@ -46,7 +46,7 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
         return false;
     if (stage_size(&split->preamble) == 0)
         return true;
-    const struct rdb_reader_opts opts = {.no_sum = true};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.no_sum = true);
     bool ok = stage_source(&split->preamble, -1, &src, err) &&
               rdb_reader_new_records(&records, src, split->dialect, split->version, &opts, err) &&
               replay(records, src, stage_size(&split->preamble), writer, err);
@@ -58,7 +58,8 @@ static bool give_preamble(struct split *split, struct rdb_writer *writer, struct
 /* If there is a write-behind sink, it has the buffer. */
 static bool open_file(struct split *split, struct split_part *part, struct rd_err *err)
 {
-    struct rd_sink_opts opts = {.buffer = split->wb != NULL ? 1 : BUFFER, .replace = split->force};
+    struct rd_sink_opts opts =
+        RD_SINK_OPTS(.buffer = split->wb != NULL ? 1 : BUFFER, .replace = split->force);
     struct rd_sink *file;
     cli_choose_access(split->cli, part->path, &opts);
     if (!rd_sink_open_file(&file, part->path, &opts, err))
@@ -71,8 +72,8 @@ static bool open_file(struct split *split, struct split_part *part, struct rd_er
 
 static bool start(struct split *split, struct split_part *part, struct rd_err *err)
 {
-    const struct rdb_writer_opts opts = {
-        .dialect = split->dialect, .version = split->version, .verbatim = true};
+    const struct rdb_writer_opts opts =
+        RDB_WRITER_OPTS(.dialect = split->dialect, .version = split->version, .verbatim = true);
     const struct rdb_event header = {
         .kind = RDB_HEADER, .header = {.dialect = split->dialect, .version = split->version}};
     part->path = split_path(split, part->name);

@@ -167,7 +167,7 @@ static void put_fields(struct cli_json *json, const struct split *split)
 
 static bool open_index(struct split *split, struct rd_sink **ret, struct rd_err *err)
 {
-    struct rd_sink_opts opts = {.buffer = 4096, .replace = split->force};
+    struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = 4096, .replace = split->force);
     char *path = split_path(split, "index.json");
     if (path != NULL)
         cli_choose_access(split->cli, path, &opts);
@@ -215,7 +215,7 @@ static bool refuse_other_input(struct split *split, struct rd_err *err)
 
 static bool make_parts(struct split *split, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_ELEMENTS};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
     split->wb = rd_write_behind_new();
     return refuse_other_input(split, err) &&
            proof_keep(split->cli, split->cli->args[0], &split->spool, &split->src, err) &&

@@ -431,7 +431,7 @@ static bool event(struct stat_read *read, const struct rdb_event *ev, struct rd_
 
 static bool begin(struct stat_read *read, struct rd_err *err)
 {
-    const struct rdb_reader_opts opts = {.detail = RDB_DETAIL_PACKED};
+    const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED);
     if (!stat_sum_init(&read->sum, &read->opts, err) ||
         !rdb_reader_new(&read->reader, read->src, &opts, err))
         return false;

@@ -192,7 +192,7 @@ static void judge_unpacked(struct rd_src *src, struct sums *sums)
 static bool feed_packed(struct pass *pass, struct sums *sums, struct rd_err *err)
 {
     static const struct rd_src_ops ops = {.read = tee_read};
-    struct rd_src_opts opts = {.origin = rd_src_origin(pass->src)};
+    struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(pass->src));
     struct rd_src *src;
     struct rd_slice s;
     pass->crc_wanted = sums->wanted[SUM_CRC64];

@@ -145,9 +145,9 @@ static bool parse_log(struct job *job, const struct archive_file *manifest, stru
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
-    struct aof_check_opts opts = {
-        .open = open_of_log, .finding = on_finding, .ctx = job, .spool = &for_keys};
-    struct aof_check_result res;
+    struct aof_check_opts opts =
+        AOF_CHECK_OPTS(.open = open_of_log, .finding = on_finding, .ctx = job, .spool = &for_keys);
+    struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src;
     if (!open_plain(job, manifest, &src, err))
         return false;
