@@ -640,6 +640,8 @@ bool aof_check_one(struct rd_src *src, const char *name, const struct aof_check_
 {
     struct check c;
     struct rd_err own = {0};
+    if (!rd_sized_is_set(ret, err))
+        return false;
     bool ok = begin(&c, opts, err != NULL ? err : &own) && check_one(&c, src, name);
     rd_sized_return(ret, &c.res, sizeof c.res);
     return ok;
@@ -699,11 +701,11 @@ static bool check_files(struct check *c)
 {
     const struct aof_manifest *m = &c->res.manifest;
     struct aof_check_result *res = &c->res;
-    for (size_t i = 0; i < m->n_files; i++) {
-        if (m->files[i].type == AOF_HISTORY)
+    for (size_t i = 0; i < aof_manifest_count(m); i++) {
+        if (aof_manifest_file(m, i)->type == AOF_HISTORY)
             continue;
-        init_file(&c->files[res->n_files], m->files[i].name, false);
-        c->files[res->n_files++].file = &m->files[i];
+        init_file(&c->files[res->n_files], aof_manifest_file(m, i)->name, false);
+        c->files[res->n_files++].file = aof_manifest_file(m, i);
     }
     if (res->n_files > 0)
         c->files[res->n_files - 1].last = true;
@@ -720,7 +722,7 @@ static bool check_folder(struct check *c, struct rd_src *manifest)
 {
     struct manifest_check m = {.c = c};
     if (!aof_manifest_read(&c->res.manifest, manifest, on_problem, &m, c->err) ||
-        !alloc_files(c, c->res.manifest.n_files) || !check_files(c))
+        !alloc_files(c, aof_manifest_count(&c->res.manifest)) || !check_files(c))
         return false;
     tell_strangers(c);
     if (!look_around(c))
@@ -734,6 +736,8 @@ bool aof_check(struct rd_src *manifest, const struct aof_check_opts *opts,
 {
     struct check c;
     struct rd_err own = {0};
+    if (!rd_sized_is_set(ret, err))
+        return false;
     bool ok = begin(&c, opts, err != NULL ? err : &own) && check_folder(&c, manifest);
     rd_sized_return(ret, &c.res, sizeof c.res);
     return ok;

@@ -70,6 +70,7 @@ enum aof_finding_id {
 #undef X
 };
 
+/* Only the library allocates it. */
 struct aof_finding {
     unsigned id; /* enum aof_finding_id, aof_manifest_problem, rdb_finding_id or rdb_note_id: no
                          number is in two of them */
@@ -105,12 +106,13 @@ enum aof_verdict {
  * last. It bounds the memory for a manifest of a hundred thousand damaged files. */
 enum { AOF_CHECK_DETAILS = 256 };
 
-/* Details of a file that is damaged or holds a snapshot. */
+/* Details of a file that is damaged or holds a snapshot. Only the library allocates it. */
 struct aof_check_detail {
     struct rd_err err;                /* of a file that is damaged */
     struct rdb_check_result snapshot; /* of a file that has a snapshot */
 };
 
+/* Only the library allocates it. */
 struct aof_check_file {
     const char *name;
     const struct aof_file *file; /* of result.manifest; NULL for a log that is one file */

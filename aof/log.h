@@ -61,6 +61,7 @@ enum aof_log_kind {
     AOF_LOG_LONG_END = 4 /* it is complete: offset and len are those of the command */
 };
 
+/* Open: entries are read by the million, into a struct of the caller. */
 struct aof_log_entry {
     enum aof_log_kind kind;
     uint64_t offset;             /* of its first byte; PIECE: of the piece */

@@ -37,6 +37,11 @@ struct reading {
     size_t n_words;
 };
 
+struct aof_manifest_state {
+    struct aof_file *files;
+    size_t n_files, cap;
+};
+
 void aof_manifest_init(struct aof_manifest *m)
 {
     *m = (struct aof_manifest){0};
@@ -50,10 +55,22 @@ static void free_file(struct aof_file *file)
 
 void aof_manifest_done(struct aof_manifest *m)
 {
-    for (size_t i = 0; i < m->n_files; i++)
-        free_file(&m->files[i]);
-    rd_free(m->files);
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        free_file(aof_manifest_file(m, i));
+    if (m->state != NULL)
+        rd_free(m->state->files);
+    rd_free(m->state);
     aof_manifest_init(m);
+}
+
+size_t aof_manifest_count(const struct aof_manifest *m)
+{
+    return m->state != NULL ? m->state->n_files : 0;
+}
+
+struct aof_file *aof_manifest_file(const struct aof_manifest *m, size_t index)
+{
+    return &m->state->files[index];
 }
 
 const char *aof_manifest_problem_word(enum aof_manifest_problem problem)
@@ -97,14 +114,17 @@ static bool copy_text(char **ret, const char *text)
 
 static bool grow(struct aof_manifest *m)
 {
-    if (m->n_files < m->cap)
-        return true;
-    size_t cap = m->cap > 0 ? m->cap * 2 : 8;
-    struct aof_file *files = rd_realloc(m->files, cap * sizeof *files);
+    if (m->state == NULL)
+        m->state = rd_calloc(1, sizeof *m->state);
+    struct aof_manifest_state *state = m->state;
+    if (state == NULL || state->n_files < state->cap)
+        return state != NULL;
+    size_t cap = state->cap > 0 ? state->cap * 2 : 8;
+    struct aof_file *files = rd_realloc(state->files, cap * sizeof *files);
     if (files == NULL)
         return false;
-    m->files = files;
-    m->cap = cap;
+    state->files = files;
+    state->cap = cap;
     return true;
 }
 
@@ -117,30 +137,33 @@ struct aof_file *aof_manifest_add(struct aof_manifest *m, const struct aof_file 
         free_file(&copy);
         return NULL;
     }
-    m->files[m->n_files] = copy;
-    return &m->files[m->n_files++];
+    struct aof_file *added = &m->state->files[m->state->n_files++];
+    *added = copy;
+    return added;
 }
 
 void aof_manifest_remove(struct aof_manifest *m, size_t index)
 {
-    free_file(&m->files[index]);
-    m->n_files--;
-    memmove(m->files + index, m->files + index + 1, (m->n_files - index) * sizeof *m->files);
+    struct aof_manifest_state *state = m->state;
+    free_file(&state->files[index]);
+    state->n_files--;
+    memmove(state->files + index, state->files + index + 1,
+            (state->n_files - index) * sizeof *state->files);
 }
 
 const struct aof_file *aof_manifest_base(const struct aof_manifest *m)
 {
-    for (size_t i = 0; i < m->n_files; i++)
-        if (m->files[i].type == AOF_BASE)
-            return &m->files[i];
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        if (aof_manifest_file(m, i)->type == AOF_BASE)
+            return aof_manifest_file(m, i);
     return NULL;
 }
 
 const struct aof_file *aof_manifest_last_incr(const struct aof_manifest *m)
 {
-    for (size_t i = m->n_files; i > 0; i--)
-        if (m->files[i - 1].type == AOF_INCR)
-            return &m->files[i - 1];
+    for (size_t i = aof_manifest_count(m); i > 0; i--)
+        if (aof_manifest_file(m, i - 1)->type == AOF_INCR)
+            return aof_manifest_file(m, i - 1);
     return NULL;
 }
 
@@ -422,7 +445,7 @@ static bool add_line(struct reading *r, struct rd_buf *extra)
     file.name = name;
     if (!fits_in(r, &at, &file))
         return !r->failed;
-    if (r->m->n_files >= AOF_FILES_MAX)
+    if (aof_manifest_count(r->m) >= AOF_FILES_MAX)
         return fail(r, RD_ERR_LIMIT, "too many files");
     if (extra->len > 0) {
         if (!rd_buf_add_byte(extra, 0))
@@ -490,7 +513,7 @@ static bool read_lines(struct reading *r)
     r->line = 0;
     if (lines == 0)
         return tell(r, AOF_MANIFEST_EMPTY, 0, "an empty manifest");
-    if (r->m->n_files == 0)
+    if (aof_manifest_count(r->m) == 0)
         return tell(r, AOF_MANIFEST_NO_FILES, 0, "no file is named");
     return find_same_names(r);
 }
@@ -562,9 +585,9 @@ bool aof_manifest_write(const struct aof_manifest *m, struct rd_sink *sink)
     struct rd_buf text = {0};
     bool ok = true;
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-        for (size_t i = 0; i < m->n_files && ok; i++)
-            if (m->files[i].type == order[k])
-                ok = add_file(&text, &m->files[i]);
+        for (size_t i = 0; i < aof_manifest_count(m) && ok; i++)
+            if (aof_manifest_file(m, i)->type == order[k])
+                ok = add_file(&text, aof_manifest_file(m, i));
     if (!ok)
         rd_err_nomem(&sink->state->err, text.len);
     ok = ok && rd_sink_write(sink, text.ptr, text.len);

@@ -22,8 +22,8 @@
  *     if (!rd_src_open_file(&src, "appendonlydir/appendonly.aof.manifest", NULL, &err) ||
  *         !aof_manifest_read(&m, src, NULL, NULL, &err))
  *         return 1;
- *     for (size_t i = 0; i < m.n_files; i++)
- *         puts(m.files[i].name);
+ *     for (size_t i = 0; i < aof_manifest_count(&m); i++)
+ *         puts(aof_manifest_file(&m, i)->name);
  *     aof_manifest_done(&m);
  *     rd_src_close(src);
  *
@@ -46,6 +46,8 @@ extern "C" {
 
 enum { AOF_MANIFEST_LINE_MAX = 1024, AOF_NAME_MAX = 255, AOF_FILES_MAX = 100000 };
 
+/* Open: programs make such structs for aof_manifest_add(). A line has no other fixed fields; more
+ * pairs are in `extra`. */
 struct aof_file {
     char *name; /* without '/'; NUL-terminated */
     uint64_t seq;
@@ -56,15 +58,19 @@ struct aof_file {
     unsigned line;                    /* 1 is the first; 0: not from a file */
 };
 
+/* Open, so that it can be part of other structs. The contents are private. */
 struct aof_manifest {
-    struct aof_file *files; /* in the order of the lines */
-    size_t n_files;
-    size_t cap;
+    struct aof_manifest_state *state; /* NULL: empty */
 };
 
 RD_API void aof_manifest_init(struct aof_manifest *m);
 /* Frees the contents; *m is empty afterwards. */
 RD_API void aof_manifest_done(struct aof_manifest *m);
+
+/* The files in the order of the lines; index < aof_manifest_count(). A caller may change fields of
+ * a file, except name and extra. */
+RD_API size_t aof_manifest_count(const struct aof_manifest *m);
+RD_API struct aof_file *aof_manifest_file(const struct aof_manifest *m, size_t index);
 
 /* Problems: name, number, stable word, and whether servers refuse to start because of it. */
 #define AOF_MANIFEST_PROBLEMS(X)                                                                   \

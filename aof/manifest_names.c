@@ -16,14 +16,14 @@ bool aof_manifest_names_init(struct aof_manifest_names *names, const struct aof_
                              struct rd_err *err)
 {
     *names = (struct aof_manifest_names){0};
-    if (m->n_files == 0)
+    if (aof_manifest_count(m) == 0)
         return true;
-    names->sorted = rd_calloc(m->n_files, sizeof *names->sorted);
+    names->sorted = rd_calloc(aof_manifest_count(m), sizeof *names->sorted);
     if (names->sorted == NULL)
-        return rd_err_nomem(err, m->n_files * sizeof *names->sorted);
-    names->n = m->n_files;
+        return rd_err_nomem(err, aof_manifest_count(m) * sizeof *names->sorted);
+    names->n = aof_manifest_count(m);
     for (size_t i = 0; i < names->n; i++)
-        names->sorted[i] = &m->files[i];
+        names->sorted[i] = aof_manifest_file(m, i);
     qsort(names->sorted, names->n, sizeof *names->sorted, by_name);
     return true;
 }

@@ -167,8 +167,8 @@ static const struct aof_file *next_file(struct aof_reader *r)
 {
     static const enum aof_type order[] = {AOF_BASE, AOF_HISTORY, AOF_INCR};
     for (; r->pass < sizeof order / sizeof *order; r->pass++, r->next = 0)
-        while (r->next < r->manifest->n_files) {
-            const struct aof_file *file = &r->manifest->files[r->next++];
+        while (r->next < aof_manifest_count(r->manifest)) {
+            const struct aof_file *file = aof_manifest_file(r->manifest, r->next++);
             if (file->type == order[r->pass] && (file->type != AOF_HISTORY || r->opts.history))
                 return file;
         }

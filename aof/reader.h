@@ -58,6 +58,7 @@ enum aof_event_kind {
     AOF_FILE_END = 7
 };
 
+/* Open: events are read by the million, into a struct of the caller. */
 struct aof_event {
     enum aof_event_kind kind;
     const struct aof_file *file; /* NULL for a log that is one file */

@@ -84,8 +84,8 @@ static bool read_old(struct plan *p)
     if (p->old == NULL)
         return true;
     p->old_base = aof_manifest_base(p->old);
-    for (size_t i = 0; i < p->old->n_files; i++) {
-        const struct aof_file *f = &p->old->files[i];
+    for (size_t i = 0; i < aof_manifest_count(p->old); i++) {
+        const struct aof_file *f = aof_manifest_file(p->old, i);
         if (f->type == AOF_INCR && (p->old_first == 0 || f->seq < p->old_first))
             p->old_first = f->seq;
     }
@@ -309,11 +309,11 @@ static bool note_gaps(struct plan *p)
 {
     const struct aof_manifest *m = &p->ret->manifest;
     uint64_t last = 0;
-    for (size_t i = 0; i < m->n_files; i++) {
-        if (m->files[i].type != AOF_INCR)
+    for (size_t i = 0; i < aof_manifest_count(m); i++) {
+        if (aof_manifest_file(m, i)->type != AOF_INCR)
             continue;
         char name[AOF_NAME_MAX + 1] = "";
-        uint64_t seq = m->files[i].seq;
+        uint64_t seq = aof_manifest_file(m, i)->seq;
         if (last != 0 && seq > last + 1) {
             if (!aof_file_name(name, sizeof name, p->prefix, last + 1, AOF_INCR, false) ||
                 !note(p, name, AOF_USE_MISSING, true, "%llu number%s left out: commands are lost",
@@ -328,17 +328,17 @@ static bool note_gaps(struct plan *p)
 /* Lines of the old manifest whose files do not exist. */
 static bool note_lost(struct plan *p)
 {
-    size_t n = p->old != NULL ? p->old->n_files : 0;
+    size_t n = p->old != NULL ? aof_manifest_count(p->old) : 0;
     bool *there = rd_calloc(n + 1, sizeof *there), ok = true;
     if (there == NULL)
         return rd_err_nomem(p->err, n);
     for (size_t i = 0; i < p->n; i++)
         if (p->all[i].old != NULL)
-            there[p->all[i].old - p->old->files] = true;
+            there[p->all[i].old - aof_manifest_file(p->old, 0)] = true;
     for (size_t i = 0; i < n && ok; i++) {
-        const struct aof_file *f = &p->old->files[i];
+        const struct aof_file *f = aof_manifest_file(p->old, i);
         const struct aof_file *first = aof_manifest_names_find(&p->names, f->name);
-        if (!there[first - p->old->files])
+        if (!there[first - aof_manifest_file(p->old, 0)])
             ok = note(p, f->name, AOF_USE_MISSING, f->type != AOF_HISTORY,
                       "named in the old manifest, but missing");
     }
@@ -372,7 +372,7 @@ bool aof_rebuild_plan(struct aof_rebuild *ret, const struct aof_found *files, si
     bool ok = read_old(&p) && gather(&p, files, n) && drop_doubles(&p) && choose(&p);
     aof_manifest_names_done(&p.names);
     rd_free(p.all);
-    if (ok && ret->manifest.n_files == 0)
+    if (ok && aof_manifest_count(&ret->manifest) == 0)
         ok = rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no file of this log is here");
     return ok;
 }

@@ -1,4 +1,4 @@
-#include "aof/repair.h"
+#include "aof/repair_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,27 +13,63 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/os.h"
+#include "base/sized.h"
 
 enum { TICK = 4096 /* events */ };
 
 void aof_repair_init(struct aof_repair *plan)
 {
-    *plan = (struct aof_repair){.time_s = AOF_NO_TIME, .base_time = AOF_NO_TIME};
-    aof_manifest_init(&plan->manifest);
+    *plan = (struct aof_repair){0};
 }
 
 void aof_repair_done(struct aof_repair *plan)
 {
-    for (size_t i = 0; i < plan->n_steps; i++)
-        rd_free(plan->steps[i].name);
-    rd_free(plan->steps);
-    aof_manifest_done(&plan->manifest);
+    struct aof_repair_state *state = plan->state;
+    if (state != NULL) {
+        for (size_t i = 0; i < state->n_steps; i++)
+            rd_free(state->steps[i].name);
+        rd_free(state->steps);
+        aof_manifest_done(&state->manifest);
+        rd_free(state);
+    }
     aof_repair_init(plan);
+}
+
+static bool begin_plan(struct aof_repair *plan, struct rd_err *err)
+{
+    if (plan->state != NULL)
+        return true;
+    plan->state = rd_calloc(1, sizeof *plan->state);
+    if (plan->state == NULL)
+        return rd_err_nomem(err, sizeof *plan->state);
+    plan->state->time_s = plan->state->base_time = AOF_NO_TIME;
+    aof_manifest_init(&plan->state->manifest);
+    return true;
+}
+
+size_t aof_repair_count(const struct aof_repair *plan)
+{
+    return plan->state != NULL ? plan->state->n_steps : 0;
+}
+
+const struct aof_repair_step *aof_repair_step(const struct aof_repair *plan, size_t index)
+{
+    return &plan->state->steps[index];
+}
+
+const struct aof_manifest *aof_repair_manifest(const struct aof_repair *plan)
+{
+    return plan->state != NULL && plan->state->swap ? &plan->state->manifest : NULL;
+}
+
+int64_t aof_repair_time(const struct aof_repair *plan)
+{
+    return plan->state != NULL ? plan->state->time_s : AOF_NO_TIME;
 }
 
 /* ---- steps ---- */
 
-static bool add_step(struct aof_repair *plan, enum aof_repair_kind kind, const char *name,
+static bool add_step(struct aof_repair_state *plan, enum aof_repair_kind kind, const char *name,
                      uint64_t size, uint64_t to, struct rd_err *err)
 {
     size_t len = strlen(name) + 1;
@@ -76,20 +112,20 @@ static bool is_read(const struct aof_file *file)
 static size_t position_of(const struct aof_manifest *m, size_t index)
 {
     size_t at = 0;
-    for (; at < m->n_files; at++)
-        if (is_read(&m->files[at]) && index-- == 0)
+    for (; at < aof_manifest_count(m); at++)
+        if (is_read(aof_manifest_file(m, at)) && index-- == 0)
             break;
     return at;
 }
 
 /* Removes the files from `first` on, in reading order, from the manifest. */
-static bool keep_before(struct aof_repair *plan, const struct aof_manifest *m, size_t first,
+static bool keep_before(struct aof_repair_state *plan, const struct aof_manifest *m, size_t first,
                         struct rd_err *err)
 {
-    for (size_t i = 0; i < m->n_files; i++)
-        if ((i < first || !is_read(&m->files[i])) &&
-            aof_manifest_add(&plan->manifest, &m->files[i]) == NULL)
-            return rd_err_nomem(err, sizeof *m->files);
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        if ((i < first || !is_read(aof_manifest_file(m, i))) &&
+            aof_manifest_add(&plan->manifest, aof_manifest_file(m, i)) == NULL)
+            return rd_err_nomem(err, sizeof(struct aof_file));
     plan->swap = true;
     return true;
 }
@@ -97,40 +133,40 @@ static bool keep_before(struct aof_repair *plan, const struct aof_manifest *m, s
 static bool has_file_before(const struct aof_manifest *m, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (is_read(&m->files[i]))
+        if (is_read(aof_manifest_file(m, i)))
             return true;
     return false;
 }
 
 static bool has_file_from(const struct aof_manifest *m, size_t at)
 {
-    for (size_t i = at; i < m->n_files; i++)
-        if (is_read(&m->files[i]))
+    for (size_t i = at; i < aof_manifest_count(m); i++)
+        if (is_read(aof_manifest_file(m, i)))
             return true;
     return false;
 }
 
 /* Truncates file `index` in reading order to `to` bytes. Later files are removed from the manifest,
  * and the file itself too if it becomes empty and another file remains. */
-static bool cut_at(struct aof_repair *plan, const struct aof_repair_log *log, size_t index,
+static bool cut_at(struct aof_repair_state *plan, const struct aof_repair_log *log, size_t index,
                    uint64_t to, struct rd_err *err)
 {
     const struct aof_manifest *m = log->manifest;
     uint64_t size;
     size_t at = m != NULL ? position_of(m, index) : 0;
-    if (!size_of(log, m != NULL ? &m->files[at] : NULL, &size, err))
+    if (!size_of(log, m != NULL ? aof_manifest_file(m, at) : NULL, &size, err))
         return false;
-    const char *name = m != NULL ? m->files[at].name : log->name;
+    const char *name = m != NULL ? aof_manifest_file(m, at)->name : log->name;
     bool aside = to == 0 && m != NULL && has_file_before(m, at);
     size_t first = aside ? at : at + 1; /* removed from the manifest */
     if (!aside && to < size && !add_step(plan, AOF_REPAIR_CUT, name, size, to, err))
         return false;
     if (m == NULL || !has_file_from(m, first))
         return true;
-    for (size_t i = first; i < m->n_files; i++)
-        if (is_read(&m->files[i]) &&
-            (!size_of(log, &m->files[i], &size, err) ||
-             !add_step(plan, AOF_REPAIR_ASIDE, m->files[i].name, size, 0, err)))
+    for (size_t i = first; i < aof_manifest_count(m); i++)
+        if (is_read(aof_manifest_file(m, i)) &&
+            (!size_of(log, aof_manifest_file(m, i), &size, err) ||
+             !add_step(plan, AOF_REPAIR_ASIDE, aof_manifest_file(m, i)->name, size, 0, err)))
             return false;
     return keep_before(plan, m, first, err);
 }
@@ -140,6 +176,8 @@ static bool cut_at(struct aof_repair *plan, const struct aof_repair_log *log, si
 bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result *checked,
                          struct rd_err *err)
 {
+    if (!begin_plan(plan, err))
+        return false;
     if (checked->n_files == 0)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the log has no file");
     const struct aof_check_file *last = checked->files[checked->n_files - 1];
@@ -164,12 +202,12 @@ bool aof_repair_plan_fix(struct aof_repair *plan, const struct aof_check_result 
         return false;
     }
     return !last->damaged || last->ok_up_to >= last->size ||
-           add_step(plan, AOF_REPAIR_CUT, last->name, last->size, last->ok_up_to, err);
+           add_step(plan->state, AOF_REPAIR_CUT, last->name, last->size, last->ok_up_to, err);
 }
 
 /* A log that is read up to the position of the cut. */
 struct search {
-    struct aof_repair *plan;
+    struct aof_repair_state *plan;
     const struct aof_repair_log *log;
     struct aof_reader *reader;
     struct rd_src *src; /* of a log that is one file */
@@ -223,7 +261,7 @@ static bool search_failed(struct search *s)
 /* ---- by time ---- */
 
 /* The time at which the snapshot was saved. A failure occurs again when the log is read further. */
-static void read_saved(struct aof_repair *plan, struct rdb_reader *r)
+static void read_saved(struct aof_repair_state *plan, struct rdb_reader *r)
 {
     struct rdb_event ev;
     char tmp[RD_NUM_I64_MAX];
@@ -241,7 +279,7 @@ static void read_saved(struct aof_repair *plan, struct rdb_reader *r)
 static bool time_event(struct search *s, const struct aof_event *ev, struct aof_timeline *line,
                        bool *ret_cut)
 {
-    struct aof_repair *plan = s->plan;
+    struct aof_repair_state *plan = s->plan;
     const char *name = s->log->manifest != NULL ? ev->name : s->log->name;
     bool in_base = ev->file != NULL && ev->file->type == AOF_BASE;
     int64_t t;
@@ -284,7 +322,10 @@ static bool plan_time(struct search *s, int64_t time_s)
 bool aof_repair_plan_time(struct aof_repair *plan, const struct aof_repair_log *log, int64_t time_s,
                           struct rd_err *err)
 {
-    struct search s = {.plan = plan, .log = log, .err = err};
+    struct aof_repair_log own;
+    if (!rd_sized_copy(&own, sizeof own, log, err) || !begin_plan(plan, err))
+        return false;
+    struct search s = {.plan = plan->state, .log = &own, .err = err};
     bool ok = search_begin(&s) && plan_time(&s, time_s);
     search_end(&s);
     return ok;
@@ -297,10 +338,10 @@ static size_t index_of(const struct aof_repair_log *log, const char *file)
     size_t index = 0, last = SIZE_MAX;
     if (log->manifest == NULL)
         return file == NULL || strcmp(file, log->name) == 0 ? 0 : SIZE_MAX;
-    for (size_t i = 0; i < log->manifest->n_files; i++) {
-        if (!is_read(&log->manifest->files[i]))
+    for (size_t i = 0; i < aof_manifest_count(log->manifest); i++) {
+        if (!is_read(aof_manifest_file(log->manifest, i)))
             continue;
-        if (file == NULL || strcmp(file, log->manifest->files[i].name) == 0)
+        if (file == NULL || strcmp(file, aof_manifest_file(log->manifest, i)->name) == 0)
             last = index;
         index++;
     }
@@ -362,7 +403,7 @@ static bool plan_offset(struct search *s, size_t index, uint64_t offset)
 {
     struct bounds b = {RD_NO_OFFSET, RD_NO_OFFSET};
     const struct aof_manifest *m = s->log->manifest;
-    const char *name = m != NULL ? m->files[position_of(m, index)].name : s->log->name;
+    const char *name = m != NULL ? aof_manifest_file(m, position_of(m, index))->name : s->log->name;
     if (!find_bounds(s, index, offset, &b))
         return false;
     if (b.below != offset)
@@ -373,8 +414,11 @@ static bool plan_offset(struct search *s, size_t index, uint64_t offset)
 bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_repair_log *log,
                             const char *file, uint64_t offset, struct rd_err *err)
 {
-    struct search s = {.plan = plan, .log = log, .err = err};
-    size_t index = index_of(log, file);
+    struct aof_repair_log own;
+    if (!rd_sized_copy(&own, sizeof own, log, err) || !begin_plan(plan, err))
+        return false;
+    struct search s = {.plan = plan->state, .log = &own, .err = err};
+    size_t index = index_of(&own, file);
     if (index == SIZE_MAX)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "no file of the log has that name");
     bool ok = search_begin(&s) && plan_offset(&s, index, offset);
@@ -469,7 +513,7 @@ static bool sync_folder(const char *path, struct rd_err *err)
     return ok;
 }
 
-static bool replace_manifest(const struct aof_repair *plan, const struct paths *p,
+static bool replace_manifest(const struct aof_repair_state *plan, const struct paths *p,
                              struct rd_err *err)
 {
     struct stat st;
@@ -485,7 +529,7 @@ static bool replace_manifest(const struct aof_repair *plan, const struct paths *
     return rd_sink_close(sink, err);
 }
 
-static bool swap_manifest(const struct aof_repair *plan, const struct aof_repair_run *run,
+static bool swap_manifest(const struct aof_repair_state *plan, const struct aof_repair_run *run,
                           struct rd_err *err)
 {
     struct paths p;
@@ -512,7 +556,7 @@ static bool cut(const char *path, const struct aof_repair_step *step, struct rd_
 }
 
 /* The conditions that must hold, and be durable, before the log changes. */
-static bool prepare(const struct aof_repair *plan, const struct aof_repair_run *run,
+static bool prepare(const struct aof_repair_state *plan, const struct aof_repair_run *run,
                     struct rd_err *err)
 {
     struct paths p;
@@ -559,12 +603,16 @@ static bool carry_out(const struct aof_repair_step *step, const struct aof_repai
 bool aof_repair_run(const struct aof_repair *plan, const struct aof_repair_run *run,
                     struct rd_err *err)
 {
-    if (plan->n_steps == 0)
-        return true;
-    if (!prepare(plan, run, err) || (plan->swap && !swap_manifest(plan, run, err)))
+    const struct aof_repair_state *state = plan->state;
+    struct aof_repair_run own;
+    if (!rd_sized_copy(&own, sizeof own, run, err))
         return false;
-    for (size_t i = 0; i < plan->n_steps; i++)
-        if (!carry_out(&plan->steps[i], run, err))
+    if (aof_repair_count(plan) == 0)
+        return true;
+    if (!prepare(state, &own, err) || (state->swap && !swap_manifest(state, &own, err)))
+        return false;
+    for (size_t i = 0; i < state->n_steps; i++)
+        if (!carry_out(&state->steps[i], &own, err))
             return false;
-    return sync_folder(run->folder, err);
+    return sync_folder(own.folder, err);
 }

@@ -14,9 +14,10 @@
  *         return 1;
  *     aof_repair_init(&plan);
  *     if (aof_repair_plan_fix(&plan, &res, &err))
- *         for (size_t i = 0; i < plan.n_steps; i++)
- *             printf("%s: %llu bytes\n", plan.steps[i].name, (unsigned long long)plan.steps[i].to);
- *     // struct aof_repair_run run = {.folder = ".", .suffix = ".saved"};
+ *         for (size_t i = 0; i < aof_repair_count(&plan); i++)
+ *             printf("%s: %llu bytes\n", aof_repair_step(&plan, i)->name,
+ *                    (unsigned long long)aof_repair_step(&plan, i)->to);
+ *     // struct aof_repair_run run = AOF_REPAIR_RUN(.folder = ".", .suffix = ".saved");
  *     // aof_repair_run(&plan, &run, &err) does it
  *     aof_repair_done(&plan);
  *     aof_check_done(&res);
@@ -51,6 +52,7 @@ enum aof_repair_kind {
     AOF_REPAIR_ASIDE = 1 /* remove from the manifest, and rename */
 };
 
+/* Only the library allocates it. */
 struct aof_repair_step {
     enum aof_repair_kind kind;
     char *name;
@@ -58,18 +60,25 @@ struct aof_repair_step {
     uint64_t to;   /* CUT */
 };
 
+/* Open, so that it can be part of other structs. The contents are private. */
 struct aof_repair {
-    struct aof_repair_step *steps; /* at most one CUT, the first; empty: nothing to do */
-    size_t n_steps, cap_steps;
-    bool swap;                    /* the manifest changes */
-    struct aof_manifest manifest; /* if swap: the new one */
-    int64_t time_s;               /* plan_time: of the first removed annotation, or AOF_NO_TIME */
-    int64_t base_time;            /* plan_time: when the base was saved, or AOF_NO_TIME */
-    uint64_t annotations;         /* plan_time: number of time annotations read */
+    struct aof_repair_state *state; /* NULL: empty */
 };
+
+/* The steps in their order; index < aof_repair_count(). At most one truncates a file, and it is the
+ * first. Without a step there is nothing to do. */
+RD_API size_t aof_repair_count(const struct aof_repair *plan);
+RD_API const struct aof_repair_step *aof_repair_step(const struct aof_repair *plan, size_t index);
+
+/* The new manifest; NULL: it does not change. */
+RD_API const struct aof_manifest *aof_repair_manifest(const struct aof_repair *plan);
+
+/* After aof_repair_plan_time(): time of the first annotation that is removed, or AOF_NO_TIME. */
+RD_API int64_t aof_repair_time(const struct aof_repair *plan);
 
 /* A log whose files can be opened. */
 struct aof_repair_log {
+    size_t size;                         /* of this struct: set by AOF_REPAIR_LOG() */
     const struct aof_manifest *manifest; /* NULL: one file */
     const char *name;                    /* of that file */
     /* `file` is NULL for a log that is one file. */
@@ -77,6 +86,7 @@ struct aof_repair_log {
     void (*tick)(void *ctx, const struct rd_src *src); /* may be NULL */
     void *ctx;
 };
+#define AOF_REPAIR_LOG(...) RD_SIZED(aof_repair_log, __VA_ARGS__)
 
 RD_API void aof_repair_init(struct aof_repair *plan);
 RD_API void aof_repair_done(struct aof_repair *plan);
@@ -101,6 +111,7 @@ RD_API bool aof_repair_plan_offset(struct aof_repair *plan, const struct aof_rep
                                    const char *file, uint64_t offset, struct rd_err *err);
 
 struct aof_repair_run {
+    size_t size;          /* of this struct: set by AOF_REPAIR_RUN() */
     const char *folder;   /* of the files and the manifest */
     const char *manifest; /* name of the manifest, if plan.swap */
     const char *suffix;   /* of copies and of renamed files: ".redoubt-save-TIME" */
@@ -108,6 +119,7 @@ struct aof_repair_run {
     void (*done)(void *ctx, const struct aof_repair_step *step, const char *saved_as);
     void *ctx;
 };
+#define AOF_REPAIR_RUN(...) RD_SIZED(aof_repair_run, __VA_ARGS__)
 
 /* RD_ERR_LOCKED, before any change, if the size of a file differs from the plan or another process
  * has it open for writing. If it fails later, all original data still exists, under its name or

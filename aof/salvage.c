@@ -269,10 +269,12 @@ bool aof_salvage(const struct aof_manifest *in, const struct aof_salvage_opts *o
 {
     struct aof_salvage_opts own;
     struct aof_salvage_result res = AOF_SALVAGE_RESULT();
+    if (!rd_sized_is_set(ret, err))
+        return false;
     bool ok = rd_sized_copy(&own, sizeof own, opts, err);
-    for (size_t i = 0; i < in->n_files && ok; i++)
-        if (in->files[i].type != AOF_HISTORY)
-            ok = one_file(&in->files[i], &own, out, &res, err);
+    for (size_t i = 0; i < aof_manifest_count(in) && ok; i++)
+        if (aof_manifest_file(in, i)->type != AOF_HISTORY)
+            ok = one_file(aof_manifest_file(in, i), &own, out, &res, err);
     rd_sized_return(ret, &res, sizeof res);
     return ok;
 }

@@ -53,6 +53,7 @@ enum aof_loss_kind {
     AOF_LOSS_FILE = 3         /* a file of the manifest is missing */
 };
 
+/* Only the library allocates it. */
 struct aof_loss {
     enum aof_loss_kind kind;
     const char *file;  /* name; valid until the callback returns, like all other text */
@@ -70,7 +71,8 @@ struct aof_loss {
     const struct rdb_loss *snapshot; /* AOF_LOSS_SNAPSHOT; else NULL */
 };
 
-/* A command that is kept although its name is unknown: it may be damaged. */
+/* A command that is kept although its name is unknown: it may be damaged. Only the library
+ * allocates it. */
 struct aof_doubt {
     const char *file;
     uint64_t offset;

@@ -19,8 +19,8 @@ static bool file_size(const struct aof_writer *w, const char *name, uint64_t *re
 
 static bool measure(struct aof_writer *w, struct rd_err *err)
 {
-    for (size_t i = 0; i < w->manifest.n_files; i++) {
-        const struct aof_file *file = &w->manifest.files[i];
+    for (size_t i = 0; i < aof_manifest_count(&w->manifest); i++) {
+        const struct aof_file *file = aof_manifest_file(&w->manifest, i);
         uint64_t size;
         if (file->type == AOF_HISTORY)
             continue;
@@ -59,8 +59,8 @@ static bool settle_last(struct aof_writer *w, const struct aof_writer_opts *opts
 /* Redis 8 records where a file ended at a regular shutdown; that becomes outdated soon. */
 static bool reset_end(struct aof_writer *w, struct rd_err *err)
 {
-    for (size_t i = w->manifest.n_files; i-- > 0;) {
-        struct aof_file *file = &w->manifest.files[i];
+    for (size_t i = aof_manifest_count(&w->manifest); i-- > 0;) {
+        struct aof_file *file = aof_manifest_file(&w->manifest, i);
         if (file->type != AOF_INCR)
             continue;
         if (file->end_offset < 0)
@@ -165,9 +165,9 @@ static bool upgrade_due(const struct rd_fs *fs, const char *name, bool *ret, boo
         return false;
     }
     int found = fs->size(fs->ctx, name, &size);
-    *ret_begun = m.n_files == 1 && m.files[0].type == AOF_BASE &&
-                 strcmp(m.files[0].name, name) == 0 && found == -ENOENT;
-    *ret = m.n_files == 0 || *ret_begun;
+    *ret_begun = aof_manifest_count(&m) == 1 && aof_manifest_file(&m, 0)->type == AOF_BASE &&
+                 strcmp(aof_manifest_file(&m, 0)->name, name) == 0 && found == -ENOENT;
+    *ret = aof_manifest_count(&m) == 0 || *ret_begun;
     aof_manifest_done(&m);
     return true;
 }

@@ -46,7 +46,7 @@ template <typename type> inline type rd_sized()
     made.size = sizeof made;
     return made;
 }
-#define RD_SIZED(type, ...) rd_sized<type>(__VA_ARGS__)
+#define RD_SIZED(type, ...) rd_sized<struct type>(__VA_ARGS__)
 #else
 #define RD_SIZED(type, ...) ((struct type){.size = sizeof(struct type), __VA_ARGS__})
 #endif

@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+/* Open: programs read `ptr` and `len`, and a zeroed struct is an empty buffer. */
 struct rd_buf {
     uint8_t *ptr;
     size_t len;

@@ -63,12 +63,14 @@ enum { RD_ERR_DOING_MAX = 4, RD_ERR_TEXT_MAX = 200 };
 
 /* The exact reason, for programs that distinguish errors with the same code; the text is for
  * people. No two libraries use the same number: RDB_REASON_… in rdb/rdb.h begin with 1,
- * RESP_REASON_… in base/resp.h with 101. Their headers document the arguments. 0: no reason. */
+ * RESP_REASON_… in base/resp.h with 101. Their headers document the arguments. 0: no reason. Open:
+ * it is part of struct rd_err. */
 struct rd_err_reason {
     unsigned id;
     uint64_t args[2];
 };
 
+/* Open: errors must not need memory, so the caller allocates them. */
 struct rd_err {
     enum rd_err_code code; /* RD_ERR_OK: nothing happened */
     int sys;               /* errno, or 0 */

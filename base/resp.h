@@ -61,7 +61,7 @@ enum resp_status {
 /* ---- commands ---- */
 
 /* Arguments are borrowed: they live until the next call that takes the reader or its source. argc
- * is at least 1. */
+ * is at least 1. Open: commands are read by the million, into a struct of the caller. */
 struct resp_command {
     size_t argc;
     const struct rd_slice *argv;
@@ -163,6 +163,7 @@ enum resp_type {
 
 enum { RESP_DEPTH = 32, RESP_DEPTH_MAX = 128 };
 
+/* Open: nodes are read by the million, into a struct of the caller. */
 struct resp_node {
     enum resp_type type;
     bool null;            /* a RESP_NULL, and the RESP2 forms $-1 and *-1 */

@@ -40,6 +40,7 @@ extern "C" {
 
 struct rd_sink;
 
+/* Open: programs define their own kinds of sinks. More operations would be another struct. */
 struct rd_sink_ops {
     bool (*write)(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err);
     /* Makes everything written so far durable. NULL: nothing to do. */

@@ -29,6 +29,9 @@ extern "C" {
  * the size is not set. NULL is a struct of zeros. On failure *dst is such a struct, too. */
 bool rd_sized_copy(void *dst, size_t size, const void *given, struct rd_err *err);
 
+/* RD_ERR_USAGE if the size of a struct is not set. */
+bool rd_sized_is_set(const void *given, struct rd_err *err);
+
 /* Copies the result `own`, which has `size` bytes, to the struct of a caller, as far as that has
  * its fields. Fields that this library does not have are set to 0. */
 void rd_sized_return(void *ret, const void *own, size_t size);

@@ -24,6 +24,7 @@
 extern "C" {
 #endif
 
+/* Open: slices are passed by value everywhere. */
 struct rd_slice {
     const uint8_t *ptr; /* may be NULL when len is 0 */
     size_t len;

@@ -48,7 +48,8 @@ enum rd_src_status { RD_SRC_OK = 0, RD_SRC_MORE = 1, RD_SRC_END = 2, RD_SRC_FAIL
 struct rd_src;
 
 /* The operations of a kind of source. A filter (gzip, lz4, zstd, decryption) is a source whose
- * read() reads from another source. */
+ * read() reads from another source. Open: programs define their own kinds. More operations would
+ * be another struct. */
 struct rd_src_ops {
     /* Reads up to cap bytes into buf. OK: *ret_len > 0. Anything else: *ret_len is 0; FAIL sets
      * err. */

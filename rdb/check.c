@@ -602,6 +602,8 @@ bool rdb_check(struct rd_src *src, const struct rdb_check_opts *opts, struct rdb
                struct rd_err *err)
 {
     struct rd_err own = {0};
+    if (!rd_sized_is_set(ret, err))
+        return false;
     struct check *c = rd_calloc(1, sizeof *c);
     rd_sized_return(ret, &RDB_CHECK_RESULT(), sizeof *ret);
     if (c == NULL)

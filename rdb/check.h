@@ -69,6 +69,7 @@ enum rdb_finding_id {
 #undef X
 };
 
+/* Only the library allocates it. */
 struct rdb_finding {
     unsigned id;      /* enum rdb_finding_id, or enum rdb_note_id: no number is in both */
     const char *word; /* the stable word of the id */
@@ -89,8 +90,7 @@ enum { RDB_FINDING_KEY_MAX = 512 };
 typedef void (*rdb_finding_fn)(void *ctx, const struct rdb_finding *finding);
 
 /* Storage for key hashes that do not fit in memory (more than 1.5 million); see
- * rdb_check_opts.spool.
- */
+ * rdb_check_opts.spool. Open: programs define it. More operations would be another struct. */
 struct rdb_spool {
     bool (*append)(void *ctx, const void *bytes, size_t len, struct rd_err *err);
     /* Reads len bytes at offset (both are multiples of the appended length). */

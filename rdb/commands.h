@@ -93,7 +93,7 @@ struct rdb_commands_opts {
 };
 #define RDB_COMMANDS_OPTS(...) RD_SIZED(rdb_commands_opts, __VA_ARGS__)
 
-/* Counts of the data left out with opts.lossy. */
+/* Counts of the data left out with opts.lossy. Only the library allocates it. */
 struct rdb_commands_loss {
     uint64_t keys;
     uint64_t field_expires;
@@ -118,7 +118,8 @@ RD_API bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev,
  * target server is Redis 7.0 or newer. */
 RD_API bool rdb_commands_wants_pending(const struct rdb_commands *c);
 
-/* Ids of pending entries, ascending, without duplicates. A zeroed struct is an empty list. */
+/* Ids of pending entries, ascending, without duplicates. A zeroed struct is an empty list. Open:
+ * programs may fill it themselves. */
 struct rdb_pending_ids {
     struct rdb_stream_id *ids;
     size_t n, cap;

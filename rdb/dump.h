@@ -32,6 +32,7 @@
 extern "C" {
 #endif
 
+/* Open: the format of payloads has no other fields. */
 struct rdb_dump {
     enum rdb_dialect dialect;
     int version;

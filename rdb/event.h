@@ -72,7 +72,7 @@ enum rdb_event_kind {
     RDB_TRAILER = 29        /* trailer */
 };
 
-/* A string of the file, whole or in pieces. */
+/* A string of the file, whole or in pieces. Open: it is part of struct rdb_event. */
 struct rdb_string {
     const uint8_t *ptr; /* bytes of this piece; not set when is_int */
     size_t len;         /* of this piece */
@@ -99,6 +99,7 @@ enum rdb_role {
     RDB_ROLE_ITEM = 5     /* of an array */
 };
 
+/* Open: an id is two numbers. */
 struct rdb_stream_id {
     uint64_t ms;
     uint64_t seq;
@@ -155,6 +156,8 @@ enum rdb_note_id {
 RD_API const char *rdb_note_word(enum rdb_note_id id);
 RD_API enum rdb_severity rdb_note_severity(enum rdb_note_id id);
 
+/* Open: events are read by the million, into a struct of the caller, and programs make them for
+ * the writer. */
 struct rdb_event {
     enum rdb_event_kind kind;
     uint64_t offset; /* of the first byte, in the stream the reader was given */

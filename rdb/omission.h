@@ -47,7 +47,7 @@ RD_API const char *rdb_omitted_word(enum rdb_omitted what);
 
 enum { RDB_OMISSION_ELEMENT_MAX = 4096 };
 
-/* Everything in it is valid during the call only. */
+/* Everything in it is valid during the call only. Only the library allocates it. */
 struct rdb_omission {
     enum rdb_omitted what;
     const char *reason;          /* the text of the error without opts.lossy */

@@ -142,6 +142,7 @@ enum rdb_type_id {
 
 enum rdb_family { RDB_FAMILY_BOTH = 0, RDB_FAMILY_REDIS = 1, RDB_FAMILY_VALKEY = 2 };
 
+/* Only the library allocates it. */
 struct rdb_type {
     enum rdb_type_id id;
     uint8_t number; /* in the file */

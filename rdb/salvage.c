@@ -678,6 +678,8 @@ bool rdb_salvage(struct rd_src *src, struct rd_src *copy, struct rd_sink *out,
     struct rdb_salvage_opts how;
     struct rdb_salvage_result res =
         RDB_SALVAGE_RESULT(.first_loss = RD_NO_OFFSET, .damage = RD_NO_OFFSET);
+    if (!rd_sized_is_set(ret, e))
+        return false;
     rd_sized_return(ret, &res, sizeof res);
     if (!rd_sized_copy(&how, sizeof how, opts, e))
         return false;

@@ -54,6 +54,7 @@ enum rdb_loss_kind {
     RDB_LOSS_PARTIAL = 2 /* a collection that was cut by damage; its first elements are kept */
 };
 
+/* Only the library allocates it. */
 struct rdb_loss {
     enum rdb_loss_kind kind;
     uint64_t from, to;  /* byte range of the input, `to` excluded */
@@ -91,7 +92,8 @@ enum { RDB_DOUBTS = 5 };
 RD_API const char *rdb_doubt_word(enum rdb_doubt doubt);
 RD_API const char *rdb_grade_word(enum rdb_grade grade);
 
-/* Consecutive recovered records with the same doubts in one database. */
+/* Consecutive recovered records with the same doubts in one database. Only the library allocates
+ * it. */
 struct rdb_salvage_run {
     uint64_t from, to; /* byte range of the input */
     uint64_t db;       /* to which the keys were written */
@@ -101,7 +103,7 @@ struct rdb_salvage_run {
     bool left_out;   /* not in the output */
 };
 
-/* A key with a doubt. */
+/* A key with a doubt. Only the library allocates it. */
 struct rdb_salvage_doubt {
     uint64_t offset;
     uint64_t db;

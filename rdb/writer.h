@@ -84,7 +84,7 @@ struct rdb_writer_opts {
 };
 #define RDB_WRITER_OPTS(...) RD_SIZED(rdb_writer_opts, __VA_ARGS__)
 
-/* Counts of the data left out with opts.lossy. */
+/* Counts of the data left out with opts.lossy. Only the library allocates it. */
 struct rdb_writer_loss {
     uint64_t keys;
     uint64_t field_expires;

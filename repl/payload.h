@@ -42,6 +42,7 @@ extern "C" {
 
 enum { REPL_MARK_LEN = 40, REPL_PAYLOAD_HEADER_MAX = 5 + REPL_MARK_LEN + 2 };
 
+/* Open: it owns nothing, and the protocol has no other fields. */
 struct repl_payload {
     bool by_mark;
     uint8_t mark[REPL_MARK_LEN];

@@ -81,7 +81,8 @@ extern "C" {
 
 /* ---- options ---- */
 
-/* A position in a history. An unset id means no position. */
+/* A position in a history. An unset id means no position. Open: programs store positions and load
+ * them. */
 struct repl_resume {
     struct repl_replid replid;
     uint64_t offset;
@@ -170,6 +171,7 @@ enum repl_class {
     REPL_NOMEM = 6        /* out of memory */
 };
 
+/* Open: events are read by the million, into a struct of the caller. */
 struct repl_event {
     enum repl_event_kind kind;
     enum repl_step step;

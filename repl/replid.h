@@ -28,6 +28,7 @@ extern "C" {
 
 enum { REPL_REPLID_LEN = 40 };
 
+/* Open: an id is a text of fixed length, and is copied by value. */
 struct repl_replid {
     char hex[REPL_REPLID_LEN + 1]; /* as received, NUL-terminated */
 };

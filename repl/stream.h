@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-/* A zeroed struct is the beginning of a history. */
+/* A zeroed struct is the beginning of a history. Open: programs store positions and load them. */
 struct repl_stream {
     uint64_t offset; /* of the next byte */
     uint64_t safe;   /* where to resume: before the MULTI of an open transaction, else offset. If
@@ -55,6 +55,7 @@ enum repl_kind {
     REPL_GETACK = 5  /* the master requests the offset: REPLCONF GETACK */
 };
 
+/* Open: one is filled for each command, in a struct of the caller. */
 struct repl_place {
     enum repl_kind kind;
     uint64_t offset; /* of the first byte of the command */

@@ -201,8 +201,8 @@ bool aof_folder_next(const struct aof_writer *w, enum aof_type type, bool snapsh
                      struct aof_file *ret, struct rd_err *err)
 {
     uint64_t seq = 0;
-    for (size_t i = 0; i < w->manifest.n_files; i++) {
-        const struct aof_file *file = &w->manifest.files[i];
+    for (size_t i = 0; i < aof_manifest_count(&w->manifest); i++) {
+        const struct aof_file *file = aof_manifest_file(&w->manifest, i);
         if (former_type(file, w->name) == type && file->seq > seq)
             seq = file->seq;
     }

@@ -11,8 +11,9 @@ enum { NAME_SIZE = AOF_NAME_MAX + 1 };
 
 static bool copy_type(struct aof_manifest *to, const struct aof_manifest *from, enum aof_type type)
 {
-    for (size_t i = 0; i < from->n_files; i++)
-        if (from->files[i].type == type && aof_manifest_add(to, &from->files[i]) == NULL)
+    for (size_t i = 0; i < aof_manifest_count(from); i++)
+        if (aof_manifest_file(from, i)->type == type &&
+            aof_manifest_add(to, aof_manifest_file(from, i)) == NULL)
             return false;
     return true;
 }
@@ -199,8 +200,8 @@ static bool add_as_history(struct aof_manifest *to, const struct aof_file *file)
 static bool add_incrs(const struct aof_writer *w, bool old, struct aof_manifest *to)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < w->manifest.n_files; i++) {
-        const struct aof_file *file = &w->manifest.files[i];
+    for (size_t i = 0; ok && i < aof_manifest_count(&w->manifest); i++) {
+        const struct aof_file *file = aof_manifest_file(&w->manifest, i);
         if (file->type == AOF_INCR && (file->seq < w->rewrite_seq) == old)
             ok = old ? add_as_history(to, file) : aof_manifest_add(to, file) != NULL;
     }
@@ -319,8 +320,8 @@ bool aof_writer_rewriting(const struct aof_writer *w)
 /* Files that still exist are added to *ret, and *err has the reason. */
 static void unlink_history(struct aof_writer *w, struct aof_manifest *ret, struct rd_err *err)
 {
-    for (size_t i = 0; i < w->manifest.n_files; i++) {
-        const struct aof_file *file = &w->manifest.files[i];
+    for (size_t i = 0; i < aof_manifest_count(&w->manifest); i++) {
+        const struct aof_file *file = aof_manifest_file(&w->manifest, i);
         int result = file->type == AOF_HISTORY ? w->fs.unlink(w->fs.ctx, file->name) : 0;
         if (result == 0 || result == -ENOENT)
             continue;
@@ -335,8 +336,8 @@ static void unlink_history(struct aof_writer *w, struct aof_manifest *ret, struc
 
 static bool has_history(const struct aof_manifest *m)
 {
-    for (size_t i = 0; i < m->n_files; i++)
-        if (m->files[i].type == AOF_HISTORY)
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        if (aof_manifest_file(m, i)->type == AOF_HISTORY)
             return true;
     return false;
 }

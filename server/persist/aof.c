@@ -94,8 +94,8 @@ static size_t count_incrs(const struct persist_state *state)
 {
     const struct aof_manifest *m = aof_writer_manifest(state->writer);
     size_t n = 0;
-    for (size_t i = 0; i < m->n_files; i++)
-        n += m->files[i].type == AOF_INCR;
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        n += aof_manifest_file(m, i)->type == AOF_INCR;
     return n;
 }
 

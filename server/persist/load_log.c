@@ -134,15 +134,15 @@ static enum persist_loaded read_manifest(struct replay *replay)
         log_warning("Can't read the AOF manifest file %s: %s", name, err.text);
         return PERSIST_FAILED;
     }
-    return replay->manifest.n_files == 0 ? PERSIST_NOTHING : PERSIST_LOADED;
+    return aof_manifest_count(&replay->manifest) == 0 ? PERSIST_NOTHING : PERSIST_LOADED;
 }
 
 static bool measure(struct replay *replay, uint64_t *ret)
 {
     size_t n = 0;
     *ret = 0;
-    for (size_t i = 0; i < replay->manifest.n_files; i++) {
-        const struct aof_file *file = &replay->manifest.files[i];
+    for (size_t i = 0; i < aof_manifest_count(&replay->manifest); i++) {
+        const struct aof_file *file = aof_manifest_file(&replay->manifest, i);
         char path[PERSIST_PATH];
         struct stat st;
         if (file->type == AOF_HISTORY)

@@ -134,9 +134,9 @@ static bool take_files(struct loading *l, const struct sim_fs *sim, const struct
     const struct aof_file *incr = aof_manifest_last_incr(m);
     if (base != NULL)
         ok = take_named(l, sim, base, incr == NULL);
-    for (size_t i = 0; ok && i < m->n_files; i++)
-        if (m->files[i].type == AOF_INCR)
-            ok = take_named(l, sim, &m->files[i], &m->files[i] == incr);
+    for (size_t i = 0; ok && i < aof_manifest_count(m); i++)
+        if (aof_manifest_file(m, i)->type == AOF_INCR)
+            ok = take_named(l, sim, aof_manifest_file(m, i), aof_manifest_file(m, i) == incr);
     return ok;
 }
 

@@ -325,7 +325,7 @@ static bool check_folder(struct folder *folder, const char *manifest, struct aof
                        .single_thread = true);
     struct rd_src *src;
     folder->told.text[0] = '\0';
-    memset(ret, 0, sizeof *ret);
+    *ret = AOF_CHECK_RESULT();
     if (!rd_src_open_memory(&src, rd_slice_str(manifest), NULL, err))
         return false;
     bool ok = aof_check(src, &opts, ret, err);

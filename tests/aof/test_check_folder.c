@@ -37,7 +37,7 @@ static void check(struct folder *folder, const char *manifest, const char *const
     struct rd_src *src;
     struct rd_err err = {0};
     folder->findings[0] = '\0';
-    memset(ret, 0, sizeof *ret);
+    *ret = AOF_CHECK_RESULT();
     cr_assert(rd_src_open_memory(&src, rd_slice_str(manifest), NULL, NULL));
     cr_assert(aof_check(src, &opts, ret, &err), "%s", err.text);
     rd_src_close(src);

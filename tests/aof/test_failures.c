@@ -9,7 +9,7 @@
 
 #include "aof/check.h"
 #include "aof/reader.h"
-#include "aof/repair.h"
+#include "aof/repair_impl.h"
 #include "aof/salvage.h"
 #include "base/buf.h"
 #include "tests/aof/flaky.h"
@@ -391,7 +391,7 @@ Test(failures, a_manifest_has_at_most_a_hundred_thousand_files)
     cr_assert(rd_src_open_memory(&src, rd_buf_slice(&text), NULL, NULL));
     cr_assert_not(aof_manifest_read(&m, src, ignore, NULL, &err));
     cr_assert_eq(err.code, RD_ERR_LIMIT);
-    cr_assert_eq(m.n_files, 0);
+    cr_assert_eq(aof_manifest_count(&m), 0);
     rd_src_close(src);
     rd_buf_done(&text);
 }
@@ -414,7 +414,7 @@ Test(failures, a_manifest_is_not_read_from_what_is_fed)
 Test(failures, nothing_planned_is_nothing_done)
 {
     struct aof_repair plan;
-    const struct aof_repair_run run = {.folder = "/nowhere", .suffix = ".save"};
+    const struct aof_repair_run run = AOF_REPAIR_RUN(.folder = "/nowhere", .suffix = ".save");
     struct rd_err err = {0};
     aof_repair_init(&plan);
     cr_assert(aof_repair_run(&plan, &run, &err));
@@ -436,7 +436,8 @@ static bool open_flaky(void *ctx, const struct aof_file *file, struct rd_src **r
 
 static bool plan_flaky(struct flaky *from, bool by_time, uint64_t offset, struct rd_err *err)
 {
-    const struct aof_repair_log log = {.name = "log", .open = open_flaky, .ctx = from};
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.name = "log", .open = open_flaky, .ctx = from);
     struct aof_repair plan;
     aof_repair_init(&plan);
     bool ok = by_time ? aof_repair_plan_time(&plan, &log, 4, err)
@@ -488,8 +489,8 @@ static void cut_begin(struct cut_case *c, const char *name)
     struct aof_check_file *const files[1] = {&file};
     const struct aof_check_result checked = AOF_CHECK_RESULT(.files = files, .n_files = 1);
     cr_assert(aof_repair_plan_fix(&c->plan, &checked, NULL));
-    cr_assert_eq(c->plan.n_steps, 1);
-    c->run = (struct aof_repair_run){.folder = c->folder, .suffix = ".save"};
+    cr_assert_eq(aof_repair_count(&c->plan), 1);
+    c->run = AOF_REPAIR_RUN(.folder = c->folder, .suffix = ".save");
 }
 
 static void cut_end(struct cut_case *c)
@@ -526,7 +527,7 @@ Test(failures, without_its_manifest_no_file_is_set_aside)
     cut_begin(&c, "one.aof");
     c.run.manifest = "gone.manifest";
     c.run.no_copy = true;
-    c.plan.swap = true;
+    c.plan.state->swap = true;
     cr_assert_not(aof_repair_run(&c.plan, &c.run, &err));
     cr_assert_eq(err.sys, ENOENT);
     cr_assert_str_eq(err.origin, "gone.manifest");

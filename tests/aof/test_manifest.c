@@ -70,7 +70,8 @@ static void expect_problems(struct rd_slice bytes, const char *want, size_t n_fi
     cr_assert(aof_manifest_read(&m, src, note, &seen, NULL), "%s", quoted);
     rd_src_close(src);
     cr_expect_str_eq(seen.text, want, "%s in %s", seen.text, quoted);
-    cr_expect_eq(m.n_files, n_files, "%zu files in %s", m.n_files, quoted);
+    cr_expect_eq(aof_manifest_count(&m), n_files, "%zu files in %s", aof_manifest_count(&m),
+                 quoted);
     aof_manifest_done(&m);
     struct rd_err err = {0};
     src = memory(bytes);
@@ -78,7 +79,7 @@ static void expect_problems(struct rd_slice bytes, const char *want, size_t n_fi
     cr_expect_eq(aof_manifest_read(&strict, src, NULL, NULL, &err), !seen.fatal, "%s", quoted);
     cr_expect_eq(err.code, seen.fatal ? RD_ERR_CORRUPT : RD_ERR_OK);
     if (seen.fatal)
-        cr_expect_eq(strict.n_files, 0);
+        cr_expect_eq(aof_manifest_count(&strict), 0);
     aof_manifest_done(&strict);
     rd_src_close(src);
 }
@@ -92,32 +93,32 @@ Test(manifest, lines_are_read_as_servers_read_them)
         read_sound(S("# a comment\n" BASE "  FILE\ta.1.incr.aof  type i SEQ 1 \r\n"
                      "seq 07x type incr file 'a \\'b' later \"f  g\" x y\n"
                      "file \"a\\x20\\n\\\"\" seq 9 type h\n#"));
-    cr_assert_eq(m.n_files, 4);
-    cr_assert_str_eq(m.files[0].name, "a.1.base.rdb");
-    cr_assert_eq(m.files[0].type, AOF_BASE);
-    cr_assert_eq(m.files[0].seq, 1);
-    cr_assert_eq(m.files[0].offset, 12);
-    cr_assert_eq(m.files[0].line, 2);
-    cr_assert_eq(m.files[0].start_offset, -1);
-    cr_assert_null(m.files[0].extra);
-    cr_assert_str_eq(m.files[1].name, "a.1.incr.aof");
-    cr_assert_str_eq(m.files[2].name, "a 'b");
-    cr_assert_eq(m.files[2].seq, 7);
-    cr_assert_str_eq(m.files[2].extra, "later \"f  g\" x y");
-    cr_assert_str_eq(m.files[3].name, "a \n\"");
-    cr_assert_eq(m.files[3].type, AOF_HISTORY);
-    cr_assert_eq(aof_manifest_base(&m), &m.files[0]);
-    cr_assert_eq(aof_manifest_last_incr(&m), &m.files[2]);
+    cr_assert_eq(aof_manifest_count(&m), 4);
+    cr_assert_str_eq(aof_manifest_file(&m, 0)->name, "a.1.base.rdb");
+    cr_assert_eq(aof_manifest_file(&m, 0)->type, AOF_BASE);
+    cr_assert_eq(aof_manifest_file(&m, 0)->seq, 1);
+    cr_assert_eq(aof_manifest_file(&m, 0)->offset, 12);
+    cr_assert_eq(aof_manifest_file(&m, 0)->line, 2);
+    cr_assert_eq(aof_manifest_file(&m, 0)->start_offset, -1);
+    cr_assert_null(aof_manifest_file(&m, 0)->extra);
+    cr_assert_str_eq(aof_manifest_file(&m, 1)->name, "a.1.incr.aof");
+    cr_assert_str_eq(aof_manifest_file(&m, 2)->name, "a 'b");
+    cr_assert_eq(aof_manifest_file(&m, 2)->seq, 7);
+    cr_assert_str_eq(aof_manifest_file(&m, 2)->extra, "later \"f  g\" x y");
+    cr_assert_str_eq(aof_manifest_file(&m, 3)->name, "a \n\"");
+    cr_assert_eq(aof_manifest_file(&m, 3)->type, AOF_HISTORY);
+    cr_assert_eq(aof_manifest_base(&m), aof_manifest_file(&m, 0));
+    cr_assert_eq(aof_manifest_last_incr(&m), aof_manifest_file(&m, 2));
     aof_manifest_done(&m);
-    cr_assert_eq(m.n_files, 0);
+    cr_assert_eq(aof_manifest_count(&m), 0);
 }
 
 Test(manifest, offsets_of_the_replication_stream_are_kept)
 {
     static const char text[] = "file a seq 1 type i startoffset 1200 endoffset 3400\n";
     struct aof_manifest m = read_sound(S(text));
-    cr_assert_eq(m.files[0].start_offset, 1200);
-    cr_assert_eq(m.files[0].end_offset, 3400);
+    cr_assert_eq(aof_manifest_file(&m, 0)->start_offset, 1200);
+    cr_assert_eq(aof_manifest_file(&m, 0)->end_offset, 3400);
     struct rd_buf out = written(&m);
     cr_assert_str_eq((const char *)out.ptr, text);
     rd_buf_done(&out);
@@ -216,7 +217,7 @@ Test(manifest, every_byte_of_a_name_survives_quoting)
         cr_assert_not_null(aof_manifest_add(&m, &file));
         struct rd_buf text = written(&m);
         struct aof_manifest again = read_sound(rd_slice(text.ptr, text.len - 1));
-        cr_assert_str_eq(again.files[0].name, name);
+        cr_assert_str_eq(aof_manifest_file(&again, 0)->name, name);
         rd_buf_done(&text);
         aof_manifest_done(&m);
         aof_manifest_done(&again);
@@ -227,8 +228,8 @@ Test(manifest, files_are_removed_from_the_list)
 {
     struct aof_manifest m = read_sound(S(BASE INCR "file b seq 2 type i\n"));
     aof_manifest_remove(&m, 1);
-    cr_assert_eq(m.n_files, 2);
-    cr_assert_str_eq(m.files[1].name, "b");
+    cr_assert_eq(aof_manifest_count(&m), 2);
+    cr_assert_str_eq(aof_manifest_file(&m, 1)->name, "b");
     aof_manifest_remove(&m, 1);
     aof_manifest_remove(&m, 0);
     cr_assert_null(aof_manifest_base(&m));

@@ -32,9 +32,10 @@ Test(manifest_names, every_file_is_found_and_of_two_with_one_name_the_first)
         add(&m, name, 1000);
     }
     cr_assert(aof_manifest_names_init(&names, &m, NULL));
-    cr_assert_eq(names.n, m.n_files);
+    cr_assert_eq(names.n, aof_manifest_count(&m));
     for (unsigned i = 0; i < FILES; i++)
-        cr_assert_eq(aof_manifest_names_find(&names, m.files[i].name), &m.files[i]);
+        cr_assert_eq(aof_manifest_names_find(&names, aof_manifest_file(&m, i)->name),
+                     aof_manifest_file(&m, i));
     cr_assert_null(aof_manifest_names_find(&names, ""));
     cr_assert_null(aof_manifest_names_find(&names, "f"));
     cr_assert_null(aof_manifest_names_find(&names, "f999"));

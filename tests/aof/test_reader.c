@@ -428,7 +428,7 @@ static void judge_file(const char *path, bool manifest, char verdict[LINE_LEN])
         aof_manifest_init(&m);
         cr_assert(rd_src_open_file(&src, path, NULL, NULL), "%s", path);
         aof_manifest_read(&m, src, NULL, NULL, &err);
-        n = m.n_files;
+        n = aof_manifest_count(&m);
         aof_manifest_done(&m);
         rd_src_close(src);
     } else {

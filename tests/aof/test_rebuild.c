@@ -41,10 +41,11 @@ static void expect(const struct aof_found *found, size_t n, const char *old_text
     struct rd_err err = {0};
     aof_rebuild_init(&plan);
     if (aof_rebuild_plan(&plan, found, n, "appendonly.aof", &old, &err)) {
-        for (size_t i = 0; i < plan.manifest.n_files; i++)
-            cr_assert(rd_buf_printf(&out, "%s%s:%c", i > 0 ? " " : "",
-                                    plan.manifest.files[i].name + strlen("appendonly.aof"),
-                                    (char)plan.manifest.files[i].type));
+        for (size_t i = 0; i < aof_manifest_count(&plan.manifest); i++)
+            cr_assert(
+                rd_buf_printf(&out, "%s%s:%c", i > 0 ? " " : "",
+                              aof_manifest_file(&plan.manifest, i)->name + strlen("appendonly.aof"),
+                              (char)aof_manifest_file(&plan.manifest, i)->type));
         if (plan.doubtful)
             cr_assert(rd_buf_printf(&out, " ?"));
     } else {

@@ -66,9 +66,9 @@ static bool open_bytes(void *ctx, const struct aof_file *file, struct rd_src **r
 /* "cut NAME SIZE>TO" and "aside NAME", and whether the manifest changes. */
 static void plan_text(const struct aof_repair *plan, char dst[PATH])
 {
-    int len = snprintf(dst, PATH, "%s", plan->swap ? "swap" : "keep");
-    for (size_t i = 0; i < plan->n_steps; i++) {
-        const struct aof_repair_step *s = &plan->steps[i];
+    int len = snprintf(dst, PATH, "%s", aof_repair_manifest(plan) != NULL ? "swap" : "keep");
+    for (size_t i = 0; i < aof_repair_count(plan); i++) {
+        const struct aof_repair_step *s = aof_repair_step(plan, i);
         len += s->kind == AOF_REPAIR_CUT
                    ? snprintf(dst + len, PATH - (size_t)len, ", cut %s to %d", s->name, (int)s->to)
                    : snprintf(dst + len, PATH - (size_t)len, ", aside %s", s->name);
@@ -98,7 +98,8 @@ static bool plan_at(struct aof_repair *plan, const struct log *bytes, int64_t ti
     struct aof_manifest m;
     struct log copy = *bytes;
     make_manifest(&m);
-    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.manifest = &m, .open = open_bytes, .ctx = &copy);
     aof_repair_init(plan);
     bool ok = aof_repair_plan_time(plan, &log, time, err);
     aof_manifest_done(&m);
@@ -144,7 +145,8 @@ Test(repair, every_offset_is_an_end_or_is_told_between_two)
     struct aof_manifest m;
     struct log copy = good;
     make_manifest(&m);
-    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.manifest = &m, .open = open_bytes, .ctx = &copy);
     static const uint64_t ends[] = {0, 8, 35, 126};
     for (uint64_t at = 0; at <= 126; at++) {
         struct aof_repair plan;
@@ -155,7 +157,7 @@ Test(repair, every_offset_is_an_end_or_is_told_between_two)
                      (int)at, err.text);
         cr_assert(is_end || err.code == RD_ERR_USAGE);
         cr_assert(is_end || at < 35 || strstr(err.text, "35 and 126") != NULL, "%s", err.text);
-        cr_assert(!is_end || plan.swap);
+        cr_assert(!is_end || aof_repair_manifest(&plan) != NULL);
         aof_repair_done(&plan);
     }
     aof_manifest_done(&m);
@@ -228,11 +230,9 @@ Test(repair, what_is_cut_is_copied_and_what_goes_is_renamed)
     fill_folder(folder);
     cr_assert(plan_at(&plan, &good, 20, &err));
     char saved[PATH] = "";
-    const struct aof_repair_run run = {.folder = folder,
-                                       .manifest = "a.manifest",
-                                       .suffix = ".s",
-                                       .done = note_saved,
-                                       .ctx = saved};
+    const struct aof_repair_run run =
+        AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s",
+                       .done = note_saved, .ctx = saved);
     cr_assert(aof_repair_run(&plan, &run, &err), "%s", err.text);
     cr_assert_str_eq(saved, "a.2.incr.aof.s a.3.incr.aof.s ");
     get_file(folder, "a.2.incr.aof", text);
@@ -261,7 +261,8 @@ Test(repair, a_file_that_changed_since_is_not_touched)
     fill_folder(folder);
     cr_assert(plan_at(&plan, &good, 20, &err));
     put_file(folder, "a.3.incr.aof", SET SET SET);
-    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    const struct aof_repair_run run =
+        AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s");
     cr_assert_not(aof_repair_run(&plan, &run, &err));
     cr_assert_eq(err.code, RD_ERR_LOCKED);
     get_file(folder, "a.2.incr.aof", text);
@@ -281,7 +282,8 @@ Test(repair, a_copy_that_is_in_the_way_stops_it)
     fill_folder(folder);
     cr_assert(plan_at(&plan, &good, 20, &err));
     put_file(folder, "a.2.incr.aof.s", "precious");
-    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    const struct aof_repair_run run =
+        AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s");
     cr_assert_not(aof_repair_run(&plan, &run, &err));
     get_file(folder, "a.2.incr.aof.s", text);
     cr_assert_str_eq(text, "precious");
@@ -296,7 +298,8 @@ Test(repair, a_plan_says_when_memory_is_short)
     struct aof_manifest m;
     struct log copy = good;
     make_manifest(&m);
-    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.manifest = &m, .open = open_bytes, .ctx = &copy);
     for (size_t n = 1;; n++) {
         struct aof_repair plan;
         struct rd_err err = {0};
@@ -325,8 +328,8 @@ Test(repair, a_name_that_is_taken_or_a_manifest_that_was_saved_before_stops_it)
         fill_folder(folder);
         cr_assert(plan_at(&plan, &good, 29, &err));
         put_file(folder, taken[i], "precious");
-        const struct aof_repair_run run = {
-            .folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+        const struct aof_repair_run run =
+            AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s");
         cr_assert_not(aof_repair_run(&plan, &run, &err));
         cr_assert_not_null(strstr(err.origin, i == 0 ? "a.3.incr.aof" : "a.manifest"));
         get_file(folder, taken[i], text);
@@ -350,7 +353,8 @@ Test(repair, a_file_that_is_being_written_is_locked)
     int fd = open(path, O_WRONLY | O_APPEND);
     cr_assert_geq(fd, 0);
     bool told = aof_file_is_written(path); /* not every file system tells */
-    const struct aof_repair_run run = {.folder = folder, .manifest = "a.manifest", .suffix = ".s"};
+    const struct aof_repair_run run =
+        AOF_REPAIR_RUN(.folder = folder, .manifest = "a.manifest", .suffix = ".s");
     cr_assert_eq(aof_repair_run(&plan, &run, &err), !told);
     close(fd);
     if (told) {
@@ -394,7 +398,8 @@ Test(repair, history_counts_neither_before_nor_after_the_place)
     struct aof_manifest m;
     struct log copy = good;
     make_manifest_with_history(&m);
-    const struct aof_repair_log log = {.manifest = &m, .open = open_bytes, .ctx = &copy};
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.manifest = &m, .open = open_bytes, .ctx = &copy);
     for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
         struct aof_repair plan;
         struct rd_err err = {0};
@@ -460,7 +465,7 @@ Test(repair, a_base_that_was_saved_later_than_the_time_is_told)
     static const char bytes[] = "REDIS0009\xfa\5ctime\xc2\1\2\3\4\xfe\0\0\1k\1v\xff\0\0\0\0\0\0\0\0"
                                 "#TS:67305990\r\n" SET;
     struct one_file one = {.bytes = rd_slice(bytes, sizeof bytes - 1)};
-    const struct aof_repair_log log = {.name = "one", .open = open_one, .ctx = &one};
+    const struct aof_repair_log log = AOF_REPAIR_LOG(.name = "one", .open = open_one, .ctx = &one);
     for (int64_t late = 0; late < 2; late++) {
         struct aof_repair plan;
         struct rd_err err = {0};
@@ -479,8 +484,8 @@ Test(repair, a_long_search_tells_now_and_then_where_it_is)
     for (int i = 0; i < COMMANDS; i++)
         cr_assert(rd_buf_add(&bytes, SET, sizeof SET - 1));
     struct one_file one = {.bytes = rd_buf_slice(&bytes)};
-    const struct aof_repair_log log = {
-        .name = "one", .open = open_one, .tick = count_tick, .ctx = &one};
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.name = "one", .open = open_one, .tick = count_tick, .ctx = &one);
     struct aof_repair plan;
     struct rd_err err = {0};
     aof_repair_init(&plan);

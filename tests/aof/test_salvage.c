@@ -667,10 +667,10 @@ Test(salvage, a_missing_file_is_told_and_the_others_are_kept)
     cr_expect_eq(res.files_missing, 1);
     cr_expect_eq(folder.told.n, 2);
     cr_expect_eq(folder.told.at[1].kind, AOF_LOSS_FILE);
-    cr_assert_eq(out.n_files, 2);
-    cr_expect_str_eq(out.files[0].name, "bad");
-    cr_expect_str_eq(out.files[1].name, "good");
-    cr_expect_eq(out.files[1].seq, 3);
+    cr_assert_eq(aof_manifest_count(&out), 2);
+    cr_expect_str_eq(aof_manifest_file(&out, 0)->name, "bad");
+    cr_expect_str_eq(aof_manifest_file(&out, 1)->name, "good");
+    cr_expect_eq(aof_manifest_file(&out, 1)->seq, 3);
     cr_expect(rd_slice_is(rd_buf_slice(&folder.out[0]), GOOD GOOD));
     cr_expect(rd_slice_is(rd_buf_slice(&folder.out[1]), SELECT(1) GOOD));
     rd_buf_done(&folder.out[0]);

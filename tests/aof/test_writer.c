@@ -71,7 +71,7 @@ Test(aof_writer, an_empty_folder_gets_a_manifest_and_a_first_file)
     assert_file(MANIFEST, "file " INCR_1 " seq 1 type i\n");
     assert_file(INCR_1, "");
     assert_gone("temp-" MANIFEST);
-    cr_assert_eq(aof_writer_manifest(w)->n_files, 1);
+    cr_assert_eq(aof_manifest_count(aof_writer_manifest(w)), 1);
     cr_assert(aof_writer_close(w, NULL));
     w = open_with((struct aof_writer_opts){.name = "other"});
     assert_file("other.manifest", "file other.1.incr.aof seq 1 type i\n");
@@ -391,7 +391,7 @@ Test(aof_writer, history_that_cannot_be_deleted_stays_named_until_it_is)
     cr_assert(aof_writer_close(w, NULL));
     w = open_with((struct aof_writer_opts){0});
     assert_gone(INCR_1);
-    cr_assert_eq(aof_writer_manifest(w)->n_files, 2);
+    cr_assert_eq(aof_manifest_count(aof_writer_manifest(w)), 2);
     cr_assert(aof_writer_close(w, NULL));
 }
 

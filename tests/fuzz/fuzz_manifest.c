@@ -49,8 +49,8 @@ static bool read_bytes(struct rd_slice bytes, struct aof_manifest *m, struct see
 
 static void check_files(const struct aof_manifest *m)
 {
-    for (size_t i = 0; i < m->n_files; i++) {
-        const struct aof_file *file = &m->files[i];
+    for (size_t i = 0; i < aof_manifest_count(m); i++) {
+        const struct aof_file *file = aof_manifest_file(m, i);
         check(file->name[0] != '\0' && strchr(file->name, '/') == NULL && file->seq > 0, "a file");
     }
 }
@@ -65,9 +65,10 @@ static void write_back(const struct aof_manifest *m)
           "out of memory");
     /* Quotes may make a line longer than servers read. */
     if (read_bytes(rd_buf_slice(&text), &again, NULL))
-        check(again.n_files == m->n_files, "other files when read back");
+        check(aof_manifest_count(&again) == aof_manifest_count(m), "other files when read back");
     else
-        check(text.len > AOF_MANIFEST_LINE_MAX || m->n_files == 0, "cannot be read back");
+        check(text.len > AOF_MANIFEST_LINE_MAX || aof_manifest_count(m) == 0,
+              "cannot be read back");
     aof_manifest_done(&again);
     rd_buf_done(&text);
 }
@@ -81,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(ok == !seen.fatal, "servers would and would not take it");
     check_files(&all);
     if (ok) {
-        check(strict.n_files == all.n_files, "other files");
+        check(aof_manifest_count(&strict) == aof_manifest_count(&all), "other files");
         write_back(&strict);
     }
     aof_manifest_done(&strict);

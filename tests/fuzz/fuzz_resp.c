@@ -22,9 +22,11 @@ struct outcome {
     uint64_t offset;
 };
 
-static const struct rd_resp_opts limits =
-    RD_RESP_OPTS(.size = sizeof(struct rd_resp_opts), .max_args = 5000, .max_bulk = 100000,
-                 .max_inline = 1000, .max_memory = 1 << 20);
+static const struct rd_resp_opts limits = {.size = sizeof(struct rd_resp_opts),
+                                           .max_args = 5000,
+                                           .max_bulk = 100000,
+                                           .max_inline = 1000,
+                                           .max_memory = 1 << 20};
 
 static void check(bool ok, const char *what)
 {

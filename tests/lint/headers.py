@@ -156,7 +156,8 @@ class Installed(tree.Lint):
 
     def test_installed_headers_are_c_plus_plus_too(self):
         source = "".join(f'#include "{path}"\n' for path in installed())
-        source += "".join(f"{name} {name}_made = {name.upper()}();\n" for name in sorted(sized()))
+        source += "".join(f"struct {name} {name}_made = {name.upper()}();\n"
+                          for name in sorted(sized()))
         compiler = os.environ.get("CXX", "c++").split()
         done = subprocess.run(
             [*compiler, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
@@ -191,6 +192,18 @@ class Installed(tree.Lint):
             for name in re.findall(r"^struct (\w+) \{\n\s*size_t size;", text, re.M):
                 if f"\n#define {name.upper()}(...) RD_SIZED({name}, __VA_ARGS__)\n" not in text:
                     wrong.append(f"{path}: struct {name} has no macro")
+        self.none(wrong)
+
+    def test_other_structs_say_who_allocates_them(self):
+        """Programs allocate those that are "Open"; the comment has the reason."""
+        wrong = []
+        one = re.compile(r"(/\*(?:(?!\*/).)*\*/\n)?^struct (\w+) \{", re.M | re.S)
+        for path in installed():
+            for comment, name in one.findall(tree.read(path)):
+                words = " ".join(comment.replace("\n *", " ").split())
+                if name not in sized() and not re.search(
+                        r"\bOpen[:,] |Only the library allocates|\bOpen, because", words):
+                    wrong.append(f"{path}: struct {name}")
         self.none(wrong)
 
     def test_structs_with_a_size_are_made_by_their_macro(self):

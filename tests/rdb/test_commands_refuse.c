@@ -5,8 +5,8 @@
 #include "tests/base/broken.h"
 #include "tests/rdb/commands_bench.h"
 
-static const struct rdb_commands_opts lossy =
-    RDB_COMMANDS_OPTS(.size = sizeof(struct rdb_commands_opts), .lossy = true);
+static const struct rdb_commands_opts lossy = {.size = sizeof(struct rdb_commands_opts),
+                                               .lossy = true};
 
 /* The last call failed so, nothing more is taken, and the end of it all. */
 static void expect_failed(struct commands_bench *out, enum rd_err_code code, const char *part)

@@ -2,8 +2,8 @@
 #include "rdb/plain.h"
 #include "tests/rdb/commands_bench.h"
 
-static const struct rdb_commands_opts lossy =
-    RDB_COMMANDS_OPTS(.size = sizeof(struct rdb_commands_opts), .lossy = true);
+static const struct rdb_commands_opts lossy = {.size = sizeof(struct rdb_commands_opts),
+                                               .lossy = true};
 
 static bool put_entry(struct commands_bench *out, uint64_t ms, uint64_t n_fields)
 {

@@ -82,9 +82,9 @@ static bool read_manifest(const struct logs *l, struct aof_manifest *ret, struct
 
 static const struct aof_file *base_of(const struct aof_manifest *m)
 {
-    for (size_t i = 0; i < m->n_files; i++)
-        if (m->files[i].type == AOF_BASE)
-            return &m->files[i];
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        if (aof_manifest_file(m, i)->type == AOF_BASE)
+            return aof_manifest_file(m, i);
     return NULL;
 }
 
@@ -92,8 +92,8 @@ static const struct aof_file *base_of(const struct aof_manifest *m)
 static const struct aof_file *file_after(const struct aof_manifest *m, uint64_t seq)
 {
     const struct aof_file *found = NULL;
-    for (size_t i = 0; i < m->n_files; i++) {
-        const struct aof_file *file = &m->files[i];
+    for (size_t i = 0; i < aof_manifest_count(m); i++) {
+        const struct aof_file *file = aof_manifest_file(m, i);
         if (file->type == AOF_INCR && file->seq > seq && (found == NULL || file->seq < found->seq))
             found = file;
     }

@@ -108,7 +108,7 @@ bool backup_find_log(const char *folder, char ret[ARCHIVE_FILE_NAME_MAX], bool *
 
 static void unpin(struct pinned *p)
 {
-    for (size_t i = 0; p->fds != NULL && i < p->manifest.n_files; i++)
+    for (size_t i = 0; p->fds != NULL && i < aof_manifest_count(&p->manifest); i++)
         if (p->fds[i] >= 0)
             close(p->fds[i]);
     rd_free(p->fds);
@@ -154,7 +154,7 @@ static bool parse_manifest(struct pinned *p, struct rd_err *err)
 
 static bool open_files(struct pinned *p, struct rd_err *err)
 {
-    size_t n = p->manifest.n_files;
+    size_t n = aof_manifest_count(&p->manifest);
     struct stat st;
     p->fds = rd_alloc((n + 1) * sizeof *p->fds);
     p->sizes = rd_calloc(n + 1, sizeof *p->sizes);
@@ -163,7 +163,7 @@ static bool open_files(struct pinned *p, struct rd_err *err)
     if (p->fds == NULL || p->sizes == NULL)
         return rd_err_nomem(err, n);
     for (size_t i = 0; i < n; i++) {
-        const struct aof_file *file = &p->manifest.files[i];
+        const struct aof_file *file = aof_manifest_file(&p->manifest, i);
         if (file->type == AOF_HISTORY)
             continue;
         p->fds[i] = openat(p->folder, file->name, O_RDONLY | O_CLOEXEC);
@@ -219,8 +219,8 @@ static bool open_pinned(void *ctx, const struct aof_file *file, struct rd_src **
                         struct rd_err *err)
 {
     struct pinned *p = ctx;
-    for (size_t i = 0; i < p->manifest.n_files; i++)
-        if (p->fds[i] >= 0 && strcmp(p->manifest.files[i].name, file->name) == 0)
+    for (size_t i = 0; i < aof_manifest_count(&p->manifest); i++)
+        if (p->fds[i] >= 0 && strcmp(aof_manifest_file(&p->manifest, i)->name, file->name) == 0)
             return open_part(ret, p->fds[i], p->sizes[i], file->name, err);
     return rd_err_sys(err, ENOENT, "cannot open %s", file->name);
 }
@@ -238,8 +238,8 @@ static void on_finding(void *ctx, const struct aof_finding *finding)
 static bool cut_tail(struct pinned *p, const struct aof_check_result *res, struct rd_err *err)
 {
     const struct aof_check_file *last = res->files[res->n_files - 1];
-    for (size_t i = 0; i < p->manifest.n_files; i++) {
-        if (p->fds[i] < 0 || strcmp(p->manifest.files[i].name, last->name) != 0)
+    for (size_t i = 0; i < aof_manifest_count(&p->manifest); i++) {
+        if (p->fds[i] < 0 || strcmp(aof_manifest_file(&p->manifest, i)->name, last->name) != 0)
             continue;
         p->sizes[i] = last->ok_up_to;
         return true;
@@ -275,7 +275,7 @@ static bool check(struct pinned *p, struct set_writer *set, struct rd_err *err)
 
 static bool copy_file(struct pinned *p, size_t i, struct set_writer *set, struct rd_err *err)
 {
-    const struct aof_file *file = &p->manifest.files[i];
+    const struct aof_file *file = aof_manifest_file(&p->manifest, i);
     enum archive_role role = file->type == AOF_BASE ? ARCHIVE_ROLE_AOF_BASE : ARCHIVE_ROLE_AOF_INCR;
     struct rd_src *src;
     if (!set_file_begin(set, file->name, role, err))
@@ -293,8 +293,8 @@ static bool copy_manifest(struct pinned *p, struct set_writer *set, struct rd_er
 {
     if (!set_file_begin(set, p->manifest_name, ARCHIVE_ROLE_AOF_MANIFEST, err))
         return false;
-    for (size_t i = p->manifest.n_files; i-- > 0;)
-        if (p->manifest.files[i].type == AOF_HISTORY)
+    for (size_t i = aof_manifest_count(&p->manifest); i-- > 0;)
+        if (aof_manifest_file(&p->manifest, i)->type == AOF_HISTORY)
             aof_manifest_remove(&p->manifest, i);
     bool ok = aof_manifest_write(&p->manifest, set->sink);
     if (!ok)
@@ -304,7 +304,7 @@ static bool copy_manifest(struct pinned *p, struct set_writer *set, struct rd_er
 
 static bool copy_all(struct pinned *p, struct set_writer *set, struct rd_err *err)
 {
-    size_t n = p->manifest.n_files;
+    size_t n = aof_manifest_count(&p->manifest);
     for (size_t i = 0; i < n; i++)
         if (p->fds[i] >= 0 && !copy_file(p, i, set, err))
             return false;

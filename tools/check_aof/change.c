@@ -59,8 +59,8 @@ static bool can_change(struct aof_job *job, struct rd_err *err)
 static bool nobody_writes(struct change *c, struct rd_err *err)
 {
     char path[PATH_MAX];
-    for (size_t i = 0; i < c->plan.n_steps; i++) {
-        const char *name = c->plan.steps[i].name;
+    for (size_t i = 0; i < aof_repair_count(&c->plan); i++) {
+        const char *name = aof_repair_step(&c->plan, i)->name;
         if (!aof_job_full_path(c->job, name, path, sizeof path, err))
             return false;
         if (!aof_file_is_written(path))
@@ -115,13 +115,9 @@ static bool plan_cut(struct change *c, struct rd_err *err)
         return false;
     if (!read_manifest(c, err))
         return false;
-    const struct aof_repair_log log = {
-        .manifest = job->has_manifest ? &c->manifest : NULL,
-        .name = job->name,
-        .open = aof_job_open,
-        .tick = aof_job_tick,
-        .ctx = job,
-    };
+    const struct aof_repair_log log =
+        AOF_REPAIR_LOG(.manifest = job->has_manifest ? &c->manifest : NULL, .name = job->name,
+                       .open = aof_job_open, .tick = aof_job_tick, .ctx = job);
     cli_progress_begin(job->cli, job->path, RD_NO_OFFSET);
     job->passed = job->current = 0;
     bool ok =
@@ -173,7 +169,7 @@ static bool may_cut(struct change *c, struct rd_err *err)
 {
     const struct aof_check_result *res = &c->job->found.res;
     const struct aof_check_file *last = res->files[res->n_files - 1];
-    if (c->plan.n_steps == 0)
+    if (aof_repair_count(&c->plan) == 0)
         return true;
     if (last->verdict == AOF_VERDICT_TORN)
         return is_short(c, last, err);
@@ -216,14 +212,9 @@ static void on_done(void *ctx, const struct aof_repair_step *step, const char *s
 
 static bool carry_out(struct change *c, struct rd_err *err)
 {
-    const struct aof_repair_run run = {
-        .folder = c->job->folder,
-        .manifest = c->job->name,
-        .suffix = c->suffix,
-        .no_copy = c->job->no_copy,
-        .done = on_done,
-        .ctx = c,
-    };
+    const struct aof_repair_run run =
+        AOF_REPAIR_RUN(.folder = c->job->folder, .manifest = c->job->name, .suffix = c->suffix,
+                       .no_copy = c->job->no_copy, .done = on_done, .ctx = c);
     c->done = aof_repair_run(&c->plan, &run, err);
     return c->done;
 }
@@ -243,12 +234,12 @@ static bool perform(struct change *c, struct rd_err *err)
     } else if (!job->cli->quiet || !job->yes) {
         aof_job_report_plan(stdout, &c->plan);
     }
-    bool go = c->plan.n_steps > 0 && !job->dry_run;
+    bool go = aof_repair_count(&c->plan) > 0 && !job->dry_run;
     bool ok =
         !go || (nobody_writes(c, err) && (!aof_job_ask(job, "Continue?") || carry_out(c, err)));
     if (job->cli->json) {
-        for (size_t i = 0; i < c->plan.n_steps && !go; i++)
-            aof_job_json_step(json, &c->plan.steps[i], NULL);
+        for (size_t i = 0; i < aof_repair_count(&c->plan) && !go; i++)
+            aof_job_json_step(json, aof_repair_step(&c->plan, i), NULL);
         cli_json_end(json);
         cli_json_put_bool(json, "done", c->done);
         cli_json_end(json);
@@ -272,7 +263,7 @@ static bool check_again(struct change *c, struct rd_err *err)
 static int status_after(const struct change *c)
 {
     const struct aof_job_found *found = &c->job->found;
-    bool wanted = c->plan.n_steps > 0 && !c->job->dry_run;
+    bool wanted = aof_repair_count(&c->plan) > 0 && !c->job->dry_run;
     if (wanted && !c->done)
         return CLI_FINDINGS; /* the answer was no */
     if (!found->checked || (c->done && found->res.verdict <= AOF_VERDICT_WARNED))

@@ -450,11 +450,11 @@ static bool check_manifest(struct compat *c, const char *folder, const struct ao
 {
     const struct aof_file *last = NULL;
     bool incr = false;
-    for (size_t i = 0; i < m->n_files; i++)
-        if (m->files[i].type != AOF_HISTORY)
-            last = &m->files[i];
-    for (size_t i = 0; i < m->n_files; i++) {
-        const struct aof_file *file = &m->files[i];
+    for (size_t i = 0; i < aof_manifest_count(m); i++)
+        if (aof_manifest_file(m, i)->type != AOF_HISTORY)
+            last = aof_manifest_file(m, i);
+    for (size_t i = 0; i < aof_manifest_count(m); i++) {
+        const struct aof_file *file = aof_manifest_file(m, i);
         if (file->type == AOF_HISTORY)
             continue;
         if (file->type == AOF_INCR && !incr)

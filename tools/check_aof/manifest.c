@@ -222,8 +222,8 @@ static bool read_old(struct aof_job *job, struct aof_manifest *old, struct rd_er
 static bool nobody_writes(struct aof_job *job, const struct aof_rebuild *plan, struct rd_err *err)
 {
     char path[PATH_MAX];
-    for (size_t i = 0; i < plan->manifest.n_files; i++) {
-        const char *name = plan->manifest.files[i].name;
+    for (size_t i = 0; i < aof_manifest_count(&plan->manifest); i++) {
+        const char *name = aof_manifest_file(&plan->manifest, i)->name;
         if (!aof_job_full_path(job, name, path, sizeof path, err))
             return false;
         if (!aof_file_is_written(path))

@@ -311,10 +311,10 @@ void aof_job_report_errors(struct cli *cli, const struct aof_job *job,
 
 void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
 {
-    if (plan->n_steps == 0)
+    if (aof_repair_count(plan) == 0)
         fputs("nothing to cut\n", out);
-    for (size_t i = 0; i < plan->n_steps; i++) {
-        const struct aof_repair_step *step = &plan->steps[i];
+    for (size_t i = 0; i < aof_repair_count(plan); i++) {
+        const struct aof_repair_step *step = aof_repair_step(plan, i);
         if (step->kind == AOF_REPAIR_CUT)
             fprintf(out, "will cut %s from %s to %s bytes: %s bytes removed\n",
                     plain_str(step->name).s, cli_count(step->size).s, cli_count(step->to).s,
@@ -323,8 +323,8 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
             fprintf(out, "will remove %s, %s bytes, from the manifest and rename it\n",
                     plain_str(step->name).s, cli_count(step->size).s);
     }
-    if (plan->n_steps > 0 && plan->time_s != AOF_NO_TIME)
-        fprintf(out, "the first second to be cut is %s\n", aof_job_time(plan->time_s).s);
+    if (aof_repair_count(plan) > 0 && aof_repair_time(plan) != AOF_NO_TIME)
+        fprintf(out, "the first second to be cut is %s\n", aof_job_time(aof_repair_time(plan)).s);
 }
 
 void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)

@@ -336,7 +336,7 @@ static bool find_files(struct salvage *s, struct rd_err *err)
         rd_err_adopt(err, &own);
         return false;
     }
-    s->rebuilt = s->rebuilt || own.code != RD_ERR_OK || s->in.n_files == 0;
+    s->rebuilt = s->rebuilt || own.code != RD_ERR_OK || aof_manifest_count(&s->in) == 0;
     if (!s->rebuilt)
         return true;
     cli_warn(s->job->cli, "the manifest is damaged: the files are identified by their names");
@@ -347,7 +347,7 @@ static bool write_manifest(struct salvage *s, struct rd_err *err)
 {
     const struct aof_file file = {.name = s->job->name};
     struct rd_sink *sink;
-    if (s->out.n_files == 0)
+    if (aof_manifest_count(&s->out) == 0)
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "nothing could be saved");
     if (!create_file(s, &file, &sink, err))
         return false;

@@ -149,8 +149,9 @@ static bool read_rest(struct show *show, uint64_t seq, struct rd_err *err)
     aof_manifest_init(&show->manifest);
     if (!read_manifest(show, err))
         return false;
-    for (size_t i = show->manifest.n_files; i-- > 0;)
-        if (show->manifest.files[i].type != AOF_INCR || show->manifest.files[i].seq <= seq)
+    for (size_t i = aof_manifest_count(&show->manifest); i-- > 0;)
+        if (aof_manifest_file(&show->manifest, i)->type != AOF_INCR ||
+            aof_manifest_file(&show->manifest, i)->seq <= seq)
             aof_manifest_remove(&show->manifest, i);
     return true;
 }
@@ -160,7 +161,7 @@ static bool show_folder(struct show *show, struct rd_err *err)
     const struct aof_reader_opts opts =
         AOF_READER_OPTS(.open = open_file, .ctx = show, .log = &AOF_LOG_OPTS(.whole = true));
     bool ok = read_manifest(show, err);
-    while (ok && show->manifest.n_files > 0) {
+    while (ok && aof_manifest_count(&show->manifest) > 0) {
         show->waiting.seq = 0;
         ok = aof_reader_new(&show->reader, &show->manifest, &opts, err) && read_all(show, err);
         aof_reader_free(show->reader);
