@@ -101,8 +101,8 @@ static void count_field(void *ctx, const struct rdb_salvage_doubt *doubt)
 static unsigned doubts_after_slot(const char *slot_info, size_t len)
 {
     unsigned doubted = 0;
-    struct rdb_salvage_opts opts = {.doubt = count_field, .ctx = &doubted};
-    struct rdb_salvage_result res;
+    struct rdb_salvage_opts opts = RDB_SALVAGE_OPTS(.doubt = count_field, .ctx = &doubted);
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
     struct rd_buf file = {0}, out = {0};
     made_add(&file, "REDIS0012\xfe\0", 11);
     made_add(&file, slot_info, len);

@@ -41,7 +41,7 @@ struct attempt {
 static bool write_file(struct attempt *a, const struct archive_file *file, const char *name,
                        struct rd_err *err)
 {
-    const struct rd_sink_opts opts = {.no_sync = true};
+    const struct rd_sink_opts opts = RD_SINK_OPTS(.no_sync = true);
     const struct load *load = a->load;
     char path[PATH_MAX];
     struct rd_src *src;
