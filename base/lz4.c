@@ -1,116 +1,51 @@
 #include "base/lz4.h"
 
 #include "base/mem.h"
+#include "base/unpack.h"
 
-#include <inttypes.h>
 #include <lz4frame.h>
 
 enum { PIECE_MAX = 64 * 1024 };
 
 struct unlz4 {
-    struct rd_src *inner;
+    struct rd_unpack unpack;
     LZ4F_dctx *ctx;
-    uint64_t out_off; /* decompressed bytes handed out */
-    bool own;
-    bool in_frame;
-    bool any_frame;
-    struct rd_err err; /* what the next read reports */
 };
 
-static enum rd_src_status unlz4_fail(struct unlz4 *u, enum rd_err_code code, const char *what)
+static enum rd_err_code decode(struct rd_unpack *u, struct rd_unpack_piece *piece)
 {
-    rd_err_set(&u->err, code, u->out_off, "lz4: %s at compressed byte %" PRIu64, what,
-               rd_src_offset(u->inner));
-    return RD_SRC_FAIL;
-}
-
-/* One call of the decoder, also without input, for it may hold back output. `status` is what the
- * inner source said. */
-static enum rd_src_status decode_piece(struct unlz4 *u, enum rd_src_status status,
-                                       struct rd_slice s, uint8_t *buf, size_t cap, size_t *got)
-{
-    size_t n_in = s.len, n_out = cap;
-    size_t code = LZ4F_decompress(u->ctx, buf, &n_out, s.ptr, &n_in, NULL);
-    if (LZ4F_isError(code))
-        return unlz4_fail(u, RD_ERR_CORRUPT, LZ4F_getErrorName(code));
-    rd_src_consume(u->inner, n_in);
-    *got = n_out;
-    u->in_frame = code != 0;
-    u->any_frame = u->any_frame || code == 0;
-    if (code == 0 || n_in > 0 || n_out > 0)
-        return RD_SRC_OK;
-    if (status == RD_SRC_END)
-        return unlz4_fail(u, RD_ERR_TRUNCATED, "input ends inside a frame");
-    return status == RD_SRC_MORE ? RD_SRC_MORE : unlz4_fail(u, RD_ERR_CORRUPT, "no progress");
-}
-
-static enum rd_src_status unlz4_step(struct unlz4 *u, uint8_t *buf, size_t cap, size_t *got)
-{
-    static const uint8_t nothing[1];
-    struct rd_slice s = {0};
-    *got = 0;
-    enum rd_src_status status = rd_src_need(u->inner, 1, &s);
-    if (status == RD_SRC_FAIL) {
-        rd_err_adopt(&u->err, rd_src_err(u->inner));
-        return RD_SRC_FAIL;
+    size_t n_in = piece->in.len, n_out = piece->cap;
+    struct unlz4 *z = (struct unlz4 *)u;
+    size_t code = LZ4F_decompress(z->ctx, piece->out, &n_out, piece->in.ptr, &n_in, NULL);
+    if (LZ4F_isError(code)) {
+        piece->what = LZ4F_getErrorName(code);
+        return RD_ERR_CORRUPT;
     }
-    if (status != RD_SRC_OK) {
-        if (!u->in_frame && status == RD_SRC_END && !u->any_frame)
-            return unlz4_fail(u, RD_ERR_TRUNCATED, "input ends before a frame");
-        if (!u->in_frame)
-            return status;
-        s = rd_slice(nothing, 0);
-    }
-    return decode_piece(u, status, s, buf, cap, got);
+    piece->n_in = n_in;
+    piece->n_out = n_out;
+    piece->ended = code == 0;
+    return RD_ERR_OK;
 }
 
-/* Continues while the inner source has bytes ready, but does not wait for more once there is
- * output. */
-static enum rd_src_status unlz4_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
-                                     struct rd_err *err)
+static void free_unlz4(struct rd_unpack *u)
 {
-    struct unlz4 *u = impl;
-    enum rd_src_status status = u->err.code == RD_ERR_OK ? RD_SRC_OK : RD_SRC_FAIL;
-    size_t have = 0;
-    while (status == RD_SRC_OK && have < cap && (have == 0 || rd_src_avail(u->inner) > 0)) {
-        size_t got;
-        status = unlz4_step(u, buf + have, cap - have, &got);
-        have += got;
-        u->out_off += got;
-    }
-    *ret_len = have;
-    if (have > 0)
-        return RD_SRC_OK;
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, &u->err);
-    return status;
-}
-
-static void unlz4_close(void *impl)
-{
-    struct unlz4 *u = impl;
-    LZ4F_freeDecompressionContext(u->ctx);
-    if (u->own)
-        rd_src_close(u->inner);
-    rd_free(u);
+    struct unlz4 *z = (struct unlz4 *)u;
+    LZ4F_freeDecompressionContext(z->ctx);
+    rd_free(z);
 }
 
 bool rd_lz4_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err)
 {
-    static const struct rd_src_ops ops = {.read = unlz4_read, .close = unlz4_close};
-    struct unlz4 *u = rd_calloc(1, sizeof *u);
-    if (u == NULL)
-        return rd_err_nomem(err, sizeof *u);
-    u->inner = inner;
-    if (LZ4F_isError(LZ4F_createDecompressionContext(&u->ctx, LZ4F_VERSION))) {
-        rd_free(u);
+    static const struct rd_unpack_codec codec = {
+        .name = "lz4", .unit = "frame", .decode = decode, .free = free_unlz4};
+    struct unlz4 *z = rd_calloc(1, sizeof *z);
+    if (z == NULL)
+        return rd_err_nomem(err, sizeof *z);
+    if (LZ4F_isError(LZ4F_createDecompressionContext(&z->ctx, LZ4F_VERSION))) {
+        rd_free(z);
         return rd_err_nomem(err, 0);
     }
-    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
-    if (!rd_src_new(ret, &ops, u, &opts, err))
-        return false;
-    u->own = true;
-    return true;
+    return rd_unpack_open(ret, &z->unpack, &codec, inner, err);
 }
 
 struct enlz4 {

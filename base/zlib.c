@@ -1,8 +1,7 @@
 #include "base/zlib.h"
 
 #include "base/mem.h"
-
-#include <inttypes.h>
+#include "base/unpack.h"
 
 #define ZLIB_CONST
 #include <zlib.h>
@@ -27,142 +26,74 @@ static void zlib_free(void *ctx, void *ptr)
 }
 
 struct gunzip {
-    struct rd_src *inner;
+    struct rd_unpack unpack;
     z_stream z;
-    uint64_t out_off; /* decompressed bytes handed out */
-    bool own;
-    bool in_member;
-    bool any_member;
-    bool padding;
-    struct rd_err err; /* what the next read reports */
+    bool padding; /* zeros after a member */
 };
 
-static enum rd_src_status gunzip_fail(struct gunzip *g, enum rd_err_code code, uint64_t out_off,
-                                      const char *what)
+static enum rd_src_status begin_member(struct rd_unpack *u, struct rd_slice s)
 {
-    rd_err_set(&g->err, code, out_off, "gzip: %s at compressed byte %" PRIu64, what,
-               rd_src_offset(g->inner));
-    return RD_SRC_FAIL;
-}
-
-/* Between members: s holds at least one byte. */
-static enum rd_src_status begin_member(struct gunzip *g, struct rd_slice s)
-{
-    if (g->any_member && s.ptr[0] == 0) {
+    struct gunzip *g = (struct gunzip *)u;
+    if (u->any_frame && s.ptr[0] == 0) {
         size_t n = 0;
         while (n < s.len && s.ptr[n] == 0)
             n++;
-        rd_src_consume(g->inner, n);
+        rd_src_consume(u->inner, n);
         g->padding = true;
         return RD_SRC_OK;
     }
     if (g->padding)
-        return gunzip_fail(g, RD_ERR_CORRUPT, g->out_off, "bytes after the padding");
+        return rd_unpack_fail(u, RD_ERR_CORRUPT, u->out_off, "bytes after the padding");
     inflateReset(&g->z);
-    g->in_member = true;
+    u->in_frame = true;
     return RD_SRC_OK;
 }
 
-/* One call of inflate, also without input, for zlib may hold back output. `status` is what the
- * inner source said. */
-static enum rd_src_status inflate_piece(struct gunzip *g, enum rd_src_status status,
-                                        struct rd_slice s, uint8_t *buf, size_t cap, size_t *got)
+static enum rd_err_code inflate_piece(struct rd_unpack *u, struct rd_unpack_piece *piece)
 {
-    unsigned n_in = s.len < PIECE_MAX ? (unsigned)s.len : PIECE_MAX;
-    unsigned n_out = cap < PIECE_MAX ? (unsigned)cap : PIECE_MAX;
-    g->z.next_in = s.ptr;
+    struct gunzip *g = (struct gunzip *)u;
+    unsigned n_in = piece->in.len < PIECE_MAX ? (unsigned)piece->in.len : PIECE_MAX;
+    unsigned n_out = piece->cap < PIECE_MAX ? (unsigned)piece->cap : PIECE_MAX;
+    g->z.next_in = piece->in.ptr;
     g->z.avail_in = n_in;
-    g->z.next_out = buf;
+    g->z.next_out = piece->out;
     g->z.avail_out = n_out;
     int code = inflate(&g->z, Z_NO_FLUSH);
-    *got = n_out - g->z.avail_out;
-    rd_src_consume(g->inner, n_in - g->z.avail_in);
-    uint64_t out_off = g->out_off + *got;
-    if (code == Z_STREAM_END) {
-        g->in_member = false;
-        g->any_member = true;
-        return RD_SRC_OK;
-    }
-    if (code == Z_MEM_ERROR) {
-        rd_err_nomem(&g->err, 0);
-        return RD_SRC_FAIL;
-    }
-    if (code != Z_OK && code != Z_BUF_ERROR)
-        return gunzip_fail(g, RD_ERR_CORRUPT, out_off,
-                           g->z.msg != NULL ? g->z.msg : "preset dictionary");
-    if (*got > 0 || g->z.avail_in < n_in)
-        return RD_SRC_OK;
-    if (status == RD_SRC_END)
-        return gunzip_fail(g, RD_ERR_TRUNCATED, out_off, "input ends inside a member");
-    return status == RD_SRC_MORE ? RD_SRC_MORE
-                                 : gunzip_fail(g, RD_ERR_CORRUPT, out_off, "no progress");
+    piece->n_in = n_in - g->z.avail_in;
+    piece->n_out = n_out - g->z.avail_out;
+    piece->ended = code == Z_STREAM_END;
+    if (code == Z_OK || code == Z_BUF_ERROR || code == Z_STREAM_END)
+        return RD_ERR_OK;
+    piece->what = code == Z_MEM_ERROR ? "out of memory"
+                  : g->z.msg != NULL  ? g->z.msg
+                                      : "preset dictionary";
+    return code == Z_MEM_ERROR ? RD_ERR_MEMORY : RD_ERR_CORRUPT;
 }
 
-static enum rd_src_status gunzip_step(struct gunzip *g, uint8_t *buf, size_t cap, size_t *got)
+static void free_gunzip(struct rd_unpack *u)
 {
-    struct rd_slice s = {0};
-    *got = 0;
-    enum rd_src_status status = rd_src_need(g->inner, 1, &s);
-    if (status == RD_SRC_FAIL) {
-        rd_err_adopt(&g->err, rd_src_err(g->inner));
-        return RD_SRC_FAIL;
-    }
-    if (g->in_member)
-        return inflate_piece(g, status, s, buf, cap, got);
-    if (status == RD_SRC_END && !g->any_member)
-        return gunzip_fail(g, RD_ERR_TRUNCATED, g->out_off, "input ends before a member");
-    return status == RD_SRC_OK ? begin_member(g, s) : status;
-}
-
-/* Goes on while the inner source has bytes at hand, but does not wait for more once there is
- * output. */
-static enum rd_src_status gunzip_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
-                                      struct rd_err *err)
-{
-    struct gunzip *g = impl;
-    enum rd_src_status status = g->err.code == RD_ERR_OK ? RD_SRC_OK : RD_SRC_FAIL;
-    size_t have = 0;
-    while (status == RD_SRC_OK && have < cap && (have == 0 || rd_src_avail(g->inner) > 0)) {
-        size_t got;
-        status = gunzip_step(g, buf + have, cap - have, &got);
-        have += got;
-        g->out_off += got;
-    }
-    *ret_len = have;
-    if (have > 0)
-        return RD_SRC_OK;
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, &g->err);
-    return status;
-}
-
-static void gunzip_close(void *impl)
-{
-    struct gunzip *g = impl;
+    struct gunzip *g = (struct gunzip *)u;
     inflateEnd(&g->z);
-    if (g->own)
-        rd_src_close(g->inner);
     rd_free(g);
 }
 
 bool rd_zlib_open_src(struct rd_src **ret, struct rd_src *inner, struct rd_err *err)
 {
-    static const struct rd_src_ops ops = {.read = gunzip_read, .close = gunzip_close};
+    static const struct rd_unpack_codec codec = {.name = "gzip",
+                                                 .unit = "member",
+                                                 .decode = inflate_piece,
+                                                 .begin = begin_member,
+                                                 .free = free_gunzip};
     struct gunzip *g = rd_calloc(1, sizeof *g);
     if (g == NULL)
         return rd_err_nomem(err, sizeof *g);
-    g->inner = inner;
     g->z.zalloc = zlib_alloc;
     g->z.zfree = zlib_free;
     if (inflateInit2(&g->z, GZIP_ONLY) != Z_OK) {
         rd_free(g);
         return rd_err_nomem(err, 0);
     }
-    const struct rd_src_opts opts = RD_SRC_OPTS(.origin = rd_src_origin(inner));
-    if (!rd_src_new(ret, &ops, g, &opts, err))
-        return false;
-    g->own = true;
-    return true;
+    return rd_unpack_open(ret, &g->unpack, &codec, inner, err);
 }
 
 struct gzip {
