@@ -398,11 +398,11 @@ static bool take_values(struct reading *r, const struct line_values *at, struct 
         return tell(r, AOF_MANIFEST_BAD_SEQ, at->seq != NULL ? at->seq->at : end,
                     at->seq != NULL ? "seq is not a number above 0" : "no seq") &&
                false;
-    char type = at->type != NULL && at->type->text.len > 0 ? (char)at->type->text.ptr[0] : '\0';
+    if (at->type == NULL)
+        return tell(r, AOF_MANIFEST_NO_TYPE, end, "no type") && false;
+    char type = at->type->text.len > 0 ? (char)at->type->text.ptr[0] : '\0';
     if (type != AOF_BASE && type != AOF_HISTORY && type != AOF_INCR)
-        return tell(r, AOF_MANIFEST_BAD_TYPE, at->type != NULL ? at->type->at : end,
-                    at->type != NULL ? "type is not b, h or i" : "no type") &&
-               false;
+        return tell(r, AOF_MANIFEST_BAD_TYPE, at->type->at, "type is not b, h or i") && false;
     file->type = (enum aof_type)type;
     return true;
 }

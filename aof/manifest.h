@@ -85,12 +85,13 @@ RD_API struct aof_file *aof_manifest_file(const struct aof_manifest *m, size_t i
     X(NO_NAME, 308, "manifest-no-name", 1)                                                         \
     X(BAD_NAME, 309, "manifest-bad-name", 1) /* a path, empty, too long, or with a NUL */          \
     X(BAD_SEQ, 310, "manifest-bad-seq", 1)   /* missing, not a number, or 0 */                     \
-    X(BAD_TYPE, 311, "manifest-bad-type", 1) /* missing, or not b, h or i */                       \
+    X(BAD_TYPE, 311, "manifest-bad-type", 1) /* not b, h or i */                                   \
     X(BAD_OFFSET, 312, "manifest-bad-offset", 0)                                                   \
     X(TWO_BASES, 313, "manifest-two-bases", 1)                                                     \
     X(SEQ_ORDER, 314, "manifest-seq-order", 1)     /* incremental files not in ascending order */  \
     X(SAME_NAME, 315, "manifest-same-name", 0)     /* a file listed twice */                       \
-    X(SEQ_MISSING, 316, "manifest-seq-missing", 0) /* a gap between two numbers */
+    X(SEQ_MISSING, 316, "manifest-seq-missing", 0) /* a gap between two numbers */                 \
+    X(NO_TYPE, 317, "manifest-no-type", 1)
 
 enum aof_manifest_problem {
 #define X(name, number, word, fatal) AOF_MANIFEST_##name = number,

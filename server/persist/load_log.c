@@ -68,7 +68,7 @@ static void read_line(const char *path, unsigned line, char *dst, int size)
     fclose(file);
 }
 
-static const char *fault_text(const struct fault *fault, const char *line)
+static const char *fault_text(const struct fault *fault)
 {
     switch (fault->problem) {
     case AOF_MANIFEST_EMPTY:
@@ -82,9 +82,7 @@ static const char *fault_text(const struct fault *fault, const char *line)
     case AOF_MANIFEST_SEQ_ORDER:
         return "Found a non-monotonic sequence number";
     case AOF_MANIFEST_BAD_TYPE:
-        if (strstr(line, "type ") != NULL)
-            return "Unknown AOF file type";
-        return "Invalid AOF manifest file format";
+        return "Unknown AOF file type";
     default:
         return "Invalid AOF manifest file format";
     }
@@ -99,7 +97,7 @@ static void log_fault(const struct fault *fault, const char *path)
         log_warning("Reading the manifest file, at line %u\n", fault->line);
         log_warning(">>> '%s'\n", line);
     }
-    log_warning("%s\n", fault_text(fault, line));
+    log_warning("%s\n", fault_text(fault));
 }
 
 static const char *why(const struct rd_err *err)

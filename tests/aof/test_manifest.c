@@ -148,7 +148,7 @@ Test(manifest, what_servers_refuse_is_refused_and_named)
     expect_problems(S(BASE "file a seq -2 type i\n"), "bad-seq@42:2", 1);
     expect_problems(S(BASE "file a seq 99999999999999999999 type i\n"), "bad-seq@42:2", 1);
     expect_problems(S(BASE "file a type i\n"), "bad-seq@44:2", 1);
-    expect_problems(S(BASE "file a seq 2\n"), "bad-type@43:2", 1);
+    expect_problems(S(BASE "file a seq 2\n"), "no-type@43:2", 1);
     expect_problems(S(BASE "file a seq 2 type x\n"), "bad-type@49:2", 1);
     expect_problems(S(BASE BASE INCR), "two-bases@31:2", 2);
     expect_problems(S(BASE "file b seq 2 type i\n" INCR), "seq-order@73:3", 3);

@@ -486,20 +486,15 @@ struct refusal {
     bool found;
     enum aof_manifest_problem problem;
     unsigned line;
-    bool other_type; /* an unknown type */
 };
 
 static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t offset, unsigned line,
                        const char *text)
 {
     struct refusal *r = ctx;
-    (void)offset;
-    if (r->found || !aof_manifest_problem_fatal(problem))
-        return;
-    *r = (struct refusal){.found = true,
-                          .problem = problem,
-                          .line = line,
-                          .other_type = strstr(text, "not b") != NULL};
+    (void)offset, (void)text;
+    if (!r->found && aof_manifest_problem_fatal(problem))
+        *r = (struct refusal){.found = true, .problem = problem, .line = line};
 }
 
 /* Returns the servers' message; *ret_shows: they print the line, too. */
@@ -521,7 +516,7 @@ static const char *refusal_text(const struct refusal *r, bool *ret_shows)
     case AOF_MANIFEST_SEQ_ORDER:
         return "Found a non-monotonic sequence number";
     case AOF_MANIFEST_BAD_TYPE:
-        return r->other_type ? "Unknown AOF file type" : "Invalid AOF manifest file format";
+        return "Unknown AOF file type";
     default:
         return "Invalid AOF manifest file format";
     }
