@@ -58,7 +58,8 @@ struct engine_call;
     X(ENDS_MULTI, 23, NULL)            /* drops the queue, so it is allowed if memory is short */  \
     X(IN_PUBSUB, 24, NULL)             /* allowed in the pub/sub mode of RESP2 */                  \
     X(REPORTS_DISK, 25, NULL) /* refused after a disk error, although it is not a write */         \
-    X(PROTECTED, 26, NULL)    /* allowed by enable-debug-command and the like */
+    X(PROTECTED, 26, NULL)    /* allowed by enable-debug-command and the like */                   \
+    X(NO_DATA, 27, NULL)      /* of the server, and without effect on its data */
 
 enum engine_cmd_flag {
 #define X(name, bit, word) ENGINE_CMD_##name = 1 << (bit),

@@ -26,20 +26,10 @@ static void note_refusal(struct rebuild_counts *counts, const struct rebuild_ste
                  "%.60s at byte %" PRIu64 ": %.100s", step->name, step->offset, text);
 }
 
-static bool is_one_of(const struct engine_command *command, const char *const *names)
+/* Commands about messages, connections, scripts or the files of a server; 2.6 and 2.8 log SAVE. */
+static bool has_no_data(const struct engine_command *command)
 {
-    while (*names != NULL && strcmp(command->name, *names) != 0)
-        names++;
-    return *names != NULL;
-}
-
-/* Commands about the connection, the files of a server (2.6 and 2.8 log SAVE) or the scripts, which
- * change no data. */
-static bool is_idle(const struct engine_command *command)
-{
-    static const char *const names[] = {"replconf",    "save",          "script|debug",
-                                        "script|help", "function|help", NULL};
-    return command->group == ENGINE_GROUP_PUBSUB || is_one_of(command, names);
+    return command->group == ENGINE_GROUP_PUBSUB || (command->flags & ENGINE_CMD_NO_DATA) != 0;
 }
 
 bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *step,
@@ -56,7 +46,7 @@ bool rebuild_data_apply(struct rebuild_data *data, const struct rebuild_step *st
     enum engine_status status =
         engine_apply_command(data->engine, &data->session, command, cmd->argc, cmd->argv, &env,
                              &data->reply, &data->effects);
-    if (status == ENGINE_ELSEWHERE && !is_idle(command)) {
+    if (status == ENGINE_ELSEWHERE && !has_no_data(command)) {
         data->advice = REBUILD_NEEDS_SERVER;
         return refuse(step, "only a server can run it", err);
     }

@@ -63,8 +63,8 @@
         "Deletes all libraries", "O(N), N functions",                                              \
         TIPS("request_policy:all_shards response_policy:all_succeeded")                            \
         ARGS("[async(ASYNC | SYNC)]"))                                                             \
-    SUB(function, help, "function|help", SCRIPTING, SERVER, 2, LOADING | STALE, A_SCRIPTING,       \
-        "7.0.0",                                                                                   \
+    SUB(function, help, "function|help", SCRIPTING, SERVER, 2, LOADING | STALE | NO_DATA,          \
+        A_SCRIPTING, "7.0.0",                                                                      \
         "Lists the subcommands of FUNCTION", "O(1)",)                                              \
     SUB(function, kill, "function|kill", SCRIPTING, ENGINE, 2, NOSCRIPT | ALLOW_BUSY, A_SCRIPTING, \
         "7.0.0",                                                                                   \
@@ -91,7 +91,8 @@
     END(function)                                                                                  \
     BOX(script, "script", SCRIPTING, ENGINE_BOX, -2, 0, 0, "2.6.0",                                \
         "Groups the commands that manage cached Lua scripts", "by subcommand",)                    \
-    SUB(script, debug, "script|debug", SCRIPTING, SERVER, 3, NOSCRIPT, A_SCRIPTING, "3.2.0",       \
+    SUB(script, debug, "script|debug", SCRIPTING, SERVER, 3, NOSCRIPT | NO_DATA, A_SCRIPTING,      \
+        "3.2.0",                                                                                   \
         "Sets the debug mode for the next scripts", "O(1)",                                        \
         ARGS("mode(YES | SYNC | NO)"))                                                             \
     SUB(script, exists, "script|exists", SCRIPTING, ENGINE, -3, NOSCRIPT, A_SCRIPTING, "2.6.0",    \
@@ -101,7 +102,8 @@
         "Clears the script cache", "O(N), N cached scripts",                                       \
         TIPS("request_policy:all_nodes response_policy:all_succeeded")                             \
         HISTORY("6.2.0 ASYNC, SYNC") ARGS("[async(ASYNC | SYNC){6.2.0}]"))                         \
-    SUB(script, help, "script|help", SCRIPTING, SERVER, 2, LOADING | STALE, A_SCRIPTING, "5.0.0",  \
+    SUB(script, help, "script|help", SCRIPTING, SERVER, 2, LOADING | STALE | NO_DATA, A_SCRIPTING, \
+        "5.0.0",                                                                                   \
         "Lists the subcommands of SCRIPT", "O(1)",)                                                \
     SUB(script, kill, "script|kill", SCRIPTING, ENGINE, 2, NOSCRIPT | ALLOW_BUSY, A_SCRIPTING,     \
         "2.6.0",                                                                                   \

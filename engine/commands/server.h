@@ -218,7 +218,7 @@
         "Requests the replication stream, from an offset if possible", NULL,                       \
         ARGS("replicationid offset:integer"))                                                      \
     CMD(replconf, "replconf", SERVER, SERVER, -1,                                                  \
-        ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY, 0, "3.0.0",                               \
+        ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY | NO_DATA, 0, "3.0.0",                     \
         "Sends information about a replica to its master", "O(1)",                                 \
         SYSCMD)                                                                                    \
     CMD(replicaof, "replicaof", SERVER, SERVER, 3, ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING,    \
@@ -235,8 +235,8 @@
     CMD(role, "role", SERVER, SERVER, 1, NOSCRIPT | LOADING | STALE | FAST,                        \
         A_ADMIN | A_DANGEROUS, "2.8.12",                                                           \
         "Returns the replication role of the server", "O(1)",)                                     \
-    CMD(save, "save", SERVER, SERVER, 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI, 0,        \
-        "1.0.0",                                                                                   \
+    CMD(save, "save", SERVER, SERVER, 1,                                                           \
+        ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI | NO_DATA, 0, "1.0.0",                      \
         "Writes a snapshot and blocks all clients meanwhile", "O(N), N keys of all databases",)    \
     CMD(shutdown, "shutdown", SERVER, SERVER, -1,                                                  \
         ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY, 0, "1.0.0",                    \
