@@ -68,7 +68,7 @@ const char *aof_verdict_word(enum aof_verdict verdict)
 
 /* ---- findings ---- */
 
-static void tell(struct check *c, const struct aof_finding *f)
+static void report_finding(struct check *c, const struct aof_finding *f)
 {
     if (f->severity == RDB_SEVERITY_ERROR)
         c->res.errors++;
@@ -96,7 +96,7 @@ static void report(struct check *c, enum aof_finding_id id, uint64_t offset, uin
         .command = command,
         .text = text,
     };
-    tell(c, &f);
+    report_finding(c, &f);
 }
 
 static void report_file(struct check *c, enum aof_finding_id id, const char *name, const char *text)
@@ -109,7 +109,7 @@ static void report_file(struct check *c, enum aof_finding_id id, const char *nam
         .offset = RD_NO_OFFSET,
         .text = text,
     };
-    tell(c, &f);
+    report_finding(c, &f);
 }
 
 static void worse(enum aof_verdict *verdict, enum aof_verdict than)
@@ -391,7 +391,7 @@ static void on_snapshot_finding(void *ctx, const struct rdb_finding *found)
         .snapshot = found,
         .text = found->text,
     };
-    tell(c, &f);
+    report_finding(c, &f);
 }
 
 static void on_snapshot_event(void *ctx, const struct rdb_event *ev)
@@ -666,7 +666,7 @@ static void on_problem(void *ctx, enum aof_manifest_problem problem, uint64_t of
         .text = text,
     };
     m->bad |= fatal;
-    tell(m->c, &f);
+    report_finding(m->c, &f);
 }
 
 /* Files in the folder that do not belong to the log. */

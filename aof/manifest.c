@@ -170,7 +170,8 @@ const struct aof_file *aof_manifest_last_incr(const struct aof_manifest *m)
 /* ---- reading ---- */
 
 /* Reports a problem at a position of the line; false: reading ends because of it. */
-static bool tell(struct reading *r, enum aof_manifest_problem problem, size_t at, const char *text)
+static bool report_problem(struct reading *r, enum aof_manifest_problem problem, size_t at,
+                           const char *text)
 {
     if (r->problem != NULL) {
         r->problem(r->ctx, problem, r->begin + at, r->line, text);
@@ -345,7 +346,7 @@ static bool read_offset(struct reading *r, const struct word *value, int64_t *re
     if (rd_num_get_i64(value->text, ret) && *ret >= 0)
         return true;
     *ret = -1;
-    return tell(r, AOF_MANIFEST_BAD_OFFSET, value->at, "an offset that is not a number");
+    return report_problem(r, AOF_MANIFEST_BAD_OFFSET, value->at, "an offset that is not a number");
 }
 
 static bool keep_extra(struct reading *r, const struct word *key, const struct word *value,
@@ -391,18 +392,20 @@ static bool take_values(struct reading *r, const struct line_values *at, struct 
 {
     size_t end = r->words[r->n_words - 1].end;
     if (at->name == NULL)
-        return tell(r, AOF_MANIFEST_NO_NAME, end, "no file is named") && false;
+        return report_problem(r, AOF_MANIFEST_NO_NAME, end, "no file is named") && false;
     if (!name_fits(at->name->text))
-        return tell(r, AOF_MANIFEST_BAD_NAME, at->name->at, "not the name of a file") && false;
+        return report_problem(r, AOF_MANIFEST_BAD_NAME, at->name->at, "not the name of a file") &&
+               false;
     if (at->seq == NULL || !leading_number(at->seq, &file->seq) || file->seq == 0)
-        return tell(r, AOF_MANIFEST_BAD_SEQ, at->seq != NULL ? at->seq->at : end,
-                    at->seq != NULL ? "seq is not a number above 0" : "no seq") &&
+        return report_problem(r, AOF_MANIFEST_BAD_SEQ, at->seq != NULL ? at->seq->at : end,
+                              at->seq != NULL ? "seq is not a number above 0" : "no seq") &&
                false;
     if (at->type == NULL)
-        return tell(r, AOF_MANIFEST_NO_TYPE, end, "no type") && false;
+        return report_problem(r, AOF_MANIFEST_NO_TYPE, end, "no type") && false;
     char type = at->type->text.len > 0 ? (char)at->type->text.ptr[0] : '\0';
     if (type != AOF_BASE && type != AOF_HISTORY && type != AOF_INCR)
-        return tell(r, AOF_MANIFEST_BAD_TYPE, at->type->at, "type is not b, h or i") && false;
+        return report_problem(r, AOF_MANIFEST_BAD_TYPE, at->type->at, "type is not b, h or i") &&
+               false;
     file->type = (enum aof_type)type;
     return true;
 }
@@ -411,20 +414,20 @@ static bool take_values(struct reading *r, const struct line_values *at, struct 
 static bool fits_in(struct reading *r, const struct line_values *at, const struct aof_file *file)
 {
     if (file->type == AOF_BASE && r->has_base)
-        return tell(r, AOF_MANIFEST_TWO_BASES, 0, "a second base file") && false;
+        return report_problem(r, AOF_MANIFEST_TWO_BASES, 0, "a second base file") && false;
     r->has_base = r->has_base || file->type == AOF_BASE;
     if (file->type != AOF_INCR)
         return true;
     if (r->has_incr && file->seq <= r->last_seq) {
         const struct aof_file *last = aof_manifest_last_incr(r->m);
         bool again = last != NULL && strcmp(last->name, file->name) == 0;
-        return tell(r, AOF_MANIFEST_SEQ_ORDER, at->seq->at,
-                    "incremental files are not in rising order") &&
+        return report_problem(r, AOF_MANIFEST_SEQ_ORDER, at->seq->at,
+                              "incremental files are not in rising order") &&
                !again;
     }
     if (r->has_incr && file->seq > r->last_seq + 1 &&
-        !tell(r, AOF_MANIFEST_SEQ_MISSING, at->seq->at,
-              "the sequence skips a number before this one"))
+        !report_problem(r, AOF_MANIFEST_SEQ_MISSING, at->seq->at,
+                        "the sequence skips a number before this one"))
         return false;
     r->has_incr = true;
     r->last_seq = file->seq;
@@ -460,22 +463,22 @@ static bool read_line(struct reading *r)
 {
     size_t at = 0;
     if (r->too_long)
-        return tell(r, AOF_MANIFEST_LINE_LONG, AOF_MANIFEST_LINE_MAX,
-                    "a line longer than 1024 bytes");
+        return report_problem(r, AOF_MANIFEST_LINE_LONG, AOF_MANIFEST_LINE_MAX,
+                              "a line longer than 1024 bytes");
     if (r->bytes[0] == '#')
         return true;
     const char *nul = memchr(r->bytes, '\0', r->len);
     if (nul != NULL)
-        return tell(r, AOF_MANIFEST_LINE_NUL, (size_t)(nul - r->bytes), "a NUL byte");
-    if (r->cut && !tell(r, AOF_MANIFEST_LINE_CUT, r->len, "the last line has no end"))
+        return report_problem(r, AOF_MANIFEST_LINE_NUL, (size_t)(nul - r->bytes), "a NUL byte");
+    if (r->cut && !report_problem(r, AOF_MANIFEST_LINE_CUT, r->len, "the last line has no end"))
         return false;
     if (!split_line(r, &at))
-        return tell(r, AOF_MANIFEST_LINE_PAIRS, at, "quotes that are not closed");
+        return report_problem(r, AOF_MANIFEST_LINE_PAIRS, at, "quotes that are not closed");
     if (r->n_words == 0)
-        return tell(r, AOF_MANIFEST_LINE_BLANK, 0, "a blank line");
+        return report_problem(r, AOF_MANIFEST_LINE_BLANK, 0, "a blank line");
     if (r->n_words % 2 != 0)
-        return tell(r, AOF_MANIFEST_LINE_PAIRS, r->words[r->n_words - 1].at,
-                    "a key without a value");
+        return report_problem(r, AOF_MANIFEST_LINE_PAIRS, r->words[r->n_words - 1].at,
+                              "a key without a value");
     struct rd_buf extra = {0};
     bool ok = add_line(r, &extra);
     rd_buf_done(&extra);
@@ -494,7 +497,7 @@ static bool find_same_names(struct reading *r)
             continue;
         r->begin = file->offset;
         r->line = file->line;
-        tell(r, AOF_MANIFEST_SAME_NAME, 0, "a file that an earlier line names");
+        report_problem(r, AOF_MANIFEST_SAME_NAME, 0, "a file that an earlier line names");
     }
     aof_manifest_names_done(&names);
     return true;
@@ -512,9 +515,9 @@ static bool read_lines(struct reading *r)
     unsigned lines = r->line;
     r->line = 0;
     if (lines == 0)
-        return tell(r, AOF_MANIFEST_EMPTY, 0, "an empty manifest");
+        return report_problem(r, AOF_MANIFEST_EMPTY, 0, "an empty manifest");
     if (aof_manifest_count(r->m) == 0)
-        return tell(r, AOF_MANIFEST_NO_FILES, 0, "no file is named");
+        return report_problem(r, AOF_MANIFEST_NO_FILES, 0, "no file is named");
     return find_same_names(r);
 }
 

@@ -148,7 +148,8 @@ static enum aof_status fail_at(struct aof_reader *r, enum rd_err_code code, uint
     return fail(r);
 }
 
-static enum aof_status give(struct aof_reader *r, enum aof_event_kind kind, struct aof_event *ret)
+static enum aof_status give_event(struct aof_reader *r, enum aof_event_kind kind,
+                                  struct aof_event *ret)
 {
     *ret = (struct aof_event){.kind = kind,
                               .file = r->file,
@@ -217,7 +218,7 @@ static enum aof_status look_at_content(struct aof_reader *r, struct aof_event *r
         r->state = AT_SNAPSHOT;
     else if (begin_commands(r) == AOF_FAIL)
         return AOF_FAIL;
-    return give(r, AOF_FILE_BEGIN, ret);
+    return give_event(r, AOF_FILE_BEGIN, ret);
 }
 
 static enum aof_status give_snapshot(struct aof_reader *r, struct aof_event *ret)
@@ -225,7 +226,7 @@ static enum aof_status give_snapshot(struct aof_reader *r, struct aof_event *ret
     if (!rdb_reader_new(&r->rdb, r->src, &r->rdb_opts, &r->err))
         return fail(r);
     r->state = IN_SNAPSHOT;
-    give(r, AOF_RDB, ret);
+    give_event(r, AOF_RDB, ret);
     ret->snapshot = r->rdb;
     return AOF_EVENT;
 }
@@ -356,7 +357,7 @@ static enum aof_status next_command(struct aof_reader *r, struct aof_event *ret)
         return fail_at(r, RD_ERR_TRUNCATED, rd_src_offset(r->src),
                        "the file ends inside a transaction");
     r->state = AT_FILE_END;
-    give(r, AOF_FILE_END, ret);
+    give_event(r, AOF_FILE_END, ret);
     ret->whole = ret->offset;
     return AOF_EVENT;
 }

@@ -425,7 +425,7 @@ static bool keep_old_function(struct engine_loader *l, const struct rdb_event *e
 }
 
 /* The bytes of a kept record, event by event. */
-static bool keep(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
+static bool keep_event(struct engine_loader *l, const struct rdb_event *ev, struct rd_err *err)
 {
     struct engine_extra *kept = l->engine->extra;
     bool more = ev->kind != RDB_VALUE_END;
@@ -502,7 +502,7 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
     if (!take_script(l, ev, err))
         return false;
     if (l->keeping != NULL)
-        return keep(l, ev, err);
+        return keep_event(l, ev, err);
     switch (ev->kind) {
     case RDB_KEY:
         return begin_key(l, ev, err);
@@ -518,10 +518,10 @@ static bool take_record(struct engine_loader *l, const struct rdb_event *ev, str
         return true;
     case RDB_AUX:
         note_aux(l, ev);
-        return l->opts.no_aux || keep(l, ev, err);
+        return l->opts.no_aux || keep_event(l, ev, err);
     case RDB_FUNCTION:
     case RDB_MODULE_AUX:
-        return keep(l, ev, err);
+        return keep_event(l, ev, err);
     case RDB_KEY_META_BEGIN:
         return rd_err_set(err, RD_ERR_UNSUPPORTED, ev->offset,
                           "module metadata of keys is not supported");

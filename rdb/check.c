@@ -17,7 +17,7 @@
 enum { DATABASES_DEFAULT = 16, MODULES_KEPT = 32, WAITING = 8 };
 
 /* The announced numbers of a range of keys, and the numbers read. */
-struct promise {
+struct announced {
     bool open;
     uint64_t offset;
     uint64_t name; /* database or slot */
@@ -35,8 +35,8 @@ struct check {
     struct rdb_suspect waiting[WAITING]; /* to be compared */
     uint64_t n_waiting, n_compared;
     uint64_t begin; /* where the snapshot begins in its source */
-    struct promise db;
-    struct promise slot;
+    struct announced db;
+    struct announced slot;
     uint64_t db_now;
     struct rd_slice key; /* its name, during its event */
     uint64_t key_len;
@@ -85,7 +85,7 @@ static void count_and_tell(struct check *c, const struct rdb_finding *f)
         c->opts.finding(c->opts.ctx, f);
 }
 
-static void tell(struct check *c, struct rdb_finding *f)
+static void report_finding(struct check *c, struct rdb_finding *f)
 {
     f->db = c->db_now;
     if (f->has_key) {
@@ -107,7 +107,7 @@ static void report(struct check *c, enum rdb_finding_id id, uint64_t offset, con
                             .inner = RD_NO_OFFSET,
                             .record = RD_NO_OFFSET,
                             .text = text};
-    tell(c, &f);
+    report_finding(c, &f);
 }
 
 static void report_key(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
@@ -119,7 +119,7 @@ static void report_key(struct check *c, enum rdb_finding_id id, uint64_t offset,
                             .inner = RD_NO_OFFSET,
                             .has_key = true,
                             .text = text};
-    tell(c, &f);
+    report_finding(c, &f);
 }
 
 static void note(struct check *c, const struct rdb_event *ev)
@@ -144,13 +144,13 @@ static void note(struct check *c, const struct rdb_event *ev)
 /* -- announced sizes -- */
 
 /* Servers before 4.0 count keys that expired during the save, and omit them. */
-static bool is_expired_gap(const struct check *c, const struct promise *p)
+static bool is_expired_gap(const struct check *c, const struct announced *p)
 {
     return c->res.version <= 7 && p->keys > p->seen_keys && p->expires > p->seen_expires &&
            p->keys - p->seen_keys == p->expires - p->seen_expires;
 }
 
-static void settle(struct check *c, struct promise *p, enum rdb_finding_id id, const char *what)
+static void settle(struct check *c, struct announced *p, enum rdb_finding_id id, const char *what)
 {
     if (p->open && !is_expired_gap(c, p) &&
         (p->keys != p->seen_keys || p->expires != p->seen_expires)) {
@@ -164,10 +164,10 @@ static void settle(struct check *c, struct promise *p, enum rdb_finding_id id, c
     p->open = false;
 }
 
-static void promise(struct promise *p, uint64_t offset, uint64_t name, uint64_t keys,
-                    uint64_t expires)
+static void set_announced(struct announced *p, uint64_t offset, uint64_t name, uint64_t keys,
+                          uint64_t expires)
 {
-    *p = (struct promise){
+    *p = (struct announced){
         .open = true, .offset = offset, .name = name, .keys = keys, .expires = expires};
 }
 
@@ -191,7 +191,7 @@ static void slot_aux(struct check *c, const struct rdb_event *ev)
         return;
     }
     settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
-    promise(&c->slot, ev->offset, info.slot, info.keys, info.expires);
+    set_announced(&c->slot, ev->offset, info.slot, info.keys, info.expires);
 }
 
 /* -- keys -- */
@@ -399,11 +399,11 @@ static bool event(struct check *c, const struct rdb_event *ev)
         select_db(c, ev);
         return true;
     case RDB_DB_SIZE:
-        promise(&c->db, ev->offset, c->db_now, ev->db_size.keys, ev->db_size.expires);
+        set_announced(&c->db, ev->offset, c->db_now, ev->db_size.keys, ev->db_size.expires);
         return true;
     case RDB_SLOT:
         settle(c, &c->slot, RDB_FINDING_SLOT_SIZE, "slot");
-        promise(&c->slot, ev->offset, ev->slot.slot, ev->slot.keys, ev->slot.expires);
+        set_announced(&c->slot, ev->offset, ev->slot.slot, ev->slot.keys, ev->slot.expires);
         return true;
     case RDB_FUNCTION:
         function(c, ev);

@@ -407,7 +407,8 @@ static enum repl_capture_status give_long(struct repl_capture_reader *r,
 
 /* ---- next ---- */
 
-static enum repl_capture_status give(struct repl_capture_reader *r, struct repl_capture_event *ev)
+static enum repl_capture_status give_event(struct repl_capture_reader *r,
+                                           struct repl_capture_event *ev)
 {
     enum { PART = CAPTURE_BEGINS_INSIDE | CAPTURE_ENDS_INSIDE };
     *ev = (struct repl_capture_event){.segment = &r->file.seg};
@@ -433,7 +434,7 @@ enum repl_capture_status repl_capture_reader_next(struct repl_capture_reader *r,
             if (st != REPL_CAPTURE_EVENT)
                 return st;
         }
-        enum repl_capture_status st = give(r, &ev);
+        enum repl_capture_status st = give_event(r, &ev);
         if (st == REPL_CAPTURE_EVENT)
             *ret = ev;
         if (st != REPL_CAPTURE_MORE)

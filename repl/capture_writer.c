@@ -189,7 +189,7 @@ static bool walk(struct repl_capture_writer *w)
     return true;
 }
 
-static bool take(struct repl_capture_writer *w, struct rd_slice bytes, int64_t now_us)
+static bool take_bytes(struct repl_capture_writer *w, struct rd_slice bytes, int64_t now_us)
 {
     while (bytes.len > 0) {
         if (!mark(w, now_us))
@@ -222,7 +222,7 @@ static bool expects_stream(const struct repl_capture_writer *w, struct rd_err *e
 bool repl_capture_writer_append(struct repl_capture_writer *w, struct rd_slice bytes,
                                 int64_t now_us, struct rd_err *err)
 {
-    return expects_stream(w, err) && repl_capture_done(w, take(w, bytes, now_us), err);
+    return expects_stream(w, err) && repl_capture_done(w, take_bytes(w, bytes, now_us), err);
 }
 
 bool repl_capture_writer_flush(struct repl_capture_writer *w, struct rd_err *err)

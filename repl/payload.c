@@ -53,8 +53,8 @@ size_t repl_payload_put(const struct repl_payload *p, uint8_t dst[REPL_PAYLOAD_H
     return len;
 }
 
-static enum repl_payload_status give(struct repl_payload *p, struct rd_slice bytes, size_t len,
-                                     struct rd_slice *ret, size_t *ret_used)
+static enum repl_payload_status give_piece(struct repl_payload *p, struct rd_slice bytes,
+                                           size_t len, struct rd_slice *ret, size_t *ret_used)
 {
     *ret = rd_slice(bytes.ptr, len);
     *ret_used = len;
@@ -78,9 +78,9 @@ static enum repl_payload_status take_to_mark(struct repl_payload *p, struct rd_s
     const uint8_t *mark =
         bytes.len > 0 ? memmem(bytes.ptr, bytes.len, p->mark, REPL_MARK_LEN) : NULL;
     if (mark == NULL)
-        return give(p, bytes, bytes.len - held_back(p, bytes), ret, ret_used);
+        return give_piece(p, bytes, bytes.len - held_back(p, bytes), ret, ret_used);
     if (mark > bytes.ptr)
-        return give(p, bytes, (size_t)(mark - bytes.ptr), ret, ret_used);
+        return give_piece(p, bytes, (size_t)(mark - bytes.ptr), ret, ret_used);
     *ret = rd_slice(bytes.ptr, 0);
     *ret_used = REPL_MARK_LEN;
     return REPL_PAYLOAD_AT_END;
@@ -93,7 +93,7 @@ enum repl_payload_status repl_payload_take(struct repl_payload *p, struct rd_sli
         return take_to_mark(p, bytes, ret, ret_used);
     uint64_t left = p->len - p->done;
     if (left > 0)
-        return give(p, bytes, left < bytes.len ? (size_t)left : bytes.len, ret, ret_used);
+        return give_piece(p, bytes, left < bytes.len ? (size_t)left : bytes.len, ret, ret_used);
     *ret = rd_slice(bytes.ptr, 0);
     *ret_used = 0;
     return REPL_PAYLOAD_AT_END;

@@ -349,7 +349,7 @@ static bool take_command(struct walk *w, const struct frame *f, const struct wal
     return true;
 }
 
-static bool take(struct walk *w, const struct frame *f)
+static bool take_frame(struct walk *w, const struct frame *f)
 {
     const struct walk_mark start = w->now;
     w->now.at = f->end;
@@ -392,7 +392,7 @@ bool aof_recover_walk(struct walk *w, uint64_t at)
             return false;
         if (status == FRAME_END)
             return finish(w);
-        if (!(status == FRAME_OK ? take(w, &f) : broke(w, &f)))
+        if (!(status == FRAME_OK ? take_frame(w, &f) : broke(w, &f)))
             return false;
     }
 }

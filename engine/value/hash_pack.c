@@ -81,7 +81,7 @@ bool engine_hash_pack_set(struct engine_value *v, struct rd_slice field, struct 
 }
 
 /* A copy of a text that must stay valid while the listpack changes. */
-static struct rd_slice keep(struct rd_slice text, uint8_t *block)
+static struct rd_slice copy_text(struct rd_slice text, uint8_t *block)
 {
     if (text.len > 0)
         memcpy(block, text.ptr, text.len);
@@ -93,8 +93,8 @@ void engine_hash_pack_expire(struct engine_value *v, uint8_t *p, int64_t expire_
     struct engine_hash_pair pair;
     engine_hash_pack_pair(v, p, &pair);
     uint8_t *block = engine_scratch_alloc(pair.field.len + pair.value.len);
-    pair.field = keep(pair.field, block);
-    pair.value = keep(pair.value, block + pair.field.len);
+    pair.field = copy_text(pair.field, block);
+    pair.value = copy_text(pair.value, block + pair.field.len);
     pair.expire_ms = expire_ms;
     engine_hash_pack_delete(v, p);
     engine_hash_pack_add(v, &pair);

@@ -131,8 +131,8 @@ void rdb_skim(struct rdb_reader *r)
 
 /* -- returning elements -- */
 
-static void give(struct rdb_reader *r, enum rdb_role role, const struct rdb_quick *q,
-                 struct rdb_event *ev)
+static void give_string(struct rdb_reader *r, enum rdb_role role, const struct rdb_quick *q,
+                        struct rdb_event *ev)
 {
     ev->kind = RDB_ELEM;
     ev->offset = r->feed.off;
@@ -159,7 +159,7 @@ static bool give_scored(struct rdb_reader *r, struct rdb_event *ev)
     size_t size2 = size == 0 ? 0 : rdb_quick_entry(p + size, end, &number);
     if (size2 == 0 || !rdb_quick_score(&number, &score) || !(score >= r->walk.score))
         return false;
-    give(r, RDB_ROLE_MEMBER, &member, ev);
+    give_string(r, RDB_ROLE_MEMBER, &member, ev);
     ev->elem.score = r->walk.score = score;
     rdb_quick_passed(r, p + size + size2, 2, 1);
     return true;
@@ -181,7 +181,7 @@ bool rdb_skim_give(struct rdb_reader *r, struct rdb_event *ev)
                          : !is_hash              ? RDB_ROLE_ELEMENT
                          : w->part == 0          ? RDB_ROLE_FIELD
                                                  : RDB_ROLE_VALUE;
-    give(r, role, &q, ev);
+    give_string(r, role, &q, ev);
     bool ends = !is_hash || w->part == 1;
     w->part = is_hash && !ends;
     rdb_quick_passed(r, r->feed.p + size, 1, ends);

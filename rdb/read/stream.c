@@ -19,7 +19,8 @@ static int parse_all(struct rdb_reader *r, parse_fn parse, uint8_t gen, struct r
     return STEP_ON;
 }
 
-static int give(const struct rdb_reader *r, struct rdb_event *ev, enum rdb_event_kind kind, int st)
+static int give_event(const struct rdb_reader *r, struct rdb_event *ev, enum rdb_event_kind kind,
+                      int st)
 {
     if (st != STEP_ON || !rdb_read_gives(r))
         return st;
@@ -63,7 +64,7 @@ static int tail_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
         r->stream.live > 0)
         rdb_read_note(r, RDB_NOTE_ENTRY_ORDER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN,
                       "stream whose last id is lower than that of an entry");
-    return give(r, ev, RDB_STREAM, st);
+    return give_event(r, ev, RDB_STREAM, st);
 }
 
 static bool parse_group(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
@@ -87,7 +88,7 @@ static int group_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
         rdb_read_note(r, RDB_NOTE_DUPLICATE_GROUP, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
     r->stream.sum_pending = r->stream.sum_owned = 0;
     r->stream.n_pending = r->stream.n_owned = 0;
-    return give(r, ev, RDB_GROUP, st);
+    return give_event(r, ev, RDB_GROUP, st);
 }
 
 static bool parse_pending(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
@@ -124,7 +125,7 @@ static int pending_op(struct rdb_reader *r, struct rdb_event *ev)
     s->group_last = ev->pending.id;
     s->sum_pending += hash_id(r, ev->pending.id);
     s->n_pending++;
-    return give(r, ev, RDB_PENDING, st);
+    return give_event(r, ev, RDB_PENDING, st);
 }
 
 static bool parse_count(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
@@ -157,7 +158,7 @@ static int consumer_op(struct rdb_reader *r, uint8_t gen, struct rdb_event *ev)
     if (tracks_names(r) && !rdb_unique_add(&r->unique, (hash ^ r->stream.group) * 31 + 1) &&
         rdb_duplicate_named(r, RDB_CONSUMER, ev->consumer.name, ev->offset, &text))
         rdb_read_note(r, RDB_NOTE_DUPLICATE_CONSUMER, ev->offset, RD_NO_OFFSET, RDB_UNKNOWN, text);
-    return give(r, ev, RDB_CONSUMER, st);
+    return give_event(r, ev, RDB_CONSUMER, st);
 }
 
 static bool parse_id(struct rdb_reader *r, struct cur *c, uint8_t gen, struct rdb_event *ev)
@@ -174,7 +175,7 @@ static int owned_op(struct rdb_reader *r, enum rdb_event_kind kind, struct rdb_e
         return st;
     r->stream.sum_owned += hash_id(r, ev->id);
     r->stream.n_owned++;
-    return give(r, ev, kind, st);
+    return give_event(r, ev, kind, st);
 }
 
 /* Every pending entry is owned by one consumer. The missing one is not identified: that would take
@@ -321,14 +322,14 @@ int rdb_stream_op(struct rdb_reader *r, const struct instr *in, struct rdb_event
     case OP_GROUP_END:
         return group_end(r);
     case OP_IDMP:
-        return give(r, ev, RDB_IDMP, parse_all(r, parse_idmp, 0, ev));
+        return give_event(r, ev, RDB_IDMP, parse_all(r, parse_idmp, 0, ev));
     case OP_IDMP_END:
-        return give(r, ev, RDB_IDMP_END, parse_all(r, parse_idmp_end, 0, ev));
+        return give_event(r, ev, RDB_IDMP_END, parse_all(r, parse_idmp_end, 0, ev));
     case OP_PRODUCER:
         st = parse_all(r, parse_producer, 0, ev);
         r->loop_count = st == STEP_ON ? ev->producer.n_ids : 0;
-        return give(r, ev, RDB_PRODUCER, st);
+        return give_event(r, ev, RDB_PRODUCER, st);
     default:
-        return give(r, ev, RDB_PRODUCED, parse_all(r, parse_produced, 0, ev));
+        return give_event(r, ev, RDB_PRODUCED, parse_all(r, parse_produced, 0, ev));
     }
 }

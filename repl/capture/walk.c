@@ -119,7 +119,7 @@ static const char *frame_byte(struct capture_walk *w, uint8_t byte)
     }
 }
 
-static void keep(struct capture_walk *w, const uint8_t *ptr, size_t len)
+static void keep_bytes(struct capture_walk *w, const uint8_t *ptr, size_t len)
 {
     if (w->arg >= 2 || w->digits.value > CAPTURE_WALK_ARG)
         return;
@@ -133,7 +133,7 @@ static size_t arg_bytes(struct capture_walk *w, const uint8_t *ptr, size_t len)
     size_t n = 1;
     if (w->left > 2) {
         n = w->left - 2 < len ? (size_t)(w->left - 2) : len;
-        keep(w, ptr, n);
+        keep_bytes(w, ptr, n);
     } else if (*ptr != (w->left == 2 ? '\r' : '\n')) {
         return 0;
     }

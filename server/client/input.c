@@ -64,7 +64,7 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
 }
 
 /* The remaining bytes in the shared buffer are the start of a command. */
-static void keep(struct client *c, const uint8_t *ptr, size_t len)
+static void keep_bytes(struct client *c, const uint8_t *ptr, size_t len)
 {
     struct client_input *in = &c->in;
     if (len == 0)
@@ -186,7 +186,7 @@ static ssize_t read_shared(struct client *c)
     size_t done = run_view(c, all->shared, (size_t)n);
     all->shared_busy = false;
     c->in.shared_len = 0;
-    keep(c, all->shared + done, (size_t)n - done);
+    keep_bytes(c, all->shared + done, (size_t)n - done);
     release_space(&c->in);
     client_count(c);
     return n;

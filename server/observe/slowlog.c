@@ -60,7 +60,7 @@ void slowlog_free(struct slowlog *log)
     engine_scratch_free(log);
 }
 
-static struct place keep(struct slowlog_entry *entry, struct rd_slice bytes)
+static struct place keep_bytes(struct slowlog_entry *entry, struct rd_slice bytes)
 {
     size_t at = entry->bytes.len;
     rd_buf_add(&entry->bytes, bytes.ptr, bytes.len);
@@ -71,7 +71,7 @@ static struct place keep_cut(struct slowlog_entry *entry, struct rd_slice arg)
 {
     size_t at = entry->bytes.len;
     if (arg.len <= ARG_BYTES)
-        return keep(entry, arg);
+        return keep_bytes(entry, arg);
     rd_buf_add(&entry->bytes, arg.ptr, ARG_BYTES);
     rd_buf_printf(&entry->bytes, "... (%zu more bytes)", arg.len - ARG_BYTES);
     return (struct place){.off = at, .len = entry->bytes.len - at};
@@ -86,9 +86,9 @@ static void keep_args(struct slowlog_entry *entry, const struct engine_command *
         if (argc > ARGS_MAX && i == ARGS_MAX - 1) {
             char note[NOTE_MAX];
             snprintf(note, sizeof note, "... (%zu more arguments)", argc - ARGS_MAX + 1);
-            entry->argv[i] = keep(entry, rd_slice_str(note));
+            entry->argv[i] = keep_bytes(entry, rd_slice_str(note));
         } else if (secrets && redact_is_secret(command, argc, argv, i)) {
-            entry->argv[i] = keep(entry, rd_slice_str(REDACTED));
+            entry->argv[i] = keep_bytes(entry, rd_slice_str(REDACTED));
         } else {
             entry->argv[i] = keep_cut(entry, argv[i]);
         }
@@ -107,8 +107,8 @@ struct slowlog_entry *slowlog_entry(const struct client *c, size_t argc,
     struct slowlog_entry *entry = engine_scratch_alloc(sizeof *entry);
     *entry = (struct slowlog_entry){0};
     keep_args(entry, dispatch_find(argv, argc), argc, argv);
-    entry->peer = keep(entry, rd_slice_str(c->peer));
-    entry->name = keep(entry, rd_buf_slice(&c->name));
+    entry->peer = keep_bytes(entry, rd_slice_str(c->peer));
+    entry->name = keep_bytes(entry, rd_buf_slice(&c->name));
     return entry;
 }
 

@@ -50,7 +50,7 @@ static bool take_set(struct loading *l, const struct resp_command *cmd)
     return true;
 }
 
-static bool take(struct loading *l, const struct resp_command *cmd)
+static bool take_command(struct loading *l, const struct resp_command *cmd)
 {
     if (rd_slice_is(cmd->argv[0], "SELECT")) {
         l->db = (unsigned)(cmd->argv[1].ptr[0] - '0');
@@ -94,7 +94,7 @@ static bool take_file(struct loading *l, struct rd_src *src, bool last)
         l->log->end = rd_src_offset(src);
         status = torn_line ? RESP_FAIL : rd_resp_reader_next(reader, &cmd);
         if (status == RESP_COMMAND)
-            ok = take(l, &cmd);
+            ok = take_command(l, &cmd);
         if (status == RESP_FAIL)
             ok = last && (torn_line || rd_resp_reader_err(reader)->code == RD_ERR_TRUNCATED);
         if (status == RESP_FAIL && !ok)

@@ -25,7 +25,7 @@ struct told {
 };
 
 /* "word@offset" of each finding. */
-static void tell(void *ctx, const struct aof_finding *f)
+static void note_finding(void *ctx, const struct aof_finding *f)
 {
     struct told *told = ctx;
     size_t len = strlen(told->text);
@@ -38,7 +38,7 @@ static struct aof_check_file check_bytes(struct rd_slice bytes, size_t feed, str
                                          enum aof_verdict *ret)
 {
     struct aof_check_opts opts =
-        AOF_CHECK_OPTS(.finding = tell, .ctx = told, .single_thread = true);
+        AOF_CHECK_OPTS(.finding = note_finding, .ctx = told, .single_thread = true);
     struct aof_check_result res = AOF_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
@@ -221,7 +221,7 @@ Test(check, a_long_command_after_damage_is_seen)
     struct rd_buf log = {0};
     struct told told = {""};
     struct aof_check_opts opts =
-        AOF_CHECK_OPTS(.finding = tell, .ctx = &told, .single_thread = true);
+        AOF_CHECK_OPTS(.finding = note_finding, .ctx = &told, .single_thread = true);
     struct aof_check_result res = AOF_CHECK_RESULT();
     cr_assert(
         rd_buf_printf(&log, SET "x*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%0*d\r\n", LONG, LONG, 1));
@@ -312,7 +312,7 @@ static const char two_files[] = "file a.1.base.aof seq 1 type b\nfile a.1.incr.a
 
 static void tell_folder(void *ctx, const struct aof_finding *f)
 {
-    tell(&((struct folder *)ctx)->told, f);
+    note_finding(&((struct folder *)ctx)->told, f);
 }
 
 static bool check_folder(struct folder *folder, const char *manifest, struct aof_check_result *ret,

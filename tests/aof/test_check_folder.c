@@ -20,7 +20,7 @@ static bool open_in(void *ctx, const struct aof_file *file, struct rd_src **ret,
     return rd_src_open_memory(ret, file->type == AOF_BASE ? folder->base : folder->incr, NULL, err);
 }
 
-static void tell(void *ctx, const struct aof_finding *f)
+static void note_finding(void *ctx, const struct aof_finding *f)
 {
     struct folder *folder = ctx;
     size_t len = strlen(folder->findings);
@@ -32,7 +32,7 @@ static void check(struct folder *folder, const char *manifest, const char *const
                   struct aof_check_result *ret)
 {
     const struct aof_check_opts opts =
-        AOF_CHECK_OPTS(.open = open_in, .finding = tell, .ctx = folder, .names = names,
+        AOF_CHECK_OPTS(.open = open_in, .finding = note_finding, .ctx = folder, .names = names,
                        .n_names = n, .prefix = "a", .single_thread = true);
     struct rd_src *src;
     struct rd_err err = {0};

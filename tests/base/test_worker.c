@@ -53,7 +53,7 @@ struct queue {
     unsigned seen;
 };
 
-static void take(void *arg, unsigned worker)
+static void take_part(void *arg, unsigned worker)
 {
     struct queue *queue = arg;
     if (worker == 0)
@@ -69,13 +69,13 @@ Test(worker, what_comes_while_the_helper_is_at_work_is_seen)
     struct rd_worker *worker = new_worker();
     for (unsigned round = 0; round < 200; round++) {
         struct queue queue = {.ready = 1};
-        rd_worker_start(worker, take, &queue);
+        rd_worker_start(worker, take_part, &queue);
         while (atomic_load(&queue.runs) == 0)
             sched_yield();
         /* The helper has looked, and is still at it. */
         for (unsigned i = 0; i < round % 3; i++) {
             atomic_fetch_add(&queue.ready, 1);
-            rd_worker_start(worker, take, &queue);
+            rd_worker_start(worker, take_part, &queue);
         }
         atomic_store(&queue.go, true);
         rd_worker_join(worker);

@@ -195,8 +195,8 @@ static struct rdb_event member_event(const char *text, size_t len, size_t total,
     return ev;
 }
 
-static bool take(struct engine_value *v, const struct rdb_event *ev,
-                 const struct engine_config *config, struct rd_err *err)
+static bool take_event(struct engine_value *v, const struct rdb_event *ev,
+                       const struct engine_config *config, struct rd_err *err)
 {
     enum engine_mem_kind kind = engine_mem_enter(ENGINE_MEM_SET);
     bool good = engine_set_ops.load(v, ev, config, err);
@@ -210,13 +210,13 @@ static bool load_texts(struct engine_value *v, enum rdb_type_id type, uint64_t c
 {
     struct rdb_event ev = value_event(type, count);
     *v = (struct engine_value){0};
-    bool good = take(v, &ev, config, err);
+    bool good = take_event(v, &ev, config, err);
     for (size_t i = 0; good && i < n; i++) {
         ev = member_event(texts[i], strlen(texts[i]), strlen(texts[i]), true);
-        good = take(v, &ev, config, err);
+        good = take_event(v, &ev, config, err);
     }
     ev = (struct rdb_event){.kind = RDB_VALUE_END};
-    return good && take(v, &ev, config, err);
+    return good && take_event(v, &ev, config, err);
 }
 
 Test(set, loading_chooses_the_encoding_by_count_and_members)
@@ -270,7 +270,7 @@ Test(set, loading_puts_pieces_together_and_ends_anywhere)
                                      member_event("7", 1, 1, true),
                                      {.kind = RDB_VALUE_END}};
         for (int i = 0; i <= stop; i++)
-            cr_assert(take(&v, &events[i], &config, NULL));
+            cr_assert(take_event(&v, &events[i], &config, NULL));
         if (stop == 4) {
             cr_expect(engine_set_has(&v, rd_slice_str("abcd")));
             cr_expect_eq(engine_set_count(&v), 2);
@@ -288,9 +288,9 @@ static void load_blob(struct engine_value *v, enum rdb_type_id type, enum rdb_co
     packed.packed.codec = codec;
     packed.packed.blob = blob;
     *v = (struct engine_value){0};
-    cr_assert(take(v, &begin, config, NULL));
-    cr_assert(take(v, &packed, config, NULL));
-    cr_assert(take(v, &end, config, NULL));
+    cr_assert(take_event(v, &begin, config, NULL));
+    cr_assert(take_event(v, &packed, config, NULL));
+    cr_assert(take_event(v, &end, config, NULL));
 }
 
 Test(set, packed_encodings_become_what_the_limits_say)

@@ -127,7 +127,7 @@ static void check_seek(double limit)
     cr_assert_eq(last, n == 0 ? NULL : model.nodes[n - 1]);
 }
 
-static void told(void *ctx, struct engine_skiplist_node *node)
+static void note_node(void *ctx, struct engine_skiplist_node *node)
 {
     size_t *at = ctx;
     cr_assert_eq(node, model.nodes[(*at)++]);
@@ -139,7 +139,7 @@ static void cut(uint64_t *random)
     size_t n = below(random, 30);
     n = n < model.n - rank ? n : model.n - rank;
     size_t at = rank;
-    engine_skiplist_cut(&list, rank, n, told, &at);
+    engine_skiplist_cut(&list, rank, n, note_node, &at);
     cr_assert_eq(at, rank + n);
     model_cut(rank, n);
 }

@@ -13,7 +13,7 @@ struct bin {
     size_t n;
 };
 
-static void take(void *ctx, struct engine_trash *trash)
+static void take_trash(void *ctx, struct engine_trash *trash)
 {
     struct bin *bin = ctx;
     cr_assert_lt(bin->n, 16);
@@ -24,7 +24,7 @@ static void begin(struct ask *ask, struct bin *bin)
 {
     ask_init(ask, ENGINE_CLIENT);
     *bin = (struct bin){0};
-    struct engine_hooks hooks = {.trash = take, .ctx = bin};
+    struct engine_hooks hooks = {.trash = take_trash, .ctx = bin};
     engine_set_hooks(ask->engine, &hooks);
 }
 

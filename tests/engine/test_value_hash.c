@@ -205,8 +205,8 @@ Test(value_hash, picks_each_field_about_as_often)
 
 /* ---- snapshots ---- */
 
-static bool take(struct engine_value *v, const struct rdb_event *ev,
-                 const struct engine_config *config, struct rd_err *err)
+static bool take_event(struct engine_value *v, const struct rdb_event *ev,
+                       const struct engine_config *config, struct rd_err *err)
 {
     enum engine_mem_kind kind = engine_mem_enter(ENGINE_MEM_HASH);
     bool good = engine_hash_ops.load(v, ev, config, err);
@@ -245,8 +245,8 @@ static bool load_blob(struct engine_value *v, enum rdb_type_id type, enum rdb_co
     packed.packed.codec = codec;
     packed.packed.blob = rd_slice(blob, len);
     *v = (struct engine_value){0};
-    bool ok =
-        take(v, &begin, config, err) && take(v, &packed, config, err) && take(v, &end, config, err);
+    bool ok = take_event(v, &begin, config, err) && take_event(v, &packed, config, err) &&
+              take_event(v, &end, config, err);
     if (!ok)
         engine_value_free(v);
     return ok;
@@ -397,16 +397,16 @@ Test(value_hash, elements_make_what_a_server_makes_of_them)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct engine_value v = {0};
         struct rdb_event ev = value_event(cases[i].type, cases[i].count);
-        cr_assert(take(&v, &ev, &config, NULL));
+        cr_assert(take_event(&v, &ev, &config, NULL));
         for (unsigned k = 0; k < (cases[i].count == 3 ? 3 : 2); k++) {
             char digit = (char)('0' + k);
             ev = text_event(RDB_ROLE_FIELD, rd_slice(&digit, 1));
-            cr_assert(take(&v, &ev, &config, NULL));
+            cr_assert(take_event(&v, &ev, &config, NULL));
             ev = text_event(RDB_ROLE_VALUE, rd_slice_str(cases[i].value));
-            cr_assert(take(&v, &ev, &config, NULL));
+            cr_assert(take_event(&v, &ev, &config, NULL));
         }
         ev = (struct rdb_event){.kind = RDB_VALUE_END};
-        cr_assert(take(&v, &ev, &config, NULL));
+        cr_assert(take_event(&v, &ev, &config, NULL));
         cr_expect_eq(v.encoding, cases[i].want, "case %zu", i);
         expect_field(&v, "1", cases[i].value);
         engine_value_free(&v);
@@ -428,7 +428,7 @@ Test(value_hash, loading_may_end_anywhere_and_refuses_a_field_that_comes_twice)
         };
         struct rd_err err = {0};
         for (int i = 0; i < stop; i++)
-            cr_assert_eq(take(&v, &events[i], &config, &err), i < 4);
+            cr_assert_eq(take_event(&v, &events[i], &config, &err), i < 4);
         cr_expect_eq(err.code, stop == 5 ? RD_ERR_CORRUPT : RD_ERR_OK);
         engine_value_free(&v);
     }

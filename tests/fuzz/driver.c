@@ -66,7 +66,7 @@ static size_t mutate(uint8_t *bytes, size_t len, uint64_t seed)
 }
 
 /* The target gets a heap block of exactly `len` bytes, so that a sanitizer sees an over-read. */
-static void give(const uint8_t *bytes, size_t len, unsigned long mutation)
+static void run_input(const uint8_t *bytes, size_t len, unsigned long mutation)
 {
     uint8_t *copy = malloc(len > 0 ? len : 1);
     if (copy == NULL)
@@ -98,11 +98,11 @@ static void run_file(const char *path)
     uint8_t *bytes = load(path, &len);
     printf("# %s\n", path);
     fflush(stdout);
-    give(bytes, len, 0);
+    run_input(bytes, len, 0);
     for (unsigned long i = 1; i <= mutations && len > 0 && len <= MUTATED_MAX; i++) {
         printf("# mutation %lu\n", i);
         fflush(stdout);
-        give(bytes, len, i);
+        run_input(bytes, len, i);
     }
     printf("ok %lu - %s\n", ++n_cases, path);
     free(bytes);
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
             run_path(argv[i]);
     }
     /* Without any file the empty input still counts, so that a target without corpus is seen. */
-    give((const uint8_t *)"", 0, 0);
+    run_input((const uint8_t *)"", 0, 0);
     printf("ok %lu - the empty input\n1..%lu\n", n_cases + 1, n_cases + 1);
     return 0;
 }

@@ -80,7 +80,7 @@ static void begin_key(struct run *run)
         run->ok = rdb_commands_pending(run->commands, run->told, NULL);
 }
 
-static void take(struct run *run, const struct rdb_event *ev, bool plain)
+static void take_event(struct run *run, const struct rdb_event *ev, bool plain)
 {
     bool elem = ev->kind == RDB_ELEM && !ev->elem.str.more;
     if (ev->kind == RDB_KEY)
@@ -185,7 +185,7 @@ static bool to_commands(struct rd_slice file, unsigned choice, const struct rdb_
     while (run.ok && (status = rdb_reader_next(run.reader, &ev)) == RDB_EVENT) {
         run.ok = rdb_commands_put(run.commands, &ev, NULL);
         if (run.ok)
-            take(&run, &ev, plain);
+            take_event(&run, &ev, plain);
     }
     bool good = run.ok && status == RDB_END && rdb_commands_end(run.commands, NULL);
     rdb_commands_free(run.commands);

@@ -23,7 +23,7 @@ struct told {
 };
 
 /* "word@offset" of each finding, with the key where there is one. */
-static void tell(void *ctx, const struct rdb_finding *f)
+static void note_finding(void *ctx, const struct rdb_finding *f)
 {
     struct told *told = ctx;
     size_t len = strlen(told->text);
@@ -56,7 +56,7 @@ static struct rdb_check_result check(struct rd_slice file, const struct rdb_chec
     struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};
-    opts.finding = tell;
+    opts.finding = note_finding;
     opts.event = count_event;
     opts.tick = count_tick;
     opts.ctx = told;
@@ -309,7 +309,7 @@ static void check_windows(struct rd_slice file, const struct rdb_check_opts *mor
     struct rdb_check_opts opts = *more;
     struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
-    opts.finding = tell;
+    opts.finding = note_finding;
     opts.ctx = told;
     *told = (struct told){.text = ""};
     cr_assert(rd_src_open_memory(&src, file, NULL, NULL));

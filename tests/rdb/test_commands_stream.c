@@ -178,7 +178,7 @@ Test(commands_stream, pending_entries_are_found_in_any_order_and_those_that_are_
 }
 
 /* The key of a stream, what is pending in it, and the beginning of its value. */
-static bool tell(struct commands_bench *out, size_t n, const uint64_t *ms)
+static bool write_events(struct commands_bench *out, size_t n, const uint64_t *ms)
 {
     struct rdb_event key = commands_key(RDB_TYPE_STREAM_LISTPACKS), value = {.kind = RDB_VALUE};
     struct rdb_stream_id ids[8] = {{0}};
@@ -218,7 +218,7 @@ static size_t count(struct commands_bench *out, const char *text)
 Test(commands_stream, what_is_gone_is_made_to_be_claimed_and_deleted_again)
 {
     struct commands_bench out;
-    cr_assert(commands_begin(&out, NULL) && tell(&out, 4, (const uint64_t[]){0, 4, 5, 8}));
+    cr_assert(commands_begin(&out, NULL) && write_events(&out, 4, (const uint64_t[]){0, 4, 5, 8}));
     cr_assert(put_entry(&out, 5, 1) && put_stream(&out, 1, 9) && put_group(&out, 9) &&
               put_pending(&out, 4) && put_pending(&out, 5) && put_pending(&out, 8) &&
               put_owner(&out, 4) && put_owner(&out, 5) && put_owner(&out, 8) &&
@@ -235,7 +235,7 @@ Test(commands_stream, a_stream_of_nothing_but_what_is_gone_is_not_made_twice)
 {
     struct commands_bench out;
     const struct rdb_commands_opts two = RDB_COMMANDS_OPTS(.max_elems = 2);
-    cr_assert(commands_begin(&out, &two) && tell(&out, 3, (const uint64_t[]){1, 2, 3}));
+    cr_assert(commands_begin(&out, &two) && write_events(&out, 3, (const uint64_t[]){1, 2, 3}));
     cr_assert(put_stream(&out, 0, 9) && commands_put_end(&out));
     cr_expect_eq(count(&out, "XADD"), 3);
     cr_expect_eq(count(&out, "MAXLEN"), 0);
@@ -250,7 +250,7 @@ Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
     const struct rdb_pending_ids pending = {.ids = &top, .n = 1};
     struct rdb_event about = {.kind = RDB_STREAM};
     struct commands_bench out;
-    cr_assert(commands_begin(&out, NULL) && tell(&out, 1, (const uint64_t[]){10}));
+    cr_assert(commands_begin(&out, NULL) && write_events(&out, 1, (const uint64_t[]){10}));
     cr_assert(put_stream(&out, 0, 9) && put_group(&out, 9));
     cr_assert_not(put_pending(&out, 10));
     cr_expect_eq(out.err.code, RD_ERR_UNSUPPORTED);
@@ -265,7 +265,7 @@ Test(commands_stream, what_cannot_have_been_an_entry_is_not_made)
     commands_end(&out);
 
     about.stream.last_id = (struct rdb_stream_id){5, UINT64_MAX};
-    cr_assert(commands_begin(&out, NULL) && tell(&out, 2, (const uint64_t[]){5, 6}));
+    cr_assert(commands_begin(&out, NULL) && write_events(&out, 2, (const uint64_t[]){5, 6}));
     cr_assert(commands_put(&out, &about) && commands_put_end(&out));
     cr_expect_eq(count(&out, "$4\r\nXADD\r\n$1\r\nk\r\n$3\r\n5-0\r\n"), 1);
     cr_expect_eq(count(&out, "$3\r\n6-0\r\n"), 0);
@@ -301,7 +301,7 @@ Test(commands_stream, only_a_stream_is_told_of_and_only_where_it_matters)
 
 static bool put_gone(struct commands_bench *out)
 {
-    return commands_begin(out, NULL) && tell(out, 2, (const uint64_t[]){1, 4}) &&
+    return commands_begin(out, NULL) && write_events(out, 2, (const uint64_t[]){1, 4}) &&
            put_entry(out, 5, 1) && put_stream(out, 1, 9) && put_group(out, 9) &&
            put_pending(out, 4) && put_owner(out, 4) && commands_put_end(out);
 }
@@ -315,7 +315,7 @@ Test(commands_stream, memory_that_is_short_for_what_is_gone_is_an_error)
 Test(commands_stream, the_next_stream_is_not_told_of)
 {
     struct commands_bench out;
-    cr_assert(commands_begin(&out, NULL) && tell(&out, 1, (const uint64_t[]){4}));
+    cr_assert(commands_begin(&out, NULL) && write_events(&out, 1, (const uint64_t[]){4}));
     cr_assert(put_stream(&out, 0, 9) && commands_put_end(&out));
     cr_assert(commands_put_key(&out, RDB_TYPE_STREAM_LISTPACKS, 0) && put_entry(&out, 5, 1) &&
               put_stream(&out, 1, 9) && commands_put_end(&out));

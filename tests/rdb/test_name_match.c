@@ -80,7 +80,7 @@ struct told {
     char text[120];
 };
 
-static void tell(void *ctx, const struct rdb_finding *f)
+static void note_finding(void *ctx, const struct rdb_finding *f)
 {
     struct told *told = ctx;
     if (f->severity != RDB_SEVERITY_ERROR)
@@ -95,7 +95,7 @@ enum input { MEMORY, ONCE };
 static struct told check(struct rd_buf *b, enum input input)
 {
     struct told told = {0};
-    struct rdb_check_opts opts = RDB_CHECK_OPTS(.finding = tell, .ctx = &told);
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.finding = note_finding, .ctx = &told);
     struct rdb_check_result res = RDB_CHECK_RESULT();
     struct rd_src *src;
     struct rd_err err = {0};

@@ -9,7 +9,7 @@ struct told {
     char text[2048];
 };
 
-static void tell(void *ctx, const struct rdb_omission *o)
+static void note_omission(void *ctx, const struct rdb_omission *o)
 {
     struct told *told = ctx;
     size_t used = strlen(told->text);
@@ -50,8 +50,8 @@ Test(omission, of_records_by_the_writer)
 {
     struct told told = {0};
     struct bench b;
-    open_bench(&b,
-               RDB_WRITER_OPTS(.version = 7, .lossy = true, .omitted = tell, .omitted_ctx = &told));
+    open_bench(&b, RDB_WRITER_OPTS(.version = 7, .lossy = true, .omitted = note_omission,
+                                   .omitted_ctx = &told));
     other_records(&b);
     key_with_metadata(&b);
     cr_assert(b.ok, "%s", b.err.text);
@@ -70,8 +70,8 @@ Test(omission, of_values_by_the_writer)
 {
     struct told told = {0};
     struct bench b;
-    open_bench(
-        &b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = tell, .omitted_ctx = &told));
+    open_bench(&b, RDB_WRITER_OPTS(.version = 11, .lossy = true, .omitted = note_omission,
+                                   .omitted_ctx = &told));
     put_value(&b, HASH_TTL);
     begin(&b, RDB_TYPE_ARRAY, 1);
     simple(&b, RDB_VALUE_END);
@@ -134,7 +134,8 @@ Test(omission, of_records_by_commands)
     struct told told = {0};
     struct commands_bench out;
     const struct rdb_commands_opts opts =
-        RDB_COMMANDS_OPTS(.version = 9, .lossy = true, .omitted = tell, .omitted_ctx = &told);
+        RDB_COMMANDS_OPTS(.version = 9, .lossy = true, .omitted = note_omission,
+                          .omitted_ctx = &told);
     struct rdb_event events[] = {
         {.kind = RDB_FUNCTION},    {.kind = RDB_MODULE_AUX},     {.kind = RDB_VALUE_END},
         {.kind = RDB_SLOT_IMPORT}, {.kind = RDB_KEY_META_BEGIN}, {.kind = RDB_KEY_META},
@@ -161,7 +162,7 @@ Test(omission, of_elements_by_commands)
     struct told told = {0};
     struct commands_bench out;
     const struct rdb_commands_opts opts =
-        RDB_COMMANDS_OPTS(.lossy = true, .omitted = tell, .omitted_ctx = &told);
+        RDB_COMMANDS_OPTS(.lossy = true, .omitted = note_omission, .omitted_ctx = &told);
     struct rdb_event member = {.kind = RDB_ELEM};
     member.elem.role = RDB_ROLE_MEMBER;
     member.elem.str = whole("m");

@@ -84,7 +84,7 @@ static int digit(char c)
 }
 
 /* Takes one element off the text. */
-static size_t take(const char **text, uint8_t *ret)
+static size_t take_byte(const char **text, uint8_t *ret)
 {
     size_t n = 0;
     const char *p = *text;
@@ -102,7 +102,7 @@ static void build_intset(struct rd_buf *buf, const char *elements)
     uint8_t bytes[512];
     size_t n = 0;
     while (*elements != '\0') {
-        size_t len = take(&elements, bytes);
+        size_t len = take_byte(&elements, bytes);
         cr_assert(rd_num_get_i64(rd_slice(bytes, len), &nums[n++]));
     }
     cr_assert(rdb_packer_intset(buf, nums, n));
@@ -118,7 +118,7 @@ static void build(struct rd_buf *buf, enum rdb_codec codec, const char *elements
     }
     cr_assert(rdb_packer_begin(&packer, codec, buf));
     while (*elements != '\0') {
-        size_t len = take(&elements, bytes);
+        size_t len = take_byte(&elements, bytes);
         cr_assert(rdb_packer_add(&packer, rd_slice(bytes, len)));
     }
     cr_assert(rdb_packer_end(&packer));
@@ -137,7 +137,7 @@ Test(pack, what_is_built_from_the_elements_of_a_server_s_encoding_is_that_encodi
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         const char *hex = samples[i].blob;
         uint8_t expected[512];
-        size_t n = take(&hex, expected);
+        size_t n = take_byte(&hex, expected);
         struct rd_buf buf = {0};
         build(&buf, samples[i].codec, samples[i].elements);
         cr_expect(rd_slice_eq(rd_buf_slice(&buf), rd_slice(expected, n)), "%s", samples[i].name);
@@ -186,7 +186,7 @@ static void check_number(enum rdb_codec codec, int64_t num, const char *hex, boo
     struct rdb_packer packer;
     uint8_t expected[16];
     char text[RD_NUM_I64_MAX];
-    size_t n = take(&hex, expected), head = codec == RDB_ZIPLIST ? 11 : 6;
+    size_t n = take_byte(&hex, expected), head = codec == RDB_ZIPLIST ? 11 : 6;
     cr_assert(rdb_packer_begin(&packer, codec, &buf));
     if (as_text)
         cr_assert(rdb_packer_add(&packer, rd_slice(text, rd_num_put_i64(text, num))));

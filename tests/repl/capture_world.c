@@ -139,7 +139,7 @@ bool world_begin(struct world *world, struct repl_capture_writer *w, unsigned hi
            repl_capture_writer_snapshot_end(w, world->now_us, &world->err);
 }
 
-static void promise(struct world *world, const struct repl_capture_writer *w, unsigned h)
+static void note_durable(struct world *world, const struct repl_capture_writer *w, unsigned h)
 {
     uint64_t written = repl_capture_writer_written(w), synced = repl_capture_writer_synced(w);
     cr_assert_leq(synced, written);
@@ -161,7 +161,7 @@ bool world_feed(struct world *world, struct repl_capture_writer *w, unsigned his
         if (world->syncing > 0 && turn % world->syncing == 0 &&
             !repl_capture_writer_sync(w, &world->err))
             return false;
-        promise(world, w, history);
+        note_durable(world, w, history);
         at += n;
     }
     return true;
@@ -265,7 +265,7 @@ static void read_all(const struct world *world, struct sim_fs *sim, bool cut, co
     repl_capture_reader_close(r);
 }
 
-static void tell(void *ctx, const struct repl_capture_finding *finding)
+static void note_finding(void *ctx, const struct repl_capture_finding *finding)
 {
     cr_log_error("%s: %s: %s", (const char *)ctx, finding->name, finding->err->text);
 }
@@ -276,7 +276,7 @@ void world_check(const struct world *world, struct sim_fs *sim, bool cut, const 
     struct repl_capture_verify_result res;
     char text[120];
     snprintf(text, sizeof text, "%s", what);
-    struct repl_capture_verify_opts opts = {.finding = tell, .ctx = text};
+    struct repl_capture_verify_opts opts = {.finding = note_finding, .ctx = text};
     read_all(world, sim, cut, what);
     cr_assert(repl_capture_verify(&fs, &opts, &res, NULL));
     cr_assert_eq(res.findings, 0, "%s", what);

@@ -7,8 +7,8 @@
 enum { WORDS = 4 };
 
 /* Takes the words of a line as a command of 10 bytes. */
-static bool take(struct repl_stream *s, const char *line, struct repl_place *ret,
-                 struct rd_err *err)
+static bool take_line(struct repl_stream *s, const char *line, struct repl_place *ret,
+                      struct rd_err *err)
 {
     struct rd_slice argv[WORDS];
     size_t argc = 0;
@@ -23,7 +23,7 @@ static bool take(struct repl_stream *s, const char *line, struct repl_place *ret
 static struct repl_place place_of(struct repl_stream *s, const char *line)
 {
     struct repl_place place;
-    cr_assert(take(s, line, &place, NULL), "%s", line);
+    cr_assert(take_line(s, line, &place, NULL), "%s", line);
     return place;
 }
 
@@ -80,7 +80,7 @@ Test(stream, a_select_of_nothing_is_refused_and_moves_nothing)
         struct repl_place at = {.len = 77};
         struct rd_err err = {0};
         repl_stream_init(&s, 5, 3, false);
-        cr_expect_not(take(&s, wrong[i], &at, &err), "%s", wrong[i]);
+        cr_expect_not(take_line(&s, wrong[i], &at, &err), "%s", wrong[i]);
         cr_expect_eq(err.code, RD_ERR_CORRUPT);
         cr_expect(s.offset == 5 && s.db == 3 && at.len == 77);
     }

@@ -23,7 +23,7 @@ struct told {
     struct rd_err err;
 };
 
-static void tell(struct told *told, const struct rdb_event *ev, const struct ndjson_reader *r)
+static void note_event(struct told *told, const struct rdb_event *ev, const struct ndjson_reader *r)
 {
     size_t len = strlen(told->text);
     char *at = told->text + len;
@@ -60,7 +60,7 @@ static void read_all(struct rd_src *src, struct told *told)
         return;
     }
     while ((told->status = ndjson_reader_next(r, &ev)) == NDJSON_EVENT)
-        tell(told, &ev, r);
+        note_event(told, &ev, r);
     if (told->status == NDJSON_FAIL) {
         cr_assert_eq(ndjson_reader_next(r, &ev), NDJSON_FAIL);
         rd_err_adopt(&told->err, ndjson_reader_err(r));

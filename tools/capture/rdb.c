@@ -68,7 +68,7 @@ static bool work(struct snapshot *s, struct rd_err *err)
     return false;
 }
 
-static void tell(const struct snapshot *s)
+static void report_snapshot(const struct snapshot *s)
 {
     struct cli *cli = s->capture->cli;
     const char *name = s->capture->rdb_only;
@@ -94,7 +94,7 @@ int capture_rdb(struct capture *capture)
     bool ok = work(&s, &err);
     download_end(&s.download);
     if (ok)
-        tell(&s);
+        report_snapshot(&s);
     client_target_done(&s.target);
     return ok ? CLI_OK : cli_fail(capture->cli, &err);
 }
