@@ -20,7 +20,7 @@
             ENTRIES_64(192, __VA_ARGS__)                                                           \
     }
 
-/* Of a byte that n bytes follow. */
+/* The part of a byte that is followed by n bytes. */
 static const uint16_t tables[4][256] = {
     TABLE(0x1021, 0x2042, 0x4084, 0x8108, 0x1231, 0x2462, 0x48c4, 0x9188),
     TABLE(0x3331, 0x6662, 0xccc4, 0x89a9, 0x0373, 0x06e6, 0x0dcc, 0x1b98),

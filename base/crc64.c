@@ -78,7 +78,7 @@ static void make_zeros(void)
         zeros[k] = multiply(zeros[k - 1], zeros[k - 1]);
 }
 
-/* The power of x that stands for n zero bytes. */
+/* The power of x by which n zero bytes multiply a CRC. */
 static uint64_t zero_bytes(uint64_t n)
 {
     uint64_t power = UINT64_C(1) << 63; /* x^0 */

@@ -5,7 +5,7 @@
  */
 #include "base/crc64_impl.h"
 
-/* A translation unit must hold something. */
+/* ISO C does not allow an empty translation unit. */
 typedef int crc64_arm64_unit;
 
 #if RD_CRC64_PMULL
@@ -33,7 +33,7 @@ TARGET_PMULL static inline uint64x2_t load(const uint8_t *p)
     return vreinterpretq_u64_u8(vld1q_u8(p));
 }
 
-/* Moves a by the distance of k and adds b, which is there. */
+/* Multiplies a by the power of x in k, and adds b. */
 TARGET_PMULL static inline uint64x2_t fold(uint64x2_t a, uint64x2_t b,
                                            const struct rd_crc64_fold *k)
 {
@@ -42,7 +42,7 @@ TARGET_PMULL static inline uint64x2_t fold(uint64x2_t a, uint64x2_t b,
     return veorq_u64(veorq_u64(vreinterpretq_u64_p128(low), vreinterpretq_u64_p128(high)), b);
 }
 
-/* Folds what is left of the message, 16 bytes at a time, and leaves the rest to the table. */
+/* Folds the rest of the message, 16 bytes at a time. The table takes the last bytes. */
 TARGET_PMULL static uint64_t finish(uint64x2_t a, const uint8_t *p, size_t len)
 {
     for (; len >= 16; len -= 16, p += 16)

@@ -12,7 +12,7 @@
  */
 #include "base/crc64_impl.h"
 
-/* A translation unit must hold something. */
+/* ISO C does not allow an empty translation unit. */
 typedef int crc64_x86_unit;
 
 #if defined(__x86_64__)
@@ -53,7 +53,7 @@ TARGET_128 static inline __m128i constants(unsigned n)
     return _mm_set_epi64x((long long)fold->high, (long long)fold->low);
 }
 
-/* Moves a by the distance of k and adds b, which is there. */
+/* Multiplies a by the power of x in k, and adds b. */
 TARGET_128 static inline __m128i fold128(__m128i a, __m128i b, __m128i k)
 {
     __m128i low = _mm_clmulepi64_si128(a, k, 0x00);
@@ -61,7 +61,7 @@ TARGET_128 static inline __m128i fold128(__m128i a, __m128i b, __m128i k)
     return _mm_xor_si128(_mm_xor_si128(low, high), b);
 }
 
-/* Folds what is left of the message, 16 bytes at a time, and leaves the rest to the table. */
+/* Folds the rest of the message, 16 bytes at a time. The table takes the last bytes. */
 TARGET_128 static uint64_t finish(__m128i a, const uint8_t *p, size_t len)
 {
     __m128i k = constants(1);

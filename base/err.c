@@ -89,7 +89,7 @@ bool rd_err_sys(struct rd_err *err, int sys, const char *fmt, ...)
     vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
     char reason[64];
-    /* A long `what` is cut, so that the reason is always told. */
+    /* A long `what` is truncated, so that the reason always fits. */
     rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "%.*s: %s", RD_ERR_TEXT_MAX - (int)sizeof reason, what,
                strerror_r(sys, reason, sizeof reason));
     err->sys = sys;

@@ -17,7 +17,7 @@ struct posix {
     mode_t mode; /* of new files */
 };
 
-/* Repeats what a signal interrupted; a negative errno for -1. */
+/* Repeats calls that a signal interrupted. Returns a negative errno instead of -1. */
 #define CALL(type, call)                                                                           \
     __extension__({                                                                                \
         type n_;                                                                                   \
@@ -32,7 +32,7 @@ static int open_folder(int at, const char *path)
     return CALL(int, openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* A FIFO would never end, and a link would lead out of the folder. */
+/* Only regular files: a FIFO may block forever, and a link may point outside of the folder. */
 static int regular_only(int fd)
 {
     struct stat st;
@@ -58,7 +58,7 @@ static int posix_open(void *ctx, const char *name, enum rd_fs_mode mode)
 static int posix_close_fd(void *ctx, int fd)
 {
     (void)ctx;
-    /* The descriptor is gone also when a signal came. */
+    /* On EINTR the descriptor is closed, too. */
     return close(fd) == 0 || errno == EINTR ? 0 : -errno;
 }
 

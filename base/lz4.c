@@ -58,7 +58,7 @@ struct enlz4 {
     uint8_t out[];
 };
 
-/* Passes on what the encoder left in `out`, or its error. */
+/* Writes the encoder's output, or reports its error. */
 static bool pass_on(struct enlz4 *e, size_t code, struct rd_err *err)
 {
     if (LZ4F_isError(code))

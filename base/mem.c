@@ -8,7 +8,7 @@
 
 static struct rd_mem_hooks hooks;
 
-/* malloc(0) may answer NULL, which here means that memory is short. */
+/* malloc(0) may return NULL, which would mean out of memory here. */
 static size_t at_least_one(size_t size)
 {
     return size > 0 ? size : 1;

@@ -109,7 +109,7 @@ bool rd_num_get_i64(struct rd_slice text, int64_t *ret)
 
 static locale_t c_locale;
 
-/* newlocale() of "C" hands out a constant of glibc and cannot fail. */
+/* newlocale() of "C" returns a constant of glibc and cannot fail. */
 static void make_c_locale(void)
 {
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);

@@ -12,12 +12,13 @@
 
 enum {
     PIECE = 256 << 10,   /* touched at a time: faults of the other thread wait for no more */
-    NAP_NS = 500 * 1000, /* in which a quarter of a step is used up at most */
+    NAP_NS = 500 * 1000, /* time in which at most a quarter of a step is used */
     DEFAULT_PAD = 128 << 10
 };
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; earlier ones refuse it and nothing is lost */
+#define MADV_POPULATE_WRITE                                                                        \
+    23 /* since Linux 5.14; older kernels refuse it, and the pages are faulted in later */
 #endif
 
 struct rd_prefault {

@@ -1,9 +1,9 @@
 /* resp.c - the reader of commands.
  *
- * Two parsers share the work. parse_whole() takes a command that lies in memory whole, which is
- * nearly every one, and knows no errors: it either has it or not. What it does not have, check()
- * walks through step by step, across any number of calls, reporting the first wrong byte; it stores
- * nothing but where it is. Once it has seen the end of the command, parse_whole() takes that too.
+ * Two parsers share the work. parse_whole() parses a command that is completely in memory, as
+ * nearly all are; it cannot report errors. For other commands, check() verifies the input step by
+ * step, over any number of calls, and reports the first wrong byte; it stores only its position.
+ * When it reaches the end of the command, parse_whole() parses that command, too.
  */
 #include "base/resp.h"
 
@@ -23,7 +23,7 @@ struct rd_resp_reader {
     struct rd_buf words; /* the unquoted words of an inline command */
     enum stage stage;
     size_t pos;     /* bytes of the command that were checked */
-    uint64_t count; /* arguments that are still to come */
+    uint64_t count; /* arguments that are not read yet */
     size_t argc;
     size_t bulk; /* AT_BYTES: length of the argument */
     struct rd_slice raw;
@@ -75,8 +75,8 @@ const struct rd_err *rd_resp_reader_err(const struct rd_resp_reader *r)
     return &r->in.err;
 }
 
-/* Fills argv from a multibulk command that begins at p; returns its length, or 0 where it is not
- * whole before `end`, not valid, beyond a limit, or has more arguments than argv has room for. */
+/* Fills argv from a multibulk command that begins at p. Returns its length, or 0 if it is
+ * incomplete, invalid, over a limit, or has more arguments than argv can hold. */
 static size_t parse_whole(struct rd_resp_reader *r, const uint8_t *p, const uint8_t *end)
 {
     const struct rd_resp_limits limits = {r->in.opts.max_args, r->in.opts.max_bulk};
@@ -181,7 +181,7 @@ static enum resp_status check_bytes(struct rd_resp_reader *r)
     return RESP_COMMAND;
 }
 
-/* Room for argc slices, which as many arguments of the input follow. */
+/* Makes room for argc slices; as many arguments follow in the input. */
 static bool reserve_args(struct rd_resp_reader *r, size_t argc)
 {
     if (argc <= r->cap)
@@ -201,7 +201,7 @@ static bool reserve_args(struct rd_resp_reader *r, size_t argc)
     return true;
 }
 
-/* `begin` is where the command lies. */
+/* `begin` is the first byte of the command. */
 static enum resp_status hand_out(struct rd_resp_reader *r, const uint8_t *begin, size_t len,
                                  struct resp_command *ret)
 {
@@ -328,7 +328,7 @@ static enum resp_status take_inline(struct rd_resp_reader *r, struct resp_comman
     return hand_out(r, s.ptr, lf + 1, ret);
 }
 
-/* Goes on with a command that parse_whole() did not take. */
+/* Continues with a command that parse_whole() could not parse. */
 static enum resp_status check(struct rd_resp_reader *r, struct resp_command *ret, bool *ret_skip)
 {
     enum resp_status status = RESP_COMMAND;

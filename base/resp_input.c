@@ -29,7 +29,7 @@ void rd_resp_input_done(struct resp_input *in)
     rd_buf_done(&in->buf);
 }
 
-/* One long item must not keep its memory for ever. */
+/* The memory of a long item is freed. */
 void rd_resp_input_begin(struct resp_input *in)
 {
     in->start = rd_src_offset(in->src);
@@ -49,7 +49,7 @@ static enum rd_src_status source_failed(struct resp_input *in)
     return RD_SRC_FAIL;
 }
 
-/* Moves bytes from the source until the buffer holds n. All of them belong to the item, as n do. */
+/* Moves bytes of the item from the source until the buffer has n bytes. */
 static enum rd_src_status gather(struct resp_input *in, size_t n)
 {
     if (n > in->opts.max_memory) {

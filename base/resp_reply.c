@@ -1,9 +1,9 @@
 /* resp_reply.c - the reader of replies.
  *
- * A node is parsed from its type byte each time it is asked for, until all of it is there; only the
- * search for the end of a line is continued. `owed` counts, for each open aggregate, the nodes that
- * are still to come; level 0 owes the reply itself. An attribute opens a level, but pays nothing
- * into the one it is in: the value that it describes does.
+ * A node is parsed again from its type byte until it is complete; only the search for the end of a
+ * line continues where it stopped. `owed` has the number of nodes that each open aggregate still
+ * needs; level 0 needs the reply itself. An attribute opens a level but is not counted as a node of
+ * the level around it: only the value that it describes is.
  */
 #include "base/mem.h"
 #include "base/num.h"
@@ -15,7 +15,7 @@ struct rd_resp_reply {
     struct resp_input in;
     unsigned max_depth;
     unsigned depth;
-    bool inside; /* a node of the reply was handed out, and it was not the last */
+    bool inside; /* a node of the reply was returned, and it was not the last */
     uint64_t owed[RESP_DEPTH_MAX + 1];
 };
 
@@ -76,7 +76,7 @@ static enum resp_status read_line(struct rd_resp_reply *r, struct rd_slice *ret,
     return RESP_NODE;
 }
 
-/* A length, and as many bytes and CRLF; or the null form -1 of RESP2. */
+/* A length, that many bytes, and CRLF; or -1, which is null in RESP2. */
 static enum resp_status read_bulk(struct rd_resp_reply *r, struct resp_node *node, size_t *ret_len)
 {
     int64_t len = 0;
@@ -135,7 +135,7 @@ static enum resp_status read_count(struct rd_resp_reply *r, struct resp_node *no
     return RESP_NODE;
 }
 
-/* An integer of any size: digits after a sign or none. */
+/* An integer of any size: digits after an optional sign. */
 static bool is_big(struct rd_slice text)
 {
     size_t i = text.len > 0 && (text.ptr[0] == '-' || text.ptr[0] == '+') ? 1 : 0;
@@ -177,7 +177,7 @@ static enum resp_status read_scalar(struct rd_resp_reply *r, struct resp_node *n
     return RESP_NODE;
 }
 
-/* "$?" and its kin; the second byte must be there. */
+/* "$?" and the like, which announce streamed types. The second byte must be available. */
 static enum resp_status refuse_streamed(struct rd_resp_reply *r)
 {
     struct rd_slice s;

@@ -129,7 +129,7 @@ static bool hmac(const uint8_t key[RD_SEAL_KEY], struct rd_slice bytes, uint8_t 
 bool rd_seal_hmac(const struct rd_seal_key *key, struct rd_slice bytes, uint8_t ret[RD_SEAL_HMAC],
                   struct rd_err *err)
 {
-    /* A key of its own: what seals does nothing else. */
+    /* A separate key: keys for sealing have no other use. */
     static const char label[] = "redoubt hmac key 1";
     uint8_t derived[RD_SEAL_HMAC], sum[RD_SEAL_HMAC];
     bool ok = hmac(key->bytes, rd_slice(label, sizeof label), derived) && hmac(derived, bytes, sum);
@@ -142,8 +142,8 @@ bool rd_seal_hmac(const struct rd_seal_key *key, struct rd_slice bytes, uint8_t 
 
 /* ---- the cipher ---- */
 
-/* A context for one direction with its key; the nonce comes with each message. NULL where OpenSSL
- * cannot. */
+/* A context for one direction with its key; each message has its own nonce. NULL if OpenSSL
+ * fails. */
 static EVP_CIPHER_CTX *cipher_new(const uint8_t key[RD_SEAL_KEY], bool encrypt)
 {
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
@@ -179,7 +179,7 @@ static bool encrypt(EVP_CIPHER_CTX *ctx, const struct message *m, uint8_t *out, 
            EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG, tag) == 1;
 }
 
-/* False too where the tag is that of other bytes. */
+/* Also false if the tag does not match. */
 static bool decrypt(EVP_CIPHER_CTX *ctx, const struct message *m, uint8_t *out,
                     const uint8_t tag[TAG])
 {
@@ -242,7 +242,7 @@ static bool end_frame(struct sealer *s, bool last, struct rd_err *err)
     return begin(s, err) && pass_on(s, s->out, len, err);
 }
 
-/* A full frame waits for the next byte: it might be the last. */
+/* A full frame is written when the next byte arrives, because the last frame is marked. */
 static bool sealer_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err *err)
 {
     struct sealer *s = impl;
@@ -356,8 +356,8 @@ struct opener {
     bool own;
     bool ended; /* the last frame was read */
     struct rd_err err;
-    size_t at, len; /* of `plain`: what was not handed out yet */
-    size_t in_len;  /* of `in`: the sealed bytes that are gathered */
+    size_t at, len; /* of `plain`: bytes that were not returned yet */
+    size_t in_len;  /* of `in`: the sealed bytes collected so far */
     uint8_t in[RD_SEAL_FRAME + RD_SEAL_FRAME_EXTRA];
     uint8_t plain[RD_SEAL_FRAME];
 };
@@ -368,7 +368,7 @@ static bool opener_fail(struct opener *o, enum rd_err_code code, const char *wha
                       rd_src_offset(o->inner) - o->in_len);
 }
 
-/* Whether the parameters of scrypt are such that computing it is bearable. */
+/* Whether the parameters of scrypt are within the limits of time and memory. */
 static bool scrypt_fits(const struct rd_seal_scrypt *how)
 {
     return how->log_n >= 1 && how->log_n <= LOG_N_MAX && how->r >= 1 && how->r <= R_MAX &&
@@ -446,7 +446,7 @@ static bool open_header(struct opener *o, const uint8_t *h)
     return o->ctx != NULL || openssl_failed(&o->err, "AES-256-GCM");
 }
 
-/* Gathers n bytes of the inner source in o->in; anything but OK is what the read says. */
+/* Collects n bytes of the inner source in o->in. Other statuses than OK are those of the read. */
 static enum rd_src_status gather(struct opener *o, size_t n, const char *what)
 {
     struct rd_slice s;

@@ -9,7 +9,7 @@
 
 enum { BUF_SINK_BUFFER = 4096 };
 
-/* Takes what was written since the last time into the checksum. */
+/* Adds the bytes written since the last call to the checksum. */
 static void settle_sum(struct rd_sink *sink)
 {
     if (sink->state->sum && sink->cur > sink->state->summed)
@@ -67,7 +67,7 @@ const char *rd_sink_origin(const struct rd_sink *sink)
     return sink->state->origin;
 }
 
-/* Makes the failure stick: without room in the buffer every later write takes the slow path. */
+/* The failure persists: without room in the buffer, every later write takes the slow path. */
 static bool fail(struct rd_sink *sink)
 {
     rd_err_set(&sink->state->err, RD_ERR_IO, RD_NO_OFFSET, "cannot write");

@@ -28,7 +28,7 @@ static const char temp_end[] = ".tmp";
 
 struct slot {
     atomic_int state;
-    pid_t owner; /* a child after fork() has no business with its parent's files */
+    pid_t owner; /* a child after fork() must not remove its parent's files */
     int dir;
     char name[NAME_MAX + 1];
 };
@@ -43,7 +43,7 @@ struct file {
     bool replace;
     bool unnamed; /* it has no name yet, also no temporary one */
     int dir;
-    int lock; /* says that the temporary file is in use: see remove_stale() */
+    int lock; /* locks the temporary file: see remove_stale() */
     struct slot *slot;
     char name[NAME_MAX + 1];
 };
@@ -69,7 +69,7 @@ static bool file_write(void *impl, const uint8_t *ptr, size_t len, struct rd_err
     return true;
 }
 
-/* Pipes, terminals and some file systems' folders have nothing to make durable. */
+/* Pipes, terminals and the folders of some file systems cannot be synced. */
 static bool sync_fd(int fd, const char *what, struct rd_err *err)
 {
     int rc;
@@ -89,7 +89,7 @@ static bool file_sync(void *impl, struct rd_err *err)
 
 static bool close_fd(struct file *file, struct rd_err *err)
 {
-    /* After EINTR Linux has closed the descriptor all the same. */
+    /* On EINTR, Linux has closed the descriptor. */
     int rc = file->own ? close(file->fd) : 0;
     file->own = false;
     if (rc != 0 && errno != EINTR)
@@ -197,7 +197,7 @@ static void remove_unless_used(int dir, const char *name)
     close(fd);
 }
 
-/* Removes what a process that was killed has left for this name. */
+/* Removes the temporary files that killed processes left for this name. */
 static void remove_stale(const struct file *file)
 {
     char begin[NAME_MAX + 1];
@@ -256,7 +256,7 @@ static bool lock_temp(struct file *file)
     return false;
 }
 
-/* The name is in the table before the file exists, so that no signal can fall between the two. */
+/* The name is in the table before the file exists, so that a signal handler always finds it. */
 static bool create_named(struct file *file, struct rd_err *err)
 {
     int sys;
@@ -273,8 +273,7 @@ static bool create_named(struct file *file, struct rd_err *err)
     return true;
 }
 
-/* Permissions are for the owner and the group that were asked for: a group that the file cannot
- * be given to has none. */
+/* If the file cannot get the requested group, its group gets no permissions. */
 static bool set_access(struct file *file, const struct rd_sink_opts *opts, struct rd_err *err)
 {
     unsigned mode = opts->mode != 0 ? opts->mode & 07777 : 0600;
@@ -366,7 +365,7 @@ static bool give_name(struct file *file, struct rd_err *err)
     return rd_err_sys(err, errno, "cannot give the file its name");
 }
 
-/* Removes the temporary file unless it has got its name, and frees everything. */
+/* Removes the temporary file unless it has its final name, and frees everything. */
 static void file_free(struct file *file, bool named)
 {
     if (file->own)
@@ -380,15 +379,15 @@ static void file_free(struct file *file, bool named)
     rd_free(file);
 }
 
-/* Closes a file before it is renamed: some file systems tell then what could not be written. Its
- * lock is held until it has its name. */
+/* Closes a file before it is renamed: some file systems report write errors only then. The lock is
+ * held until the file has its name. */
 static bool close_named(struct file *file, struct rd_err *err)
 {
     file->lock = dup(file->fd);
     return close_fd(file, err);
 }
 
-/* What has no name keeps its descriptor until it has one. */
+/* A file without a name keeps its descriptor until it has one. */
 static bool file_close(void *impl, bool commit, struct rd_err *err)
 {
     struct file *file = impl;

@@ -49,7 +49,7 @@ void rd_siphash_begin(struct rd_siphash *hash, const uint8_t key[RD_SIPHASH_KEY]
                                 }};
 }
 
-/* Fewer than eight bytes, the first in the low bits. */
+/* Fewer than eight bytes as a word; the first byte is in the low bits. */
 static uint64_t get_short(const uint8_t *p, size_t len)
 {
     uint64_t word = 0;

@@ -10,7 +10,7 @@
 static enum rd_src_status push_read(void *impl, uint8_t *buf, size_t cap, size_t *ret_len,
                                     struct rd_err *err);
 
-/* Takes what was consumed since the last time into the checksum. */
+/* Adds the bytes consumed since the last call to the checksum. */
 static void settle_sum(struct rd_src *src)
 {
     if (src->state->sum && src->cur > src->state->summed)
@@ -152,7 +152,7 @@ bool rd_src_keep(struct rd_src *src, unsigned n)
     return true;
 }
 
-/* Moves what is not consumed to the front of the window. */
+/* Moves the unconsumed bytes to the start of the window. */
 static void slide(struct rd_src *src)
 {
     size_t have = rd_src_avail(src);
@@ -252,7 +252,7 @@ static bool seek_in_window(struct rd_src *src, uint64_t offset)
     return true;
 }
 
-/* Empties the window and lets the source go to `offset`. */
+/* Empties the window and seeks to `offset`. */
 static bool seek_outside(struct rd_src *src, uint64_t offset, struct rd_err *err)
 {
     if (src->state->buf == NULL)
@@ -283,7 +283,7 @@ bool rd_src_seek(struct rd_src *src, uint64_t offset, struct rd_err *err)
     return true;
 }
 
-/* A push source: src->state->cap is the most that the window may grow to. */
+/* A push source: src->state->cap is the maximum size of the window. */
 struct push {
     size_t size; /* allocated */
 };

@@ -14,7 +14,7 @@ struct file {
     int fd;
     bool own;
     uint64_t base; /* position of fd at opening: offset 0 of the stream */
-    /* Of one that was opened again: */
+    /* Of a source that was opened again: */
     uint64_t at;  /* its own position in the file */
     uint64_t end; /* where it is to end */
 };
@@ -60,7 +60,7 @@ static void file_close(void *impl)
 static const struct rd_src_ops stream_ops = {file_read, NULL, file_close};
 static const struct rd_src_ops file_ops = {file_read, file_seek, file_close};
 
-/* Learns what fd is. A regular file has a size and can be sought in. */
+/* Determines what fd is. A regular file has a size and can seek. */
 static const struct rd_src_ops *look_at(struct file *file, struct rd_src_opts *opts)
 {
     struct stat st;
@@ -254,7 +254,7 @@ bool rd_src_open_map(struct rd_src **ret, const char *path, const struct rd_src_
     if (!rd_sized_copy(&named, sizeof named, opts, err) ||
         !open_named(&fd, &own, path, &named, err))
         return false;
-    /* A file that says it is empty may still have contents (/proc). */
+    /* A file with size 0 may still have contents (/proc). */
     if (!own || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
         return rd_src_open_fd(ret, fd, own, &named, err);
 

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-/* To wait so long awake costs about what it costs to fall asleep and be woken. */
+/* Spinning for this time costs about as much as sleeping and being woken. */
 enum { LOOKS = 1000 };
 
 struct rd_worker {
@@ -14,8 +14,8 @@ struct rd_worker {
     pthread_cond_t changed;
     void (*work)(void *arg, unsigned worker);
     void *arg;
-    atomic_bool busy; /* the helper has something to do; changed under the lock */
-    bool again;       /* … and more came while it was at it */
+    atomic_bool busy; /* the helper has work; changed under the lock */
+    bool again;       /* more work came while it was busy */
     bool quit;
 };
 
@@ -28,7 +28,7 @@ static inline void relax(void)
 #endif
 }
 
-/* Stays awake for a moment, while the helper is busy, or idle: runs follow each other closely. */
+/* Spins for a moment before sleeping, because runs follow each other closely. */
 static void linger(struct rd_worker *worker, bool while_busy)
 {
     for (int i = 0; i < LOOKS; i++, relax())

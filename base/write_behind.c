@@ -6,15 +6,15 @@
 
 #include <stdio.h>
 
-enum { WORTH = 8 }; /* blocks that the thread is woken for */
+enum { WORTH = 8 }; /* the thread is woken when this many blocks are queued */
 
 /* One sink. */
 struct lane {
     struct rd_write_behind *wb;
     struct rd_sink *outer;
-    struct rd_sink *inner; /* the thread's while something is queued */
+    struct rd_sink *inner; /* used by the thread while something is queued */
     size_t n_queued;
-    bool failed; /* what is queued still is dropped */
+    bool failed; /* queued blocks are dropped */
 };
 
 struct item {
@@ -32,14 +32,14 @@ struct rd_write_behind {
     size_t first, n_items;
     uint8_t *spare[RD_BEHIND_BLOCKS];
     size_t n_spare;
-    size_t n_made;       /* blocks beside those that sinks have had from the beginning */
-    unsigned n_hurrying; /* callers that wait for what is queued */
+    size_t n_made;       /* blocks in addition to the first ones of the sinks */
+    unsigned n_hurrying; /* callers that wait until queued blocks are written */
     bool quit;
 };
 
 /* ---- the thread ---- */
 
-/* The lock is held, but not while it writes. */
+/* Called with the lock, which is released during the write. */
 static void write_first(struct rd_write_behind *wb)
 {
     struct item item = wb->items[wb->first];
@@ -74,7 +74,7 @@ static void *run(void *arg)
 
 /* ---- a sink ---- */
 
-/* A block to continue with. NULL: memory is short. The lock is held. */
+/* A block to continue with. NULL: out of memory. Called with the lock. */
 static uint8_t *take_block(struct rd_write_behind *wb)
 {
     if (wb->n_spare == 0 && wb->n_made == RD_BEHIND_BLOCKS)
@@ -87,7 +87,7 @@ static uint8_t *take_block(struct rd_write_behind *wb)
     return block;
 }
 
-/* The lock is held. There is room: each item has one of the blocks. */
+/* Called with the lock. There is room: each item has one of the blocks. */
 static void enqueue(struct lane *lane, uint8_t *block, size_t len)
 {
     struct rd_write_behind *wb = lane->wb;
@@ -122,7 +122,7 @@ static bool hand_over(struct lane *lane, const uint8_t *ptr, size_t len)
     return true;
 }
 
-/* Until nothing of this sink is queued any more. The lock is held. */
+/* Waits until no block of this sink is queued. Called with the lock. */
 static bool drain(struct lane *lane, struct rd_err *err)
 {
     struct rd_write_behind *wb = lane->wb;
@@ -201,7 +201,7 @@ bool rd_write_behind_open(struct rd_sink **ret, struct rd_write_behind *wb, stru
 {
     static const struct rd_sink_ops ops = {lane_write, lane_sync, lane_close};
     static const struct rd_sink_summer summer = {lane_sum_begin, lane_sum};
-    char origin[RD_ERR_TEXT_MAX]; /* a failure may close the sink that has it */
+    char origin[RD_ERR_TEXT_MAX]; /* a failure may close the sink that owns it */
     const struct rd_sink_opts opts = RD_SINK_OPTS(.buffer = RD_BEHIND_BLOCK, .origin = origin);
     snprintf(origin, sizeof origin, "%s", rd_sink_origin(inner));
     struct lane *lane = rd_calloc(1, sizeof *lane);
