@@ -17,23 +17,23 @@ struct repl_capture_reader {
     struct capture_file file;
     struct capture_cursor cursor;
     bool tell;  /* the chapter comes next */
-    bool fresh; /* the next block says what it is in; else it must agree */
+    bool fresh; /* the next block sets the context; otherwise it must match it */
     struct capture_walk walk;
 
     struct capture_piece piece;
-    size_t pos; /* in its data; at its length: it is used up */
+    size_t pos; /* in its data; equal to its length: all was returned */
     struct capture_times times;
 
-    /* A command that is longer than a block. */
+    /* A command that is longer than a block: */
     uint64_t long_at;     /* of its first block in the file */
     uint64_t long_offset; /* of its first byte */
-    uint64_t given;       /* bytes of the stream before this were given out */
-    bool spilled;         /* it is too long to be gathered */
+    uint64_t given;       /* bytes of the stream before this were returned */
+    bool spilled;         /* it is too long to be collected */
     struct rd_buf gathered;
 
     struct rd_buf argv;
-    uint64_t skip_offset; /* commands that end here or before are passed over */
-    int64_t skip_us;      /* and those that are earlier; or NO_TIME */
+    uint64_t skip_offset; /* commands that end here or before are skipped */
+    int64_t skip_us;      /* and earlier commands; or NO_TIME */
     uint64_t torn;
 };
 
@@ -67,7 +67,7 @@ static bool list(struct repl_capture_reader *r)
     return true;
 }
 
-/* The first name after a number; NULL: none. */
+/* The first name with a higher number; NULL: none. */
 static const struct capture_name *name_after(const struct repl_capture_reader *r, uint64_t number)
 {
     size_t low = 0, high = r->folder.n;
@@ -99,7 +99,8 @@ static enum repl_capture_status at_end(const struct repl_capture_reader *r)
     return r->opts.follow ? REPL_CAPTURE_MORE : REPL_CAPTURE_END;
 }
 
-/* The segment after number `after`, listed again where that is needed. NULL: none, or an error. */
+/* The segment after number `after`; lists the folder again if necessary. NULL: none, or an
+ * error. */
 static const struct capture_name *find_next(struct repl_capture_reader *r, uint64_t after)
 {
     const struct capture_name *name = name_after(r, after);
@@ -130,7 +131,7 @@ static enum repl_capture_status open_next(struct repl_capture_reader *r,
     }
 }
 
-/* Goes on to the segment after number `after`. EVENT: it is there. */
+/* Continues with the segment after number `after`. EVENT: it exists. */
 static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_t after)
 {
     struct capture_file f;
@@ -138,7 +139,7 @@ static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_
     if (name == NULL)
         return r->err.code != RD_ERR_OK ? REPL_CAPTURE_FAIL : at_end(r);
     enum repl_capture_status st = open_next(r, name, &f);
-    /* Deleted just now: what is the oldest then? */
+    /* The segment was deleted meanwhile: continue with the oldest one. */
     if (st == REPL_CAPTURE_MORE && list(r) && (name = name_after(r, after)) != NULL)
         st = open_next(r, name, &f);
     if (st != REPL_CAPTURE_EVENT)
@@ -151,11 +152,11 @@ static enum repl_capture_status next_file(struct repl_capture_reader *r, uint64_
     return REPL_CAPTURE_EVENT;
 }
 
-/* Nothing whole follows in a segment that is not closed. */
+/* A segment that is not closed has no further complete block. */
 static enum repl_capture_status client_live_end(struct repl_capture_reader *r)
 {
     if (r->cursor.inside && r->file.seg.size != r->cursor.at) {
-        /* It was cut there and is written again, perhaps in other blocks. */
+        /* The segment was truncated here and is being written again, maybe in other blocks. */
         r->cursor.at = r->long_at;
         r->cursor.offset = r->long_offset;
         r->cursor.inside = false;
@@ -202,7 +203,7 @@ static enum repl_capture_status take_block(struct repl_capture_reader *r)
     return REPL_CAPTURE_EVENT;
 }
 
-/* EVENT: r->piece has data at r->pos, or the chapter must be reported. */
+/* EVENT: r->piece has data at r->pos, or a new chapter must be reported. */
 static enum repl_capture_status next_block(struct repl_capture_reader *r)
 {
     if (!r->is_open)
@@ -258,7 +259,7 @@ static void stop_skipping(struct repl_capture_reader *r)
     r->skip_us = REPL_CAPTURE_NO_TIME;
 }
 
-/* Of a command that came in pieces, was cut off and is in one block now. */
+/* The rest of a command that came in pieces, was truncated, and is in one block now. */
 static enum repl_capture_status give_rest(struct repl_capture_reader *r,
                                           struct repl_capture_event *ev)
 {
@@ -273,7 +274,7 @@ static enum repl_capture_status give_rest(struct repl_capture_reader *r,
     return REPL_CAPTURE_EVENT;
 }
 
-/* A block of whole commands. MORE: it was one that is passed over. */
+/* A block of whole commands. MORE: the command was skipped. */
 static enum repl_capture_status give_command(struct repl_capture_reader *r,
                                              struct repl_capture_event *ev)
 {
@@ -303,7 +304,7 @@ static enum repl_capture_status give_command(struct repl_capture_reader *r,
 
 /* ---- long commands ---- */
 
-/* Whether the long command whose first block is at hand is passed over as a whole. */
+/* Whether the long command that begins in this block is skipped completely. */
 static bool skips_long(struct repl_capture_reader *r)
 {
     struct capture_cursor c = r->cursor, back = c;
@@ -318,7 +319,7 @@ static bool skips_long(struct repl_capture_reader *r)
         repl_stream_pass(&r->walk.stream, c.offset - r->walk.stream.offset);
         return true;
     }
-    /* Looking ahead has moved the window: the block is read again. */
+    /* Looking ahead moved the window, so the block is read again. */
     back.at = r->piece.at;
     back.offset = r->piece.head.offset;
     back.inside = false;
@@ -343,7 +344,7 @@ static enum repl_capture_status give_gathered(struct repl_capture_reader *r,
     return give_args(r, ev);
 }
 
-/* What was gathered, and what is at hand, as a piece. */
+/* The collected bytes and those of this block, as a piece. */
 static enum repl_capture_status give_piece(struct repl_capture_reader *r,
                                            struct repl_capture_event *ev, struct rd_slice bytes,
                                            bool last)
@@ -383,7 +384,7 @@ static enum repl_capture_status give_long(struct repl_capture_reader *r,
             return REPL_CAPTURE_FAIL;
         stop_skipping(r);
     }
-    /* Read again, some of it was given out before. */
+    /* The block was read again; some of its bytes were returned before. */
     uint64_t known = r->given > head->offset ? r->given - head->offset : 0;
     size_t from = known < head->len ? (size_t)known : head->len;
     struct rd_slice bytes = rd_slice(r->piece.data + from, head->len - from);

@@ -19,7 +19,7 @@ bool repl_capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *er
 {
     if (ok)
         return true;
-    /* What is torn is cut when the capture is opened again, too; so it may fail here. */
+    /* Opening the capture also truncates torn ends, so a failure here does no harm. */
     if (w->fd >= 0 && w->at > w->whole.at)
         w->fs.truncate(w->fs.ctx, w->fd, w->whole.at);
     rd_err_adopt(err, &w->err);
@@ -39,7 +39,7 @@ void repl_capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, u
     repl_capture_walk_init(&w->walk, offset, db, in_multi);
 }
 
-/* Times of the first n bytes, after them. Returns the last one. */
+/* Writes the times of the first n bytes after them. Returns the last time. */
 static int64_t put_times(const struct repl_capture_writer *w, size_t n, struct capture_block *block)
 {
     uint8_t *dst = data(w) + n;
@@ -57,7 +57,7 @@ static int64_t put_times(const struct repl_capture_writer *w, size_t n, struct c
     return last_us;
 }
 
-/* The first n bytes are gone. */
+/* Removes the first n bytes. */
 static void shift_marks(struct repl_capture_writer *w, size_t n)
 {
     size_t kept = 0, i = w->n_marks;
@@ -118,7 +118,7 @@ static bool emit(struct repl_capture_writer *w, size_t n, uint32_t flags)
         .synced = w->synced,
         .db = w->db,
     };
-    /* The times go where the rest stands. */
+    /* The times overwrite the rest of the block. */
     memcpy(w->spare + CAPTURE_BLOCK, data(w) + n, rest);
     int64_t last_us = put_times(w, n, &block);
     if (!write_block(w, &block))
@@ -148,8 +148,7 @@ static bool emit_whole(struct repl_capture_writer *w)
 
 /* ---- the stream ---- */
 
-/* What comes now came at now_us. The time of bytes of a command that is not whole yet does not
- * matter. */
+/* The next bytes arrived at now_us. The time of an incomplete command does not matter. */
 static bool mark(struct repl_capture_writer *w, int64_t now_us)
 {
     struct capture_mark *last = w->marks + (w->n_marks > 0 ? w->n_marks - 1 : 0);

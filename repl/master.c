@@ -184,7 +184,7 @@ bool repl_master_getack(struct repl_master *m)
     return repl_master_words(m, 3, (const char *const[]){"REPLCONF", "GETACK", "*"});
 }
 
-/* A peer that receives a snapshot by mark would take the line for a part of it. */
+/* In a snapshot by mark, the line would be read as a part of the snapshot. */
 static bool awaits_answer(const struct repl_peer *peer)
 {
     return peer->state == REPL_PEER_WAITS || (peer->state == REPL_PEER_SAVES && !peer->by_mark);

@@ -151,7 +151,7 @@ bool repl_master_words(struct repl_master *m, size_t argc, const char *const *wo
 /* Bytes of the stream of this server's own master. */
 bool repl_master_pass(struct repl_master *m, struct rd_slice bytes);
 
-/* PING to everyone, and an empty line to those that wait for a snapshot. */
+/* PING to all peers in the stream, and an empty line to those that wait for a snapshot. */
 bool repl_master_ping(struct repl_master *m);
 void repl_master_keep_alive(struct repl_master *m);
 bool repl_master_getack(struct repl_master *m);

@@ -62,7 +62,7 @@ static enum repl_payload_status give_piece(struct repl_payload *p, struct rd_sli
     return len > 0 ? REPL_PAYLOAD_PIECE : REPL_PAYLOAD_WANTS;
 }
 
-/* How many bytes at the end could be the begin of the mark; bytes hold no whole one. */
+/* The number of bytes at the end that could be the start of the mark. There is no complete mark. */
 static size_t held_back(const struct repl_payload *p, struct rd_slice bytes)
 {
     size_t len = bytes.len < REPL_MARK_LEN - 1 ? bytes.len : REPL_MARK_LEN - 1;

@@ -8,7 +8,7 @@
 #include "base/sized.h"
 #include "repl/psync/priv.h"
 
-/* A caller that does not send does not make the output grow for ever. */
+/* If the caller does not send, the output does not grow without limit. */
 enum { OUTPUT_ENOUGH = 4096 };
 
 static const char *const STEP_WORDS[] = {
@@ -90,7 +90,7 @@ bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts *given
     p->opts.timeout_ms = opts->timeout_ms != 0 ? opts->timeout_ms : REPL_PSYNC_TIMEOUT_MS;
     p->opts.ack_ms = opts->ack_ms != 0 ? opts->ack_ms : REPL_PSYNC_ACK_MS;
     p->ack_synced = RD_NO_OFFSET;
-    if (opts->rdb_only) /* a master that has all that follows would send no snapshot */
+    if (opts->rdb_only) /* a master with the whole backlog would send no snapshot */
         p->opts.resume = (struct repl_resume){.offset = 0};
     p->replid = p->opts.resume.replid;
     p->has_place = repl_replid_is_set(&p->replid);
@@ -113,7 +113,7 @@ bool repl_psync_new(struct repl_psync **ret, const struct repl_psync_opts *given
     return true;
 }
 
-/* Nothing that was secret stays in memory that others get. */
+/* Overwrites secrets before their memory is freed. */
 static void wipe(struct rd_buf *buf)
 {
     if (buf->len > 0)
@@ -229,7 +229,7 @@ void repl_psync_ack(struct repl_psync *p, uint64_t offset, uint64_t synced)
     p->ack_synced = synced;
 }
 
-/* Tells a master that its replica is alive, while it loads. */
+/* Sends an empty line, so that the master does not time out while the replica loads. */
 static void put_newline(struct repl_psync *p)
 {
     if (may_put(p) && !rd_buf_add_byte(&p->out, '\n'))
@@ -300,7 +300,7 @@ void repl_psync_cut(struct repl_psync *p)
     rd_src_push_end(p->src);
 }
 
-/* More is wanted than there is. */
+/* Returns REPL_MORE, or the error of the connection. */
 static enum repl_event_kind wants(struct repl_psync *p)
 {
     if (!p->cut)
@@ -393,8 +393,7 @@ void repl_psync_set_db(struct repl_psync *p, uint64_t db)
 
 /* ---- the stream ---- */
 
-/* LF or CR LF where a command should begin. The reader of commands would pass over it in silence.
- */
+/* LF or CR LF instead of a command. The reader of commands would skip it without a report. */
 static enum repl_event_kind empty_line(struct repl_psync *p, struct repl_event *ret)
 {
     struct rd_slice s = rd_slice(p->src->cur, rd_src_avail(p->src));
@@ -420,8 +419,8 @@ static enum repl_event_kind command_failed(struct repl_psync *p)
                            err->offset, "%s", err->text);
 }
 
-/* The stream did not take it: it is asked again why. Clearing an error takes longer than most
- * commands do. */
+/* repl_stream_take() failed: the second call gets the error. Clearing an error for every command
+ * would cost more than the command. */
 static enum repl_event_kind command_refused(struct repl_psync *p, struct repl_event *ret)
 {
     const struct resp_command *cmd = &ret->command;
@@ -450,7 +449,7 @@ static enum repl_event_kind stream_next(struct repl_psync *p, struct repl_event 
     if (!p->streaming)
         p->next_at = rd_src_offset(p->src);
     p->streaming = true;
-    if (rd_src_offset(p->src) == p->next_at) { /* else the reader has the begin of a command */
+    if (rd_src_offset(p->src) == p->next_at) { /* otherwise the reader has the start of a command */
         enum repl_event_kind kind = empty_line(p, ret);
         if (kind != REPL_COMMAND)
             return kind == REPL_MORE ? wants(p) : kind;
@@ -467,7 +466,7 @@ static enum repl_event_kind stream_next(struct repl_psync *p, struct repl_event 
 
 /* ---- events ---- */
 
-/* What waited for the caller to be done with the last event. */
+/* What is due when the caller has processed the last event. */
 static void settle(struct repl_psync *p)
 {
     if (p->step == REPL_STEP_LOADED) {

@@ -17,7 +17,7 @@ bool repl_replid_get(struct rd_slice text, struct repl_replid *ret)
     return true;
 }
 
-/* Hexadecimal digits differ from their capitals in this bit alone, and decimal ones have it. */
+/* Lower-case letters have this bit, upper-case letters do not, and all decimal digits have it. */
 static int fold(char c)
 {
     return c | 0x20;

@@ -12,7 +12,7 @@ enum { WINDOW = 256 * 1024 };
 
 static bool reserve(struct capture_file *f, size_t n, struct rd_err *err)
 {
-    /* Many small segments are opened for their headers alone. */
+    /* Small, because many segments are opened only for their headers. */
     size_t cap = f->seg.size < WINDOW ? (size_t)f->seg.size : WINDOW;
     if (f->cap >= n && f->cap > 0)
         return true;
@@ -26,7 +26,7 @@ static bool reserve(struct capture_file *f, size_t n, struct rd_err *err)
     return true;
 }
 
-/* Keeps what is in the window from `at` on, and reads after it. */
+/* Keeps the bytes of the window from `at` on, and reads more after them. */
 static bool fill(struct capture_file *f, uint64_t at, size_t n, struct rd_err *err)
 {
     size_t keep = at >= f->at && at - f->at <= f->len ? f->len - (size_t)(at - f->at) : 0;
@@ -73,7 +73,7 @@ static bool load_trailer(struct capture_file *f, struct rd_err *err)
     seg->closed = false;
     if (seg->size < CAPTURE_HEADER + CAPTURE_TRAILER)
         return true;
-    f->len = 0; /* what was read before may have been half written */
+    f->len = 0; /* the block may have been half written when it was read */
     if (!repl_capture_file_read(f, seg->size - CAPTURE_TRAILER, CAPTURE_TRAILER, &bytes, &len, err))
         return false;
     f->len = 0;
@@ -171,7 +171,7 @@ void repl_capture_file_close(struct capture_file *f)
 
 enum found { FOUND, NOT_FOUND, FAILED };
 
-/* False: it is not there, or not whole. */
+/* False: it is missing or incomplete. */
 static enum found find_head(struct capture_file *f, uint64_t at, struct capture_block *ret,
                             struct rd_err *err)
 {
@@ -201,8 +201,8 @@ static enum found find_block(struct capture_file *f, uint64_t at, struct capture
     return FOUND;
 }
 
-/* Whether a block after `at` says that what should be there, `offset` of the stream, had become
- * durable before it was written: then the bytes were lost later, and this is not a torn end. */
+/* Whether a later block shows that the bytes at `at` (`offset` in the stream) were durable when
+ * that block was written. Then they were damaged later, and this is not a torn end. */
 static enum found find_later(struct capture_file *f, uint64_t at, uint64_t offset,
                              struct rd_err *err)
 {
@@ -260,7 +260,7 @@ static enum capture_next at_end(const struct capture_cursor *c, struct rd_err *e
     return CAPTURE_NEXT_END;
 }
 
-/* No block stands where one should, in a segment that was not closed when that was looked at. */
+/* There is no block at the position, in a segment that was not closed when it was opened. */
 static enum capture_next at_live_end(struct capture_cursor *c, struct capture_piece *ret,
                                      struct rd_err *err)
 {
@@ -317,7 +317,7 @@ bool repl_capture_file_index(struct capture_file *f, const uint8_t **ret, struct
     return true;
 }
 
-/* Whether the place is not too late. */
+/* Whether the position is at or before the wanted one. */
 static bool is_before(const struct capture_cursor *c, uint64_t offset, int64_t time_us)
 {
     return time_us == REPL_CAPTURE_NO_TIME ? c->offset <= offset : c->latest_us < time_us;
@@ -380,7 +380,7 @@ bool repl_capture_cursor_seek(struct capture_cursor *c, uint64_t offset, int64_t
         if (!next.inside)
             *c = next;
     } while (repl_capture_cursor_hop(&next, &block, &why) && is_before(&next, offset, time_us));
-    /* Without a header, reading will report the error. */
+    /* If there is no header, the next read reports the error. */
     rd_err_adopt(err, &why);
     return why.code == RD_ERR_OK;
 }

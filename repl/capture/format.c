@@ -246,7 +246,7 @@ static bool get_varint(struct capture_times *t, uint64_t *ret)
 
 size_t repl_capture_time_put(uint8_t *dst, uint64_t n_bytes, int64_t delta_us)
 {
-    /* Small steps, back or forth, are short: the sign is the lowest bit. */
+    /* The sign is the lowest bit, so that small differences in both directions are short. */
     uint64_t zigzag = (uint64_t)delta_us << 1 ^ (delta_us < 0 ? UINT64_MAX : 0);
     size_t n = put_varint(dst, n_bytes);
     return n + put_varint(dst + n, zigzag);

@@ -90,7 +90,7 @@ bool repl_capture_writer_sync_begin(struct repl_capture_writer *w, struct repl_c
     return true;
 }
 
-/* The system may have dropped what it did not write, and will not say so again. */
+/* After a failed fsync, the system may have dropped the bytes, and reports that only once. */
 static bool lose(struct repl_capture_writer *w, int result)
 {
     repl_capture_sys(w, result, w->seg.name, "cannot make it durable");

@@ -65,7 +65,7 @@ static bool scan(struct repl_capture_writer *w, struct capture_file *f)
         }
 }
 
-/* Cuts what is torn. What the system holds becomes durable: blocks written from now on say so. */
+/* Truncates the torn end and syncs the rest: later blocks record that it is durable. */
 static bool take_open(struct repl_capture_writer *w, struct capture_file *f)
 {
     struct rd_fs *fs = &w->fs;
@@ -129,11 +129,11 @@ static bool keep_all(struct repl_capture_writer *w, const struct capture_folder 
     }
     if (n > 0)
         w->snapshot_size = size_of(w, &segs->name[n - 1], ".rdb");
-    /* The last one is kept, too, when it will not be written any more. */
+    /* The last segment is listed, too, if it is closed. */
     return n == 0 || w->fd >= 0 || repl_capture_keep(w);
 }
 
-/* Snapshots that were not completed, or whose segment never began or was deleted. */
+/* Deletes incomplete snapshots, and those whose segment was deleted or never created. */
 static bool clean(struct repl_capture_writer *w, const char *ending, uint64_t first, uint64_t last)
 {
     struct capture_folder folder = {0};

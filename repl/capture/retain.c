@@ -21,7 +21,7 @@ bool repl_capture_keep(struct repl_capture_writer *w)
 static bool delete_oldest(struct repl_capture_writer *w, const struct capture_kept *kept)
 {
     char name[REPL_CAPTURE_NAME];
-    /* A snapshot without its segment is passed over, and deleted when the capture is opened. */
+    /* Readers ignore a snapshot without its segment; opening the capture deletes it. */
     repl_capture_name_put(name, kept->number, kept->start, ".seg");
     if (!repl_capture_unlink(w, name))
         return false;
@@ -41,7 +41,7 @@ bool repl_capture_keep_within(struct repl_capture_writer *w)
         ok = delete_oldest(w, &kept[n]);
         if (ok)
             w->kept_size -= kept[n++].size;
-        /* One by one, oldest first: what a power failure leaves has no hole. */
+        /* Deletes the oldest first, one by one, so that a power failure leaves no gap. */
         ok = ok &&
              repl_capture_sys(w, w->fs.sync_folder(w->fs.ctx, false), "", "cannot sync the folder");
     }

@@ -18,7 +18,7 @@ bool repl_capture_write_all(struct repl_capture_writer *w, int fd, const char *n
 {
     while (len > 0) {
         ssize_t n = w->fs.write(w->fs.ctx, fd, bytes, len);
-        if (n <= 0) /* a write that takes nothing would be repeated for ever */
+        if (n <= 0) /* a write of 0 bytes would be repeated forever */
             return repl_capture_sys(w, n == 0 ? -EIO : (int)n, name, "cannot write");
         bytes += n;
         len -= (size_t)n;

@@ -87,7 +87,7 @@ static bool failed(struct repl_capture_writer *w, const struct rd_err *why)
     return false;
 }
 
-/* Reads as much as has come. */
+/* Reads the events that are complete. */
 static bool read_records(struct repl_capture_writer *w)
 {
     struct capture_snapshot *snap = &w->snap;
@@ -129,7 +129,7 @@ static bool check(struct repl_capture_writer *w, struct rd_slice bytes)
     return true;
 }
 
-/* Whether a snapshot is under way. */
+/* Whether a snapshot is being written. */
 static bool expects(const struct repl_capture_writer *w, struct rd_err *err)
 {
     if (!repl_capture_alive(w, err))
@@ -163,8 +163,8 @@ static bool complete(struct repl_capture_writer *w)
                             "cannot make it durable");
 }
 
-/* The old chapter ends, then the snapshot gets its name, then the new chapter begins: whatever of
- * that is left after a crash can be continued. */
+/* The old chapter ends, then the snapshot gets its name, then the new chapter begins. After a crash
+ * between these steps the capture can be continued. */
 static bool begin_chapter(struct repl_capture_writer *w)
 {
     struct capture_snapshot *snap = &w->snap;

@@ -23,10 +23,10 @@ struct verify {
     bool has_last;
     struct repl_capture_segment last; /* the one before */
     uint64_t last_end;
-    bool last_open; /* it was not closed, or its end could not be found */
+    bool last_open; /* it is not closed, or its end was not found */
 };
 
-/* I/O and memory end everything; anything else is a finding. Returns false. */
+/* I/O and memory errors end the verification; all others are findings. Returns false. */
 static bool finding(struct verify *v, const struct rd_err *why, const char *name)
 {
     struct repl_capture_finding found = {name, why};
@@ -257,7 +257,7 @@ static void check_snapshot(struct verify *v)
 
 /* ---- segments ---- */
 
-/* After a break of the framing or of the state nothing can be said about what follows. */
+/* After damage to the framing or the state, the following bytes cannot be verified. */
 static bool check_blocks(struct verify *v, struct capture_cursor *c)
 {
     struct capture_piece piece;
@@ -292,7 +292,7 @@ static void check_order(struct verify *v)
         return;
     uint64_t end = v->last_end;
     if (v->last_open && seg->continues && seg->number == v->last.number + 1)
-        end = seg->start; /* where the one before ends is not known */
+        end = seg->start; /* the end of the previous segment is unknown */
     if (!repl_capture_follows(&v->last, end, seg, &why))
         finding(v, &why, seg->name);
 }

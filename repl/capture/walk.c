@@ -15,7 +15,7 @@ void repl_capture_walk_init(struct capture_walk *w, uint64_t offset, uint64_t db
 /* No limits here: servers have accepted the command. */
 static const struct rd_resp_limits limits = {UINT64_MAX, UINT64_MAX};
 
-/* The length of the command that begins here; 0: it is not whole, or not plain to see. */
+/* The length of the command that begins here; 0: it is incomplete or unusual. */
 static size_t whole(const uint8_t *ptr, size_t len, struct rd_slice argv[2], uint64_t *ret_argc)
 {
     return rd_resp_whole(ptr, ptr + len, 0, &limits, argv, 2, UINT64_MAX, ret_argc);
@@ -50,8 +50,8 @@ static enum capture_walk_status wrong(const struct capture_walk *w, uint64_t at,
     return CAPTURE_WALK_FAIL;
 }
 
-/* The stream did not take it: it is asked again why. Clearing an error takes longer than most
- * commands do. */
+/* repl_stream_take() failed: the second call gets the error. Clearing an error for every command
+ * would cost more than the command. */
 static enum capture_walk_status refused(struct capture_walk *w, uint64_t argc,
                                         const struct rd_slice *argv, struct rd_err *err)
 {
@@ -88,7 +88,7 @@ static void begin_bytes(struct capture_walk *w)
         w->n_kept[w->arg] = 0;
 }
 
-/* One byte of what is around arguments; NULL, or what should stand here. */
+/* Reads one byte of the framing. Returns NULL, or the text of the expected bytes. */
 static const char *frame_byte(struct capture_walk *w, uint8_t byte)
 {
     enum rd_resp_scan scan;
@@ -149,7 +149,7 @@ static enum capture_walk_status end_kept(struct capture_walk *w, struct rd_err *
 {
     struct rd_slice argv[2] = {rd_slice(w->kept[0], w->n_kept[0]),
                                rd_slice(w->kept[1], w->n_kept[1])};
-    /* Of what was too long to be kept nothing is left: an empty name has no meaning either. */
+    /* A name that is too long to keep becomes empty; neither is SELECT, MULTI or EXEC. */
     return end_command(w, w->args, argv, w->taken, err);
 }
 

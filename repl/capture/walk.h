@@ -32,10 +32,10 @@ struct capture_walk {
     /* The rest is about that command only. */
     uint64_t taken;               /* bytes of it */
     uint64_t arg;                 /* complete ones */
-    uint64_t left;                /* bytes of the argument and its CR LF that are still to come */
+    uint64_t left;                /* bytes of the argument and its CR LF that are not read yet */
     struct rd_resp_number digits; /* of a count or a length */
     uint8_t state;
-    uint8_t n_kept[2]; /* of the first two arguments: what is kept, when it is not too long */
+    uint8_t n_kept[2]; /* the first two arguments, if they are not too long */
     uint8_t kept[2][CAPTURE_WALK_ARG];
 };
 

@@ -112,9 +112,9 @@ bool repl_capture_write_all(struct repl_capture_writer *w, int fd, const char *n
 
 /* ---- repl/capture/retain.c ---- */
 
-/* The last segment is no longer the one that is written. */
+/* The last segment is closed. */
 bool repl_capture_keep(struct repl_capture_writer *w);
-/* Deletes the oldest while all is larger than allowed. */
+/* Deletes the oldest segments while the capture is larger than allowed. */
 bool repl_capture_keep_within(struct repl_capture_writer *w);
 bool repl_capture_unlink(struct repl_capture_writer *w, const char *name);
 
@@ -131,9 +131,9 @@ void repl_capture_snapshot_drop(struct repl_capture_writer *w);
 /* The next block begins at `offset`, between two commands. */
 void repl_capture_stream_begin(struct repl_capture_writer *w, uint64_t offset, uint64_t db,
                                bool in_multi);
-/* Writes what is whole and forgets what is not. */
+/* Writes whole commands and drops an incomplete one. */
 bool repl_capture_drop_part(struct repl_capture_writer *w);
-/* Writes what is whole, forgets what is not, and closes the segment. */
+/* Writes whole commands, drops an incomplete one, and closes the segment. */
 bool repl_capture_end_segment(struct repl_capture_writer *w);
 /* Sets the caller's error from the writer's, and cuts back. Returns ok. */
 bool repl_capture_done(struct repl_capture_writer *w, bool ok, struct rd_err *err);

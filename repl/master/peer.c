@@ -49,7 +49,8 @@ static bool is_word(struct rd_slice arg, const char *word)
     return arg.len == strlen(word) && strncasecmp((const char *)arg.ptr, word, arg.len) == 0;
 }
 
-/* "functions other": words in any order. An unknown one is an error, as its data may be missed. */
+/* "functions other": words in any order. An unknown word is an error, because its data would be
+ * missing. */
 static bool read_filter(struct rd_slice list, enum repl_filter *ret)
 {
     *ret = REPL_FILTER_NOTHING;
@@ -68,7 +69,7 @@ static bool read_filter(struct rd_slice list, enum repl_filter *ret)
     return true;
 }
 
-/* Text of a replica goes to INFO and to logs. */
+/* Texts from replicas appear in INFO and in logs, so they must be printable. */
 static bool copy_name(char *dst, size_t size, struct rd_slice text)
 {
     if (text.len >= size)
@@ -201,7 +202,8 @@ static enum repl_verdict wait_for_snapshot(struct repl_peer *peer, enum repl_ver
     return why;
 }
 
-/* Only part of the data never replaces the file of the server, so it is not made by length. */
+/* A snapshot with part of the data must not replace the file of the server, so it is sent by
+ * mark. */
 static bool refuses_filter(struct repl_peer *peer)
 {
     if (peer->filter == REPL_FILTER_ALL || (peer->capa & REPL_CAPA_EOF) != 0)

@@ -14,7 +14,7 @@ static bool fits(const struct repl_peer *peer, const struct repl_snapshot *snaps
            (!snapshot->by_mark || takes_mark(peer));
 }
 
-/* What the peer needs, and since when the longest waiting of those with the same need waits. */
+/* What the peer needs, and since when the first peer with the same needs waits. */
 static void need_of(const struct repl_peer *peer, const struct repl_snapshot_policy *how,
                     struct repl_snapshot *ret, int64_t *ret_since_ms)
 {
@@ -91,7 +91,7 @@ bool repl_peer_join(struct repl_peer *peer)
 
 static void fail(struct repl_peer *peer)
 {
-    /* Inside a snapshot by mark an error would be a part of it. */
+    /* In a snapshot by mark, an error would be read as a part of the snapshot. */
     if (!peer->by_mark)
         repl_peer_say(peer, "-ERR BGSAVE failed, replication can't continue\r\n");
     repl_reader_close(&peer->reader);

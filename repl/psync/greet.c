@@ -1,4 +1,4 @@
-/* greet.c - what is said before the snapshot or the stream: one command, one line back. */
+/* greet.c - the handshake before the snapshot or the stream: one command, one line of reply. */
 #include <stdio.h>
 #include <strings.h>
 
@@ -61,7 +61,7 @@ static void put_capa(struct repl_psync *p)
         repl_psync_put(p, (const char *const[]){"REPLCONF", "capa", "eof", "capa", "psync2", NULL});
 }
 
-/* Masters count bytes from 1, and are asked for the first one that is missing. */
+/* Masters count bytes from 1. The command requests the first missing byte. */
 static void put_psync(struct repl_psync *p)
 {
     const struct repl_resume *from = &p->opts.resume;
@@ -210,14 +210,14 @@ static bool has_no_code(struct rd_slice line)
     return begins(line, "-ERR");
 }
 
-/* A master that does not know PSYNC says so with some -ERR, and may be asked for SYNC. */
+/* A master that does not know PSYNC replies with -ERR; SYNC may then be tried. */
 static bool may_try_sync(struct rd_slice line)
 {
     return has_no_code(line) && repl_refuse_class(line) != REPL_AUTH &&
            !begins(line, "-ERR Can't SYNC"); /* NOMASTERLINK, before 4.0 */
 }
 
-/* Whether the conversation ends with this refusal, and of what class that is. */
+/* Whether this refusal ends the handshake, and its class. */
 static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl_class *ret)
 {
     *ret = repl_refuse_class(line);
@@ -235,7 +235,7 @@ static bool is_fatal(const struct repl_psync *p, struct rd_slice line, enum repl
         return p->opts.failover || !may_try_sync(line);
     case REPL_STEP_SYNC:
         return true;
-    case REPL_STEP_RDB_FILTER: /* all data instead of some is not what was asked for */
+    case REPL_STEP_RDB_FILTER: /* all data instead of a part was not requested */
         *ret = *ret == REPL_AUTH ? REPL_AUTH : REPL_UNSUPPORTED;
         return true;
     default:
@@ -280,7 +280,7 @@ enum repl_event_kind repl_greet_next(struct repl_psync *p, struct repl_event *re
         p->synced = true;
         p->has_place = false;
         repl_stream_init(&p->stream, 0, 0, false);
-        p->step = REPL_STEP_HEADER; /* where the line is looked at again */
+        p->step = REPL_STEP_HEADER; /* where the line is parsed again */
         return REPL_SYNC;
     } else if (line.ptr[0] == '-') {
         kind = refused(p, line, ret);

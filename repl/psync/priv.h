@@ -32,7 +32,7 @@ struct repl_psync {
     bool asked; /* the last event was a GETACK */
 
     bool ticked;
-    bool heard; /* something came since the last tick */
+    bool heard; /* bytes were fed since the last tick */
     uint64_t heard_ms, acked_ms;
 
     bool cut;
@@ -46,7 +46,7 @@ struct repl_psync {
 enum repl_event_kind repl_psync_line(struct repl_psync *p, struct rd_slice *ret, size_t *ret_whole);
 void repl_psync_take_line(struct repl_psync *p, size_t whole);
 
-/* Appends a command to the output; a NULL ends it. Where memory is short, p fails. */
+/* Appends a command to the output; NULL ends the arguments. If memory is exhausted, p fails. */
 void repl_psync_put(struct repl_psync *p, const char *const argv[]);
 void repl_psync_put_slices(struct repl_psync *p, size_t argc, const struct rd_slice argv[]);
 

@@ -43,8 +43,8 @@ static struct rd_slice before(struct rd_slice line, struct rd_slice what)
     return at != NULL ? rd_slice(line.ptr, (size_t)(at - line.ptr)) : line;
 }
 
-/* A server that does not know a command repeats its arguments, perhaps cut or with bytes replaced,
- * so that searching for the password alone would not do. */
+/* A server that does not know a command repeats its arguments, maybe truncated or with bytes
+ * replaced, so searching for the password is not enough. */
 struct rd_slice repl_refuse_discreet(struct rd_slice line, struct rd_slice password)
 {
     line = before(line, rd_slice_str(" with args"));
