@@ -171,7 +171,7 @@ class Times(ArchiveCase):
         for i in range(1, n + 1):
             self.check(digests[i], "--target-time", str(1700000000 + i))
         # The PING proves the second of the last SET, and nothing proves that of the PING.
-        self.fails(2, "cannot be proved", "restore", "--to", self.path("x.rdb"), "--target-time",
+        self.fails(2, "is not known", "restore", "--to", self.path("x.rdb"), "--target-time",
                    str(1700000000 + n + 1))
 
     def test_a_clock_that_went_back_is_not_guessed_at(self):
@@ -310,7 +310,7 @@ class Going(ArchiveCase):
         running.says("trying again")
         offset = self.moments(server, 2, pause=0.6)[-1][0]
         os.mkdir(self.path("away"))
-        running.says("takes segments again")
+        running.says("accepts segments again")
         eventually("all is there", lambda: self.shipped(offset))
         eventually("the base is there", lambda: self.sets())
         self.assertEqual(running.end(), 0)
@@ -341,7 +341,7 @@ class Going(ArchiveCase):
             server.command("SET", f"k{i}", "x" * 4000)
         time.sleep(1.5)
         os.mkdir(self.path("away"))
-        running.says("takes segments again")
+        running.says("accepts segments again")
         for i in range(3):
             server.command("SET", f"later{i}", "x")
             time.sleep(1.1)

@@ -86,7 +86,7 @@ class Logs(LogCase):
         for i in range(1, 10):
             self.assertEqual(self.keys_at(i), {"old": "1", "a": str(i), "n": str(min(i, 8))})
         # Whether the tenth second had more commands is not known.
-        self.fails(2, "cannot be proved", "restore", "--to", self.path("x"), "--target-time",
+        self.fails(2, "is not known", "restore", "--to", self.path("x"), "--target-time",
                    str(START + 10))
         self.good("verify", "--level", "parse")
 

@@ -73,7 +73,7 @@ class InS3(Remote, ArchiveCase):
         offset, _, digest = self.moments(master, 3, pause=0.6)[-1]
         running.says("trying again")
         self.s3.faults = lambda method, path, n: (503, None, None)[n % 3]
-        running.says("takes segments again")
+        running.says("accepts segments again")
         self.s3.faults = None
         self.wait_for(master)
         self.assertEqual(running.end(), 0)

@@ -255,7 +255,7 @@ class Starved(ArchiveCase):
         running.says("trying again")
         os.unlink(chapter)
         os.rename(chapter + ".away", chapter)
-        running.says("takes segments again")
+        running.says("accepts segments again")
         offset, digest = self.moment(server)
         self.wait_for(server)
         self.assertEqual(running.end(), 0)

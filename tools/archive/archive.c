@@ -51,7 +51,7 @@ static void note_link(struct archiver *a, const struct capture_link *link)
         a->gaps++;
         archive_say(a, "gap", true,
                     "the master no longer has the stream from the end of the archive on: "
-                    "it has a gap there, and a new base begins");
+                    "it has a gap there, and a new base is taken");
     }
     a->had_stream = a->had_stream || full;
 }
@@ -383,8 +383,8 @@ int tool_archive(struct cli *cli, int argc, char **argv)
                       VAULT_FOR_KEEP | VAULT_FOR_STREAM);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET]",
-        .about = "Archives the replication stream of a server continuously; restore can then give\n"
-                 "the data of any moment. SIGTERM ships what there is and ends.",
+        .about = "Continuously archives the replication stream of a server, so that restore can\n"
+                 "restore any moment. After SIGTERM it uploads what is left and ends.",
         .opts = opts,
         .max_args = 1,
         .example = "redoubt archive nightly",

@@ -396,7 +396,7 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
     if (was_cut(l)) {
         l->a->gaps++;
         archive_say(l->a, "gap", true,
-                    "%s became shorter: the stream has a gap there, and a new base begins",
+                    "%s became shorter: the stream has a gap there, and a new base is taken",
                     l->file);
         return begin_chapter(l, m, l->a->source, err);
     }
@@ -406,7 +406,7 @@ static bool follow(struct logs *l, const struct aof_manifest *m, struct rd_err *
             l->a->gaps++;
             archive_say(l->a, "gap", true,
                         "files of the log are gone: the stream has a gap there, and a new base "
-                        "begins");
+                        "is taken");
         }
         return begin_chapter(l, m, "the server has rewritten its log", err);
     }
@@ -527,7 +527,7 @@ static bool begin(struct logs *l, struct rd_err *err)
             l->a->gaps++;
             archive_say(l->a, "gap", true,
                         "the log was rewritten since the last run: the stream has a gap there, "
-                        "and a new base begins");
+                        "and a new base is taken");
         }
         l->base[0] = '\0';
     }

@@ -132,8 +132,8 @@ static void put_figures(struct archiver *a, struct rd_sink *out)
         const char *name, *type, *help;
         double value;
     } all[] = {
-        {"up", "gauge", "Whether the source gives its stream.", f.up},
-        {"repository_up", "gauge", "Whether all repositories take segments.", !f.shipped.failing},
+        {"up", "gauge", "Whether the source sends its stream.", f.up},
+        {"repository_up", "gauge", "Whether all repositories accept segments.", !f.shipped.failing},
         {"rpo_seconds", "gauge", "Age of the oldest byte that is not in all repositories.",
          (double)f.rpo_ms / 1000},
         {"received_offset", "gauge", "Offset after the last received byte.", (double)f.received},
@@ -149,7 +149,7 @@ static void put_figures(struct archiver *a, struct rd_sink *out)
         {"bases_total", "counter", "Base sets taken in this run.", (double)f.bases.n},
         {"last_base_timestamp_seconds", "gauge", "When the newest base set was taken.",
          (double)f.bases.last_ms / 1000},
-        {"base_failing", "gauge", "Whether the last try to take a base set failed.",
+        {"base_failing", "gauge", "Whether the last attempt to take a base set failed.",
          f.bases.failing},
         {"gaps_total", "counter", "Gaps in the stream in this run.",
          (double)(a->gaps + f.shipped.gaps)},

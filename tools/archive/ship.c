@@ -106,7 +106,7 @@ static void place_failed(struct ship *ship, struct place *place, const struct rd
 static void place_works(struct ship *ship, struct place *place)
 {
     if (place->failing)
-        archive_say(ship->a, "repository-back", false, "%s takes segments again", place->where);
+        archive_say(ship->a, "repository-back", false, "%s accepts segments again", place->where);
     place->failing = false;
     place->wait_ms = 0;
 }
@@ -218,7 +218,7 @@ static void look_for_hole(struct ship *ship, struct place *place,
         return;
     archive_say(a, "gap", true,
                 "%" PRIu64 " segment%s before offset %" PRIu64
-                " did not reach %s: the stream has a gap there, and a new base begins",
+                " did not reach %s: the stream has a gap there, and a new base is taken",
                 n, cli_plural(n), header->start, place->where);
     pthread_mutex_lock(&a->mutex);
     a->shipped.gaps++;

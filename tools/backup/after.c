@@ -86,17 +86,17 @@ static bool write_figures(struct rd_sink *out, const char *target, const struct 
         stored += newest->m.files[i].stored.bytes;
     const struct figure figures[] = {
         {"last_run_timestamp_seconds", "When a backup ran last.", (uint64_t)cli_now_ms(), true},
-        {"last_run_success", "1 where it succeeded.", good, false},
+        {"last_run_success", "Whether it succeeded.", good, false},
         {"last_success_timestamp_seconds", "When the newest good set was finished.",
          (uint64_t)newest->m.end_ms, true},
-        {"last_success_duration_seconds", "How long it took.",
+        {"last_success_duration_seconds", "Duration of that backup.",
          (uint64_t)(newest->m.end_ms - newest->m.begin_ms), true},
-        {"last_success_bytes", "Bytes that it takes in the repository.", stored, false},
-        {"last_success_keys", "Keys in it.", newest->m.keys, false},
+        {"last_success_bytes", "Size of that set in the repository.", stored, false},
+        {"last_success_keys", "Keys in that set.", newest->m.keys, false},
         {"oldest_restore_point_timestamp_seconds", "When the oldest good set was begun.",
          (uint64_t)oldest->m.begin_ms, true},
         {"sets", "Good sets in the repository.", sum->n, false},
-        {"bytes", "Bytes that they take.", sum->bytes, false},
+        {"bytes", "Size of the good sets.", sum->bytes, false},
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         put_figure(out, target, &figures[i]);

@@ -204,9 +204,8 @@ int tool_backup(struct cli *cli, int argc, char **argv)
                       VAULT_FOR_KEEP);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
-        .about =
-            "Takes a backup of each TARGET of the configuration: reads the source, checks it,\n"
-            "compresses, seals and stores it. What is not sound never becomes a set.",
+        .about = "Backs up each TARGET of the configuration: reads the source, checks it,\n"
+                 "compresses, seals and stores it. Damaged data never becomes a set.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt backup nightly",

@@ -57,7 +57,8 @@ static bool round_trip(struct archive_repo *repo, struct rd_err *err)
         return false;
     bool ok = archive_store_read(repo->store, name, 100, &back, err);
     if (ok && !rd_slice_eq(rd_buf_slice(&back), rd_slice(&chance, sizeof chance)))
-        ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "what is read back is not what was written");
+        ok = rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                        "the object that was read differs from the one that was written");
     rd_buf_done(&back);
     return repo->store->ops->remove(repo->store, name, ok ? err : NULL) && ok;
 }

@@ -173,7 +173,7 @@ static bool read_offset(struct member *m, struct rd_err *err)
         m->cut = 10 * m->cut + (uint64_t)(*at - '0');
     client_peer_reply_done(&reply);
     return ok && (at < end || rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                                         "%s does not say its offset", m->target.name));
+                                         "%s does not report its offset", m->target.name));
 }
 
 static bool ask_moment(struct cluster *c, struct rd_err *err)
@@ -204,7 +204,7 @@ static bool has_given_up(const struct capture_link *link, struct rd_err *err)
 {
     if (link->state != CAPTURE_WAITING || link->tries < PATIENCE_TRIES)
         return false;
-    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the master cannot be reached any more");
+    rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the master can no longer be reached");
     rd_err_origin(err, link->target.name);
     return true;
 }

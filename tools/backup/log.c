@@ -51,7 +51,7 @@ static enum rd_src_status part_read(void *impl, uint8_t *buf, size_t cap, size_t
         if (n < 0)
             rd_err_sys(err, errno, "cannot read");
         else
-            rd_err_set(err, RD_ERR_IO, p->at, "the file was cut while it was read");
+            rd_err_set(err, RD_ERR_IO, p->at, "the file was truncated while it was read");
         return RD_SRC_FAIL;
     }
     p->at += (uint64_t)n;

@@ -63,7 +63,7 @@ bool set_file_begin(struct set_writer *set, const char *name, enum archive_role 
                  archive_compression_suffix(set->compression), set->key != NULL ? ".sealed" : "");
     if (!archive_name_ok(name) || len >= (int)sizeof set->file.object)
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                          "the file name %s is none that a repository takes",
+                          "the file name %s is not allowed in a repository",
                           cli_quote(rd_slice_str(name)).s);
     archive_object_name(bound, set->m.id, set->file.object);
     bool ok = vault_random(pipe.random, sizeof pipe.random, err) && open_tee(set, &tee, err) &&

@@ -16,7 +16,7 @@ bool backup_settings(const struct vault_target *target, struct set_writer *set, 
             i++;
         if (i == ARCHIVE_COMPRESSION_COUNT)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                              "compress is none of none, lz4 and gzip");
+                              "compress must be none, lz4 or gzip");
         set->compression = (enum archive_compression)i;
     }
     if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number > 12))

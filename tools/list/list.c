@@ -200,11 +200,11 @@ int tool_list(struct cli *cli, int argc, char **argv)
                                  .kind = CLI_STRING,
                                  .arg = "TIME",
                                  .string = &run.max_age_text,
-                                 .help = "exit status 1 unless one is so young: 25h"};
+                                 .help = "exit status 1 if the newest is older: 25h"};
     opts[n++] = (struct cli_opt){.name = "details",
                                  .kind = CLI_FLAG,
                                  .flag = &run.details,
-                                 .help = "files and sources, too"};
+                                 .help = "print files and sources as well"};
     opts[n++] = (struct cli_opt){.name = "html",
                                  .kind = CLI_STRING,
                                  .arg = "OUT",

@@ -151,21 +151,21 @@ int tool_prune(struct cli *cli, int argc, char **argv)
     vault_init(&run.vault, cli);
     size_t n = vault_options(&run.vault, opts, VAULT_FOR_REPOSITORY | VAULT_FOR_KEEP);
     opts[n++] = (struct cli_opt){
-        .name = "confirm", .kind = CLI_FLAG, .flag = &run.confirm, .help = "really remove"};
+        .name = "confirm", .kind = CLI_FLAG, .flag = &run.confirm, .help = "remove the sets"};
     opts[n++] = (struct cli_opt){.name = "pin",
                                  .kind = CLI_STRING,
                                  .arg = "ID",
                                  .string = &run.pin,
-                                 .help = "keep this set from now on, and do nothing else"};
+                                 .help = "keep this set from now on; do nothing else"};
     opts[n++] = (struct cli_opt){.name = "unpin",
                                  .kind = CLI_STRING,
                                  .arg = "ID",
                                  .string = &run.unpin,
-                                 .help = "leave this set to the rules again"};
+                                 .help = "apply the rules to this set again"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about = "Removes the sets of a repository that no rule keeps. Without --confirm it only\n"
-                 "says what it would do.",
+                 "prints what it would remove.",
         .opts = opts,
         .max_args = CLI_MANY,
         .example = "redoubt prune nightly --confirm",

@@ -166,7 +166,7 @@ static bool refuse_log(struct restore *run, const char *folder, struct rd_err *e
         return false;
     if (run->force || !has_files(log))
         return true;
-    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is a log already");
+    rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a log already exists");
     rd_err_origin(err, log);
     cli_hint(run->cli, "with appendonly yes a server loads the log and not dump.rdb: move the "
                        "folder away first");

@@ -231,7 +231,7 @@ static bool refuse(struct restore *run, const struct archive_sets *sets, struct 
                           "%s has no stream that reaches there from a set", run->repo->target);
     if (run->goal == RESTORE_TIME)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "the data at %s cannot be proved; these times can: %s",
+                          "the data as of %s is not known; times that can be restored: %s",
                           cli_time(run->target_ms).s, ranges);
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "the data at offset %" PRIu64 " are not archived; these offsets are: %s",

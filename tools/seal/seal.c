@@ -123,33 +123,33 @@ static int run_tool(struct cli *cli, int argc, char **argv, bool seal)
                                  .kind = CLI_STRING,
                                  .arg = "FILE",
                                  .string = &run.out,
-                                 .help = "where to; standard output"};
+                                 .help = "the output; default: standard output"};
     opts[n++] = (struct cli_opt){.name = "name",
                                  .kind = CLI_STRING,
                                  .arg = "NAME",
                                  .string = &run.name,
-                                 .help = "bound into the seal; ID/OBJECT for a file of a set"};
+                                 .help = "a name bound into the seal; in sets ID/OBJECT"};
     opts[n++] = (struct cli_opt){
-        .name = "force", .kind = CLI_FLAG, .flag = &run.force, .help = "replace what is there"};
+        .name = "force", .kind = CLI_FLAG, .flag = &run.force, .help = "replace an existing file"};
     opts[n] = (struct cli_opt){0};
     if (seal) {
         opts[n++] = (struct cli_opt){.name = "make-key",
                                      .kind = CLI_STRING,
                                      .arg = "FILE",
                                      .string = &run.make_key,
-                                     .help = "write a new key into FILE, and do nothing else"};
+                                     .help = "write a new key into FILE; do nothing else"};
         opts[n++] = (struct cli_opt){.name = "key-id",
                                      .kind = CLI_FLAG,
                                      .flag = &run.show_id,
-                                     .help = "print the ids of the keys, and do nothing else"};
+                                     .help = "print the ids of the keys; do nothing else"};
         opts[n] = (struct cli_opt){0};
     }
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [FILE]",
-        .about = seal
-                     ? "Encrypts and authenticates a file or standard input (AES-256-GCM)."
-                     : "Opens what redoubt seal has made. Bytes that were changed are never given\n"
-                       "out.",
+        .about =
+            seal ? "Encrypts and authenticates a file or standard input (AES-256-GCM)."
+                 : "Decrypts and verifies the output of redoubt seal. Data that does not verify\n"
+                   "is never written.",
         .opts = opts,
         .max_args = 1,
         .example = seal ? "redoubt seal --key-file key dump.rdb -o dump.rdb.sealed"

@@ -89,7 +89,7 @@ bool vault_get_bool(const struct vault_target *target, enum vault_key key, bool 
     const char *value = vault_get(target, key);
     *ret = value != NULL && strcmp(value, "yes") == 0;
     return value == NULL || *ret || strcmp(value, "no") == 0 ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is neither yes nor no", keys[key].name);
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be yes or no", keys[key].name);
 }
 
 /* ---- options ---- */
@@ -123,7 +123,7 @@ size_t vault_options(struct vault *vault, struct cli_opt opts[VAULT_OPTS], unsig
     opts[n++] = (struct cli_opt){.name = "config",
                                  .kind = CLI_STRING,
                                  .arg = "FILE",
-                                 .help = "the configuration; " VAULT_CONFIG,
+                                 .help = "default: " VAULT_CONFIG,
                                  .string = &vault->config};
     for (size_t i = 0; i < VAULT_KEY_COUNT; i++) {
         if ((keys[i].mask & mask) == 0)
@@ -264,7 +264,7 @@ static bool read_targets(struct vault *vault, char **names, size_t n_names, stru
         cli_hint(vault->cli, "--config FILE names a configuration");
         if (vault->config == NULL && failed.code == RD_ERR_IO && failed.sys == ENOENT)
             return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                              "there is no configuration: %s is missing", VAULT_CONFIG);
+                              "no configuration: %s does not exist", VAULT_CONFIG);
         rd_err_adopt(err, &failed);
         return false;
     }

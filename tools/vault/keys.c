@@ -78,7 +78,7 @@ bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_e
         text = rd_slice(text.ptr + used, text.len - used);
     }
     return keys->n_keys > before ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "there is no key in it");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "it contains no key");
 }
 
 /* From a file or a command, whichever is given; *ret_given says whether one is. */

@@ -89,7 +89,7 @@ static bool set_style(struct archive_s3_opts *opts, const struct vault_target *t
     const char *style = vault_get(target, VAULT_KEY_S3_STYLE);
     opts->host_style = style != NULL && strcmp(style, "host") == 0;
     return style == NULL || opts->host_style || strcmp(style, "path") == 0 ||
-           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "s3-style is neither path nor host");
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "s3-style must be path or host");
 }
 
 /* s3://BUCKET[/PREFIX] */

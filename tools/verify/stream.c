@@ -21,7 +21,7 @@ static bool read_events(struct verify_stream *v, struct segment_in *in,
     archive_segment_end_times(&found);
     return (found.first_ms == segment->first_ms && found.latest_ms == segment->latest_ms) ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                      "the times of the commands are not those that the name announces");
+                      "the times of the commands differ from those in the name");
 }
 
 static bool read_segment(struct verify_stream *v, const struct archive_segment *segment,

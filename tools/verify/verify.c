@@ -180,7 +180,8 @@ static bool parse_stream(struct job *job, const struct archive_file *file, struc
     struct rd_src *src;
     uint64_t number, start;
     if (sscanf(file->name, "shard-%*u-%" SCNu64 "-%" SCNu64 ".seg", &number, &start) != 2)
-        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "the file has no name of a segment");
+        return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
+                          "the file name is not the name of a segment");
     if (!open_plain(job, file, &src, err) || !segment_in_open(&in, src, number, start, err))
         return false;
     bool ok = segment_in_verify(&in, err);
@@ -209,7 +210,7 @@ static bool parse_all(struct job *job, struct rd_err *err)
     bool snapshots = m->files[0].role == ARCHIVE_ROLE_RDB;
     return !snapshots || job->keys == m->keys ||
            rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                      "it has another number of keys than the manifest says");
+                      "its number of keys differs from the manifest");
 }
 
 /* ---- a server ---- */
@@ -417,7 +418,7 @@ int tool_verify(struct cli *cli, int argc, char **argv)
                                  .kind = CLI_ENUM,
                                  .words = "list|digest|parse|load",
                                  .choice = &run.level,
-                                 .help = "how deep to look; digest"};
+                                 .help = "what to verify; default: digest"};
     opts[n++] = (struct cli_opt){.name = "set",
                                  .kind = CLI_STRING,
                                  .arg = "ID",
@@ -427,7 +428,7 @@ int tool_verify(struct cli *cli, int argc, char **argv)
                                  .kind = CLI_STRING,
                                  .arg = "PROGRAM",
                                  .string = &run.server,
-                                 .help = "that loads the sets; redoubt-server"};
+                                 .help = "loads the sets; default: redoubt-server"};
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about = "Verifies the backups of each TARGET: that all files are there (list), unchanged\n"
