@@ -53,6 +53,8 @@ def _free_port():
 
 
 class RedisServer:
+    program = "redis-server"
+
     def __init__(self, config=None, wrap=()):
         """wrap: a command line that runs the one after it."""
         self.wrap = list(wrap)
@@ -105,7 +107,7 @@ class RedisServer:
         raise ServerDied(self.log[-2000:])
 
     def _spawn(self):
-        args = [*self.wrap, shutil.which("redis-server"), "--port", str(self.port)]
+        args = [*self.wrap, shutil.which(self.program), "--port", str(self.port)]
         args += ["--dir", self.dir]
         args += ["--logfile", os.path.join(self.dir, "log")]
         for name, value in self.config.items():
