@@ -111,7 +111,7 @@ static const char *read_rdb_only(struct repl_peer *peer, struct rd_slice value)
 {
     int64_t on;
     if (!rd_num_get_i64(value, &on) || on < 0 || on > 1)
-        return "ERR value is out of range";
+        return "ERR value is out of range, value must between 0 and 1";
     peer->rdb_only = on == 1;
     return NULL;
 }
@@ -144,14 +144,28 @@ static enum repl_said wrong(struct repl_peer *peer, const char *text)
     return REPL_SAID_WRONG;
 }
 
-static enum repl_said unknown_option(struct repl_peer *peer, struct rd_slice name)
+/* An error that ends with what the replica sent. */
+static enum repl_said wrong_word(struct repl_peer *peer, const char *text, struct rd_slice word)
 {
     char shown[33];
     size_t n = 0;
-    for (; n < name.len && n < sizeof shown - 1; n++)
-        shown[n] = isprint(name.ptr[n]) ? (char)name.ptr[n] : ' ';
+    for (; n < word.len && n < sizeof shown - 1; n++)
+        shown[n] = isprint(word.ptr[n]) ? (char)word.ptr[n] : ' ';
     shown[n] = '\0';
-    repl_peer_say(peer, "-ERR Unrecognized REPLCONF option: %s\r\n", shown);
+    repl_peer_say(peer, "-%s: %s\r\n", text, shown);
+    return REPL_SAID_WRONG;
+}
+
+static enum repl_said refuse_option(struct repl_peer *peer, const char *error, struct rd_slice name,
+                                    struct rd_slice value)
+{
+    if (error[0] == '\0')
+        return wrong_word(peer, "ERR Unrecognized REPLCONF option", name);
+    if (is_word(name, "rdb-filter-only"))
+        return wrong_word(peer, error, value);
+    if (!is_word(name, "ip-address"))
+        return wrong(peer, error);
+    repl_peer_say(peer, "-%s: %zu bytes\r\n", error, value.len);
     return REPL_SAID_WRONG;
 }
 
@@ -185,7 +199,7 @@ enum repl_said repl_peer_replconf(struct repl_peer *peer, size_t argc, const str
             return REPL_SAID_GETACK;
         const char *error = option(peer, argv[i], argv[i + 1]);
         if (error != NULL)
-            return error[0] == '\0' ? unknown_option(peer, argv[i]) : wrong(peer, error);
+            return refuse_option(peer, error, argv[i], argv[i + 1]);
     }
     repl_peer_say(peer, "+OK\r\n");
     return REPL_SAID_OPTION;

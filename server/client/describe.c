@@ -105,6 +105,7 @@ void client_describe(const struct client *c, struct rd_buf *out)
                   client_output_memory(c), client_memory(c), events(c));
     bool tracks = (tracking_flags(c) & TRACKING_ON) != 0;
     rd_buf_printf(out, " cmd=%s user=%s redir=%lld resp=%u",
-                  c->last_command != NULL ? c->last_command->name : "NULL", acl_user_name(c->user),
+                  c->last_command != NULL ? c->last_command->name : "NULL",
+                  (c->flags & CLIENT_MASTER) ? "(superuser)" : acl_user_name(c->user),
                   tracks ? (long long)tracking_redirect(c) : -1LL, c->reply.proto);
 }

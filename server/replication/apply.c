@@ -66,6 +66,8 @@ void apply_command(struct repl_link *link, const struct repl_event *ev)
         if (ev->place.kind == REPL_WRITE)
             check_disk(link->srv);
         dispatch_from_master(c, ev->command.argc, ev->command.argv);
+    } else {
+        c->last_command = engine_command_resolve(ev->command.argv, ev->command.argc);
     }
     pass_on(link, ev);
     if (!ev->place.in_multi || ev->place.kind == REPL_EXEC)
