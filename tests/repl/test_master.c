@@ -142,7 +142,7 @@ Test(master, replconf_refuses_what_it_does_not_know)
         {"listening-port x", "-ERR value is not an integer or out of range\r\n"},
         {"rdb-only 2", "-ERR value is out of range, value must between 0 and 1\r\n"},
         {"rdb-filter-only functions_keys",
-         "-ERR Unsupported rdb-filter-only option: functions_keys\r\n"},
+         "-ERR Unsupported rdb-filter-only option: functions keys\r\n"},
         {"version 1_2", "-ERR Unrecognized version format\r\n"},
         {"ip-address 0123456789012345678901234567890123456789012345678",
          "-ERR REPLCONF ip-address provided by replica instance is too long: 49 bytes\r\n"},
