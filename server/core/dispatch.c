@@ -110,10 +110,10 @@ struct engine_admit dispatch_describe(struct client *c)
         state |= ENGINE_ADMIT_DISK_ERROR;
     if (RD_UNLIKELY(c->flags & CLIENT_PUBSUB) && c->reply.proto == 2)
         state |= ENGINE_ADMIT_SUBSCRIBED;
-    if (RD_UNLIKELY(srv->state == SERVER_LOADING || srv->persist->info.loading))
-        state |= ENGINE_ADMIT_LOADING;
     if (RD_UNLIKELY(srv->persist->info.async_loading))
         state |= ENGINE_ADMIT_ASYNC_LOADING;
+    else if (RD_UNLIKELY(srv->state == SERVER_LOADING || srv->persist->info.loading))
+        state |= ENGINE_ADMIT_LOADING;
     admit.state = state;
     return admit;
 }
