@@ -2,6 +2,7 @@
 
 #include "archive/lock.h"
 #include "archive/ranges.h"
+#include "base/digest.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -103,9 +104,22 @@ static bool add_header(struct curl_slist **list, const char *header)
     return more != NULL || header[0] == '\0';
 }
 
+/* S3 requires the digest of the body as a header. libcurl before 8.1 does not add it, but signs the
+ * one that is given. */
+static bool add_digest(const struct request *r, struct curl_slist **list)
+{
+    uint8_t sum[RD_DIGEST_MAX];
+    char hex[RD_DIGEST_HEX], header[sizeof "x-amz-content-sha256: " + RD_DIGEST_HEX];
+    if (!rd_digest_of(RD_DIGEST_SHA256, r->body, sum, NULL))
+        return false;
+    snprintf(header, sizeof header, "x-amz-content-sha256: %s",
+             rd_digest_hex(hex, rd_slice(sum, rd_digest_size(RD_DIGEST_SHA256))));
+    return add_header(list, header);
+}
+
 static bool set_headers(const struct s3 *s, const struct request *r, struct curl_slist **list)
 {
-    return add_header(list, "Expect:") &&
+    return add_header(list, "Expect:") && add_digest(r, list) &&
            add_header(list, r->body.len > 0 ? "Content-Type: application/octet-stream"
                                             : "Content-Type:") &&
            add_header(list, r->header != NULL ? r->header : "") && add_header(list, s->token) &&

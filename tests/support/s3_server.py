@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return False
         declared = self.headers.get("x-amz-content-sha256")
         actual = hashlib.sha256(body).hexdigest()
-        if declared not in (None, "UNSIGNED-PAYLOAD", actual):
+        if declared not in ("UNSIGNED-PAYLOAD", actual):
             return False
         parts = urllib.parse.urlsplit(self.path)
         query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
@@ -56,7 +56,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             "&".join(sorted(f"{quote(k, safe='~')}={quote(v, safe='~')}" for k, v in query)),
             "".join(f"{n}:{' '.join(self.headers.get(n, '').split())}\n" for n in names),
             ";".join(names),
-            declared or actual,
+            declared,
         ])
         scope = f"{date}/{region}/s3/aws4_request"
         text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope,
@@ -96,6 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return
             if fault:
                 self.error(fault, "SlowDown")
+            elif "x-amz-content-sha256" not in self.headers:
+                self.error(400, "InvalidRequest")  # as S3 does
             elif not self.authentic(body):
                 self.error(403, "SignatureDoesNotMatch")
             else:
