@@ -2,21 +2,18 @@
 
 #include "archive/lock.h"
 #include "archive/ranges.h"
+#include "archive/remote.h"
+#include "archive/s3_answer.h"
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/num.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 enum {
-    URL_MAX = 1024,
-    TRIES = 6,
-    WAIT_MS = 200,
-    CONNECT_S = 20,
-    STALL_S = 60,
+    URL_MAX = ARCHIVE_URL_MAX,
     ANSWER_MAX = 8 * 1024 * 1024,
     PARTS_MAX = 10000,
     TOKEN_MAX = 1024,
@@ -25,7 +22,7 @@ enum {
 
 struct s3 {
     struct archive_store store;
-    CURL *curl;
+    struct archive_remote remote;
     char base[URL_MAX];   /* of all objects, with the slash at its end */
     char bucket[URL_MAX]; /* of the bucket itself */
     char prefix[ARCHIVE_NAME_MAX];
@@ -38,8 +35,6 @@ struct s3 {
     void (*keys_done)(void *ctx);
     void *keys_ctx;
     size_t part_size;
-    unsigned tries;
-    void (*wait_ms)(uint64_t ms);
     bool (*gone)(const char *owner);
     struct archive_lock lock;
 };
@@ -63,15 +58,6 @@ struct request {
     uint64_t length;     /* Content-Length of the answer */
     char etag[ETAG_MAX]; /* ETag of the answer */
 };
-
-static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
-{
-    struct request *r = ctx;
-    (void)size;
-    if (r->out->len + n > r->max || !rd_buf_add(r->out, bytes, n))
-        return 0;
-    return n;
-}
 
 static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 {
@@ -126,25 +112,15 @@ static bool set_headers(const struct s3 *s, const struct request *r, struct curl
            add_header(list, r->encrypt ? s->sse : "");
 }
 
-static void set_up(struct s3 *s, struct request *r, struct curl_slist *headers, char *problem)
+static void set_up(struct s3 *s, struct request *r, struct curl_slist *headers)
 {
-    CURL *c = s->curl;
+    CURL *c = s->remote.curl;
     bool head = strcmp(r->method, "HEAD") == 0, get = strcmp(r->method, "GET") == 0;
-    curl_easy_reset(c);
-    curl_easy_setopt(c, CURLOPT_URL, r->url);
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
     curl_easy_setopt(c, CURLOPT_AWS_SIGV4, s->sigv4);
     curl_easy_setopt(c, CURLOPT_USERPWD, s->userpwd);
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, r);
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c, CURLOPT_HEADERDATA, r);
-    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, problem);
     if (s->ca_file != NULL)
         curl_easy_setopt(c, CURLOPT_CAINFO, s->ca_file);
     if (head) {
@@ -156,36 +132,9 @@ static void set_up(struct s3 *s, struct request *r, struct curl_slist *headers, 
     }
 }
 
-/* The text between <tag> and </tag>, or none. */
-static struct rd_slice xml_text(struct rd_slice xml, const char *tag)
-{
-    char open[64], close[64];
-    size_t open_len = (size_t)snprintf(open, sizeof open, "<%s>", tag);
-    size_t close_len = (size_t)snprintf(close, sizeof close, "</%s>", tag);
-    const uint8_t *begin = xml.len > 0 ? memmem(xml.ptr, xml.len, open, open_len) : NULL;
-    if (begin == NULL)
-        return rd_slice(NULL, 0);
-    begin += open_len;
-    const uint8_t *end = memmem(begin, (size_t)(xml.ptr + xml.len - begin), close, close_len);
-    return end != NULL ? rd_slice(begin, (size_t)(end - begin)) : rd_slice(NULL, 0);
-}
-
 static bool refused(const struct s3 *s, const struct request *r, struct rd_err *err)
 {
-    char code[64], text[120];
-    struct rd_slice answer = rd_buf_slice(r->out);
-    struct rd_slice reason = xml_text(answer, "Code");
-    rd_err_quote(code, sizeof code, reason);
-    rd_err_quote(text, sizeof text, xml_text(answer, "Message"));
-    /* The answer to HEAD has no text. */
-    if (reason.len > 0)
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                   "the store answers %s with status %ld, %s, %s", r->method, r->status, code,
-                   text);
-    else
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the store answers %s with status %ld%s",
-                   r->method, r->status,
-                   r->status == 403 ? ": it does not accept the access key" : "");
+    archive_s3_refused(rd_buf_slice(r->out), r->method, r->status, err);
     rd_err_origin(err, s->store.origin);
     return false;
 }
@@ -245,14 +194,11 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
     r->etag[0] = '\0';
     bool ok = take_keys(s, false, err) && (set_headers(s, r, &headers) || rd_err_nomem(err, 0));
     if (ok) {
-        set_up(s, r, headers, problem);
-        *ret_code = curl_easy_perform(s->curl);
-        curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &r->status);
-        if (*ret_code != CURLE_OK) {
-            rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%s",
-                       problem[0] != '\0' ? problem : curl_easy_strerror(*ret_code));
-            rd_err_origin(err, s->store.origin);
-        }
+        struct archive_remote_body body = {r->out, r->max};
+        archive_remote_begin(&s->remote, r->url, "http,https", &body, problem);
+        set_up(s, r, headers);
+        *ret_code = archive_remote_perform(&s->remote, problem, s->store.origin, err);
+        curl_easy_getinfo(s->remote.curl, CURLINFO_RESPONSE_CODE, &r->status);
     }
     curl_slist_free_all(headers);
     return ok;
@@ -262,10 +208,10 @@ static bool once(struct s3 *s, struct request *r, CURLcode *ret_code, struct rd_
  * r->status is the status of the response, and r->out holds its body. */
 static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
 {
-    uint64_t wait = WAIT_MS;
+    struct archive_remote_retry retry = {0};
     bool renewed = false;
     size_t before = r->out->len;
-    for (unsigned i = 1;; i++) {
+    for (;;) {
         struct rd_err failed = {0};
         CURLcode code = CURLE_OK;
         r->out->len = before;
@@ -279,13 +225,10 @@ static bool perform(struct s3 *s, struct request *r, struct rd_err *err)
         }
         if (code == CURLE_OK && !passes(r, code))
             return true;
-        if (i == s->tries || !passes(r, code)) {
+        if (!passes(r, code) || !archive_remote_again(&s->remote, &retry)) {
             rd_err_adopt(err, &failed);
             return code == CURLE_OK;
         }
-        if (s->wait_ms != NULL)
-            s->wait_ms(wait);
-        wait *= 2;
     }
 }
 
@@ -337,8 +280,8 @@ static bool begin_upload(struct put *put, struct rd_err *err)
         .method = "POST", .url = url, .encrypt = true, .out = &answer, .max = ANSWER_MAX};
     bool ok = object_url(put->s, put->name, "uploads=", url, err) && simple(put->s, &r, false, err);
     if (ok) {
-        struct rd_slice id = xml_text(rd_buf_slice(&answer), "UploadId");
-        char *text = curl_easy_escape(put->s->curl, (const char *)id.ptr, (int)id.len);
+        struct rd_slice id = archive_s3_text(rd_buf_slice(&answer), "UploadId");
+        char *text = curl_easy_escape(put->s->remote.curl, (const char *)id.ptr, (int)id.len);
         ok = id.len > 0 && text != NULL && strlen(text) < sizeof put->upload;
         if (ok)
             snprintf(put->upload, sizeof put->upload, "%s", text);
@@ -528,42 +471,24 @@ struct listing {
     bool more;
 };
 
-static void each_entry(const struct listing *l, struct rd_slice entry)
+static bool take_page(struct listing *l, struct rd_slice xml, struct rd_err *err)
 {
-    char name[ARCHIVE_NAME_MAX];
-    uint64_t size = 0;
-    struct rd_slice key = xml_text(entry, "Key");
-    size_t skip = strlen(l->s->prefix) + (l->s->prefix[0] != '\0');
-    if (key.len <= skip || key.len - skip >= sizeof name ||
-        !rd_num_get_u64(xml_text(entry, "Size"), &size))
-        return;
-    snprintf(name, sizeof name, "%.*s", (int)(key.len - skip), (const char *)key.ptr + skip);
-    l->each(l->arg, name, size);
-}
-
-/* A token is text of XML, in which & has its own form. */
-static bool take_token(struct listing *l, struct rd_slice token, struct rd_err *err)
-{
-    char *text = curl_easy_escape(l->s->curl, (const char *)token.ptr, (int)token.len);
-    bool ok = token.len > 0 && text != NULL && strlen(text) < sizeof l->token &&
-              memchr(token.ptr, '&', token.len) == NULL;
+    char prefix[ARCHIVE_NAME_MAX + 1];
+    struct archive_s3_next next;
+    snprintf(prefix, sizeof prefix, "%s%s", l->s->prefix, l->s->prefix[0] != '\0' ? "/" : "");
+    if (!archive_s3_page(xml, prefix, l->each, l->arg, &next, err))
+        return false;
+    l->more = next.more;
+    if (!next.more)
+        return true;
+    char *text =
+        curl_easy_escape(l->s->remote.curl, (const char *)next.token.ptr, (int)next.token.len);
+    bool ok = text != NULL && strlen(text) < sizeof l->token;
     if (ok)
         snprintf(l->token, sizeof l->token, "%s", text);
     curl_free(text);
     return ok || rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
                             "the store's list continues at an invalid position");
-}
-
-static bool take_page(struct listing *l, struct rd_slice xml, struct rd_err *err)
-{
-    struct rd_slice rest = xml, entry;
-    while ((entry = xml_text(rest, "Contents")).len > 0) {
-        each_entry(l, entry);
-        const uint8_t *end = entry.ptr + entry.len;
-        rest = rd_slice(end, (size_t)(xml.ptr + xml.len - end));
-    }
-    l->more = rd_slice_is(xml_text(xml, "IsTruncated"), "true");
-    return !l->more || take_token(l, xml_text(xml, "NextContinuationToken"), err);
 }
 
 static bool list_page(struct listing *l, const char *folder, struct rd_err *err)
@@ -573,7 +498,7 @@ static bool list_page(struct listing *l, const char *folder, struct rd_err *err)
     struct request r = {.method = "GET", .url = url, .out = &answer, .max = ANSWER_MAX};
     snprintf(prefix, sizeof prefix, "%s%s%s/", l->s->prefix, l->s->prefix[0] != '\0' ? "/" : "",
              folder);
-    char *text = curl_easy_escape(l->s->curl, prefix, 0);
+    char *text = curl_easy_escape(l->s->remote.curl, prefix, 0);
     if (text == NULL)
         return rd_err_nomem(err, sizeof prefix);
     int len = snprintf(url, sizeof url, "%s?%s%s%slist-type=2&prefix=%s", l->s->bucket,
@@ -622,7 +547,7 @@ static void s3_unlock(struct archive_store *store)
 
 static void s3_free(struct s3 *s)
 {
-    curl_easy_cleanup(s->curl);
+    archive_remote_close(&s->remote);
     if (s->keys_done != NULL)
         s->keys_done(s->keys_ctx);
     rd_free(s->ca_file);
@@ -678,17 +603,9 @@ static bool set_secrets(struct s3 *s, const struct archive_s3_opts *opts, struct
 static bool set_rest(struct s3 *s, const struct archive_s3_opts *opts, struct rd_err *err)
 {
     s->part_size = opts->part_size != 0 ? opts->part_size : ARCHIVE_S3_PART;
-    s->tries = opts->tries != 0 ? opts->tries : TRIES;
-    s->wait_ms = opts->wait_ms;
     s->gone = opts->gone;
-    if (opts->ca_file != NULL) {
-        s->ca_file = rd_alloc(strlen(opts->ca_file) + 1);
-        if (s->ca_file == NULL)
-            return rd_err_nomem(err, strlen(opts->ca_file));
-        strcpy(s->ca_file, opts->ca_file);
-    }
-    s->curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
-    return s->curl != NULL || rd_err_nomem(err, 0);
+    return archive_remote_copy(&s->ca_file, opts->ca_file, err) &&
+           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, err);
 }
 
 bool archive_store_open_s3(struct archive_store **ret, const struct archive_s3_opts *opts,

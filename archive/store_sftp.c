@@ -2,33 +2,23 @@
 
 #include "archive/lock.h"
 #include "archive/ranges.h"
+#include "archive/remote.h"
 #include "base/mem.h"
 #include "base/num.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-enum {
-    URL_MAX = 1024,
-    TRIES = 6,
-    WAIT_MS = 200,
-    CONNECT_S = 20,
-    STALL_S = 60,
-    LIST_MAX = 64 * 1024 * 1024,
-    DEPTH_MAX = 8
-};
+enum { URL_MAX = ARCHIVE_URL_MAX, LIST_MAX = 64 * 1024 * 1024, DEPTH_MAX = 8 };
 
 struct sftp {
     struct archive_store store;
-    CURL *curl;
+    struct archive_remote remote;
     char host[URL_MAX];   /* the URL up to the path */
     char folder[URL_MAX]; /* the path, with a slash at both ends */
     char *key_file, *known_hosts;
     size_t chunk;
-    unsigned tries;
-    void (*wait_ms)(uint64_t ms);
     bool (*gone)(const char *owner);
     struct archive_lock lock;
 };
@@ -51,17 +41,6 @@ struct request {
     size_t sent;
 };
 
-static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
-{
-    struct request *r = ctx;
-    (void)size;
-    if (r->out == NULL)
-        return n;
-    if (r->out->len + n > r->max || !rd_buf_add(r->out, bytes, n))
-        return 0;
-    return n;
-}
-
 static size_t on_read(char *dst, size_t size, size_t n, void *ctx)
 {
     struct request *r = ctx;
@@ -73,16 +52,9 @@ static size_t on_read(char *dst, size_t size, size_t n, void *ctx)
     return len;
 }
 
-static void set_host(struct sftp *s, const char *url, char *problem)
+static void set_host(struct sftp *s)
 {
-    CURL *c = s->curl;
-    curl_easy_reset(c);
-    curl_easy_setopt(c, CURLOPT_URL, url);
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "sftp");
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
+    CURL *c = s->remote.curl;
     curl_easy_setopt(c, CURLOPT_SSH_AUTH_TYPES,
                      (long)(s->key_file != NULL ? CURLSSH_AUTH_PUBLICKEY
                                                 : CURLSSH_AUTH_PUBLICKEY | CURLSSH_AUTH_AGENT));
@@ -90,14 +62,11 @@ static void set_host(struct sftp *s, const char *url, char *problem)
         curl_easy_setopt(c, CURLOPT_SSH_PRIVATE_KEYFILE, s->key_file);
     if (s->known_hosts != NULL)
         curl_easy_setopt(c, CURLOPT_SSH_KNOWNHOSTS, s->known_hosts);
-    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, problem);
 }
 
 static void set_transfer(struct sftp *s, struct request *r, struct curl_slist *commands)
 {
-    CURL *c = s->curl;
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, r);
+    CURL *c = s->remote.curl;
     if (r->range != NULL)
         curl_easy_setopt(c, CURLOPT_RANGE, r->range);
     if (commands != NULL) {
@@ -139,15 +108,12 @@ static bool once(struct sftp *s, struct request *r, CURLcode *ret_code, struct r
         }
         commands = more;
     }
-    set_host(s, url, problem);
+    struct archive_remote_body body = {r->out, r->max};
+    archive_remote_begin(&s->remote, url, "sftp", &body, problem);
+    set_host(s);
     set_transfer(s, r, commands);
-    *ret_code = curl_easy_perform(s->curl);
+    *ret_code = archive_remote_perform(&s->remote, problem, s->store.origin, err);
     curl_slist_free_all(commands);
-    if (*ret_code != CURLE_OK) {
-        rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET, "%s",
-                   problem[0] != '\0' ? problem : curl_easy_strerror(*ret_code));
-        rd_err_origin(err, s->store.origin);
-    }
     return true;
 }
 
@@ -164,22 +130,20 @@ static bool passes(CURLcode code)
  * Requests that append are not repeated here. */
 static bool perform(struct sftp *s, struct request *r, CURLcode *ret_code, struct rd_err *err)
 {
-    uint64_t wait = WAIT_MS;
+    struct archive_remote_retry retry = {0};
     size_t before = r->out != NULL ? r->out->len : 0;
-    for (unsigned i = 1;; i++) {
+    for (;;) {
         struct rd_err failed = {0};
         if (r->out != NULL)
             r->out->len = before;
         *ret_code = CURLE_OK;
         if (once(s, r, ret_code, &failed) && *ret_code == CURLE_OK)
             return true;
-        if (*ret_code == CURLE_OK || i == s->tries || !passes(*ret_code) || r->append) {
+        if (*ret_code == CURLE_OK || !passes(*ret_code) || r->append ||
+            !archive_remote_again(&s->remote, &retry)) {
             rd_err_adopt(err, &failed);
             return false;
         }
-        if (s->wait_ms != NULL)
-            s->wait_ms(wait);
-        wait *= 2;
     }
 }
 
@@ -326,21 +290,19 @@ static bool find_place(struct put *put, size_t *at, struct rd_err *err)
 static bool send_chunk(struct put *put, struct rd_err *err)
 {
     size_t at = 0;
-    uint64_t wait = WAIT_MS;
-    for (unsigned i = 1;; i++) {
+    struct archive_remote_retry retry = {0};
+    for (;;) {
         struct request r = {.path = put->temp, .upload = true, .append = put->sent + at > 0};
         struct rd_err failed = {0};
         CURLcode code;
         r.body = rd_slice(put->chunk.ptr + at, put->chunk.len - at);
         if (perform(put->s, &r, &code, &failed))
             break;
-        if (i == put->s->tries || !passes(code) || !find_place(put, &at, &failed)) {
+        if (!passes(code) || !archive_remote_again(&put->s->remote, &retry) ||
+            !find_place(put, &at, &failed)) {
             rd_err_adopt(err, &failed);
             return false;
         }
-        if (put->s->wait_ms != NULL)
-            put->s->wait_ms(wait);
-        wait *= 2;
     }
     put->begun = true;
     put->sent += put->chunk.len;
@@ -490,7 +452,7 @@ static void sftp_unlock(struct archive_store *store)
 
 static void sftp_free(struct sftp *s)
 {
-    curl_easy_cleanup(s->curl);
+    archive_remote_close(&s->remote);
     rd_free(s->key_file);
     rd_free(s->known_hosts);
     rd_free(s);
@@ -520,28 +482,13 @@ static bool set_place(struct sftp *s, const char *url, struct rd_err *err)
     return true;
 }
 
-static bool copy_text(char **ret, const char *text, struct rd_err *err)
-{
-    if (text == NULL)
-        return true;
-    *ret = rd_alloc(strlen(text) + 1);
-    if (*ret == NULL)
-        return rd_err_nomem(err, strlen(text));
-    strcpy(*ret, text);
-    return true;
-}
-
 static bool set_rest(struct sftp *s, const struct archive_sftp_opts *opts, struct rd_err *err)
 {
     s->chunk = opts->chunk != 0 ? opts->chunk : ARCHIVE_SFTP_CHUNK;
-    s->tries = opts->tries != 0 ? opts->tries : TRIES;
-    s->wait_ms = opts->wait_ms;
     s->gone = opts->gone;
-    if (!copy_text(&s->key_file, opts->key_file, err) ||
-        !copy_text(&s->known_hosts, opts->known_hosts, err))
-        return false;
-    s->curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
-    return s->curl != NULL || rd_err_nomem(err, 0);
+    return archive_remote_copy(&s->key_file, opts->key_file, err) &&
+           archive_remote_copy(&s->known_hosts, opts->known_hosts, err) &&
+           archive_remote_open(&s->remote, opts->tries, opts->wait_ms, err);
 }
 
 bool archive_store_open_sftp(struct archive_store **ret, const struct archive_sftp_opts *opts,

@@ -1,0 +1,56 @@
+/* remote.h - what the stores that libcurl reaches share; private to archive/.
+ *
+ *     struct archive_remote_retry retry = {0};
+ *     do {
+ *         archive_remote_begin(&remote, url, "https", &body, problem);
+ *         ... curl_easy_setopt(remote.curl, …) ...
+ *         code = archive_remote_perform(&remote, problem, origin, &err);
+ *     } while (code != CURLE_OK && ... && archive_remote_again(&remote, &retry));
+ */
+#ifndef ARCHIVE_REMOTE_H
+#define ARCHIVE_REMOTE_H
+
+#include <curl/curl.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum { ARCHIVE_URL_MAX = 1024 };
+
+struct archive_remote {
+    CURL *curl;
+    unsigned tries;               /* of a request */
+    void (*wait_ms)(uint64_t ms); /* between two of them; may be NULL */
+};
+
+/* tries: 0 for the default. */
+bool archive_remote_open(struct archive_remote *ret, unsigned tries, void (*wait_ms)(uint64_t ms),
+                         struct rd_err *err);
+void archive_remote_close(struct archive_remote *remote);
+
+/* Where the body of an answer goes. A body that is larger than `max` ends the request. */
+struct archive_remote_body {
+    struct rd_buf *out; /* NULL: it is dropped */
+    size_t max;
+};
+
+/* Resets the handle and sets what all requests have in common. problem: CURL_ERROR_SIZE bytes. */
+void archive_remote_begin(const struct archive_remote *remote, const char *url,
+                          const char *protocols, struct archive_remote_body *body, char *problem);
+
+/* Performs the request. An error is set in err, with this origin. */
+CURLcode archive_remote_perform(const struct archive_remote *remote, const char *problem,
+                                const char *origin, struct rd_err *err);
+
+struct archive_remote_retry {
+    unsigned n;
+    uint64_t wait_ms;
+};
+
+/* Waits before the next try, twice as long each time; false: there were enough. */
+bool archive_remote_again(const struct archive_remote *remote, struct archive_remote_retry *retry);
+
+/* A copy for rd_free(); NULL stays NULL. */
+bool archive_remote_copy(char **ret, const char *text, struct rd_err *err);
+
+#endif
