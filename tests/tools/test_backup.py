@@ -36,6 +36,19 @@ def flip(path, at):
         file.write(bytes([byte ^ 0x20]))
 
 
+class Configuration(BackupCase):
+    def test_what_would_be_cut_is_refused(self):
+        for line, text in (("keep = " + "x" * 191, "is longer than 198 bytes"),
+                           ("keep = count 1\0", "has a zero byte")):
+            self.configure(f"[nightly]\nrepository = {self.repository}\n{line}\n")
+            self.fails(2, f"line 3 {text}", "list")
+            self.fails(2, "redoubt.conf", "list")
+        os.mkdir(self.repository)
+        self.configure(f"[nightly]\nrepository = {self.repository}\nhook-post = "
+                       + "x" * 186 + "\n")
+        self.good("list")
+
+
 class FromFiles(BackupCase):
     def test_a_snapshot_comes_back_as_it_was(self):
         for compress in ("none", "lz4", "gzip"):

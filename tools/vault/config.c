@@ -203,13 +203,36 @@ static bool parse_text(struct parse *parse, const char *path, const char *text)
     return ok;
 }
 
+/* inih ends at a zero byte and cuts lines that are longer than its buffer. */
+static bool check_lines(struct rd_slice text, struct rd_err *err)
+{
+    enum { LINE_MAX_BYTES = INI_MAX_LINE - 2 };
+    unsigned line = 1;
+    for (size_t i = 0, begin = 0; i < text.len; i++) {
+        if (text.ptr[i] == '\0')
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u has a zero byte", line);
+        if (text.ptr[i] == '\n') {
+            begin = i + 1;
+            line++;
+        } else if (i - begin >= LINE_MAX_BYTES) {
+            return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "line %u is longer than %d bytes",
+                              line, LINE_MAX_BYTES);
+        }
+    }
+    return true;
+}
+
 static bool read_config(struct vault *vault, const char *path, struct rd_err *err)
 {
     struct parse parse = {.vault = vault, .err = err};
     struct rd_buf text = {0};
-    bool ok = vault_read_file(path, CONFIG_MAX, &text, err) &&
-              (rd_buf_add_byte(&text, '\0') || rd_err_nomem(err, text.len)) &&
-              parse_text(&parse, path, (const char *)text.ptr);
+    bool ok = vault_read_file(path, CONFIG_MAX, &text, err);
+    if (ok && !check_lines(rd_buf_slice(&text), err)) {
+        rd_err_origin(err, path);
+        ok = false;
+    }
+    ok = ok && (rd_buf_add_byte(&text, '\0') || rd_err_nomem(err, text.len)) &&
+         parse_text(&parse, path, (const char *)text.ptr);
     if (text.len > 0)
         explicit_bzero(text.ptr, text.len);
     rd_buf_done(&text);
