@@ -159,6 +159,14 @@ Test(num, doubles_are_written_in_the_shortest_form)
     cr_assert_str_eq(put_f64(-(double)NAN), "nan");
 }
 
+/* Valgrind computes long double as double. */
+static bool has_long_double(void)
+{
+    volatile long double one = 1;
+    volatile long double more = one + LDBL_EPSILON;
+    return more != one;
+}
+
 Test(num, any_finite_double_is_json_and_reads_back)
 {
     uint64_t seed = 88172645463325252u;
@@ -181,7 +189,7 @@ Test(num, any_finite_double_is_json_and_reads_back)
         const char *text = put_f64(v);
         cr_assert_eq(regexec(&json, text, 0, NULL, 0), 0, "%a gives %s", v, text);
         cr_assert(rd_num_get_f64(rd_slice_str(text), &back), "%a gives %s", v, text);
-        cr_assert_eq(memcmp(&v, &back, sizeof v), 0, "%a gives %s", v, text);
+        cr_assert(memcmp(&v, &back, sizeof v) == 0 || !has_long_double(), "%a gives %s", v, text);
     }
     regfree(&json);
 }
@@ -212,9 +220,10 @@ Test(num, doubles_are_read_as_strtod_does)
         "1152921504606847104", /* in the middle between two doubles, and beside it */
         "1152921504606847103",
         "1152921504606847105",
-        "-115292150460684.7105",
+        "-115292150460684.7105", /* the last: it takes the precision of long double */
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    size_t n = sizeof texts / sizeof *texts - !has_long_double();
+    for (size_t i = 0; i < n; i++) {
         double v = 42, expect = strtod(texts[i], NULL);
         cr_assert(guarded_get_f64(texts[i], &v), "\"%s\"", texts[i]);
         cr_assert_eq(memcmp(&v, &expect, sizeof v), 0, "\"%s\"", texts[i]);
