@@ -399,9 +399,31 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
         log_divergence(c, command);
 }
 
+/* The connection of a replica carries the stream, which a reply would destroy. */
+static void withdraw_reply(struct client *c, size_t at, const struct rd_slice *argv, size_t argc)
+{
+    const struct engine_command *command = dispatch_find(argv, argc);
+    const char *name = command != NULL ? command->name : "<unknown>";
+    struct rd_buf *reply = &client_reply(c)->buf, line = {0};
+    if (reply->ptr[at] == '-')
+        log_warning("== CRITICAL == This master is sending an error to its replica: '%.256s' after "
+                    "processing the command '%s'",
+                    client_reply(c)->text, name);
+    client_describe(c, &line);
+    log_warning("Replica generated a reply to command '%s', disconnecting it: %.*s", name,
+                (int)line.len, (const char *)line.ptr);
+    rd_buf_done(&line);
+    reply->len = at;
+    client_close_asap(c);
+}
+
 enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv)
 {
+    bool is_replica = (c->flags & CLIENT_REPLICA) != 0;
+    size_t at = client_reply(c)->buf.len;
     enum dispatch_status status = check_and_run(c, argc, argv);
+    if (RD_UNLIKELY(is_replica) && client_reply(c)->buf.len > at)
+        withdraw_reply(c, at, argv, argc);
     if (RD_UNLIKELY(c->tracker != NULL))
         tracking_next_command(c, dispatch_find(argv, argc));
     if (RD_UNLIKELY(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)) ||

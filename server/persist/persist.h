@@ -90,6 +90,7 @@ bool persist_transfer(struct server *srv, int fd, const struct repl_payload *pay
 bool persist_transfer_runs(const struct server *srv);
 bool persist_transfer_ok(const struct server *srv); /* the last one */
 void persist_kill_transfer(struct server *srv);
+void persist_kill_bgsave(struct server *srv);
 
 /* NULL, or the reason why writes are refused now: "MISCONF …". */
 const char *persist_refusal(const struct server *srv);

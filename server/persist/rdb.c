@@ -187,6 +187,12 @@ void persist_bgsave_ended(struct server *srv, int status, int by_signal)
     replicas_snapshot_saved(srv, by_signal == 0 && status == 0);
 }
 
+void persist_kill_bgsave(struct server *srv)
+{
+    if (persist_info(srv)->child == PERSIST_CHILD_RDB)
+        persist_kill_child(srv);
+}
+
 void persist_kill_child(struct server *srv)
 {
     struct persist_state *state = persist_state(srv);

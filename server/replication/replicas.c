@@ -47,12 +47,15 @@ void replication_forget(struct client *c)
         return;
     c->replica = NULL;
     bool enlisted = replica->peer.state != REPL_PEER_TALKS;
+    bool waited = replica->peer.state == REPL_PEER_SAVES && !replica->peer.by_mark;
     repl_peer_done(&replica->peer);
     if (replica->file >= 0)
         close(replica->file);
     rd_free(replica);
     if (r->master->n_peers == 0)
         r->master->alone_since_ms = server_mono_ms(c->srv);
+    if (waited)
+        replicas_snapshot_unwanted(c->srv);
     if (enlisted)
         replicas_snapshot_go_on(c->srv);
 }

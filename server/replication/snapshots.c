@@ -299,6 +299,19 @@ void replicas_snapshot_try(struct server *srv)
     start(srv, &snapshot);
 }
 
+void replicas_snapshot_unwanted(struct server *srv)
+{
+    bool on_disk =
+        srv->persist->info.child == PERSIST_CHILD_RDB && srv->replication->snapshot == NULL;
+    for (const struct repl_peer *peer = srv->replication->master->first; peer != NULL;
+         peer = peer->next)
+        if (peer->state == REPL_PEER_SAVES)
+            return;
+    /* With save points it may be the one that is due. */
+    if (on_disk && srv->settings.n_save == 0)
+        persist_kill_bgsave(srv);
+}
+
 void replicas_snapshot_wanted(struct server *srv, struct replica *replica)
 {
     const struct repl_snapshot_policy how = policy(srv);

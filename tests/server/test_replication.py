@@ -373,6 +373,43 @@ class Roles(unittest.TestCase):
                     self.assertEqual(got, [b"masterauth", b"secret\0bytes"])
 
 
+    def test_a_replica_that_causes_a_reply_is_disconnected(self):
+        with Redoubt(FAST) as server:
+            for command, name in ((("PING",), "ping"), (("XINFO", "HELP"), "xinfo|help"),
+                                  (("GET", "k"), "get")):
+                c = server.client()
+                c.send("PSYNC", "?", -1)
+                self.assertEqual(c.read()[1][:10], b"FULLRESYNC")
+                c.send(*command)
+                wait_for(lambda: f"Replica generated a reply to command '{name}', disconnecting it"
+                         in server.log)
+                wait_for(lambda: server.info("replication")["connected_slaves"] == "0")
+            self.assertIn("== CRITICAL == This master is sending an error to its replica: "
+                          "'ERR Replica can't interact with the keyspace'", server.log)
+            self.assertEqual(server.client().ask("PSYNC", "?", "x")[0], "-")
+            self.assertIn("asks for synchronization but with a wrong offset", server.log)
+
+    def test_a_snapshot_that_no_replica_waits_for_is_ended(self):
+        for save, ends in (("", True), ("900 1", False)):
+            config = {**FAST, "save": save, "rdb-key-save-delay": "100000000",
+                      "repl-diskless-sync": "no"}
+            with Redoubt(config) as server:
+                c = server.client()
+                c.command("SET", "k", "v")
+                replicas = [server.client() for _ in range(2)]
+                for replica in replicas:
+                    replica.send("SYNC")
+                wait_for(lambda: server.info("replication")["connected_slaves"] == "2")
+                for left in (1, 0):
+                    self.assertEqual(server.info("persistence")["rdb_bgsave_in_progress"], "1")
+                    replicas[left].close()
+                    wait_for(lambda: server.info("replication")["connected_slaves"] == str(left))
+                running = server.info("persistence")["rdb_bgsave_in_progress"]
+                self.assertEqual(running, "0" if ends else "1")
+                c.command("CONFIG", "SET", "rdb-key-save-delay", 0)
+                server.kill()
+
+
 class Failovers(unittest.TestCase):
     def test_a_failover_loses_nothing_and_the_old_master_follows(self):
         for kinds in ((Redoubt, Redoubt), (Redis, Redoubt), (Redoubt, Redis)):
