@@ -60,7 +60,8 @@ void replication_log_role(const struct client *c, const char *what, const char *
 void replicas_snapshot_try(struct server *srv);
 /* A replica has just asked for a full sync. */
 void replicas_snapshot_wanted(struct server *srv, struct replica *replica);
-/* A replica that waited for a snapshot on disk has gone: a snapshot for nobody is ended. */
+/* A replica that waited for a snapshot on disk has gone. After the last one, the snapshot is ended.
+ */
 void replicas_snapshot_unwanted(struct server *srv);
 /* Continues the diskless transfer: a replica can take more, or has gone. */
 void replicas_snapshot_go_on(struct server *srv);
