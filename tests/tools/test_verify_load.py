@@ -10,6 +10,7 @@ import unittest
 
 from backup_case import FIXTURES, REDOUBT, BackupCase
 from redis_server import RedisServer
+from test_backup_cluster import ClusterCase
 
 SERVER = os.environ["REDOUBT_SERVER"]
 REDIS = shutil.which("redis-server")
@@ -142,6 +143,21 @@ class VerifyLoad(BackupCase):
         while not condition():
             self.assertLess(time.monotonic(), end, "it does not happen")
             time.sleep(0.01)
+
+
+class OfCluster(ClusterCase):
+    def test_the_snapshot_of_each_master_is_loaded(self):
+        nodes = self.cluster()
+        self.fill(nodes, 10)
+        self.clustered(nodes)
+        self.good("backup", "nightly")
+        done = self.tool("verify", "nightly", "--level", "load", "--server", SERVER, "--json")
+        self.assertTrue(done.stdout, done.stderr)
+        found = json.loads(done.stdout)["sets"][0]
+        self.assertEqual(done.returncode, 0, found)
+        self.assertEqual(found["keys"], 30)
+        done = self.tool("verify", "nightly", "--level", "load", "--server", SERVER)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
