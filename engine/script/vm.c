@@ -32,7 +32,7 @@ size_t script_vm_bytes(const struct script_vm *vm)
 
 /* ---- the buffer of library functions ---- */
 
-enum { OUT_KEEP = 64 * 1024, OUT_MAX = 1 << 30 };
+enum { OUT_MIN = 64, OUT_KEEP = 64 * 1024, OUT_MAX = 1 << 30 };
 
 struct rd_buf *script_out(lua_State *L)
 {
@@ -42,6 +42,7 @@ struct rd_buf *script_out(lua_State *L)
         vm->out = (struct rd_buf){0};
     }
     vm->out.len = 0;
+    script_out_room(L, &vm->out, OUT_MIN); /* so that it has an address */
     return &vm->out;
 }
 
