@@ -22,6 +22,7 @@ struct listener {
     struct server *srv;
     int fd;
     bool tls, is_unix;
+    bool pending; /* clients wait to be accepted */
     uv_poll_t poll;
 };
 
@@ -296,11 +297,9 @@ static void accept_socket(struct listener *l, int fd)
         net_accepted(c);
 }
 
-static void on_acceptable(uv_poll_t *poll, int status, int events)
+static void accept_clients(struct listener *l)
 {
-    struct listener *l = poll->data;
-    (void)status;
-    (void)events;
+    l->pending = false;
     server_awake(l->srv);
     for (int i = 0; i < ACCEPT_TURN; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -312,6 +311,21 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
             log_warning("Accepting client connection: accept: %s", strerror(errno));
         return;
     }
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events)
+{
+    struct listener *l = poll->data;
+    (void)status;
+    (void)events;
+    l->pending = true;
+}
+
+void net_accept(struct server *srv)
+{
+    for (size_t i = 0; i < srv->listeners->n; i++)
+        if (srv->listeners->list[i]->pending)
+            accept_clients(srv->listeners->list[i]);
 }
 
 void net_start(struct server *srv)

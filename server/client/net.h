@@ -14,6 +14,10 @@ bool net_listen(struct server *srv, struct rd_err *err);
 /* Starts to accept connections. */
 void net_start(struct server *srv);
 
+/* Accepts the connections that the loop has reported: after the events of clients, so that a client
+ * that has left no longer counts for maxclients. */
+void net_accept(struct server *srv);
+
 /* The connection of c is established (with TLS: after the handshake): counts it. False: protected
  * mode refuses the client, and it is closed before the loop sleeps. */
 bool net_accepted(struct client *c);
