@@ -26,8 +26,9 @@ static void print_set(const struct archive_set *set)
             printf("  %s key%s", cli_count(m->keys).s, cli_plural(m->keys));
         else
             printf("  log");
-        printf("  %s%s%s", cli_plain(rd_slice_str(m->server)).s,
-               m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
+        if (m->server[0] != '\0')
+            printf("  %s", cli_plain(rd_slice_str(m->server)).s);
+        printf("%s%s", m->key_id[0] != '\0' ? ", sealed" : "", m->scan ? ", not one moment" : "");
     }
     printf("\n");
 }
