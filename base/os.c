@@ -62,7 +62,8 @@ void rd_heap_trim(size_t keep)
 bool rd_heap_set_growth(size_t bytes)
 {
 #ifdef M_TOP_PAD
-    return mallopt(M_TOP_PAD, (int)bytes) == 1;
+    mallopt(M_TOP_PAD, (int)bytes); /* allocators that replace glibc's ignore it */
+    return true;
 #else
     (void)bytes;
     return false;

@@ -27,7 +27,7 @@ struct rd_heap rd_heap(void);
 /* Returns unused memory at the end of the heap to the system, except for `keep` bytes. */
 void rd_heap_trim(size_t keep);
 
-/* Makes the heap grow by this many bytes at a time. False: the C library cannot do it. */
+/* Makes the heap grow by this many bytes at a time. False: the C library has no such setting. */
 bool rd_heap_set_growth(size_t bytes);
 
 /* The return addresses on the stack, the innermost first. 0: not known. The first call

@@ -323,9 +323,12 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
 
 void net_accept(struct server *srv)
 {
-    for (size_t i = 0; i < srv->listeners->n; i++)
+    if (srv->listeners == NULL)
+        return;
+    for (size_t i = 0; i < srv->listeners->n; i++) {
         if (srv->listeners->list[i]->pending)
             accept_clients(srv->listeners->list[i]);
+    }
 }
 
 void net_start(struct server *srv)

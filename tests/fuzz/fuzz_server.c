@@ -61,13 +61,6 @@ static void check(bool ok, const char *what)
     abort();
 }
 
-static void on_prepare(uv_prepare_t *handle)
-{
-    (void)handle;
-    server_turn(&srv);
-    srv.fx.off = false; /* as if the log were on */
-}
-
 /* ---- the log ---- */
 
 void __wrap_persist_append(struct server *server, const struct engine_effects *fx);
@@ -211,14 +204,13 @@ static void start(void)
     srv.state = SERVER_RUNNING;
     forbid();
     note_settings();
-    static uv_prepare_t prepare;
-    uv_prepare_init(srv.loop, &prepare);
-    uv_prepare_start(&prepare, on_prepare);
 }
 
 static void turn(void)
 {
-    uv_run(srv.loop, UV_RUN_NOWAIT);
+    server_turn(&srv);
+    srv.fx.off = false; /* as if the log were on */
+    server_events(&srv, UV_RUN_NOWAIT);
 }
 
 static void open_peer(int i)

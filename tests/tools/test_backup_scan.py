@@ -76,7 +76,7 @@ class Scan(ArchiveCase):
         self.nightly(source="redis://127.0.0.1:1", more=f"scan = yes\nspool = {self.spool}\n")
         self.fails(4, "no stream", "archive")
         self.nightly(more="scan = maybe\n")
-        self.fails(2, "neither yes nor no", "backup")
+        self.fails(2, "must be yes or no", "backup")
 
 
 LATER = 4102444800000
