@@ -149,9 +149,16 @@ class Install(unittest.TestCase):
                 run("cc", *self.flags("--cflags"), "-fsyntax-only", "-x", "c", header)
 
     def test_manual_pages_are_installed(self):
-        pages = os.listdir(self.path(self.options["mandir"], "man1"))
-        written = os.listdir(os.path.join(SOURCE, "docs", "man"))
-        self.assertEqual(sorted(pages), sorted(page[: -len(".scd")] for page in written))
+        pages = {number: os.listdir(self.path(self.options["mandir"], f"man{number}"))
+                 for number in (1, 5, 7)}
+        written = [page[: -len(".scd")] for page in os.listdir(os.path.join(SOURCE, "docs", "man"))]
+        self.assertEqual(sorted(pages[1]), sorted(page for page in written if page.endswith(".1")))
+        self.assertIn("redoubt.7", pages[7])
+        for number, folder in ((5, "format"), (7, "guide")):
+            for page in os.listdir(os.path.join(SOURCE, "docs", folder)):
+                name = page[: -len(".md")]
+                if name != "README":
+                    self.assertIn(f"redoubt-{name}.{number}", pages[number])
 
     def compile(self, compiler, source, name, *flags):
         program = os.path.join(self.folder, name)
