@@ -243,6 +243,7 @@ class BinaryPassword(unittest.TestCase):
                 seen = []
                 for server in servers:
                     c, other = server.client(), server.client()
+                    other.command("PING")  # it is connected before there is a password
                     replies = [c.ask("CONFIG", "SET", "requirepass", password),
                                c.ask("CONFIG", "GET", "requirepass")]
                     late = server.client()
