@@ -63,6 +63,8 @@ static void queue_remove(struct conn *conn)
     struct conn_queue *queue = &conn->srv->conns;
     if (conn->pending == 0)
         return;
+    if (queue->accept_after == conn)
+        queue->accept_after = conn->before;
     *(conn->before != NULL ? &conn->before->after : &queue->first) = conn->after;
     *(conn->after != NULL ? &conn->after->before : &queue->last) = conn->before;
     conn->before = conn->after = NULL;
@@ -89,10 +91,30 @@ static void on_event(uv_poll_t *poll, int status, int events)
     queue_add(conn, status < 0 ? UV_READABLE | UV_WRITABLE : events);
 }
 
+void conn_accept_in_order(struct server *srv)
+{
+    struct conn_queue *queue = &srv->conns;
+    if (!queue->accept)
+        queue->accept_after = queue->last;
+    queue->accept = true;
+}
+
+static void accept_if_due(struct server *srv)
+{
+    struct conn_queue *queue = &srv->conns;
+    if (!queue->accept || queue->accept_after != NULL)
+        return;
+    queue->accept = false;
+    net_accept(srv);
+}
+
 void conn_run_events(struct server *srv)
 {
-    struct conn *conn;
-    while ((conn = srv->conns.first) != NULL) {
+    for (;;) {
+        accept_if_due(srv);
+        struct conn *conn = srv->conns.first;
+        if (conn == NULL)
+            break;
         /* An earlier command can have changed what is watched. */
         int events = conn->failed ? conn->pending : conn->pending & conn->events;
         queue_remove(conn);

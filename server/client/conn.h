@@ -57,6 +57,9 @@ void conn_watch(struct conn *conn, bool read, bool write);
  * (server_events()), which it could not do in a callback of the loop. */
 void conn_run_events(struct server *srv);
 
+/* Calls net_accept() when the events so far are handled, and before later ones. */
+void conn_accept_in_order(struct server *srv);
+
 ssize_t conn_read(struct conn *conn, void *dst, size_t size);
 ssize_t conn_write(struct conn *conn, const void *src, size_t len);
 

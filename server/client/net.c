@@ -319,12 +319,11 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     l->pending = true;
+    conn_accept_in_order(l->srv);
 }
 
 void net_accept(struct server *srv)
 {
-    if (srv->listeners == NULL)
-        return;
     for (size_t i = 0; i < srv->listeners->n; i++) {
         if (srv->listeners->list[i]->pending)
             accept_clients(srv->listeners->list[i]);

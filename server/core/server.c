@@ -116,7 +116,6 @@ void server_events(struct server *srv, uv_run_mode mode)
     if (srv->cron_due)
         run_cron(srv);
     conn_run_events(srv);
-    net_accept(srv);
 }
 
 void server_turn_meanwhile(struct server *srv)

@@ -56,9 +56,11 @@ struct server_shutdown {
     bool by_signal;
 };
 
-/* Connections with events, in order. */
+/* Connections with events, in order, and where new clients are accepted among them. */
 struct conn_queue {
     struct conn *first, *last;
+    bool accept;               /* after this connection; NULL: before the first */
+    struct conn *accept_after; /* in the queue */
 };
 
 struct server {
