@@ -27,7 +27,7 @@
  *   returns; callbacks run on the calling thread. Different logs may be checked at the same
  *   time.
  * Ownership: the caller releases the result. What a callback receives is valid until it returns.
- * Errors: a damaged log is a result, not an error; false means that there is no result.
+ * Errors: damage is part of the result. A function returns false only if it could not check.
  * Cost: linear in the bytes.
  */
 #ifndef AOF_CHECK_H

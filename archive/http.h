@@ -26,8 +26,8 @@ struct archive_http {
     bool direct;                               /* no proxy and no redirection */
 };
 
-/* RD_ERR_PROTOCOL if there is no answer, RD_ERR_USAGE if the URL is not valid. The body is appended
- * to *ret_body, which may be NULL. */
+/* Sends the request and appends the body of the answer to *ret_body, which may be NULL. False with
+ * RD_ERR_PROTOCOL: the server did not answer; RD_ERR_USAGE: the URL is not valid. */
 bool archive_http_ask(const struct archive_http *ask, long *ret_status, struct rd_buf *ret_body,
                       struct rd_err *err);
 

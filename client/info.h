@@ -12,11 +12,11 @@
 
 #include "base/slice.h"
 
-/* The value of the line "NAME:VALUE", without its line end. False: there is no such line. *ret is
- * valid as long as the text. */
+/* Finds the line "NAME:VALUE" and returns its value without the line end, as a part of the text.
+ * False: the text has no such line. */
 bool client_info_find(struct rd_slice text, const char *name, struct rd_slice *ret);
 
-/* The same for a number. False also if the value is not one. */
+/* The same for a number. False also if the value is not a number. */
 bool client_info_u64(struct rd_slice text, const char *name, uint64_t *ret);
 
 /* The value of NAME in "NAME=VALUE,NAME=VALUE". */

@@ -22,7 +22,7 @@
  *   time.
  * Ownership: the caller owns everything it passes. What a callback receives is valid until it
  *   returns.
- * Errors: a damaged file is a result, not an error; false means that there is no result.
+ * Errors: damage is part of the result. A function returns false only if it could not check.
  * Cost: linear in the bytes.
  */
 #ifndef RDB_CHECK_H

@@ -206,7 +206,7 @@ static void reply_claimed(struct engine_call *call, const struct claim *c, struc
         engine_stream_reply_one(call, c->stream, id);
 }
 
-/* A deleted entry is no longer pending. */
+/* Removes an entry that was deleted from the stream from the pending list. */
 static void strike(struct engine_call *call, const struct claim *c, struct rdb_stream_id id,
                    struct rd_slice text)
 {

@@ -57,7 +57,7 @@ static bool fits_set(const struct restore *run, struct rd_err *err)
         (!server && !restore_converts(run)))
         return true;
     return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "the set is a log: it is restored into a folder, as it is");
+                      "the set is a log: it is restored into a folder, unchanged");
 }
 
 static bool restore_from(struct restore *run, struct archive_sets *sets, struct rd_err *err)

@@ -45,33 +45,34 @@ enum {
     X(SCAN, "scan", "yes|no", VAULT_FOR_SOURCE, "key by key, for servers that refuse PSYNC; no")   \
     X(USER, "user", "NAME", VAULT_FOR_SOURCE, "who logs in at the server")                         \
     X(PASS_FILE, "pass-file", "FILE", VAULT_FOR_SOURCE, "the server's password")                   \
-    X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "whom to believe with TLS")                      \
+    X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "trusted certificate authorities")               \
     X(CERT, "cert", "FILE", VAULT_FOR_SOURCE, "our certificate for TLS")                           \
-    X(TLS_KEY, "tls-key", "FILE", VAULT_FOR_SOURCE, "our private key for TLS")                     \
+    X(TLS_KEY, "tls-key", "FILE", VAULT_FOR_SOURCE, "client's private key for TLS")                \
     X(REPOSITORY, "repository", "PATH|URL", VAULT_FOR_REPOSITORY,                                  \
-      "where sets are kept; more than one may be given")                                           \
+      "where sets are stored; repeatable")                                                         \
     X(S3_ENDPOINT, "s3-endpoint", "URL", VAULT_FOR_REPOSITORY,                                     \
-      "of s3://BUCKET/PREFIX; that of AWS for the region")                                         \
+      "address of the service; default: AWS")                                                      \
     X(S3_REGION, "s3-region", "NAME", VAULT_FOR_REPOSITORY, "us-east-1")                           \
-    X(S3_STYLE, "s3-style", "path|host", VAULT_FOR_REPOSITORY, "where the bucket is named; path")  \
+    X(S3_STYLE, "s3-style", "path|host", VAULT_FOR_REPOSITORY,                                     \
+      "bucket in the path or in the host; path")                                                   \
     X(S3_KEY_FILE, "s3-key-file", "FILE", VAULT_FOR_REPOSITORY,                                    \
       "two lines: the id of the access key, and the secret")                                       \
     X(S3_KEY_COMMAND, "s3-key-command", "CMD", VAULT_FOR_REPOSITORY,                               \
-      "a command that prints these")                                                               \
+      "a command that prints these lines")                                                         \
     X(S3_INSTANCE_KEYS, "s3-instance-keys", "yes|no", VAULT_FOR_REPOSITORY,                        \
       "keys of the role of this instance or container; no")                                        \
     X(S3_SSE, "s3-sse", "KIND", VAULT_FOR_REPOSITORY, "AES256 or aws:kms")                         \
-    X(SSH_KEY_FILE, "ssh-key-file", "FILE", VAULT_FOR_REPOSITORY, "our private key for SFTP")      \
+    X(SSH_KEY_FILE, "ssh-key-file", "FILE", VAULT_FOR_REPOSITORY, "client's private key for SFTP") \
     X(SSH_KNOWN_HOSTS, "ssh-known-hosts", "FILE", VAULT_FOR_REPOSITORY,                            \
       "the keys of hosts; ~/.ssh/known_hosts")                                                     \
-    X(CA_FILE, "ca-file", "FILE", VAULT_FOR_REPOSITORY, "whom to believe at the repository")       \
+    X(CA_FILE, "ca-file", "FILE", VAULT_FOR_REPOSITORY, "trusted authorities for the repository")  \
     X(KEY_FILE, "key-file", "FILE", VAULT_FOR_KEYS, "the key that seals sets")                     \
     X(KEY_COMMAND, "key-command", "CMD", VAULT_FOR_KEYS, "a command that prints the key")          \
     X(PASSPHRASE_FILE, "passphrase-file", "FILE", VAULT_FOR_KEYS, "a passphrase instead of a key") \
     X(PASSPHRASE_COMMAND, "passphrase-command", "CMD", VAULT_FOR_KEYS,                             \
       "a command that prints the passphrase")                                                      \
-    X(COMPRESS, "compress", "none|lz4|gzip", VAULT_FOR_WRITING, "how to compress; lz4")            \
-    X(COMPRESS_LEVEL, "compress-level", "N", VAULT_FOR_WRITING, "how hard")                        \
+    X(COMPRESS, "compress", "none|lz4|gzip", VAULT_FOR_WRITING, "compression; lz4")                \
+    X(COMPRESS_LEVEL, "compress-level", "N", VAULT_FOR_WRITING, "level of the compression")        \
     X(KEEP, "keep", "RULES", VAULT_FOR_KEEP, "which sets prune keeps: \"hourly 48, daily 60\"")    \
     X(PRUNE, "prune", "yes|no", VAULT_FOR_WRITING, "prune after each backup; no")                  \
     X(METRICS_FILE, "metrics-file", "FILE", VAULT_FOR_WRITING, "figures for Prometheus")           \
@@ -80,16 +81,17 @@ enum {
     X(HOOK_FAILED, "hook-failed", "CMD", VAULT_FOR_WRITING, "run when a backup has failed")        \
     X(HEARTBEAT_URL, "heartbeat-url", "URL", VAULT_FOR_WRITING, "requested after each backup")     \
     X(HEARTBEAT_FAILED_URL, "heartbeat-failed-url", "URL", VAULT_FOR_WRITING,                      \
-      "after one that failed; the first with /fail")                                               \
-    X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "what is not stored yet; " VAULT_SPOOL "/TARGET")   \
-    X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "at most; no limit")                     \
-    X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "of a segment at most; 64mb")        \
+      "after a failed one; default: the first with /fail")                                         \
+    X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "for data not stored yet; " VAULT_SPOOL "/TARGET")  \
+    X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "maximum size of the spool; unlimited")  \
+    X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "maximum size of a segment; 64mb")   \
     X(ARCHIVE_INTERVAL, "archive-interval", "TIME", VAULT_FOR_STREAM,                              \
-      "how long a change may wait; 10s")                                                           \
-    X(BASE_INTERVAL, "base-interval", "TIME", VAULT_FOR_STREAM, "between two base sets; 24h")      \
-    X(SENTINEL, "sentinel", "HOST:PORT,…", VAULT_FOR_STREAM, "ask these for the master")           \
-    X(SENTINEL_PASS_FILE, "sentinel-pass-file", "FILE", VAULT_FOR_STREAM, "their password")        \
-    X(MASTER_NAME, "master-name", "NAME", VAULT_FOR_STREAM, "of the master; mymaster")             \
+      "maximum time until a change is uploaded; 10s")                                              \
+    X(BASE_INTERVAL, "base-interval", "TIME", VAULT_FOR_STREAM, "time between two base sets; 24h") \
+    X(SENTINEL, "sentinel", "HOST:PORT,…", VAULT_FOR_STREAM, "sentinels to ask for the master")    \
+    X(SENTINEL_PASS_FILE, "sentinel-pass-file", "FILE", VAULT_FOR_STREAM,                          \
+      "file with their password")                                                                  \
+    X(MASTER_NAME, "master-name", "NAME", VAULT_FOR_STREAM, "name of the master; mymaster")        \
     X(ARCHIVE_METRICS_FILE, "archive-metrics-file", "FILE", VAULT_FOR_STREAM,                      \
       "figures of the archive for Prometheus")
 
