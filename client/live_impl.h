@@ -38,8 +38,8 @@ bool client_live_put_db(struct client_live *live, struct rd_err *err);
 /* Asks for a key; client_live_take() takes the answer. Between them others may be asked for. */
 bool client_live_ask(struct client_live *live, struct rd_slice name, struct rd_err *err);
 
-/* What comes is a record only with CLIENT_LIVE_READ, or where changing keys are taken as they are.
- * *ret_bytes grows by what was received. */
+/* Reads the answer. The record of the key is passed on if the outcome is CLIENT_LIVE_READ, and with
+ * `as_it_is` also if it is CLIENT_LIVE_CHANGED. *ret_bytes grows by the size of the answer. */
 bool client_live_take(struct client_live *live, struct rd_slice name, bool as_it_is,
                       enum client_live_outcome *ret, uint64_t *ret_bytes, struct rd_err *err);
 

@@ -274,6 +274,10 @@ static inline void cli_tick(struct cli *cli)
         cli_progress_slow(cli, rd_src_offset(src));
 }
 
+/* Copies a source to its end into a sink, which stays open, and shows the progress. False: reading
+ * or writing failed. */
+bool cli_copy(struct cli *cli, struct rd_src *src, struct rd_sink *sink, struct rd_err *err);
+
 /* ---- colour ---- */
 
 enum cli_color { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_DIM };

@@ -12,22 +12,6 @@
 
 /* ---- one file ---- */
 
-/* The digests hold when the source has come to its end; then the file gets its name. */
-static bool copy(struct restore *run, struct rd_src *src, struct rd_sink *sink, struct rd_err *err)
-{
-    struct rd_slice s;
-    enum rd_src_status status;
-    run->cli->progress.src = src;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len)) {
-        rd_src_consume(src, s.len);
-        cli_tick(run->cli);
-    }
-    run->cli->progress.src = NULL;
-    if (status != RD_SRC_END)
-        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
-    return status == RD_SRC_END;
-}
-
 static bool write_file(struct restore *run, const struct archive_file *file, struct rd_sink *out,
                        struct rd_err *err)
 {
@@ -35,7 +19,8 @@ static bool write_file(struct restore *run, const struct archive_file *file, str
     if (!archive_set_open(run->repo, run->set, file, &run->open.keys.ring, &src, err))
         return false;
     cli_progress_begin(run->cli, file->name, file->plain.bytes);
-    bool ok = copy(run, src, out, err);
+    /* The source verifies the digests at its end. */
+    bool ok = cli_copy(run->cli, src, out, err);
     cli_progress_end(run->cli);
     rd_src_close(src);
     return ok;

@@ -37,21 +37,6 @@ static bool make_key(struct run *run, struct rd_err *err)
 
 /* ---- the stream ---- */
 
-static bool copy(struct run *run, struct rd_src *src, struct rd_sink *sink, struct rd_err *err)
-{
-    struct rd_slice s;
-    enum rd_src_status status;
-    run->cli->progress.src = src;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len)) {
-        rd_src_consume(src, s.len);
-        cli_tick(run->cli);
-    }
-    run->cli->progress.src = NULL;
-    if (status != RD_SRC_END)
-        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
-    return status == RD_SRC_END;
-}
-
 static bool open_sealing(struct run *run, struct rd_sink **sink, struct rd_err *err)
 {
     struct rd_seal_opts opts = {.name = rd_slice_str(run->name != NULL ? run->name : "")};
@@ -77,7 +62,7 @@ static bool pass(struct run *run, const char *in, bool seal, struct rd_err *err)
     bool ok = cli_open_out(run->cli, run->out, run->force, seal, &sink, err);
     if (ok) {
         cli_progress_begin(run->cli, in, rd_src_size(src));
-        ok = (!seal || open_sealing(run, &sink, err)) && copy(run, src, sink, err);
+        ok = (!seal || open_sealing(run, &sink, err)) && cli_copy(run->cli, src, sink, err);
         cli_progress_end(run->cli);
         if (ok)
             ok = rd_sink_close(sink, err);
