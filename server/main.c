@@ -19,7 +19,7 @@
 static const char usage_text[] =
     "Usage: redoubt-server [/path/to/redis.conf] [options] [-]\n"
     "       redoubt-server - (read config from stdin)\n"
-    "       redoubt-server -v or --version\n"
+    "       redoubt-server -v, -V or --version\n"
     "       redoubt-server -h or --help\n"
     "       redoubt-server --test-memory <megabytes>\n"
     "       redoubt-server --check-system\n"
@@ -62,7 +62,8 @@ static int print_version(void)
 static int run_alone(int argc, char **argv)
 {
     const char *option = argc >= 2 ? argv[1] : "";
-    if (argc == 2 && (strcmp(option, "-v") == 0 || strcmp(option, "--version") == 0))
+    if (argc == 2 && (strcmp(option, "-v") == 0 || strcmp(option, "-V") == 0 ||
+                      strcmp(option, "--version") == 0))
         return print_version();
     if (argc == 2 && (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0)) {
         fputs(usage_text, stderr);

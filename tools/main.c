@@ -36,6 +36,7 @@ static const struct tool tools[] = {
     {"sum", "print digests of files and verify CRC-64 checksums", tool_sum},
     {"unseal", "decrypt and verify a sealed stream", tool_unseal},
     {"verify", "verify that backups are intact", tool_verify},
+    {"version", "print the version, its features and libraries", tool_version},
     {"help", "print this text, or the help of one tool", NULL},
 };
 

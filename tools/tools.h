@@ -27,5 +27,6 @@ int tool_stat(struct cli *cli, int argc, char **argv);
 int tool_sum(struct cli *cli, int argc, char **argv);
 int tool_unseal(struct cli *cli, int argc, char **argv);
 int tool_verify(struct cli *cli, int argc, char **argv);
+int tool_version(struct cli *cli, int argc, char **argv);
 
 #endif

@@ -390,6 +390,9 @@ class Process(unittest.TestCase):
         out = subprocess.run([program(), "--version"], stdout=subprocess.PIPE, check=True).stdout
         self.assertRegex(out.decode(), r"^Redis server v=7\.0\.15 sha=\S+ malloc=\S+ bits=\d+ "
                          r"build=\S+ redoubt=\S+\n$")
+        for letter in ("-v", "-V"):
+            again = subprocess.run([program(), letter], stdout=subprocess.PIPE, check=True).stdout
+            self.assertEqual(again, out)
 
     def test_the_log_begins_as_that_of_redis_server_and_names_the_process(self):
         with Redoubt({"always-show-logo": "yes"}) as server:

@@ -81,6 +81,23 @@ class Help(unittest.TestCase):
         self.assertRegex(done.stdout, r"^redoubt \d+\.\d+\.\d+\n$")
         for tool in tools():
             self.assertEqual(run(tool, "--version").stdout, done.stdout)
+            self.assertEqual(run(tool, "-V").stdout, done.stdout)
+        self.assertEqual(run("-V").stdout, done.stdout)
+
+    def test_the_tool_version_prints_features_and_libraries(self):
+        done = run("version")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.startswith(run("--version").stdout))
+        out = json.loads(run("version", "--json").stdout)
+        self.assertEqual("redoubt " + out["version"] + "\n", run("--version").stdout)
+        self.assertEqual(out["features"]["rdb_versions"]["valkey"]["min"], 80)
+        self.assertIn("zstd", out["features"]["compression"])
+        self.assertIn("sftp", out["features"]["repositories"])
+        self.assertEqual(set(out["libraries"]), {"zlib", "liblz4", "libzstd", "libcrypto",
+                                                 "libssl", "libcurl", "inih", "lua5.1"})
+        for name, version in out["libraries"].items():
+            self.assertRegex(version, r"^\d+\.\d+|^r?\d+$", name)
+            self.assertIn(f"{name} {version}", done.stdout)
 
 
 class Usage(unittest.TestCase):
@@ -112,6 +129,8 @@ class Usage(unittest.TestCase):
 
     def test_a_missing_argument(self):
         for tool in tools():
+            if tool == "version":  # it needs none
+                continue
             with self.subTest(tool=tool):
                 self.check_refused(run(tool), f"redoubt {tool}: ")
 
@@ -126,7 +145,7 @@ class Usage(unittest.TestCase):
 
     def test_a_missing_file_is_an_io_error_with_its_name(self):
         for tool in tools():
-            if tool in ("capture", *OF_TARGETS):  # they read no file that is named so
+            if tool in ("capture", "version", *OF_TARGETS):  # they read no file that is named so
                 continue
             with self.subTest(tool=tool):
                 args = {

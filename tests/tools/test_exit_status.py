@@ -358,6 +358,12 @@ class Cells(CaptureTest):
     def case_sum_3(self):
         self.ends(3, "sum", self.missing)
 
+    def case_version_0(self):
+        self.ends(0, "version", "--json")
+
+    def case_version_2(self):
+        self.ends(2, "version", "unexpected")
+
     # ---- capture ----
 
     def case_capture_0(self):

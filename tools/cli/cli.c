@@ -410,7 +410,7 @@ static void print_help(const struct cli *cli, const struct cli_usage *usage)
     }
     print_brief(usage->opts);
     printf("  every tool: --json, --progress=auto|always|never|json, -q/--quiet,\n"
-           "              -v/--verbose, --color=auto|always|never, -h/--help, --version\n");
+           "              -v/--verbose, --color=auto|always|never, -h/--help, -V/--version\n");
     if (usage->example != NULL)
         printf("\nExample:\n  %s\n", usage->example);
 }
@@ -472,7 +472,7 @@ bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **
          .words = "auto|always|never",
          .choice = &cli->color_when},
         {.name = "help", .letter = 'h', .kind = CLI_FLAG, .flag = &help},
-        {.name = "version", .kind = CLI_FLAG, .flag = &version},
+        {.name = "version", .letter = 'V', .kind = CLI_FLAG, .flag = &version},
         {0},
     };
     struct parser parser = {cli, usage->opts, common, argc, argv, 1};
