@@ -1,4 +1,4 @@
-/* thread.h - private to base/: starts a thread with all signals blocked.
+/* thread.h - starts a thread with all signals blocked, so that the caller's thread handles them.
  *
  *     pthread_t thread;
  *     if (!rd_thread_start(&thread, run, arg))

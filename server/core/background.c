@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "server/core/daemon.h"
 #include "server/core/log.h"
 
@@ -88,19 +89,6 @@ static void *run_lane(void *arg)
     return NULL;
 }
 
-/* The loop handles signals. */
-static bool start_thread(struct lane *lane)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&lane->thread, NULL, run_lane, lane);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (result != 0)
-        return false;
-    return true;
-}
-
 void background_kill(void)
 {
     for (size_t i = 0; i < BACKGROUND_LANES; i++) {
@@ -159,7 +147,7 @@ void background_run(struct server *srv, enum background_lane which, background_f
     struct lane *lane = &lanes[which];
     struct job *job = rd_alloc(sizeof *job);
     need_async(srv);
-    if (job == NULL || (!lane->running && !start_thread(lane))) {
+    if (job == NULL || (!lane->running && !rd_thread_start(&lane->thread, run_lane, lane))) {
         rd_free(job);
         run_here(work, done, arg);
         return;

@@ -8,6 +8,7 @@
 #include "tools/tools.h"
 
 #include "base/num.h"
+#include "base/thread.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -133,8 +134,8 @@ static bool tick(struct capture *c, uint64_t now_ms, uint64_t *ret_wait_ms, stru
 
 static bool start_threads(struct archiver *a, struct rd_err *err)
 {
-    a->has_ship = pthread_create(&a->ship_thread, NULL, archive_ship, a) == 0;
-    a->has_base = a->has_ship && pthread_create(&a->base_thread, NULL, archive_base, a) == 0;
+    a->has_ship = rd_thread_start(&a->ship_thread, archive_ship, a);
+    a->has_base = a->has_ship && rd_thread_start(&a->base_thread, archive_base, a);
     return a->has_base || rd_err_sys(err, EAGAIN, "cannot start a thread");
 }
 
