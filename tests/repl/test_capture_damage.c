@@ -38,6 +38,16 @@ static struct repl_capture_list list_of(struct sim_fs *sim)
     return list;
 }
 
+static enum rd_err_code list_error(struct sim_fs *sim)
+{
+    struct repl_capture_list list;
+    struct rd_fs fs = sim_fs_calls(sim);
+    struct rd_err err = {0};
+    if (repl_capture_list(&list, &fs, &err))
+        repl_capture_list_done(&list);
+    return err.code;
+}
+
 static enum repl_capture_status read_all(struct sim_fs *sim, struct rd_err *ret)
 {
     struct repl_capture_reader *r;
@@ -84,6 +94,31 @@ Test(capture_damage, a_last_segment_cut_at_any_byte_is_continued_to_the_same_cap
         world_check(&world, cut, false, what);
         sim_fs_free(cut);
     }
+    repl_capture_list_done(&list);
+    world_done(&world);
+}
+
+/* A writer can leave one segment without a header, never two. */
+Test(capture_damage, two_segments_without_headers_are_not_a_torn_end)
+{
+    struct world world;
+    make_small(&world);
+    struct repl_capture_list list = list_of(world.sim);
+    const char *last = list.segments[list.n - 1].name, *before = list.segments[list.n - 2].name;
+    struct sim_fs *sim = world.sim, *one = with_file(sim, last, rd_slice_str("RE"));
+    struct sim_fs *two = with_file(one, before, rd_slice_str("RE"));
+    struct sim_fs *middle = with_file(sim, before, rd_slice_str("RE"));
+    cr_expect_eq(list_error(one), RD_ERR_OK);
+    cr_expect_eq(list_error(middle), RD_ERR_CORRUPT);
+    cr_expect_eq(list_error(two), RD_ERR_CORRUPT);
+    world.sim = two;
+    cr_expect_null(world_writer(&world));
+    cr_expect_eq(world.err.code, RD_ERR_CORRUPT, "%s", world.err.text);
+    rd_err_reset(&world.err);
+    world.sim = sim;
+    sim_fs_free(one);
+    sim_fs_free(two);
+    sim_fs_free(middle);
     repl_capture_list_done(&list);
     world_done(&world);
 }

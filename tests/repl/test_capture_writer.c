@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "repl/capture/write.h"
 #include "tests/repl/capture_world.h"
 #include "tests/support/alloc_fault.h"
 
@@ -28,6 +29,29 @@ Test(capture_writer, everything_reads_back_for_all_sizes_of_chunks_blocks_and_se
                 cr_assert_eq(world.sim->n_open, 0);
                 world_done(&world);
             }
+}
+
+/* 2 GiB of blocks, without their bytes. */
+Test(capture_writer, the_index_of_a_long_segment_keeps_every_second_entry)
+{
+    enum { BLOCK = 32 * 1024, BLOCKS = 64 * 1024 };
+    struct capture_entry index[CAPTURE_INDEX_MAX];
+    struct repl_capture_writer w = {.index = index, .stride = CAPTURE_STRIDE};
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        struct capture_block block = {.offset = i, .latest_us = (int64_t)(i + 1)};
+        w.at = CAPTURE_HEADER + i * BLOCK;
+        repl_capture_segment_index(&w, &block);
+        cr_assert_leq(w.n_index, CAPTURE_INDEX_MAX);
+    }
+    cr_expect_eq(w.n_blocks, BLOCKS);
+    cr_expect_eq(w.stride, 4 * CAPTURE_STRIDE);
+    cr_expect_eq(index[0].offset, 0);
+    for (size_t i = 0; i < w.n_index; i++) {
+        cr_assert_eq(index[i].at, CAPTURE_HEADER + index[i].offset * BLOCK);
+        cr_assert_eq(index[i].latest_us, (int64_t)index[i].offset);
+        if (i > 0)
+            cr_assert_eq(index[i].at - index[i - 1].at, w.stride, "%zu", i);
+    }
 }
 
 static ssize_t takes_nothing(void *ctx, int fd, const void *src, size_t size)

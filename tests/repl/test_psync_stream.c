@@ -294,6 +294,21 @@ Test(psync_stream, a_master_that_is_silent_for_too_long_is_told)
     replica_done(&r);
 }
 
+Test(psync_stream, a_master_is_not_silent_while_the_caller_keeps_its_bytes)
+{
+    struct replica r;
+    begin(&r, &REPL_PSYNC_OPTS(.timeout_ms = 3000, .ack_ms = 5000), FULL);
+    cr_expect_eq(repl_psync_tick(r.p, 10), 3000);
+    repl_psync_heard(r.p);
+    cr_expect_eq(repl_psync_tick(r.p, 3010), 2000);
+    replica_drain(&r);
+    cr_expect_not(r.ended);
+    cr_expect_eq(repl_psync_tick(r.p, 6010), 0);
+    replica_drain(&r);
+    cr_expect(r.ended && r.last.error_class == REPL_TIMEOUT);
+    replica_done(&r);
+}
+
 Test(psync_stream, a_clock_that_goes_back_does_no_harm)
 {
     struct replica r;
