@@ -202,11 +202,14 @@ class Runner:
             events = "".join(c for c in letters if rng.random() < 0.8)
         return Setup(config, events, {n: rng.choice([2, 3]) for n in range(64)})
 
-    def run(self, n_commands, deadline=None):
-        """Plays about that many commands; stops at the deadline (of time.monotonic())."""
+    def run(self, n_commands, deadline=None, least=0):
+        """Plays about that many commands. Stops at the deadline (of time.monotonic()), but not
+        before `least` commands."""
         goal = self.n + n_commands
         while self.n < goal and (deadline is None or time.monotonic() < deadline):
             self._epoch(min(self.rng.choice([300, 2000, 2000, 8000]), goal - self.n), deadline)
+        if self.n < least:
+            self.run(least - self.n)
 
     def _epoch(self, length, deadline):
         setup, items, checked = self._setup(), [], 0
