@@ -180,9 +180,14 @@ static bool read_manifest(struct archive_repo *repo, struct archive_set *set, st
     return true;
 }
 
+/* By time: ids have seconds, manifests milliseconds. */
 static int compare_sets(const void *a, const void *b)
 {
     const struct archive_set *x = a, *y = b;
+    if (x->time_ms != y->time_ms)
+        return x->time_ms < y->time_ms ? -1 : 1;
+    if (x->m.begin_ms != y->m.begin_ms)
+        return x->m.begin_ms < y->m.begin_ms ? -1 : 1;
     return strcmp(x->id, y->id);
 }
 
@@ -196,11 +201,11 @@ static bool list_all(struct archive_repo *repo, struct archive_sets *sets, struc
     l.prefix = (size_t)snprintf(folder, sizeof folder, "%s/marks", repo->target) + 1;
     if (!repo->store->ops->list(repo->store, folder, on_mark, &l, err))
         return false;
-    if (sets->n > 0)
-        qsort(sets->sets, sets->n, sizeof *sets->sets, compare_sets);
     for (size_t i = 0; i < sets->n; i++)
         if (!sets->sets[i].incomplete && !read_manifest(repo, &sets->sets[i], err))
             return false;
+    if (sets->n > 0)
+        qsort(sets->sets, sets->n, sizeof *sets->sets, compare_sets);
     return true;
 }
 

@@ -12,8 +12,8 @@
  *         ...
  *     archive_sets_done(&sets);
  *
- * An id begins with the time (UTC), so that ids are in the order of time:
- * 20261123T013445Z-1f2e3d4c. Who changes something holds the lock.
+ * An id begins with the second (UTC) in which the set was begun: 20261123T013445Z-1f2e3d4c. Who
+ * changes something holds the lock.
  */
 #ifndef ARCHIVE_REPO_H
 #define ARCHIVE_REPO_H
