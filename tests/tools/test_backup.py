@@ -628,6 +628,32 @@ class Restoring(BackupCase):
         self.good("restore", "--to", self.path("out.rdb"))
         self.assertEqual(self.read("out.rdb"), bytes_of(SNAPSHOT))
 
+    def test_verify_names_the_repository_if_there_are_several(self):
+        second = self.path("second")
+        self.assertNotIn(self.repository.encode(), self.good("verify"))
+        shutil.copytree(self.repository, second)
+        self.nightly(more=f"repository = {second}\n")
+        flip(self.object(), 30)
+        said = self.fails(1, "", "verify", "--level", "digest").stdout.decode()
+        self.assertRegex(said, rf"nightly \S+ in {self.repository}: DAMAGED: ")
+        self.assertRegex(said, rf"nightly \S+ in {second}: ok ")
+
+    def test_a_set_without_seal_where_there_is_a_key_is_reported(self):
+        for more in (f"passphrase-file = {self.write('phrase', 'a long phrase')}", None):
+            shutil.rmtree(self.repository)
+            self.nightly(sealed=False)
+            self.good("backup")
+            self.assertNotIn(b"not sealed", self.tool("verify").stderr)
+            self.nightly(sealed=more is None, more=more or "")
+            out = self.path("out.rdb")
+            for args in (("verify",), ("restore", "--force", "--to", out)):
+                done = self.tool(*args)
+                self.assertEqual(done.returncode, 0)
+                self.assertIn(b"is not sealed, although the target has a key", done.stderr)
+            self.good("backup")
+            self.assertNotIn(b"not sealed", self.tool("verify", "--set", "latest").stderr)
+            self.assertNotIn(b"not sealed", self.tool("restore", "--force", "--to", out).stderr)
+
 
 class Units(unittest.TestCase):
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")

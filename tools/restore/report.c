@@ -102,6 +102,10 @@ void restore_report(struct restore *run)
     }
     if (run->set->m.scan)
         cli_note(run->cli, "the keys of this set are of different moments: see --scan of backup");
+    if (run->set->m.key_id[0] == '\0' && vault_keys_given(&run->open.keys))
+        cli_note(run->cli,
+                 "this set is not sealed, although the target has a key: it may have been "
+                 "replaced");
     if (!is_log(run) && !is_server(run))
         cli_note(run->cli, "a server with appendonly yes does not load dump.rdb: see --layout aof");
 }

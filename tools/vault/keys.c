@@ -142,6 +142,11 @@ bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, 
     return true;
 }
 
+bool vault_keys_given(const struct vault_keys *keys)
+{
+    return keys->n_keys > 0 || keys->passphrase.len > 0;
+}
+
 void vault_keys_done(struct vault_keys *keys)
 {
     for (size_t i = 0; i < VAULT_RING; i++)

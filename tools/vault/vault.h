@@ -158,6 +158,8 @@ struct vault_keys {
 /* What the target says about keys; none at all is fine. */
 bool vault_keys_open(struct vault_keys *ret, const struct vault_target *target, struct rd_err *err);
 void vault_keys_done(struct vault_keys *keys);
+/* Whether the target has a key or a passphrase. */
+bool vault_keys_given(const struct vault_keys *keys);
 
 /* The key to seal with: the first one, or one made of the passphrase with a new salt, which is kept
  * for the rest of the run. NULL in *ret: nothing is sealed. */

@@ -45,7 +45,8 @@ static void report_damage(struct verify_stream *v, const char *name, const struc
     char line[1024];
     v->n_damaged++;
     if (!v->cli->json) {
-        printf("%s %s: DAMAGED: %s\n", v->repo->target, cli_plain(rd_slice_str(name)).s,
+        printf("%s %s%s%s: DAMAGED: %s\n", v->repo->target, cli_plain(rd_slice_str(name)).s,
+               v->several ? " in " : "", v->several ? v->repo->store->origin : "",
                rd_err_render(err, line, sizeof line));
         return;
     }
@@ -138,7 +139,8 @@ static void report(struct verify_stream *v)
         cli_json_put_uint(json, "segments", v->n_segments);
         cli_json_put_bool(json, "good", v->n_damaged == 0);
     } else if (v->n_damaged == 0 && v->n_segments > 0 && !v->cli->quiet) {
-        printf("%s stream: ok, %" PRIu64 " segment%s (%s)\n", v->repo->target, v->n_segments,
+        printf("%s stream%s%s: ok, %" PRIu64 " segment%s (%s)\n", v->repo->target,
+               v->several ? " in " : "", v->several ? v->repo->store->origin : "", v->n_segments,
                cli_plural(v->n_segments), words[v->level]);
     }
 }

@@ -18,6 +18,7 @@ struct verify_stream {
     struct archive_repo *repo;
     const struct rd_seal_ring *ring;
     enum verify_level level;
+    bool several; /* the target has other repositories: lines of text name this one */
     uint64_t n_segments, n_damaged; /* out */
 };
 

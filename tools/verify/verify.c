@@ -236,15 +236,24 @@ static void put_load(struct cli_json *json, const struct job *job)
         cli_json_put_uint(json, "keys", job->load.keys);
 }
 
+/* A target may have several repositories: "nightly ID in /var/backups: ". */
+static void print_set(const struct job *job)
+{
+    const char *origin = job->repo->store->origin;
+    bool several = job->open->n > 1;
+    printf("%s %s%s%s: ", job->repo->target, job->set->id, several ? " in " : "",
+           several ? origin : "");
+}
+
 static void print_good(const struct job *job, const char *word)
 {
+    print_set(job);
     const char *signature = job->authentic ? ", signature" : "";
     if (job->loaded)
-        printf("%s %s: ok (%s into %s, %s key%s%s)\n", job->repo->target, job->set->id, word,
-               job->load.server, cli_count(job->load.keys).s, cli_plural(job->load.keys),
-               signature);
+        printf("ok (%s into %s, %s key%s%s)\n", word, job->load.server, cli_count(job->load.keys).s,
+               cli_plural(job->load.keys), signature);
     else
-        printf("%s %s: ok (%s%s)\n", job->repo->target, job->set->id, word, signature);
+        printf("ok (%s%s)\n", word, signature);
 }
 
 /* What the set cannot help: a key that does not fit, a disk that does not answer, memory. */
@@ -277,8 +286,9 @@ static void report(struct job *job, const struct rd_err *err)
         }
         cli_json_end(json);
     } else if (!good) {
-        printf("%s %s: %s: %s\n", job->repo->target, job->set->id,
-               job->load.refused ? "NOT LOADED" : "DAMAGED", rd_err_render(err, line, sizeof line));
+        print_set(job);
+        printf("%s: %s\n", job->load.refused ? "NOT LOADED" : "DAMAGED",
+               rd_err_render(err, line, sizeof line));
     } else if (!run->cli->quiet) {
         print_good(job, words[run->level]);
     }
@@ -314,6 +324,10 @@ static bool verify_set(struct job *job, struct rd_err *ret)
         return false;
     }
     report(job, &err);
+    if (good && job->set->m.key_id[0] == '\0' && vault_keys_given(&job->open->keys))
+        cli_warn(run->cli,
+                 "%s %s is not sealed, although the target has a key: it may have been replaced",
+                 job->repo->target, job->set->id);
     remember(job, good);
     run->n_good += good;
     run->n_bad += !good;
@@ -349,7 +363,8 @@ static bool verify_stream_of(struct run *run, struct vault_open *open, struct ar
     struct verify_stream v = {.cli = run->cli,
                               .repo = repo,
                               .ring = &open->keys.ring,
-                              .level = (enum verify_level)run->level};
+                              .level = (enum verify_level)run->level,
+                              .several = open->n > 1};
     bool ok = verify_stream(&v, err);
     run->n_damaged_segments += v.n_damaged;
     return ok;
