@@ -176,6 +176,7 @@ class Slow(unittest.TestCase):
                       "while n < 3e8 do n = n + 1 end return n")
             c, other = self.begin(server, "EVAL", script, "0")
             self.assertEqual(other.ask("SCRIPT", "KILL")[1][:10], b"UNKILLABLE")
+            c.socket.settimeout(None)  # how long it takes depends on the machine
             self.assertEqual(c.read(), (":", 300000000))
 
     def test_a_client_that_leaves_and_one_that_kills_it_do_no_harm(self):
@@ -334,6 +335,36 @@ class Attacks(unittest.TestCase):
         "return string.match(('a'):rep(220000), ('a?'):rep(200000))",
         "return string.gsub(('a'):rep(220000), ('a*'):rep(200000), '')",
         "for x in string.gmatch(('a'):rep(220000), ('a+'):rep(200000)) do end",
+        # CVE-2022-24834: depths and lengths of cjson and cmsgpack
+        "cjson.encode_max_depth(2147483647) local t = {} for i = 1, 100000 do t = {t} end "
+        "return cjson.encode(t)",
+        "cjson.encode_max_depth(2147483647) local t = {} t.t = t return cjson.encode(t)",
+        "return cjson.encode({[2147483647] = 1})",
+        "return cmsgpack.unpack('\\223\\255\\255\\255\\255')",
+        "return cmsgpack.unpack('\\219\\255\\255\\255\\255x')",
+        # CVE-2022-24735: the environment of the scripts of other users
+        "_G.pcall = error", "setmetatable(string, {__index = error})", "string.format = nil",
+        "rawset(table, 'insert', error)", "getmetatable(_G).__newindex = nil",
+        # CVE-2024-46981: destructors and the garbage collector
+        "local u = newproxy(true) getmetatable(u).__gc = error",
+        "getmetatable(cjson.null).__gc = 1",
+        # CVE-2025-46817: bounds of unpack()
+        "return unpack({}, 1, 2147483647)", "return unpack({1, 2, 3}, -2, 2147483646)",
+        "return unpack({}, -2147483648, 0)", "return unpack({}, -1, 2147483646)",
+        # CVE-2025-46818: metatables of the other types
+        "getmetatable(1).__index = 1", "getmetatable(true).__index = 1",
+        "getmetatable(nil).__index = 1", "getmetatable(redis.call).__index = 1",
+        "getmetatable(coroutine.create(function() end)).__index = 1",
+        # CVE-2025-46819: long brackets
+        "return loadstring('return [' .. ('='):rep(1000000) .. '[x')()",
+        "return loadstring('return [==[x]=]')()", "return loadstring('--[==[')()",
+        # what the parser counts
+        "return loadstring(('('):rep(100000) .. '1' .. (')'):rep(100000))()",
+        "return loadstring('return ' .. ('{'):rep(100000))()",
+        "return loadstring(('do '):rep(100000))()",
+        "return loadstring('return ' .. ('not '):rep(100000) .. '1')()",
+        "return string.format('%99999999d', 1)", "return string.format('%.99999999f', 1)",
+        "return ('x'):find(('%b()'):rep(6000))", "return ('x'):find(('(x)'):rep(5001))",
     )
     HARMLESS = (
         ("return bit.tohex(65535, -2147483648)", b"0000FFFF"),
@@ -349,6 +380,14 @@ class Attacks(unittest.TestCase):
          "local f = loadstring(s .. '...) return select(\\'#\\', ...) end')() "
          "local function g(n) if n > 0 then f() return g(n - 1) + 0 end return 9 end "
          "return g(150)", 9),
+        # CVE-2024-31228: patterns
+        ("redis.call('set', ('a'):rep(1000), 1) return #redis.call('keys', ('*a'):rep(400) .. 'b')",
+         0),
+        ("return #redis.call('keys', ('*'):rep(1000000) .. 'b')", 0),
+        ("return #redis.call('scan', 0, 'match', ('[*'):rep(1000000))", 2),
+        ("return #redis.call('command', 'list', 'filterby', 'pattern', ('*?'):rep(100000))", 0),
+        ("return loadstring('--[' .. ('='):rep(1000000) .. '[x')", None),
+        ("return bit.tohex(-1, -2147483648)", b"FFFFFFFF"),
     )
 
     def test_they_end_in_errors_and_change_nothing(self):
@@ -368,6 +407,21 @@ class Attacks(unittest.TestCase):
             c = server.client()
             for script, want in self.HARMLESS:
                 self.assertEqual(c.command("EVAL", script, "0"), want, script)
+
+    def test_patterns_of_any_length_come_to_an_end(self):
+        """CVE-2024-31228, outside of scripts."""
+        stars, text = "*a" * 400 + "b", "a" * 1000
+        with Redoubt() as server:
+            c = server.client()
+            c.command("FUNCTION", "LOAD", LIBRARY)
+            c.command("ACL", "SETUSER", "u", "on", "nopass", "+@all", "~" + stars, "&" + stars)
+            self.assertEqual(c.command("FUNCTION", "LIST", "LIBRARYNAME", stars), [])
+            self.assertEqual(c.command("CONFIG", "GET", "*" * 100000 + "!"), [])
+            self.assertEqual(c.ask("ACL", "DRYRUN", "u", "GET", text)[0], "$")
+            listener = server.client()
+            listener.command("PSUBSCRIBE", stars, "*?" * 100000)
+            self.assertEqual(c.command("PUBSUB", "CHANNELS", "*?" * 100000), [])
+            self.assertEqual(c.command("PUBLISH", text, "x"), 0)
 
     def test_the_garbage_collector_is_as_before_for_the_next_script(self):
         settings = ("return {collectgarbage('setpause', 200), collectgarbage('setstepmul', 200)}")
