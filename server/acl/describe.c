@@ -90,6 +90,7 @@ void acl_describe_commands(const struct acl_selector *s, struct rd_buf *out)
 
 /* ---- keys and channels ---- */
 
+/* The rule `~*` excludes other patterns, `%RW~*` does not. */
 void acl_describe_keys(const struct acl_selector *s, struct rd_buf *out)
 {
     static const char *const marks[] = {
@@ -98,8 +99,10 @@ void acl_describe_keys(const struct acl_selector *s, struct rd_buf *out)
         rd_buf_add(out, "~*", 2);
     for (size_t i = 0; i < s->keys.n; i++) {
         const struct acl_item *item = &s->keys.items[i];
+        bool star = item->bits == ACL_ANY_USE && s->keys.n > 1 && rd_slice_is(item->text, "*");
+        const char *mark = star ? "%RW~" : marks[item->bits];
         rd_buf_add(out, " ", i > 0);
-        rd_buf_add(out, marks[item->bits], strlen(marks[item->bits]));
+        rd_buf_add(out, mark, strlen(mark));
         rd_buf_add(out, item->text.ptr, item->text.len);
     }
 }

@@ -201,7 +201,8 @@ class World(side_by_side.World):
         r = self.random
         kind = r.randrange(11 if nested else 14)
         if kind == 0:
-            return r.choice(["~", "%R~", "%W~", "%RW~", "%w~", "%WR~"]) + r.choice(PATTERNS)
+            # Not the first: redis-server describes %RW~* as ~*, also where others follow.
+            return r.choice(["~", "%R~", "%W~", "%RW~", "%w~", "%WR~"]) + r.choice(PATTERNS[1:])
         if kind == 1:
             return "~" + r.choice(PATTERNS)
         if kind == 2:
