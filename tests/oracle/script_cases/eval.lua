@@ -280,6 +280,16 @@ local c=coroutine.wrap(function() redis.call('nocmd') end) c()
 ---
 return {bit.band(255,15),bit.tohex(255),bit.bnot(1),bit.lshift(1,31)}
 ---
+return {bit.tobit(4294967295),bit.tobit(1e300),bit.bswap(305419896),bit.bor(1,2,4),bit.bxor(255,15,1)}
+---
+return {bit.rshift(-1,4),bit.arshift(-256,4),bit.rol(305419896,12),bit.ror(305419896,12),bit.rol(1,33)}
+---
+return {bit.lshift(1,-1),bit.rshift(1.5,0),bit.tobit('12'),bit.tohex('0x1f',-4)}
+---
+return bit.bor(1,{})
+---
+return bit.tobit('x')
+---
 return cjson.encode({1,2,3})
 ---
 return cjson.encode({a=1})
