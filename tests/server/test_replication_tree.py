@@ -103,11 +103,17 @@ class Tree:
         self.nodes[i].client().command("REPLICAOF", "127.0.0.1", proxy.port)
 
     def promote(self, old, new, parents):
-        """What an operator does: the new master first, then the others follow."""
+        """What an operator does: the old master writes nothing more, not even a PING or the DEL of
+        a key that is due, until the new one has it all; then the others follow."""
+        c = self.nodes[old].client()
+        c.command("CONFIG", "SET", "repl-ping-replica-period", "86400")
+        c.command("CLIENT", "PAUSE", "86400000", "WRITE")
+        self.settle(old)
         self.nodes[new].client().command("REPLICAOF", "NO", "ONE")
         for i, parent in enumerate(parents):
             if parent is not None:
                 self.follow(i, parent)
+        c.command("CLIENT", "UNPAUSE")
 
     def calm(self):
         for proxy in self.proxies:
