@@ -184,6 +184,9 @@ enum repl_said {
 enum repl_said repl_peer_replconf(struct repl_peer *peer, size_t argc, const struct rd_slice *argv,
                                   int64_t now_ms);
 
+/* An empty line from the peer: it loads its snapshot, and cannot acknowledge anything yet. */
+void repl_peer_heard(struct repl_peer *peer, int64_t now_ms);
+
 enum repl_verdict {
     REPL_CONTINUES,    /* a partial sync: +CONTINUE was replied */
     REPL_ASKS_FULL,    /* it asked for a full sync; from here on it waits for a snapshot */

@@ -205,6 +205,11 @@ enum repl_said repl_peer_replconf(struct repl_peer *peer, size_t argc, const str
     return REPL_SAID_OPTION;
 }
 
+void repl_peer_heard(struct repl_peer *peer, int64_t now_ms)
+{
+    peer->ack_ms = now_ms;
+}
+
 /* ---- PSYNC ---- */
 
 static enum repl_verdict wait_for_snapshot(struct repl_peer *peer, enum repl_verdict why,

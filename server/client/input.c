@@ -4,6 +4,7 @@
 #include "server/acl/acl.h"
 #include "server/core/dispatch.h"
 #include "server/core/log.h"
+#include "server/replication/replication.h"
 
 enum {
     KEEP_ARGV = 64,      /* a longer array of arguments is freed */
@@ -48,6 +49,8 @@ static size_t run_view(struct client *c, const uint8_t *ptr, size_t len)
         enum dispatch_status status = DISPATCH_DONE;
         if (found == CLIENT_PARSE_COMMAND)
             status = dispatch(c, in->argc, in->argv);
+        else if (found == CLIENT_PARSE_NOTHING && (c->flags & CLIENT_REPLICA) != 0)
+            replica_heard(c);
         words_done(&words);
         if (found == CLIENT_PARSE_MORE)
             break;

@@ -60,6 +60,11 @@ void replication_forget(struct client *c)
         replicas_snapshot_go_on(c->srv);
 }
 
+void replica_heard(struct client *c)
+{
+    repl_peer_heard(&c->replica->peer, server_mono_ms(c->srv));
+}
+
 void replicas_disconnect(struct server *srv)
 {
     for (struct repl_peer *peer = srv->replication->master->first, *next; peer != NULL;

@@ -117,6 +117,8 @@ bool replica_send(struct client *c);
 bool replica_pending(const struct client *c);
 /* Bytes of the stream that it has not got; they count as its output. */
 uint64_t replica_backlog(const struct client *c);
+/* An empty line came from it. */
+void replica_heard(struct client *c);
 /* Closes all of them: they continue or begin again. */
 void replicas_disconnect(struct server *srv);
 

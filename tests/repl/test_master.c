@@ -377,6 +377,20 @@ Test(master, a_snapshot_by_mark_waits_for_more_replicas_and_then_for_their_proof
     repl_master_free(m);
 }
 
+Test(master, an_empty_line_is_a_sign_of_life)
+{
+    struct link a;
+    struct repl_master *m = new_master(true);
+    begin(&a, m);
+    cr_expect_eq(repl_peer_psync(&a.peer, rd_slice_str(ID_A), 1, 1000), REPL_CONTINUES);
+    cr_expect_eq(repl_master_good(m, 500, 2000), 0);
+    repl_peer_heard(&a.peer, 1900);
+    cr_expect_eq(repl_master_good(m, 500, 2000), 1);
+    cr_expect_eq(repl_master_acked(m, 1), 0);
+    end(&a);
+    repl_master_free(m);
+}
+
 Test(master, a_replica_without_eof_gets_a_length_whatever_the_policy_is)
 {
     struct repl_master *m = new_master(true);

@@ -389,6 +389,20 @@ class Roles(unittest.TestCase):
             self.assertEqual(server.client().ask("PSYNC", "?", "x")[0], "-")
             self.assertIn("asks for synchronization but with a wrong offset", server.log)
 
+    def test_a_replica_that_loads_for_long_is_heard_of(self):
+        """It sends empty lines until it can acknowledge something."""
+        def lag(server):
+            return int(server.info("replication")["slave0"].rsplit("lag=", 1)[1])
+
+        for diskless in ("no", "yes"):
+            with Redoubt({**FAST, "repl-diskless-sync": diskless}) as server:
+                c = server.client()
+                c.command("REPLCONF", "capa", "eof", "capa", "psync2")
+                c.send("PSYNC", "?", -1)
+                wait_for(lambda: "state=online" in server.info("replication")["slave0"])
+                wait_for(lambda: lag(server) >= 2)
+                wait_for(lambda: c.send_raw(b"\n") or lag(server) < 2)
+
     def test_a_snapshot_that_no_replica_waits_for_is_ended(self):
         for save, ends in (("", True), ("900 1", False)):
             config = {**FAST, "save": save, "rdb-key-save-delay": "100000000",
