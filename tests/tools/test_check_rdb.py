@@ -252,12 +252,14 @@ class Verdicts(CheckRdbTest):
 
     def test_every_cut_is_truncated(self):
         data = self.tiny()
-        for size in range(len(data)):
-            status, file = self.one(self.write("f.rdb", data[:size]))
+        status, report = self.json(*(self.write(f"{size}.rdb", data[:size])
+                                     for size in range(len(data))))
+        self.assertEqual((status, len(report["files"])), (1, len(data)))
+        for size, file in enumerate(report["files"]):
             # Nine bytes before the end, an end mark may seem to stand.
             want = ("damaged", "truncated") if data[:size][-9:-8] == b"\xff" else ("truncated",)
             self.assertIn(file["verdict"], want, size)
-            self.assertEqual((status, file["size"]), (1, size))
+            self.assertEqual(file["size"], size)
             self.assertEqual(file["damage"]["offset"], size)
 
     def test_unknown_version_and_type_are_not_supported(self):

@@ -254,11 +254,12 @@ class Copied(unittest.TestCase):
         os.unlink(back)
 
     def test_only_an_older_version_refuses_and_all_others_get_the_same_data(self):
+        """Files of one name are from many servers: each goes to two versions, which take turns."""
         done = refused = 0
-        for stem in told_snapshots():
+        for i, stem in enumerate(told_snapshots()):
             dialect, version = version_of(stem + ".rdb")
             may_refuse = dialect != "redis" or self.has_old_function(stem)
-            for target in REDIS_VERSIONS:
+            for target in sorted({REDIS_VERSIONS[(i + j) % len(REDIS_VERSIONS)] for j in (0, 4)}):
                 with self.subTest(f"{name_of(stem)} to {target}"):
                     if self.to_version(stem, "redis", target):
                         done += 1

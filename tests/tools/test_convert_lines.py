@@ -77,11 +77,12 @@ class Back(unittest.TestCase):
         return True
 
     def test_lines_read_back_give_the_same_lines(self):
+        """Each file in one form: the same contents are there from many servers."""
         n = 0
-        for stem in basics.told_snapshots():
-            for form in FORMS:
-                with self.subTest(f"{basics.name_of(stem)} in {form}"):
-                    n += self.there_and_back(stem, form)
+        for i, stem in enumerate(basics.told_snapshots()):
+            form = FORMS[i % len(FORMS)]
+            with self.subTest(f"{basics.name_of(stem)} in {form}"):
+                n += self.there_and_back(stem, form)
         self.assertGreater(n, 30)
 
     def test_lines_about_the_file_are_read_back(self):

@@ -70,13 +70,16 @@ class Case(unittest.TestCase):
 
 class Same(Case):
     def test_every_fixture_is_equal_to_its_rewrite_in_other_versions(self):
-        n = 0
+        """Each in two versions, which take turns."""
+        n = n_files = 0
         for folder, _, names in sorted(os.walk(FIXTURES)):
             for name in sorted(names):
                 path = os.path.join(folder, name)
                 if not name.endswith(".rdb") or not os.path.exists(path[:-4] + ".json"):
                     continue
-                for version in ("6", "9", "11", "12", "80"):
+                versions = ("6", "9", "11", "12", "80")
+                n_files += 1
+                for version in versions[n_files % 5], versions[(n_files + 2) % 5]:
                     run = redoubt("convert", "--to", "rdb", "--rewrite", "--rdb-version", version,
                                   path, "-o", self.b, "--force")
                     if run.returncode != 0:
