@@ -162,6 +162,15 @@ static void put_key(struct ndjson *lines, const struct rdb_event *ev)
 
 /* ---- values ---- */
 
+static void put_module(struct ndjson *lines, uint64_t id)
+{
+    char name[RDB_MODULE_NAME_LEN + 1];
+    rdb_module_name(id, name);
+    NDJSON_LIT(lines, "{\"module\":");
+    put_utf8(lines, rd_slice_str(name));
+    ndjson_put_u64(lines, ",\"version\":", rdb_module_encver(id));
+}
+
 static bool has_field_expiry(const struct rdb_type *type)
 {
     return type->id == RDB_TYPE_HASH_METADATA_PRE_GA ||
@@ -173,7 +182,6 @@ static void put_value(struct ndjson *lines, const struct rdb_event *ev)
 {
     lines->type = ev->value.type;
     lines->has_ttl = has_field_expiry(lines->type);
-    lines->module_id = ev->value.module_id;
     lines->in_value = true;
     lines->n_elems = 0;
     rd_buf_reset(&lines->ttl);
@@ -190,8 +198,11 @@ static void put_value(struct ndjson *lines, const struct rdb_event *ev)
     case RDB_KIND_STREAM:
         ndjson_stream_begin(lines);
         break;
-    case RDB_KIND_STRING:
     case RDB_KIND_MODULE:
+        put_module(lines, ev->value.module_id);
+        ndjson_module_begin(lines, ev->value.module_id);
+        break;
+    case RDB_KIND_STRING:
         break;
     }
 }
@@ -214,7 +225,7 @@ static uint8_t *add_score(uint8_t *to, double v)
     return to + len;
 }
 
-static void put_score(struct ndjson *lines, double v)
+void ndjson_f64(struct ndjson *lines, double v)
 {
     uint8_t text[SCORE_MAX];
     rd_sink_write(lines->sink, text, (size_t)(add_score(text, v) - text));
@@ -257,7 +268,7 @@ static void put_member(struct ndjson *lines, const struct rdb_event *ev)
     put_text(lines, &ev->elem.str);
     if (zset && !ev->elem.str.more) {
         rd_sink_byte(lines->sink, ',');
-        put_score(lines, ev->elem.score);
+        ndjson_f64(lines, ev->elem.score);
         rd_sink_byte(lines->sink, ']');
     }
 }
@@ -503,15 +514,6 @@ bool ndjson_put_entry(struct ndjson *lines, struct rdb_stream_id id, const struc
     return conclude(lines, err);
 }
 
-static void put_module(struct ndjson *lines, uint64_t id)
-{
-    char name[RDB_MODULE_NAME_LEN + 1];
-    rdb_module_name(id, name);
-    NDJSON_LIT(lines, "{\"module\":");
-    put_utf8(lines, rd_slice_str(name));
-    ndjson_put_u64(lines, ",\"version\":", rdb_module_encver(id));
-}
-
 static void put_hash_end(struct ndjson *lines)
 {
     rd_sink_byte(lines->sink, '}');
@@ -541,7 +543,7 @@ static void put_value_end(struct ndjson *lines, const struct rdb_event *ev)
         ndjson_stream_end(lines);
         break;
     case RDB_KIND_MODULE:
-        put_module(lines, lines->module_id);
+        ndjson_module_end(lines);
         ndjson_put_u64(lines, ",\"size\":", ev->value_end.bytes);
         rd_sink_byte(lines->sink, '}');
         break;
@@ -651,6 +653,7 @@ void ndjson_free(struct ndjson *lines)
         return;
     rd_buf_done(&lines->ttl);
     rd_buf_done(&lines->slot_info);
+    rd_buf_done(&lines->module.text);
     rd_buf_done(&lines->stream.consumers);
     rd_free(lines->stream.pending);
     rd_free(lines->stream.names);
@@ -722,12 +725,15 @@ bool ndjson_put(struct ndjson *lines, const struct rdb_event *ev, struct rd_err 
     case RDB_KEY_META:
         put_frame(lines, ev);
         break;
+    case RDB_MODULE_ITEM:
+        if (lines->in_value)
+            ndjson_module_put(lines, ev);
+        break;
     case RDB_DB_SIZE:
     case RDB_KEY_META_BEGIN:
     case RDB_SLOT_IMPORT:
     case RDB_SLOT_RANGE:
     case RDB_PACKED:
-    case RDB_MODULE_ITEM:
     case RDB_NOTE:
     case RDB_TRAILER:
         break;

@@ -3,6 +3,7 @@
 #define TOOLS_JSON_NDJSON_PRIV_H
 
 #include "base/buf.h"
+#include "tools/json/module_types.h"
 #include "tools/json/ndjson.h"
 
 /* Type 27 keeps entries that no consumer owns. */
@@ -44,6 +45,46 @@ struct ndjson_stream {
     size_t n_names, cap_names;
 };
 
+/* Longer documents are shown as strings. */
+enum { NDJSON_DOCUMENT_MAX = 1 << 20, NDJSON_TREE_MAX = 256, NDJSON_LOOPS = 2 };
+
+struct ndjson_loop {
+    const struct module_field *body;
+    uint64_t left; /* elements, with the current one */
+    bool silent;   /* not shown */
+};
+
+struct ndjson_branch {
+    uint64_t left; /* values, with the current one */
+    bool object;
+};
+
+enum ndjson_tree {
+    NDJSON_TREE_VALUE,   /* the code of a value */
+    NDJSON_TREE_CONTENT, /* what the code announces */
+    NDJSON_TREE_PAIR,    /* the code of a pair */
+    NDJSON_TREE_NAME,
+    NDJSON_TREE_DONE
+};
+
+/* The value of a module. */
+struct ndjson_module {
+    const struct module_type *type; /* NULL: not known */
+    unsigned version;
+    const struct module_field *at;
+    uint64_t regs[MODULE_REGISTERS];
+    struct ndjson_loop loops[NDJSON_LOOPS];
+    struct ndjson_branch branches[NDJSON_TREE_MAX];
+    unsigned depth; /* of loops or branches */
+    enum ndjson_tree expect;
+    unsigned node;      /* the code of the value whose content comes */
+    bool named;         /* the name of the value is written */
+    bool comma;         /* something precedes in the object or array */
+    bool shown;         /* the string of which more pieces come */
+    bool opaque;        /* the value does not have the expected form */
+    struct rd_buf text; /* a document */
+};
+
 struct ndjson {
     struct rd_sink *sink;
     struct ndjson_opts opts;
@@ -57,8 +98,8 @@ struct ndjson {
     struct rd_buf ttl; /* fields with an expiry, escaped */
     size_t ttl_mark;   /* start of the current field in it */
     struct rd_buf slot_info;
-    uint64_t module_id;
     struct ndjson_stream stream;
+    struct ndjson_module module;
     uint8_t *scratch; /* for a piece of text that does not fit in the sink's buffer */
 };
 
@@ -66,6 +107,8 @@ struct ndjson {
 
 void ndjson_u64(struct ndjson *lines, uint64_t v);
 void ndjson_i64(struct ndjson *lines, int64_t v);
+/* A number, or one of the strings "inf", "-inf" and "nan". */
+void ndjson_f64(struct ndjson *lines, double v);
 
 /* Writes ,"name":value - `label` is everything before the value. */
 void ndjson_put_u64(struct ndjson *lines, const char *label, uint64_t v);
@@ -89,5 +132,10 @@ void ndjson_stream_begin(struct ndjson *lines);
 void ndjson_entry_begin(struct ndjson *lines, struct rdb_stream_id id);
 void ndjson_stream_put(struct ndjson *lines, const struct rdb_event *ev);
 void ndjson_stream_end(struct ndjson *lines);
+
+/* Handles the events of a module's value, after its name and encoding version. */
+void ndjson_module_begin(struct ndjson *lines, uint64_t id);
+void ndjson_module_put(struct ndjson *lines, const struct rdb_event *ev);
+void ndjson_module_end(struct ndjson *lines);
 
 #endif

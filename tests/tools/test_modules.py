@@ -1,0 +1,246 @@
+"""Values of modules: shown by their published forms, opaque where they differ, always copied.
+
+The snapshots are composed byte by byte from the forms that docs/format/modules.md describes.
+"""
+import json
+import os
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def length(n):
+    if n < 64:
+        return bytes([n])
+    if n < 1 << 14:
+        return struct.pack(">H", 1 << 14 | n)
+    return b"\x81" + struct.pack(">Q", n)
+
+
+def uint(n):
+    return b"\x02" + length(n)
+
+
+def sint(n):
+    return b"\x01" + length(n & (1 << 64) - 1)
+
+
+def double(v):
+    return b"\x04" + struct.pack("<d", v)
+
+
+def string(s):
+    s = s.encode() if isinstance(s, str) else s
+    return b"\x05" + length(len(s)) + s
+
+
+def integer_string(n):
+    """A string that the server stored as an integer of 8 bits."""
+    return b"\x05\xc0" + struct.pack("<b", n)
+
+
+def value(name, version, items):
+    ident = version
+    for i, c in enumerate(name):
+        ident |= LETTERS.index(c) << (58 - 6 * i)
+    return b"\x81" + struct.pack(">Q", ident) + b"".join(items) + b"\x00"
+
+
+def snapshot(values, version=11):
+    body = b"".join(b"\x07" + length(len(k)) + k.encode() + v for k, v in values.items())
+    return b"REDIS%04d" % version + b"\xfe\x00" + body + b"\xff" + bytes(8)
+
+
+TREE = [uint(0x20), uint(5),
+        uint(0x80), string("n"), uint(0x01),
+        uint(0x80), string("list"), uint(0x40), uint(3),
+        uint(0x08), sint(-5), uint(0x04), double(1.5), uint(0x40), uint(0),
+        uint(0x80), string("s\u202e"), uint(0x02), string("t\"\n"),
+        uint(0x80), string("yes"), uint(0x10), integer_string(1),
+        uint(0x80), string("o"), uint(0x20), uint(1), uint(0x80), string("no"), uint(0x10),
+        string("0")]
+TREE_JSON = {"n": None, "list": [-5, 1.5, []], "s\u202e": "t\"\n", "yes": True,
+             "o": {"no": False}}
+
+BLOOM = [uint(3), uint(2), uint(1), uint(2),
+         uint(100), double(0.01), uint(7), double(9.5), uint(1024), uint(10), string(bytes(128)),
+         uint(2),
+         uint(200), double(0.005), uint(8), double(10.5), uint(2048), uint(11), string(bytes(256)),
+         uint(1)]
+
+TIME_SERIES = [string("temp"), uint(86400000), uint(4096), uint(0), uint(1700000000000),
+               double(21.5), uint(9), uint(2), uint(1), string("raw"), uint(10), double(0.5),
+               uint(2), string("room"), string("1"), string("unit"), string("C"),
+               uint(0), uint(1), uint(4096), string(bytes(64))]
+
+VECTORS = [uint(2), uint(2), uint(1 | 16 << 8), uint(3),
+           uint(4), string(bytes(32)),
+           string("a"), string('{"y":1}'), string(b"\x01\x02"), uint(3), uint(1), uint(2), uint(3),
+           string("b"), string(""), string(b"\x03\x04"), uint(0)]
+
+# name, encoding version, items, what is shown without module, version and size
+KNOWN = {
+    "tree": ("ReJSON-RL", 0, TREE, {"kind": "JSON", "json": TREE_JSON}),
+    "json2": ("ReJSON-RL", 2, [string('{"a": [1, 2]}'), uint(1), string("i"), string("p")],
+              {"kind": "JSON", "json": {"a": [1, 2]}}),
+    "json3": ("ReJSON-RL", 3, [string(' {"a" :\n"\u00e9\\u00e9 x\u202e",\t"b":[ ]} ')],
+              {"kind": "JSON", "json": {"a": "\u00e9\u00e9 x\u202e", "b": []}}),
+    "number": ("ReJSON-RL", 3, [integer_string(7)], {"kind": "JSON", "json": 7}),
+    "no-json": ("ReJSON-RL", 3, [string("{]\n")], {"kind": "JSON", "json_text": "{]\n"}),
+    "json4": ("ReJSON-RL", 4, [string(b"\x00\x01")], {"kind": "JSON", "opaque": True}),
+    "bloom": ("MBbloom--", 4, BLOOM, {
+        "kind": "Bloom filter", "items": 3, "n_filters": 2, "options": 1, "expansion": 2,
+        "filters": [
+            {"capacity": 100, "error_rate": 0.01, "hashes": 7, "bits_per_item": 9.5, "bits": 1024,
+             "log2_bits": 10, "bytes": 128, "items": 2},
+            {"capacity": 200, "error_rate": 0.005, "hashes": 8, "bits_per_item": 10.5,
+             "bits": 2048, "log2_bits": 11, "bytes": 256, "items": 1}]}),
+    "bloom0": ("MBbloom--", 0, [uint(1), uint(1), uint(100), double(0.01), uint(7), double(9.5),
+                                string(bytes(119)), uint(1)], {
+        "kind": "Bloom filter", "items": 1, "n_filters": 1,
+        "filters": [{"capacity": 100, "error_rate": 0.01, "hashes": 7, "bits_per_item": 9.5,
+                     "bytes": 119, "items": 1}]}),
+    "cuckoo": ("MBbloomCF", 4, [uint(1), uint(512), uint(3), uint(1), uint(2), uint(20), uint(1),
+                                uint(512), string(bytes(1024))], {
+        "kind": "Cuckoo filter", "n_filters": 1, "buckets": 512, "items": 3, "deletes": 1,
+        "bucket_size": 2, "max_iterations": 20, "expansion": 1,
+        "filters": [{"buckets": 512, "bytes": 1024}]}),
+    "cuckoo3": ("MBbloomCF", 3, [uint(1), uint(512), uint(3), string(bytes(1024))], {
+        "kind": "Cuckoo filter", "n_filters": 1, "buckets": 512, "items": 3,
+        "filters": [{"bytes": 1024}]}),
+    "cms": ("CMSk-TYPE", 0, [uint(10), uint(5), uint(42), string(bytes(200))], {
+        "kind": "count-min sketch", "width": 10, "depth": 5, "count": 42, "bytes": 200}),
+    "topk": ("TopK-TYPE", 0, [uint(2), uint(8), uint(7), double(0.9), string(bytes(448)),
+                              string(bytes(48)), string(b"foo\0"), string(b"\0")], {
+        "kind": "top-k", "k": 2, "width": 8, "depth": 7, "decay": 0.9, "counter_bytes": 448,
+        "heap_bytes": 48, "items": ["foo", ""]}),
+    "tdigest": ("TDIS-TYPE", 0, [double(100), double(float("-inf")), double(9.5), sint(610),
+                                 sint(2), sint(0), sint(1), double(2), double(0), double(1),
+                                 double(9.5), double(1), double(1)], {
+        "kind": "t-digest", "compression": 100, "min": "-inf", "max": 9.5, "capacity": 610,
+        "merged_nodes": 2, "unmerged_nodes": 0, "compressions": 1, "merged_weight": 2,
+        "unmerged_weight": 0, "means": [1, 9.5], "weights": [1, 1]}),
+    "ts": ("TSDB-TYPE", 9, TIME_SERIES, {
+        "kind": "time series", "series": "temp", "retention_ms": 86400000, "chunk_bytes": 4096,
+        "options": 0, "last_ms": 1700000000000, "last_value": 21.5, "samples": 9,
+        "duplicate_policy": 2, "source": "raw", "ignore_max_ms": 10, "ignore_max_difference": 0.5,
+        "labels": [{"name": "room", "value": "1"}, {"name": "unit", "value": "C"}],
+        "n_rules": 0}),
+    "ts0": ("TSDB-TYPE", 0, [string("t"), uint(0), uint(360), uint(0), uint(0), uint(1), uint(5),
+                             double(1)], {
+        "kind": "time series", "series": "t", "retention_ms": 0, "chunk_bytes": 360, "labels": [],
+        "n_rules": 0}),
+    "vectors": ("vectorset", 0, VECTORS, {
+        "kind": "vector set", "dimension": 2, "n_items": 2, "configuration": 4097,
+        "input_dimension": 4, "projection_bytes": 32,
+        "items": [{"name": "a", "attributes": '{"y":1}', "vector_bytes": 2},
+                  {"name": "b", "attributes": "", "vector_bytes": 2}]}),
+    "vectors0": ("vectorset", 0, [uint(2), uint(0), uint(0), uint(0)], {
+        "kind": "vector set", "dimension": 2, "n_items": 0, "configuration": 0, "items": []}),
+    "later": ("TSDB-TYPE", 10, [uint(1)], {"kind": "time series", "opaque": True}),
+    "unknown": ("corpusMod", 1, [uint(1), string("x")], {}),
+}
+
+
+class Modules(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "modules.rdb")
+
+    def write(self, values):
+        with open(self.path, "wb") as f:
+            f.write(snapshot({k: value(*v[:3]) for k, v in values.items()}))
+
+    def run_tool(self, *args):
+        run = subprocess.run([REDOUBT, *args], capture_output=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def lines(self, *options):
+        out = self.run_tool("convert", "--to", "ndjson", *options, self.path)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def test_values_are_shown_as_what_they_are(self):
+        self.write(KNOWN)
+        shown = {line["key"]: line["value"] for line in self.lines()}
+        self.assertEqual(list(shown), list(KNOWN))
+        for key, (name, version, items, want) in KNOWN.items():
+            size = len(value(name, version, items))
+            self.assertEqual(shown[key], {"module": name, "version": version, **want,
+                                          "size": size}, key)
+
+    def test_control_characters_in_documents_are_escaped(self):
+        self.write(KNOWN)
+        out = self.run_tool("convert", "--to", "ndjson", self.path).decode()
+        self.assertNotRegex(out.replace("\n", ""), "[\x00-\x1f\x7f-\x9f\u202e]")
+        self.assertIn("\u00e9", out)
+
+    def test_strings_in_hex_leave_documents_as_json(self):
+        self.write(KNOWN)
+        shown = {bytes.fromhex(line["key"]).decode(): line["value"]
+                 for line in self.lines("--strings=hex")}
+        self.assertEqual(shown["json3"]["json"], KNOWN["json3"][3]["json"])
+        self.assertEqual(shown["tree"]["json"], TREE_JSON)
+        self.assertEqual(shown["vectors"]["items"][0]["name"], b"a".hex())
+
+    def test_a_long_document_is_a_string(self):
+        text = json.dumps(["x" * 1000] * 1100)
+        self.write({"long": ("ReJSON-RL", 3, [string(text)])})
+        line, = self.lines()
+        self.assertEqual(line["value"]["json_text"], text)
+
+    def test_deep_documents_do_not_end_the_program(self):
+        deep = [uint(0x40), uint(1)] * 300 + [uint(0x01)]
+        self.write({"deep": ("ReJSON-RL", 0, deep), "text": ("ReJSON-RL", 3, [
+            string("[" * 300 + "]" * 300)]), "after": ("ReJSON-RL", 3, [string("1")])})
+        deep, text, after = self.lines()
+        self.assertTrue(deep["value"]["opaque"])
+        self.assertEqual(text["value"]["json_text"], "[" * 300 + "]" * 300)
+        self.assertEqual(after["value"]["json"], 1)
+
+    def test_values_of_another_form_are_opaque_and_never_break_a_line(self):
+        rng = random.Random(7)
+        values, n = {}, 0
+        for name, version, items, _ in KNOWN.values():
+            for _ in range(60):
+                changed = list(items)
+                at = rng.randrange(len(changed))
+                action = rng.randrange(4)
+                if action == 0:
+                    changed[at] = rng.choice([uint(rng.randrange(300)), double(2.5), sint(-1),
+                                              string("\"{"), uint((1 << 64) - 1)])
+                elif action == 1:
+                    del changed[at:]
+                elif action == 2:
+                    del changed[at]
+                else:
+                    changed.insert(at, rng.choice(items))
+                values[f"k{n}"] = (name, version, changed)
+                n += 1
+        self.write(values)
+        lines = self.lines()
+        self.assertEqual([line["key"] for line in lines], list(values))
+        for line in lines:
+            name, version, items = values[line["key"]]
+            self.assertEqual(line["value"]["size"], len(value(name, version, items)))
+        self.assertTrue(any("opaque" in line["value"] for line in lines))
+
+    def test_values_are_copied_byte_by_byte(self):
+        self.write(KNOWN)
+        with open(self.path, "rb") as f:
+            given = f.read()
+        copy = self.run_tool("convert", "--to", "rdb", self.path)
+        self.assertEqual(copy[:-8], given[:-8])
+        copy = self.run_tool("convert", "--to", "rdb", "--match", "bloom*", self.path)
+        for key in ("bloom", "bloom0"):
+            self.assertIn(value(*KNOWN[key][:3]), copy)
+
+
+if __name__ == "__main__":
+    unittest.main()
