@@ -11,6 +11,7 @@
  */
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "rdb/version.h"
 #include "base/num.h"
 #include "client/live_impl.h"
 #include "rdb/event.h"
@@ -146,7 +147,8 @@ static bool take_version(struct client_live *live, int version, struct rd_err *e
     if (live->version != 0)
         return fail(live, RD_ERR_PROTOCOL, "payloads of different versions", err);
     if (!rdb_version_known(dialect, version)) {
-        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "payloads of version %d", version);
+        rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "payloads of %s",
+                   rdb_version_text(dialect, version).s);
         rd_err_origin(err, live->opts->target->name);
         return false;
     }

@@ -25,9 +25,10 @@ static struct rd_slice key_name(const struct rdb_commands *c)
     return rd_slice(c->key.ptr + c->key_at, c->key_len);
 }
 
-static bool fail_refused(struct rdb_commands *c, const char *reason)
+static bool fail_refused(struct rdb_commands *c, enum rdb_omitted what, const char *text)
 {
-    rd_err_set(&c->err, RD_ERR_UNSUPPORTED, c->offset, "%s", reason);
+    const struct rd_err_reason reason = {RDB_REASON_OMISSION, {what}};
+    rd_err_set_reason(&c->err, RD_ERR_UNSUPPORTED, c->offset, reason, "%s", text);
     if (has_key(c)) {
         char name[128];
         rd_err_quote(name, sizeof name, key_name(c));
@@ -79,7 +80,7 @@ bool rdb_cmd_refuse(struct rdb_commands *c, const struct cmd_refusal *r)
     else
         snprintf(reason, sizeof reason, "%s: no command can create it", r->name);
     if (!c->opts.lossy)
-        return fail_refused(c, reason);
+        return fail_refused(c, r->what, reason);
     ++*counter_of(&c->loss, r->what);
     report(c, r, reason);
     return true;

@@ -2,6 +2,7 @@
 
 #include "base/crc64.h"
 #include "base/endian.h"
+#include "rdb/version.h"
 
 enum { FOOT = 10, SUM = 8 };
 
@@ -34,11 +35,12 @@ bool rdb_dump_open(struct rdb_dump *ret, struct rd_slice payload, bool allow_zer
     if (!check_sum(payload, d.crc, allow_zero, err))
         return false;
     if (!rdb_version_known(d.dialect, d.version))
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, foot, "version %d", d.version);
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, foot, "%s",
+                          rdb_version_text(d.dialect, d.version).s);
     d.type = rdb_type_find(d.dialect, d.version, payload.ptr[0]);
     if (d.type == NULL)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "type %u in %s version %d", payload.ptr[0],
-                          rdb_dialect_name(d.dialect), d.version);
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "type %u in %s", payload.ptr[0],
+                          rdb_version_text(d.dialect, d.version).s);
     *ret = d;
     return true;
 }
@@ -102,8 +104,8 @@ bool rdb_dump_make(struct rd_buf *ret, const struct rdb_type *type, struct rd_sl
     enum rdb_dialect dialect = dialect_of(version);
     if (!rdb_version_known(dialect, version) ||
         rdb_type_find(dialect, version, type->number) != type)
-        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s in %s version %d", type->name,
-                          rdb_dialect_name(dialect), version);
+        return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s in %s", type->name,
+                          rdb_version_text(dialect, version).s);
     size_t len = ret->len;
     if (append(ret, type, value, version))
         return true;

@@ -44,7 +44,7 @@ enum {
 
 /* Reasons of errors (rd_err_reason.id) of a snapshot, with their arguments. */
 enum rdb_reason {
-    RDB_REASON_VERSION = 1,        /* unknown version: the version */
+    RDB_REASON_VERSION = 1,        /* unknown version: the version, newest */
     RDB_REASON_TYPE = 2,           /* unknown type: its number */
     RDB_REASON_SUM = 3,            /* checksum mismatch: stored, computed */
     RDB_REASON_DB = 4,             /* no such database: its number, number of databases */

@@ -1,4 +1,5 @@
 #include "rdb/write/write.h"
+#include "rdb/version.h"
 
 #include "base/mem.h"
 #include "base/sized.h"
@@ -19,15 +20,15 @@ static bool in_value(const struct rdb_writer *w)
 
 static void explain(const struct rdb_writer *w, const char *name, char *dst, size_t size)
 {
-    snprintf(dst, size, "%s: %s version %d has none", name, rdb_dialect_name(w->opts.dialect),
-             w->opts.version);
+    snprintf(dst, size, "%s: %s has none", name,
+             rdb_version_text(w->opts.dialect, w->opts.version).s);
 }
 
-bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
+static bool refuse(struct rdb_writer *w, struct rd_err_reason reason, const char *what)
 {
-    char reason[RD_ERR_TEXT_MAX];
-    explain(w, what, reason, sizeof reason);
-    rd_err_set(&w->err, RD_ERR_UNSUPPORTED, w->offset, "%s", reason);
+    char text[RD_ERR_TEXT_MAX];
+    explain(w, what, text, sizeof text);
+    rd_err_set_reason(&w->err, RD_ERR_UNSUPPORTED, w->offset, reason, "%s", text);
     if (in_value(w)) {
         char name[128];
         rd_err_quote(name, sizeof name, rd_buf_slice(&w->key.name));
@@ -35,6 +36,11 @@ bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
                      (unsigned long long)w->key.db);
     }
     return false;
+}
+
+bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
+{
+    return refuse(w, (struct rd_err_reason){0}, what);
 }
 
 static uint64_t *counter_of(struct rdb_writer_loss *loss, enum rdb_omitted what)
@@ -72,7 +78,7 @@ bool rdb_write_refuse(struct rdb_writer *w, enum rdb_omitted what, const char *n
                       struct rd_slice element)
 {
     if (!w->opts.lossy)
-        return rdb_write_unsupported(w, name);
+        return refuse(w, (struct rd_err_reason){RDB_REASON_OMISSION, {what}}, name);
     ++*counter_of(&w->loss, what);
     if (w->opts.omitted != NULL)
         report(w, what, name, element);
@@ -94,9 +100,8 @@ static bool check_version(const struct rdb_writer_opts *opts, struct rd_err *err
     int oldest = opts->dialect == RDB_VALKEY ? VALKEY_NEWEST : ELEMENT_VERSION_MIN;
     bool known = opts->verbatim ? rdb_version_known(opts->dialect, opts->version)
                                 : opts->version >= oldest && opts->version <= newest;
-    return known ||
-           rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s version %d cannot be written",
-                      rdb_dialect_name(opts->dialect), opts->version);
+    return known || rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s cannot be written",
+                               rdb_version_text(opts->dialect, opts->version).s);
 }
 
 bool rdb_writer_new(struct rdb_writer **ret, struct rd_sink *sink,

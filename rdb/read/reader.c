@@ -1,6 +1,7 @@
 #include "base/sized.h"
 #include "base/src_impl.h"
 #include "rdb/read/priv.h"
+#include "rdb/version.h"
 
 static bool piece_size(const struct rd_src *src, size_t *ret)
 {
@@ -9,6 +10,24 @@ static bool piece_size(const struct rd_src *src, size_t *ret)
         return false;
     *ret = window / 4 < PIECE_MAX ? window / 4 : PIECE_MAX;
     return true;
+}
+
+/* A version before the first one of a dialect exists nowhere. Later ones may come. */
+static int unknown_version(struct rdb_reader *r)
+{
+    bool valkey = r->dialect == RDB_VALKEY;
+    int newest = valkey ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+    const struct rd_err_reason reason = {RDB_REASON_VERSION,
+                                         {(uint64_t)r->version, (uint64_t)newest}};
+    const char *text = rdb_version_text(r->dialect, r->version).s;
+    if (r->version > newest)
+        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason,
+                          "%s is newer than this program supports (%d)", text, newest);
+    else
+        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason, "%s does not exist",
+                          text);
+    rd_err_origin(&r->err, rd_src_origin(r->src));
+    return RDB_FAIL;
 }
 
 static int header_step(struct rdb_reader *r, struct rdb_event *ev)
@@ -32,12 +51,7 @@ static int header_step(struct rdb_reader *r, struct rdb_event *ev)
         r->version = r->version * 10 + (s.ptr[i] - '0');
     }
     if (!rdb_version_known(r->dialect, r->version)) {
-        const struct rd_err_reason reason = {RDB_REASON_VERSION, {(uint64_t)r->version}};
-        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, valkey ? 6 : 5, reason,
-                          "%s RDB version %d is not known", rdb_dialect_name(r->dialect),
-                          r->version);
-        rd_err_origin(&r->err, rd_src_origin(r->src));
-        return RDB_FAIL;
+        return unknown_version(r);
     }
     *ev = (struct rdb_event){.kind = RDB_HEADER, .inner = RD_NO_OFFSET};
     ev->raw = rd_slice(s.ptr, RDB_MAGIC_LEN);

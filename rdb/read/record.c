@@ -9,6 +9,7 @@
  */
 #include "base/copy.h"
 #include "rdb/read/priv.h"
+#include "rdb/version.h"
 
 enum { KEY_META_CLASSES = 7 };
 
@@ -182,15 +183,32 @@ static bool parse_key(struct rdb_reader *r, struct cur *c, struct rdb_event *ev,
     return rdb_cur_str(r, c, &r->text, &ev->key.name);
 }
 
+/* The version in which a type that this version lacks appeared, or 0. */
+static int later_version(const struct rdb_reader *r, uint8_t number)
+{
+    int newest = r->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MAX : RDB_VERSION_REDIS_MAX;
+    const struct rdb_type *type = rdb_type_find(r->dialect, newest, number);
+    return type != NULL ? type->since : 0;
+}
+
 static int unknown_type(struct rdb_reader *r, const struct cur *c)
 {
     uint8_t number = c->p[0];
     uint64_t off = rdb_read_offset(r) + (uint64_t)(c->p - c->base);
     bool opcode = number >= RDB_OP_HASH_TEMPLATE;
     const struct rd_err_reason reason = {opcode ? 0 : RDB_REASON_TYPE, {number}};
-    rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
-                      "%s %u is not known in %s RDB version %d", opcode ? "opcode" : "value type",
-                      number, rdb_dialect_name(r->dialect), r->version);
+    int since = opcode ? 0 : later_version(r, number);
+    if (since > 0)
+        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
+                          "value type %u exists since %s, but the file is %s", number,
+                          rdb_version_text(r->dialect, since).s,
+                          rdb_version_text(r->dialect, r->version).s);
+    else
+        rd_err_set_reason(&r->err, RD_ERR_UNSUPPORTED, off, reason,
+                          "%s %u is not known in %s: this program is too old, or the file is "
+                          "damaged",
+                          opcode ? "opcode" : "value type", number,
+                          rdb_version_text(r->dialect, r->version).s);
     rd_err_origin(&r->err, rd_src_origin(r->src));
     return RDB_FAIL;
 }

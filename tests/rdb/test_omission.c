@@ -55,14 +55,15 @@ Test(omission, of_records_by_the_writer)
     other_records(&b);
     key_with_metadata(&b);
     cr_assert(b.ok, "%s", b.err.text);
-    cr_expect_str_eq(told.text, "function //lib: function: redis version 7 has none\n"
-                                "module-data //AAAAAAAAB: module data beside the keys: redis "
-                                "version 7 has none\n"
-                                "slot-import //job: slot migration: redis version 7 has none\n"
-                                "key-metadata stringk//: module metadata of a key: redis version "
-                                "7 has none\n"
-                                "key-metadata stringk//: module metadata of a key: redis version "
-                                "7 has none\n");
+    cr_expect_str_eq(told.text,
+                     "function //lib: function: RDB version 7 (Redis 3.2) has none\n"
+                     "module-data //AAAAAAAAB: module data beside the keys: RDB version "
+                     "7 (Redis 3.2) has none\n"
+                     "slot-import //job: slot migration: RDB version 7 (Redis 3.2) has none\n"
+                     "key-metadata stringk//: module metadata of a key: RDB version "
+                     "7 (Redis 3.2) has none\n"
+                     "key-metadata stringk//: module metadata of a key: RDB version "
+                     "7 (Redis 3.2) has none\n");
     close_bench(&b);
 }
 
@@ -82,12 +83,14 @@ Test(omission, of_values_by_the_writer)
     given_back(&b);
     simple(&b, RDB_VALUE_END);
     cr_assert(b.ok, "%s", b.err.text);
-    cr_expect_str_eq(
-        told.text,
-        "field-expiry hashk//g: expiry of a field: redis version 11 has none\n"
-        "key arrayk//: array: redis version 11 has none\n"
-        "producer streamk//p: stream with idempotent producers: redis version 11 has none\n"
-        "key streamk//: stream with entries given back to a group: redis version 11 has none\n");
+    cr_expect_str_eq(told.text,
+                     "field-expiry hashk//g: expiry of a field: RDB version 11 (Redis 7.2, Valkey "
+                     "7.2 and 8) has none\n"
+                     "key arrayk//: array: RDB version 11 (Redis 7.2, Valkey 7.2 and 8) has none\n"
+                     "producer streamk//p: stream with idempotent producers: RDB version 11 (Redis "
+                     "7.2, Valkey 7.2 and 8) has none\n"
+                     "key streamk//: stream with entries given back to a group: RDB version 11 "
+                     "(Redis 7.2, Valkey 7.2 and 8) has none\n");
     close_bench(&b);
 }
 

@@ -48,12 +48,13 @@ class Convert(Case):
                                                "value": STREAM},
                               {"db": 2, "key": "t", "type": "string", "value": "x"}])
         lacks = {
-            ("rdb", "--rdb-version", "8"): ("expiry of a field: redis version 8 has none",
-                                            "stream: redis version 8 has none"),
+            ("rdb", "--rdb-version", "8"): ("expiry of a field: RDB version 8 (Redis 4.0) has none",
+                                            "stream: RDB version 8 (Redis 4.0) has none"),
             ("resp", "--for", "redis-4.0"): ("expiry of a hash field: the server has no HPEXPIREAT",
                                              "stream: the server has no XADD"),
             ("resp", "--restore", "--for", "redis-4.0"): (
-                "expiry of a field: redis version 8 has none", "stream: redis version 8 has none"),
+                "expiry of a field: RDB version 8 (Redis 4.0) has none",
+                "stream: RDB version 8 (Redis 4.0) has none"),
         }
         for target, (field, stream) in lacks.items():
             with self.subTest(target):
@@ -70,6 +71,14 @@ class Convert(Case):
                 self.assertIn(f'omitted: stream "s" in db 2: {stream}\n', text)
                 self.assertIn(f"omitted: 1 hash field expiry ({field})\n", text)
                 self.assertIn(f"omitted: 1 key ({stream})\n", text)
+
+    def test_a_hint_names_the_option_and_what_it_would_omit(self):
+        path = self.snapshot([hash_line("h")])
+        run = redoubt("convert", "--to", "rdb", "--for", "redis-7.0", path, "-o", self.out)
+        self.assertEqual(run.returncode, 4)
+        self.assertIn(b"expiry of a field: RDB version 10 (Redis 7.0) has none", run.stderr)
+        self.assertIn(b"hint: --lossy omits what redis-7.0 cannot hold, here this hash field "
+                      b"expiry, and names each omission\n", run.stderr)
 
     def test_nothing_omitted_is_an_empty_list(self):
         path = self.snapshot([{"db": 0, "key": "s", "type": "string", "value": "x"}])

@@ -1,5 +1,6 @@
 /* report.c - prints the result of check-aof as text. */
 #include "tools/check_aof/priv.h"
+#include "rdb/version.h"
 
 #include <inttypes.h>
 
@@ -122,7 +123,7 @@ static void print_snapshot(FILE *out, const struct aof_check_file *f)
         fputs("; a snapshot with an unknown header", out);
         return;
     }
-    fprintf(out, "; %s RDB %d", s->dialect == RDB_VALKEY ? "Valkey" : "Redis", s->version);
+    fprintf(out, "; %s", rdb_version_text(s->dialect, s->version).s);
     if (f->saved != AOF_NO_TIME && f->saved > 0)
         fprintf(out, " of %s", aof_job_time(f->saved).s);
     fprintf(out, ", %s key%s", cli_count(s->keys).s, cli_plural(s->keys));

@@ -2,6 +2,7 @@
 #include "tools/check_rdb/priv.h"
 
 #include "base/num.h"
+#include "rdb/version.h"
 
 #include <inttypes.h>
 
@@ -102,7 +103,7 @@ static void print_format(FILE *out, const struct check_file *file)
     const struct rdb_check_result *res = &file->res;
     label(out, "format");
     if (res->has_header) {
-        fprintf(out, "%s RDB %d", res->dialect == RDB_VALKEY ? "Valkey" : "Redis", res->version);
+        fputs(rdb_version_text(res->dialect, res->version).s, out);
         print_writer(out, file);
     } else {
         fputs("unknown header", out);
@@ -323,8 +324,8 @@ static void print_salvage(FILE *out, const struct check_file *file)
     }
     if (sv->guessed_version && sv->keys > 0) {
         label(out, "version");
-        fprintf(out, "the header is damaged; the records look like %s RDB %d\n",
-                sv->dialect == RDB_VALKEY ? "Valkey" : "Redis", sv->version);
+        fprintf(out, "the header is damaged; the records look like %s\n",
+                rdb_version_text(sv->dialect, sv->version).s);
     }
     print_losses(out, file);
     print_runs(out, file);

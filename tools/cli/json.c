@@ -1,5 +1,7 @@
 /* json.c - the streaming JSON writer. */
 #include "tools/cli/cli.h"
+
+#include "rdb/rdb.h"
 #include "tools/json/text.h"
 
 #include "base/num.h"
@@ -244,6 +246,17 @@ void cli_json_put_offset(struct cli_json *json, const char *key, uint64_t offset
         cli_json_uint(json, offset);
 }
 
+/* What an upgrade must support. */
+static void put_reason(struct cli_json *json, const struct rd_err_reason *reason)
+{
+    if (reason->id == RDB_REASON_VERSION) {
+        cli_json_put_uint(json, "rdb_version", reason->args[0]);
+        cli_json_put_uint(json, "newest_rdb_version", reason->args[1]);
+    } else if (reason->id == RDB_REASON_TYPE) {
+        cli_json_put_uint(json, "value_type", reason->args[0]);
+    }
+}
+
 void cli_json_err(struct cli_json *json, const struct rd_err *err)
 {
     cli_json_obj(json);
@@ -256,6 +269,7 @@ void cli_json_err(struct cli_json *json, const struct rd_err *err)
         cli_json_put_str(json, "origin", err->origin);
     if (err->sys != 0)
         cli_json_put_int(json, "errno", err->sys);
+    put_reason(json, &err->reason);
     cli_json_put_str(json, "text", err->text);
     cli_json_key(json, "doing");
     cli_json_array(json);

@@ -247,14 +247,6 @@ void job_free_target(struct job *job)
     stage_done(&job->payload);
 }
 
-/* What the server lacks depends on the server. */
-static void name_server(const struct job *job, struct rd_err *err)
-{
-    const char *name = convert_server_name(job);
-    if (name != NULL && err->code == RD_ERR_UNSUPPORTED)
-        rd_err_doing(err, "for %s", name);
-}
-
 static bool finish(struct job *job, struct rd_err *err)
 {
     uint64_t bytes = rd_sink_offset(job->out);
@@ -289,7 +281,6 @@ static bool work(struct job *job, struct rd_err *err)
         return true;
     ok = ok && (ops->end == NULL || ops->end(job, err));
     if (!ok) {
-        name_server(job, err);
         rd_err_origin(err, rd_src_origin(job->src));
         return false;
     }
@@ -314,8 +305,10 @@ bool convert_run(struct job *job, struct rd_err *err)
 static int run(struct job *job)
 {
     struct rd_err err = {0};
-    if (!convert_run(job, &err))
+    if (!convert_run(job, &err)) {
+        omitted_hint(job->cli, convert_server_name(job), &err);
         return cli_fail(job->cli, &err);
+    }
     return job->is_void ? filter_report_nothing(job->cli, "written") : CLI_OK;
 }
 

@@ -272,3 +272,11 @@ bool omitted_report(struct omitted *o, struct rd_err *err)
     }
     return !o->cli->json || put_json(o, err);
 }
+
+void omitted_hint(struct cli *cli, const char *server, const struct rd_err *err)
+{
+    if (err->reason.id == RDB_REASON_OMISSION)
+        cli_hint(cli, "--lossy omits what %s cannot hold, here this %s, and names each omission",
+                 server != NULL ? server : "the target",
+                 noun((enum rdb_omitted)err->reason.args[0], true));
+}

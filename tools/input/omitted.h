@@ -69,4 +69,8 @@ bool omitted_end(struct omitted *o, struct rd_err *err);
  * False: an omission could not be read back. */
 bool omitted_report(struct omitted *o, struct rd_err *err);
 
+/* For the error of a run without --lossy: sets a hint that names the option, the server that the
+ * output is for (NULL: not known) and what would be omitted. */
+void omitted_hint(struct cli *cli, const char *server, const struct rd_err *err);
+
 #endif

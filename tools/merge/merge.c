@@ -142,8 +142,10 @@ static int run(struct merge *merge)
     sort_done(&merge->keys);
     sort_done(&merge->losers);
     rd_buf_done(&merge->libs);
-    if (!ok)
+    if (!ok) {
+        omitted_hint(merge->cli, NULL, &err);
         return cli_fail(merge->cli, &err);
+    }
     return merge->is_void ? filter_report_nothing(merge->cli, "written") : status;
 }
 

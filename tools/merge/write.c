@@ -1,5 +1,6 @@
 /* The second pass: writes everything that is not omitted. */
 #include "tools/merge/priv.h"
+#include "rdb/version.h"
 
 #include "base/endian.h"
 
@@ -109,8 +110,8 @@ static bool put_key(struct merge *merge, struct merge_input *in, struct rdb_even
         return false;
     if (!rdb_writer_can_copy(merge->writer, key->key.type) && !is_written(merge))
         return rd_err_set(err, RD_ERR_UNSUPPORTED, key->offset,
-                          "values of other versions cannot be converted to %s version %d",
-                          rdb_dialect_name(merge->dialect), merge->target);
+                          "values of other versions cannot be converted to %s",
+                          rdb_version_text(merge->dialect, merge->target).s);
     return !rdb_writer_can_copy(merge->writer, key->key.type) || copy_value(merge, in, err);
 }
 

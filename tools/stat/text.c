@@ -1,4 +1,5 @@
 /* text.c - prints the report for a terminal of 80 columns. */
+#include "rdb/version.h"
 #include "tools/stat/report.h"
 
 #include <inttypes.h>
@@ -85,8 +86,7 @@ static void print_head(const struct screen *s, const char *path)
     const struct stat_count *all = &read->sum.all;
     fprintf(s->out, "%s%s%s\n", cli_color(s->cli, s->out, CLI_BOLD), fit(rd_slice_str(path), 78).s,
             cli_color(s->cli, s->out, CLI_PLAIN));
-    fprintf(s->out, "  format    %s RDB %d", meta->dialect == RDB_VALKEY ? "Valkey" : "Redis",
-            meta->version);
+    fprintf(s->out, "  format    %s", rdb_version_text(meta->dialect, meta->version).s);
     if (meta->writer[0] != '\0')
         fprintf(s->out, ", written by %s %s", meta->dialect == RDB_VALKEY ? "Valkey" : "Redis",
                 meta->writer);

@@ -1,0 +1,43 @@
+#include "rdb/version.h"
+
+#include <stdio.h>
+
+struct release {
+    int version;
+    const char *servers;
+};
+
+/* Versions 1 and 3 to 5 belong to no release that we have seen. */
+static const struct release releases[] = {
+    {2, "Redis 2.4"},
+    {6, "Redis 2.6 to 3.0"},
+    {7, "Redis 3.2"},
+    {8, "Redis 4.0"},
+    {9, "Redis 5.0 to 6.2"},
+    {10, "Redis 7.0"},
+    {11, "Redis 7.2, Valkey 7.2 and 8"},
+    {12, "Redis 7.4 to 8.4"},
+    {13, "Redis 8.6"},
+    {14, "Redis 8.8"},
+    {15, "Redis 8.10"},
+    {80, "Valkey 9.0 and 9.1"},
+    {81, "Valkey 9.2"},
+};
+
+struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version)
+{
+    struct rdb_version_text text;
+    if (!rdb_version_known(dialect, version)) {
+        snprintf(text.s, sizeof text.s, "%s RDB version %d",
+                 dialect == RDB_VALKEY ? "Valkey" : "Redis", version);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++) {
+        if (releases[i].version == version) {
+            snprintf(text.s, sizeof text.s, "RDB version %d (%s)", version, releases[i].servers);
+            return text;
+        }
+    }
+    snprintf(text.s, sizeof text.s, "RDB version %d", version);
+    return text;
+}

@@ -1,0 +1,22 @@
+/* version.h - what an RDB version is called in messages.
+ *
+ *     struct rdb_version_text text = rdb_version_text(RDB_REDIS, 6);
+ *     puts(text.s); // "RDB version 6 (Redis 2.6 to 3.0)"
+ *
+ * Threads: any thread may call everything.
+ */
+#ifndef RDB_VERSION_H
+#define RDB_VERSION_H
+
+#include "rdb/rdb.h"
+
+/* Returned by value, so that printf("%s", rdb_version_text(…).s) works. */
+struct rdb_version_text {
+    char s[64];
+};
+
+/* The version and the servers that write it. A version of no release has no servers; a version that
+ * the dialect does not have gets the name of the dialect. */
+struct rdb_version_text rdb_version_text(enum rdb_dialect dialect, int version);
+
+#endif

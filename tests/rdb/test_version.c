@@ -1,0 +1,75 @@
+#include "rdb/version.h"
+
+#include <criterion/criterion.h>
+
+#include "base/src.h"
+#include "rdb/reader.h"
+
+Test(version, names_the_servers_that_write_it)
+{
+    cr_expect_str_eq(rdb_version_text(RDB_REDIS, 6).s, "RDB version 6 (Redis 2.6 to 3.0)");
+    cr_expect_str_eq(rdb_version_text(RDB_REDIS, 11).s,
+                     "RDB version 11 (Redis 7.2, Valkey 7.2 and 8)");
+    cr_expect_str_eq(rdb_version_text(RDB_VALKEY, 80).s, "RDB version 80 (Valkey 9.0 and 9.1)");
+    cr_expect_str_eq(rdb_version_text(RDB_REDIS, 3).s, "RDB version 3");
+    cr_expect_str_eq(rdb_version_text(RDB_REDIS, 9999).s, "Redis RDB version 9999");
+}
+
+Test(version, every_known_one_but_the_unseen_has_servers)
+{
+    for (int version = RDB_VERSION_MIN; version <= RDB_VERSION_VALKEY_MAX; version++) {
+        enum rdb_dialect dialect = version >= RDB_VERSION_VALKEY_MIN ? RDB_VALKEY : RDB_REDIS;
+        if (rdb_version_known(dialect, version) && version != 1 && (version < 3 || version > 5))
+            cr_expect(strchr(rdb_version_text(dialect, version).s, '(') != NULL, "%d", version);
+    }
+}
+
+static struct rd_err refused(const char *bytes, size_t len)
+{
+    struct rd_src *src;
+    struct rdb_reader *reader;
+    struct rdb_event ev;
+    struct rd_err err = {0};
+    cr_assert(rd_src_open_memory(&src, rd_slice(bytes, len), &err));
+    cr_assert(rdb_reader_new(&reader, src, NULL, &err));
+    enum rdb_status status;
+    while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT)
+        ;
+    cr_assert_eq(status, RDB_FAIL);
+    rd_err_adopt(&err, rdb_reader_err(reader));
+    rdb_reader_free(reader);
+    rd_src_close(src);
+    cr_assert_eq(err.code, RD_ERR_UNSUPPORTED);
+    return err;
+}
+
+#define REFUSED(bytes) refused(bytes, sizeof bytes - 1)
+
+Test(version, that_is_not_supported_yet_names_the_newest_one)
+{
+    struct rd_err err = REFUSED("REDIS0016\xff");
+    cr_expect_str_eq(err.text, "Redis RDB version 16 is newer than this program supports (15)");
+    cr_expect_eq(err.reason.id, RDB_REASON_VERSION);
+    cr_expect_eq(err.reason.args[0], 16);
+    cr_expect_eq(err.reason.args[1], 15);
+    err = REFUSED("VALKEY082\xff");
+    cr_expect_str_eq(err.text, "Valkey RDB version 82 is newer than this program supports (81)");
+    err = REFUSED("VALKEY011\xff");
+    cr_expect_str_eq(err.text, "Valkey RDB version 11 does not exist");
+    err = REFUSED("REDIS0000\xff");
+    cr_expect_str_eq(err.text, "Redis RDB version 0 does not exist");
+}
+
+Test(version, of_a_type_of_a_later_one_is_named)
+{
+    struct rd_err err = REFUSED("REDIS0011\x18\x01k");
+    cr_expect_str_eq(err.text, "value type 24 exists since RDB version 12 (Redis 7.4 to 8.4), but "
+                               "the file is RDB version 11 (Redis 7.2, Valkey 7.2 and 8)");
+    cr_expect_eq(err.reason.id, RDB_REASON_TYPE);
+    err = REFUSED("REDIS0010\x32\x01k");
+    cr_expect_str_eq(err.text, "value type 50 is not known in RDB version 10 (Redis 7.0): this "
+                               "program is too old, or the file is damaged");
+    err = REFUSED("REDIS0009\xf2");
+    cr_expect_str_eq(err.text, "opcode 242 is not known in RDB version 9 (Redis 5.0 to 6.2): this "
+                               "program is too old, or the file is damaged");
+}
