@@ -231,6 +231,24 @@ class Modules(unittest.TestCase):
             self.assertEqual(line["value"]["size"], len(value(name, version, items)))
         self.assertTrue(any("opaque" in line["value"] for line in lines))
 
+    def test_stat_counts_them_by_type(self):
+        self.write(KNOWN)
+        told = json.loads(self.run_tool("stat", "--json", self.path))
+        found = {m["module"]: (m["kind"], m["keys"]) for m in told["modules"]}
+        self.assertEqual(found["ReJSON-RL"], ("JSON", 6))
+        self.assertEqual(found["MBbloom--"], ("Bloom filter", 2))
+        self.assertEqual(found["corpusMod"], (None, 1))
+        self.assertEqual(sum(keys for _, keys in found.values()), len(KNOWN))
+        text = self.run_tool("stat", self.path).decode()
+        self.assertRegex(text, r"\n    JSON +6 ")
+        self.assertRegex(text, r"\n    corpusMod +1 ")
+
+    def test_types_beyond_the_table_are_counted_together(self):
+        self.write({f"k{i}": (f"Module-{LETTERS[i]}0", 1, [uint(1)]) for i in range(40)})
+        told = json.loads(self.run_tool("stat", "--json", self.path))["modules"]
+        self.assertEqual([m["keys"] for m in told], [1] * 32 + [8])
+        self.assertIsNone(told[-1]["module"])
+
     def test_values_are_copied_byte_by_byte(self):
         self.write(KNOWN)
         with open(self.path, "rb") as f:

@@ -1,3 +1,4 @@
+#include "tools/json/module_types.h"
 #include "tools/stat/report.h"
 
 static void put_count(struct cli_json *json, const struct stat_count *count)
@@ -88,6 +89,25 @@ static void put_encodings(struct cli_json *json, const struct stat_sum *sum)
         cli_json_put_str(json, "type", rdb_kind_name(type->kind));
         cli_json_put_str(json, "encoding", type->encoding);
         put_count(json, &sum->types[id]);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+static void put_modules(struct cli_json *json, const struct stat_sum *sum)
+{
+    if (sum->n_modules == 0)
+        return;
+    cli_json_key(json, "modules");
+    cli_json_array(json);
+    for (size_t i = 0; i < sum->n_modules; i++) {
+        const struct stat_module *module = &sum->modules[i];
+        char name[RDB_MODULE_NAME_LEN + 1];
+        rdb_module_name(module->id, name);
+        cli_json_obj(json);
+        cli_json_put_str(json, "module", module->id != 0 ? name : NULL);
+        cli_json_put_str(json, "kind", module_type_words(module->id));
+        put_count(json, &module->count);
         cli_json_end(json);
     }
     cli_json_end(json);
@@ -204,6 +224,7 @@ void stat_json_put(struct cli_json *json, const struct stat_read *read, size_t n
     cli_json_end(json);
     put_types(json, sum);
     put_encodings(json, sum);
+    put_modules(json, sum);
     put_databases(json, sum);
     put_expiry(json, sum);
     put_top(json, "biggest", &sum->by_memory, n_keys);

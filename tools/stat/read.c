@@ -80,6 +80,10 @@ static bool pass_event(struct stat_pass *pass, const struct rdb_event *ev, struc
     switch (ev->kind) {
     case RDB_KEY:
         return begin_key(pass, ev, err);
+    case RDB_VALUE:
+        if (ev->value.type->kind == RDB_KIND_MODULE)
+            pass->key.module_id = ev->value.module_id;
+        return true;
     case RDB_ELEM:
         elem(pass, ev);
         return true;

@@ -88,6 +88,19 @@ static inline void count_key(struct stat_count *count, const struct stat_key *ke
     count->stored += key->stored;
 }
 
+static struct stat_count *count_of_module(struct stat_sum *sum, uint64_t id)
+{
+    size_t i = 0;
+    id &= ~(uint64_t)STAT_MODULE_VERSION;
+    while (i < sum->n_modules && i < STAT_MODULES && sum->modules[i].id != id)
+        i++;
+    if (i == sum->n_modules) {
+        sum->modules[i].id = i < STAT_MODULES ? id : 0;
+        sum->n_modules++;
+    }
+    return &sum->modules[i].count;
+}
+
 void stat_sum_add(struct stat_sum *sum, const struct stat_key *key)
 {
     enum rdb_kind kind = key->type->kind;
@@ -95,6 +108,8 @@ void stat_sum_add(struct stat_sum *sum, const struct stat_key *key)
     count_key(&sum->types[key->type->id], key);
     count_key(&sum->expiry[stat_expiry_of(key->expire_ms, sum->opts.now_ms)], key);
     count_key(count_of_db(sum, key->db), key);
+    if (kind == RDB_KIND_MODULE)
+        count_key(count_of_module(sum, key->module_id), key);
     stat_hist_add(&sum->memory[kind], key->memory, 1);
     stat_top_add(&sum->by_memory, key->memory, key);
     if (kind != RDB_KIND_STRING) {

@@ -58,7 +58,13 @@ const char *stat_expiry_words(enum stat_expiry class);
 int64_t stat_expiry_seconds(enum stat_expiry class);
 enum stat_expiry stat_expiry_of(int64_t expire_ms, int64_t now_ms);
 
-enum { STAT_DBS_MAX = 1024 };
+/* The values of one type of a module, whatever their encoding versions. */
+struct stat_module {
+    uint64_t id; /* without the version; 0: all types beyond STAT_MODULES */
+    struct stat_count count;
+};
+
+enum { STAT_DBS_MAX = 1024, STAT_MODULES = 32, STAT_MODULE_VERSION = 1023 /* bits of the id */ };
 
 struct stat_sum {
     struct stat_opts opts;
@@ -72,6 +78,8 @@ struct stat_sum {
     struct stat_hist lengths[RDB_KIND_COUNT];
     struct stat_hist elements[RDB_KIND_COUNT];
     struct stat_hist memory[RDB_KIND_COUNT];
+    struct stat_module modules[STAT_MODULES + 1];
+    size_t n_modules;
     uint64_t passed[RDB_KIND_COUNT]; /* keys whose elements were not read */
     struct stat_top by_memory, by_elements;
     struct stat_prefixes prefixes;

@@ -1,5 +1,6 @@
 /* text.c - prints the report for a terminal of 80 columns. */
 #include "rdb/version.h"
+#include "tools/json/module_types.h"
 #include "tools/stat/report.h"
 
 #include <inttypes.h>
@@ -109,6 +110,16 @@ static void print_count(const struct screen *s, const char *name, const struct s
     put_bar(s, count->memory, s->read->sum.all.memory);
 }
 
+/* "  JSON", or the module's own name. */
+static void print_module(const struct screen *s, const struct stat_module *module)
+{
+    char name[RDB_MODULE_NAME_LEN + 1], row[40];
+    const char *words = module_type_words(module->id);
+    rdb_module_name(module->id, name);
+    snprintf(row, sizeof row, "  %s", module->id == 0 ? "others" : words != NULL ? words : name);
+    print_count(s, row, &module->count);
+}
+
 static void print_types(const struct screen *s)
 {
     const struct stat_sum *sum = &s->read->sum;
@@ -118,6 +129,8 @@ static void print_types(const struct screen *s)
         if (count.keys > 0)
             print_count(s, rdb_kind_name((enum rdb_kind)kind), &count);
     }
+    for (size_t i = 0; i < sum->n_modules; i++)
+        print_module(s, &sum->modules[i]);
     heading(s, "Encodings          ", "          keys        elements     memory");
     for (unsigned id = 0; id < RDB_TYPE_COUNT; id++) {
         const struct rdb_type *type = rdb_type_get((enum rdb_type_id)id);
