@@ -30,7 +30,7 @@ static struct rd_err refused(const char *bytes, size_t len)
     struct rdb_reader *reader;
     struct rdb_event ev;
     struct rd_err err = {0};
-    cr_assert(rd_src_open_memory(&src, rd_slice(bytes, len), &err));
+    cr_assert(rd_src_open_memory(&src, rd_slice(bytes, len), NULL, &err));
     cr_assert(rdb_reader_new(&reader, src, NULL, &err));
     enum rdb_status status;
     while ((status = rdb_reader_next(reader, &ev)) == RDB_EVENT)
