@@ -415,6 +415,18 @@ static void print_help(const struct cli *cli, const struct cli_usage *usage)
         printf("\nExample:\n  %s\n", usage->example);
 }
 
+/* For the completions: a line for each option, with its values if they are known. Former names of
+ * options have no help. */
+static void list_options(const struct cli_opt *opts, bool hidden)
+{
+    for (const struct cli_opt *opt = opts; opt != NULL && !is_last(opt); opt++) {
+        if (opt->name == NULL || (opt->help == NULL && !opt->brief && !hidden))
+            continue;
+        printf("--%s%s%s\n", opt->name, opt->kind == CLI_ENUM ? " " : "",
+               opt->kind == CLI_ENUM ? opt->words : "");
+    }
+}
+
 void cli_print_version(void)
 {
     printf("redoubt %s\n", REDOUBT_VERSION_STRING);
@@ -484,6 +496,12 @@ bool cli_parse(struct cli *cli, const struct cli_usage *usage, int argc, char **
         struct rd_err err = {0};
         rd_err_nomem(&err, (size_t)argc * sizeof *cli->args);
         *ret_status = cli_fail(cli, &err);
+        return false;
+    }
+    if (argc == 2 && strcmp(argv[1], "--list-options") == 0) {
+        list_options(usage->opts, false);
+        list_options(common, true);
+        *ret_status = CLI_OK;
         return false;
     }
     cli->json = wants_json(argc, argv);
