@@ -216,6 +216,12 @@ class Cells(CaptureTest):
 
     # ---- cells that several tools have in common ----
 
+    def any_6(self, tool):
+        self.ends(6, *self.reads(tool), "redis://127.0.0.1:1")
+
+    def case_check_rdb_6(self):
+        self.any_6("check-rdb")
+
     def any_0(self, tool):
         self.ends(0, *self.reads(tool), self.good)
 

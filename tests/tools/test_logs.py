@@ -113,7 +113,7 @@ class Convert(Case):
                      ("merge", self.out, self.first, "-o", other)):
             run = self.run_tool(*args, status=2)
             self.assertIn(f"commands follow the snapshot, from byte {end}".encode(), run.stderr)
-            self.assertIn(b"--from aof", run.stderr)
+            self.assertIn(b"--input-format aof", run.stderr)
             self.assertFalse(os.path.isfile(other))
         with open(self.out, "r+b") as f:
             f.truncate(end)

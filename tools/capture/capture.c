@@ -230,7 +230,7 @@ static bool is_version(const char *text)
 /* Returns the error of invalid options or combinations, or NULL. */
 static const char *contradiction(const struct capture *c)
 {
-    bool named = c->cli->n_args > 0 || peer_opts_names_one(&c->servers);
+    bool named = c->cli->n_args > 0 || peer_opts_has_one(&c->servers);
     bool stream = c->out != NULL || c->duration_ms != 0 || c->has_until || c->max_size != 0 ||
                   c->segment_size != 0 || c->report.metrics != NULL || c->wait;
     if (!named && c->n_sentinels == 0)
@@ -304,7 +304,7 @@ static int parse_and_start(struct capture *c, const struct cli_opt *opts, int ar
                  "folder. A new run resumes where the last one ended.",
         .opts = opts,
         .max_args = 1,
-        .example = "redoubt capture --max-size 10gb redis://10.0.0.7 -o /var/lib/capture",
+        .example = "redoubt capture --keep-size 10gb redis://10.0.0.7 -o /var/lib/capture",
     };
     int status;
     peer_opts_init(&c->servers);
@@ -342,7 +342,8 @@ int tool_capture(struct cli *cli, int argc, char **argv)
          .each = set_until,
          .ctx = &c,
          .help = "stop at the command that reaches this offset"},
-        {.name = "max-size",
+        {.name = "max-size", .kind = CLI_SIZE, .number = &c.max_size},
+        {.name = "keep-size",
          .kind = CLI_SIZE,
          .arg = "SIZE",
          .number = &c.max_size,

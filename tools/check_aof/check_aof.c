@@ -1,6 +1,7 @@
 /* check_aof.c - `redoubt check-aof`: verifies append-only logs, and repairs them.
  */
 #include "base/mem.h"
+#include "rebuild/stream.h"
 #include "tools/check_aof/priv.h"
 #include "tools/input/spool.h"
 #include "tools/tools.h"
@@ -190,6 +191,13 @@ static int run_check(struct aof_job *job)
 static int run(struct aof_job *job)
 {
     struct rd_err err = {0};
+    if (rebuild_stream_is(job->path)) {
+        if (job->change == AOF_JOB_CHECK)
+            return aof_job_run_capture(job);
+        cli_hint(job->cli, "a capture that goes on cuts its torn end; convert reads up to damage");
+        rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "a capture is verified, but not changed");
+        return cli_fail(job->cli, &err);
+    }
     if (!aof_job_find(job, &err))
         return cli_fail(job->cli, &err);
     switch (job->change) {
@@ -285,8 +293,9 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "PATH\n--fix | --fix-manifest | --salvage OUT PATH\n"
                     "--truncate-to-timestamp T PATH\n--truncate-to-offset [FILE:]N PATH",
-        .about = "Verifies an append-only log: a manifest, its folder, or one file. Files are\n"
-                 "copied before a cut. Exit status 1: damage found; 8: partly saved.",
+        .about = "Verifies an append-only log: a manifest, its folder, or one file; or the folder\n"
+                 "of a capture. Files are copied before a cut. Exit status 1: damage found; 8: "
+                 "partly saved.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

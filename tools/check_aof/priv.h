@@ -52,6 +52,10 @@ struct aof_job {
     struct aof_job_found found;
 };
 
+/* tools/check_aof/capture.c: verifies the capture in the folder of the path, and returns the exit
+ * status. */
+int aof_job_run_capture(struct aof_job *job);
+
 /* ---- tools/check_aof/files.c: finding the log ---- */
 
 /* Fills in folder, name, has_manifest and names from the path. */

@@ -10,6 +10,7 @@
 #include "rdb/damage.h"
 #include "tools/cli/filter.h"
 #include "tools/check_rdb/priv.h"
+#include "tools/input/server_in.h"
 #include "tools/input/spool.h"
 #include "tools/tools.h"
 
@@ -17,7 +18,7 @@
 
 struct run {
     struct cli *cli;
-    bool quick, partial, force, strict, reseal;
+    bool quick, partial, force, strict, reseal, scan;
     const char *out;        /* --salvage */
     const char *doubtful;   /* --doubtful: the file for keys that are not verified */
     struct filter filter;   /* keys that are written to OUT */
@@ -323,8 +324,8 @@ static int status_of(const struct check_file *file)
 /* An unreadable file has precedence over a damaged one, and that over an unsupported one. */
 static int worst(const struct run *run)
 {
-    static const int order[] = {CLI_IO,       CLI_LIMIT,   CLI_USAGE,
-                                CLI_FINDINGS, CLI_PARTIAL, CLI_UNSUPPORTED};
+    static const int order[] = {CLI_IO,       CLI_PROTOCOL, CLI_LIMIT,      CLI_USAGE,
+                                CLI_FINDINGS, CLI_PARTIAL,  CLI_UNSUPPORTED};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (run->had[order[i]])
             return order[i];
@@ -366,6 +367,10 @@ struct view {
 static bool view_fill(struct work *work, struct view *view, struct rd_err *err)
 {
     struct rd_src *src;
+    if (server_in_is(work->file->path)) {
+        view->spooled = true;
+        return server_in_read(work->run->cli, work->file->path, work->run->scan, &view->spool, err);
+    }
     if (!cli_open_in(work->run->cli, work->file->path, &src, err))
         return false;
     view->spooled = work->file->once || !rd_src_can_seek(src) || rd_src_size(src) == RD_NO_OFFSET;
@@ -515,7 +520,7 @@ static bool check(struct work *work, struct view *view, struct rd_err *err)
     struct cli *cli = work->run->cli;
     struct check_file *file = work->file;
     struct rd_src *src;
-    bool once = file->once && work->run->out != NULL;
+    bool once = (file->once && work->run->out != NULL) || server_in_is(file->path);
     if (once && !view_fill(work, view, err))
         return false;
     if (once ? !spool_source_torn(&view->spool, file->name, &src, err)
@@ -551,7 +556,8 @@ static bool work_on(struct work *work, struct rd_err *err)
 static bool can_be_read_once(const char *path)
 {
     struct stat st;
-    return is_stdin(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode));
+    return is_stdin(path) || server_in_is(path) ||
+           (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode));
 }
 
 static void name_file(struct check_file *file, const char *path)
@@ -607,6 +613,36 @@ static bool check_one(struct run *run, const char *path, struct rd_err *err)
     rd_free(file->doubts);
     rd_free(file);
     return true;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A folder: its snapshots. */
+static bool check_path(struct run *run, const char *path, struct rd_err *err)
+{
+    struct check_folder folder = {0};
+    bool ok = true;
+    if (!is_folder(path) || !check_folder_list(&folder, path, err) || folder.n == 0) {
+        if (folder.has_log)
+            cli_hint(run->cli, "the folder has a log or a capture, but no snapshot: "
+                               "use redoubt check-aof");
+        check_folder_done(&folder);
+        return err->code == RD_ERR_OK && check_one(run, path, err);
+    }
+    if (run->out != NULL && folder.n > 1)
+        ok = rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                        "--salvage accepts only one file, and the folder has several snapshots");
+    for (size_t i = 0; ok && i < folder.n; i++)
+        ok = check_one(run, folder.paths[i], err);
+    if (ok && folder.has_log)
+        cli_note(run->cli, "%s also has a log or a capture: redoubt check-aof verifies it",
+                 cli_plain(rd_slice_str(path)).s);
+    check_folder_done(&folder);
+    return ok;
 }
 
 /* The input is never replaced, not even with --force. */
@@ -668,7 +704,7 @@ static int check_all(struct run *run)
         cli_json_array(&cli->out);
     }
     for (size_t i = 0; i < cli->n_args; i++)
-        if (!check_one(run, cli->args[i], &err))
+        if (!check_path(run, cli->args[i], &err))
             break;
     rd_sink_abort(run->sink);
     rd_sink_abort(run->doubts);
@@ -713,13 +749,15 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
          .kind = CLI_FLAG,
          .flag = &run.force,
          .help = "with --salvage: replace OUT if it exists"},
+        SERVER_IN_OPTION(&run.scan),
         FILTER_OPTIONS(&run.filter),
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "[--quick] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
         .about = "Verifies every byte of snapshots, and reports which keys can be recovered.\n"
-                 "\"-\" is standard input. Exit status 1: damage or warnings; with --salvage\n"
+                 "\"-\" is standard input, a folder all its snapshots, redis://HOST a server. Exit "
+                 "status 1: damage or warnings; with --salvage\n"
                  "8: saved, but incomplete or with doubtful keys.",
         .opts = opts,
         .min_args = 1,

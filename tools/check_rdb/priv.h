@@ -134,4 +134,16 @@ int check_rdb_compat(struct cli *cli, int argc, char **argv);
  * name in these lines. Sets *ret_end to the end of the snapshot. */
 bool check_rdb_compat_file(const char *path, const char *name, uint64_t *ret_end);
 
+/* ---- tools/check_rdb/folder.c ---- */
+
+struct check_folder {
+    char **paths; /* of the snapshots, by name */
+    size_t n;
+    bool has_log; /* or a capture */
+};
+
+/* Call check_folder_done() in any case. */
+bool check_folder_list(struct check_folder *folder, const char *path, struct rd_err *err);
+void check_folder_done(struct check_folder *folder);
+
 #endif

@@ -27,6 +27,18 @@ bool peer_opts_names_one(const struct peer_opts *opts)
     return opts->host != NULL || opts->socket != NULL || opts->url != NULL || opts->port != 0;
 }
 
+/* The server of the variable REDOUBT_URL; NULL: it is not set. */
+static const char *default_url(void)
+{
+    const char *url = getenv("REDOUBT_URL");
+    return url != NULL && url[0] != '\0' ? url : NULL;
+}
+
+bool peer_opts_has_one(const struct peer_opts *opts)
+{
+    return peer_opts_names_one(opts) || default_url() != NULL;
+}
+
 /* ---- the options ---- */
 
 /* Moves a secret out of argv, whose strings may be changed. */
@@ -169,6 +181,8 @@ bool peer_target_find(struct client_target *ret, struct peer_opts *opts, const c
 {
     struct client_target target = {.opts = &opts->connect, .tls = opts->tls};
     url = url != NULL ? url : opts->url;
+    if (url == NULL && !peer_opts_names_one(opts))
+        url = default_url();
     bool ok = find_place(&target, opts, url, err) && find_user(&target, opts, err) &&
               find_password(&target, opts, err);
     if (ok && !target.has_db) {

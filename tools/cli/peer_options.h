@@ -14,7 +14,7 @@
  *     client_target_done(&target);
  *     peer_opts_done(&opts);
  *
- * A URL takes precedence over the options. The password is that of the URL, else the answer to
+ * A URL takes precedence over the options, and these over the variable REDOUBT_URL. The password is that of the URL, else the answer to
  * --askpass, else -a, else the first line of --pass-file, else the variable REDISCLI_AUTH.
  * Passwords are copied from argv and cleared there, so that a list of processes does not show them.
  */
@@ -46,6 +46,8 @@ void peer_opts_done(struct peer_opts *opts);
 
 /* Whether -h, -p, -s or -u names a server. */
 bool peer_opts_names_one(const struct peer_opts *opts);
+/* The same, or the variable REDOUBT_URL does. For tools that do not change a server. */
+bool peer_opts_has_one(const struct peer_opts *opts);
 
 /* url may be NULL: -u, else the other options. opts is borrowed and must outlive the target. May
  * ask at the terminal. RD_ERR_USAGE if the URL or the combination of options is invalid. */

@@ -1,6 +1,7 @@
 /* convert - converts a snapshot or log to another format, version or dialect. */
 #include "tools/convert/priv.h"
 #include "tools/input/proof.h"
+#include "tools/input/server_in.h"
 #include "tools/tools.h"
 
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, per call */
@@ -259,6 +260,9 @@ static bool finish(struct job *job, struct rd_err *err)
     if (job->cli->json) {
         cli_json_put_uint(&job->cli->out, "keys", job->keys);
         cli_json_put_uint(&job->cli->out, "bytes", bytes);
+    } else if (job->out_path != NULL && strcmp(job->out_path, "-") != 0) {
+        cli_note(job->cli, "%s: %s key%s, %s", cli_plain(rd_slice_str(job->out_path)).s,
+                 cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s);
     }
     return omitted_report(job->omitted, err);
 }
@@ -365,13 +369,14 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .words = "rdb|aof|resp|ndjson|csv",
          .choice = &job.target,
          .help = "rdb, resp or aof (commands), ndjson, csv"},
-        {.name = "from",
+        {.name = "input-format",
          .kind = CLI_ENUM,
          .arg = "FORMAT",
          .words = "rdb|ndjson|aof",
          .choice = &job.input,
          .help = "format of IN; default: detected from its first bytes",
          .brief = true},
+        {.name = "from", .kind = CLI_ENUM, .words = "rdb|ndjson|aof", .choice = &job.input},
         {.name = "output",
          .letter = 'o',
          .kind = CLI_STRING,
@@ -379,6 +384,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
          .string = &job.out_path,
          .help = "output file; default: standard output"},
         SNAPSHOT_IN_OPTIONS(&job.log),
+        SERVER_IN_OPTION(&job.log.scan),
         FOR_OPTION(&job.server),
         {.name = "rdb-version",
          .kind = CLI_COUNT,

@@ -90,7 +90,7 @@ static int check_options(struct diff *diff)
     struct cli *cli = diff->cli;
     struct rd_err err = {0};
     bool named = peer_opts_names_one(&diff->servers);
-    if (cli->n_args == 1 && !named)
+    if (cli->n_args == 1 && !peer_opts_has_one(&diff->servers))
         return cli_usage_error(cli, "missing argument: diff [OPTION…] A B");
     if (cli->n_args == 2 && named)
         return cli_usage_error(
@@ -136,6 +136,10 @@ int tool_diff(struct cli *cli, int argc, char **argv)
          .arg = "MS",
          .number = &diff.tolerance_ms,
          .help = "expiry times at most MS apart are equal"},
+        {.name = "all",
+         .kind = CLI_FLAG,
+         .flag = &diff.all,
+         .help = "list more than 20 keys of each kind on a terminal"},
         {.name = "ndjson",
          .kind = CLI_FLAG,
          .flag = &diff.lines,

@@ -98,6 +98,7 @@ struct diff {
     bool fast;
     bool values;
     bool lines;
+    bool all; /* list every difference on a terminal, too */
     bool ignore_expire;
     uint64_t tolerance_ms;
     uint64_t max_elements;
@@ -122,6 +123,7 @@ struct diff {
     struct sort named; /* database, name -> difference */
     struct sort parts; /* of two values: kind, name -> side, part */
     struct diff_counts counts;
+    uint64_t listed[3]; /* on a terminal: keys only in A, only in B, different */
     uint64_t n_functions[2];
     struct rd_hash128 functions[2];
     /* With judge_due, a key or field that is on one side only is not a difference if it expires

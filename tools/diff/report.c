@@ -1,6 +1,10 @@
 /* Prints differences, as lines of text or as JSON objects. */
 #include "tools/diff/priv.h"
 
+#include <unistd.h>
+
+enum { LISTED = 20 /* keys of each kind on a terminal */ };
+
 static const char *const part_words[] = {
     [RDB_PART_ELEMENT] = "element", [RDB_PART_MEMBER] = "member", [RDB_PART_FIELD] = "field",
     [RDB_PART_ENTRY] = "entry",     [RDB_PART_META] = "meta",     [RDB_PART_GROUP] = "group",
@@ -297,6 +301,15 @@ void diff_report_begin(struct diff *diff)
     diff->json = diff->cli->out;
 }
 
+/* On a terminal, the first of each kind. */
+static bool is_listed(struct diff *diff, const struct diff_found *found)
+{
+    int kind = both(found) ? 2 : found->key[DIFF_A].present ? 0 : 1;
+    if (diff->all || isatty(STDOUT_FILENO) != 1)
+        return true;
+    return diff->listed[kind]++ < LISTED;
+}
+
 void diff_report_key(struct diff *diff, const struct diff_found *found, struct rd_slice name,
                      const struct diff_value *value)
 {
@@ -306,9 +319,19 @@ void diff_report_key(struct diff *diff, const struct diff_found *found, struct r
         rd_sink_byte(diff->out, '\n');
     } else if (diff->cli->json) {
         put_key(diff, found, name, value);
-    } else if (!diff->cli->quiet) {
+    } else if (!diff->cli->quiet && is_listed(diff, found)) {
         print_key(diff, found, name, value);
     }
+}
+
+/* What was not listed. */
+static void print_hidden(const struct diff *diff)
+{
+    static const char *const words[] = {"only in A", "only in B", "different"};
+    for (int kind = 0; kind < 3; kind++)
+        if (diff->listed[kind] > LISTED)
+            printf("… and %s more %s (--all lists them)\n",
+                   cli_count(diff->listed[kind] - LISTED).s, words[kind]);
 }
 
 static void print_summary(const struct diff *diff)
@@ -347,6 +370,7 @@ void diff_report_end(struct diff *diff)
         cli_json_end(&diff->cli->out);
         put_summary(diff, &diff->cli->out);
     } else if (!diff->cli->quiet) {
+        print_hidden(diff);
         print_summary(diff);
     }
 }

@@ -153,7 +153,7 @@ static int examine(struct run *run)
     if (!get_durations(run, &err) || !load_target(run, &err))
         return cli_fail(cli, &err);
     const char *what = cli->n_args > 0 ? cli_url(cli, 0) : source_of_target(run);
-    if (what == NULL && !peer_opts_names_one(&run->peer))
+    if (what == NULL && !peer_opts_has_one(&run->peer))
         return cli_usage_error(cli, "missing argument: URL or DIR");
     if (!collect(run, what, &err))
         return cli_fail(cli, &err);

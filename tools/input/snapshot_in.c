@@ -3,6 +3,7 @@
 #include "engine/mem.h"
 #include "rebuild/stream.h"
 #include "tools/check_aof/priv.h"
+#include "tools/input/server_in.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -184,12 +185,26 @@ static bool replay(struct cli *cli, const char *path, const struct rebuild_opts 
 
 /* ---- in the place of a snapshot ---- */
 
+static bool open_server(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
+                        struct spool *spool, struct rd_src **ret, struct rd_err *err)
+{
+    if (is_wanted(opts))
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "a server has only its present data: use a log or a capture of it");
+    if (!server_in_read(cli, path, opts->scan, spool, err) || !spool_source(spool, path, ret, err))
+        return false;
+    begin_reading(cli, path, *ret, rd_src_size(*ret));
+    return true;
+}
+
 bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
                       struct spool *spool, struct rd_src **ret, struct rd_err *err)
 {
     static const struct snapshot_in_opts all = SNAPSHOT_IN_ALL;
     if (opts == NULL)
         opts = &all;
+    if (server_in_is(path))
+        return open_server(cli, path, opts, spool, ret, err);
     bool is_log = opts->from == SNAPSHOT_IN_FROM_AOF || is_wanted(opts);
     if (!is_log && opts->from == SNAPSHOT_IN_FROM_ANY && !snapshot_in_is_log(path, &is_log, err))
         return false;
@@ -210,7 +225,7 @@ static bool check_after(struct cli *cli, struct rd_src *src, struct rd_err *err)
     if (status != RD_SRC_OK || (s.ptr[0] != '*' && s.ptr[0] != '#'))
         return status != RD_SRC_FAIL;
     if (cli != NULL)
-        cli_hint(cli, "--from aof replays them, --from rdb uses the snapshot only");
+        cli_hint(cli, "--input-format aof replays them, --input-format rdb uses the snapshot only");
     return rd_err_set(err, RD_ERR_USAGE, rd_src_offset(src),
                       "commands follow the snapshot, from byte %" PRIu64, rd_src_offset(src));
 }

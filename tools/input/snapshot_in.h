@@ -23,7 +23,8 @@ enum snapshot_in_from { SNAPSHOT_IN_FROM_ANY, SNAPSHOT_IN_FROM_RDB, SNAPSHOT_IN_
 struct snapshot_in_opts {
     struct rebuild_opts rebuild;
     bool is_log; /* regardless of its first bytes */
-    int from;    /* enum snapshot_in_from: --from of a tool that takes only snapshots and logs */
+    bool scan;   /* a server: read its keys, see server_in.h */
+    int from; /* enum snapshot_in_from: --input-format of a tool that takes only snapshots and logs */
 };
 
 /* The initial value: all commands. */
@@ -38,14 +39,14 @@ struct snapshot_in_opts {
  * in a compressed file: see snapshot_in_check_end(). False: it cannot be read. */
 bool snapshot_in_is_log(const char *path, bool *ret, struct rd_err *err);
 
-/* cli_open_in() for a tool that reads snapshots and logs: a log is replayed into the spool, which
- * must outlive the source. opts may be NULL; if an option is set, the input is a log. Failed and
- * skipped commands are reported on standard error. */
+/* cli_open_in() for a tool that reads snapshots and logs: a log is replayed into the spool, and a
+ * server (its URL) is read into it. The spool must outlive the source. opts may be NULL; if an
+ * option is set, the input is a log. Failed and skipped commands are reported on standard error. */
 bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
                       struct spool *spool, struct rd_src **ret, struct rd_err *err);
 
 /* In the TRAILER event of such a snapshot: RD_ERR_CHECKSUM on a checksum mismatch (zero: it has
- * none), and RD_ERR_USAGE if commands follow and --from is not given, because the snapshot alone
+ * none), and RD_ERR_USAGE if commands follow and --input-format is not given, because the snapshot alone
  * would not be the data of the file. */
 bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct snapshot_in_opts *opts,
                            const struct rdb_event *ev, struct rd_err *err);
@@ -64,22 +65,26 @@ bool snapshot_in_add_skip(void *ctx, const char *value, struct rd_err *err);
 #define SNAPSHOT_IN_OPTIONS(o)                                                                     \
     {.name = "until-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->rebuild.until_offset, \
      .help = "log: end before byte N, or FILE:N"},                                                 \
-    {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms,     \
+    {.name = "until", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms,          \
      .help = "log: end after this second"},                                                        \
+    {.name = "until-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms},    \
     {.name = "at-offset", .kind = CLI_STRING, .arg = "N", .string = &(o)->rebuild.until_offset,    \
      .help = "capture: the data at byte N, or CHAPTER:N", .brief = true},                          \
-    {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms,        \
+    {.name = "at", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms,             \
      .help = "capture: the data at this time", .brief = true},                                     \
+    {.name = "at-time", .kind = CLI_TIME, .arg = "TIME", .time_ms = &(o)->rebuild.until_ms},       \
     {.name = "skip-command", .kind = CLI_EACH, .arg = "N", .ctx = (o),                             \
      .each = snapshot_in_add_skip,                                                                 \
      .help = "log: omit the Nth command, or FILE:OFFSET"}
 /* clang-format on */
 
-/* --from, for a tool without the other options. "any" is not in the help. */
+/* --input-format, for a tool without the other options. "any" is not in the help. --from is its
+ * former name. */
+/* clang-format off */
 #define SNAPSHOT_IN_FROM_OPTION(o)                                                                 \
-    {                                                                                              \
-        .name = "from", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",                \
-        .choice = &(o)->from, .help = "input format; default: detected", .brief = true             \
-    }
+    {.name = "input-format", .kind = CLI_ENUM, .arg = "rdb|aof", .words = "any|rdb|aof",           \
+     .choice = &(o)->from, .help = "input format; default: detected", .brief = true},              \
+    {.name = "from", .kind = CLI_ENUM, .words = "any|rdb|aof", .choice = &(o)->from}
+/* clang-format on */
 
 #endif

@@ -1,5 +1,6 @@
 /* stat - statistics of a snapshot: types, the biggest keys and prefixes, expiry.
  */
+#include "tools/input/server_in.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/stat/report.h"
 #include "tools/tools.h"
@@ -156,18 +157,22 @@ int tool_stat(struct cli *cli, int argc, char **argv)
          .flag = &job.exact,
          .help = "measure all elements, not a sample"},
         {.name = "force", .kind = CLI_FLAG, .flag = &job.force, .help = "replace OUT if it exists"},
-        {.name = "at",
+        {.name = "now",
          .kind = CLI_TIME,
          .arg = "TIME",
          .time_ms = &job.at_ms,
          .help = "count expiry from TIME; default now"},
+        {.name = "at", .kind = CLI_TIME, .arg = "TIME", .time_ms = &job.at_ms},
         FILTER_OPTIONS(&job.filter),
         SNAPSHOT_IN_FROM_OPTION(&job.log),
+        SERVER_IN_OPTION(&job.log.scan),
         {0},
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] FILE",
-        .about = "Reports the contents of a snapshot or a log and its memory use in a server.",
+        .about =
+            "Reports the contents of a snapshot, a log or a server (redis://HOST), and the memory\n"
+            "that they use in a server.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

@@ -1,0 +1,223 @@
+"""What a user gives in the place of a file: folders, captures and running servers.
+
+The server is the redis-server of the machine.
+"""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import captures  # noqa: E402
+import redis_server  # noqa: E402
+
+REDOUBT = os.environ.get("REDOUBT", "redoubt")
+EMPTY = b"REDIS0011\xff" + bytes(8)
+
+
+def redoubt(*args, env=None):
+    run = subprocess.run([REDOUBT, *args], capture_output=True, check=False,
+                         env={**os.environ, **(env or {})})
+    return run.returncode, run.stdout.decode(), run.stderr.decode()
+
+
+class Captures(captures.CaptureTest):
+    def setUp(self):
+        super().setUp()
+        self.capture.begin(EMPTY, b"".join(captures.USUAL))
+
+    def files(self, tail):
+        return [os.path.join(self.capture.path, name) for name in os.listdir(self.capture.path)
+                if name.endswith(tail)]
+
+    def test_a_sound_capture_is_verified(self):
+        status, out, err = redoubt("check-aof", self.capture.path)
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertIn(": a sound capture\n", out)
+        self.assertIn(f"{len(captures.USUAL)} commands", out)
+        status, out, _ = redoubt("check-aof", "--json", self.capture.path)
+        told = json.loads(out)
+        self.assertEqual((status, told["kind"], told["verdict"], told["findings"]),
+                         (0, "capture", "ok", []))
+        self.assertEqual((told["segments"], told["snapshots"], told["chapters"],
+                          told["commands"]), (1, 1, 1, len(captures.USUAL)))
+
+    def test_damage_is_named_with_its_file_and_offset(self):
+        path, = self.files(".rdb")
+        with open(path, "r+b") as f:
+            f.write(b"X")
+        status, out, _ = redoubt("check-aof", self.capture.path)
+        self.assertEqual(status, 1, out)
+        self.assertIn(": a damaged capture\n", out)
+        status, out, _ = redoubt("check-aof", "--json", self.capture.path)
+        finding = json.loads(out)["findings"][0]
+        self.assertEqual((status, finding["file"]), (1, os.path.basename(path)))
+        self.assertIn("offset", finding["error"])
+
+    def test_a_capture_is_not_changed(self):
+        status, out, err = redoubt("check-aof", "--fix", self.capture.path)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("a capture is verified, but not changed", err)
+
+    def test_check_rdb_points_to_the_tool_for_captures(self):
+        for path in self.files(".rdb"):
+            os.unlink(path)
+        status, _, err = redoubt("check-rdb", self.capture.path)
+        self.assertEqual(status, 3, err)
+        self.assertIn("use redoubt check-aof", err)
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, data=EMPTY):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as f:
+            f.write(data)
+        return path
+
+    def test_the_snapshots_of_a_folder_are_checked(self):
+        self.write("dump.rdb")
+        self.write("b.rdb", EMPTY[:-9])
+        self.write("temp-1.rdb", b"REDIS")
+        self.write("other.txt", b"x")
+        status, out, _ = redoubt("check-rdb", "--json", self.folder)
+        files = json.loads(out)["files"]
+        self.assertEqual(status, 1)
+        self.assertEqual([(os.path.basename(f["file"]), f["verdict"]) for f in files],
+                         [("b.rdb", "truncated"), ("dump.rdb", "ok")])
+
+    def test_a_log_beside_the_snapshot_is_mentioned(self):
+        self.write("dump.rdb")
+        os.mkdir(os.path.join(self.folder, "appendonlydir"))
+        status, _, err = redoubt("check-rdb", self.folder)
+        self.assertEqual(status, 0)
+        self.assertIn("also has a log or a capture: redoubt check-aof verifies it", err)
+
+    def test_salvage_takes_the_only_snapshot_of_a_folder(self):
+        self.write("dump.rdb")
+        out = os.path.join(self.folder, "saved")
+        self.assertEqual(redoubt("check-rdb", "--salvage", out, self.folder)[0], 0)
+        self.write("b.rdb")
+        status, _, err = redoubt("check-rdb", "--salvage", out, "--force", self.folder)
+        self.assertEqual(status, 2)
+        self.assertIn("the folder has several snapshots", err)
+
+
+class Servers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = redis_server.RedisServer()
+        cls.server.__enter__()
+        cls.addClassCleanup(cls.server.close)
+        for i in range(100):
+            cls.server.command("RPUSH", f"list:{i}", *range(i + 1))
+        cls.server.command("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+        cls.url = f"redis://127.0.0.1:{cls.server.port}"
+
+    def test_tools_read_a_server_as_a_replica_and_with_scan(self):
+        for options in ((), ("--scan",)):
+            with self.subTest(options):
+                status, out, err = redoubt("stat", "--json", *options, self.url)
+                self.assertEqual(status, 0, err)
+                self.assertEqual(json.loads(out)["total"]["keys"], 100)
+                status, out, err = redoubt("check-rdb", "--json", *options, self.url)
+                self.assertEqual(status, 0, err)
+                file, = json.loads(out)["files"]
+                self.assertEqual((file["verdict"], file["keys"]), ("ok", 100))
+                status, out, err = redoubt("convert", "--to", "ndjson", *options, self.url)
+                self.assertEqual(status, 0, err)
+                lines = {v["key"]: v["value"] for v in map(json.loads, out.splitlines())}
+                self.assertEqual(lines, {f"list:{i}": [str(n) for n in range(i + 1)]
+                                         for i in range(100)})
+
+    def test_a_filter_and_an_output_are_as_for_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.rdb")
+            status, _, err = redoubt("convert", "--to", "rdb", "--match", "list:7", self.url, "-o",
+                                     out)
+            self.assertEqual(status, 0, err)
+            self.assertIn(f"{out}: 1 key, ", err)
+            self.assertEqual(json.loads(redoubt("stat", "--json", out)[1])["total"]["keys"], 1)
+
+    def test_a_server_has_no_past(self):
+        status, _, err = redoubt("convert", "--to", "ndjson", "--until-time", "-1h", self.url)
+        self.assertEqual(status, 2)
+        self.assertIn("a server has only its present data", err)
+
+    def test_a_server_that_is_not_there_is_a_network_error_with_a_hint(self):
+        for tool in (("stat",), ("check-rdb",), ("convert", "--to", "ndjson")):
+            status, _, err = redoubt(*tool, "redis://user:hidden@127.0.0.1:1")
+            self.assertEqual(status, 6, err)
+            self.assertIn("hint: no server listens there", err)
+            self.assertNotIn("hidden", err)
+
+    def test_the_default_server_is_in_a_variable(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.rdb")
+            env = {"REDOUBT_URL": self.url}
+            status, _, err = redoubt("capture", "--rdb-only", path, env=env)
+            self.assertEqual(status, 0, err)
+            status, out, err = redoubt("diff", path, env=env)
+            self.assertEqual(status, 0, err)
+            self.assertEqual(redoubt("diff", path, "-p", "1", env=env)[0], 6)
+            # A server is not filled because of a variable.
+            self.assertEqual(redoubt("replay", folder, env=env)[0], 2)
+
+
+class Terminal(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def snapshot(self, name, lines):
+        path = os.path.join(self.folder, name)
+        text = "".join(json.dumps({"db": 0, "key": k, "type": "string", "value": v}) + "\n"
+                       for k, v in lines)
+        subprocess.run([REDOUBT, "convert", "-q", "--to", "rdb", "-", "-o", path],
+                       input=text.encode(), check=True)
+        return path
+
+    def on_terminal(self, *args):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(REDOUBT, [REDOUBT, *args])
+        shown = b""
+        try:
+            while data := os.read(terminal, 65536):
+                shown += data
+        except OSError:
+            pass  # the other end is closed
+        os.waitpid(pid, 0)
+        os.close(terminal)
+        return shown.decode().replace("\r\n", "\n")
+
+    def test_diff_lists_the_first_keys_of_each_kind(self):
+        a = self.snapshot("a", [(f"a{i}", "x") for i in range(25)] +
+                          [(f"c{i}", "1") for i in range(30)])
+        b = self.snapshot("b", [(f"b{i}", "x") for i in range(20)] +
+                          [(f"c{i}", "2") for i in range(30)])
+        shown = self.on_terminal("diff", a, b)
+        self.assertIn("… and 5 more only in A (--all lists them)\n", shown)
+        self.assertIn("… and 10 more different (--all lists them)\n", shown)
+        self.assertNotIn("more only in B", shown)
+        self.assertEqual(sum('"a' in line for line in shown.splitlines()), 20)
+        self.assertEqual(sum('"c' in line for line in shown.splitlines()), 20)
+        every = self.on_terminal("diff", "--all", a, b)
+        self.assertEqual(sum('"a' in line for line in every.splitlines()), 25)
+        self.assertNotIn("--all", every)
+        # Elsewhere all are listed.
+        out = redoubt("diff", a, b)[1]
+        self.assertEqual(out, every)
+
+
+if __name__ == "__main__":
+    unittest.main()
