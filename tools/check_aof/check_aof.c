@@ -194,7 +194,7 @@ static int run(struct aof_job *job)
     if (rebuild_stream_is(job->path)) {
         if (job->change == AOF_JOB_CHECK)
             return aof_job_run_capture(job);
-        cli_hint(job->cli, "a capture that goes on cuts its torn end; convert reads up to damage");
+        cli_hint(job->cli, "the next capture cuts a torn end; convert reads up to damage");
         rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "a capture is verified, but not changed");
         return cli_fail(job->cli, &err);
     }
@@ -293,9 +293,8 @@ int tool_check_aof(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "PATH\n--fix | --fix-manifest | --salvage OUT PATH\n"
                     "--truncate-to-timestamp T PATH\n--truncate-to-offset [FILE:]N PATH",
-        .about = "Verifies an append-only log: a manifest, its folder, or one file; or the folder\n"
-                 "of a capture. Files are copied before a cut. Exit status 1: damage found; 8: "
-                 "partly saved.",
+        .about = "Verifies an append-only log: a manifest, its folder, or one file; or a capture.\n"
+                 "Files are copied before a cut. Exit status 1: damage found; 8: partly saved.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,

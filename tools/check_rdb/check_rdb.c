@@ -756,9 +756,9 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     const struct cli_usage usage = {
         .synopsis = "[--quick] FILE…\n--salvage OUT [OPTION…] [FILTER…] FILE",
         .about = "Verifies every byte of snapshots, and reports which keys can be recovered.\n"
-                 "\"-\" is standard input, a folder all its snapshots, redis://HOST a server. Exit "
-                 "status 1: damage or warnings; with --salvage\n"
-                 "8: saved, but incomplete or with doubtful keys.",
+                 "\"-\" is standard input, a folder all its snapshots, redis://HOST a server.\n"
+                 "Exit status 1: damage or warnings; with --salvage 8: saved, but incomplete\n"
+                 "or with doubtful keys.",
         .opts = opts,
         .min_args = 1,
         .max_args = CLI_MANY,

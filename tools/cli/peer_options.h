@@ -14,9 +14,10 @@
  *     client_target_done(&target);
  *     peer_opts_done(&opts);
  *
- * A URL takes precedence over the options, and these over the variable REDOUBT_URL. The password is that of the URL, else the answer to
- * --askpass, else -a, else the first line of --pass-file, else the variable REDISCLI_AUTH.
- * Passwords are copied from argv and cleared there, so that a list of processes does not show them.
+ * A URL takes precedence over the options, and these over the variable REDOUBT_URL. The password is
+ * that of the URL, else the answer to --askpass, else -a, else the first line of --pass-file, else
+ * the variable REDISCLI_AUTH. Passwords are copied from argv and cleared there, so that a list of
+ * processes does not show them.
  */
 #ifndef TOOLS_CLI_PEER_OPTIONS_H
 #define TOOLS_CLI_PEER_OPTIONS_H

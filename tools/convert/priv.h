@@ -104,6 +104,15 @@ bool job_copy_value(struct job *job, struct rd_sink *to, struct rd_err *err);
     "redis-2.8|redis-3.0|redis-3.2|redis-4.0|redis-5.0|redis-6.0|redis-6.2|redis-7.0|redis-7.2|"   \
     "redis-7.4|redis-8.0|valkey-7.2|valkey-8|valkey-9"
 
+/* --from is the former name. */
+/* clang-format off */
+#define FORMAT_OPTIONS(input)                                                                      \
+    {.name = "input-format", .kind = CLI_ENUM, .arg = "FORMAT", .words = "rdb|ndjson|aof",         \
+     .choice = (input), .help = "format of IN; default: detected from its first bytes",            \
+     .brief = true},                                                                               \
+    {.name = "from", .kind = CLI_ENUM, .words = "rdb|ndjson|aof", .choice = (input)}
+/* clang-format on */
+
 #define FOR_OPTION(to)                                                                             \
     {                                                                                              \
         .name = "for", .kind = CLI_ENUM, .arg = "SERVER", .words = CONVERT_SERVERS,                \

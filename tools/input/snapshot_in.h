@@ -24,7 +24,7 @@ struct snapshot_in_opts {
     struct rebuild_opts rebuild;
     bool is_log; /* regardless of its first bytes */
     bool scan;   /* a server: read its keys, see server_in.h */
-    int from; /* enum snapshot_in_from: --input-format of a tool that takes only snapshots and logs */
+    int from;    /* enum snapshot_in_from: --input-format, for snapshots and logs only */
 };
 
 /* The initial value: all commands. */
@@ -46,8 +46,8 @@ bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_i
                       struct spool *spool, struct rd_src **ret, struct rd_err *err);
 
 /* In the TRAILER event of such a snapshot: RD_ERR_CHECKSUM on a checksum mismatch (zero: it has
- * none), and RD_ERR_USAGE if commands follow and --input-format is not given, because the snapshot alone
- * would not be the data of the file. */
+ * none), and RD_ERR_USAGE if commands follow and --input-format is not given, because the snapshot
+ * alone would not be the data of the file. */
 bool snapshot_in_check_end(struct cli *cli, struct rd_src *src, const struct snapshot_in_opts *opts,
                            const struct rdb_event *ev, struct rd_err *err);
 

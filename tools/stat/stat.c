@@ -170,9 +170,8 @@ int tool_stat(struct cli *cli, int argc, char **argv)
     };
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] FILE",
-        .about =
-            "Reports the contents of a snapshot, a log or a server (redis://HOST), and the memory\n"
-            "that they use in a server.",
+        .about = "Reports the contents of a snapshot, a log or a server (redis://HOST), and\n"
+                 "the memory that they use in a server.",
         .opts = opts,
         .min_args = 1,
         .max_args = 1,
