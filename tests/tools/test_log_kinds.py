@@ -371,11 +371,11 @@ class Folders(Case):
         self.write("f/dump.rdb", b"REDIS0009\xff" + bytes(8))
         self.fails(b"f/dump.rdb")
 
-    def test_a_capture_is_not_checked_as_a_log(self):
+    def test_a_capture_without_a_segment_is_not_sound(self):
         os.mkdir(self.path("f"))
         self.write("f/00000001-1500.seg", b"RDCAPT\r\n")
         run = self.run_tool("f", status=2)
-        self.assertIn(b"redoubt show", run.stderr)
+        self.assertIn(b"the capture is empty", run.stderr)
 
 
 if __name__ == "__main__":

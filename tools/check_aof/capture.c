@@ -98,6 +98,9 @@ int aof_job_run_capture(struct aof_job *job)
     bool ok = repl_capture_verify(&fs, &opts, &res, &err);
     cli_progress_end(cli);
     rd_fs_close_posix(&fs);
+    if (ok && res.segments == 0 && res.findings == 0)
+        ok = rd_err_set(&err, RD_ERR_USAGE, RD_NO_OFFSET, "the capture is empty");
+    rd_err_origin(&err, job->path);
     if (!ok)
         return cli_fail(cli, &err);
     if (cli->json) {

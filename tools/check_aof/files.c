@@ -126,8 +126,7 @@ static bool no_manifest(struct aof_job *job, struct rd_err *err)
         cli_hint(job->cli, "a log written before Redis 7.0 is one file: use %.80s/appendonly.aof",
                  folder.s);
     else if (holds(job, "dump.rdb"))
-        cli_hint(job->cli, "the folder has a snapshot but no log: redoubt check-rdb %.80s",
-                 folder.s);
+        cli_hint(job->cli, "the folder has a snapshot but no log: use %.80s/dump.rdb", folder.s);
     else
         cli_hint(job->cli, "check-aof --fix-manifest writes one from the existing files");
     return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET, "no manifest in this folder");
