@@ -404,7 +404,7 @@ class Behaviour(unittest.TestCase):
                         continue
                     self.assertEqual(run.returncode, 4, (server, command, run.stderr))
                     self.assertIn(f"the server has no {command}".encode(), run.stderr)
-                    self.assertIn(f"for {server}".encode(), run.stderr)
+                    self.assertIn(f"what {server} cannot hold".encode(), run.stderr)
                     self.assertIn(b" in db 0", run.stderr)
                     run = convert("--to", target, "--for", server, "--lossy", "--from", "ndjson",
                                   "-", stdin=line)

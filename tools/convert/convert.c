@@ -4,6 +4,8 @@
 #include "tools/input/server_in.h"
 #include "tools/tools.h"
 
+#include <unistd.h>
+
 enum { TEXTS = 64, PLAIN = 64 }; /* strings of a value, and keys, per call */
 
 static bool job_adopt(const struct job *job, struct rd_err *err)
@@ -260,7 +262,8 @@ static bool finish(struct job *job, struct rd_err *err)
     if (job->cli->json) {
         cli_json_put_uint(&job->cli->out, "keys", job->keys);
         cli_json_put_uint(&job->cli->out, "bytes", bytes);
-    } else if (job->out_path != NULL && strcmp(job->out_path, "-") != 0) {
+    } else if (job->out_path != NULL && strcmp(job->out_path, "-") != 0 &&
+               isatty(STDERR_FILENO) == 1) {
         cli_note(job->cli, "%s: %s key%s, %s", cli_plain(rd_slice_str(job->out_path)).s,
                  cli_count(job->keys).s, cli_plural(job->keys), cli_bytes(bytes).s);
     }
