@@ -45,10 +45,6 @@ enum rdb_omitted {
 
 RD_API const char *rdb_omitted_word(enum rdb_omitted what);
 
-/* The reason (rd_err_reason.id) of the error without opts.lossy, and its argument: what would be
- * omitted (enum rdb_omitted). The other reasons of snapshots are in rdb/rdb.h. */
-enum { RDB_REASON_OMISSION = 8 };
-
 enum { RDB_OMISSION_ELEMENT_MAX = 4096 };
 
 /* Everything in it is valid during the call only. Only the library allocates it. */

@@ -50,7 +50,8 @@ enum rdb_reason {
     RDB_REASON_DB = 4,             /* no such database: its number, number of databases */
     RDB_REASON_PENDING_TWICE = 5,  /* an entry is pending twice in a group */
     RDB_REASON_CONSUMER_TWICE = 6, /* two consumers of a group have the same name */
-    RDB_REASON_MEMBER_TWICE = 7    /* a member or field is in its collection twice */
+    RDB_REASON_MEMBER_TWICE = 7,   /* a member or field is in its collection twice */
+    RDB_REASON_OMISSION = 8        /* the target cannot hold it: an enum rdb_omitted */
 };
 
 enum rdb_opcode {
