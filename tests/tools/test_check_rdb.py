@@ -506,8 +506,9 @@ class Input(CheckRdbTest):
         self.assertEqual(file["error"]["code"], "io")
         self.assertNotIn("keys", file)
 
-    def test_folder_is_an_error(self):
-        self.assertEqual(self.check(".")[0], 3)
+    def test_a_folder_without_snapshots_is_an_error(self):
+        os.mkdir(self.path("empty"))
+        self.assertEqual(self.check("empty")[0], 3)
 
     def test_standard_input_is_checked_in_one_pass(self):
         self.assertEqual(self.check("-", data=self.good_bytes)[0], 0)

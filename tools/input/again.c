@@ -2,11 +2,11 @@
 
 #include "tools/input/snapshot_in.h"
 
-static bool refuse(struct again *in, const char *what, struct rd_err *err)
+static bool refuse_json(struct again *in, struct rd_err *err)
 {
     cli_hint(in->cli, "use redoubt convert --to rdb to convert JSON lines to a snapshot");
-    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0, "%s cannot be read here, only snapshots and logs",
-                      what);
+    return rd_err_set(err, RD_ERR_UNSUPPORTED, 0,
+                      "JSON cannot be read here, only snapshots and logs");
 }
 
 /* Reads dialect and version from the header without consuming it. */
@@ -19,7 +19,7 @@ static bool look(struct again *in, struct rd_err *err)
         return false;
     }
     if (s.len > 0 && s.ptr[0] == '{')
-        return refuse(in, "JSON", err);
+        return refuse_json(in, err);
     in->dialect = s.len > 0 && s.ptr[0] == 'V' ? RDB_VALKEY : RDB_REDIS;
     for (size_t i = in->dialect == RDB_VALKEY ? 6 : 5; i < RDB_MAGIC_LEN && i < s.len; i++)
         version = version * 10 + (uint64_t)(s.ptr[i] & 15);
@@ -41,11 +41,8 @@ bool again_open(struct again *in, struct cli *cli, const char *path,
 {
     const struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_ELEMENTS);
     *in = (struct again){.cli = cli, .log = log};
-    bool ok = client_target_is_url(path)
-                  ? refuse(in, "a server", err)
-                  : snapshot_in_open(cli, path, log, &in->spool, &in->src, err) && look(in, err) &&
-                        keep_input(in, path, filter, err) &&
-                        rdb_reader_new(&in->reader, in->src, &opts, err);
+    bool ok = snapshot_in_open(cli, path, log, &in->spool, &in->src, err) && look(in, err) &&
+              keep_input(in, path, filter, err) && rdb_reader_new(&in->reader, in->src, &opts, err);
     cli_progress_end(cli);
     if (!ok)
         rd_err_origin(err, in->src != NULL ? rd_src_origin(in->src) : path);

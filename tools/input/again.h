@@ -35,9 +35,9 @@ struct again {
     int version;
 };
 
-/* path may be "-"; a log is replaced by the snapshot of its dataset (tools/input/snapshot_in.h).
- * RD_ERR_UNSUPPORTED, with a hint, for lines of JSON and the URL of a server. log and filter are
- * borrowed. */
+/* path may be "-" or the URL of a server, which sends its snapshot; a log is replaced by the
+ * snapshot of its dataset (tools/input/snapshot_in.h). RD_ERR_UNSUPPORTED, with a hint, for lines of
+ * JSON. log and filter are borrowed. */
 bool again_open(struct again *in, struct cli *cli, const char *path,
                 const struct snapshot_in_opts *log, const struct filter *filter,
                 struct rd_err *err);
