@@ -101,6 +101,9 @@ class Folders(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("also has a log or a capture: redoubt check-aof verifies it", err)
 
+    def test_a_folder_without_snapshots_is_an_error(self):
+        self.assertEqual(redoubt("check-rdb", self.folder)[0], 3)
+
     def test_salvage_takes_the_only_snapshot_of_a_folder(self):
         self.write("dump.rdb")
         out = os.path.join(self.folder, "saved")

@@ -48,7 +48,7 @@ static const char *hint_of_errno(int sys)
     switch (sys) {
     case ECONNREFUSED:
     case ENOENT:
-        return "no server listens there: set the address with -h, -p, -s or a URL";
+        return "no server listens there: check the address";
     case ETIMEDOUT:
         return "use -t SECONDS to wait longer";
     case EACCES:

@@ -36,8 +36,8 @@ struct again {
 };
 
 /* path may be "-" or the URL of a server, which sends its snapshot; a log is replaced by the
- * snapshot of its dataset (tools/input/snapshot_in.h). RD_ERR_UNSUPPORTED, with a hint, for lines of
- * JSON. log and filter are borrowed. */
+ * snapshot of its dataset (tools/input/snapshot_in.h). RD_ERR_UNSUPPORTED, with a hint, for JSON.
+ * log and filter are borrowed. */
 bool again_open(struct again *in, struct cli *cli, const char *path,
                 const struct snapshot_in_opts *log, const struct filter *filter,
                 struct rd_err *err);
