@@ -29,7 +29,11 @@ struct check {
     size_t n_details;               /* kept */
     struct aof_log *log;
     bool in_multi, expect_after;
-    uint64_t multi, multi_line, multi_number; /* the last MULTI */
+    uint64_t multi, multi_line, multi_number; /* the last MULTI that begins a transaction */
+    /* A MULTI in it, up to its own EXEC and after it: the EXEC of the transaction is to come. */
+    bool in_inner, has_inner;
+    uint64_t inner, inner_line, inner_number; /* the first one */
+    uint64_t n_inner;                         /* of the file, each with its EXEC */
     uint64_t failed_line;                     /* of file->err */
     uint64_t known;                           /* commands of the file with a known name */
     const struct aof_kind *kind;              /* of the file, by its first bytes; or NULL */
@@ -157,30 +161,52 @@ static void tell_strangers(struct check *c)
 
 /* ---- transactions and time ---- */
 
-static void multi_begins(struct check *c, uint64_t offset)
+/* An EXEC is missing: of the transaction, or of the first MULTI in it. */
+static void exec_is_missing(struct check *c)
 {
     struct aof_check_file *f = c->file;
+    snprintf(c->text, sizeof c->text,
+             "MULTI in the transaction that began at byte %" PRIu64 ": an EXEC is missing",
+             c->multi);
+    report(c, AOF_FINDING_MULTI_NESTED, c->inner, c->inner_line, c->inner_number, c->text);
+    if (!f->damaged)
+        c->failed_line = c->inner_line;
+    broke(c, RD_ERR_CORRUPT, c->inner, c->multi, c->multi_line, "MULTI in a transaction");
+    if (f->after == RD_NO_OFFSET)
+        f->after = c->inner;
+}
+
+/* One MULTI in a transaction may be that of a script, with an EXEC of its own. */
+static void multi_begins(struct check *c, uint64_t offset)
+{
     uint64_t line = aof_log_entry_line(c->log);
-    if (c->in_multi) {
-        snprintf(c->text, sizeof c->text,
-                 "MULTI in the transaction that began at byte %" PRIu64 ": an EXEC is missing",
-                 c->multi);
-        report(c, AOF_FINDING_MULTI_NESTED, offset, line, f->commands, c->text);
-        if (!f->damaged)
-            c->failed_line = line;
-        broke(c, RD_ERR_CORRUPT, offset, c->multi, c->multi_line, "MULTI in a transaction");
-        if (f->after == RD_NO_OFFSET)
-            f->after = offset;
+    if (c->in_multi && !c->in_inner) {
+        c->in_inner = true;
+        if (!c->has_inner) {
+            c->inner = offset;
+            c->inner_line = line;
+            c->inner_number = c->file->commands;
+        }
+        c->has_inner = true;
+        return;
     }
+    if (c->in_inner)
+        exec_is_missing(c);
     c->in_multi = true;
+    c->in_inner = c->has_inner = false;
     c->multi = offset;
     c->multi_line = line;
-    c->multi_number = f->commands;
+    c->multi_number = c->file->commands;
 }
 
 static void multi_ends(struct check *c, const struct aof_log_entry *e)
 {
     struct aof_check_file *f = c->file;
+    if (c->in_inner) {
+        c->in_inner = false;
+        c->n_inner++;
+        return;
+    }
     if (!c->in_multi) {
         uint64_t line = aof_log_entry_line(c->log);
         report(c, AOF_FINDING_EXEC_ALONE, e->offset, line, f->commands,
@@ -191,8 +217,19 @@ static void multi_ends(struct check *c, const struct aof_log_entry *e)
         c->expect_after = f->after == RD_NO_OFFSET;
         return;
     }
-    c->in_multi = false;
+    c->in_multi = c->has_inner = false;
     f->transactions++;
+}
+
+static void report_inner(struct check *c)
+{
+    if (c->n_inner == 0 || c->file->damaged)
+        return;
+    snprintf(c->text, sizeof c->text,
+             "%" PRIu64 " transaction%s inside transactions, as Redis 3.2 writes scripts that call "
+             "redis.replicate_commands(): redis-check-aof refuses the file, servers load it",
+             c->n_inner, c->n_inner == 1 ? "" : "s");
+    report_file(c, AOF_FINDING_INNER, c->file->name, c->text);
 }
 
 static void command(struct check *c, const struct aof_log_entry *e)
@@ -315,6 +352,8 @@ static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_e
 {
     struct aof_check_file *f = c->file;
     uint64_t line = aof_log_line(c->log);
+    if (c->has_inner)
+        exec_is_missing(c);
     broke(c, err->code, err->offset, c->in_multi ? c->multi : f->whole,
           c->in_multi ? c->multi_line : line, err->text);
     if (!aof_tail_zeros(src, f->whole, f->size, &f->zeros, c->err))
@@ -329,6 +368,10 @@ static bool framing_broke(struct check *c, struct rd_src *src, const struct rd_e
 static void ended_in_multi(struct check *c)
 {
     struct aof_check_file *f = c->file;
+    if (c->has_inner) {
+        exec_is_missing(c);
+        return;
+    }
     broke(c, RD_ERR_TRUNCATED, f->whole, c->multi, c->multi_line, "the file ends in a transaction");
     bool written = is_written(c);
     if (written)
@@ -374,6 +417,7 @@ static bool commands(struct check *c, struct rd_src *src)
     f->searched = true;
     if (c->in_multi)
         ended_in_multi(c);
+    report_inner(c);
     return true;
 }
 
@@ -489,7 +533,8 @@ static bool check_content(struct check *c, struct rd_src *src)
         return f->size != RD_NO_OFFSET || drain(c, src);
     if (!aof_log_new(&c->log, src, &opts, c->err))
         return false;
-    c->in_multi = c->expect_after = false;
+    c->in_multi = c->in_inner = c->has_inner = c->expect_after = false;
+    c->n_inner = 0;
     bool ok = commands(c, src);
     aof_log_free(c->log);
     c->log = NULL;

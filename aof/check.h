@@ -62,7 +62,8 @@ extern "C" {
     X(ORPHAN, 215, "not-in-manifest", WARNING)   /* its name belongs to the log */                 \
     X(LEFTOVER, 216, "leftover-file", INFO)      /* the temporary file of a rewrite */             \
     X(HISTORY, 217, "history-file", INFO)        /* no longer needed */                            \
-    X(EMPTY_FILE, 218, "empty-file", INFO)
+    X(EMPTY_FILE, 218, "empty-file", INFO)                                                         \
+    X(INNER, 219, "script-in-transaction", INFO) /* with a MULTI and an EXEC of its own */
 
 enum aof_finding_id {
 #define X(name, number, word, severity) AOF_FINDING_##name = number,

@@ -35,7 +35,9 @@ struct aof_reader {
     struct rdb_reader *rdb;
     uint64_t db;
     int64_t time_s;
-    bool open; /* a transaction */
+    bool open;       /* a transaction */
+    bool open_inner; /* a script in it, with a MULTI and an EXEC of its own */
+    uint64_t inner;  /* the first MULTI in the transaction, or RD_NO_OFFSET */
     uint64_t multi;
     uint64_t number;
     uint64_t safe; /* of the previous file, when it was closed */
@@ -192,7 +194,7 @@ static enum aof_status open_file(struct aof_reader *r)
     }
     r->n_begun++;
     r->db = 0;
-    r->open = false;
+    r->open = r->open_inner = false;
     r->state = AT_CONTENT;
     return AOF_EVENT;
 }
@@ -283,28 +285,54 @@ static bool is(struct rd_slice name, const char *word)
     return strncasecmp((const char *)name.ptr, word, name.len) == 0;
 }
 
-/* The effect of a command on the following ones; *in_multi is its own state. */
-static enum aof_status follow(struct aof_reader *r, const struct aof_log_entry *entry,
-                              bool *in_multi)
+static enum aof_status inner_fails(struct aof_reader *r)
 {
-    const struct rd_slice name = entry->command.argv[0];
-    *in_multi = r->open;
-    if (name.len == 6 && is(name, "select")) {
-        select_db(r, entry);
-    } else if (name.len == 5 && is(name, "multi")) {
-        r->refused = r->open;
-        if (r->open)
-            return fail_at(r, RD_ERR_CORRUPT, entry->offset, "MULTI inside a transaction");
-        r->open = *in_multi = true;
-        r->multi = entry->offset;
-    } else if (name.len == 4 && is(name, "exec")) {
-        r->refused = !r->open;
-        if (!r->open)
-            return fail_at(r, RD_ERR_CORRUPT, entry->offset, "EXEC outside a transaction");
-        r->open = false;
-    } else if (name.len == 7 && is(name, "discard")) {
-        r->open = false;
+    return fail_at(r, RD_ERR_CORRUPT, r->inner,
+                   "MULTI inside a transaction, and an EXEC is missing");
+}
+
+/* Redis 3.2 writes MULTI and EXEC for a script that calls redis.replicate_commands(), also where
+ * the script runs in a transaction. */
+static enum aof_status multi(struct aof_reader *r, uint64_t offset, struct aof_event *ret)
+{
+    r->refused = r->open_inner;
+    if (r->open_inner)
+        return inner_fails(r);
+    if (r->open) {
+        ret->inner = r->open_inner = true;
+        if (r->inner == RD_NO_OFFSET)
+            r->inner = offset;
+        return AOF_EVENT;
     }
+    r->open = ret->in_multi = true;
+    r->inner = RD_NO_OFFSET;
+    r->multi = offset;
+    return AOF_EVENT;
+}
+
+static enum aof_status exec(struct aof_reader *r, uint64_t offset, struct aof_event *ret)
+{
+    r->refused = !r->open;
+    if (!r->open)
+        return fail_at(r, RD_ERR_CORRUPT, offset, "EXEC outside a transaction");
+    ret->inner = r->open_inner;
+    r->open = r->open_inner;
+    r->open_inner = false;
+    return AOF_EVENT;
+}
+
+/* The effect of a command on the following ones, and its own state. */
+static enum aof_status follow(struct aof_reader *r, struct aof_event *ret)
+{
+    const struct rd_slice name = ret->entry.command.argv[0];
+    if (name.len == 6 && is(name, "select"))
+        select_db(r, &ret->entry);
+    else if (name.len == 5 && is(name, "multi"))
+        return multi(r, ret->entry.offset, ret);
+    else if (name.len == 4 && is(name, "exec"))
+        return exec(r, ret->entry.offset, ret);
+    else if (name.len == 7 && is(name, "discard"))
+        r->open = r->open_inner = false;
     return AOF_EVENT;
 }
 
@@ -315,11 +343,12 @@ static enum aof_status take_entry(struct aof_reader *r, struct aof_event *ret)
         [AOF_LOG_LONG] = AOF_LONG,         [AOF_LOG_PIECE] = AOF_PIECE,
         [AOF_LOG_LONG_END] = AOF_LONG_END,
     };
-    bool in_multi = r->open;
+    ret->in_multi = r->open;
+    ret->inner = false;
     ret->kind = kinds[ret->entry.kind];
     if (ret->kind == AOF_COMMAND) {
         r->number++;
-        if (follow(r, &ret->entry, &in_multi) == AOF_FAIL)
+        if (follow(r, ret) == AOF_FAIL)
             return AOF_FAIL;
     } else if (ret->kind == AOF_LONG) {
         r->number++;
@@ -335,8 +364,7 @@ static enum aof_status take_entry(struct aof_reader *r, struct aof_event *ret)
     ret->snapshot = NULL;
     ret->db = r->db;
     ret->time_s = r->time_s;
-    ret->in_multi = in_multi;
-    ret->multi = in_multi ? r->multi : 0;
+    ret->multi = ret->in_multi ? r->multi : 0;
     ret->number = r->number;
     return AOF_EVENT;
 }
@@ -353,6 +381,8 @@ static enum aof_status next_command(struct aof_reader *r, struct aof_event *ret)
     case AOF_LOG_END:
         break;
     }
+    if (r->open && r->inner != RD_NO_OFFSET)
+        return inner_fails(r);
     if (r->open)
         return fail_at(r, RD_ERR_TRUNCATED, rd_src_offset(r->src),
                        "the file ends inside a transaction");

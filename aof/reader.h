@@ -73,6 +73,7 @@ struct aof_event {
                         begins with 0 */
     int64_t time_s;  /* of the last #TS: annotation before it, in any file; or AOF_NO_TIME */
     bool in_multi;   /* between MULTI and EXEC, both included */
+    bool inner;      /* MULTI or EXEC of a script in the transaction: it has no effect */
     uint64_t multi;  /* if in_multi: offset of the MULTI */
     uint64_t number; /* of the command in the whole log, from 1 */
 };

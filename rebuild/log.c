@@ -118,6 +118,8 @@ static bool take_command(struct rebuild_run *run, const struct aof_event *ev, st
     }
     if (ev->entry.ahead.argc > 1)
         rebuild_data_ahead(&run->data, ev->entry.ahead.argv[1]);
+    if (ev->inner)
+        return true;
     if (!is_skipped(run, ev))
         return rebuild_data_apply(&run->data, &step, err);
     run->data.counts.skipped++;

@@ -190,7 +190,8 @@ static bool leave_out(struct walk *w, const struct gap *g)
     if (!settle(w, &g->from, &next))
         return false;
     w->now = next;
-    w->in_multi = w->has_near_exec = w->has_near_multi = w->has_prev = false;
+    w->in_multi = w->in_inner = w->has_inner = false;
+    w->has_near_exec = w->has_near_multi = w->has_prev = false;
     w->multi_lost = g->multi_lost;
     w->after_gap = g->kind != AOF_LOSS_TRANSACTION || g->unread < g->to;
     return !w->in.failed;
@@ -212,9 +213,68 @@ static bool was_argument(struct walk *w, const struct frame *f, const struct aof
            aof_recover_byte(&w->in, f->start + 1) == '\n' && f->start - w->keep.at <= INNER_MAX;
 }
 
+/* So much before the mark is lost. */
+static void take_off(struct walk_mark *mark, uint64_t commands, uint64_t annotations)
+{
+    mark->commands -= commands;
+    mark->annotations -= annotations;
+}
+
+static bool lose_transaction(struct walk *w, const struct walk_mark *from,
+                             const struct walk_mark *to, const char *why)
+{
+    struct gap g = {
+        .kind = AOF_LOSS_TRANSACTION,
+        .from = *from,
+        .to = to->at,
+        .at = RD_NO_OFFSET,
+        .why = why,
+        .how = "the command after it",
+        .counted = true,
+        .commands = to->commands - from->commands,
+        .unread = to->at,
+        .db = to->db,
+    };
+    const struct walk_mark now = w->now, upto = *to;
+    uint64_t lost = g.commands, lines = to->annotations - from->annotations;
+    bool has_prev = w->has_prev && w->before_prev.at >= to->at;
+    if (!leave_out(w, &g))
+        return false;
+    w->has_prev = has_prev;
+    if (has_prev)
+        take_off(&w->before_prev, lost, lines);
+    /* Keeps the bytes between the end of the transaction and the current position. */
+    if (now.at > upto.at) {
+        w->now.at = now.at;
+        w->now.db = now.db;
+        w->now.commands = now.commands - lost;
+        w->now.annotations = now.annotations - lines;
+    }
+    return true;
+}
+
+/* A MULTI in a transaction may be that of a script, with an EXEC of its own. It was not: the EXEC
+ * before it was lost. */
+static bool lose_outer(struct walk *w)
+{
+    const struct walk_mark outer = w->multi, inner = w->inner;
+    struct walk_mark last = w->last_inner;
+    bool in_inner = w->in_inner;
+    if (!w->has_inner)
+        return true;
+    if (!lose_transaction(w, &outer, &inner, "MULTI in a transaction: its EXEC was lost"))
+        return false;
+    take_off(&last, inner.commands - outer.commands, inner.annotations - outer.annotations);
+    w->in_multi = in_inner;
+    w->multi = last;
+    return true;
+}
+
 static bool broke(struct walk *w, const struct frame *f)
 {
     struct aof_recover_way way;
+    if (!lose_outer(w))
+        return false;
     const struct frame *prev = w->has_prev ? &w->prev : NULL;
     if (!aof_recover_resync(&w->in, &w->probe, f, prev, &way))
         return false;
@@ -251,50 +311,34 @@ static bool broke(struct walk *w, const struct frame *f)
     return leave_out(w, &g);
 }
 
-static bool lose_transaction(struct walk *w, const struct walk_mark *from,
-                             const struct walk_mark *to, const char *why)
-{
-    struct gap g = {
-        .kind = AOF_LOSS_TRANSACTION,
-        .from = *from,
-        .to = to->at,
-        .at = RD_NO_OFFSET,
-        .why = why,
-        .how = "the command after it",
-        .counted = true,
-        .commands = to->commands - from->commands,
-        .unread = to->at,
-        .db = to->db,
-    };
-    const struct walk_mark now = w->now, upto = *to;
-    uint64_t lost = g.commands, lines = to->annotations - from->annotations;
-    bool has_prev = w->has_prev && w->before_prev.at >= to->at;
-    if (!leave_out(w, &g))
-        return false;
-    w->has_prev = has_prev;
-    /* Keeps the bytes between the end of the transaction and the current position. */
-    if (now.at > upto.at) {
-        w->now.at = now.at;
-        w->now.db = now.db;
-        w->now.commands = now.commands - lost;
-        w->now.annotations = now.annotations - lines;
-    }
-    return true;
-}
-
 /* -- transactions -- */
+
+static void begin_inner(struct walk *w, const struct walk_mark *start)
+{
+    if (!w->has_inner)
+        w->inner = *start;
+    w->last_inner = *start;
+    w->in_inner = w->has_inner = true;
+}
 
 static bool take_multi(struct walk *w, const struct walk_mark *start)
 {
-    if (w->in_multi) {
-        const struct walk_mark at = *start;
-        const struct walk_mark *end = w->has_near_exec ? &w->behind_exec : &at;
-        if (!lose_transaction(w, &w->multi, end, "MULTI in a transaction: its EXEC was lost"))
-            return false;
-        w->multi = (struct walk_mark){at.at, at.db, w->now.commands - 1, w->now.annotations};
-    } else {
-        w->multi = *start;
+    struct walk_mark at = *start;
+    const struct walk_mark before = w->now;
+    if ((w->in_inner || w->has_near_exec) && !lose_outer(w))
+        return false;
+    take_off(&at, before.commands - w->now.commands, before.annotations - w->now.annotations);
+    if (w->in_multi && !w->has_near_exec) {
+        begin_inner(w, &at);
+        return true;
     }
+    if (w->in_multi) {
+        const struct walk_mark end = w->behind_exec;
+        if (!lose_transaction(w, &w->multi, &end, "MULTI in a transaction: its EXEC was lost"))
+            return false;
+        at = (struct walk_mark){at.at, at.db, w->now.commands - 1, w->now.annotations};
+    }
+    w->multi = at;
     w->in_multi = true;
     w->has_near_exec = w->has_near_multi = false;
     w->multi_lost = false;
@@ -303,8 +347,12 @@ static bool take_multi(struct walk *w, const struct walk_mark *start)
 
 static bool take_exec(struct walk *w, const struct walk_mark *start)
 {
+    if (w->in_inner) {
+        w->in_inner = w->has_near_exec = false;
+        return true;
+    }
     if (w->in_multi) {
-        w->in_multi = w->has_near_exec = w->multi_lost = false;
+        w->in_multi = w->has_inner = w->has_near_exec = w->multi_lost = false;
         return true;
     }
     const struct walk_mark end = w->now;
@@ -370,6 +418,8 @@ static bool take_frame(struct walk *w, const struct frame *f)
 
 static bool finish(struct walk *w)
 {
+    if (!lose_outer(w))
+        return false;
     if (w->in_multi) {
         const struct walk_mark end = w->has_near_exec ? w->behind_exec : w->now;
         if (!lose_transaction(w, &w->multi, &end, "the file ends inside a transaction"))

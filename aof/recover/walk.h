@@ -37,6 +37,9 @@ struct walk {
     int64_t time_s;
     bool in_multi;
     struct walk_mark multi;
+    /* In the transaction: a MULTI, up to its own EXEC and after it. */
+    bool in_inner, has_inner;
+    struct walk_mark inner, last_inner; /* the first one, and the last one */
     bool has_near_exec; /* in the transaction: a command that may be its damaged EXEC */
     struct walk_mark behind_exec;
     bool has_near_multi; /* outside: a command that may be a damaged MULTI */

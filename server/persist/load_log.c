@@ -297,7 +297,7 @@ static bool take_event(struct replay *replay, const struct aof_event *ev)
 {
     switch (ev->kind) {
     case AOF_COMMAND:
-        return run_command(replay, ev);
+        return ev->inner || run_command(replay, ev);
     case AOF_RDB:
         return load_base(replay, ev);
     case AOF_FILE_BEGIN:

@@ -169,6 +169,29 @@ static struct outcome read_folder(const char *name, struct aof_reader_opts opts,
 #define EXEC    "*1\r\n$4\r\nEXEC\r\n"              /* 14 */
 #define DISCARD "*1\r\n$7\r\nDISCARD\r\n"           /* 17 */
 
+Test(aof_reader, a_script_in_a_transaction_has_its_own_multi_and_exec)
+{
+    struct rd_slice bytes = S(MULTI PING MULTI PING EXEC MULTI EXEC EXEC MULTI EXEC);
+    static const char inner[] = "..i.iii...";
+    struct rd_src *src;
+    struct aof_reader *r;
+    struct aof_event ev;
+    cr_assert(rd_src_open_memory(&src, bytes, NULL, NULL));
+    cr_assert(aof_reader_new_file(&r, src, NULL, NULL));
+    cr_assert_eq(aof_reader_next(r, &ev), AOF_EVENT);
+    for (size_t i = 0; i < sizeof inner - 1; i++) {
+        cr_assert_eq(aof_reader_next(r, &ev), AOF_EVENT);
+        cr_expect_eq(ev.inner, inner[i] == 'i', "command %zu", i);
+        cr_expect(ev.in_multi);
+        cr_expect_eq(ev.multi, i < 8 ? 0 : 115, "command %zu", i);
+    }
+    cr_expect_eq(aof_reader_next(r, &ev), AOF_EVENT);
+    cr_expect_eq(ev.kind, AOF_FILE_END);
+    cr_expect_eq(aof_reader_next(r, &ev), AOF_END);
+    aof_reader_free(r);
+    rd_src_close(src);
+}
+
 Test(aof_reader, commands_carry_database_time_number_and_transaction)
 {
     struct rd_slice bytes = S("#TS:5\r\n" SELECT3 MULTI PING "#TS:6\r\n" EXEC PING);
@@ -229,6 +252,8 @@ Test(aof_reader, transactions_that_do_not_fit_are_damage)
     expect_failure(S(PING MULTI PING "*1\r\n$"), RD_ERR_TRUNCATED, 48, 14);
     expect_failure(S(PING MULTI PING MULTI), RD_ERR_CORRUPT, 43, 14);
     expect_failure(S(PING EXEC PING), RD_ERR_CORRUPT, 14, 14);
+    expect_failure(S(PING MULTI PING MULTI EXEC), RD_ERR_CORRUPT, 43, 14);
+    expect_failure(S(MULTI MULTI PING MULTI EXEC EXEC), RD_ERR_CORRUPT, 15, 0);
     expect_failure(S(MULTI EXEC EXEC), RD_ERR_CORRUPT, 29, 29);
     expect_failure(S(MULTI DISCARD EXEC), RD_ERR_CORRUPT, 32, 32);
     expect_failure(S(PING "x"), RD_ERR_CORRUPT, 14, 14);

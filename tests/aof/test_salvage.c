@@ -518,6 +518,23 @@ Test(salvage, a_transaction_whose_first_or_last_command_was_renamed_is_lost_whol
     cr_expect_eq(told.at[0].kind, AOF_LOSS_TRANSACTION);
 }
 
+Test(salvage, a_script_in_a_transaction_has_its_own_multi_and_exec)
+{
+    struct told told;
+#define OF_3_2 MULTI GET MULTI GET EXEC GET MULTI GET EXEC EXEC
+    expect(GOOD OF_3_2 BAD GOOD, GOOD OF_3_2 GOOD, &told);
+    cr_expect_eq(told.n, 1);
+    /* Their number is not even: an EXEC was lost. */
+    expect(GOOD MULTI GET MULTI GET EXEC GOOD, GOOD MULTI GET EXEC GOOD, &told);
+    cr_assert_eq(told.n, 1);
+    cr_expect_eq(told.at[0].from, strlen(GOOD));
+    cr_expect_eq(told.at[0].to, strlen(GOOD MULTI GET));
+    cr_expect_eq(told.at[0].commands, 2);
+    expect(MULTI GET MULTI GET MULTI GET EXEC GOOD, MULTI GET EXEC GOOD, &told);
+    expect(MULTI GET MULTI GET EXEC GOOD BAD GOOD, MULTI GET EXEC GOOD GOOD, &told);
+    expect(MULTI GET MULTI GET BAD EXEC GOOD, GOOD, &told);
+}
+
 Test(salvage, a_lost_select_is_written_where_its_number_can_be_read)
 {
     struct told told;

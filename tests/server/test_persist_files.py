@@ -185,6 +185,12 @@ class Damage(unittest.TestCase):
     def test_a_log_that_ends_inside_a_transaction(self):
         self.both(self.put(self.INCR, MULTI + SET, "ab"), True)
 
+    def test_a_script_in_a_transaction_has_its_own_multi_and_exec(self):
+        """Redis 3.2 writes them where the script calls redis.replicate_commands()."""
+        exec_ = b"*1\r\n$4\r\nEXEC\r\n"
+        log = MULTI + SET + MULTI + SET + exec_ + SET + exec_ + SET
+        self.both(self.put(self.INCR, log, "ab"), True)
+
     def test_damage_in_the_middle(self):
         said = self.both(self.put(self.INCR, b"hello\r\n" + SET, "ab"), False)
         self.assertIn("Bad file format reading the append only file", said[-1])

@@ -255,6 +255,14 @@ class Functions(Case):
         log = self.write("a.aof", SELECT + command("EVAL", ask + ask, "0"))
         self.assertEqual(self.values(log)["l"], ["true", "false"])
 
+    def test_a_script_in_a_transaction_has_its_own_multi_and_exec(self):
+        multi, done = command("MULTI"), command("EXEC")
+        log = self.write("a.aof", SELECT + multi + command("RPUSH", "l", "a") + multi +
+                         command("RPUSH", "l", "b") + done + command("RPUSH", "l", "c") + done)
+        self.assertEqual(self.values(log), {"l": ["a", "b", "c"]})
+        self.assertEqual(self.run_tool("stat", log).stderr, b"")
+        self.assertIn(b"redis.replicate_commands()", self.run_tool("check-aof", log).stdout)
+
     def test_a_script_that_fails_has_failed_on_the_server_too(self):
         for script in ("error('no')", "redis.call('set', 'a', '1') redis.call('incr', 'k')"):
             log = self.write("a.aof", SELECT + SET + command("EVAL", script, "0"))
