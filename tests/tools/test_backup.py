@@ -1,6 +1,7 @@
 """redoubt backup, list, verify, restore and prune, in a folder."""
 
 import base64
+import contextlib
 import fcntl
 import gzip
 import hashlib
@@ -396,18 +397,49 @@ class Configuration(BackupCase):
 
 
 class Runs(BackupCase):
-    def test_a_second_run_is_told_who_has_the_lock(self):
-        self.nightly()
-        self.good("backup")
+    @contextlib.contextmanager
+    def locked(self):
+        """Another process has the lock of the target."""
         with open(os.path.join(self.repository, "nightly", "lock"), "r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             lock.write(b"redoubt backup, process 7 on somewhere")
             lock.flush()
-            self.fails(7, "process 7 on somewhere", "backup")
-            self.fails(7, "process 7", "prune", "--confirm")
+            self.unlock = lambda: fcntl.flock(lock, fcntl.LOCK_UN)
+            yield
+
+    def test_a_second_run_is_told_who_has_the_lock(self):
+        self.nightly()
+        self.good("backup")
+        with self.locked():
+            self.fails(7, "process 7 on somewhere", "backup", "--lock-wait", "0s")
+            self.fails(7, "process 7", "prune", "--confirm", "--lock-wait", "1s")
             self.good("list")
             self.good("verify")
         self.good("backup")
+        self.fails(2, "lock-wait is not a time", "backup", "--lock-wait", "soon")
+
+    def test_a_second_run_waits_until_the_first_has_ended(self):
+        self.nightly(more="lock-wait = 30m\n")
+        self.good("backup")
+        self.good("backup")
+        for command in (["backup"], ["prune", "--keep", "count 1", "--confirm"]):
+            n = len(self.sets())
+            with self.locked(), subprocess.Popen(
+                    [REDOUBT, *command, "--config", self.config], stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE) as process:
+                self.assertIn(b"nightly: waiting for another run", process.stderr.readline())
+                self.assertEqual(len(self.sets()), n)
+                self.unlock()
+                self.assertEqual(process.wait(), 0)
+            self.assertEqual(len(self.sets()), n + 1 if command == ["backup"] else 1)
+
+    def test_two_runs_at_once_both_have_a_set(self):
+        self.nightly(more="lock-wait = 30m\n")
+        runs = [subprocess.Popen([REDOUBT, "backup", "--config", self.config],
+                                 stdout=subprocess.DEVNULL) for _ in range(3)]
+        self.assertEqual([process.wait() for process in runs], [0, 0, 0])
+        self.assertEqual(len(self.sets()), 3)
+        self.good("verify", "--level", "parse")
 
     def test_what_an_interrupted_backup_left_is_removed(self):
         self.nightly()

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 
 from backup_case import REDOUBT, SNAPSHOT, BackupCase
 from s3_server import S3Server
@@ -125,20 +126,22 @@ class InS3(BackupCase):
 
     def test_a_lock_is_respected_and_that_of_a_dead_process_is_taken_over(self):
         self.big()
-        held = []
+        started, held = threading.Event(), threading.Event()
 
         def stop(method, path, n):
-            if method == "PUT" and "partNumber=2" in path and not held:
-                held.append(dict(self.s3.objects))
+            if method == "PUT" and "partNumber=2" in path and not held.is_set():
+                started.wait()
                 os.kill(process.pid, signal.SIGSTOP)
+                held.set()
 
         self.s3.faults = stop
         process = subprocess.Popen([REDOUBT, "backup", "--config", self.config],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not held and process.poll() is None:
-            pass
+        started.set()
+        while not held.wait(0.05):
+            self.assertIsNone(process.poll())
         self.s3.faults = None
-        self.fails(7, f"process {process.pid} on", "backup")
+        self.fails(7, f"process {process.pid} on", "backup", "--lock-wait", "0s")
         process.kill()
         process.wait()
         self.assertEqual(self.sets(), [])

@@ -128,7 +128,7 @@ class BySFTP(BackupCase):
                                "since now", 0)):
             with open(lock, "w", encoding="ascii") as file:
                 file.write(owner)
-            self.assertEqual(self.tool("backup").returncode, status, owner)
+            self.assertEqual(self.tool("backup", "--lock-wait", "0s").returncode, status, owner)
         self.assertFalse(os.path.exists(lock))
 
     def test_rules_and_pins_work(self):

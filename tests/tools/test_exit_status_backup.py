@@ -87,7 +87,7 @@ class BackupCells(BackupCase):
         self.ends(6, "backup", "nightly")
 
     def case_backup_7(self):
-        self.locked("backup", "nightly")
+        self.locked("backup", "nightly", "--lock-wait", "0s")
 
     def case_backup_8(self):
         with open(self.config, "a", encoding="utf-8") as file:
@@ -250,7 +250,7 @@ class BackupCells(BackupCase):
         self.ends(3, "prune", "nightly")
 
     def case_prune_7(self):
-        self.locked("prune", "nightly", "--confirm")
+        self.locked("prune", "nightly", "--confirm", "--lock-wait", "0s")
 
     # ---- check-config ----
 

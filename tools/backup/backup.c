@@ -201,7 +201,7 @@ int tool_backup(struct cli *cli, int argc, char **argv)
     vault_init(&run.vault, cli);
     vault_options(&run.vault, opts,
                   VAULT_FOR_REPOSITORY | VAULT_FOR_KEYS | VAULT_FOR_SOURCE | VAULT_FOR_WRITING |
-                      VAULT_FOR_KEEP);
+                      VAULT_FOR_KEEP | VAULT_FOR_BACKUP);
     const struct cli_usage usage = {
         .synopsis = "[OPTION…] [TARGET…]",
         .about = "Backs up each TARGET of the configuration: reads the source, checks it,\n"

@@ -3,8 +3,6 @@
 #ifndef TOOLS_BACKUP_PRIV_H
 #define TOOLS_BACKUP_PRIV_H
 
-#include <stdatomic.h>
-
 #include "archive/pipe.h"
 #include "tools/cli/peer_options.h"
 #include "tools/vault/vault.h"

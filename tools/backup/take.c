@@ -26,13 +26,14 @@ bool backup_settings(const struct vault_target *target, struct set_writer *set, 
 }
 
 /* Locks all repositories and removes what interrupted backups have left there. */
-static bool prepare(struct vault_open *open, struct rd_err *err)
+static bool prepare(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
+    struct vault_open *open = set->open;
     size_t n = 0;
     for (size_t i = 0; i < open->n; i++) {
         if (open->stores[i] == NULL)
             continue;
-        if (vault_lock(open, i, "backup", &open->errs[i]) &&
+        if (vault_lock(cli, open, i, set->cancel, &open->errs[i]) &&
             prune_leftovers(&open->repos[i], &open->errs[i]))
             n++;
     }
@@ -44,7 +45,7 @@ static bool prepare(struct vault_open *open, struct rd_err *err)
 bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
     const struct vault_target *target = set->open->target;
-    if (!backup_settings(target, set, err) || !prepare(set->open, err) ||
+    if (!backup_settings(target, set, err) || !prepare(cli, set, err) ||
         !backup_hook(target, BACKUP_HOOK_PRE, &set->m, NULL, err) ||
         !set_begin(set, cli_now_ms(), err))
         return false;

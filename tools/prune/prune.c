@@ -117,7 +117,7 @@ static bool prune_target(struct run *run, const struct vault_target *target, str
     if (!marks && !archive_retention_given(&rules))
         cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", target->name);
     for (size_t i = 0; ok && i < open.n; i++) {
-        ok = (!run->confirm && !marks) || vault_lock(&open, i, "prune", err);
+        ok = (!run->confirm && !marks) || vault_lock(run->cli, &open, i, NULL, err);
         ok = ok && (marks ? mark(run, &open.repos[i], err)
                           : prune_repo(run, &open.repos[i], &rules, err));
     }

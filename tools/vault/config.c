@@ -92,6 +92,15 @@ bool vault_get_bool(const struct vault_target *target, enum vault_key key, bool 
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be yes or no", keys[key].name);
 }
 
+bool vault_get_time(const struct vault_target *target, enum vault_key key, uint64_t *ret_ms,
+                    struct rd_err *err)
+{
+    const char *text = vault_get(target, key);
+    return text == NULL || archive_get_duration(rd_slice_str(text), ret_ms) ||
+           rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is not a time such as 10s or 24h",
+                      keys[key].name);
+}
+
 /* ---- options ---- */
 
 /* What may hold a password is taken off the command line, which other users can see. */

@@ -9,17 +9,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SECRET_MAX = 4096 };
-
-static void wait_ms(uint64_t ms)
-{
-    struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
-}
 
 /* Whether the owner of a lock, as vault_lock() writes it, is a process of this machine that is no
  * more. Who is elsewhere may live. */
@@ -114,7 +106,7 @@ static bool open_bucket(struct archive_store **ret, const struct vault_target *t
                                    .prefix = prefix,
                                    .ca_file = vault_get(target, VAULT_KEY_CA_FILE),
                                    .sse = vault_get(target, VAULT_KEY_S3_SSE),
-                                   .wait_ms = wait_ms,
+                                   .wait_ms = vault_wait_ms,
                                    .gone = owner_gone};
     bool instance,
         ok = set_style(&opts, target, err) &&
@@ -141,7 +133,7 @@ static bool open_host(struct archive_store **ret, const struct vault_target *tar
     const struct archive_sftp_opts opts = {.url = where,
                                            .key_file = vault_get(target, VAULT_KEY_SSH_KEY_FILE),
                                            .known_hosts = hosts != NULL ? hosts : known,
-                                           .wait_ms = wait_ms,
+                                           .wait_ms = vault_wait_ms,
                                            .gone = owner_gone};
     return archive_store_open_sftp(ret, &opts, err);
 }

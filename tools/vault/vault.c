@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- repositories ---- */
@@ -56,13 +57,46 @@ void vault_close(struct vault_open *open)
     *open = (struct vault_open){0};
 }
 
-bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_err *err)
+enum { LOCK_WAIT_MS = 30000, LOCK_LOOK_MS = 100, LOCK_LOOK_MAX_MS = 1000 };
+
+static bool cancelled(const atomic_bool *cancel)
+{
+    return cancel != NULL && atomic_load(cancel);
+}
+
+/* Waits while another process has the lock. The time is that of the waits: a clock can be set. */
+static bool wait_for_lock(struct cli *cli, struct archive_repo *repo, const char *owner,
+                          uint64_t max_ms, const atomic_bool *cancel, struct rd_err *err)
+{
+    uint64_t waited_ms = 0, step_ms = LOCK_LOOK_MS;
+    struct rd_err refused = {0};
+    while (!archive_repo_lock(repo, owner, &refused)) {
+        if (refused.code != RD_ERR_LOCKED || waited_ms >= max_ms || cancelled(cancel)) {
+            rd_err_adopt(err, &refused);
+            return false;
+        }
+        if (waited_ms == 0)
+            cli_note(cli, "%s: waiting for another run, which has the lock", repo->target);
+        step_ms = step_ms < max_ms - waited_ms ? step_ms : max_ms - waited_ms;
+        vault_wait_ms(step_ms);
+        waited_ms += step_ms;
+        step_ms = 2 * step_ms < LOCK_LOOK_MAX_MS ? 2 * step_ms : LOCK_LOOK_MAX_MS;
+        refused = (struct rd_err){0};
+    }
+    return true;
+}
+
+bool vault_lock(struct cli *cli, struct vault_open *open, size_t i, const atomic_bool *cancel,
+                struct rd_err *err)
 {
     char owner[ARCHIVE_OWNER_MAX], host[ARCHIVE_TEXT_MAX];
+    uint64_t max_ms = LOCK_WAIT_MS;
+    if (!vault_get_time(open->target, VAULT_KEY_LOCK_WAIT, &max_ms, err))
+        return false;
     vault_host(host);
-    snprintf(owner, sizeof owner, "redoubt %s, process %ld on %.60s, since %s", tool,
+    snprintf(owner, sizeof owner, "redoubt %s, process %ld on %.60s, since %s", cli->tool,
              (long)getpid(), host, cli_time(cli_now_ms()).s);
-    if (!archive_repo_lock(&open->repos[i], owner, err)) {
+    if (!wait_for_lock(cli, &open->repos[i], owner, max_ms, cancel, err)) {
         rd_err_doing(err, "the repository %s", open->stores[i]->origin);
         return false;
     }
@@ -71,6 +105,13 @@ bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_e
 }
 
 /* ---- the rest ---- */
+
+void vault_wait_ms(uint64_t ms)
+{
+    struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
 
 bool vault_random(void *ret, size_t size, struct rd_err *err)
 {

@@ -21,6 +21,8 @@
 #ifndef TOOLS_VAULT_VAULT_H
 #define TOOLS_VAULT_VAULT_H
 
+#include <stdatomic.h>
+
 #include "archive/repo.h"
 #include "archive/retain.h"
 #include "tools/cli/cli.h"
@@ -34,15 +36,16 @@ enum {
     VAULT_FOR_KEYS = 2,       /* that open sealed objects */
     VAULT_FOR_SOURCE = 4,     /* that read a source */
     VAULT_FOR_WRITING = 8,    /* that write sets */
-    VAULT_FOR_KEEP = 16,      /* that remove sets */
-    VAULT_FOR_STREAM = 32     /* that archive a stream */
+    VAULT_FOR_KEEP = 16,      /* that change the sets of a target, and remove some */
+    VAULT_FOR_STREAM = 32,    /* that archive a stream */
+    VAULT_FOR_BACKUP = 64     /* that take one set at a time */
 };
 
 /* id, key and option, argument, what it is for, help */
 #define VAULT_KEYS(X)                                                                              \
     X(SOURCE, "source", "URL|PATH", VAULT_FOR_SOURCE, "the server, dump.rdb or log to back up")    \
-    X(CLUSTER, "cluster", "yes|no", VAULT_FOR_SOURCE, "all masters of the source's cluster; no")   \
-    X(SCAN, "scan", "yes|no", VAULT_FOR_SOURCE, "key by key, for servers that refuse PSYNC; no")   \
+    X(CLUSTER, "cluster", "yes|no", VAULT_FOR_BACKUP, "all masters of the source's cluster; no")   \
+    X(SCAN, "scan", "yes|no", VAULT_FOR_BACKUP, "key by key, for servers that refuse PSYNC; no")   \
     X(USER, "user", "NAME", VAULT_FOR_SOURCE, "who logs in at the server")                         \
     X(PASS_FILE, "pass-file", "FILE", VAULT_FOR_SOURCE, "the server's password")                   \
     X(CACERT, "cacert", "FILE", VAULT_FOR_SOURCE, "trusted certificate authorities")               \
@@ -82,6 +85,7 @@ enum {
     X(HEARTBEAT_URL, "heartbeat-url", "URL", VAULT_FOR_WRITING, "requested after each backup")     \
     X(HEARTBEAT_FAILED_URL, "heartbeat-failed-url", "URL", VAULT_FOR_WRITING,                      \
       "after a failed one; default: the first with /fail")                                         \
+    X(LOCK_WAIT, "lock-wait", "TIME", VAULT_FOR_KEEP, "maximum time to wait for another run; 30s") \
     X(SPOOL, "spool", "DIR", VAULT_FOR_SOURCE, "for data not stored yet; " VAULT_SPOOL "/TARGET")  \
     X(SPOOL_SIZE, "spool-size", "SIZE", VAULT_FOR_STREAM, "maximum size of the spool; unlimited")  \
     X(SEGMENT_SIZE, "segment-size", "SIZE", VAULT_FOR_STREAM, "maximum size of a segment; 64mb")   \
@@ -145,6 +149,9 @@ const char *vault_get(const struct vault_target *target, enum vault_key key);
 /* RD_ERR_USAGE where it is neither yes nor no. */
 bool vault_get_bool(const struct vault_target *target, enum vault_key key, bool *ret,
                     struct rd_err *err);
+/* Leaves *ret_ms as it is if the target has no value. RD_ERR_USAGE if it is not a time. */
+bool vault_get_time(const struct vault_target *target, enum vault_key key, uint64_t *ret_ms,
+                    struct rd_err *err);
 
 /* ---- keys ---- */
 
@@ -192,8 +199,10 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
                 struct rd_err *err);
 void vault_close(struct vault_open *open);
 
-/* Locks repository i for a tool of this name. */
-bool vault_lock(struct vault_open *open, size_t i, const char *tool, struct rd_err *err);
+/* Locks repository i for this tool. If another process has the lock, waits for it as long as the
+ * target says, or until *cancel, which may be NULL. */
+bool vault_lock(struct cli *cli, struct vault_open *open, size_t i, const atomic_bool *cancel,
+                struct rd_err *err);
 
 /* ---- places.c: a repository by what the configuration calls it ---- */
 
@@ -206,6 +215,7 @@ bool vault_open_store(struct archive_store **ret, const struct vault_target *tar
  */
 bool vault_spool(const struct vault_target *target, char ret[VAULT_PATH_MAX], struct rd_err *err);
 
+void vault_wait_ms(uint64_t ms);
 bool vault_random(void *ret, size_t size, struct rd_err *err);
 void vault_host(char ret[ARCHIVE_TEXT_MAX]);
 
