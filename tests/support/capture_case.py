@@ -21,7 +21,7 @@ MASTER = {"repl-diskless-sync-delay": "0", "repl-backlog-size": "64mb", "databas
           "repl-ping-replica-period": "1"}
 
 
-def eventually(what, true, seconds=60):
+def eventually(what, true, seconds=600):
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:

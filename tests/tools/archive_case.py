@@ -85,8 +85,8 @@ class ArchiveCase(BackupCase):
         return int(text.split("master_repl_offset:")[1].split()[0])
 
     def shipped(self, offset):
-        """Whether the repository has the stream up to an offset."""
-        return any(s["end"] >= offset for s in self.streams())
+        """Whether the repository has the stream up to an offset, and a set to begin with."""
+        return any(s["end"] >= offset and s["bases"] for s in self.streams())
 
     def wait_for(self, server):
         offset = self.offset(server)
@@ -112,14 +112,16 @@ class ArchiveCase(BackupCase):
                 return before, digest
 
     def moments(self, server, n, pause=0.0, seed=1):
-        """Writes n batches; after each: (offset, time in ms, digest). With a pause the time is
-        one at which nothing was written for as long as the pause, on both sides."""
+        """Writes n batches; after each: (offset, time in ms, digest). With a pause, the archive has
+        received the batch by that time, and nothing is written for as long as the pause."""
         load = Load(server.port, seed=seed)
         found = []
         for _ in range(n):
             self.load(server, [load.one() for _ in range(load.random.randrange(1, 30))])
             offset, digest = self.moment(server)
-            time.sleep(pause)
+            if pause:
+                server.command("WAIT", "1", "0")
+                time.sleep(0.002)  # times are in milliseconds
             found.append((offset, int(time.time() * 1000), digest))
             time.sleep(pause)
         return found

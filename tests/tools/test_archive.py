@@ -20,18 +20,18 @@ from test_backup import bytes_of, flip  # noqa: E402
 class Moments(ArchiveCase):
     def test_every_moment_has_the_data_that_the_master_had(self):
         server = self.server()
-        self.archived(server.port, more="base-interval = 3s\n")
+        self.archived(server.port, more="base-interval = 1s\n")
         running = self.start()
         running.says("snapshot received")
         found = self.moments(server, 12, pause=0.12)
         self.wait_for(server)
         server.command("SET", "later", "1")
         self.wait_for(server)
+        eventually("there is a second base", lambda: len(self.sets()) > 1)
         self.assertEqual(running.end(), 0)
         for offset, ms, digest in found:
             self.check(digest, "--target-offset", str(offset))
             self.check(digest, "--target-time", str(ms))
-        self.assertGreater(len(self.sets()), 1)
 
     def test_offsets_between_many_batches(self):
         n = int(os.environ.get("REDOUBT_ARCHIVE_OFFSETS", "25"))
@@ -60,7 +60,7 @@ class Moments(ArchiveCase):
         self.check(digest, "--target-offset", str(offset))
 
     def test_a_restore_ends_before_a_command(self):
-        server = self.server()
+        server = self.server(repl_ping_replica_period="3600")
         server.command("SET", "a", "1")
         self.archived(server.port)
         running = self.start()
@@ -418,8 +418,8 @@ class Contents(ArchiveCase):
         running = self.start()
         running.says("snapshot received")
         self.master.command("SET", "page:1", "y")
-        self.wait_for(self.master)
         self.at = str(self.offset(self.master))
+        self.wait_for(self.master)
         self.assertEqual(running.end(), 0)
 
     def keys(self, path):

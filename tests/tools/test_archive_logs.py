@@ -56,8 +56,9 @@ class LogCase(ArchiveCase):
         return b"#TS:%d\r\n" % (START + seconds)
 
     def shipped_bytes(self, n):
+        """The stream is in the repository so far, and a set to begin with."""
         eventually(f"{n} bytes are there", lambda: os.path.isdir(self.repository) and
-                   sum(s["end"] - s["start"] for s in self.streams()) >= n)
+                   sum(s["end"] - s["start"] for s in self.streams()) >= n and self.sets())
 
     def keys_at(self, seconds):
         out = self.path("restored.rdb")
