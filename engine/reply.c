@@ -1,6 +1,7 @@
 #include "engine/reply.h"
 
 #include "base/num.h"
+#include "base/num_g17.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -113,7 +114,7 @@ static size_t double_text(char dst[40], double value)
 {
     if (isinf(value))
         return (size_t)snprintf(dst, 40, "%s", value > 0 ? "inf" : "-inf");
-    return (size_t)snprintf(dst, 40, "%.17g", value);
+    return rd_num_put_g17(dst, value);
 }
 
 void engine_reply_double(struct engine_reply *r, double value)

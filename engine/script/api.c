@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/num.h"
+#include "base/num_g17.h"
 #include "engine/mem.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static size_t put_number(char *dst, lua_Number n)
 {
     if (n > -1e15 && n < 1e15 && n == (lua_Number)(int64_t)n && (n != 0 || !signbit(n)))
         return rd_num_put_i64(dst, (int64_t)n);
-    return (size_t)snprintf(dst, NUMBER_LEN, "%.17g", n);
+    return rd_num_put_g17(dst, n);
 }
 
 static void make_room(struct engine_scripts *s, size_t n)

@@ -1,5 +1,6 @@
 #include "engine/value/zset.h"
 
+#include "base/num_g17.h"
 #include "engine/call.h"
 
 #include <limits.h>
@@ -19,7 +20,7 @@ size_t engine_zset_put_score(char dst[ENGINE_ZSET_SCORE_MAX], double score)
 {
     if (isinf(score))
         return (size_t)snprintf(dst, ENGINE_ZSET_SCORE_MAX, "%s", score > 0 ? "inf" : "-inf");
-    return (size_t)snprintf(dst, ENGINE_ZSET_SCORE_MAX, "%.17g", score);
+    return rd_num_put_g17(dst, score);
 }
 
 /* Integers that a listpack stores as such; -0 becomes 0. */

@@ -1,10 +1,10 @@
 #include "rdb/enc/put.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/endian.h"
 #include "base/mem.h"
+#include "base/num_g17.h"
 
 enum {
     LEN_32 = 0x80,
@@ -146,20 +146,7 @@ bool rdb_put_f64(struct rd_sink *sink, double v)
 
 size_t rdb_put_f64_format(char dst[RDB_PUT_F64_TEXT_MAX], double v)
 {
-    char text[64];
-    int n = snprintf(text, sizeof text, "%.17g", v);
-    size_t len = 0;
-    bool point = false;
-    for (int i = 0; i < n && len < RDB_PUT_F64_TEXT_MAX; i++) {
-        bool radix = strchr("0123456789+-einfa", text[i]) == NULL;
-        /* The locale's decimal point may have several bytes. */
-        if (!radix)
-            dst[len++] = text[i];
-        else if (!point)
-            dst[len++] = '.';
-        point = radix;
-    }
-    return len;
+    return rd_num_put_g17(dst, v);
 }
 
 bool rdb_put_f64_text(struct rd_sink *sink, double v)
