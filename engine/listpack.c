@@ -351,6 +351,44 @@ uint8_t *engine_lp_append_int(uint8_t **lp, int64_t num)
     return engine_lp_insert_int(lp, NULL, num, true);
 }
 
+bool engine_lp_tail_begin(struct engine_lp_tail *tail, uint8_t **lp, size_t room)
+{
+    size_t bytes = engine_lp_bytes(*lp);
+    if (RD_UNLIKELY(room > UINT32_MAX - bytes))
+        return false;
+    make_room(lp, bytes + room);
+    *tail = (struct engine_lp_tail){.lp = *lp, .end = *lp + bytes - 1};
+    return true;
+}
+
+static inline void tail_put(struct engine_lp_tail *tail, const struct entry *e)
+{
+    put_entry(tail->end, e);
+    tail->end += entry_len(e);
+    tail->n++;
+}
+
+void engine_lp_tail_add(struct engine_lp_tail *tail, struct rd_slice text)
+{
+    struct entry e;
+    set_text(&e, text);
+    tail_put(tail, &e);
+}
+
+void engine_lp_tail_add_int(struct engine_lp_tail *tail, int64_t num)
+{
+    struct entry e;
+    set_int(&e, num);
+    tail_put(tail, &e);
+}
+
+void engine_lp_tail_end(const struct engine_lp_tail *tail)
+{
+    tail->end[0] = ENGINE_LP_END;
+    set_bytes(tail->lp, (size_t)(tail->end - tail->lp) + 1);
+    count_more(tail->lp, tail->n);
+}
+
 uint8_t *engine_lp_prepend(uint8_t **lp, struct rd_slice text)
 {
     return engine_lp_insert(lp, engine_lp_first(*lp), text, false);

@@ -179,6 +179,36 @@ uint8_t *engine_lp_prepend(uint8_t **lp, struct rd_slice text);
 uint8_t *engine_lp_insert(uint8_t **lp, uint8_t *p, struct rd_slice text, bool after);
 uint8_t *engine_lp_insert_int(uint8_t **lp, uint8_t *p, int64_t num, bool after);
 
+/* Appends several entries; their room is made once.
+ *
+ *     struct engine_lp_tail tail;
+ *     if (engine_lp_tail_begin(&tail, &lp, engine_lp_tail_room(name) + ENGINE_LP_TAIL_INT)) {
+ *         engine_lp_tail_add(&tail, name);
+ *         engine_lp_tail_add_int(&tail, 12);
+ *         engine_lp_tail_end(&tail);
+ *     }
+ *
+ * False: the block would exceed 4 GiB, and nothing has changed. Between begin and end, nothing else
+ * may use the listpack. */
+enum { ENGINE_LP_TAIL_INT = 10 }; /* the most bytes of a number */
+
+struct engine_lp_tail {
+    uint8_t *lp;
+    uint8_t *end; /* after the entries so far */
+    size_t n;
+};
+
+/* The most bytes of an entry with this text: a number takes no more than its digits and two. */
+static inline size_t engine_lp_tail_room(struct rd_slice text)
+{
+    return text.len + (text.len < 64 ? 2 : 10);
+}
+
+bool engine_lp_tail_begin(struct engine_lp_tail *tail, uint8_t **lp, size_t room);
+void engine_lp_tail_add(struct engine_lp_tail *tail, struct rd_slice text);
+void engine_lp_tail_add_int(struct engine_lp_tail *tail, int64_t num);
+void engine_lp_tail_end(const struct engine_lp_tail *tail);
+
 /* Replaces the content of the entry at p; returns its position. An entry of the same size is
  * overwritten in place. */
 uint8_t *engine_lp_replace(uint8_t **lp, uint8_t *p, struct rd_slice text);

@@ -136,20 +136,36 @@ static uint8_t *node_new(size_t reserve, size_t n_fields, const struct rd_slice 
     return lp;
 }
 
+/* The most bytes of an entry. */
+static size_t entry_room(bool same, size_t n_fields, const struct rd_slice *pairs)
+{
+    size_t room = (same ? 4 : 5) * ENGINE_LP_TAIL_INT;
+    for (size_t i = 0; i < n_fields; i++) {
+        if (!same)
+            room += engine_lp_tail_room(pairs[2 * i]);
+        room += engine_lp_tail_room(pairs[2 * i + 1]);
+    }
+    return room;
+}
+
 static void append_entry(uint8_t **lp, bool same, struct rdb_stream_id delta, size_t n_fields,
                          const struct rd_slice *pairs)
 {
-    engine_lp_append_int(lp, same ? ENGINE_STREAM_SAME_FIELDS : 0);
-    engine_lp_append_int(lp, (int64_t)delta.ms);
-    engine_lp_append_int(lp, (int64_t)delta.seq);
+    struct engine_lp_tail tail;
+    if (!engine_lp_tail_begin(&tail, lp, entry_room(same, n_fields, pairs)))
+        return;
+    engine_lp_tail_add_int(&tail, same ? ENGINE_STREAM_SAME_FIELDS : 0);
+    engine_lp_tail_add_int(&tail, (int64_t)delta.ms);
+    engine_lp_tail_add_int(&tail, (int64_t)delta.seq);
     if (!same)
-        engine_lp_append_int(lp, (int64_t)n_fields);
+        engine_lp_tail_add_int(&tail, (int64_t)n_fields);
     for (size_t i = 0; i < n_fields; i++) {
         if (!same)
-            engine_lp_append(lp, pairs[2 * i]);
-        engine_lp_append(lp, pairs[2 * i + 1]);
+            engine_lp_tail_add(&tail, pairs[2 * i]);
+        engine_lp_tail_add(&tail, pairs[2 * i + 1]);
     }
-    engine_lp_append_int(lp, (int64_t)(same ? n_fields + 3 : 2 * n_fields + 4));
+    engine_lp_tail_add_int(&tail, (int64_t)(same ? n_fields + 3 : 2 * n_fields + 4));
+    engine_lp_tail_end(&tail);
 }
 
 /* The last node, if it has room. A node without room is complete; the next one is likely to become

@@ -385,6 +385,47 @@ Test(listpack, random_operations_agree_with_a_model)
     }
 }
 
+Test(listpack, entries_appended_together_are_those_appended_one_by_one)
+{
+    uint64_t seed = 7;
+    for (int round = 0; round < 300; round++) {
+        uint8_t *one = engine_lp_new(0), *many = engine_lp_new(0);
+        for (int group = 0; group < 4; group++) {
+            struct rd_slice texts[20];
+            struct engine_lp_tail tail;
+            size_t n = next_random(&seed) % 20, room = n * ENGINE_LP_TAIL_INT;
+            for (size_t i = 0; i < n; i++) {
+                texts[i] = copy_text(random_text(&seed));
+                room += engine_lp_tail_room(texts[i]);
+            }
+            cr_assert(engine_lp_tail_begin(&tail, &many, room));
+            for (size_t i = 0; i < n; i++) {
+                int64_t num = (int64_t)next_random(&seed) >> next_random(&seed) % 64;
+                engine_lp_append(&one, texts[i]);
+                engine_lp_append_int(&one, num);
+                engine_lp_tail_add(&tail, texts[i]);
+                engine_lp_tail_add_int(&tail, num);
+                free_text(texts[i]);
+            }
+            engine_lp_tail_end(&tail);
+            cr_assert(engine_usable(many) >= engine_lp_bytes(many));
+            cr_assert(rd_slice_eq(rd_slice(one, engine_lp_bytes(one)),
+                                  rd_slice(many, engine_lp_bytes(many))));
+        }
+        engine_lp_free(one);
+        engine_lp_free(many);
+    }
+}
+
+Test(listpack, room_beyond_the_limit_is_refused)
+{
+    struct engine_lp_tail tail;
+    uint8_t *lp = engine_lp_new(0), *before = lp;
+    cr_assert(!engine_lp_tail_begin(&tail, &lp, UINT32_MAX));
+    cr_assert(lp == before);
+    engine_lp_free(lp);
+}
+
 Test(listpack, split_and_merge_are_each_others_inverse_at_every_entry)
 {
     uint64_t seed = 77;
