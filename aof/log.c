@@ -19,7 +19,7 @@ enum {
     WINDOW_LEAST = 128, /* room for "*COUNT $64 NAME" */
     LINE_USUAL = 1024 * 1024,
     SLOTS = AOF_LOG_AHEAD + 1, /* one more for the command that was returned last */
-    SLOT_ARGS = 16,
+    SLOT_ARGS = 32,
     BUF_KEEP = 1024 * 1024
 };
 

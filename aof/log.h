@@ -77,7 +77,7 @@ struct aof_log_entry {
                               all its bytes, unchanged */
 };
 
-enum { AOF_LOG_AHEAD = 8 };
+enum { AOF_LOG_AHEAD = 10 };
 
 struct aof_log_opts {
     size_t size; /* of this struct: set by AOF_LOG_OPTS() */

@@ -2,6 +2,9 @@
 
 #include "base/copy.h"
 
+/* Calls of engine_db_ahead() after which a key's entry, and its value, are fetched. */
+enum { ENTRY_AFTER = 3, VALUE_AFTER = 6 };
+
 static struct rd_slice entry_name(const void *item)
 {
     return engine_entry_key(item);
@@ -81,8 +84,13 @@ struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice 
 
 void engine_db_ahead(const struct engine_db *db, struct engine_db_ahead *ahead, struct rd_slice key)
 {
-    uint64_t *hash = &ahead->hashes[ahead->next++ % ENGINE_DB_AHEAD];
-    engine_table_prefetch_item(&db->keys, *hash);
+    unsigned at = ahead->next++;
+    uint64_t *hash = &ahead->hashes[at % ENGINE_DB_AHEAD];
+    const struct engine_entry *entry =
+        engine_table_likely(&db->keys, ahead->hashes[(at - VALUE_AFTER) % ENGINE_DB_AHEAD]);
+    if (entry != NULL)
+        engine_value_prefetch_whole(&entry->value);
+    engine_table_prefetch_item(&db->keys, ahead->hashes[(at - ENTRY_AFTER) % ENGINE_DB_AHEAD]);
     *hash = engine_table_hash(&db->keys, key);
     engine_table_prefetch(&db->keys, *hash);
 }

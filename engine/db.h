@@ -56,9 +56,9 @@ static inline void engine_entry_prefetch(const struct engine_entry *entry)
 struct engine_entry *engine_db_find(const struct engine_db *db, struct rd_slice key);
 
 /* For callers that know commands before they run: each call prefetches the memory for looking up
- * this key, and that of the key given ENGINE_DB_AHEAD calls before. Changes nothing; unused keys
- * are harmless. Zeroed at the start. */
-enum { ENGINE_DB_AHEAD = 4 };
+ * this key, and the entries and values of keys that were given a few calls before; all is there
+ * after ENGINE_DB_AHEAD calls. Changes nothing; unused keys are harmless. Zeroed at the start. */
+enum { ENGINE_DB_AHEAD = 8 };
 
 struct engine_db_ahead {
     uint64_t hashes[ENGINE_DB_AHEAD];

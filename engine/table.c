@@ -455,6 +455,13 @@ void engine_table_prefetch_item(const struct engine_table *t, uint64_t hash)
         __builtin_prefetch(b);
 }
 
+void *engine_table_likely(const struct engine_table *t, uint64_t hash)
+{
+    const struct engine_bucket *b = chain_of(t, hash);
+    uint64_t match = b != NULL ? meta_match(b->meta, tag_of(hash)) : 0;
+    return match != 0 ? b->slots[first_slot(match)] : NULL;
+}
+
 void *engine_table_find_or_slot_hash(struct engine_table *t, uint64_t hash, struct rd_slice name,
                                      struct engine_table_slot *ret)
 {

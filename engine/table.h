@@ -105,6 +105,10 @@ void *engine_table_find_hash(const struct engine_table *t, uint64_t hash, struct
 void engine_table_prefetch(const struct engine_table *t, uint64_t hash);
 void engine_table_prefetch_item(const struct engine_table *t, uint64_t hash);
 
+/* An item that probably has a name of this hash; NULL: there is none, or it is not in the first
+ * bucket. Reads one bucket. */
+void *engine_table_likely(const struct engine_table *t, uint64_t hash);
+
 /* The name must be absent. */
 void engine_table_add(struct engine_table *t, void *item);
 void engine_table_add_hash(struct engine_table *t, uint64_t hash, void *item);
