@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 256 << 10,   /* touched at a time: faults of the other thread wait for no more */
-    NAP_NS = 500 * 1000, /* time in which at most a quarter of a step is used */
+    PIECE = 256 << 10,        /* touched at a time: faults of the other thread wait for no more */
+    NAP_NS = 500 * 1000,      /* time in which at most a quarter of a step is used */
+    NAP_MOST_NS = 4 * NAP_NS, /* while the heap does not grow */
     DEFAULT_PAD = 128 << 10
 };
 
@@ -43,10 +44,14 @@ static void touch(const struct rd_prefault *ahead, uintptr_t from, uintptr_t to)
 static void *helper(void *ptr)
 {
     struct rd_prefault *ahead = ptr;
-    const struct timespec nap = {.tv_nsec = NAP_NS};
+    struct timespec nap = {.tv_nsec = NAP_NS};
     uintptr_t done = heap_end(ahead);
     while (!atomic_load(&ahead->quit)) {
         uintptr_t end = heap_end(ahead);
+        if (end != done)
+            nap.tv_nsec = NAP_NS;
+        else if (nap.tv_nsec < NAP_MOST_NS)
+            nap.tv_nsec *= 2;
         touch(ahead, done, end);
         done = end;
         nanosleep(&nap, NULL);
