@@ -275,6 +275,7 @@ static bool rebuild(struct rebuild_run *run, const char *path, struct rd_sink *o
     aof_timeline_init(&run->line, until_ms == INT64_MIN ? INT64_MAX : until_ms / 1000);
     bool ok = parse_places(run, err) &&
               (run->log != NULL ? read_log(run, err) : rebuild_read_capture(run, path, err)) &&
+              (out != NULL || run->opts->open_out(run->opts->out_ctx, &out, err)) &&
               rebuild_data_save(&run->data, out, err);
     *ret = (struct rebuild_result){.counts = run->data.counts,
                                    .advice = run->data.advice,
@@ -282,6 +283,10 @@ static bool rebuild(struct rebuild_run *run, const char *path, struct rd_sink *o
                                    .last_s = run->log != NULL ? run->line.last_s : AOF_NO_TIME};
     aof_reader_free(run->reader);
     rebuild_stream_close(&run->capture);
+    if (run->opts->leave != NULL) {
+        *run->opts->leave = run->data.engine;
+        run->data.engine = NULL;
+    }
     rebuild_data_end(&run->data);
     return ok;
 }

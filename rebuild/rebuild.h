@@ -37,6 +37,13 @@ struct rebuild_opts {
     rebuild_reading_fn begin;
     void (*at)(void *ctx, uint64_t done); /* of what begin() announced without a source */
     void *ctx;
+
+    /* Opens the output when everything was read, if none was given. The caller closes it. */
+    bool (*open_out)(void *out_ctx, struct rd_sink **ret, struct rd_err *err);
+    void *out_ctx;
+
+    /* Receives the dataset, which is not freed then: for a process that ends next. */
+    struct engine **leave;
 };
 
 /* A log whose manifest was read, or a log that is one file. */
@@ -56,6 +63,7 @@ struct rebuild_result {
     int64_t last_s; /* with ended_early, of a log: its last annotation; else AOF_NO_TIME */
 };
 
+/* out NULL: opts->open_out opens it. */
 bool rebuild_from_log(const struct rebuild_opts *opts, const struct rebuild_log *log,
                       struct rd_sink *out, struct rebuild_result *ret, struct rd_err *err);
 

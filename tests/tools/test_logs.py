@@ -47,9 +47,10 @@ class Case(unittest.TestCase):
             f.write(b"".join(pieces))
         return path
 
-    def run_tool(self, *args, status=0, stdin=None):
+    def run_tool(self, *args, status=0, stdin=None, env=None):
         run = subprocess.run([REDOUBT, *args], input=stdin, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, timeout=120)
+                             stderr=subprocess.PIPE, timeout=120,
+                             env={**os.environ, **(env or {})})
         self.assertEqual(run.returncode, status, run.stderr)
         return run
 
@@ -76,6 +77,36 @@ class Convert(Case):
         self.assertEqual(self.data(self.out), EARLY)
         self.run_tool("convert", "--to", "aof", self.first, "-o", self.path("new.aof"))
         self.assertEqual(self.data(self.path("new.aof")), EARLY)
+
+    def test_to_a_snapshot_needs_no_temporary_file(self):
+        env = {"TMPDIR": self.path("none")}
+        self.run_tool("convert", "--to", "ndjson", self.first, status=3, env=env)
+        told = self.run_tool("convert", "--json", "--to", "rdb", self.first, "-o", self.out, env=env)
+        self.assertEqual(json.loads(told.stdout)["keys"], 3)
+        self.assertEqual(self.data(self.out), EARLY)
+
+    def test_a_snapshot_saved_at_once_is_the_one_that_is_copied(self):
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
+        with open(self.out, "rb") as f:
+            saved = f.read()
+        self.assertEqual(self.run_tool("convert", "--to", "rdb", self.out).stdout, saved)
+        self.assertEqual(self.run_tool("convert", "--to", "rdb", self.first).stdout[:9], saved[:9])
+
+    def test_a_snapshot_of_a_log_is_as_private_as_the_log(self):
+        os.chmod(self.first, 0o600)
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out)
+        self.assertEqual(os.stat(self.out).st_mode & 0o777, 0o600)
+
+    def test_an_existing_output_is_kept_without_force_and_after_a_failure(self):
+        with open(self.out, "wb") as f:
+            f.write(b"old")
+        torn = self.write("torn.aof", (command("SET", "a", "1"), b"*3\r\n"))
+        self.run_tool("convert", "--to", "rdb", self.first, "-o", self.out, status=2)
+        self.run_tool("convert", "--to", "rdb", "--force", torn, "-o", self.out, status=1)
+        with open(self.out, "rb") as f:
+            self.assertEqual(f.read(), b"old")
+        self.run_tool("convert", "--to", "rdb", "--force", self.first, "-o", self.out)
+        self.assertEqual(self.data(self.out), EARLY)
 
     def test_from_aof_is_needed_where_the_first_bytes_cannot_tell(self):
         with open(self.first, "rb") as f:

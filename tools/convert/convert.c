@@ -270,17 +270,51 @@ static bool finish(struct job *job, struct rd_err *err)
     return omitted_report(job->omitted, err);
 }
 
+static bool open_out(struct job *job, struct rd_err *err)
+{
+    bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
+    return cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err);
+}
+
+/* For struct rebuild_opts. */
+static bool open_rebuilt(void *ctx, struct rd_sink **ret, struct rd_err *err)
+{
+    struct job *job = ctx;
+    bool ok = open_out(job, err);
+    *ret = job->out;
+    return ok;
+}
+
+/* Whether the snapshot that is built from a log is the output as it is. */
+static bool is_rebuilt(const struct job *job)
+{
+    return job->target == TO_RDB && !job->rewrite && job->version == 0 && job->dialect < 0 &&
+           job->server < 0 && job->strings == JSON_UTF8 && !filter_active(&job->filter);
+}
+
+static bool rebuild_log(struct job *job, struct rd_err *err)
+{
+    struct rebuild_opts opts = job->log.rebuild;
+    opts.open_out = open_rebuilt;
+    opts.out_ctx = job;
+    return snapshot_in_rebuild(job->cli, job->cli->args[0], &opts, &job->keys, err) &&
+           finish(job, err);
+}
+
 static bool work(struct job *job, struct rd_err *err)
 {
     const char *path = job->cli->args[0];
     const struct target_ops *ops = &targets[job->target];
-    bool binary = job->target == TO_RDB || job->target == TO_RESP || job->target == TO_AOF;
+    bool replays = false;
     job->log.is_log = job->input == FROM_AOF;
     if (job->input == FROM_RDB || job->input == FROM_NDJSON)
         job->log.from = SNAPSHOT_IN_FROM_RDB;
-    if (!snapshot_in_open(job->cli, path, &job->log, &job->spool, &job->src, err))
+    if (is_rebuilt(job) && !snapshot_in_replays(path, &job->log, &replays, err))
         return false;
-    if (!cli_open_out(job->cli, job->out_path, job->force, binary, &job->out, err))
+    if (replays)
+        return rebuild_log(job, err);
+    if (!snapshot_in_open(job->cli, path, &job->log, &job->spool, &job->src, err) ||
+        !open_out(job, err))
         return false;
     bool ok = job_begin_target(job, err) && run_input(job, err);
     job->is_void = ok && job->keys == 0 && filter_active(&job->filter);

@@ -157,15 +157,13 @@ static void print_result(struct cli *cli, const struct rebuild_result *done, boo
              counts->refused == 1 ? "it" : "them", counts->first_refused);
 }
 
+/* sink NULL: opened by the function of the options. */
 static bool replay(struct cli *cli, const char *path, const struct rebuild_opts *wanted,
-                   struct spool *spool, struct rd_err *err)
+                   struct rd_sink *sink, uint64_t *ret_keys, struct rd_err *err)
 {
     struct rebuild_opts opts = *wanted;
     struct rebuild_result done = {.advice = REBUILD_NO_ADVICE};
-    struct rd_sink *sink;
     bool is_capture = rebuild_stream_is(path);
-    if (!spool_sink(spool, &sink, err))
-        return false;
     opts.now_ms = cli_now_ms();
     opts.begin = begin_reading;
     opts.at = reading_at;
@@ -176,11 +174,33 @@ static bool replay(struct cli *cli, const char *path, const struct rebuild_opts 
     cli_progress_end(cli);
     if (!ok) {
         print_advice(cli, done.advice);
-        rd_sink_abort(sink);
         return false;
     }
     print_result(cli, &done, is_capture);
-    return rd_sink_close(sink, err);
+    *ret_keys = done.counts.keys;
+    return true;
+}
+
+static bool replay_to_spool(struct cli *cli, const char *path, const struct rebuild_opts *opts,
+                            struct spool *spool, struct rd_err *err)
+{
+    struct rd_sink *sink;
+    uint64_t keys;
+    if (!spool_sink(spool, &sink, err))
+        return false;
+    if (replay(cli, path, opts, sink, &keys, err))
+        return rd_sink_close(sink, err);
+    rd_sink_abort(sink);
+    return false;
+}
+
+bool snapshot_in_rebuild(struct cli *cli, const char *path, const struct rebuild_opts *wanted,
+                         uint64_t *ret_keys, struct rd_err *err)
+{
+    static struct engine *left; /* until the process ends */
+    struct rebuild_opts opts = *wanted;
+    opts.leave = &left;
+    return replay(cli, path, &opts, NULL, ret_keys, err);
 }
 
 /* ---- in the place of a snapshot ---- */
@@ -197,20 +217,31 @@ static bool open_server(struct cli *cli, const char *path, const struct snapshot
     return true;
 }
 
+bool snapshot_in_replays(const char *path, const struct snapshot_in_opts *opts, bool *ret,
+                         struct rd_err *err)
+{
+    *ret = false;
+    if (server_in_is(path))
+        return true;
+    *ret = opts->from == SNAPSHOT_IN_FROM_AOF || is_wanted(opts);
+    return *ret || opts->from != SNAPSHOT_IN_FROM_ANY || snapshot_in_is_log(path, ret, err);
+}
+
 bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
                       struct spool *spool, struct rd_src **ret, struct rd_err *err)
 {
     static const struct snapshot_in_opts all = SNAPSHOT_IN_ALL;
+    bool is_log;
     if (opts == NULL)
         opts = &all;
     if (server_in_is(path))
         return open_server(cli, path, opts, spool, ret, err);
-    bool is_log = opts->from == SNAPSHOT_IN_FROM_AOF || is_wanted(opts);
-    if (!is_log && opts->from == SNAPSHOT_IN_FROM_ANY && !snapshot_in_is_log(path, &is_log, err))
+    if (!snapshot_in_replays(path, opts, &is_log, err))
         return false;
     if (!is_log)
         return cli_open_in(cli, path, ret, err);
-    if (!replay(cli, path, &opts->rebuild, spool, err) || !spool_source(spool, path, ret, err))
+    if (!replay_to_spool(cli, path, &opts->rebuild, spool, err) ||
+        !spool_source(spool, path, ret, err))
         return false;
     begin_reading(cli, path, *ret, rd_src_size(*ret));
     return true;

@@ -45,6 +45,16 @@ bool snapshot_in_is_log(const char *path, bool *ret, struct rd_err *err);
 bool snapshot_in_open(struct cli *cli, const char *path, const struct snapshot_in_opts *opts,
                       struct spool *spool, struct rd_src **ret, struct rd_err *err);
 
+/* Whether snapshot_in_open() would replay this path. */
+bool snapshot_in_replays(const char *path, const struct snapshot_in_opts *opts, bool *ret,
+                         struct rd_err *err);
+
+/* Replays such a path and saves the dataset to the output that opts->open_out opens: for a tool
+ * that would only copy the snapshot in the spool. Reports as snapshot_in_open() does. *ret_keys:
+ * how many were saved. */
+bool snapshot_in_rebuild(struct cli *cli, const char *path, const struct rebuild_opts *opts,
+                         uint64_t *ret_keys, struct rd_err *err); /* once, before the tool ends */
+
 /* In the TRAILER event of such a snapshot: RD_ERR_CHECKSUM on a checksum mismatch (zero: it has
  * none), and RD_ERR_USAGE if commands follow and --input-format is not given, because the snapshot
  * alone would not be the data of the file. */
