@@ -1,11 +1,13 @@
 """The data set library beside a server: loading, saving, replaying, memory; and its pauses.
 
     lines = engine.measure_files(snapshot, log, runs, say)
+    lines += engine.measure_conversion(collections, runs, say)
     lines += engine.measure_pauses(keys, say)
 
 A server's figures are its own: the seconds that its log tells for loading, INFO's resident memory
 right after that, and the time in which it answers SAVE. Ours are those of bench_engine. The two
-take turns.
+take turns. A conversion reads a log and writes a snapshot; a server that loads the log only reads
+it.
 
 Pauses are printed next to those of steps that only compute: what a machine with shared processors
 takes from any program. A pause is ours where there are more of them in a second of work than there.
@@ -90,7 +92,8 @@ def _server_log(path):
 
     with _Server({"appendonly": "yes"}, prepare) as server:
         seconds, kib = _loaded(server, "append only file")
-        return {"replay_s": seconds, "replay_kib": kib}
+        cpu = time.clock_gettime(~server.process.pid << 3 | 2)  # of the process, in Linux
+        return {"replay_s": seconds, "replay_kib": kib, "cpu_s": cpu}
 
 
 def _line(question, unit, own, peer, bar, more_is_better):
@@ -119,11 +122,29 @@ def measure_files(snapshot, log, runs, say):
                      [t[name] for t in theirs], bar, more_is_better)
 
     return [
-        line("engine: load the snapshot", "load_s", 2.5),
-        line("engine: save it", "save_s", 2),
+        line("engine: load the snapshot", "load_s", 2.7),
+        line("engine: save it", "save_s", 2.5),
         line("engine: replay the log", "replay_s", 3),
         line("engine: resident, snapshot", "load_kib", 0.95, False),
         line("engine: resident, log", "replay_kib", 0.95, False),
+    ]
+
+
+def measure_conversion(log, runs, say):
+    mine, theirs = [], []
+    for i in range(runs):
+        say(f"engine, conversion {i + 1} of {runs}")
+        with tempfile.TemporaryDirectory(prefix="redoubt-bench-") as folder:
+            out = os.path.join(folder, "out.rdb")
+            program = os.environ.get("REDOUBT", "redoubt")
+            mine.append(measure.once(measure.Run([program, "convert", "--to", "rdb", log,
+                                                  "-o", out])))
+        theirs.append(_server_log(log))
+    return [
+        _line("engine: convert the log of collections", "s", [m["wall"] for m in mine],
+              [t["replay_s"] for t in theirs], 2.5, True),
+        _line("engine: convert it, cpu", "s", [m["user"] + m["sys"] for m in mine],
+              [t["cpu_s"] for t in theirs], 2.5, True),
     ]
 
 

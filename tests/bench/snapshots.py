@@ -93,11 +93,14 @@ def make(cache, mb, kinds=(), say=lambda text: None):
     return _keep(cache, base, ".rdb", make_mixed.__file__, write, say)
 
 
-def make_log(cache, mb, say=lambda text: None):
+def make_log(cache, mb, say=lambda text: None, collections=False):
     """Path of the log."""
+    make = log_maker.collections if collections else log_maker.log
+
     def write(path):
         with open(path, "wb") as f:
-            for piece in log_maker.log(mb * 1e6):
+            for piece in make(mb * 1e6):
                 f.write(piece)
 
-    return _keep(cache, f"log-{mb:g}", ".aof", log_maker.__file__, write, say)
+    base = f"collections-{mb:g}" if collections else f"log-{mb:g}"
+    return _keep(cache, base, ".aof", log_maker.__file__, write, say)

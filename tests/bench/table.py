@@ -9,7 +9,7 @@ usage: ./run bench [--types] [--json] [--runs N] [QUESTION…]
     QUESTION    only the lines whose question contains one of these words
 
 BENCH_MB is the size of the mixed snapshot (350), BENCH_TYPE_MB that of each kind (64), BENCH_LOG_MB
-that of the log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
+that of each log (650), in 10^6 bytes; BENCH_GIANT_MB the size of the giant list in MiB (4096);
 BENCH_KEYS how many keys the engine's pauses are looked for with (10000000); BENCH_N how many
 commands redis-benchmark sends to each server in a run (1000000; a quarter of it without
 pipelining); BENCH_SECONDS for how long a capture or an archive is measured under load (60), which
@@ -306,6 +306,8 @@ class Bench:
             mb = float(os.environ.get("BENCH_LOG_MB", "650"))
             log = self.cached(snapshots.make_log(self.cache, mb, self.say))
             lines = engine.measure_files(snapshot, log, self.args.runs, self.say)
+            log = self.cached(snapshots.make_log(self.cache, mb, self.say, True))
+            lines += engine.measure_conversion(log, self.args.runs, self.say)
         lines += engine.measure_pauses(int(os.environ.get("BENCH_KEYS", "10000000")), self.say)
         self.add("The data set library beside a server", lines, engine.rows(lines), (0, 3, 6))
 
