@@ -81,7 +81,8 @@ class Convert(Case):
     def test_to_a_snapshot_needs_no_temporary_file(self):
         env = {"TMPDIR": self.path("none")}
         self.run_tool("convert", "--to", "ndjson", self.first, status=3, env=env)
-        told = self.run_tool("convert", "--json", "--to", "rdb", self.first, "-o", self.out, env=env)
+        told = self.run_tool("convert", "--json", "--to", "rdb", self.first, "-o", self.out,
+                             env=env)
         self.assertEqual(json.loads(told.stdout)["keys"], 3)
         self.assertEqual(self.data(self.out), EARLY)
 
