@@ -85,6 +85,10 @@ void engine_script_stats(struct engine *e, struct engine_script_stats *ret);
 /* As SCRIPT LOAD: a later EVALSHA finds the script. A text that does not compile is ignored. */
 void engine_script_keep(struct engine *e, struct rd_slice body);
 
+/* Whether code compiles; it is not run. False: fault is the compiler's message, in printable ASCII.
+ * Servers refuse byte code. Needs no engine. */
+bool engine_script_compiles(struct rd_slice code, char *fault, size_t size);
+
 /* Compiles the libraries that were loaded with a snapshot. Otherwise the first command that needs
  * them does. False: a library cannot be loaded; err->text is the reason. */
 bool engine_script_check_libraries(struct engine *e, struct rd_err *err);

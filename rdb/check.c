@@ -47,6 +47,7 @@ struct check {
     uint64_t empty_at;  /* start of the previous key, if it was empty; or RD_NO_OFFSET */
     bool zeros;         /* a run of empty keys was reported */
     uint64_t n_scripts; /* fields named "lua" */
+    uint64_t libraries_compiled, scripts_compiled;
     char text[256];
     struct rd_err *err;
 };
@@ -334,6 +335,29 @@ static void needs_module(struct check *c, uint64_t id, uint64_t offset)
     report(c, RDB_FINDING_MODULE, offset, c->text);
 }
 
+/* Code that is there as a whole. Returns whether it was compiled. */
+static bool compile(struct check *c, uint64_t offset, const char *what, struct rd_slice code)
+{
+    if (c->opts.compile == NULL)
+        return false;
+    const char *fault = c->opts.compile(c->opts.ctx, code);
+    if (fault != NULL) {
+        snprintf(c->text, sizeof c->text, "%s that does not compile; servers refuse it: %s", what,
+                 fault);
+        report(c, RDB_FINDING_CODE, offset, c->text);
+    }
+    return true;
+}
+
+static void script(struct check *c, const struct rdb_event *ev)
+{
+    const struct rdb_string *code = &ev->aux.value;
+    char tmp[RD_NUM_I64_MAX];
+    c->n_scripts += !code->more;
+    if (code->first && !code->more)
+        c->scripts_compiled += compile(c, ev->offset, "script", rdb_string_bytes(code, tmp));
+}
+
 static void function(struct check *c, const struct rdb_event *ev)
 {
     const struct rdb_string *code = &ev->function.code;
@@ -347,6 +371,9 @@ static void function(struct check *c, const struct rdb_event *ev)
     else if (code->first && !(code->more && code->len == 0) &&
              (fault = rdb_library_fault(rdb_string_bytes(code, tmp), !code->more)) != NULL)
         report(c, RDB_FINDING_FUNCTION, ev->offset, fault);
+    else if (code->first && !code->more)
+        c->libraries_compiled += compile(c, ev->offset, "function library",
+                                         rdb_library_body(rdb_string_bytes(code, tmp)));
 }
 
 static void select_db(struct check *c, const struct rdb_event *ev)
@@ -392,7 +419,8 @@ static bool event(struct check *c, const struct rdb_event *ev)
         return true;
     case RDB_AUX:
         res->aux += !ev->aux.value.more;
-        c->n_scripts += !ev->aux.value.more && rd_slice_is(ev->aux.name, "lua");
+        if (rd_slice_is(ev->aux.name, "lua"))
+            script(c, ev);
         slot_aux(c, ev);
         return true;
     case RDB_DB:
@@ -505,11 +533,27 @@ static bool trailing(struct check *c, struct rd_src *src)
     return true;
 }
 
+/* Servers run the code of a library to load it. */
+static void report_not_run(struct check *c)
+{
+    unsigned long long n = c->libraries_compiled;
+    if (n == 0)
+        return;
+    snprintf(
+        c->text, sizeof c->text,
+        "the code of %llu function librar%s was compiled, but not run: servers refuse the file "
+        "if it fails",
+        n, n == 1 ? "y" : "ies");
+    report(c, RDB_FINDING_NOT_RUN, RD_NO_OFFSET, c->text);
+}
+
 /* Servers compile the code when they load the file, and refuse the file if that fails. */
 static void report_code(struct check *c)
 {
-    unsigned long long libraries = c->res.functions, scripts = c->n_scripts;
+    unsigned long long libraries = c->res.functions - c->libraries_compiled;
+    unsigned long long scripts = c->n_scripts - c->scripts_compiled;
     int len = 0;
+    report_not_run(c);
     if (libraries == 0 && scripts == 0)
         return;
     len += snprintf(c->text, sizeof c->text, "the code of ");

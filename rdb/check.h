@@ -61,7 +61,9 @@ extern "C" {
     X(FUNCTION_OLD, 20, "pre-release-function", WARNING)                                           \
     X(LUA, 21, "code-not-compiled", INFO) /* functions, and scripts in the field "lua" */          \
     X(ENTERPRISE, 22, "enterprise-opcodes", WARNING)                                               \
-    X(MODULE, 23, "needs-module", INFO)
+    X(MODULE, 23, "needs-module", INFO)                                                            \
+    X(CODE, 24, "code-does-not-compile", ERROR)                                                    \
+    X(NOT_RUN, 25, "code-not-run", INFO) /* functions, which servers run to load them */
 
 enum rdb_finding_id {
 #define X(name, number, word, severity) RDB_FINDING_##name = number,
@@ -89,6 +91,10 @@ enum { RDB_FINDING_KEY_MAX = 512 };
 
 typedef void (*rdb_finding_fn)(void *ctx, const struct rdb_finding *finding);
 
+/* Compiles the Lua code of a function library, without its first line, or of a script, without
+ * running it. Returns the problem, which is valid until the next call, or NULL. */
+typedef const char *(*rdb_compile_fn)(void *ctx, struct rd_slice code);
+
 /* Storage for key hashes that do not fit in memory (more than 1.5 million); see
  * rdb_check_opts.spool. Open: programs define it. More operations would be another struct. */
 struct rdb_spool {
@@ -115,6 +121,8 @@ struct rdb_check_opts {
     bool single_thread; /* do everything on the calling thread */
     bool part;          /* bytes after the trailer do not belong to the snapshot: they are left in
                            the source */
+    rdb_compile_fn compile; /* may be NULL: code is not compiled. Code longer than a piece
+                               (rdb/reader.h) is never compiled */
 };
 #define RDB_CHECK_OPTS(...) RD_SIZED(rdb_check_opts, __VA_ARGS__)
 

@@ -69,6 +69,14 @@ const char *rdb_library_fault(struct rd_slice code, bool whole)
     return metadata_fault(line);
 }
 
+struct rd_slice rdb_library_body(struct rd_slice code)
+{
+    const uint8_t *eol = code.len > 0 ? memchr(code.ptr, '\n', code.len) : NULL;
+    if (eol == NULL)
+        return (struct rd_slice){0};
+    return rd_slice(eol + 1, code.len - (size_t)(eol + 1 - code.ptr));
+}
+
 struct rd_slice rdb_library_name(struct rd_slice code)
 {
     const uint8_t *eol = code.len > 0 ? memchr(code.ptr, '\n', code.len) : NULL;

@@ -10,6 +10,9 @@
  * quotes is accepted unchecked. */
 const char *rdb_library_fault(struct rd_slice code, bool whole);
 
+/* The code after that line; empty if there is none. */
+struct rd_slice rdb_library_body(struct rd_slice code);
+
 /* The name in that line, or an empty slice. */
 struct rd_slice rdb_library_name(struct rd_slice code);
 

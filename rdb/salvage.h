@@ -133,6 +133,7 @@ struct rdb_salvage_opts {
     void (*run)(void *ctx, const struct rdb_salvage_run *run);       /* may be NULL */
     void (*doubt)(void *ctx, const struct rdb_salvage_doubt *doubt); /* may be NULL */
     bool enterprise; /* the file has opcodes of Redis Enterprise (rdb_check_result.enterprise) */
+    rdb_compile_fn compile; /* of rdb_check_opts. Code that does not compile is left out */
 };
 #define RDB_SALVAGE_OPTS(...) RD_SIZED(rdb_salvage_opts, __VA_ARGS__)
 

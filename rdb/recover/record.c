@@ -159,6 +159,16 @@ static bool names_engine(const struct rdb_string *code)
            rdb_library_fault(rdb_string_bytes(code, tmp), !code->more) == NULL;
 }
 
+/* Servers refuse a file with code that does not compile. */
+static bool compiles(const struct scan *s, const struct rdb_string *code, bool library)
+{
+    char tmp[RD_NUM_I64_MAX];
+    if (s->opts->compile == NULL || !code->first || code->more)
+        return true;
+    struct rd_slice text = rdb_string_bytes(code, tmp);
+    return s->opts->compile(s->opts->ctx, library ? rdb_library_body(text) : text) == NULL;
+}
+
 /* What the event adds. True: the record is whole. */
 static bool take(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
@@ -190,11 +200,15 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         /* What Valkey says of the size of a slot is not true any more, and may be malformed. */
         if (rd_slice_is(ev->aux.name, "slot-info"))
             set_slot_info(rec, &ev->aux.value);
+        if (rd_slice_is(ev->aux.name, "lua") && !compiles(s, &ev->aux.value, false))
+            rec->refused = "code-does-not-compile";
         return !ev->aux.value.more;
     case RDB_FUNCTION:
         need(rec, 10);
         if (ev->function.code.first && !ev->function.pre_ga && !names_engine(&ev->function.code))
             rec->refused = "function-without-engine";
+        else if (!ev->function.pre_ga && !compiles(s, &ev->function.code, true))
+            rec->refused = "code-does-not-compile";
         return !ev->function.code.more;
     case RDB_MODULE_AUX:
         need(rec, 9);

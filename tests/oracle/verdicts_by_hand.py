@@ -24,7 +24,7 @@ import time
 from snapshots_by_hand import Client, Refused
 
 LOAD_SECONDS = 120
-NOTES = {"high-db", "code-not-compiled", "needs-module", "enterprise-opcodes"}
+NOTES = {"high-db", "code-not-run", "needs-module", "enterprise-opcodes"}
 NEWEST = {"2.6.17": 6, "2.8.24": 6, "3.2.13": 7, "4.0.14": 8, "5.0.14": 9, "6.2.16": 9,
           "7.0.15": 10, "7.2.5": 11, "7.4.1": 12, "unstable": 12, "valkey-8.0.1": 11}
 SANITIZES = {"6.2.16", "7.0.15", "7.2.5", "7.4.1", "unstable", "valkey-8.0.1"}

@@ -307,23 +307,6 @@ class Verdicts(CheckRdbTest):
                 status, file = self.one(self.write("f.rdb", data))
                 self.assertEqual((status, file["damage"]["offset"]), (4, 11))
 
-    def test_code_that_was_not_compiled_is_reported_as_a_note(self):
-        library = b"\xf5" + string(b"#!lua name=a\nthis is not Lua")
-        script = b"\xfa" + string(b"lua") + string(b"return (")
-        for data, words in (
-                (rdb(library), "1 function library"),
-                (rdb(library, library.replace(b"=a", b"=b")), "2 function libraries"),
-                (rdb(script, version=9), "1 script"),
-                (rdb(library, script, script), "1 function library and 2 scripts")):
-            status, file = self.one(self.write("f.rdb", data))
-            self.assertEqual((status, file["verdict"]), (0, "ok"))
-            notes = {f["id"]: f["text"] for f in file["findings"] if f["severity"] == "info"}
-            self.assertEqual(notes["code-not-compiled"], "the code of %s was not compiled: "
-                             "servers refuse the file if it does not compile" % words)
-            self.assertIn("code-not-compiled: the code of " + words, self.check("f.rdb")[1])
-        _, file = self.one(self.write("f.rdb", self.tiny()))
-        self.assertNotIn("code-not-compiled", self.ids(file, "info"))
-
     def test_duplicate_key_is_an_error(self):
         status, out, _ = self.check(self.write("f.rdb", rdb(b"\xfe\x00", pair(b"k"), pair(b"k"))))
         self.assertEqual(status, 1)

@@ -7,6 +7,7 @@
 #include "rdb/check.h"
 
 #include "base/mem.h"
+#include "engine/script.h"
 #include "rdb/damage.h"
 #include "tools/cli/filter.h"
 #include "tools/check_rdb/priv.h"
@@ -32,6 +33,7 @@ struct run {
 struct work {
     struct run *run;
     struct check_file *file;
+    char fault[160]; /* of code that does not compile */
 };
 
 const char *check_verdict_word(enum check_verdict verdict)
@@ -339,13 +341,21 @@ static bool is_stdin(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+/* For the options of a check and of salvage. */
+static const char *compile(void *ctx, struct rd_slice code)
+{
+    struct work *work = ctx;
+    return engine_script_compiles(code, work->fault, sizeof work->fault) ? NULL : work->fault;
+}
+
 static bool check_source(struct work *work, struct rd_src *src, struct rd_err *err)
 {
     struct spool keys = {0};
     struct rdb_spool for_keys = spool_for_keys(&keys);
     struct rdb_check_opts opts =
         RDB_CHECK_OPTS(.quick = work->run->quick, .now_ms = cli_now_ms(), .finding = on_finding,
-                       .tick = on_key, .event = on_event, .ctx = work, .spool = &for_keys);
+                       .tick = on_key, .event = on_event, .ctx = work, .spool = &for_keys,
+                       .compile = work->run->quick ? NULL : compile);
     cli_seed(opts.seed);
     work->file->res = RDB_CHECK_RESULT();
     bool ok = rdb_check(src, &opts, &work->file->res, err);
@@ -407,8 +417,8 @@ static bool salvage_to(struct work *work, const struct view *view, struct rd_sin
                          .strict = work->run->strict, .reseal = work->run->reseal,
                          .doubtful = out != NULL ? work->run->doubts : NULL, .loss = on_loss,
                          .run = on_run, .doubt = on_doubt, .tick = on_offset,
-                         .wants = filter_active(&work->run->filter) ? wants_key : NULL,
-                         .ctx = work);
+                         .wants = filter_active(&work->run->filter) ? wants_key : NULL, .ctx = work,
+                         .compile = compile);
     cli_seed(opts.seed);
     if (view->spooled && view->spool.size == 0) { /* empty */
         file->size = file->torn == RD_NO_OFFSET ? 0 : RD_NO_OFFSET;
@@ -449,7 +459,7 @@ static bool verify(struct work *work, struct rd_err *err)
 {
     struct check_file *file = work->file;
     struct rdb_check_result res = RDB_CHECK_RESULT();
-    struct rdb_check_opts opts = RDB_CHECK_OPTS(.tick = on_key, .ctx = work);
+    struct rdb_check_opts opts = RDB_CHECK_OPTS(.tick = on_key, .ctx = work, .compile = compile);
     struct rd_src *src;
     cli_seed(opts.seed);
     if (!cli_open_in(work->run->cli, file->out, &src, err))
