@@ -2,7 +2,6 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
