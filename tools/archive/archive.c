@@ -225,12 +225,12 @@ static int run(struct archiver *a)
 
 /* ---- settings ---- */
 
-static bool get_time(const struct vault_target *target, enum vault_key key, uint64_t *ret_ms,
-                     struct rd_err *err)
+static bool get_time(const struct vault_target *target, enum vault_key key, const char *name,
+                     uint64_t *ret_ms, struct rd_err *err)
 {
     return vault_get_time(target, key, ret_ms, err) &&
-           (*ret_ms > 0 || rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s is too short a time",
-                                      vault_get(target, key)));
+           (*ret_ms > 0 ||
+            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "%s must be longer than 0", name));
 }
 
 static bool get_size(const struct vault_target *target, enum vault_key key, const char *name,
@@ -300,8 +300,8 @@ static bool get_settings(struct archiver *a, struct rd_err *err)
         rd_err_origin(err, source);
         return false;
     }
-    return get_time(target, VAULT_KEY_ARCHIVE_INTERVAL, &a->interval_ms, err) &&
-           get_time(target, VAULT_KEY_BASE_INTERVAL, &a->base_ms, err) &&
+    return get_time(target, VAULT_KEY_ARCHIVE_INTERVAL, "archive-interval", &a->interval_ms, err) &&
+           get_time(target, VAULT_KEY_BASE_INTERVAL, "base-interval", &a->base_ms, err) &&
            get_size(target, VAULT_KEY_SEGMENT_SIZE, "segment-size", &c->segment_size, err) &&
            get_size(target, VAULT_KEY_SPOOL_SIZE, "spool-size", &c->max_size, err);
 }
