@@ -139,6 +139,7 @@ class Handshakes(unittest.TestCase):
     def test_many_broken_handshakes_leave_nothing(self):
         with Redoubt(config()) as server:
             c = server.client()
+            c.command("PING")  # accepted
             before = descriptors(server)
             for n in range(200):
                 one = silent(server)
@@ -148,7 +149,7 @@ class Handshakes(unittest.TestCase):
                 one.close()
             secure(server).close()  # accepted after all others
             wait_for(lambda: int(server_info(c)["connected_clients"]) == 1)
-            wait_for(lambda: descriptors(server) == before)
+            wait_for(lambda: descriptors(server) <= before)
 
 
 class Parameters(unittest.TestCase):
