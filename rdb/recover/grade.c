@@ -255,10 +255,9 @@ static void without_size(struct grader *g, struct span *span, uint64_t bytes)
         span->db_doubt = true;
 }
 
-/* What a lost range before a run says of it. */
-static void after_loss(struct grader *g, struct span *span)
+/* What a lost range of so many bytes before a run says of it. */
+static void judge(struct grader *g, struct span *span, uint64_t bytes)
 {
-    uint64_t bytes = bytes_before(g, span);
     const struct counts *c = &span->counts;
     g->size_doubt = is_size_doubtful(g);
     bool sized = g->db.has_size && g->db.keys < g->db.size;
@@ -289,6 +288,28 @@ static void after_loss(struct grader *g, struct span *span)
         is_closed(span) && g->db.has_size && g->db.expires + c->expires == g->db.size_expires;
     span->expiry_doubt = !all_expire;
     span->db_doubt |= g->db_lost;
+}
+
+/* A collection among doubtful keys, or next to them, may have taken in records: its bytes count as
+ * lost. */
+static void after_loss(struct grader *g, struct span *span)
+{
+    const struct counts *c = &span->counts;
+    const struct span before = *span;
+    const struct db_state db = g->db;
+    const uint64_t dbs_seen = g->plan->dbs_seen;
+    uint64_t bytes = bytes_before(g, span);
+    judge(g, span, bytes);
+    uint64_t doubted = span->trim + span->mark;
+    bool follows = doubted > 0 && c->swallow <= doubted + 1;
+    if (c->swallow == 0 || (!follows && c->swallow > could_hide(g, bytes)))
+        return;
+    *span = before;
+    g->db = db;
+    g->plan->dbs_seen = dbs_seen;
+    judge(g, span, bytes + c->swallowed);
+    if (span->mark < c->swallow)
+        doubt_first(span, c->swallow);
 }
 
 static void pass_run(struct grader *g, const struct span *span)

@@ -299,6 +299,15 @@ static bool early_end(struct walk *w)
     return true;
 }
 
+/* A collection whose name is like none before the damage may be read out of a value, and then its
+ * count may lead it over records. */
+static bool may_swallow(const struct walk *w)
+{
+    const struct record *rec = &w->rec;
+    return w->plan->n > 1 && rec->type->id != RDB_TYPE_STRING && !rdb_recover_is_packed(rec) &&
+           rec->end - rec->start >= LONG_LEAST && !rdb_recover_is_anchor(w->s, rec);
+}
+
 static void count_key(struct walk *w)
 {
     struct scan *s = w->s;
@@ -311,6 +320,10 @@ static void count_key(struct walk *w)
     if (c->selectors == 0) {
         c->keys++;
         c->expires += rec->expires;
+        if (may_swallow(w)) {
+            c->swallow = c->keys;
+            c->swallowed += rec->end - rec->start;
+        }
     } else {
         c->last.keys++;
         c->last.expires += rec->expires;

@@ -37,10 +37,14 @@ struct bar {
     uint64_t random, seed, only, blamed;
     uint64_t damages, marked_files, untouched, saved, marked, unmarked, left_out;
     uint64_t invented, moved, immortal, values, refused, strict;
+    uint64_t in_whole;    /* keys in files that are marked as a whole */
+    uint64_t by_doubt[8]; /* marks, by the bit of the doubt */
+    uint64_t needless;    /* marked, and as they were */
 };
 
 /* Marks of one run: hashes of the names of doubtful keys in the output. */
 struct marks {
+    struct bar *bar;
     uint64_t *names;
     size_t n, cap;
 };
@@ -56,6 +60,8 @@ static void on_doubt(void *ctx, const struct rdb_salvage_doubt *doubt)
         cr_assert_not_null(marks->names);
     }
     marks->names[marks->n++] = key_list_name(doubt->key);
+    for (unsigned bit = 0; bit < 8; bit++)
+        marks->bar->by_doubt[bit] += doubt->doubts >> bit & 1;
 }
 
 static bool is_marked(const struct marks *marks, uint64_t name)
@@ -254,7 +260,7 @@ static void write_file(const char *path, const struct rd_buf *bytes)
 static void judge(struct bar *bar, const struct file *file, const struct rd_buf *bytes,
                   uint64_t from, uint64_t to, const char *what)
 {
-    struct marks marks = {0};
+    struct marks marks = {.bar = bar};
     struct rdb_salvage_opts opts =
         RDB_SALVAGE_OPTS(.doubt = on_doubt, .ctx = &marks, .enterprise = file->enterprise);
     struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
@@ -269,10 +275,15 @@ static void judge(struct bar *bar, const struct file *file, const struct rd_buf 
         bar->marked_files += whole;
         bar->left_out += res.keys_left_out;
         for (size_t i = 0; i < after.n; i++) {
-            if (whole || is_marked(&marks, after.at[i].name))
+            if (whole || is_marked(&marks, after.at[i].name)) {
+                const struct key *was = find(&file->keys, after.at[i].name, after.at[i].db, false);
                 bar->marked++;
-            else
+                bar->in_whole += whole;
+                bar->needless += was != NULL && was->value == after.at[i].value &&
+                                 was->expire_ms == after.at[i].expire_ms;
+            } else {
                 judge_key(bar, &file->keys, &after.at[i], what);
+            }
         }
         uint64_t lost = 0;
         for (size_t i = 0; i < file->keys.n; i++) {
@@ -358,6 +369,11 @@ Test(salvage_bar, what_is_not_marked_is_true)
            " with another expiry, %" PRIu64 " with another value; %" PRIu64 " refused, %" PRIu64
            " strict\n",
            bar->invented, bar->moved, bar->immortal, bar->values, bar->refused, bar->strict);
+    printf("# marked: %" PRIu64 " as they were; %" PRIu64 " in files marked as a whole; ",
+           bar->needless, bar->in_whole);
+    for (unsigned bit = 0; 1u << bit <= RDB_DOUBT_BESIDE; bit++)
+        printf("%" PRIu64 " %s%s", bar->by_doubt[bit], rdb_doubt_word((enum rdb_doubt)(1u << bit)),
+               1u << bit == RDB_DOUBT_BESIDE ? "\n" : ", ");
     expect_true(bar);
     cr_expect_geq(bar->saved * 100, bar->untouched * 99);
     free_bar(bar);

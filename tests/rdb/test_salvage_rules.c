@@ -576,6 +576,28 @@ Test(salvage_rules, all_keys_of_a_database_with_more_than_it_announces_are_doubt
     }
 }
 
+/* What follows the damage reads as a list with the rest of the database and the next selector. */
+Test(salvage_rules, a_collection_after_damage_may_have_taken_in_a_selector)
+{
+    struct rdb_salvage_result res = RDB_SALVAGE_RESULT();
+    struct rd_buf file = {0};
+    made_add(&file, "REDIS0011\xfe\0\xfb\x28\0", 14);
+    made_keys(&file, "name", 3);
+    made_add(&file, "\xc9\xc9", 2);
+    made_keys(&file, "name:x", 2);
+    made_add(&file, "\1\0\x14", 3);
+    for (int i = 0; i < 20; i++)
+        made_text(&file, "twenty elements of a list of records and selectors");
+    made_keys(&file, "name:a", 34);
+    made_end(&file);
+    struct rd_buf names = doubtful_of(&file, &res);
+    cr_expect_eq(res.keys, 40);
+    cr_expect(has_name(&names, "name:a:0 ") && has_name(&names, "name:a:33 "), "%s",
+              (const char *)names.ptr);
+    rd_buf_done(&names);
+    rd_buf_done(&file);
+}
+
 /* The mark that ends the value and 8 bytes after it look like the end of the file. */
 Test(salvage_rules, no_records_are_read_inside_a_sound_packed_value_before_a_cut)
 {
