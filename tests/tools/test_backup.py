@@ -670,6 +670,31 @@ class Restoring(BackupCase):
         self.assertRegex(said, rf"nightly \S+ in {self.repository}: DAMAGED: ")
         self.assertRegex(said, rf"nightly \S+ in {second}: ok ")
 
+    def test_a_repository_that_cannot_be_read_does_not_keep_others_from_being_verified(self):
+        second, gone, damaged = self.path("second"), self.path("gone"), self.object()
+        shutil.copytree(self.repository, second)
+        for first, more in ((gone, [second]), (second, [gone]), (gone, [second, self.repository])):
+            source = f"source = {self.path('dump.rdb')}\nkey-file = {self.key}\n"
+            places = "".join(f"repository = {place}\n" for place in (first, *more))
+            self.configure(f"[nightly]\n{source}{places}")
+            done = self.fails(3, "gone", "verify")
+            self.assertEqual(done.stdout.count(b": ok ("), len(more))
+            self.assertEqual(done.stderr.count(b"gone"), 1, done.stderr)
+            report = json.loads(self.fails(3, "gone", "verify", "--json").stdout)
+            self.assertEqual((report["good"], report["damaged"]), (len(more), 0))
+            self.assertEqual([e["target"] for e in report["errors"]], ["nightly"])
+            self.assertIn(gone, json.dumps(report["errors"]))
+        flip(damaged, 30)  # damage takes precedence
+        self.assertIn(b"DAMAGED", self.fails(1, "gone", "verify").stdout)
+
+    def test_a_target_without_its_key_does_not_keep_others_from_being_verified(self):
+        source = f"source = {self.path('dump.rdb')}\nrepository = {self.repository}\n"
+        self.configure(f"[first]\n{source}key-file = {self.path('no-key')}\n"
+                       f"[nightly]\n{source}key-file = {self.key}\n")
+        done = self.fails(3, "no-key", "verify", "--level", "parse")
+        self.assertIn(b"nightly ", done.stdout)
+        self.assertEqual(done.stderr.count(b"no-key"), 1, done.stderr)
+
     def test_a_set_without_seal_where_there_is_a_key_is_reported(self):
         for more in (f"passphrase-file = {self.write('phrase', 'a long phrase')}", None):
             shutil.rmtree(self.repository)

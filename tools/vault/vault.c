@@ -37,7 +37,7 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
         ret->repos[i].store = ret->stores[i];
     }
     for (size_t i = 0; i < ret->n; i++) {
-        if (ret->stores[i] != NULL || (mode == VAULT_WRITE && n_open > 0))
+        if (ret->stores[i] != NULL || mode == VAULT_EACH || (mode == VAULT_WRITE && n_open > 0))
             continue;
         rd_err_adopt(err, &ret->errs[i]);
         vault_close(ret);

@@ -180,6 +180,7 @@ bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_e
 enum vault_mode {
     VAULT_LIST, /* without keys: who watches backups need not be able to read them */
     VAULT_READ,
+    VAULT_EACH, /* reads each by itself: those that cannot be opened are left out */
     VAULT_WRITE
 };
 
@@ -193,8 +194,8 @@ struct vault_open {
     struct vault_keys keys;
 };
 
-/* Opens keys (but with VAULT_LIST) and all repositories. With VAULT_WRITE a repository that cannot
- * be opened is left out where another can. */
+/* Opens keys (but with VAULT_LIST) and all repositories. With VAULT_EACH a repository that cannot be
+ * opened is left out; with VAULT_WRITE, too, if another can be opened. */
 bool vault_open(const struct vault_target *target, enum vault_mode mode, struct vault_open *ret,
                 struct rd_err *err);
 void vault_close(struct vault_open *open);

@@ -1,5 +1,6 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "aof/check.h"
+#include "base/mem.h"
 #include "tools/snapshot/sound.h"
 #include "tools/input/segment_in.h"
 #include "tools/input/spool.h"
@@ -20,6 +21,8 @@ struct run {
     const char *server; /* the program of --level load */
     size_t n_good, n_bad;
     uint64_t n_damaged_segments;
+    struct rd_err *errs; /* VAULT_STORES of each target: the repositories that were not verified */
+    int status;          /* of the first of them */
 };
 
 /* A set under verification. */
@@ -370,21 +373,57 @@ static bool verify_stream_of(struct run *run, struct vault_open *open, struct ar
     return ok;
 }
 
-static bool each_repo(struct run *run,
-                      bool (*work)(struct run *run, struct vault_open *open,
-                                   struct archive_repo *repo, struct rd_err *err),
-                      struct rd_err *err)
+/* A repository that cannot be read does not keep the others from being verified. */
+static void note_failure(struct run *run, struct rd_err *slot, const struct rd_err *err)
 {
-    bool ok = true;
-    for (size_t t = 0; ok && t < run->vault.n_targets; t++) {
+    *slot = *err;
+    int status = cli_report(run->cli, err);
+    if (run->status == CLI_OK)
+        run->status = status;
+}
+
+/* Without those that failed before. */
+static void each_repo(struct run *run, bool (*work)(struct run *run, struct vault_open *open,
+                                                    struct archive_repo *repo, struct rd_err *err))
+{
+    for (size_t t = 0; t < run->vault.n_targets; t++) {
+        const struct vault_target *target = &run->vault.targets[t];
+        struct rd_err *errs = &run->errs[t * VAULT_STORES];
         struct vault_open open;
-        if (!vault_open(&run->vault.targets[t], VAULT_READ, &open, err))
-            return false;
-        for (size_t i = 0; ok && i < open.n; i++)
-            ok = work(run, &open, &open.repos[i], err);
+        struct rd_err err = {0};
+        if (!vault_open(target, VAULT_EACH, &open, &err)) {
+            rd_err_doing(&err, "the target %s", target->name);
+            if (errs[0].code == RD_ERR_OK)
+                note_failure(run, &errs[0], &err);
+            continue;
+        }
+        for (size_t i = 0; i < open.n; i++) {
+            err = open.errs[i];
+            if (errs[i].code != RD_ERR_OK ||
+                (open.stores[i] != NULL && work(run, &open, &open.repos[i], &err)))
+                continue;
+            rd_err_doing(&err, "the target %s", target->name);
+            note_failure(run, &errs[i], &err);
+        }
         vault_close(&open);
     }
-    return ok;
+}
+
+static void put_errors(struct run *run)
+{
+    struct cli_json *json = &run->cli->out;
+    cli_json_key(json, "errors");
+    cli_json_array(json);
+    for (size_t i = 0; i < run->vault.n_targets * VAULT_STORES; i++) {
+        if (run->errs[i].code == RD_ERR_OK)
+            continue;
+        cli_json_obj(json);
+        cli_json_put_str(json, "target", run->vault.targets[i / VAULT_STORES].name);
+        cli_json_key(json, "error");
+        cli_json_err(json, &run->errs[i]);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
 }
 
 static int conclude(struct run *run)
@@ -394,11 +433,14 @@ static int conclude(struct run *run)
         cli_json_end(&cli->out);
         cli_json_put_uint(&cli->out, "good", run->n_good);
         cli_json_put_uint(&cli->out, "damaged", run->n_bad);
+        put_errors(run);
     }
-    if (run->n_good + run->n_bad == 0)
+    bool none = run->n_good + run->n_bad == 0;
+    if (none && run->status == CLI_OK)
         cli_warn(cli, "there is no set to verify");
-    bool bad = run->n_bad > 0 || run->n_good == 0 || run->n_damaged_segments > 0;
-    return bad ? CLI_FINDINGS : CLI_OK;
+    if (run->n_bad > 0 || run->n_damaged_segments > 0)
+        return CLI_FINDINGS;
+    return none && run->status == CLI_OK ? CLI_FINDINGS : run->status;
 }
 
 static int verify_all(struct run *run)
@@ -407,19 +449,23 @@ static int verify_all(struct run *run)
     struct rd_err err = {0};
     if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
         return cli_fail(cli, &err);
+    run->errs = rd_calloc(run->vault.n_targets, VAULT_STORES * sizeof *run->errs);
+    if (run->errs == NULL) {
+        rd_err_nomem(&err, run->vault.n_targets * VAULT_STORES * sizeof *run->errs);
+        return cli_fail(cli, &err);
+    }
     if (cli->json) {
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    if (!each_repo(run, verify_repo, &err))
-        return cli_fail(cli, &err);
+    each_repo(run, verify_repo);
     if (cli->json) {
         cli_json_end(&cli->out);
         cli_json_key(&cli->out, "streams");
         cli_json_array(&cli->out);
     }
-    if (run->id == NULL && !each_repo(run, verify_stream_of, &err))
-        return cli_fail(cli, &err);
+    if (run->id == NULL)
+        each_repo(run, verify_stream_of);
     return conclude(run);
 }
 
@@ -457,5 +503,6 @@ int tool_verify(struct cli *cli, int argc, char **argv)
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = verify_all(&run);
     vault_done(&run.vault);
+    rd_free(run.errs);
     return status;
 }
