@@ -684,8 +684,26 @@ class Restoring(BackupCase):
             self.assertEqual((report["good"], report["damaged"]), (len(more), 0))
             self.assertEqual([e["target"] for e in report["errors"]], ["nightly"])
             self.assertIn(gone, json.dumps(report["errors"]))
+            self.others(gone, more)
         flip(damaged, 30)  # damage takes precedence
         self.assertIn(b"DAMAGED", self.fails(1, "gone", "verify").stdout)
+
+    def others(self, gone, more):
+        """What list, prune and restore do where a repository cannot be read."""
+        done = self.fails(3, "gone", "list")
+        self.assertEqual(done.stdout.count(b" in " + self.folder.encode()), len(more))
+        report = json.loads(self.fails(3, "gone", "list", "--json").stdout)
+        self.assertEqual((len(report["sets"]), len(report["errors"])), (len(more), 1))
+        self.fails(3, "gone", "list", "--html", self.path("page.html"))
+        self.assertFalse(os.path.exists(self.path("page.html")))
+        done = self.fails(3, "gone", "prune", "--confirm")
+        self.assertEqual(done.stdout.count(b"kept"), len(more))
+        report = json.loads(self.fails(3, "gone", "prune", "--json").stdout)
+        self.assertEqual([e["target"] for e in report["errors"]], ["nightly"])
+        self.good("restore", "--force", "--to", self.path("out.rdb"))
+        self.assertEqual(self.read("out.rdb"), bytes_of(SNAPSHOT))
+        self.assertEqual(self.good("restore", "--to", "-"), bytes_of(SNAPSHOT))
+        self.assertFalse(os.path.exists(gone))
 
     def test_a_target_without_its_key_does_not_keep_others_from_being_verified(self):
         source = f"source = {self.path('dump.rdb')}\nrepository = {self.repository}\n"

@@ -43,7 +43,7 @@ static bool judge_target(const struct doctor *d, const struct vault_target *targ
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < open.n; i++)
-        ok = judge_repo(d, &open.repos[i], v, err);
+        ok = vault_is_open(&open, i, err) && judge_repo(d, &open.repos[i], v, err);
     vault_close(&open);
     return ok;
 }

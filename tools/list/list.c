@@ -11,6 +11,7 @@ enum { CLOCK_TOLERANCE_MS = 300000 };
 struct run {
     struct cli *cli;
     struct vault vault;
+    struct vault_each each;
     const char *max_age_text;
     uint64_t max_age_ms; /* 0: not asked for */
     const char *html_path;
@@ -81,8 +82,10 @@ static void check_age(struct run *run, const struct archive_repo *repo, struct a
     run->status = CLI_FINDINGS;
 }
 
-static bool list_repo(struct run *run, struct archive_repo *repo, struct rd_err *err)
+static bool list_repo(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
 {
+    struct run *run = ctx;
+    struct archive_repo *repo = &open->repos[at];
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
@@ -95,41 +98,21 @@ static bool list_repo(struct run *run, struct archive_repo *repo, struct rd_err 
     return ok;
 }
 
-static bool list_target(struct run *run, const struct vault_target *target, struct rd_err *err)
-{
-    struct vault_open open;
-    if (!vault_open(target, VAULT_LIST, &open, err))
-        return false;
-    bool ok = true;
-    for (size_t i = 0; ok && i < open.n; i++)
-        ok = list_repo(run, &open.repos[i], err);
-    vault_close(&open);
-    return ok;
-}
-
-static bool list_targets(struct run *run, struct rd_err *err)
-{
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        if (!list_target(run, &run->vault.targets[i], err))
-            return false;
-    return true;
-}
-
 /* Both lists, as members of an open object. */
-static bool list_json(struct run *run, struct cli_json *json, struct rd_err *err)
+static void list_json(struct run *run, struct cli_json *json)
 {
     run->json = json;
     run->streams = false;
     cli_json_key(json, "sets");
     cli_json_array(json);
-    bool ok = list_targets(run, err);
+    vault_each(&run->each, list_repo, run);
     cli_json_end(json);
     cli_json_key(json, "streams");
     cli_json_array(json);
     run->streams = true;
-    ok = ok && list_targets(run, err);
+    vault_each(&run->each, list_repo, run);
     cli_json_end(json);
-    return ok;
+    vault_each_put_errors(&run->each, json);
 }
 
 static bool write_page(struct run *run, struct rd_slice data, struct rd_err *err)
@@ -143,6 +126,7 @@ static bool write_page(struct run *run, struct rd_slice data, struct rd_err *err
     return false;
 }
 
+/* A page without some of the backups would not show that they are missing: it is not written. */
 static bool list_html(struct run *run, struct rd_err *err)
 {
     struct rd_buf data = {0};
@@ -153,13 +137,10 @@ static bool list_html(struct run *run, struct rd_err *err)
     cli_json_init(&json, sink);
     cli_json_obj(&json);
     cli_json_put_int(&json, "now_ms", cli_now_ms());
-    bool ok = list_json(run, &json, err);
+    list_json(run, &json);
     cli_json_end(&json);
-    if (ok)
-        ok = rd_sink_close(sink, err);
-    else
-        rd_sink_abort(sink);
-    ok = ok && write_page(run, rd_buf_slice(&data), err);
+    bool ok = rd_sink_close(sink, err) &&
+              (run->each.status != CLI_OK || write_page(run, rd_buf_slice(&data), err));
     rd_buf_done(&data);
     return ok;
 }
@@ -182,12 +163,17 @@ static int list_all(struct run *run)
     int status = check_options(run);
     if (status != CLI_OK)
         return status;
-    bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err);
-    if (ok)
-        ok = run->html_path != NULL ? list_html(run, &err)
-             : cli->json            ? list_json(run, &cli->out, &err)
-                                    : list_targets(run, &err);
-    return ok ? run->status : cli_fail(cli, &err);
+    bool ok = vault_load(&run->vault, cli->args, cli->n_args, &err) &&
+              vault_each_init(&run->each, cli, &run->vault, VAULT_LIST, &err);
+    if (ok && run->html_path != NULL)
+        ok = list_html(run, &err);
+    else if (ok && cli->json)
+        list_json(run, &cli->out);
+    else if (ok)
+        vault_each(&run->each, list_repo, run);
+    status = run->status != CLI_OK ? run->status : run->each.status;
+    vault_each_done(&run->each);
+    return ok ? status : cli_fail(cli, &err);
 }
 
 int tool_list(struct cli *cli, int argc, char **argv)

@@ -106,42 +106,51 @@ static bool mark(struct run *run, struct archive_repo *repo, struct rd_err *err)
     return ok;
 }
 
-static bool prune_target(struct run *run, const struct vault_target *target, struct rd_err *err)
+static bool work_on(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
+{
+    struct run *run = ctx;
+    struct archive_retention rules;
+    bool marks = run->pin != NULL || run->unpin != NULL;
+    if (!prune_rules(open->target, &rules, err))
+        return false;
+    if (at == 0 && !marks && !archive_retention_given(&rules))
+        cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", open->target->name);
+    if ((run->confirm || marks) && !vault_lock(run->cli, open, at, NULL, err))
+        return false;
+    return marks ? mark(run, &open->repos[at], err)
+                 : prune_repo(run, &open->repos[at], &rules, err);
+}
+
+static bool check_rules(const struct run *run, struct rd_err *err)
 {
     struct archive_retention rules;
-    struct vault_open open;
-    bool marks = run->pin != NULL || run->unpin != NULL;
-    if (!prune_rules(target, &rules, err) || !vault_open(target, VAULT_LIST, &open, err))
-        return false;
-    bool ok = true;
-    if (!marks && !archive_retention_given(&rules))
-        cli_warn(run->cli, "%s has no rules (keep = …): everything is kept", target->name);
-    for (size_t i = 0; ok && i < open.n; i++) {
-        ok = (!run->confirm && !marks) || vault_lock(run->cli, &open, i, NULL, err);
-        ok = ok && (marks ? mark(run, &open.repos[i], err)
-                          : prune_repo(run, &open.repos[i], &rules, err));
-    }
-    vault_close(&open);
-    return ok;
+    for (size_t i = 0; i < run->vault.n_targets; i++)
+        if (!prune_rules(&run->vault.targets[i], &rules, err))
+            return false;
+    return true;
 }
 
 static int prune_all(struct run *run)
 {
     struct cli *cli = run->cli;
+    struct vault_each each = {0};
     struct rd_err err = {0};
-    if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
+    if (!vault_load(&run->vault, cli->args, cli->n_args, &err) || !check_rules(run, &err) ||
+        !vault_each_init(&each, cli, &run->vault, VAULT_LIST, &err))
         return cli_fail(cli, &err);
     if (cli->json) {
         cli_json_put_bool(&cli->out, "confirm", run->confirm);
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    for (size_t i = 0; i < run->vault.n_targets; i++)
-        if (!prune_target(run, &run->vault.targets[i], &err))
-            return cli_fail(cli, &err);
-    if (cli->json)
+    vault_each(&each, work_on, run);
+    if (cli->json) {
         cli_json_end(&cli->out);
-    return CLI_OK;
+        vault_each_put_errors(&each, &cli->out);
+    }
+    int status = each.status;
+    vault_each_done(&each);
+    return status;
 }
 
 int tool_prune(struct cli *cli, int argc, char **argv)

@@ -82,15 +82,18 @@ static bool restore_target(struct restore *run, struct rd_err *err)
         struct archive_sets sets;
         struct rd_err failed = {0};
         run->repo = &run->open.repos[i];
-        if (archive_repo_list(run->repo, &sets, &failed)) {
+        bool listed =
+            vault_is_open(&run->open, i, &failed) && archive_repo_list(run->repo, &sets, &failed);
+        if (listed) {
             ok = restore_from(run, &sets, &failed);
             restore_plan_done(&run->plan);
             archive_sets_done(&sets);
         }
         if (ok)
             break;
-        bool last =
-            i + 1 == run->open.n || strcmp(run->to, "-") == 0 || client_target_is_url(run->to);
+        /* What was written to a server or standard output cannot be taken back. */
+        bool final = strcmp(run->to, "-") == 0 || client_target_is_url(run->to);
+        bool last = i + 1 == run->open.n || (listed && final);
         if (!last)
             cli_report(run->cli, &failed);
         rd_err_reset(err);

@@ -36,14 +36,18 @@ bool vault_open(const struct vault_target *target, enum vault_mode mode, struct 
             n_open++;
         ret->repos[i].store = ret->stores[i];
     }
-    for (size_t i = 0; i < ret->n; i++) {
-        if (ret->stores[i] != NULL || mode == VAULT_EACH || (mode == VAULT_WRITE && n_open > 0))
-            continue;
-        rd_err_adopt(err, &ret->errs[i]);
-        vault_close(ret);
-        return false;
-    }
-    return true;
+    if (mode != VAULT_WRITE || n_open > 0 || ret->n == 0)
+        return true;
+    rd_err_adopt(err, &ret->errs[0]);
+    vault_close(ret);
+    return false;
+}
+
+bool vault_is_open(const struct vault_open *open, size_t i, struct rd_err *err)
+{
+    if (open->stores[i] == NULL)
+        rd_err_adopt(err, &open->errs[i]);
+    return open->stores[i] != NULL;
 }
 
 void vault_close(struct vault_open *open)

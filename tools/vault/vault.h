@@ -180,7 +180,6 @@ bool vault_keys_parse(struct vault_keys *keys, struct rd_slice text, struct rd_e
 enum vault_mode {
     VAULT_LIST, /* without keys: who watches backups need not be able to read them */
     VAULT_READ,
-    VAULT_EACH, /* reads each by itself: those that cannot be opened are left out */
     VAULT_WRITE
 };
 
@@ -194,16 +193,43 @@ struct vault_open {
     struct vault_keys keys;
 };
 
-/* Opens keys (but with VAULT_LIST) and all repositories. With VAULT_EACH a repository that cannot be
- * opened is left out; with VAULT_WRITE, too, if another can be opened. */
+/* Opens keys (but with VAULT_LIST) and all repositories. One that cannot be opened has its error in
+ * errs and no store; with VAULT_WRITE that is a failure unless another can be opened. */
 bool vault_open(const struct vault_target *target, enum vault_mode mode, struct vault_open *ret,
                 struct rd_err *err);
 void vault_close(struct vault_open *open);
+
+/* True if repository i was opened; otherwise adopts its error. */
+bool vault_is_open(const struct vault_open *open, size_t i, struct rd_err *err);
 
 /* Locks repository i for this tool. If another process has the lock, waits for it as long as the
  * target says, or until *cancel, which may be NULL. */
 bool vault_lock(struct cli *cli, struct vault_open *open, size_t i, const atomic_bool *cancel,
                 struct rd_err *err);
+
+/* ---- each.c: all repositories of all targets; one that fails does not keep others from their
+ * turn ---- */
+
+struct vault_each {
+    struct cli *cli;
+    const struct vault *vault;
+    enum vault_mode mode;
+    struct rd_err *errs; /* VAULT_STORES of each target: of the repositories that failed */
+    int status;          /* CLI_OK, or the exit status of the first of them */
+};
+
+typedef bool vault_each_fn(void *ctx, struct vault_open *open, size_t i, struct rd_err *err);
+
+/* vault must be loaded. vault_each_done() is needed in any case. */
+bool vault_each_init(struct vault_each *ret, struct cli *cli, const struct vault *vault,
+                     enum vault_mode mode, struct rd_err *err);
+
+/* Calls work for each repository that has not failed yet, and reports those that fail. */
+void vault_each(struct vault_each *each, vault_each_fn *work, void *ctx);
+
+/* Puts "errors" into the open object. */
+void vault_each_put_errors(const struct vault_each *each, struct cli_json *json);
+void vault_each_done(struct vault_each *each);
 
 /* ---- places.c: a repository by what the configuration calls it ---- */
 

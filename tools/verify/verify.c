@@ -1,6 +1,5 @@
 /* verify.c - `redoubt verify`: whether sets are what they were when they were made. */
 #include "aof/check.h"
-#include "base/mem.h"
 #include "tools/snapshot/sound.h"
 #include "tools/input/segment_in.h"
 #include "tools/input/spool.h"
@@ -21,8 +20,6 @@ struct run {
     const char *server; /* the program of --level load */
     size_t n_good, n_bad;
     uint64_t n_damaged_segments;
-    struct rd_err *errs; /* VAULT_STORES of each target: the repositories that were not verified */
-    int status;          /* of the first of them */
 };
 
 /* A set under verification. */
@@ -339,9 +336,10 @@ static bool verify_set(struct job *job, struct rd_err *ret)
 
 /* ---- the tool ---- */
 
-static bool verify_repo(struct run *run, struct vault_open *open, struct archive_repo *repo,
-                        struct rd_err *err)
+static bool verify_repo(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
 {
+    struct run *run = ctx;
+    struct archive_repo *repo = &open->repos[at];
     struct archive_sets sets;
     if (!archive_repo_list(repo, &sets, err))
         return false;
@@ -360,11 +358,11 @@ static bool verify_repo(struct run *run, struct vault_open *open, struct archive
     return ok;
 }
 
-static bool verify_stream_of(struct run *run, struct vault_open *open, struct archive_repo *repo,
-                             struct rd_err *err)
+static bool verify_stream_of(void *ctx, struct vault_open *open, size_t at, struct rd_err *err)
 {
+    struct run *run = ctx;
     struct verify_stream v = {.cli = run->cli,
-                              .repo = repo,
+                              .repo = &open->repos[at],
                               .ring = &open->keys.ring,
                               .level = (enum verify_level)run->level,
                               .several = open->n > 1};
@@ -373,100 +371,47 @@ static bool verify_stream_of(struct run *run, struct vault_open *open, struct ar
     return ok;
 }
 
-/* A repository that cannot be read does not keep the others from being verified. */
-static void note_failure(struct run *run, struct rd_err *slot, const struct rd_err *err)
-{
-    *slot = *err;
-    int status = cli_report(run->cli, err);
-    if (run->status == CLI_OK)
-        run->status = status;
-}
-
-/* Without those that failed before. */
-static void each_repo(struct run *run, bool (*work)(struct run *run, struct vault_open *open,
-                                                    struct archive_repo *repo, struct rd_err *err))
-{
-    for (size_t t = 0; t < run->vault.n_targets; t++) {
-        const struct vault_target *target = &run->vault.targets[t];
-        struct rd_err *errs = &run->errs[t * VAULT_STORES];
-        struct vault_open open;
-        struct rd_err err = {0};
-        if (!vault_open(target, VAULT_EACH, &open, &err)) {
-            rd_err_doing(&err, "the target %s", target->name);
-            if (errs[0].code == RD_ERR_OK)
-                note_failure(run, &errs[0], &err);
-            continue;
-        }
-        for (size_t i = 0; i < open.n; i++) {
-            err = open.errs[i];
-            if (errs[i].code != RD_ERR_OK ||
-                (open.stores[i] != NULL && work(run, &open, &open.repos[i], &err)))
-                continue;
-            rd_err_doing(&err, "the target %s", target->name);
-            note_failure(run, &errs[i], &err);
-        }
-        vault_close(&open);
-    }
-}
-
-static void put_errors(struct run *run)
-{
-    struct cli_json *json = &run->cli->out;
-    cli_json_key(json, "errors");
-    cli_json_array(json);
-    for (size_t i = 0; i < run->vault.n_targets * VAULT_STORES; i++) {
-        if (run->errs[i].code == RD_ERR_OK)
-            continue;
-        cli_json_obj(json);
-        cli_json_put_str(json, "target", run->vault.targets[i / VAULT_STORES].name);
-        cli_json_key(json, "error");
-        cli_json_err(json, &run->errs[i]);
-        cli_json_end(json);
-    }
-    cli_json_end(json);
-}
-
-static int conclude(struct run *run)
+/* Damage takes precedence over what could not be read. */
+static int conclude(struct run *run, const struct vault_each *each)
 {
     struct cli *cli = run->cli;
     if (cli->json) {
         cli_json_end(&cli->out);
         cli_json_put_uint(&cli->out, "good", run->n_good);
         cli_json_put_uint(&cli->out, "damaged", run->n_bad);
-        put_errors(run);
+        vault_each_put_errors(each, &cli->out);
     }
-    bool none = run->n_good + run->n_bad == 0;
-    if (none && run->status == CLI_OK)
-        cli_warn(cli, "there is no set to verify");
     if (run->n_bad > 0 || run->n_damaged_segments > 0)
         return CLI_FINDINGS;
-    return none && run->status == CLI_OK ? CLI_FINDINGS : run->status;
+    if (each->status != CLI_OK || run->n_good > 0)
+        return each->status;
+    cli_warn(cli, "there is no set to verify");
+    return CLI_FINDINGS;
 }
 
 static int verify_all(struct run *run)
 {
     struct cli *cli = run->cli;
+    struct vault_each each = {0};
     struct rd_err err = {0};
-    if (!vault_load(&run->vault, cli->args, cli->n_args, &err))
+    if (!vault_load(&run->vault, cli->args, cli->n_args, &err) ||
+        !vault_each_init(&each, cli, &run->vault, VAULT_READ, &err))
         return cli_fail(cli, &err);
-    run->errs = rd_calloc(run->vault.n_targets, VAULT_STORES * sizeof *run->errs);
-    if (run->errs == NULL) {
-        rd_err_nomem(&err, run->vault.n_targets * VAULT_STORES * sizeof *run->errs);
-        return cli_fail(cli, &err);
-    }
     if (cli->json) {
         cli_json_key(&cli->out, "sets");
         cli_json_array(&cli->out);
     }
-    each_repo(run, verify_repo);
+    vault_each(&each, verify_repo, run);
     if (cli->json) {
         cli_json_end(&cli->out);
         cli_json_key(&cli->out, "streams");
         cli_json_array(&cli->out);
     }
     if (run->id == NULL)
-        each_repo(run, verify_stream_of);
-    return conclude(run);
+        vault_each(&each, verify_stream_of, run);
+    int status = conclude(run, &each);
+    vault_each_done(&each);
+    return status;
 }
 
 int tool_verify(struct cli *cli, int argc, char **argv)
@@ -503,6 +448,5 @@ int tool_verify(struct cli *cli, int argc, char **argv)
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = verify_all(&run);
     vault_done(&run.vault);
-    rd_free(run.errs);
     return status;
 }
