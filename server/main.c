@@ -58,7 +58,7 @@ static int print_version(void)
     return 0;
 }
 
-/* Options without a configuration. -1: none of them was given. */
+/* Options that need no configuration. -1: none of them was given. */
 static int run_alone(int argc, char **argv)
 {
     const char *option = argc >= 2 ? argv[1] : "";

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "rdb/rdb.h"
 
-/* The wrong byte may be one of the checksum itself. */
+/* The wrong byte may be part of the checksum itself. */
 static struct rdb_correction in_trailer(uint64_t change, uint64_t size)
 {
     unsigned i = 0;

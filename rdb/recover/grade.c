@@ -1,17 +1,18 @@
-/* grade.c - how well each run of records is proved to be what it looks like.
+/* grade.c - grades each run of records by the evidence that it is real.
  *
- * Records can be read in places that hold none: inside a string that is a snapshot, or in a hash
- * whose fields look like keys. A run that begins after a lost range is believed when something
- * outside of it agrees: it begins where a record ends by its own lengths or with the selector of a
- * new database, it leads to the end of the file or to the head of a record that is one of this
- * file. The sizes that databases announce show how many keys a lost range can hide, and how many
- * of the keys after it are too many.
+ * Bytes can parse as records without being records of the file: inside a string that contains a
+ * snapshot, or in a hash whose fields look like keys. A run after a lost range is accepted if
+ * evidence outside of it agrees: it begins where a record ends by its own lengths, or with the
+ * selector of a new database, or it leads to the end of the file or to the header of a record that
+ * belongs to this file. The announced sizes of databases limit how many keys a lost range can hide,
+ * and show how many of the keys after it are too many.
  */
 #include "rdb/recover/priv.h"
 
 enum {
-    KEY_LEAST = 4,   /* bytes of a key: type, name and value of one byte */
-    RANGE_SMALL = 96 /* bytes; of a lost record whose end is known, so much may belong to others */
+    KEY_LEAST = 4,   /* size of the smallest key: type, name and value of one byte */
+    RANGE_SMALL = 96 /* bytes; if the end of a lost record is known, so much may belong to other
+                        records */
 };
 
 struct grader {
@@ -19,16 +20,16 @@ struct grader {
     struct plan *plan;
     struct db_state db; /* at the end of the last run that has an anchor */
     uint64_t size_at;   /* where the size of that database is announced */
-    bool size_doubt;    /* the size may be damaged */
-    /* Before the present run, since the last run with an anchor: */
+    bool size_doubt;    /* the announced size may be damaged */
+    /* Since the last run with an anchor, before the current run: */
     uint64_t lost_from;    /* where the first lost range begins */
     uint64_t damaged_from; /* the first record that may be damaged */
-    bool db_lost;          /* the last selector may be one of a snapshot inside of a value */
+    bool db_lost;          /* the last selector may belong to a snapshot inside a value */
     bool any_keys;
     /* Since the last run with an anchor: */
     bool at_end; /* a record broke because the file ends */
     bool magic;  /* a snapshot begins */
-    bool headed; /* the head of a key was lost */
+    bool headed; /* the header of a key was lost */
 };
 
 uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db)
@@ -41,7 +42,7 @@ uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db)
 
 /* -- anchors -- */
 
-/* Does it read as a snapshot inside of a value, or lead to the end of one? */
+/* Whether the run looks like a snapshot inside a value, or leads to the end of one. */
 static bool is_nested(const struct grader *g, const struct span *span)
 {
     const struct counts *c = &span->counts;
@@ -50,14 +51,14 @@ static bool is_nested(const struct grader *g, const struct span *span)
     return c->descends || (c->selectors > 0 && g->db.selected && c->first_db <= g->db.db);
 }
 
-/* Is all of it part of the value that broke, by what that announces? */
+/* Whether the whole run is part of the broken value, by the lengths that the value announces. */
 static bool is_inside(const struct span *span)
 {
     return span->inside > span->to && !span->to_end;
 }
 
-/* The bytes before a run that may hold keys which were not read: records that may be damaged may
- * have taken in others. */
+/* The number of bytes before a run that may contain keys which were not read. Records that may be
+ * damaged may have swallowed others. */
 static uint64_t bytes_before(const struct grader *g, const struct span *span)
 {
     uint64_t from = g->damaged_from < g->lost_from ? g->damaged_from : g->lost_from;
@@ -66,7 +67,7 @@ static uint64_t bytes_before(const struct grader *g, const struct span *span)
     return one && bytes > RANGE_SMALL ? RANGE_SMALL : bytes;
 }
 
-/* How many keys can so many lost bytes have held? */
+/* The largest number of keys that so many lost bytes can contain. */
 static uint64_t could_hide(const struct grader *g, uint64_t bytes)
 {
     uint64_t least = g->s->name_stats.least;
@@ -78,8 +79,8 @@ static bool is_size_doubtful(const struct grader *g)
     return g->db.has_size && g->size_at >= g->damaged_from;
 }
 
-/* Does the database before the run announce more keys than the lost range can hold? Then a selector
- * at its start belongs to a value. */
+/* Whether the database before the run announces more keys than the lost range can contain. Then a
+ * selector at the start of the run is part of a value. */
 static bool is_too_early(const struct grader *g, const struct span *span)
 {
     return g->db.has_size && !is_size_doubtful(g) &&
@@ -110,7 +111,7 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
         return span->to_end ? RDB_GRADE_BOTH : RDB_GRADE_ONE;
     if (is_nested(g, span) || is_inside(span) || span->untrusted)
         return RDB_GRADE_NONE;
-    /* The file ends in a value: what is found in the value belongs to it. */
+    /* The file ends inside a value: everything found in the value belongs to it. */
     if (g->at_end && !span->to_end)
         return RDB_GRADE_NONE;
     bool left = has_left(g, span);
@@ -120,13 +121,13 @@ static enum rdb_grade grade_of(const struct grader *g, const struct span *span,
 
 /* -- databases and sizes -- */
 
-/* Are all keys up to the next selector, or to the end, in the run? */
+/* Whether all keys up to the next selector, or to the end, are in the run. */
 static bool is_closed(const struct span *span)
 {
     return span->counts.selectors > 0 || span->to_end;
 }
 
-/* The number of the next database that a selector names after the start of a run; or 0. */
+/* The number of the next database that is selected after the start of a run, or 0. */
 static uint64_t next_db(const struct grader *g, const struct span *span)
 {
     const struct plan *plan = g->plan;
@@ -136,14 +137,14 @@ static uint64_t next_db(const struct grader *g, const struct span *span)
     return 0;
 }
 
-/* So many keys of the run may be parts of a value. */
+/* Up to this many keys of the run may be parts of a value. */
 static void doubt_first(struct span *span, uint64_t n)
 {
     uint64_t left = span->counts.keys - span->trim;
     span->mark = n < left ? n : left;
 }
 
-/* Can a database of that number begin in the lost range? */
+/* Whether a database with that number can begin in the lost range. */
 static bool is_next(const struct grader *g, const struct span *span, uint64_t db)
 {
     uint64_t next = next_db(g, span);
@@ -151,7 +152,7 @@ static bool is_next(const struct grader *g, const struct span *span, uint64_t db
            db < RDB_RECOVER_DBS_DEFAULT;
 }
 
-/* Is the selector and size in the lost range the one of the run? */
+/* Whether the selector and size in the lost range are those of the run. */
 static bool fits(const struct grader *g, const struct span *span, const struct named_db *named,
                  uint64_t bytes)
 {
@@ -175,8 +176,8 @@ static void enter_db(struct grader *g, struct span *span, const struct named_db 
         g->plan->dbs_seen |= (uint64_t)1 << db;
 }
 
-/* More keys were read than the database has: they are not keys, or a selector was lost. `left` keys
- * were still to come, of which the lost range has at least `lost`. */
+/* More keys were read than the database has: some are not keys, or a selector was lost. `left` keys
+ * had not been read yet, and at least `lost` of them are in the lost range. */
 static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_t lost)
 {
     const struct counts *c = &span->counts;
@@ -204,8 +205,8 @@ static void surplus(struct grader *g, struct span *span, uint64_t bytes, uint64_
     g->db = (struct db_state){.db = span->start_db, .selected = true};
 }
 
-/* `missing` keys of those announced were not read. For each key of the run that is not real, the
- * lost range holds one more. */
+/* `missing` announced keys were not read. For each key of the run that is not real, the lost range
+ * contains one more. */
 static void doubt_rest(struct grader *g, struct span *span, uint64_t missing, uint64_t bytes)
 {
     uint64_t hidden = could_hide(g, bytes) + span->taken_back;
@@ -228,7 +229,7 @@ static void weigh(struct grader *g, struct span *span, uint64_t bytes)
     }
     uint64_t missing = left - c->keys;
     uint64_t next = next_db(g, span);
-    /* All that the database still had may be lost, and a selector after it. */
+    /* All remaining keys of the database may be lost, with a selector after them. */
     bool other = left <= hidden && next != g->db.db + 1;
     doubt_rest(g, span, missing, bytes);
     if (is_closed(span) && missing > hidden)
@@ -236,7 +237,7 @@ static void weigh(struct grader *g, struct span *span, uint64_t bytes)
     span->db_doubt = other;
 }
 
-/* Can the run be the rest of the database that it is read in? */
+/* Whether the run can be the rest of the database in which it is read. */
 static bool is_rest(const struct grader *g, const struct span *span, uint64_t bytes)
 {
     uint64_t keys = g->db.keys + span->counts.keys + span->headed;
@@ -255,7 +256,7 @@ static void without_size(struct grader *g, struct span *span, uint64_t bytes)
         span->db_doubt = true;
 }
 
-/* What a lost range of so many bytes before a run says of it. */
+/* Applies the evidence of a lost range of so many bytes before a run. */
 static void judge(struct grader *g, struct span *span, uint64_t bytes)
 {
     const struct counts *c = &span->counts;
@@ -266,7 +267,7 @@ static void judge(struct grader *g, struct span *span, uint64_t bytes)
         if (is_rest(g, span, bytes)) {
             weigh(g, span, bytes);
         } else if (fits(g, span, &span->named, bytes)) {
-            /* It may be part of a value while keys of the database before are still to come. */
+            /* It may be part of a value if the previous database still lacks keys. */
             bool more = g->db.has_size && g->db.keys + span->headed < g->db.size;
             enter_db(g, span, &span->named);
             span->db_doubt = !is_closed(span) || more;
@@ -338,8 +339,8 @@ static void note_dbs(struct plan *plan)
     }
 }
 
-/* Databases are in order. The run that leads to the end of the file ends where it should: earlier
- * selectors of its databases, or of later ones, are parts of values. */
+/* Databases are in ascending order. The run that leads to the end of the file ends correctly:
+ * earlier selectors of its databases, or of later ones, are parts of values. */
 static void compare_order(struct plan *plan)
 {
     struct span *last = &plan->spans[plan->n - 1];

@@ -1,8 +1,8 @@
-/* part.c - the elements of a collection that were read before its record breaks.
+/* part.c - keeps the elements of a collection that are intact before the damage.
  *
- * The record is read twice: how many of its elements are whole must be known before the last of
- * them is given to the writer. What comes out is read once more, for elements may be damaged before
- * the break shows: a collection that servers would refuse is not kept.
+ * The record is read twice, because the number of intact elements must be known before the last of
+ * them is written. The result is read again, because elements may be damaged before the damage is
+ * detected: a collection that servers would refuse is not kept.
  */
 #include "rdb/recover/priv.h"
 
@@ -19,7 +19,7 @@ bool rdb_recover_part_possible(int version, const struct rdb_type *type)
            (type->family == RDB_FAMILY_VALKEY || type->since <= WRITTEN_MOST);
 }
 
-/* Did it fail for a reason that is not in the file? */
+/* Whether it failed for a reason outside the file. */
 static bool is_our_failure(const struct rd_err *cause, struct rd_err *err)
 {
     if (cause->code != RD_ERR_IO && cause->code != RD_ERR_MEMORY)
@@ -48,7 +48,7 @@ static uint64_t count_whole(struct rdb_reader *r)
     return n;
 }
 
-/* The writer, and what it was given. */
+/* The writer, and how much was written. */
 struct feeder {
     struct rdb_writer *w;
     uint64_t kept;
@@ -66,7 +66,7 @@ static bool put_event(struct feeder *f, struct rdb_event *ev)
     return rdb_writer_put(f->w, ev, &f->err);
 }
 
-/* Gives the writer the first `whole` elements, or as many as may be held. */
+/* Writes the first `whole` elements, or as many as are certain. */
 static bool put_elements(struct feeder *f, struct rdb_reader *r, uint64_t whole)
 {
     struct rdb_event ev;
@@ -102,7 +102,7 @@ static bool put_end(struct feeder *f, enum rdb_kind kind)
     return put_event(f, &ev);
 }
 
-/* Is the record one that servers take? */
+/* Whether servers accept the record. */
 static bool is_sound(const struct rdb_recover_part *part, bool *ret, struct rd_err *err)
 {
     struct rdb_reader_opts opts = RDB_READER_OPTS(.detail = RDB_DETAIL_CHECK, .notes = true);
@@ -126,11 +126,11 @@ static bool is_sound(const struct rdb_recover_part *part, bool *ret, struct rd_e
     return ok;
 }
 
-/* Writes the record into part->record; what the writer refuses is not kept. */
+/* Writes the record to part->record. A record that the writer refuses is not kept. */
 static bool write_part(struct rdb_recover_part *part, struct rdb_reader *r, enum rdb_kind kind,
                        uint64_t whole, struct rd_err *err)
 {
-    /* What the newest version that can be written has, later ones have too. */
+    /* The newest version that can be written has the same types as later ones. */
     int newest = part->dialect == RDB_VALKEY ? RDB_VERSION_VALKEY_MIN : WRITTEN_MOST;
     struct rdb_writer_opts opts =
         RDB_WRITER_OPTS(.dialect = part->dialect,

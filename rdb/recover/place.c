@@ -1,20 +1,20 @@
 /* place.c - the first record that may be damaged.
  *
- * A damaged length gives a record another end. What is read from there on are the insides of the
- * records after it, and it may take some until one of them breaks. So the place of the break says
- * nothing: what says something is a record whose head is unlikely to be there by chance. The record
- * before that one ended where it should.
+ * A damaged length moves the end of a record. From there on, the contents of the following records
+ * are read as records, and several may parse before one fails. The position of the failure is
+ * therefore not evidence. A record whose header is unlikely to occur by chance is: the record
+ * before it ended correctly.
  */
 #include "rdb/recover/priv.h"
 
 enum {
-    PROVED = 6, /* chance makes such a head in one place of some thousands */
+    PROVED = 6, /* such a header occurs by chance once in several thousand positions */
     PROOF_NAME_MAX = 6,
-    PROOF_NAME_NEW = 3, /* the elements of collections look like names, too */
+    PROOF_NAME_NEW = 3, /* elements of collections look like names, too */
     PROOF_EXPIRY = 3,
     PROOF_FIELD = 3, /* its opcode is rarer than the types of keys */
-    PROOF_TYPE = 1,  /* most invented keys are strings: they begin with a zero */
-    PROOF_DB = 4,    /* a size follows, which the next record proves or not */
+    PROOF_TYPE = 1,  /* most false keys are strings, because their type is a zero byte */
+    PROOF_DB = 4,    /* a size follows, which the next record confirms or not */
     PROOF_DB_ALONE = 2,
     SIZES_SINCE = 7, /* first version with sizes of databases */
     PROOF_HINT = 2,
@@ -31,8 +31,8 @@ static unsigned shape_of(const struct record *rec)
     return (h ^ h >> 15) % SHAPES;
 }
 
-/* Do names of keys of that kind begin so in this file? Where they begin in too many ways, nothing
- * tells. */
+/* Whether names of keys of that kind begin like this in the file. If they begin in too many
+ * different ways, this is not evidence. */
 static bool shape_is_known(const struct scan *s, const struct record *rec)
 {
     unsigned shape = shape_of(rec);
@@ -128,7 +128,7 @@ uint64_t rdb_recover_shape_at(const struct scan *s, const struct record *rec)
     return (s->shapes[shape / 64] >> shape % 64 & 1) != 0 ? s->shape_at[shape] : rec->start;
 }
 
-/* A packed value says its length once more, and ends where it says. */
+/* A packed value contains its length a second time, and ends there. */
 bool rdb_recover_is_packed(const struct record *rec)
 {
     if (rec->kind != RECORD_KEY || rec->refused != NULL)
@@ -161,7 +161,8 @@ uint64_t rdb_recover_place(const struct scan *s, const struct record *rec)
         proved = proof == 0 ? 0 : proved + proof;
         at = s->ring[(s->n_ring - i) % RING].start;
     }
-    /* What ends there but looks like nothing of this file may be damaged itself. */
+    /* A record that ends there but does not look like the rest of the file may be damaged itself.
+     */
     for (; i <= RING && i <= s->n_ring && s->ring[(s->n_ring - i) % RING].proof == 0; i++) {
         if (s->ring[(s->n_ring - i) % RING].packed)
             break;

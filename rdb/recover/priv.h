@@ -1,11 +1,11 @@
-/* priv.h - the inside of salvage.
+/* priv.h - declarations shared by the parts of salvage.
  *
- *     record.c   one record, with all that the deep check says of it
- *     resync.c   the search for the next position from which records can be read
+ *     record.c   reads one record, with the results of the deep check
+ *     resync.c   searches for the next position from which records can be read
  *     survey.c   the first pass over the file: readable records and lost ranges
  *     grade.c    the evidence for each run of records, and its doubts
- *     version.c  which version wrote the file
- *     place.c    the first record that may be damaged, before the point where parsing fails
+ *     version.c  finds out which version wrote the file
+ *     place.c    finds the first record that may be damaged, before the point where parsing fails
  *     correction.c     the correction of a single wrong byte
  *     part.c     the elements of a damaged collection that were read
  *     ../salvage.c   the second pass: writes and reports
@@ -24,11 +24,11 @@ enum {
     WEIGHT_FIELD = 1,   /* of a string that may be a field of a hash with field expiries */
     WEIGHT_ANCHOR = 24, /* of an opcode that is rare in other bytes */
     CHAIN_STRONG = 64,  /* weight of consecutive records that are accepted as real */
-    CHAIN_AT_END = 3,   /* keys, where the file was cut after them */
+    CHAIN_AT_END = 3,   /* keys, if the file was cut after them */
     SHAPES = 4096,
-    RING = 256,           /* records remembered after the present one */
-    LOOK_BACK = 1 << 20,  /* bytes searched in them, and always the last record whole */
-    CHAIN_BYTES = 4 << 20 /* a chain that is longer after one record is looked at later */
+    RING = 256,           /* records remembered before the current one */
+    LOOK_BACK = 1 << 20,  /* bytes of them that are searched; of the last record all */
+    CHAIN_BYTES = 4 << 20 /* chains that exceed this after one record are examined later */
 };
 
 enum record_kind { RECORD_KEY, RECORD_DB, RECORD_HINT, RECORD_OTHER, RECORD_END };
@@ -36,8 +36,8 @@ enum record_kind { RECORD_KEY, RECORD_DB, RECORD_HINT, RECORD_OTHER, RECORD_END 
 struct record {
     enum record_kind kind;
     uint64_t start, end;
-    uint64_t db;         /* RECORD_DB: the number; else the database it is in */
-    const char *refused; /* the word of a finding that makes servers refuse it; or NULL */
+    uint64_t db;         /* RECORD_DB: the number; otherwise the database of the record */
+    const char *refused; /* the id of a finding that makes servers refuse it, or NULL */
     const struct rdb_type *type;
     uint8_t key[RDB_FINDING_KEY_MAX]; /* the name of a key, or of a field before the keys */
     uint64_t key_len;
@@ -45,17 +45,17 @@ struct record {
     bool has_key;
     bool has_name; /* of a field */
     bool expires;
-    bool unwanted; /* by the caller's choice */
+    bool unwanted; /* excluded by the caller */
     bool plausible_expiry;
-    bool empty_pair; /* an empty string under an empty key: three zeros read so */
+    bool empty_pair; /* an empty string under an empty key: three zero bytes parse as this */
     bool has_slot;   /* RECORD_HINT: the size of a slot; RECORD_KEY: its slot */
     uint64_t slot;
     bool sizes;                 /* RECORD_HINT: the size of a database */
-    uint64_t n_keys, n_expires; /* of either size */
-    int since;                  /* first version that has all of it */
+    uint64_t n_keys, n_expires; /* of either kind of size */
+    int since;                  /* the first version that supports all of it */
 };
 
-/* A database, what its announced size is, and what was read of it. */
+/* A database: its announced size, and what was read of it. */
 struct db_state {
     uint64_t db;
     bool selected;
@@ -64,7 +64,7 @@ struct db_state {
     uint64_t keys, expires;      /* as read */
 };
 
-/* What was read since the last lost range. */
+/* Counts since the last lost range. */
 struct counts {
     uint64_t keys, expires; /* before the first selector */
     uint64_t all_keys;
@@ -74,17 +74,17 @@ struct counts {
     uint64_t aux;       /* fields that precede all keys */
     uint64_t size_at;   /* of the last size of a database */
     uint64_t selectors; /* followed by a size, from version 7 on */
-    uint64_t high;      /* of these: of a database that a server has only when told so */
+    uint64_t high;      /* of these: of a database number beyond the default of servers */
     uint64_t first_db;
     uint64_t dbs_seen;    /* a bit for each of the first 64 databases */
     uint64_t sized;       /* selectors with a size */
-    uint64_t selector_at; /* of the last record, where it is a selector; else RD_NO_OFFSET */
-    int needed;           /* the first version that has all of it */
+    uint64_t selector_at; /* of the last record if it is a selector; else RD_NO_OFFSET */
+    int needed;           /* the first version that supports all of it */
     bool lead_ended;
-    bool descends;        /* a selector names a database that is not after the one before */
+    bool descends;        /* a selector's number is not greater than the previous one */
     struct db_state last; /* of the last selector */
-    /* From the first to the last of the databases that have more keys than they announce, or fewer
-     * where another selector follows. */
+    /* The range of databases with more keys than announced, or with fewer if another selector
+     * follows. */
     uint64_t excess_from, excess_to;
     bool few; /* a database has fewer keys than it announces, and another selector follows */
 };
@@ -97,7 +97,7 @@ struct name_stats {
     uint64_t least; /* bytes of the shortest record */
 };
 
-/* A source that ends early, so that a wrong length does not read the whole file. */
+/* A source that ends early, so that a wrong length does not make the reader read the whole file. */
 struct limited {
     struct rd_src *inner;
     uint64_t stop;
@@ -113,42 +113,43 @@ struct scan {
     uint64_t size;
     enum rdb_dialect dialect;
     int version;
-    struct rd_err err; /* what makes it impossible to continue: I/O, memory */
+    struct rd_err err; /* the reason why salvage cannot continue: I/O, memory */
     struct name_stats name_stats;
-    uint64_t shapes[SHAPES / 64];  /* a bit for how a name begins, and of which kind the key is */
+    uint64_t shapes[SHAPES / 64];  /* a bit for each kind of key and beginning of its name */
     unsigned n_shapes;             /* bits that are set */
     uint64_t shape_at[SHAPES];     /* the first record that has the shape */
     uint64_t trusted_to;           /* shapes that occur before this offset belong to the file */
     uint64_t settled[SHAPES / 64]; /* shapes of the keys before the last loose collection */
-    uint64_t avoid; /* no chain may end a record here: what begins here is known to be broken */
+    uint64_t avoid; /* chains must not end a record here: the record at this offset is known to be
+                       broken */
     struct {
         uint64_t start;
         uint64_t db;
         struct counts before;
         bool packed;    /* rdb_recover_is_packed() */
         bool alien;     /* a string unlike any key before the last collection */
-        bool loose;     /* a collection whose end nothing proves but its count */
+        bool loose;     /* a collection whose end is proved only by its count */
         uint8_t proof;  /* rdb_recover_proof() */
         uint64_t first; /* of a string without expiry: the first record with a name of its shape */
     } ring[RING];
-    uint64_t db_at;   /* where the last database began, or the first record */
-    uint64_t keys_db; /* in which names are compared; RDB_UNKNOWN: that of the key */
-    bool sealed;      /* the checksum at the end of the file holds */
-    uint64_t n_ring;  /* records put in; the last RING of them are there */
+    uint64_t db_at;   /* start of the last database, or of the first record */
+    uint64_t keys_db; /* names are compared in this database; RDB_UNKNOWN: in that of the key */
+    bool sealed;      /* the checksum at the end of the file matches */
+    uint64_t n_ring;  /* records added; the last RING of them are available */
 };
 
 bool rdb_recover_scan_init(struct scan *s, struct rd_src *file, const struct rdb_salvage_opts *opts,
                            struct rd_err *err);
 void rdb_recover_scan_done(struct scan *s);
 
-/* Makes the reader for a version; again when it changes. */
+/* Creates the reader for a version; called again if the version changes. */
 bool rdb_recover_scan_version(struct scan *s, enum rdb_dialect dialect, int version);
 
-/* Stands at an offset, in a database, and does not read beyond `stop`. */
+/* Moves to an offset, in a database; reading ends at `stop`. */
 bool rdb_recover_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t stop);
 
-/* RDB_RECOVER_OK: *ret; RDB_RECOVER_BROKEN: rdb_reader_err(s->reader), ret->start and what was read
- * of it; RDB_RECOVER_FAIL: s->err. */
+/* RDB_RECOVER_OK: *ret; RDB_RECOVER_BROKEN: rdb_reader_err(s->reader), ret->start and the fields
+ * that were read; RDB_RECOVER_FAIL: s->err. */
 enum rdb_recover_status { RDB_RECOVER_OK, RDB_RECOVER_BROKEN, RDB_RECOVER_FAIL };
 enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret);
 
@@ -156,27 +157,27 @@ bool rdb_recover_expiry_is_plausible(int64_t ms);
 bool rdb_recover_is_printable(const struct record *rec);
 void rdb_recover_name_stats_add(struct name_stats *h, const struct record *rec);
 
-/* Nearly all names are printable: a few records read out of damage must not spoil it. */
+/* Nearly all names are printable. A few false records from damaged bytes must not change that. */
 static inline bool rdb_recover_names_printable(const struct name_stats *h)
 {
     return h->n_printable * 20 >= h->n * 19;
 }
 
-/* A collection with the elements that were read before its record breaks. */
+/* A collection with the elements that were read before the damage. */
 struct rdb_recover_part {
     enum rdb_dialect dialect;
     int version;          /* of the input */
     int out_version;      /* of the record that is written */
     struct rd_buf record; /* to be freed by the caller */
-    uint64_t kept;        /* elements; 0: nothing that servers would take */
+    uint64_t kept;        /* elements; 0: servers would not accept any part */
 };
 
-/* Can a part of such a value be kept in a file of that version? */
+/* Whether a part of such a value can be kept in a file of that version. */
 bool rdb_recover_part_possible(int version, const struct rdb_type *type);
 bool rdb_recover_part_read(struct rdb_recover_part *part, struct rd_src *src,
                            const struct record *rec, struct rd_err *err);
 
-/* The size of a database, or a selector with a size, that can be read in a lost range. */
+/* The size of a database, or a selector with a size, that was found in a lost range. */
 struct named_db {
     bool found;
     bool has_db;
@@ -190,56 +191,59 @@ struct resync {
     uint64_t db;
     const char *how;
     bool selector;         /* the first record is a selector */
-    uint64_t value_end;    /* that the lengths of the broken record announce, or RD_NO_OFFSET */
+    uint64_t value_end;    /* as announced by the lengths of the broken record, or RD_NO_OFFSET */
     struct named_db named; /* the last selector in the lost range */
-    struct named_db trace; /* what ends exactly where records can be read again */
+    struct named_db trace; /* the selector or size that ends exactly where records are readable
+                              again */
 };
 
-/* Finds where records can be read again, after the record at `broken` could not be read. The place
- * may lie before it, inside one of the records in the ring. */
+/* Finds the next position from which records are readable, after the record at `broken` could not
+ * be read. The position may be before it, inside one of the records in the ring. */
 enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint64_t db,
                                            struct resync *ret);
 
-/* The end of the record at `broken` by the lengths it announces, where sound records follow. *ret
- * is not set where they do not. */
+/* The end of the record at `broken` by the lengths that it announces, if sound records follow;
+ * otherwise *ret is unchanged. */
 enum rdb_recover_status rdb_recover_framed(struct scan *s, const struct record *broken,
                                            uint64_t broke_at, struct resync *ret);
 
-/* Does a snapshot begin in [from, to)? What is found after it may be its inside. */
+/* Whether a snapshot begins in [from, to). Records found after it may be part of its contents. */
 enum rdb_recover_status rdb_recover_holds_magic(struct scan *s, uint64_t from, uint64_t to,
                                                 bool *ret);
 
-/* How well the head of a record proves that it was written there, and so that the record before it
- * ends where it should. 0: it looks like nothing that belongs to this file. */
+/* How strongly the header of a record proves that it was written there, and that the previous
+ * record therefore ends correctly. 0: it does not look like a record of this file. */
 uint8_t rdb_recover_proof(const struct scan *s, const struct record *rec);
 bool rdb_recover_has_head(const struct scan *s, const struct record *rec);
 bool rdb_recover_is_proved(const struct scan *s, const struct record *rec);
 
-/* The same, where the name must be like one found before the first damage. What was read
- * after damage cannot prove itself. */
+/* The same, but the name must resemble one from before the first damage. Records after damage
+ * cannot prove themselves. */
 bool rdb_recover_is_anchor(const struct scan *s, const struct record *rec);
 
-/* The name is one of this file, for rdb_recover_proof() of later ones. */
+/* Adds the name to those of this file, for rdb_recover_proof() of later names. */
 void rdb_recover_shape_add(struct scan *s, const struct record *rec);
 
-/* The first record with a name like that of `rec`, a string without expiry; else RD_NO_OFFSET. */
+/* The first record whose name is similar to that of `rec`, a string without expiry; else
+ * RD_NO_OFFSET. */
 uint64_t rdb_recover_shape_at(const struct scan *s, const struct record *rec);
 
-/* A string without expiry whose name begins like none before the last loose collection. */
+/* A string without expiry whose name begins unlike all names before the last loose collection. */
 bool rdb_recover_is_alien(const struct scan *s, const struct record *rec);
 
-/* Whether its end is proved by what the value says of its own length. */
+/* Whether its end is proved by the length that the value itself contains. */
 bool rdb_recover_is_packed(const struct record *rec);
 
-/* The record `rec` could not be read, or is none that a server would have written. The start of the
- * first record that may be damaged: it, or an earlier one that was read with a wrong length. */
+/* The record `rec` could not be read, or servers do not write such records. Returns the start of
+ * the first record that may be damaged: `rec`, or an earlier one that was read with a wrong length.
+ */
 uint64_t rdb_recover_place(const struct scan *s, const struct record *rec);
 
-/* How many fields a hash with field expiries still had to give when rdb_recover_record() found it
- * broken: they look like string keys. Else 0. */
+/* The number of remaining fields of a hash with field expiries when rdb_recover_record() failed in
+ * it: they look like string keys. Otherwise 0. */
 uint64_t rdb_recover_fields_left(const struct scan *s, const struct record *rec);
 
-/* A field of a hash is in the file as 0, name, value where it has no expiry: like a string. */
+/* A field without expiry is stored as 0, name, value, like a string. */
 bool rdb_recover_looks_like_field(const struct scan *s, const struct record *rec);
 
 /* -- the plan -- */
@@ -262,29 +266,31 @@ struct span {
     enum rdb_recover_why why;
     const char *resync;
     struct named_db named, trace;
-    bool magic;    /* a snapshot begins in it: what follows may be the inside of a value */
+    bool magic;    /* a snapshot begins in it: the following records may be its contents */
     bool selected; /* the lost range begins with a selector, of the database `selector` */
     uint64_t selector;
     bool framed;         /* the lost range is one record, by its own lengths */
-    bool at_end;         /* it broke because the file ends */
-    bool headed;         /* it holds at least one key: the record that broke has a name */
-    bool untrusted;      /* its selectors contradict those of the run that leads to the end */
-    bool proved;         /* the head of the record that broke is one of this file */
-    uint64_t taken_back; /* keys that were read before the break, and are no longer */
-    uint64_t inside;     /* what begins before this offset may be part of the value that broke */
-    uint64_t place;      /* records of the run before that begin here or later may be damaged */
-    uint64_t beside;     /* the same; these end where they should, but may have other contents */
+    bool at_end;         /* it is broken because the file ends */
+    bool headed;         /* it contains at least one key: the broken record has a name */
+    bool untrusted;      /* its selectors contradict those of the run that leads to the end of the
+                            file */
+    bool proved;         /* the header of the broken record belongs to this file */
+    uint64_t taken_back; /* keys that were read before the damage, and later discarded */
+    uint64_t inside;     /* records that begin before this offset may be part of the broken value */
+    uint64_t place;      /* records of the previous run that begin here or later may be damaged */
+    uint64_t beside;     /* the same, but these records end correctly; only their contents may be
+                            damaged */
 
     uint64_t from, to;
-    uint64_t db; /* in which it begins, as it was read */
+    uint64_t db; /* in which it begins, as read */
     struct counts counts;
     bool to_end;    /* the end of the file follows */
     bool early_end; /* an end mark follows that is not the end of the file */
     bool false_end; /* its last selectors are parts of a value */
 
     enum rdb_grade grade;
-    uint64_t start_db; /* in which it begins, as far as is known */
-    uint64_t trim;     /* keys at its start that are more than were announced */
+    uint64_t start_db; /* in which it begins, if known */
+    uint64_t trim;     /* keys at its start beyond the announced number */
     uint64_t mark;     /* keys after these that may be fields */
     bool db_doubt;     /* of the keys before its first selector */
     bool expiry_doubt; /* of its first key */
@@ -294,20 +300,20 @@ struct plan {
     struct span *spans;
     size_t n, cap;
     enum rdb_dialect dialect;
-    int version; /* that the file is read as */
-    int needed;  /* the first version that has all that has an anchor */
-    int told;    /* the version that the release writes which the file names, or 0 */
+    int version; /* the version as which the file is read */
+    int needed;  /* the first version that supports all runs with an anchor */
+    int told;    /* the version that the release in the aux fields writes, or 0 */
     bool guessed;
     bool sealed;
     bool found_end;
-    bool unsupported; /* something was met that the version does not have */
-    uint64_t end;     /* of the end mark and checksum, where there is one */
+    bool unsupported; /* the file contains something that the version does not support */
+    uint64_t end;     /* of the end mark and checksum, if there is one */
     uint64_t damage;  /* as rdb_salvage_result.damage */
     uint64_t good;    /* keys in runs that have an anchor */
     uint64_t dbs_seen;
-    uint64_t high; /* selectors of databases that a server has only when told so */
-    /* For each database, the record before its first selector that may have taken in others: if
-     * that selector is none, what begins here or later may be part of a value. */
+    uint64_t high; /* selectors of database numbers beyond the default of servers */
+    /* For each database, the record before its first selector that may have swallowed others: if
+     * that selector is false, records that begin here or later may be parts of a value. */
     uint64_t taken_in[DBS_TRACKED];
 };
 
@@ -315,23 +321,26 @@ enum {
     RDB_RECOVER_DBS_DEFAULT = 16,
     RDB_RECOVER_VERSION_ALL = 12,
     RDB_RECOVER_VERSION_LEAST = 6,
-    RDB_RECOVER_VERSION_ENTERPRISE = 9 /* in which opcodes of Redis Enterprise are known */
+    RDB_RECOVER_VERSION_ENTERPRISE = 9 /* files of this version may contain opcodes of Redis
+                                          Enterprise */
 };
 
-/* Finds the version and reads the whole file. sealed: its last bytes are the checksum of all. */
+/* Finds the version and reads the whole file. sealed: its last bytes are the checksum of the rest.
+ */
 bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
                       const struct rdb_salvage_opts *opts, struct plan *ret, struct rd_err *err);
 void rdb_recover_plan_done(struct plan *plan);
 
-/* Was all of the file read, from the start to the end mark that ends it? */
+/* Whether the whole file was read, from its start to the end mark at its end. */
 bool rdb_recover_is_whole(const struct plan *plan, uint64_t size);
 
-/* One walk, in the version that the scan is set to. */
+/* One pass, with the version that the scan is set to. */
 bool rdb_recover_survey(struct scan *s, struct plan *ret, struct rd_err *err);
 
 void rdb_recover_grade(const struct scan *s, struct plan *plan);
 
-/* A database for keys whose own is not known: the first after `db` that no selector names. */
+/* A database for keys whose database is unknown: the first after `db` that is not selected
+ * anywhere. */
 uint64_t rdb_recover_spare_db(const struct plan *plan, uint64_t db);
 
 #endif

@@ -87,13 +87,13 @@ bool rdb_recover_scan_at(struct scan *s, uint64_t offset, uint64_t db, uint64_t 
     return true;
 }
 
-/* Milliseconds that a clock of the years 2009 to 2248 shows, or the largest that servers take. */
+/* Milliseconds of the years 2009 to 2248, or the largest expiry that servers accept. */
 bool rdb_recover_expiry_is_plausible(int64_t ms)
 {
     return (ms > (int64_t)1230768000000 && ms < (int64_t)1 << 43) || ms > INT64_MAX - 1000;
 }
 
-/* The first version that has the key's type and what precedes it. */
+/* The first version that supports the key's type and attributes. */
 static int since_of(const struct rdb_event *ev)
 {
     int since = ev->key.type->since;
@@ -150,8 +150,8 @@ static void set_slot_info(struct record *rec, const struct rdb_string *value)
         set_slot(rec, info.slot, info.keys);
 }
 
-/* Servers refuse a file with a library whose first line is wrong. (A long one may begin with an
- * empty piece, and is taken for a library.) */
+/* Servers refuse a file with a library whose first line is wrong. (A long library may begin with an
+ * empty piece, and counts as a library.) */
 static bool names_engine(const struct rdb_string *code)
 {
     char tmp[RD_NUM_I64_MAX];
@@ -169,7 +169,7 @@ static bool compiles(const struct scan *s, const struct rdb_string *code, bool l
     return s->opts->compile(s->opts->ctx, library ? rdb_library_body(text) : text) == NULL;
 }
 
-/* What the event adds. True: the record is whole. */
+/* Adds the event to the record. True: the record is complete. */
 static bool take(const struct scan *s, struct record *rec, const struct rdb_event *ev)
 {
     switch (ev->kind) {
@@ -197,7 +197,7 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         need(rec, 7);
         if (ev->aux.value.is_int || ev->aux.value.first)
             set_name(rec, ev->aux.name);
-        /* What Valkey says of the size of a slot is not true any more, and may be malformed. */
+        /* Valkey's size of the slot is no longer correct, and may be malformed. */
         if (rd_slice_is(ev->aux.name, "slot-info"))
             set_slot_info(rec, &ev->aux.value);
         if (rd_slice_is(ev->aux.name, "lua") && !compiles(s, &ev->aux.value, false))
@@ -219,7 +219,7 @@ static bool take(const struct scan *s, struct record *rec, const struct rdb_even
         rec->kind = RECORD_END;
         return true;
     case RDB_NOTE:
-        /* Kept, an expiry without a key would become that of the next key. */
+        /* If it were kept, an expiry without a key would become that of the next key. */
         if (ev->note.id == RDB_NOTE_DANGLING)
             rec->refused = rdb_note_word(ev->note.id);
         if (rec->refused == NULL && (rdb_note_severity(ev->note.id) == RDB_SEVERITY_ERROR ||
@@ -272,7 +272,7 @@ enum rdb_recover_status rdb_recover_record(struct scan *s, struct record *ret)
     return RDB_RECOVER_BROKEN;
 }
 
-/* Bytes of the UTF-8 character that begins with `first`; 0: none does. */
+/* Length of the UTF-8 character that begins with `first`; 0: it begins none. */
 static size_t character_size(uint8_t first)
 {
     if (first < 0x80)

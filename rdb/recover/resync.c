@@ -1,9 +1,9 @@
-/* resync.c - finds where records can be read again.
+/* resync.c - finds the next position from which records are readable.
  *
- * Any byte may begin a record. A place is believed when the records from there follow each other
- * for long enough, are sound to the last element, have names of their own, and when the first of
- * them looks like the other keys of the file: a record that begins one byte too early, out of the
- * remains of a damaged one, leads to the same good records after it.
+ * A record may begin at any byte. A position is accepted if a long enough chain of records follows,
+ * all of them sound to the last element and with different names, and if the first of them looks
+ * like the other keys of the file: a false record that begins one byte too early, in the remains of
+ * a damaged one, leads to the same good records.
  */
 #include "rdb/recover/priv.h"
 
@@ -15,10 +15,10 @@ struct chain {
     unsigned weight;
     unsigned n; /* records */
     unsigned keys;
-    bool strange;            /* there was a key that does not look like one of this file */
-    enum record_kind second; /* what follows the first record */
+    bool strange;            /* a key did not look like the keys of this file */
+    enum record_kind second; /* the kind of the record after the first one */
     bool to_end;             /* the last record was the end of the file */
-    bool cut;                /* it broke because the input ends */
+    bool cut;                /* it broke off because the input ends */
     bool over;               /* it continued beyond the limit */
     uint64_t end;            /* where it stopped */
     struct record first;
@@ -27,7 +27,7 @@ struct chain {
     bool over_join;  /* `join` lies inside a record */
 };
 
-/* Can a record begin with this byte? */
+/* Whether a record can begin with this byte. */
 static bool can_begin(const struct scan *s, uint8_t byte)
 {
     switch (byte) {
@@ -68,7 +68,7 @@ static bool end_is_real(const struct scan *s, const struct record *rec)
     return rec->end == s->size;
 }
 
-/* A key with a name unlike the others'. Some files have a few of these; damage makes more. */
+/* A key whose name is unlike the others. Some files have a few of these; damage produces more. */
 static bool is_strange(const struct scan *s, const struct record *rec)
 {
     return rec->kind == RECORD_KEY &&
@@ -77,8 +77,8 @@ static bool is_strange(const struct scan *s, const struct record *rec)
              !rdb_recover_is_printable(rec)));
 }
 
-/* Reads records from `at` until the chain is believed, breaks or reaches `join` (or none:
- * UINT64_MAX). */
+/* Reads records from `at` until the chain is accepted, breaks or reaches `join` (UINT64_MAX: none).
+ */
 static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, uint64_t stop,
                                       uint64_t join, struct chain *ret)
 {
@@ -132,7 +132,7 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
             break;
         }
     }
-    /* The first record is compared with those after it where nothing was read before. */
+    /* The first record is compared with the following ones if nothing was read before. */
     if (s->name_stats.n == 0 && name_stats.n > 0 && ret->first.kind == RECORD_KEY &&
         ((rdb_recover_names_printable(&name_stats) && !rdb_recover_is_printable(&ret->first)) ||
          ret->first.key_len < name_stats.shortest / 2))
@@ -140,7 +140,7 @@ static enum rdb_recover_status follow(struct scan *s, uint64_t at, uint64_t db, 
     return RDB_RECOVER_OK;
 }
 
-/* Does the first record look like one of this file? */
+/* Whether the first record looks like those of this file. */
 static bool familiar(const struct scan *s, const struct record *rec)
 {
     if (rec->kind == RECORD_DB)
@@ -159,7 +159,7 @@ static bool familiar(const struct scan *s, const struct record *rec)
            rec->key_len >= h->shortest / 2;
 }
 
-/* Is the key whose type stands first one that cannot be familiar()? */
+/* Whether the key whose type is at this position cannot be familiar(). */
 static bool is_foreign_key(const struct scan *s, struct rd_slice bytes)
 {
     struct record rec;
@@ -178,7 +178,7 @@ static bool is_foreign_key(const struct scan *s, struct rd_slice bytes)
     return !familiar(s, &rec);
 }
 
-/* Says of most places, without reading the whole record, that it would not be familiar(). */
+/* Excludes most positions without reading the whole record: it would not be familiar(). */
 static bool is_foreign(const struct scan *s, struct rd_slice bytes)
 {
     enum { MS = 1 + 8, FREQ = 1 + 1 };
@@ -202,7 +202,7 @@ static bool believed(const struct scan *s, const struct chain *c)
 {
     if (c->weight == 0 || !familiar(s, &c->first))
         return false;
-    /* From version 7 on the size of a database follows its selector. */
+    /* Since version 7 the size of a database follows its selector. */
     if (c->first.kind == RECORD_DB && c->second != (s->version >= 7 ? RECORD_HINT : RECORD_KEY))
         return false;
     if ((c->to_end && !c->strange) || c->weight >= CHAIN_STRONG)
@@ -221,7 +221,8 @@ static const char *how(const struct chain *c)
     return "many sound records in a row";
 }
 
-/* Places whose first record is longer than CHAIN_BYTES: looked at when there is a place to join. */
+/* Positions whose first record is longer than CHAIN_BYTES: examined when a position to join is
+ * known. */
 struct later {
     uint64_t at[LATER_MAX];
     unsigned n;
@@ -231,10 +232,11 @@ struct search {
     struct scan *s;
     uint64_t db;
     struct later later;
-    struct chain chain; /* of the place that was found */
+    struct chain chain; /* of the position that was found */
 };
 
-/* Looks at every place in [from, to) for the first that is believed. *ret UINT64_MAX: none. */
+/* Examines every position in [from, to) and returns the first that is accepted. *ret UINT64_MAX:
+ * none. */
 static enum rdb_recover_status search(struct search *f, uint64_t from, uint64_t to, bool put_off,
                                       uint64_t *ret)
 {
@@ -269,8 +271,8 @@ static enum rdb_recover_status search(struct search *f, uint64_t from, uint64_t 
     return RDB_RECOVER_OK;
 }
 
-/* The record at a place may be one that damage made, with good ones in it: whether records lead
- * from its inside past its end. Then the place is the first of these. */
+/* The record at a position may be a false one that contains good records. If records lead from its
+ * inside past its end, the position becomes the first of these. */
 static enum rdb_recover_status look_inside(struct search *f, uint64_t *at)
 {
     enum { LONG = 1024, RECORDS_SURE = 4, TRIES = 64 };
@@ -303,7 +305,7 @@ static enum rdb_recover_status look_inside(struct search *f, uint64_t *at)
     return RDB_RECOVER_OK;
 }
 
-/* Of the places put off, the first whose records lead exactly to `join` (or to the end of the
+/* Of the postponed positions, the first whose records lead exactly to `join` (or to the end of the
  * file). */
 static enum rdb_recover_status look_again(struct search *f, uint64_t join, uint64_t *ret)
 {
@@ -326,8 +328,8 @@ static enum rdb_recover_status look_again(struct search *f, uint64_t join, uint6
     return RDB_RECOVER_OK;
 }
 
-/* Where looking back begins: after the first byte of a record not too far away. A packed value that
- * is sound ends where it should: it took in nothing, nor did what precedes it. */
+/* Where looking back begins: after the first byte of a record that is not too far away. A sound
+ * packed value ends correctly: neither it nor the records before it swallowed anything. */
 static uint64_t look_back_from(const struct scan *s, uint64_t broken)
 {
     uint64_t from = broken;
@@ -340,7 +342,7 @@ static uint64_t look_back_from(const struct scan *s, uint64_t broken)
     return from;
 }
 
-/* The record in the ring that `at` lies in, counted from the newest; 0: none. */
+/* The record in the ring that contains `at`, counted from the newest; 0: none. */
 static uint64_t record_around(const struct scan *s, uint64_t at)
 {
     for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++)
@@ -349,7 +351,7 @@ static uint64_t record_around(const struct scan *s, uint64_t at)
     return 0;
 }
 
-/* Where the record ends that record_around() returned. */
+/* The end of the record that record_around() returned. */
 static uint64_t record_end(const struct scan *s, uint64_t around, uint64_t broken)
 {
     return around > 1 ? s->ring[(s->n_ring - around + 1) % RING].start : broken;
@@ -361,7 +363,8 @@ static bool is_record_start(const struct scan *s, uint64_t at)
     return i > 0 && s->ring[(s->n_ring - i) % RING].start == at;
 }
 
-/* Would a chain from `at` drop more records that look like those of this file than it has? */
+/* Whether a chain from `at` would drop more records that look like those of this file than it has.
+ */
 static bool drops_more(const struct scan *s, uint64_t at, const struct chain *c)
 {
     enum { DB_PROOF = 4 };
@@ -375,14 +378,14 @@ static bool drops_more(const struct scan *s, uint64_t at, const struct chain *c)
     return n > c->before;
 }
 
-/* Is a chain that begins inside a record before the break better than what was found after it? It
- * ends its records where that one does, has a record more, or the expiry of the first. */
+/* Whether a chain that begins inside a record before the damage is better than the one found after
+ * it: it has the same record ends, and one record more or the expiry of the first. */
 static bool is_better(const struct scan *s, const struct chain *c, const struct chain *ahead)
 {
     enum { RECORDS_SURE = 4 };
     if (c->over_join && c->before >= RECORDS_SURE && !c->strange &&
         rdb_recover_is_proved(s, &c->first))
-        return true; /* what was found is the inside of a record */
+        return true; /* the chain is the inside of a record */
     if (c->first.kind == RECORD_END || (!c->joined && !c->to_end))
         return false;
     if (ahead->n > 0 && c->first.end == ahead->first.end)
@@ -394,9 +397,10 @@ static bool is_better(const struct scan *s, const struct chain *c, const struct 
     return named || c->before >= 3;
 }
 
-/* Was a record before the broken one damaged, so that it swallowed good ones, or the expiry of the
- * next? Then records can be read from inside of it, past the break, to the end of the first record
- * after it. Of several such records, the one with which most records are read is it. */
+/* A record before the broken one may have been damaged, so that it swallowed good records, or the
+ * expiry of the next one. Then records can be read from inside of it, past the damage, to the end
+ * of the first record after it. If several records qualify, the one with the most readable records
+ * is chosen. */
 static enum rdb_recover_status look_back(struct search *f, uint64_t broken,
                                          const struct chain *ahead, uint64_t *ret)
 {
@@ -438,7 +442,7 @@ static enum rdb_recover_status look_back(struct search *f, uint64_t broken,
     return RDB_RECOVER_OK;
 }
 
-/* The last selector in the lost range that has a size after it. */
+/* The last selector in the lost range that is followed by its size. */
 static enum rdb_recover_status named_db(struct scan *s, uint64_t from, uint64_t to,
                                         struct named_db *ret)
 {
@@ -502,8 +506,8 @@ enum rdb_recover_status rdb_recover_holds_magic(struct scan *s, uint64_t from, u
     return RDB_RECOVER_OK;
 }
 
-/* A size that ends where records can be read again, and the number of its database if the byte in
- * front of it is one. */
+/* A size that ends where records are readable again, and the number of its database if the
+ * preceding byte is one. */
 static enum rdb_recover_status trace_db(struct scan *s, uint64_t from, uint64_t to,
                                         struct named_db *ret)
 {
@@ -579,7 +583,7 @@ enum rdb_recover_status rdb_recover_resync(struct scan *s, uint64_t broken, uint
     return st == RDB_RECOVER_OK ? trace_db(s, from, ahead, &ret->trace) : st;
 }
 
-/* Where the value ends that its own lengths announce; UINT64_MAX: they lead nowhere. */
+/* The end of the value by its own lengths; UINT64_MAX: they do not lead to records. */
 static enum rdb_recover_status framed_end(struct scan *s, const struct record *broken,
                                           uint64_t *ret)
 {

@@ -1,7 +1,7 @@
 /* survey.c - the first walk over a file: runs of records, and the lost ranges between them.
  *
- * What a run is worth is known only when the whole file was seen: the sizes that the file announces
- * and the end that a run leads to speak for or against it. So nothing is written here.
+ * A run can be graded only after the whole file was read, because the sizes that the file announces
+ * and the end of the run are evidence for or against it. This pass therefore writes nothing.
  */
 #include "rdb/recover/priv.h"
 
@@ -9,27 +9,27 @@
 
 enum {
     SPANS_MAX = 1 << 17,
-    VALUE_SLACK = 64, /* bytes that damage may have put into a value */
+    VALUE_SLACK = 64, /* bytes that damage may have inserted into a value */
     FAMILIAR_LEAST = 4,
     LONG_LEAST = 64, /* bytes */
     SIZES_SINCE = 7, /* first version with sizes of databases */
-    NEW_MOST = 32    /* names of a new kind that do not prove each other */
+    NEW_MOST = 32    /* names of a new kind that do not confirm each other */
 };
 
 struct walk {
     struct scan *s;
     struct plan *plan;
-    struct counts now; /* of the present span */
+    struct counts now; /* of the current span */
     struct record rec;
     uint64_t at, db;
     bool done;
-    bool trusted;           /* the records so far follow each other from the start of the file */
-    uint64_t empty_pair_at; /* where the empty pair before this record begins, or RD_NO_OFFSET */
-    uint64_t sized;         /* selectors that a size followed, in the whole file */
-    uint64_t long_at;       /* the last record that is long enough to take in others */
+    bool trusted;           /* all records so far follow each other from the start of the file */
+    uint64_t empty_pair_at; /* start of the empty pair before this record, or RD_NO_OFFSET */
+    uint64_t sized;         /* selectors followed by a size, in the whole file */
+    uint64_t long_at;       /* the last record that is long enough to have swallowed others */
     struct {
         uint64_t start, end;  /* of the last selector of the span, with its size */
-        struct counts before; /* what was read before it */
+        struct counts before; /* counts before it */
     } selected;
     struct rd_err *err;
 };
@@ -70,7 +70,7 @@ static void begin_span(struct walk *w, struct span *span, uint64_t at, uint64_t 
     w->empty_pair_at = RD_NO_OFFSET;
     w->at = at;
     w->db = db;
-    w->s->n_ring = 0; /* what lies before a lost range is settled */
+    w->s->n_ring = 0; /* records before a lost range are final */
 }
 
 static struct span *present(const struct walk *w)
@@ -78,7 +78,7 @@ static struct span *present(const struct walk *w)
     return &w->plan->spans[w->plan->n - 1];
 }
 
-/* The last database was read up to `at`, where the next selector is or the run ends. */
+/* The last database was read up to `at`, the next selector or the end of the run. */
 static void note_excess(struct counts *c, uint64_t at, bool selector)
 {
     /* Early versions did not write expired keys. */
@@ -102,7 +102,7 @@ static void end_span(struct walk *w, uint64_t at)
     span->counts = w->now;
 }
 
-/* The first record that could not be read, or should not be there. */
+/* The first record that could not be read, or that cannot be there. */
 static void suspect(struct walk *w)
 {
     if (w->plan->damage == RD_NO_OFFSET)
@@ -128,7 +128,7 @@ static void remember(struct walk *w)
     s->n_ring++;
 }
 
-/* What was read from `at` on comes out again. */
+/* Discards the records from `at` on. */
 static void take_back(struct walk *w, uint64_t at)
 {
     struct scan *s = w->s;
@@ -138,7 +138,7 @@ static void take_back(struct walk *w, uint64_t at)
     }
 }
 
-/* The start of the oldest record that is remembered, or of the present one. */
+/* The start of the oldest record in the ring, or of the current one. */
 static uint64_t oldest(const struct walk *w)
 {
     const struct scan *s = w->s;
@@ -148,10 +148,10 @@ static uint64_t oldest(const struct walk *w)
     return s->ring[i % RING].start;
 }
 
-/* Strings just before the break, with names of a kind that was not met before them: they may be
- * parts of a value whose head is lost. With few keys before them, a few new names say nothing about
- * which names are usual. Where the record before them begins, which may have taken in that head;
- * RD_NO_OFFSET: there are none. */
+/* Strings just before the damage, with names of a kind that did not occur before: they may be parts
+ * of a value whose header is lost. With few keys before them, a few new names are not evidence.
+ * Returns the start of the record before them, which may have swallowed that header; RD_NO_OFFSET:
+ * there are none. */
 static uint64_t new_names_from(const struct walk *w)
 {
     const struct scan *s = w->s;
@@ -171,7 +171,7 @@ static uint64_t new_names_from(const struct walk *w)
     return ret;
 }
 
-/* Records that begin here or later may be damaged, though they can be read. */
+/* Records that begin here or later may be damaged although they can be read. */
 static uint64_t doubtful_from(const struct walk *w)
 {
     const struct scan *s = w->s;
@@ -180,7 +180,7 @@ static uint64_t doubtful_from(const struct walk *w)
     if (names < place)
         place = names;
     uint64_t least = oldest(w);
-    /* What follows a collection and is like nothing before it may be its elements. */
+    /* Records after a collection that are unlike all earlier ones may be its elements. */
     for (uint64_t i = 1; i <= RING && i <= s->n_ring; i++) {
         uint64_t at = (s->n_ring - i) % RING;
         if (s->ring[at].loose && s->ring[at].start < place)
@@ -191,8 +191,8 @@ static uint64_t doubtful_from(const struct walk *w)
     return place > least ? place : least;
 }
 
-/* The damage that broke a head may begin at the end of the value before it. Where the file ends in
- * the head, nothing is damaged. */
+/* Damage in a header may begin at the end of the value before it. If the file ends in the header,
+ * nothing is damaged. */
 static uint64_t beside_from(const struct walk *w, bool at_end)
 {
     const struct scan *s = w->s;
@@ -201,7 +201,7 @@ static uint64_t beside_from(const struct walk *w, bool at_end)
     return s->ring[(s->n_ring - 1) % RING].start;
 }
 
-/* Where the record begins out of whose middle the way back leads. */
+/* The start of the record that contains the position where records are readable again. */
 static uint64_t start_around(const struct walk *w, uint64_t at)
 {
     const struct scan *s = w->s;
@@ -211,7 +211,8 @@ static uint64_t start_around(const struct walk *w, uint64_t at)
     return s->ring[(i - 1) % RING].start;
 }
 
-/* The record at rec.start broke: the way back is looked for, and what lies between is lost. */
+/* The record at rec.start is broken: finds the next readable position; the bytes in between are
+ * lost. */
 static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
 {
     struct scan *s = w->s;
@@ -241,7 +242,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     if (!way.found && rdb_recover_resync(s, w->rec.start, w->db, &way) == RDB_RECOVER_FAIL)
         return scan_failed(w);
     uint64_t from = w->rec.start;
-    /* The end of a snapshot inside of a value: where that began nothing says. */
+    /* The end of a snapshot inside a value: the start of the value is unknown. */
     if (why == RDB_RECOVER_WHY_EARLY_END && way.found && way.at == w->rec.end)
         lost.place = present(w)->from;
     w->trusted &= lost.framed;
@@ -251,9 +252,9 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
         take_back(w, from);
         lost.taken_back = keys - w->now.all_keys;
     }
-    /* A selector that nothing follows may be damage, too. */
+    /* A selector without a record after it may be damage, too. */
     bool begins = way.selector && w->plan->n == 1 && w->now.selectors == 1;
-    bool sizes = w->sized > 0 || s->version < 7 || begins; /* a size follows, or never does */
+    bool sizes = w->sized > 0 || s->version < 7 || begins; /* a size always follows, or never */
     if (way.found && sizes && from == w->rec.start && w->now.selector_at != RD_NO_OFFSET) {
         from = w->now.selector_at;
         lost.selected = true;
@@ -271,7 +272,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     lost.resync = way.found ? way.how : NULL;
     lost.named = way.named;
     lost.trace = way.trace;
-    /* A record that may be damaged may have taken in the head of a value. */
+    /* A record that may be damaged may have swallowed the header of a value. */
     uint64_t magic_from = lost.place < from ? lost.place : from;
     if (way.found &&
         rdb_recover_holds_magic(s, magic_from, way.at, &lost.magic) == RDB_RECOVER_FAIL)
@@ -282,8 +283,7 @@ static bool broken(struct walk *w, enum rdb_recover_why why, uint64_t at)
     return !way.found || rdb_recover_scan_at(s, w->at, w->db, UINT64_MAX) || scan_failed(w);
 }
 
-/* An end mark that is not at the end of the file may be a damaged byte: it is, where records
- * follow. */
+/* An end mark before the end of the file may be a damaged byte: it is, if records follow. */
 static bool early_end(struct walk *w)
 {
     struct resync way;
@@ -353,8 +353,8 @@ static void count_db(struct walk *w)
     c->lead_ended = true;
 }
 
-/* Whether a record cannot stand here: a selector without a size, where others have one, and sizes
- * without a selector. */
+/* Whether a record cannot be at this position: a selector without a size if others have one, or a
+ * size without a selector. */
 static bool is_misplaced(const struct walk *w, enum rdb_recover_why *why)
 {
     const struct record *rec = &w->rec;
@@ -366,7 +366,7 @@ static bool is_misplaced(const struct walk *w, enum rdb_recover_why *why)
     return rec->sizes && !after_selector;
 }
 
-/* A field that precedes all keys. (Scripts stand after them.) */
+/* A field that precedes all keys. (Scripts follow the keys.) */
 static bool is_opening(const struct record *rec)
 {
     static const char *const names[] = {"redis-ver", "valkey-ver", "redis-bits", "ctime",
@@ -420,7 +420,8 @@ static bool take(struct walk *w)
     c->selector_at = rec->kind == RECORD_DB ? rec->start : RD_NO_OFFSET;
     bool is_long = rec->kind == RECORD_KEY && !rdb_recover_is_packed(rec) &&
                    rec->end - rec->start >= LONG_LEAST;
-    /* Without sizes, selectors of a snapshot within a value are not told from those of the file. */
+    /* Without sizes, selectors of a snapshot inside a value cannot be distinguished from those of
+     * the file. */
     if (is_long && (w->s->version >= SIZES_SINCE || w->long_at < present(w)->from))
         w->long_at = rec->start;
     if (w->s->opts->tick != NULL && rec->kind == RECORD_KEY)
@@ -428,15 +429,16 @@ static bool take(struct walk *w)
     return true;
 }
 
-/* Databases are in order: after damage, a selector of an earlier one shows that what was read since
- * the selector before is of another run, and that one is part of a value. */
+/* Databases are in ascending order: after damage, a selector of an earlier database shows that the
+ * records since the previous selector belong to another run, and that one of the two is part of a
+ * value. */
 static bool is_out_of_order(const struct walk *w)
 {
     return w->plan->n > 1 && !w->s->sealed && w->rec.kind == RECORD_DB && w->now.selectors > 0 &&
            w->rec.db <= w->now.last.db;
 }
 
-/* Ends the run before its last selector, and reads on after that. */
+/* Ends the run before its last selector, and continues after it. */
 static bool split(struct walk *w)
 {
     uint64_t start = w->selected.start;

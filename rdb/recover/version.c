@@ -1,5 +1,5 @@
-/* version.c - which version wrote the file. The header says it; where it is damaged, the fields in
- * front of the keys name the release, and what was found needs a version that has it.
+/* version.c - finds out which version wrote the file. The header contains it. If the header is
+ * damaged, the aux fields name the release, and the contents need a version that supports them.
  */
 #include "rdb/recover/priv.h"
 
@@ -12,7 +12,7 @@ struct release {
     int version;
 };
 
-/* What a server of that release writes. */
+/* The RDB version that a server of that release writes. */
 static int version_of_release(struct rd_slice name, struct rd_slice value,
                               enum rdb_dialect *dialect)
 {
@@ -35,7 +35,7 @@ static int version_of_release(struct rd_slice name, struct rd_slice value,
     return 0;
 }
 
-/* Reads the fields before the keys: which release wrote the file? 0: they do not say. */
+/* Reads the fields before the keys to find out which release wrote the file. 0: unknown. */
 static int probe_release(struct scan *s, enum rdb_dialect *dialect)
 {
     if (!rdb_recover_scan_at(s, RDB_MAGIC_LEN, 0, UINT64_MAX))
@@ -53,7 +53,7 @@ static int probe_release(struct scan *s, enum rdb_dialect *dialect)
     return 0;
 }
 
-/* Dialect and version of the header; false where it is none. */
+/* Dialect and version of the header; false if it is not a header. */
 static bool read_header(struct scan *s, enum rdb_dialect *dialect, int *version, bool *ret)
 {
     struct rdb_reader *r;
@@ -96,13 +96,13 @@ static bool attempt(struct scan *s, struct rd_src *src, const struct rdb_salvage
     return true;
 }
 
-/* Does it read on where the other one had to stop, with fewer lost ranges and more keys? */
+/* Whether it continues where the other one had to stop, with fewer lost ranges and more keys. */
 static bool is_more(const struct plan *a, const struct plan *b)
 {
     return a->good > b->good && a->n < b->n && a->spans[0].to > b->spans[0].to;
 }
 
-/* Another version may read what this one does not have. The better of the two stays in *ret. */
+/* Another version may support what this one does not. The better result stays in *ret. */
 static bool try_other(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                       enum rdb_dialect dialect, int version, struct plan *ret, struct rd_err *err)
 {
@@ -133,7 +133,7 @@ bool rdb_recover_is_whole(const struct plan *plan, uint64_t size)
 }
 
 /* The header and the release that is named disagree: one of them is damaged. The older version is
- * right where the file can be read as one; then the other. *ret_found: one of them is. */
+ * correct if the file can be read as one; otherwise the newer one. *ret_found: one of them is. */
 static bool settle(struct scan *s, struct rd_src *src, const struct rdb_salvage_opts *opts,
                    const struct choice *header, const struct choice *release, struct plan *ret,
                    bool *ret_found, struct rd_err *err)

@@ -116,7 +116,7 @@ void acl_put_line(const struct acl_user *user, struct rd_buf *out)
 
 /* ---- changes ---- */
 
-/* Bytes of a client in an error, as much as belongs there. */
+/* Bytes of a client for an error text, truncated. */
 static void put_word(struct rd_buf *out, struct rd_slice word)
 {
     rd_buf_add(out, word.ptr, strnlen((const char *)word.ptr, word.len));

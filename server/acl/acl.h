@@ -15,7 +15,7 @@
  * table, so rename-command does not change its meaning. Keys come from the key specs of the table.
  *
  *     acl.c       the table of users, login, verdicts
- *     clients.c   who is disconnected when rules change
+ *     clients.c   disconnects clients when rules change
  *     file.c      user lines, aclfile, ACL LOAD, ACL SAVE
  *     log.c       ACL LOG
  *     rules.c, selector.c, describe.c, check.c, list.c   one user: user.h
@@ -40,12 +40,12 @@ enum acl_verdict {
 
 enum acl_context { ACL_CONTEXT_TOPLEVEL, ACL_CONTEXT_MULTI, ACL_CONTEXT_SCRIPT };
 
-/* Only the user `default`, who may do everything without a password. */
+/* Creates the user `default` only, who may do everything without a password. */
 struct acl *acl_new(void);
 void acl_free(struct acl *acl);
 
-/* At the start: requirepass, then the user lines of the configuration or the aclfile. False: the
- * reason was logged, and the server must not start. */
+/* At the start: applies requirepass, then the user lines of the configuration or the aclfile.
+ * False: the reason was logged, and the server must not start. */
 bool acl_load_at_start(struct server *srv);
 
 /* ---- verdicts ---- */
@@ -55,7 +55,7 @@ bool acl_load_at_start(struct server *srv);
 enum acl_verdict acl_check(const struct acl_user *user, const struct engine_command *command,
                            size_t argc, const struct rd_slice *argv, size_t *ret_at);
 
-/* False: every command line is allowed, and acl_check() need not be called. */
+/* False: every command line is allowed, and acl_check() is not needed. */
 bool acl_is_limited(const struct acl_user *user);
 
 /* SORT with BY or GET: one selector allows the command line and reading every key. */
@@ -74,18 +74,18 @@ void acl_log_refusal(struct client *c, enum acl_verdict verdict, enum acl_contex
 
 /* ---- clients ---- */
 
-/* The client has just connected, or says RESET. */
+/* A new connection, or RESET. */
 void acl_client_begin(struct client *c);
 
 /* The client must log in before other commands. Cheap. */
 bool acl_login_needed(const struct client *c);
 
-/* True: the client is this user now. False is logged; `word` is the command as it was sent. Takes
- * the same time for every wrong password. */
+/* Logs a client in. True: the client is now this user. False: logged; `word` is the command as it
+ * was sent. Every wrong password takes the same time. */
 bool acl_login(struct client *c, struct rd_slice user, struct rd_slice password,
                struct rd_slice word);
 
-/* "(superuser)" for NULL. Text, without blanks. */
+/* "(superuser)" for NULL. Text, without spaces. */
 const char *acl_user_name(const struct acl_user *user);
 
 /* The default user needs no password. */

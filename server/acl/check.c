@@ -70,7 +70,7 @@ static bool keys_allowed(const struct acl_selector *s, struct acl_line *line, si
 
 enum channel_use { CHANNELS_NONE, CHANNELS_NAMES, CHANNELS_PATTERNS, CHANNELS_FIRST };
 
-/* Leaving a channel is always allowed. */
+/* Unsubscribing is always allowed. */
 static enum channel_use channel_use(const struct engine_command *command)
 {
     static const struct {

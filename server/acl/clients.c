@@ -1,4 +1,4 @@
-/* Who is disconnected when rules change. */
+/* Disconnects clients when rules change. */
 #include "server/acl/priv.h"
 
 #include "server/core/pubsub.h"

@@ -1,4 +1,4 @@
-/* A user as rules that make the same user. */
+/* Describes a user as rules that make an equal user. */
 #include "server/acl/user.h"
 
 enum { CATEGORIES = 21 };

@@ -14,7 +14,7 @@ enum { FILE_MAX = 64 << 20 };
 
 /* ---- user lines ---- */
 
-/* Unknown commands are not an error yet: a module could bring them. */
+/* Unknown commands are not an error yet: a module could add them. */
 bool acl_check_line(const struct settings *s, const struct rd_slice *words, size_t n,
                     struct rd_buf *why)
 {
@@ -143,7 +143,7 @@ static bool read_file(const char *name, struct rd_buf *ret, struct rd_buf *why)
     return ok;
 }
 
-/* At each single blank: an ACL file has no quotation marks. The words are borrowed. */
+/* Splits at each single space: an ACL file has no quotation marks. The words are borrowed. */
 static struct rd_slice *split(struct rd_slice line, size_t *ret_n)
 {
     size_t n = 1;
@@ -170,8 +170,8 @@ static struct rd_slice trim(struct rd_slice text, const char *set)
     return text;
 }
 
-/* Of errors other than unknown commands only the first one is reported: others can follow from
- * it. */
+/* Of errors other than unknown commands only the first one is reported, because others can result
+ * from it. */
 static void apply_rules(struct loading *l, struct acl_user *user, const struct acl_list *rules)
 {
     bool reported = false;
@@ -239,8 +239,8 @@ static void read_lines(struct loading *l, struct rd_slice text)
     }
 }
 
-/* Users get new structures, so their clients are disconnected. `default` stays the same one, and so
- * do its clients. */
+/* Users get new structures, so their clients are disconnected. `default` keeps its structure and
+ * its clients. */
 static void take_users(struct server *srv, struct acl_users *fresh)
 {
     struct acl_users *users = &srv->acl->users;

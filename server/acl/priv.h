@@ -17,7 +17,7 @@ struct acl_log {
 
 struct acl {
     struct acl_users users;
-    struct acl_user *fallback; /* `default`: always the same one */
+    struct acl_user *fallback; /* the user `default`, always the same structure */
     struct acl_log log;
 };
 
@@ -30,7 +30,7 @@ void acl_users_free(struct acl_users *users);
 void acl_make_default(struct acl_user *user);
 
 /* Joins the words of a selector whose parentheses are in different words. False: *ret_open is the
- * word with a parenthesis that nothing closes. */
+ * word with an unmatched parenthesis. */
 bool acl_join(const struct rd_slice *words, size_t n, struct acl_list *ret, size_t *ret_open);
 
 /* Disconnects the clients of a user that is about to be freed. */

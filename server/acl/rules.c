@@ -63,7 +63,7 @@ static void selector_copy(struct acl_selector *dst, const struct acl_selector *s
     acl_list_copy(&dst->first_args, &src->first_args);
 }
 
-/* Takes the lists of the selector. */
+/* Takes ownership of the lists of the selector. */
 static void add_selector(struct acl_user *user, const struct acl_selector *s)
 {
     size_t size = (user->n_selectors + 1) * sizeof *s;
@@ -177,7 +177,7 @@ static bool has_first_arg(const struct acl_selector *s, unsigned id, struct rd_s
     return false;
 }
 
-/* "command|word": a subcommand, or a first argument of a command that has none. */
+/* "command|word": a subcommand, or a first argument of a command without subcommands. */
 static enum acl_fault allow_part(struct acl_selector *s, struct rd_slice path, size_t bar)
 {
     const struct engine_command *command = acl_command(rd_slice(path.ptr, bar));

@@ -1,5 +1,5 @@
 /* user.h - a user and its rules, as values: no client, no file, no table of users. Private to
- * server/acl/ and its tests; server/acl/acl.h is for everyone else.
+ * server/acl/ and its tests; other code uses server/acl/acl.h.
  *
  *     struct acl_user *user = acl_user_new(rd_slice_str("alice"), false);
  *     enum acl_fault fault = acl_user_rule(user, rd_slice_str("+@read"), false);
@@ -78,10 +78,10 @@ void acl_user_copy(struct acl_user *dst, const struct acl_user *src);
  * for acl_user_new(). */
 enum acl_fault acl_user_rule(struct acl_user *user, struct rd_slice rule, bool channels);
 
-/* Blanks and NULs are not allowed in names and patterns. */
+/* Spaces and NUL bytes are not allowed in names and patterns. */
 bool acl_text_has_blanks(struct rd_slice text);
 
-/* The password is among those of the user. The time does not depend on their bytes. */
+/* Whether the password is one of the user's. The time does not depend on its bytes. */
 bool acl_user_has_password(const struct acl_user *user, struct rd_slice password);
 
 /* Everything but the name, as in ACL LIST. */
@@ -94,7 +94,8 @@ void acl_describe_channels(const struct acl_selector *s, struct rd_buf *out);
 
 /* ---- the commands of a selector: selector.c ---- */
 
-/* By the name in the table, whatever rename-command says: rules stay valid. NULL: unknown. */
+/* By the name in the table, regardless of rename-command, so that rules stay valid. NULL: unknown.
+ */
 const struct engine_command *acl_command(struct rd_slice path);
 
 static inline bool acl_selector_has(const struct acl_selector *s, unsigned id)

@@ -1,10 +1,10 @@
 /* client.h - a client connection: input, output and session.
  *
  *     struct client *c = client_new(srv, conn);
- *     ... the loop calls client_readable(c), which runs what he sent ...
+ *     ... the loop calls client_readable(c), which runs the received commands ...
  *     append replies to client_reply(c); they are sent before the loop sleeps
  *     client_close_soon(c): after what is pending has been sent
- *     client_free(c): now
+ *     client_free(c): immediately
  *
  * A client must not be freed while its command runs: for the current client, client_free() becomes
  * client_close_asap().
@@ -107,7 +107,7 @@ struct client {
     uint64_t worked_us;         /* the command before it */
     struct slowlog_entry *slow; /* its slow log entry; NULL: nothing to log */
 
-    struct replica *replica; /* replication.h; NULL: it did not say REPLCONF or PSYNC */
+    struct replica *replica; /* replication.h; NULL: no REPLCONF or PSYNC was received */
     uint64_t write_offset;   /* of the stream after its last command: WAIT */
     int64_t wait_acks;       /* number of replicas that it waits for */
 
@@ -121,7 +121,7 @@ struct client {
                                              * it */
 };
 
-/* Those who can pause clients. */
+/* The reasons for a pause. */
 enum client_pauser {
     CLIENT_PAUSE_COMMAND,
     CLIENT_PAUSE_SHUTDOWN,
@@ -151,7 +151,8 @@ struct clients {
     bool pause_writes_only;
     uint8_t *shared; /* buffer for input that is run immediately */
     uint64_t recent_max_input, recent_max_output;
-    /* maxmemory-clients: bytes of all clients that are not replicas, as far as they are counted. */
+    /* maxmemory-clients: bytes of all clients that are not replicas, among those that are counted.
+     */
     bool counting;
     size_t memory;
     /* DEBUG REPLYBUFFER */
@@ -185,7 +186,7 @@ void client_close_soon(struct client *c);
 /* Closes before the loop sleeps, even with pending output. */
 void client_close_asap(struct client *c);
 
-/* NULL: there is none. */
+/* NULL: no such client. */
 struct client *client_find(struct server *srv, uint64_t id);
 /* CLIENT_TYPES: the connection to the master. */
 enum client_type client_type(const struct client *c);
@@ -275,10 +276,10 @@ void clients_serve(struct server *srv);
 
 void clients_pause(struct server *srv, enum client_pauser who, int64_t until_ms, bool writes_only);
 
-/* This pause is over: commands that no other one postpones run. */
+/* This pause is over: runs the commands that are not postponed by another one. */
 void clients_unpause(struct server *srv, enum client_pauser who);
 
-/* The same for all pauses whose time has come. */
+/* The same for all pauses that have ended. */
 void clients_end_pauses(struct server *srv);
 
 /* Runs the remaining input of clients that were unblocked. Called before the loop sleeps. */

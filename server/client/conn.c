@@ -115,7 +115,7 @@ void conn_run_events(struct server *srv)
         struct conn *conn = srv->conns.first;
         if (conn == NULL)
             break;
-        /* An earlier command can have changed what is watched. */
+        /* An earlier command may have changed the watched events. */
         int events = conn->failed ? conn->pending : conn->pending & conn->events;
         queue_remove(conn);
         if (events != 0)

@@ -31,9 +31,9 @@ struct conn {
     int fd;
     uv_poll_t poll;
     int events; /* events watched now */
-    /* What the loop reported and no one has handled yet; 0: not in the queue of the server. */
+    /* Reported by the loop and not handled yet; 0: not in the queue of the server. */
     int pending;
-    bool failed; /* the loop watches it no longer */
+    bool failed; /* the loop no longer watches it */
     struct conn *before, *after;
     void *ssl; /* NULL: plain */
     bool tls_wants_write, tls_wants_read;
@@ -43,7 +43,7 @@ struct conn {
 };
 
 /* Takes ownership of fd. tls NULL: plain. The caller must create a client for the connection
- * immediately; with TLS, the client's input is read after the handshake. NULL: the library refused,
+ * immediately; with TLS, the client's input is read after the handshake. NULL: the library failed,
  * and fd is closed. */
 struct conn *conn_new(struct server *srv, int fd, bool is_unix, struct tls *tls);
 
@@ -53,8 +53,8 @@ void conn_free(struct conn *conn);
 /* Selects the events that call client_readable() and client_writable(). */
 void conn_watch(struct conn *conn, bool read, bool write);
 
-/* Handles what the loop has reported: runs the commands of clients. Such a command may run the loop
- * (server_events()), which it could not do in a callback of the loop. */
+/* Handles the events that the loop has reported: runs the commands of clients. Such a command may
+ * run the loop (server_events()), which is not possible in a callback of the loop. */
 void conn_run_events(struct server *srv);
 
 /* Calls net_accept() when the events so far are handled, and before later ones. */

@@ -3,7 +3,7 @@
 
 #include "server/core/log.h"
 
-/* With less, clients could not connect to the server to correct the setting. */
+/* With a lower limit, clients could not connect to the server to correct the setting. */
 enum { LIMIT_MIN = 128 * 1024 };
 
 void client_uncount(struct client *c)

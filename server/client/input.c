@@ -136,7 +136,7 @@ static bool too_long(struct client *c)
     return true;
 }
 
-/* The bytes that a long command still needs, so that it is read in few calls and the buffer grows
+/* The bytes that a long command still needs. They are read with few calls, and the buffer grows
  * once, to its exact size. */
 static size_t wanted(const struct client_input *in)
 {
@@ -209,8 +209,7 @@ void client_readable(struct client *c)
 {
     bool running =
         c->srv->current == c ||
-        (c->flags & CLIENT_PROTECTED); /* its command runs the loop: the bytes must stay in
-                                          * place */
+        (c->flags & CLIENT_PROTECTED); /* its command runs the loop: the bytes must not move */
     if (running || (c->flags & CLIENT_CLOSE_ASAP))
         return;
     ssize_t n;

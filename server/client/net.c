@@ -347,8 +347,8 @@ static bool open_ports(struct server *srv, struct listeners *all, struct rd_err 
     return false;
 }
 
-/* Opens the new sockets next to the old ones if possible; if an address stays, the old ones must be
- * closed first. */
+/* Opens the new sockets while the old ones are open, if possible; if an address is in both, the old
+ * ones must be closed first. */
 bool net_change(struct server *srv, struct rd_err *err)
 {
     struct listeners fresh = {0};

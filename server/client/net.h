@@ -15,8 +15,8 @@ bool net_listen(struct server *srv, struct rd_err *err);
 void net_start(struct server *srv);
 
 /* Accepts the connections that the loop has reported. It is called in the order of the events: a
- * client that left before does not count for maxclients, and commands that arrived later apply to
- * the new client. */
+ * client that disconnected before does not count for maxclients, and commands that arrived later
+ * apply to the new client. */
 void net_accept(struct server *srv);
 
 /* The connection of c is established (with TLS: after the handshake): counts it. False: protected

@@ -38,7 +38,7 @@ static struct settings_limit limit_of(const struct client *c)
     enum client_type type = client_type(c);
     struct settings_limit limit =
         s->client_output_buffer_limit[type < CLIENT_TYPES ? type : CLIENT_TYPE_NORMAL];
-    /* A replica that has just continued may lack the whole backlog. */
+    /* A replica that has just resumed may lack the whole backlog. */
     if (type == CLIENT_TYPE_REPLICA && limit.hard > 0 && limit.hard < s->repl_backlog_size)
         limit.hard = s->repl_backlog_size;
     return limit;
@@ -172,7 +172,7 @@ static void squeeze(struct client *c)
 static void flush(struct client *c)
 {
     bool cut =
-        c->reply.over && client_over_limit(c, false); /* the rest of the reply was not made */
+        c->reply.over && client_over_limit(c, false); /* the rest of the reply was not built */
     if (cut || (c->flags & CLIENT_CLOSE_ASAP) || !send_some(c)) {
         if (c->srv->current == c) /* its command runs the loop */
             client_close_asap(c);

@@ -54,7 +54,8 @@ static enum client_parse line(const struct client_input *in, size_t len, struct 
     return CLIENT_PARSE_COMMAND;
 }
 
-/* A header as clients send it. False: use the full parser, which is as lenient as redis-server. */
+/* A header in the form that clients use. False: use the full parser, which is as lenient as redis-
+ * server. */
 static inline bool plain_header(const struct client_input *in, size_t len, uint8_t mark,
                                 uint64_t *ret, size_t *ret_next)
 {

@@ -62,7 +62,7 @@ static bool set_protocols(SSL_CTX *ctx, const char *names, struct rd_err *err)
     return true;
 }
 
-/* What identifies this side of a connection. */
+/* The certificate and key of this side of a connection. */
 struct identity {
     const char *cert, *key;
     char *pass; /* of the key; "": none */

@@ -6,7 +6,7 @@
 #include "server/replication/replication.h"
 #include "server/tracking/tracking.h"
 
-/* ---- a heap of those whose waiting has an end ---- */
+/* ---- a heap of the clients with a deadline ---- */
 
 static bool earlier(const struct client *a, const struct client *b)
 {
@@ -64,7 +64,7 @@ static void heap_remove(struct clients *all, struct client *c)
         sift_down(all, at, last);
 }
 
-/* ---- the end of waiting ---- */
+/* ---- ending a wait ---- */
 
 static void on_deadline(uv_timer_t *timer);
 
@@ -175,7 +175,7 @@ void client_wait_fail(struct client *c, const char *error)
     client_queue_write(c);
 }
 
-/* ---- served ---- */
+/* ---- clients that were served ---- */
 
 void clients_serve(struct server *srv)
 {

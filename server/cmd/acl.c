@@ -8,7 +8,7 @@
 #include "server/cmd/commands.h"
 #include "server/cmd/subcommand.h"
 
-/* Bytes of a client in an error: at most 128. */
+/* Bytes of a client for an error text: at most 128. */
 static void error_about(struct dispatch_call *call, const char *before, struct rd_slice name,
                         const char *after)
 {
@@ -234,7 +234,7 @@ static void sub_save(struct dispatch_call *call)
                                         "check the server logs for more information");
 }
 
-/* ---- what was refused, and what would be ---- */
+/* ---- ACL LOG and ACL DRYRUN ---- */
 
 static void reply_entry(struct dispatch_call *call, const struct acl_log_entry *e)
 {

@@ -5,8 +5,8 @@
 
 #include "server/core/dispatch.h"
 
-/* Parses the word of a client type; CLIENT_TYPES stands for "master", a type that no client has.
- * False: an error was returned to the client. */
+/* Parses the word of a client type; CLIENT_TYPES means "master", a type that no client has. False:
+ * an error was returned to the client. */
 bool cmd_client_type(struct dispatch_call *call, struct rd_slice word, enum client_type *ret);
 
 void cmd_client_kill(struct dispatch_call *call);

@@ -64,7 +64,7 @@ static bool read_options(struct dispatch_call *call, struct request *r)
     return true;
 }
 
-/* ---- what fits together ---- */
+/* ---- which options can be combined ---- */
 
 static bool overlap(struct rd_slice a, struct rd_slice b)
 {
@@ -135,7 +135,7 @@ void cmd_client_tracking(struct dispatch_call *call)
     engine_scratch_free(r.prefixes);
 }
 
-/* ---- the others ---- */
+/* ---- the other commands ---- */
 
 void cmd_client_caching(struct dispatch_call *call)
 {

@@ -31,7 +31,7 @@ static bool is_pattern(struct rd_slice text)
     return false;
 }
 
-/* 0: the name itself, 1: the alias. NULL: there is none. */
+/* 0: the name itself, 1: the alias. NULL: no alias. */
 static const char *name_of(const struct settings_item *item, unsigned which)
 {
     return which == 0 ? item->name : item->alias;

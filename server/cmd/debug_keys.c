@@ -26,7 +26,7 @@ static const struct engine_entry *find(struct dispatch_call *call)
     return entry;
 }
 
-/* ---- sums ---- */
+/* ---- digests ---- */
 
 static void reply_sum(struct dispatch_call *call, const uint8_t sum[ENGINE_DIGEST])
 {
@@ -159,7 +159,7 @@ static void put_lengths(struct rd_buf *out, const struct engine_debug_array *s)
                           100.0 * (double)s->of_length[i] / (double)s->buckets);
 }
 
-/* The size is the number of items from which the array is too small; the chains are those of
+/* The size is the number of items that the array can hold before it grows; the chains are those of
  * buckets, which have several items each. */
 static void put_array(struct rd_buf *out, unsigned which, const struct engine_debug_array *s)
 {

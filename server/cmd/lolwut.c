@@ -26,7 +26,7 @@ static char plan_at(int row, int column, int n_bastions)
     if (r > wall - 0.08)
         return '#';
     if (r < 0.16)
-        return r < 0.08 ? '@' : 'H'; /* the keep and its garrison */
+        return r < 0.08 ? '@' : 'H'; /* the building in the middle */
     return r < 0.30 ? ' ' : '.';
 }
 

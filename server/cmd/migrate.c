@@ -78,7 +78,7 @@ static bool take_arguments(struct migration *m)
     return true;
 }
 
-/* ---- asking the data set ---- */
+/* ---- asking the dataset ---- */
 
 /* Runs a command of the engine inside the current one. */
 static void run(struct migration *m, size_t argc, const struct rd_slice *argv,
@@ -113,7 +113,7 @@ static bool string_of(const struct engine_reply *reply, struct rd_slice *ret)
     return true;
 }
 
-/* ---- what is sent ---- */
+/* ---- the commands that are sent ---- */
 
 static void open_commands(struct migration *m, struct rd_buf *buf, struct rd_sink **ret)
 {
@@ -219,7 +219,7 @@ static bool read_head(struct migration *m, struct peer *peer, struct verdict *v)
     return true;
 }
 
-/* Stores the keys that the other server has now in `found`. */
+/* Stores the keys that the other server now has in `found`. */
 static void read_answers(struct migration *m, struct peer *peer, struct verdict *v)
 {
     struct rd_slice line;

@@ -44,7 +44,7 @@ static void unsubscribe_all(struct dispatch_call *call, enum pubsub_kind kind, c
         push_subscription(call, what, NULL, kind);
         return;
     }
-    struct rd_buf copy = {0}; /* the last subscriber removes the name */
+    struct rd_buf copy = {0}; /* removing the last subscriber frees the name */
     do {
         rd_buf_reset(&copy);
         rd_buf_add(&copy, name.ptr, name.len);

@@ -133,7 +133,7 @@ static void need_async(struct server *srv)
     cpus = srv->settings.bio_cpulist;
 }
 
-/* Without memory or a thread, the job runs here at once: slower, but done. */
+/* Without memory or a thread, the job runs here at once, which is slower. */
 static void run_here(background_fn work, background_fn done, void *arg)
 {
     work(arg);

@@ -17,7 +17,7 @@
 #include "server/observe/latency.h"
 #include "server/core/log.h"
 
-/* Clients of the server should not wait for the child that writes a file. */
+/* Clients of the server should not have to wait for the child that writes a file. */
 enum { CHILD_NICE = 5 };
 
 enum { REPORT_US = 1000 * 1000, LOOK_EVERY = 1024, COW_DUTY = 100, MB = 1024 * 1024 };
@@ -46,7 +46,8 @@ static void reset_signals(void)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         sigaction(usual[i], &action, NULL);
-    action.sa_handler = SIG_IGN; /* ^C of a terminal is for the server, which ends its child */
+    action.sa_handler = SIG_IGN; /* ^C at a terminal is meant for the server, which ends its
+                                    child */
     sigaction(SIGINT, &action, NULL);
     action.sa_handler = on_usr1;
     sigaction(SIGUSR1, &action, NULL);
@@ -136,7 +137,7 @@ static void send_report(const struct child *child)
     do
         n = write(child->fd, &child->report, sizeof child->report);
     while (n < 0 && errno == EINTR);
-    /* A full pipe has enough reports; without a reader, the server has ended. */
+    /* A full pipe contains enough reports; without a reader, the server has ended. */
     if (n < 0 && errno == EPIPE)
         _exit(1);
 }
@@ -170,7 +171,8 @@ static void become_child(struct server *srv, struct child *child, int fd, const 
     signal(SIGPIPE, SIG_IGN);
     reset_signals();
     log_role('C');
-    daemon_oom_score(&srv->settings, true); /* killed first when memory is short */
+    daemon_oom_score(&srv->settings, true); /* the first process to be killed when memory is
+                                               short */
     if (keep_fd < 0)                        /* no replica waits for it */
         setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
     if (cpulist[0] != '\0')

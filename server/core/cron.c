@@ -48,8 +48,8 @@ static void measure_memory(struct server *srv)
     srv->measured_net_in = srv->stats.net_in;
 }
 
-/* Memory outside the data set is measured now and then: again before a key is evicted for it, and
- * when what has arrived since can be too much. */
+/* Memory outside the dataset is measured at intervals, and again before a key is evicted for it or
+ * if the received data could exceed the limit. */
 static void measure_before_eviction(struct server *srv)
 {
     enum { MEASURE_PAUSE_US = 1000 };
@@ -73,7 +73,7 @@ bool server_make_room(struct server *srv)
     return fits;
 }
 
-/* A replica expires only what its own clients made. */
+/* A replica expires only keys that its own clients created. */
 static void expire(struct server *srv)
 {
     struct engine_env env = server_env(srv);

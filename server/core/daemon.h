@@ -27,8 +27,8 @@ void daemon_enter(struct settings *settings);
  * Logs. False: there are too few descriptors to start. */
 bool daemon_prepare(struct server *srv);
 
-/* The arguments of the process, ended by NULL; NULL before daemon_begin(). The system shows the
- * title instead. */
+/* The arguments of the process, terminated by NULL; NULL before daemon_begin(). The system shows
+ * the title instead. */
 char *const *daemon_argv(void);
 
 /* A copy of this absolute path replaces the first argument, because a restart can happen in another

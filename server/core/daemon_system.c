@@ -116,7 +116,7 @@ static void write_pidfile(const char *path)
         fclose(file);
 }
 
-/* Programs parse the lines next to the bars. */
+/* Programs parse the lines next to the drawing. */
 static void show_logo(const struct server *srv)
 {
     const struct settings *s = &srv->settings;

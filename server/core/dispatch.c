@@ -44,7 +44,7 @@ static bool may_use_protected(void *ctx, const struct engine_command *command)
     return allow == SETTINGS_ALLOW_YES || (allow == SETTINGS_ALLOW_LOCAL && is_local(c));
 }
 
-/* Whether the rules of the client's user allow this command line; ACL LOG gets what they do not. */
+/* Whether the rules of the client's user allow this command line. A refusal is added to ACL LOG. */
 static enum engine_permit permit(void *ctx, const struct engine_command *command, size_t argc,
                                  const struct rd_slice *argv)
 {
@@ -369,7 +369,7 @@ static _Noreturn void panic_for(const struct client *c, const struct engine_comm
     server_panic(c->srv, why);
 }
 
-/* A master sent only what it ran itself, so an error means that the copies differ. */
+/* A master sends only commands that it ran itself, so an error means that the copies differ. */
 static void log_divergence(struct client *c, const struct engine_command *command)
 {
     log_warning("== CRITICAL == This replica is sending an error to its master: '%.256s' after "
@@ -388,7 +388,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
     struct engine_refusal refusal;
     if (command == NULL)
         command = dispatch_find(argv, argc);
-    client_reply(c)->text[0] = '\0'; /* an error that was accounted for is no longer flagged */
+    client_reply(c)->text[0] = '\0'; /* the error has been accounted for and is no longer flagged */
     enum engine_admit_answer answer =
         engine_admit(&admit, &c->session, command, argc, argv, &refusal);
     if (RD_UNLIKELY(answer == ENGINE_ADMIT_REFUSE))
@@ -399,7 +399,7 @@ void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *
         log_divergence(c, command);
 }
 
-/* The connection of a replica carries the stream, which a reply would destroy. */
+/* The connection of a replica carries the stream; a reply would corrupt it. */
 static void withdraw_reply(struct client *c, size_t at, const struct rd_slice *argv, size_t argc)
 {
     const struct engine_command *command = dispatch_find(argv, argc);

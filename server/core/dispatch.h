@@ -2,8 +2,8 @@
  * propagates its effects.
  *
  *     dispatch.c           the state of the server for engine_admit(), and running
- *     dispatch_names.c     which command a word means, and who handles it
- *     dispatch_answer.c    what handlers answer alike
+ *     dispatch_names.c     maps words to commands and their handlers
+ *     dispatch_answer.c    common replies
  */
 #ifndef SERVER_CORE_DISPATCH_H
 #define SERVER_CORE_DISPATCH_H
@@ -18,7 +18,7 @@ enum dispatch_status {
 
 enum dispatch_status dispatch(struct client *c, size_t argc, const struct rd_slice *argv);
 
-/* A command of the stream of this server's master: it runs, whatever the settings say. */
+/* Runs a command of the stream of this server's master, whatever the settings are. */
 void dispatch_from_master(struct client *c, size_t argc, const struct rd_slice *argv);
 
 /* The call of a command of the server itself. The reply goes to reply. fx receives effects to
@@ -36,7 +36,7 @@ struct dispatch_call {
 
 typedef void (*dispatch_fn)(struct dispatch_call *call);
 
-/* Who asks, and the state of the server: for engine_admit(). */
+/* The client and the state of the server, for engine_admit(). */
 struct engine_admit dispatch_describe(struct client *c);
 
 /* The handler of a command, or NULL. Generated from server/cmd/commands.h. */

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* ---- who handles which command ---- */
+/* ---- handlers ---- */
 
 struct handler {
     const char *path;

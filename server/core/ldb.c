@@ -114,7 +114,7 @@ void ldb_kill_all(void)
     }
 }
 
-/* What belongs to the parent: its sockets, its log, its signals. */
+/* Drops what belongs to the parent: its sockets, its log, its signals. */
 static void become_child(struct client *c)
 {
     unsigned fd = (unsigned)c->conn->fd;

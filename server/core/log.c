@@ -12,7 +12,7 @@
 
 enum { LOG_LINE_MAX = 1024, LOG_PATH_MAX = 4096 };
 
-/* Copies, so that signal handlers and threads can log whatever happens to the settings. */
+/* Copies, so that signal handlers and threads can log while the settings change. */
 static struct {
     char path[LOG_PATH_MAX]; /* "": stdout */
     int level;
@@ -107,7 +107,7 @@ static void put(const char *bytes, size_t len)
     log_close(fd);
 }
 
-/* ---- what a terminal would obey ---- */
+/* ---- characters that a terminal would interpret ---- */
 
 /* The length and number of the UTF-8 character at p; 0: not a valid character. */
 static size_t character(const uint8_t *p, uint32_t *ret)

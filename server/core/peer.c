@@ -44,7 +44,7 @@ static bool connected(int fd, const struct addrinfo *addr, int timeout_ms)
            getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
 }
 
-/* -1: none of the addresses accepts. */
+/* -1: no address could be connected. */
 static int open_socket(const char *host, const char *port, int timeout_ms)
 {
     struct addrinfo *all, hints = {.ai_socktype = SOCK_STREAM};
@@ -64,7 +64,7 @@ static int open_socket(const char *host, const char *port, int timeout_ms)
     return fd;
 }
 
-/* ---- those that are kept ---- */
+/* ---- cached connections ---- */
 
 static void free_peer(struct peer *peer)
 {

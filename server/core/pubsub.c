@@ -306,7 +306,7 @@ void pubsub_release(struct server *srv, size_t at)
     rd_buf_reset(&pubsub->kept);
 }
 
-/* ---- questions ---- */
+/* ---- PUBSUB ---- */
 
 size_t pubsub_count(const struct client *c, enum pubsub_kind kind)
 {

@@ -12,7 +12,7 @@
 
 enum { LOAD_LIMIT_US = 500 * 1000 };
 
-/* The script that runs too long. */
+/* The script that has been running for too long. */
 static struct {
     bool on;
     bool is_eval;
@@ -34,7 +34,7 @@ uint32_t script_busy(void)
 
 /* ---- slow scripts ---- */
 
-/* Other clients have their turn. The effects of the script so far stay where they are. */
+/* Other clients get their turn. The effects of the script so far stay in place. */
 static void run_loop(struct server *srv)
 {
     struct engine_effects fx = srv->fx;
@@ -175,7 +175,7 @@ static const struct engine_command *on_resolve(void *ctx, const struct rd_slice 
     return command != NULL && (command->flags & ENGINE_CMD_LATER_VERSION) ? NULL : command;
 }
 
-/* Monitors see a script before its commands. */
+/* MONITOR shows a script before its commands. */
 static void on_command(void *ctx, struct engine_session *s, const struct engine_command *command,
                        size_t argc, const struct rd_slice *argv)
 {

@@ -60,7 +60,7 @@ bool server_wants_effects(const struct server *srv)
 
 /* ---- the turn of the loop ---- */
 
-/* Looking at keys costs more than answering one client, which may be all that a turn does, so this
+/* Looking at keys costs more than serving one client, which may be the only work of a turn, so this
  * is not done in every turn. */
 static void expire_fast(struct server *srv)
 {
@@ -147,8 +147,8 @@ void server_stop_if_asked(struct server *srv)
     crash_end_patience();
 }
 
-/* The cron does what the signal asks for, and is called at once. After CLIENT PAUSE, the shutdown
- * can be aborted. */
+/* The cron acts on the signal and is called at once. After CLIENT PAUSE, the shutdown can be
+ * aborted. */
 static void on_stop_signal(uv_signal_t *handle, int signum)
 {
     struct server *srv = handle->data;

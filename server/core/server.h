@@ -162,8 +162,8 @@ void server_turn(struct server *srv);
 /* Waits for events (UV_RUN_ONCE) or not (UV_RUN_NOWAIT), and handles them. */
 void server_events(struct server *srv, uv_run_mode mode);
 
-/* For work that takes long, such as a script: handles the events so far, and answers. Does nothing
- * in a callback of the loop. */
+/* For work that takes long, such as a script: handles the events so far, and sends replies. Does
+ * nothing in a callback of the loop. */
 void server_turn_meanwhile(struct server *srv);
 
 /* Shuts the process down in order (replicas get the last writes, flush, save, remove pid file and
@@ -188,8 +188,8 @@ uint64_t server_used_memory(const struct server *srv);
 /* Evicts keys until the data set is within maxmemory; false: that is not possible. cron.c */
 bool server_make_room(struct server *srv);
 
-/* Propagates the effects of commands (also of expiry and eviction) to the log and to replicas. To
- * be called after every function that received fx. */
+/* Propagates the effects of commands (also of expiry and eviction) to the log and to replicas. Call
+ * it after every function that received fx. */
 void server_propagate(struct server *srv, const struct engine_effects *fx);
 bool server_wants_effects(const struct server *srv);
 

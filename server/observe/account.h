@@ -1,11 +1,11 @@
 /* account.h - accounts for a command after it ran: counters, latency and the slow log.
  *
  *     if (c->flags & CLIENT_BLOCKED)
- *         account_waits(c, command, argc, argv, began_us);     // its answer comes later
+ *         account_waits(c, command, argc, argv, began_us);     // it is answered later
  *     else
  *         account_ran(c, command, argc, argv, began_us, reply);
  *     ...
- *     account_served(c, reply, us);                            // now it came
+ *     account_served(c, reply, us);                            // now it was answered
  *
  * A blocked command is counted when it is answered. It enters the slow log only if a key served it,
  * not after a timeout or a disconnect.

@@ -96,8 +96,8 @@ static void log_current_client(void)
     log_text(&text);
 }
 
-/* Much of this is not safe in signal handlers; it comes last, so that only this part can be
- * lost. */
+/* Much of this is not safe in signal handlers. It comes last, so that a second crash loses only
+ * this part. */
 static void log_server(void)
 {
     struct rd_buf text = {0};
@@ -185,7 +185,7 @@ void crash_watchdog(const struct server *srv)
     is_set = ms > 0;
 }
 
-/* ---- patience ---- */
+/* ---- SIGINT during a report ---- */
 
 static struct sigaction patient; /* the previous handler of SIGINT */
 static char unfinished[64];

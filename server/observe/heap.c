@@ -60,8 +60,8 @@ void heap_report(struct rd_buf *out)
     }
     struct rd_heap heap = rd_heap();
     rd_buf_printf(out,
-                  "allocator: libc\nin use: %zu\nfree: %zu\nmapped apart: %zu (%zu blocks)\n"
-                  "could be given back: %zu\n",
+                  "allocator: libc\nin use: %zu\nfree: %zu\nmapped separately: %zu (%zu blocks)\n"
+                  "trimmable: %zu\n",
                   heap.used, heap.free, heap.mapped, heap.n_mapped, heap.trimmable);
 }
 

@@ -32,7 +32,7 @@ void heap_report(struct rd_buf *out);
 void heap_purge(void);
 
 /* Selects whether a background thread of the allocator releases unused pages, instead of the thread
- * that frees next. To be called after all forks that continue as the server. */
+ * that frees next. Call it after all forks that continue as the server. */
 void heap_use_thread(bool yes);
 
 /* DEBUG MALLCTL: reads a number or text of the allocator by its name and sets it; fresh may be

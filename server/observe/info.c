@@ -170,7 +170,7 @@ static void section_keyspace(struct server *srv, struct rd_buf *out)
                           (long long)db->avg_ttl_ms);
 }
 
-/* ---- which ---- */
+/* ---- selecting sections ---- */
 
 /* In the order of the text. */
 static const struct section {

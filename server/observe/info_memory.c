@@ -46,8 +46,8 @@ static uint64_t connections_memory(const struct server *srv)
            replication_memory(srv, &of_replicas);
 }
 
-/* The allocator is asked once, while the process has little data. One without figures (that of a
- * sanitizer) counts as a small heap. */
+/* The allocator is asked once, while the process has little data. An allocator without figures
+ * (that of a sanitizer) counts as a small heap. */
 static uint64_t startup_memory(struct server *srv)
 {
     struct stats *stats = &srv->stats;

@@ -64,7 +64,7 @@ static void put_loading(struct server *srv, const struct persist_info *p, struct
 {
     int64_t took_s = srv->now_us / 1000000 - p->loading_start_s;
     double share = p->loading_total > 0 ? (double)p->loading_read / (double)p->loading_total : 0;
-    int64_t eta_s = 1; /* while nothing is known */
+    int64_t eta_s = 1; /* if nothing is known */
     if (took_s > 0 && p->loading_read > 0 && p->loading_total >= p->loading_read)
         eta_s = (int64_t)((double)took_s * (double)(p->loading_total - p->loading_read) /
                           (double)p->loading_read);

@@ -20,8 +20,8 @@ bool persist_log_path(const struct server *srv, const char *name, char *dst, siz
     return len > 0 && (size_t)len < size;
 }
 
-/* Two servers that write the same log destroy each other's data. The lock ends with the process,
- * however it ends; a child closes it. A process that was just killed may still hold it. */
+/* Two servers that write to the same log destroy each other's data. The lock ends with the process,
+ * in any case; a child closes it. A process that was just killed may still hold it. */
 static bool lock_log(struct server *srv, struct rd_err *err)
 {
     enum { TRIES = 20, PAUSE_US = 100 * 1000 };
@@ -108,7 +108,8 @@ static void log_opened(struct server *srv, bool was_there)
                    incr->name);
 }
 
-/* A new log: an empty base (or one with the other records of a snapshot) and a file after it. */
+/* A new log: an empty base (or one with the other records of a snapshot) and an incremental file.
+ */
 static bool begin_log(struct server *srv, struct rd_err *err)
 {
     if (!open_writer(srv, AOF_WRITER_FRESH, err) || !persist_first_base(srv, err))
@@ -269,8 +270,8 @@ static void look_whether_healed(struct server *srv)
 
 /* ---- writing ---- */
 
-/* With no-appendfsync-on-rewrite nothing is made durable while a child runs, so nothing is kept for
- * it either. */
+/* With no-appendfsync-on-rewrite nothing is synced while a child runs, so no buffer is kept for a
+ * sync. */
 static enum aof_fsync policy(const struct server *srv)
 {
     if (persist_has_child(srv) && srv->settings.no_appendfsync_on_rewrite)

@@ -7,8 +7,8 @@
 #include "server/core/log.h"
 #include "server/persist/priv.h"
 
-/* Puts the libraries that were there before back beside those of the snapshot. False: both have a
- * library of the same name, and may not. */
+/* Restores the previous libraries beside those of the snapshot. False: both have a library of the
+ * same name, which is not allowed. */
 static bool join_libraries(struct server *srv, const struct rd_buf *before, bool merge)
 {
     struct rd_buf loaded = {0};
@@ -47,7 +47,7 @@ const char *persist_debug_reload(struct server *srv, bool save, bool flush, bool
         engine_library_dump(srv->engine, &before);
     enum persist_loaded loaded = persist_load_snapshot(srv, srv->settings.dbfilename, merge);
     persist_reset_dirty(srv, engine_stats(srv->engine)->dirty);
-    /* The old data are gone: the server must not continue with half of the new data. */
+    /* The old data is gone: the server must not continue with half of the new data. */
     if (loaded == PERSIST_FAILED)
         exit(1);
     bool ok = loaded == PERSIST_LOADED && (flush || join_libraries(srv, &before, merge)) &&

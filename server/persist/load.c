@@ -49,7 +49,7 @@ void persist_loading_at(struct server *srv, uint64_t read)
         server_turn_meanwhile(srv);
 }
 
-/* ---- what is said about a snapshot ---- */
+/* ---- log lines about a snapshot ---- */
 
 static void log_aux_field(const char *name, const char *value)
 {
@@ -138,7 +138,7 @@ static void log_error_details(const struct rd_err *err)
 /* The last file that failed to load has a value that servers do not write. */
 static bool last_was_damage;
 
-/* With the texts that programs look for. */
+/* The texts are those that programs look for. */
 enum persist_loaded persist_report_rdb_error(const struct rd_err *err)
 {
     char line[512];
@@ -238,7 +238,7 @@ static void on_aux(void *ctx, struct rd_slice name, struct rd_slice value)
     replication_place_read(&state->place, name, value);
 }
 
-/* Replicas that continue after the restart of their master have such keys still. */
+/* Replicas that resume after the restart of their master still have such keys. */
 static void on_expired(void *ctx, unsigned db, struct rd_slice key)
 {
     struct persist_state *state = ctx;

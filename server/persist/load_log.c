@@ -178,8 +178,8 @@ static void log_error_reply(const struct engine_reply *reply, const struct engin
                 strncmp(text, "ERR ", 4) == 0 ? text + 4 : text, command->name);
 }
 
-/* Scripts, functions and modules cannot run here: without their changes the data set would differ
- * from the logged one. The exceptions empty what is always empty. */
+/* Scripts, functions and modules cannot run here: without their changes the dataset would differ
+ * from the logged one. The exceptions clear data that is always empty here. */
 static bool can_run(const struct engine_command *command)
 {
     return command->owner != ENGINE_OWNER_LATER || command->group == ENGINE_GROUP_PUBSUB;
@@ -245,7 +245,7 @@ static bool run_command(struct replay *replay, const struct aof_event *ev)
     return true;
 }
 
-/* ---- the snapshot in front ---- */
+/* ---- the snapshot before the commands ---- */
 
 static bool load_base(struct replay *replay, const struct aof_event *ev)
 {
@@ -387,7 +387,7 @@ static bool replay_all(struct replay *replay)
 {
     const struct aof_reader_opts opts =
         AOF_READER_OPTS(.open = open_file, .ctx = replay,
-                        /* Any length that proto-max-bulk-len allowed. */
+                        /* Any length that proto-max-bulk-len allowed when it was written. */
                         .log = &AOF_LOG_OPTS(.whole = true, .ahead = true,
                                              .max_bulk = ENGINE_VALUE_MAX, .max_memory = SIZE_MAX),
                         .rdb = &RDB_READER_OPTS(.detail = RDB_DETAIL_PACKED,
@@ -417,7 +417,7 @@ static enum persist_loaded load_files(struct replay *replay)
     return ok ? PERSIST_LOADED : PERSIST_FAILED;
 }
 
-/* ---- before ---- */
+/* ---- preparations ---- */
 
 static bool take_old_log(struct server *srv)
 {

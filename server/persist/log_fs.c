@@ -14,7 +14,7 @@ static const struct rd_fs *disk_of(void *ctx)
     return &((const struct persist_state *)ctx)->disk;
 }
 
-/* ---- as on the disk ---- */
+/* ---- calls that are passed on ---- */
 
 static int fs_open(void *ctx, const char *name, enum rd_fs_mode mode)
 {
@@ -81,7 +81,7 @@ static int fs_adopt(void *ctx, const char *name)
     return disk_of(ctx)->adopt(disk_of(ctx)->ctx, name);
 }
 
-/* ---- what the server adds ---- */
+/* ---- calls with additions ---- */
 
 static void close_file(void *arg)
 {

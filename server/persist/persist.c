@@ -52,7 +52,7 @@ void persist_free(struct persist *persist)
     rd_free(persist);
 }
 
-/* ---- what the parts share ---- */
+/* ---- shared by the parts ---- */
 
 bool persist_in_exec(const struct server *srv)
 {

@@ -3,7 +3,7 @@
  *     persist.c           state, dirt, save points, refusals, the end
  *     server/persist/rdb.c       SAVE, BGSAVE
  *     server/persist/file.c      a snapshot or a base, written to a file
- *     server/persist/load.c      the start: which files, and what is said of them
+ *     server/persist/load.c      loading at the start: the choice of files, and the log lines
  *     server/persist/load_log.c  replaying the log
  *     server/persist/aof.c       the log while the server runs
  *     server/persist/rewrite.c   BGREWRITEAOF
@@ -63,7 +63,7 @@ struct persist_state {
     uint64_t next_events_at;
     unsigned empty_told; /* empty collections */
 
-    /* The snapshot at the start: its place in a history, and expired keys that were dropped. */
+    /* The snapshot at the start: its position in a history, and expired keys that were dropped. */
     struct replication_place place;
     struct engine_effects dropped;
 };
@@ -151,7 +151,7 @@ void persist_loading_at(struct server *srv, uint64_t read);
 
 /* Logs the AUX fields of a snapshot; opens and closes path. */
 void persist_report_aux(struct server *srv, const char *path);
-/* Runs a loader to its end. */
+/* Runs a loader to the end of its input. */
 bool persist_load_steps(struct server *srv, struct engine_loader *loader, uint64_t before,
                         struct rd_err *err);
 void persist_load_opts(struct server *srv, struct engine_load_opts *ret);

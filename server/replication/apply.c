@@ -20,7 +20,7 @@ void apply_begin(struct repl_link *link)
     link_watch(link);
 }
 
-/* A replica whose disk fails holds less than its master assumes. */
+/* A replica whose disk fails has less data than its master assumes. */
 static void check_disk(struct server *srv)
 {
     enum { PAUSE_S = 10 };

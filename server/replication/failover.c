@@ -75,7 +75,7 @@ static bool has_all(const struct repl_peer *peer)
     return peer != NULL && peer->ack == peer->master->offset;
 }
 
-/* The replica that is meant, or the first one that has all writes. */
+/* The requested replica, or the first one that has all writes. */
 static const struct repl_peer *target(struct server *srv)
 {
     struct failover *f = &srv->replication->failover;
@@ -159,7 +159,7 @@ static bool read_request(struct dispatch_call *call, struct request *r)
     return true;
 }
 
-/* NULL, or why there is no failover. */
+/* NULL, or the reason why a failover is not possible. */
 static const char *refusal(struct server *srv, const struct request *r)
 {
     const struct replication *replication = srv->replication;

@@ -296,7 +296,7 @@ static bool has_id(const struct server *srv, const struct repl_replid *id)
     return repl_replid_eq(&srv->replication->master->id, id);
 }
 
-/* The data stays that of the old history until the snapshot replaces it. */
+/* The data remains that of the old history until the snapshot replaces it. */
 static void on_full(struct repl_link *link, const struct repl_event *ev)
 {
     if (ev->kind == REPL_FULL)
@@ -402,7 +402,8 @@ static bool is_held(const struct repl_link *link)
            (link->state == REPL_LINK_CONNECTED && link->srv->clients->pause_until_ms != 0);
 }
 
-/* The first event after the snapshot acknowledges it, so it is asked for when it is loaded. */
+/* The first event after the snapshot acknowledges it, so it is requested only when the snapshot is
+ * loaded. */
 static bool may_take(struct repl_link *link)
 {
     if (link->cut || is_held(link))
@@ -449,7 +450,7 @@ static bool write_out(struct repl_link *link)
     return true;
 }
 
-/* During a pause, data is read up to a limit: the rest stays with the master. */
+/* During a pause, data is read up to a limit; the rest stays at the master. */
 static bool may_read(const struct repl_link *link)
 {
     return !receive_is_loading(link) && link->unread.len < UNREAD_MAX;

@@ -11,7 +11,7 @@ struct repl_replid replication_fresh_id(void);
 
 _Noreturn void replication_no_memory(struct server *srv);
 
-/* The stream is kept from now on, under a fresh id if it was not. */
+/* From now on the stream is kept, under a new id if it was not kept before. */
 void replication_keep(struct server *srv);
 
 /* ---- replicas.c ---- */
@@ -60,10 +60,10 @@ void replication_log_role(const struct client *c, const char *what, const char *
 void replicas_snapshot_try(struct server *srv);
 /* A replica has just asked for a full sync. */
 void replicas_snapshot_wanted(struct server *srv, struct replica *replica);
-/* A replica that waited for a snapshot on disk has gone. After the last one, the snapshot is ended.
- */
+/* A replica that waited for a snapshot on disk is gone. If it was the last one, the snapshot is
+ * cancelled. */
 void replicas_snapshot_unwanted(struct server *srv);
-/* Continues the diskless transfer: a replica can take more, or has gone. */
+/* Continues the diskless transfer: a replica can receive more, or is gone. */
 void replicas_snapshot_go_on(struct server *srv);
 bool replicas_snapshot_is_diskless(const struct server *srv);
 
@@ -99,25 +99,25 @@ struct repl_link {
     int64_t down_since_s; /* by persist_mono_s(); 0: never up */
     bool rejected;        /* a failover: the target refused PSYNC */
     bool in_event;        /* events are being taken: do not free psync */
-    bool cut;             /* … and the connection is to be given up after this event */
+    bool cut;             /* … and the connection will be closed after this event */
 };
 
 struct repl_link *link_new(struct server *srv, const char *host, int port);
 void link_free(struct repl_link *link);
 void link_connect(struct repl_link *link);
 void link_cron(struct repl_link *link);
-/* Gives the connection up; the timer connects again. */
+/* Closes the connection; the timer connects again. */
 void link_drop(struct repl_link *link);
-/* Takes the events that wait, reads on and writes. */
+/* Handles the pending events, then reads and writes more. */
 void link_go_on(struct repl_link *link);
-/* Takes what waited for the end of a pause. */
+/* Handles the bytes that waited for the end of a pause. */
 void link_resume(struct repl_link *link);
 void link_watch(struct repl_link *link);
 bool link_is_up(const struct server *srv);
 
 /* ---- receive.c ---- */
 
-/* same_history: the snapshot is a later state of the history that this data set is from. */
+/* same_history: the snapshot is a later state of the history of this dataset. */
 struct receive *receive_new(struct repl_link *link, bool same_history);
 void receive_free(struct receive *receive);
 /* Bytes of a data set that is being loaded while the old one is served. */

@@ -78,7 +78,7 @@ void receive_progress(const struct repl_link *link, uint64_t *ret_total, uint64_
     *ret_last_s = r != NULL ? r->last_s : 0;
 }
 
-/* ---- where to ---- */
+/* ---- the destination ---- */
 
 static bool has_keys(struct server *srv)
 {
@@ -152,14 +152,14 @@ static bool to_file(struct receive *r, struct rd_slice bytes)
         return false;
     if (r->read - r->synced < SYNC_EVERY)
         return true;
-    /* Not all at the end, when it would take long. */
+    /* Syncs regularly, because a sync at the end would take long. */
     sync_file_range(r->file, (off_t)r->synced, (off_t)(r->read - r->synced),
                     SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
     r->synced = r->read;
     return true;
 }
 
-/* The file becomes that of the server: after a crash, it loads the newer data. */
+/* The file replaces that of the server: after a crash, the server loads the newer data. */
 static bool install(struct receive *r)
 {
     struct server *srv = r->srv;

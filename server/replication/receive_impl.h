@@ -6,7 +6,7 @@
 #include "engine/snapshot.h"
 #include "server/replication/priv.h"
 
-/* What is loaded into. A second data set takes the place of the old one in the end. */
+/* The destination of loading. A second dataset replaces the old one at the end. */
 enum receive_target {
     RECEIVE_FILE,   /* a file; from there into the data set */
     RECEIVE_MEMORY, /* the data set, which is empty */
@@ -34,7 +34,7 @@ struct receive {
     struct rd_buf rest; /* bytes that arrived, but do not fit into src */
     size_t rest_at;
     bool ended;      /* all bytes have arrived */
-    uv_idle_t *idle; /* loading continues when clients were answered; NULL: not */
+    uv_idle_t *idle; /* continues loading after clients were served; NULL: not active */
     bool loading;    /* … has begun */
     bool served;     /* clients use the old data meanwhile */
     bool done;
@@ -46,10 +46,10 @@ bool receive_load_begin(struct receive *r);
 /* More bytes for r->src, or the end of them. */
 bool receive_load_bytes(struct receive *r, struct rd_slice bytes);
 bool receive_load_end(struct receive *r);
-/* Frees what loading uses. A data set that is not complete is dropped. */
+/* Frees everything that loading uses. An incomplete dataset is dropped. */
 void receive_load_stop(struct receive *r);
 
-/* No child may write or send a snapshot of the old data from here on. */
+/* From here on no child may write or send a snapshot of the old data. */
 void receive_kill_child(const struct receive *r);
 
 #endif

@@ -96,7 +96,7 @@ void receive_kill_child(const struct receive *r)
     persist_kill_child(srv);
 }
 
-/* From here on the old data is gone, and with it the place in its history. */
+/* From here on the old data is gone, and with it the position in its history. */
 static void leave_history(struct receive *r)
 {
     struct server *srv = r->srv;
@@ -262,7 +262,7 @@ static void start_idle(struct receive *r)
     uv_idle_start(r->idle, on_idle);
 }
 
-/* Loads for a while; the rest follows when clients were answered. */
+/* Loads for a while; the rest follows after clients were served. */
 static bool go_on(struct receive *r)
 {
     struct rd_err err = {0};

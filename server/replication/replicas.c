@@ -1,4 +1,4 @@
-/* Connections of replicas: what they say, and what they get. */
+/* Connections of replicas: their commands, and the data that is sent to them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -39,7 +39,7 @@ void replication_forget(struct client *c)
     struct replication *r = c->srv->replication;
     if (r->link != NULL && r->link->client == c) {
         r->link->client = NULL;
-        r->link->conn = NULL; /* it goes with the client */
+        r->link->conn = NULL; /* it is closed with the client */
         link_drop(r->link);
     }
     struct replica *replica = c->replica;
@@ -127,7 +127,7 @@ static void online(struct client *c)
     client_queue_write(c);
 }
 
-/* The error is that of a command; the rest are replies as they are. */
+/* A command's error gets the prefix of errors; the other replies are sent unchanged. */
 static void give_reply(struct dispatch_call *call, struct rd_buf *said)
 {
     if (said->len > 3 && said->ptr[0] == '-')

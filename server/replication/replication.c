@@ -20,7 +20,7 @@ struct repl_replid replication_fresh_id(void)
     uint8_t random[REPL_REPLID_LEN] = {0};
     struct repl_replid id = {{0}};
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        random[0] = 1; /* all zeros would mean: without a history */
+        random[0] = 1; /* all zeros would mean that there is no history */
     for (unsigned i = 0; i < REPL_REPLID_LEN; i++)
         id.hex[i] = digits[random[i] & 15];
     return id;
@@ -189,8 +189,8 @@ static void drop_late(struct server *srv)
     }
 }
 
-/* No replica came back in time: memory is better used for something else, and a history that no
- * replica saw grow must not be continued. */
+/* No replica returned in time. The memory is better used otherwise, and a history that no replica
+ * followed must not be continued. */
 static void drop_backlog(struct server *srv)
 {
     struct repl_master *m = srv->replication->master;
@@ -237,7 +237,7 @@ void replication_cron(struct server *srv)
 
 /* ---- roles ---- */
 
-/* Clients that wait for a key would wait for ever, or for the wrong data. */
+/* Clients that are blocked on a key would wait forever, or get the wrong data. */
 static void end_waits(struct server *srv)
 {
     for (struct client *c = srv->clients->first; c != NULL; c = c->next) {
@@ -291,7 +291,7 @@ void replication_lead(struct server *srv)
     } else {
         repl_master_drop(r->master, &fresh);
     }
-    /* They learn the new id when they come back, and continue. */
+    /* Replicas learn the new id when they reconnect, and resume. */
     replicas_disconnect(srv);
     r->master->alone_since_ms = server_mono_ms(srv);
     srv->fx.off = !server_wants_effects(srv);
@@ -362,7 +362,7 @@ void replication_restored(struct server *srv, const struct replication_place *pl
 
 /* ---- refusals ---- */
 
-/* Enough replicas are there for a write. */
+/* Whether enough replicas are connected for a write. */
 static bool has_good_replicas(const struct server *srv)
 {
     const struct settings *s = &srv->settings;

@@ -4,7 +4,7 @@
  * repl/psync.h the connection to a master. This folder adds sockets, files, children and time:
  *
  *     replication.c   the history, the stream, timers
- *     replicas.c      connections of replicas: REPLCONF, PSYNC, what is sent to them
+ *     replicas.c      connections of replicas: REPLCONF, PSYNC, sending the stream
  *     snapshots.c     the children that make snapshots for them
  *     link.c          the connection to the master
  *     receive.c       a snapshot that arrives from it
@@ -13,8 +13,8 @@
  *     failover.c      FAILOVER
  *     report.c        INFO and ROLE
  *
- * Every server has a history. It grows as soon as the first replica has been here; without
- * replicas for repl-backlog-ttl seconds it ends, and a new one begins with the next replica.
+ * Every server has a history. It grows from the first connection of a replica on. Without replicas
+ * for repl-backlog-ttl seconds it ends, and the next replica begins a new one.
  */
 #ifndef SERVER_REPLICATION_REPLICATION_H
 #define SERVER_REPLICATION_REPLICATION_H
@@ -84,7 +84,7 @@ enum { REPLICATION_AUX = 3, REPLICATION_AUX_TEXT = 64 };
 size_t replication_aux(const struct server *srv, struct engine_aux aux[REPLICATION_AUX],
                        char text[REPLICATION_AUX][REPLICATION_AUX_TEXT]);
 
-/* What a snapshot says about its history, as its AUX fields are read. */
+/* The position in a history that a snapshot records, as its AUX fields are read. */
 struct replication_place {
     struct repl_replid id; /* not set: nothing */
     int64_t offset;        /* -1: nothing */
@@ -93,10 +93,10 @@ struct replication_place {
 void replication_place_read(struct replication_place *place, struct rd_slice name,
                             struct rd_slice value);
 
-/* The data set is that of a snapshot with this place. To be called when the server starts. */
+/* The dataset is that of a snapshot with this position. Call it when the server starts. */
 void replication_restored(struct server *srv, const struct replication_place *place);
 
-/* What limits commands because of the role: bits of enum engine_admit_state. */
+/* Limits on commands because of the role: bits of enum engine_admit_state. */
 uint32_t replication_limits(const struct server *srv);
 
 /* ---- roles ---- */
@@ -111,23 +111,23 @@ void replication_change_id(struct server *srv); /* DEBUG CHANGE-REPL-ID */
 /* The client is about to be freed. */
 void replication_forget(struct client *c);
 
-/* Sends what a replica has to get besides its replies. False: the connection is broken. */
+/* Sends the stream to a replica, in addition to its replies. False: the connection is broken. */
 bool replica_send(struct client *c);
-/* Something of it is left. */
+/* Whether a part of the stream is not sent yet. */
 bool replica_pending(const struct client *c);
-/* Bytes of the stream that it has not got; they count as its output. */
+/* Bytes of the stream that were not sent yet; they count as output of the client. */
 uint64_t replica_backlog(const struct client *c);
-/* An empty line came from it. */
+/* An empty line came from the replica. */
 void replica_heard(struct client *c);
-/* Closes all of them: they continue or begin again. */
+/* Closes the connections of all replicas: they resume or begin again. */
 void replicas_disconnect(struct server *srv);
 
-/* Asks all replicas for their offset now, also during a pause. */
+/* Requests the offset of all replicas now, also during a pause. */
 void replication_ask_acks(struct server *srv);
 
-/* All replicas have acknowledged all of the stream; there may be none. */
+/* Whether all replicas, if any, have acknowledged the whole stream. */
 bool replicas_in_sync(const struct server *srv);
-/* Logs the replicas that have not, before the server ends. */
+/* Logs the replicas that have not acknowledged it, before the server ends. */
 void replicas_report_lag(const struct server *srv);
 
 /* "127.0.0.1:6380": announced or seen. */

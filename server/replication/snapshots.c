@@ -110,7 +110,7 @@ static bool give(struct replicas_snapshot *s, struct replica *replica)
     return true;
 }
 
-/* Whether all replicas have the whole part. Those whose connection broke are closed. */
+/* Whether all replicas have received the whole part. Closes those whose connection is broken. */
 static bool give_all(struct replicas_snapshot *s)
 {
     bool all = true;
@@ -146,7 +146,7 @@ static void end_pipe(const struct replicas_snapshot *s)
     shutdown(s->pipe, SHUT_WR);
 }
 
-/* Reads parts and gives them until a replica has to wait. */
+/* Reads parts and sends them until a replica has to wait. */
 static void move_on(struct replicas_snapshot *s)
 {
     enum { PARTS_A_TURN = 8 };
@@ -255,7 +255,7 @@ static bool start_diskless(struct server *srv, const struct repl_snapshot *how)
     return true;
 }
 
-/* ---- when ---- */
+/* ---- starting a snapshot ---- */
 
 static void start(struct server *srv, const struct repl_snapshot *how)
 {
@@ -307,7 +307,7 @@ void replicas_snapshot_unwanted(struct server *srv)
          peer = peer->next)
         if (peer->state == REPL_PEER_SAVES)
             return;
-    /* With save points it may be the one that is due. */
+    /* With save points it may be the snapshot that is due anyway. */
     if (on_disk && srv->settings.n_save == 0)
         persist_kill_bgsave(srv);
 }

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "server/settings/text.h"
 
-/* ---- the words of each ENUM, in the order in which an error tells them ---- */
+/* ---- the words of each ENUM, in the order of the error message ---- */
 
 static const struct settings_word words_acl_pubsub_default[] = {
     {"allchannels", 1}, {"resetchannels", 0}, {0}};
@@ -373,7 +373,7 @@ bool settings_item_set(struct settings *s, const struct settings_item *item, siz
     return true;
 }
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
 static void get_enum(int value, const struct settings_item *item, struct rd_buf *ret)
 {

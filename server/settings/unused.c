@@ -8,9 +8,9 @@
 #define DEFRAG     "active defragmentation is not supported"
 #define ONE_THREAD "a single thread handles all connections"
 
-/* By name, with the reason. Directives whose neglect would lose data or weaken security are not
- * here: the server does not start with them (main.c). tests/server/test_unused.py compares the rows
- * with the sources. */
+/* By name, with the reason. Directives that would lose data or weaken security if they were ignored
+ * are not here: the server does not start with them (main.c). tests/server/test_unused.py compares
+ * the rows with the sources. */
 static const struct {
     const char *name, *why;
 } unused[] = {

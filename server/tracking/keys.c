@@ -1,4 +1,4 @@
-/* Who has read which key. */
+/* Which clients have read which key. */
 #include "server/tracking/priv.h"
 
 #include "base/copy.h"
@@ -122,7 +122,7 @@ static uint64_t chance(struct tracking *tracking)
     return z ^ z >> 27;
 }
 
-/* The longer there are too many, the more are forgotten in one call. */
+/* The longer the table is too large, the more keys are forgotten in one call. */
 void tracking_limit(struct server *srv)
 {
     struct tracking *tracking = srv->tracking;

@@ -162,7 +162,8 @@ void tracking_prefixes_touched(struct tracking *tracking, struct rd_slice key, s
             if (tracking->serving)
                 rd_buf_add(&tracking->served_changes, &change, sizeof change);
         }
-        /* A client that is served takes from a key that another client has just filled. */
+        /* The client that is served takes an element from a key that another client has just
+         * filled. */
         if (!tracking->serving)
             change->by = by;
     }
@@ -236,7 +237,7 @@ void tracking_broadcast(struct server *srv)
 {
     struct tracking *tracking = srv->tracking;
     if (srv->current != NULL)
-        return; /* a slow script: its client may have a part of a reply in its buffer */
+        return; /* a slow script: the buffer of its client may contain part of a reply */
     for (size_t i = 0; i < tracking->n_prefixes; i++)
         if (engine_table_count(&tracking->prefixes[i]->changed) > 0)
             broadcast(tracking->prefixes[i]);

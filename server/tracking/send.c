@@ -34,7 +34,7 @@ static void sent(struct client *c)
     client_count(c);
 }
 
-/* The connection that REDIRECT named is gone. */
+/* The connection that REDIRECT named is closed. */
 static void tell_broken(struct tracker *t)
 {
     struct client *c = t->client;
@@ -47,7 +47,7 @@ static void tell_broken(struct tracker *t)
     sent(c);
 }
 
-/* Who receives the messages of this client. NULL: the connection is gone. */
+/* The client that receives the messages of this one. NULL: its connection is closed. */
 static struct client *receiver_of(const struct tracker *t)
 {
     return t->redirect != 0 ? client_find(t->client->srv, t->redirect) : t->client;

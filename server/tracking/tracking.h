@@ -1,5 +1,5 @@
-/* tracking.h - client-side caching: tells clients which keys have changed that they may have
- * cached (CLIENT TRACKING).
+/* tracking.h - client-side caching: notifies clients of changes to keys that they may have cached
+ * (CLIENT TRACKING).
  *
  *     tracking_read(c, command, argc, argv);      // after each command: its keys may be cached
  *     tracking_touched(srv, key, by_command);     // a key has changed
@@ -14,7 +14,7 @@
  * reply to its command; all others are sent at once.
  *
  *     tracking.c   the modes of a client
- *     keys.c       who has read which key
+ *     keys.c       which clients have read which key
  *     prefixes.c   BCAST
  *     send.c       messages
  */
