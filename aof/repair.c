@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/os.h"
+#include "base/pump.h"
 #include "base/sized.h"
 
 enum { TICK = 4096 /* events */ };
@@ -479,8 +480,6 @@ static bool copy_file(const char *from, const char *to, struct rd_err *err)
     struct stat st;
     struct rd_src *src;
     struct rd_sink *sink;
-    struct rd_slice s;
-    enum rd_src_status status;
     if (stat(from, &st) != 0)
         return rd_err_sys(err, errno, "stat");
     if (!rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err))
@@ -490,16 +489,12 @@ static bool copy_file(const char *from, const char *to, struct rd_err *err)
         rd_src_close(src);
         return false;
     }
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
-        rd_src_consume(src, s.len);
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
+    bool ok = rd_pump(src, sink, NULL, NULL, err);
     rd_src_close(src);
-    if (status == RD_SRC_FAIL) {
-        rd_sink_abort(sink);
-        return false;
-    }
-    return rd_sink_close(sink, err);
+    if (ok)
+        return rd_sink_close(sink, err);
+    rd_sink_abort(sink);
+    return false;
 }
 
 static bool sync_folder(const char *path, struct rd_err *err)

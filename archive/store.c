@@ -1,6 +1,7 @@
 #include "archive/store.h"
 
 #include "base/buf.h"
+#include "base/pump.h"
 
 enum { COMPONENT_MAX = 100 };
 
@@ -10,30 +11,13 @@ void archive_store_close(struct archive_store *store)
         store->ops->close(store);
 }
 
-static bool append_all(struct rd_src *src, size_t max, struct rd_buf *ret, struct rd_err *err)
-{
-    struct rd_slice s;
-    enum rd_src_status status;
-    size_t before = ret->len;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        if (ret->len - before + s.len > max)
-            return rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "larger than %zu bytes", max);
-        if (!rd_buf_add(ret, s.ptr, s.len))
-            return rd_err_nomem(err, s.len);
-        rd_src_consume(src, s.len);
-    }
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    return status == RD_SRC_END;
-}
-
 bool archive_store_read(struct archive_store *store, const char *name, size_t max,
                         struct rd_buf *ret, struct rd_err *err)
 {
     struct rd_src *src;
     if (!store->ops->get(store, name, &src, err))
         return false;
-    bool ok = append_all(src, max, ret, err);
+    bool ok = rd_pump_to_buf(src, max, ret, err);
     rd_src_close(src);
     if (!ok)
         rd_err_origin(err, name);

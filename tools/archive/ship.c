@@ -1,12 +1,12 @@
-/* ship.c - the thread that brings the closed segments of the spool into the repositories.
+/* ship.c - the thread that uploads the closed segments of the spool to the repositories.
  *
- * A segment goes to each repository on its own, in order. It is removed from the spool when all of
- * them have it; but the newest one stays, because the capture resumes after it, and so does one
- * whose snapshot is not a set yet. What a repository has is known from its listing, so a restart
- * resumes where the last run stopped.
+ * Segments are uploaded to each repository independently, in order. A segment is removed from the
+ * spool when all repositories have it. The newest one stays, because the capture resumes after it,
+ * and so does a segment whose snapshot is not a set yet. The listing of a repository shows which
+ * segments it has, so a restart resumes where the last run stopped.
  */
+#include "base/pump.h"
 #include "tools/archive/priv.h"
-
 #include "tools/input/segment_in.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ struct item {
     uint64_t size;
 };
 
-/* Reads the whole segment: what is not sound is not shipped. */
+/* Reads the whole segment, because damaged segments must not be shipped. */
 static bool measure(struct ship *ship, const struct repl_capture_segment *header, struct item *ret,
                     struct rd_err *err)
 {
@@ -144,17 +144,6 @@ static bool measure(struct ship *ship, const struct repl_capture_segment *header
     return ok;
 }
 
-static bool copy(struct rd_src *src, struct rd_sink *sink, struct rd_err *err)
-{
-    struct rd_slice s;
-    enum rd_src_status status;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
-        rd_src_consume(src, s.len);
-    if (status != RD_SRC_END)
-        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
-    return status == RD_SRC_END;
-}
-
 static bool put(struct ship *ship, struct place *place, const struct item *item, struct rd_src *src,
                 struct rd_err *err)
 {
@@ -169,13 +158,13 @@ static bool put(struct ship *ship, struct place *place, const struct item *item,
     explicit_bzero(pipe.random, sizeof pipe.random);
     if (!ok)
         return false;
-    if (copy(src, sink, err))
+    if (rd_pump(src, sink, NULL, NULL, err))
         return rd_sink_close(sink, err);
     rd_sink_abort(sink);
     return false;
 }
 
-/* An object that is there already was put by a run that was killed before it knew. */
+/* An object that already exists was put by a run that was killed before it could note that. */
 static bool put_once(struct ship *ship, struct place *place, const struct item *item,
                      struct rd_err *err)
 {
@@ -218,7 +207,7 @@ static void look_for_hole(struct ship *ship, struct place *place,
         return;
     archive_say(a, "gap", true,
                 "%" PRIu64 " segment%s before offset %" PRIu64
-                " did not reach %s: the stream has a gap there, and a new base is taken",
+                " did not reach %s: the stream has a gap, and a new base is taken",
                 n, cli_plural(n), header->start, place->where);
     pthread_mutex_lock(&a->mutex);
     a->shipped.gaps++;

@@ -1,12 +1,13 @@
-/* log.c - a log on disk on its way into a set.
+/* log.c - reads a log on disk into a set.
  *
- * All files are opened before the first is read: an open file stays what it is when the server
- * removes its name after a rewrite. The manifest is read again afterwards; if it has
- * changed, everything is opened again. Of each file the size at that moment counts: the server
- * only appends. A command or transaction that is not whole there is left out.
+ * All files are opened before the first is read, because open files stay readable when the server
+ * removes their names after a rewrite. The manifest is read again afterwards; if it has changed,
+ * everything is opened again. Each file is read up to its size at that moment, because the server
+ * only appends. An incomplete command or transaction at the end is left out.
  */
 #include "aof/check.h"
 #include "base/mem.h"
+#include "base/pump.h"
 #include "tools/backup/priv.h"
 #include "tools/input/spool.h"
 
@@ -29,7 +30,7 @@ struct pinned {
     char finding[RD_ERR_TEXT_MAX + 300];
 };
 
-/* ---- files of which a part is read ---- */
+/* ---- reading a part of a file ---- */
 
 struct part {
     int fd;
@@ -122,23 +123,17 @@ static void unpin(struct pinned *p)
 static bool read_manifest(const struct pinned *p, struct rd_buf *ret, struct rd_err *err)
 {
     struct rd_src *src;
-    struct rd_slice s;
-    enum rd_src_status status;
     int fd = openat(p->folder, p->manifest_name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return rd_err_sys(err, errno, "cannot open %s", p->manifest_name);
     const struct rd_src_opts opts = RD_SRC_OPTS(.origin = p->manifest_name);
     if (!rd_src_open_fd(&src, fd, true, &opts, err))
         return false;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && ret->len < MANIFEST_MAX &&
-           rd_buf_add(ret, s.ptr, s.len))
-        rd_src_consume(src, s.len);
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    else if (status == RD_SRC_OK)
-        rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "%s is too large", p->manifest_name);
+    bool ok = rd_pump_to_buf(src, MANIFEST_MAX, ret, err);
     rd_src_close(src);
-    return status == RD_SRC_END;
+    if (!ok)
+        rd_err_origin(err, p->manifest_name);
+    return ok;
 }
 
 static bool parse_manifest(struct pinned *p, struct rd_err *err)
@@ -208,7 +203,7 @@ static bool pin(struct pinned *p, const char *folder, struct rd_err *err)
         unpin(p);
     }
     if (failed.code == RD_ERR_OK)
-        rd_err_set(&failed, RD_ERR_IO, RD_NO_OFFSET, "the log changes all the time");
+        rd_err_set(&failed, RD_ERR_IO, RD_NO_OFFSET, "the log keeps changing");
     rd_err_adopt(err, &failed);
     return false;
 }

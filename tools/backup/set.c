@@ -1,6 +1,7 @@
 #include "tools/backup/priv.h"
 
 #include "base/mem.h"
+#include "base/pump.h"
 
 #include <stdio.h>
 
@@ -108,7 +109,7 @@ static void remove_object(const struct set_writer *set, struct archive_store *st
         store->ops->remove(store, name, NULL);
 }
 
-/* The manifest first: it may be there where only its last step has failed. */
+/* Removes the manifest first: it may exist although its last step failed. */
 void set_abandon(struct set_writer *set)
 {
     for (size_t i = 0; i < set->open->n; i++) {
@@ -130,18 +131,7 @@ void set_done(struct set_writer *set)
 
 bool set_copy(struct set_writer *set, struct rd_src *src, struct rd_err *err)
 {
-    struct rd_slice s;
-    enum rd_src_status status;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        if (!rd_sink_write(set->sink, s.ptr, s.len)) {
-            rd_err_adopt(err, rd_sink_err(set->sink));
-            return false;
-        }
-        rd_src_consume(src, s.len);
-    }
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    return status == RD_SRC_END;
+    return rd_pump(src, set->sink, NULL, NULL, err);
 }
 
 /* ---- the tap ---- */

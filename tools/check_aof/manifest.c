@@ -2,6 +2,7 @@
  */
 #include "aof/manifest_names.h"
 #include "base/mem.h"
+#include "base/pump.h"
 #include "tools/check_aof/priv.h"
 
 #include <errno.h>
@@ -140,21 +141,18 @@ static bool copy_file(const char *from, const char *to, unsigned mode, struct rd
     const struct rd_sink_opts opts = RD_SINK_OPTS(.mode = mode);
     struct rd_src *src;
     struct rd_sink *sink;
-    struct rd_slice s;
     if (!rd_src_open_file(&src, from, &RD_SRC_OPTS(.regular = true), err))
         return false;
-    bool ok = rd_sink_open_file(&sink, to, &opts, err);
-    while (ok && rd_src_need(src, 1, &s) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
-        rd_src_consume(src, s.len);
-    if (ok && rd_src_err(src)->code != RD_ERR_OK) {
-        rd_err_adopt(err, rd_src_err(src));
-        rd_sink_abort(sink);
-        ok = false;
-    } else if (ok) {
-        ok = rd_sink_close(sink, err);
+    if (!rd_sink_open_file(&sink, to, &opts, err)) {
+        rd_src_close(src);
+        return false;
     }
+    bool ok = rd_pump(src, sink, NULL, NULL, err);
     rd_src_close(src);
-    return ok;
+    if (ok)
+        return rd_sink_close(sink, err);
+    rd_sink_abort(sink);
+    return false;
 }
 
 /* Copies the old manifest to another name, if there is one; *ret_mode is its mode. */

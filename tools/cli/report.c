@@ -1,4 +1,5 @@
 /* report.c - errors, notes, progress and colour of a run; its beginning and its end. */
+#include "base/pump.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/file_hint.h"
 
@@ -188,19 +189,17 @@ void cli_progress_end(struct cli *cli)
     *progress = (struct cli_progress){.next = RD_NO_OFFSET};
 }
 
+static void tick(void *ctx)
+{
+    cli_tick(ctx);
+}
+
 bool cli_copy(struct cli *cli, struct rd_src *src, struct rd_sink *sink, struct rd_err *err)
 {
-    struct rd_slice s;
-    enum rd_src_status status;
     cli->progress.src = src;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len)) {
-        rd_src_consume(src, s.len);
-        cli_tick(cli);
-    }
+    bool ok = rd_pump(src, sink, tick, cli, err);
     cli->progress.src = NULL;
-    if (status != RD_SRC_END)
-        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
-    return status == RD_SRC_END;
+    return ok;
 }
 
 /* ---- lines on stderr ---- */

@@ -1,6 +1,7 @@
 #include "tools/input/spool.h"
 
 #include "base/mem.h"
+#include "base/pump.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,18 +129,11 @@ bool spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t 
 bool spool_copy(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,
                 struct rd_err *err)
 {
-    struct rd_slice s;
-    enum rd_src_status status;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        if (!spool_append(spool, s.ptr, s.len, err))
-            return false;
-        rd_src_consume(src, s.len);
-        if (tick != NULL)
-            tick(ctx);
-    }
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
-    return status == RD_SRC_END;
+    struct rd_sink *sink;
+    if (!spool_sink(spool, &sink, err))
+        return false;
+    bool ok = rd_pump(src, sink, tick, ctx, err);
+    return rd_sink_close(sink, ok ? err : NULL) && ok;
 }
 
 bool spool_copy_torn(struct spool *spool, struct rd_src *src, void (*tick)(void *ctx), void *ctx,

@@ -1,6 +1,7 @@
 #include "tools/vault/vault.h"
 
 #include "base/buf.h"
+#include "base/pump.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,7 +121,7 @@ void vault_wait_ms(uint64_t ms)
 bool vault_random(void *ret, size_t size, struct rd_err *err)
 {
     return getrandom(ret, size, 0) == (ssize_t)size ||
-           rd_err_sys(err, errno, "the system gives no random bytes");
+           rd_err_sys(err, errno, "cannot get random bytes");
 }
 
 bool vault_spool(const struct vault_target *target, char ret[VAULT_PATH_MAX], struct rd_err *err)
@@ -147,27 +148,13 @@ void vault_host(char ret[ARCHIVE_TEXT_MAX])
 bool vault_read_file(const char *path, size_t max, struct rd_buf *ret, struct rd_err *err)
 {
     struct rd_src *src;
-    struct rd_slice s;
-    enum rd_src_status status;
     if (!rd_src_open_file(&src, path, NULL, err))
         return false;
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK) {
-        if (ret->len + s.len > max) {
-            rd_err_set(err, RD_ERR_LIMIT, RD_NO_OFFSET, "larger than %zu bytes", max);
-            break;
-        }
-        if (!rd_buf_add(ret, s.ptr, s.len)) {
-            rd_err_nomem(err, s.len);
-            break;
-        }
-        rd_src_consume(src, s.len);
-    }
-    if (status == RD_SRC_FAIL)
-        rd_err_adopt(err, rd_src_err(src));
+    bool ok = rd_pump_to_buf(src, max, ret, err);
     rd_src_close(src);
-    if (status != RD_SRC_END)
+    if (!ok)
         rd_err_origin(err, path);
-    return status == RD_SRC_END;
+    return ok;
 }
 
 _Noreturn static void run_child(const char *command, const char *const *env, int out)
@@ -179,7 +166,7 @@ _Noreturn static void run_child(const char *command, const char *const *env, int
     _exit(127);
 }
 
-/* Everything that comes out of fd; what is too much is read and dropped. */
+/* Reads all bytes from fd; bytes beyond the maximum are dropped. */
 static bool read_pipe(int fd, size_t max, struct rd_buf *ret, struct rd_err *err)
 {
     uint8_t bytes[4096];

@@ -1,6 +1,7 @@
 #include "tools/verify/load.h"
 
 #include "base/num.h"
+#include "base/pump.h"
 #include "client/info.h"
 #include "client/peer.h"
 #include "tools/input/snapshot_in.h"
@@ -46,8 +47,6 @@ static bool write_file(struct attempt *a, const struct archive_file *file, const
     char path[PATH_MAX];
     struct rd_src *src;
     struct rd_sink *sink;
-    struct rd_slice s;
-    enum rd_src_status status;
     snprintf(path, sizeof path, "%s/%s", a->keeper.folder, name);
     if (!archive_set_open(load->repo, load->set, file, load->ring, &src, err))
         return false;
@@ -55,12 +54,9 @@ static bool write_file(struct attempt *a, const struct archive_file *file, const
         rd_src_close(src);
         return false;
     }
-    while ((status = rd_src_need(src, 1, &s)) == RD_SRC_OK && rd_sink_write(sink, s.ptr, s.len))
-        rd_src_consume(src, s.len);
-    if (status != RD_SRC_END)
-        rd_err_adopt(err, status == RD_SRC_FAIL ? rd_src_err(src) : rd_sink_err(sink));
+    bool ok = rd_pump(src, sink, NULL, NULL, err);
     rd_src_close(src);
-    if (status == RD_SRC_END)
+    if (ok)
         return rd_sink_close(sink, err);
     rd_sink_abort(sink);
     return false;
@@ -237,8 +233,8 @@ static bool explain_end(struct attempt *a, int status, struct rd_err *err)
         return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the server refuses its settings: %s",
                           line);
     if (load->server[0] == '\0')
-        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET, "the program ends and is not a server: %s",
-                          line);
+        return rd_err_set(err, RD_ERR_IO, RD_NO_OFFSET,
+                          "the program exited and is not a server: %s", line);
     load->refused = true;
     return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET, "%s does not load it%s: %s",
                       load->server, crashed ? " and crashes" : "", line);
@@ -319,8 +315,9 @@ static bool compare_keys(struct attempt *a, struct rd_slice info, struct rd_err 
             continue;
         load->refused = true;
         return rd_err_set(err, RD_ERR_CORRUPT, RD_NO_OFFSET,
-                          "%s has %s keys in database %llu, the backup has %s", load->server,
-                          cli_count(keys).s, (unsigned long long)db->db, cli_count(db->keys).s);
+                          "%s has %s key%s in database %llu, the backup has %s", load->server,
+                          cli_count(keys).s, cli_plural(keys), (unsigned long long)db->db,
+                          cli_count(db->keys).s);
     }
     load->keys += total;
     return true;

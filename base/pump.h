@@ -1,0 +1,23 @@
+/* pump.h - moves all bytes of a source to a sink, or into memory.
+ *
+ *     if (!rd_pump(src, sink, NULL, NULL, &err))
+ *         ... reading or writing failed ...
+ *
+ * The caller opened the source and the sink and closes both.
+ */
+#ifndef BASE_PUMP_H
+#define BASE_PUMP_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sink.h"
+#include "base/src.h"
+
+/* Copies the rest of a source. tick may be NULL; it is called after each piece. */
+bool rd_pump(struct rd_src *src, struct rd_sink *sink, void (*tick)(void *ctx), void *ctx,
+             struct rd_err *err);
+
+/* Appends the rest of a source, at most max bytes: more is RD_ERR_LIMIT. */
+bool rd_pump_to_buf(struct rd_src *src, size_t max, struct rd_buf *buf, struct rd_err *err);
+
+#endif
