@@ -79,7 +79,7 @@ static void count(struct rdb_check_result *res, enum rdb_severity severity)
         res->infos++;
 }
 
-static void count_and_tell(struct check *c, const struct rdb_finding *f)
+static void count_and_report(struct check *c, const struct rdb_finding *f)
 {
     count(&c->res, f->severity);
     if (c->opts.finding != NULL)
@@ -96,7 +96,7 @@ static void report_finding(struct check *c, struct rdb_finding *f)
         f->type = c->type;
         f->record = c->record;
     }
-    count_and_tell(c, f);
+    count_and_report(c, f);
 }
 
 static void report(struct check *c, enum rdb_finding_id id, uint64_t offset, const char *text)
@@ -139,7 +139,7 @@ static void note(struct check *c, const struct rdb_event *ev)
     f.has_key = ev->note.type != NULL;
     if (c->record == f.record)
         f.key_len = c->key_len;
-    count_and_tell(c, &f);
+    count_and_report(c, &f);
 }
 
 /* -- announced sizes -- */
@@ -151,15 +151,21 @@ static bool is_expired_gap(const struct check *c, const struct announced *p)
            p->keys - p->seen_keys == p->expires - p->seen_expires;
 }
 
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void settle(struct check *c, struct announced *p, enum rdb_finding_id id, const char *what)
 {
     if (p->open && !is_expired_gap(c, p) &&
         (p->keys != p->seen_keys || p->expires != p->seen_expires)) {
-        snprintf(c->text, sizeof c->text,
-                 "%s %llu should have %llu keys, %llu of them with an expiry; it has %llu and %llu",
-                 what, (unsigned long long)p->name, (unsigned long long)p->keys,
-                 (unsigned long long)p->expires, (unsigned long long)p->seen_keys,
-                 (unsigned long long)p->seen_expires);
+        snprintf(
+            c->text, sizeof c->text,
+            "%s %llu should have %llu key%s, %llu of them with an expiry; it has %llu and %llu",
+            what, (unsigned long long)p->name, (unsigned long long)p->keys, plural(p->keys),
+            (unsigned long long)p->expires, (unsigned long long)p->seen_keys,
+            (unsigned long long)p->seen_expires);
         report(c, id, p->offset, c->text);
     }
     p->open = false;
@@ -213,7 +219,7 @@ static void report_duplicate(struct check *c, const struct rdb_suspect *s, const
         .key_len = s->name_len,
         .type = s->type,
         .text = text};
-    count_and_tell(c, &f);
+    count_and_report(c, &f);
 }
 
 static void duplicate_key(void *ctx, const struct rdb_suspect *s)
@@ -495,7 +501,7 @@ static void damaged(struct check *c, const struct rd_err *err)
     f.key_len = f.key.len;
     if (f.has_key && c->record == f.record)
         f.key_len = c->key_len;
-    count_and_tell(c, &f);
+    count_and_report(c, &f);
 }
 
 /* Counts the bytes after the trailer. */
@@ -525,8 +531,8 @@ static bool trailing(struct check *c, struct rd_src *src)
         break;
     }
     if (c->res.trailing > 0) {
-        snprintf(c->text, sizeof c->text, "%llu bytes after the end of the snapshot%s",
-                 (unsigned long long)c->res.trailing,
+        snprintf(c->text, sizeof c->text, "%llu byte%s after the end of the snapshot%s",
+                 (unsigned long long)c->res.trailing, plural(c->res.trailing),
                  log ? ", which look like the commands of an append-only log" : "");
         report(c, RDB_FINDING_TRAILING, c->res.end, c->text);
     }
@@ -591,16 +597,16 @@ static bool finish(struct check *c, struct rd_src *src)
         !compare_names(c, src))
         return false;
     if (c->keys.lost > 0) {
-        snprintf(c->text, sizeof c->text, "%llu keys were not checked for duplicates",
-                 (unsigned long long)c->keys.lost);
+        snprintf(c->text, sizeof c->text, "%llu key%s not checked for duplicates",
+                 (unsigned long long)c->keys.lost, c->keys.lost == 1 ? " was" : "s were");
         report(c, RDB_FINDING_KEYS_SKIPPED, RD_NO_OFFSET, c->text);
     }
     report_code(c);
     report_enterprise(c);
     if (c->res.expired > 0) {
         snprintf(c->text, sizeof c->text,
-                 "%llu keys have expired: a master drops them when it loads the file",
-                 (unsigned long long)c->res.expired);
+                 "%llu key%s expired: a master drops expired keys when it loads the file",
+                 (unsigned long long)c->res.expired, c->res.expired == 1 ? " has" : "s have");
         report(c, RDB_FINDING_EXPIRED, RD_NO_OFFSET, c->text);
     }
     return c->res.damaged || c->opts.part || trailing(c, src);

@@ -2,6 +2,7 @@
 #include "base/sized.h"
 #include "rdb/commands/cmd.h"
 #include "rdb/library.h"
+#include "rdb/omission_impl.h"
 #include "rdb/plain.h"
 
 #include <stdio.h>
@@ -38,24 +39,6 @@ static bool fail_refused(struct rdb_commands *c, enum rdb_omitted what, const ch
     return false;
 }
 
-static uint64_t *counter_of(struct rdb_commands_loss *loss, enum rdb_omitted what)
-{
-    switch ((int)what) {
-    case RDB_OMITTED_KEY:
-        return &loss->keys;
-    case RDB_OMITTED_FIELD_EXPIRY:
-        return &loss->field_expires;
-    case RDB_OMITTED_FUNCTION:
-        return &loss->functions;
-    case RDB_OMITTED_MODULE_AUX:
-        return &loss->module_aux;
-    case RDB_OMITTED_PENDING:
-        return &loss->pending;
-    default:
-        return &loss->other;
-    }
-}
-
 static void report(struct rdb_commands *c, const struct cmd_refusal *r, const char *reason)
 {
     struct rdb_omission omission = {.what = r->what,
@@ -81,7 +64,7 @@ bool rdb_cmd_refuse(struct rdb_commands *c, const struct cmd_refusal *r)
         snprintf(reason, sizeof reason, "%s: no command can create it", r->name);
     if (!c->opts.lossy)
         return fail_refused(c, r->what, reason);
-    ++*counter_of(&c->loss, r->what);
+    rdb_omitted_count(&c->loss, r->what);
     report(c, r, reason);
     return true;
 }
@@ -159,7 +142,7 @@ static bool begin_key(struct rdb_commands *c, const struct rdb_event *ev)
     c->expire_ms = ev->key.expire_ms;
     c->idle_s = ev->key.idle_s;
     c->freq = ev->key.freq;
-    c->stream.told.n = 0;
+    c->stream.announced.n = 0;
     rd_buf_reset(&c->key);
     if (!rdb_cmd_bulk(&c->key, ev->key.name))
         return false;
@@ -356,7 +339,7 @@ bool rdb_commands_put(struct rdb_commands *c, const struct rdb_event *ev, struct
 bool rdb_commands_pending(struct rdb_commands *c, const struct rdb_pending_ids *ids,
                           struct rd_err *err)
 {
-    return conclude(c, !c->failed && rdb_cmd_stream_tell(c, ids->ids, ids->n), err);
+    return conclude(c, !c->failed && rdb_cmd_stream_announce(c, ids->ids, ids->n), err);
 }
 
 static bool put_texts(struct rdb_commands *c, const struct rdb_text *texts, size_t n)
@@ -570,7 +553,7 @@ bool rdb_commands_end(struct rdb_commands *c, struct rd_err *err)
     return conclude(c, !c->failed && whole && rdb_cmd_flush(c, 0), err);
 }
 
-const struct rdb_commands_loss *rdb_commands_loss(const struct rdb_commands *c)
+const struct rdb_omitted_counts *rdb_commands_loss(const struct rdb_commands *c)
 {
     return &c->loss;
 }

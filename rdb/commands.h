@@ -93,16 +93,6 @@ struct rdb_commands_opts {
 };
 #define RDB_COMMANDS_OPTS(...) RD_SIZED(rdb_commands_opts, __VA_ARGS__)
 
-/* Counts of the data left out with opts.lossy. Only the library allocates it. */
-struct rdb_commands_loss {
-    uint64_t keys;
-    uint64_t field_expires;
-    uint64_t functions;
-    uint64_t module_aux;
-    uint64_t pending; /* entries of consumer groups */
-    uint64_t other;   /* events */
-};
-
 struct rdb_commands;
 
 /* The caller keeps the sink. opts may be NULL. */
@@ -163,7 +153,7 @@ RD_API bool rdb_commands_select(struct rdb_commands *c, uint64_t db, struct rd_e
 
 /* Writes all buffered commands to the sink, which is not closed. More records may follow. */
 RD_API bool rdb_commands_end(struct rdb_commands *c, struct rd_err *err);
-RD_API const struct rdb_commands_loss *rdb_commands_loss(const struct rdb_commands *c);
+RD_API const struct rdb_omitted_counts *rdb_commands_loss(const struct rdb_commands *c);
 
 /* NULL is allowed. */
 RD_API void rdb_commands_free(struct rdb_commands *c);

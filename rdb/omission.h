@@ -45,6 +45,17 @@ enum rdb_omitted {
 
 RD_API const char *rdb_omitted_word(enum rdb_omitted what);
 
+/* How much was left out, from rdb_writer_loss() and rdb_commands_loss(). Only the library allocates
+ * it. */
+struct rdb_omitted_counts {
+    uint64_t keys;
+    uint64_t field_expires;
+    uint64_t functions;
+    uint64_t module_aux;
+    uint64_t pending; /* entries of consumer groups */
+    uint64_t other;
+};
+
 enum { RDB_OMISSION_ELEMENT_MAX = 4096 };
 
 /* Everything in it is valid during the call only. Only the library allocates it. */

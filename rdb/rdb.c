@@ -1,5 +1,4 @@
 #include "rdb/event.h"
-#include "rdb/omission.h"
 #include "rdb/rdb.h"
 
 #include <assert.h>
@@ -68,16 +67,6 @@ const struct rdb_type *rdb_type_find(enum rdb_dialect dialect, int version, uint
 const struct rdb_type *rdb_type_get(enum rdb_type_id id)
 {
     return &types[id];
-}
-
-const char *rdb_omitted_word(enum rdb_omitted what)
-{
-    static const char *const words[] = {
-#define X(name, number, word) [number] = word,
-        RDB_OMITTED(X)
-#undef X
-    };
-    return words[what];
 }
 
 const char *rdb_kind_name(enum rdb_kind kind)

@@ -206,7 +206,7 @@ static struct rd_slice name_of(const struct record *rec)
                     rec->key_len < sizeof rec->key ? (size_t)rec->key_len : sizeof rec->key);
 }
 
-static void tell_loss(struct salvage *v, struct rdb_loss *loss, const struct record *rec)
+static void report_loss(struct salvage *v, struct rdb_loss *loss, const struct record *rec)
 {
     if (v->res->first_loss == RD_NO_OFFSET)
         v->res->first_loss = loss->from;
@@ -257,7 +257,7 @@ static void lost_key(struct salvage *v, const struct record *rec, const char *wh
                             .why = why,
                             .db = rec->db};
     v->res->keys_dropped++;
-    tell_loss(v, &loss, rec);
+    report_loss(v, &loss, rec);
 }
 
 /* -- what is kept -- */
@@ -288,7 +288,7 @@ static unsigned doubts_of(const struct place *p, const struct record *rec)
     return doubts;
 }
 
-static void tell_doubt(struct salvage *v, const struct place *p, unsigned doubts, bool left_out)
+static void report_doubt(struct salvage *v, const struct place *p, unsigned doubts, bool left_out)
 {
     const struct rdb_salvage_doubt doubt = {.offset = v->rec.start,
                                             .db = p->db,
@@ -334,7 +334,7 @@ static bool take_key(struct salvage *v, const struct place *p)
     }
     add_to_run(v, p, doubts, left_out, true);
     if (doubts != 0)
-        tell_doubt(v, p, doubts, left_out);
+        report_doubt(v, p, doubts, left_out);
     v->res->keys += !left_out;
     v->res->keys_left_out += left_out;
     v->res->keys_doubted += !left_out && doubts != 0;
@@ -363,7 +363,7 @@ static bool take_other(struct salvage *v, const struct place *p)
     }
     v->res->ranges++;
     v->res->bytes_lost += rec->end - rec->start;
-    tell_loss(v, &loss, NULL);
+    report_loss(v, &loss, NULL);
     return true;
 }
 
@@ -539,7 +539,7 @@ static bool lost_range(struct salvage *v, const struct span *span, uint64_t db)
     }
     v->res->ranges++;
     v->res->bytes_lost += loss.to - loss.from;
-    tell_loss(v, &loss, head ? rec : NULL);
+    report_loss(v, &loss, head ? rec : NULL);
     return true;
 }
 
@@ -635,9 +635,9 @@ static void set_result(struct salvage *v)
     struct rdb_salvage_result *res = v->res;
     const struct plan *plan = &v->plan;
     res->dialect = plan->dialect;
-    res->version = !plan->guessed                                   ? plan->version
-                   : plan->told != 0 || plan->dialect == RDB_VALKEY ? plan->version
-                                                                    : plan->needed;
+    res->version = !plan->guessed                                         ? plan->version
+                   : plan->by_release != 0 || plan->dialect == RDB_VALKEY ? plan->version
+                                                                          : plan->needed;
     res->guessed_version = plan->guessed;
     res->found_end = plan->found_end;
     res->damage = !res->corrected                     ? plan->damage

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/sized.h"
+#include "rdb/omission_impl.h"
 
 #include <stdio.h>
 
@@ -43,22 +44,6 @@ bool rdb_write_unsupported(struct rdb_writer *w, const char *what)
     return refuse(w, (struct rd_err_reason){0}, what);
 }
 
-static uint64_t *counter_of(struct rdb_writer_loss *loss, enum rdb_omitted what)
-{
-    switch ((int)what) {
-    case RDB_OMITTED_KEY:
-        return &loss->keys;
-    case RDB_OMITTED_FIELD_EXPIRY:
-        return &loss->field_expires;
-    case RDB_OMITTED_FUNCTION:
-        return &loss->functions;
-    case RDB_OMITTED_MODULE_AUX:
-        return &loss->module_aux;
-    default:
-        return &loss->other;
-    }
-}
-
 static void report(const struct rdb_writer *w, enum rdb_omitted what, const char *name,
                    struct rd_slice element)
 {
@@ -79,7 +64,7 @@ bool rdb_write_refuse(struct rdb_writer *w, enum rdb_omitted what, const char *n
 {
     if (!w->opts.lossy)
         return refuse(w, (struct rd_err_reason){RDB_REASON_OMISSION, {what}}, name);
-    ++*counter_of(&w->loss, what);
+    rdb_omitted_count(&w->loss, what);
     if (w->opts.omitted != NULL)
         report(w, what, name, element);
     return true;
@@ -294,7 +279,7 @@ bool rdb_writer_end(struct rdb_writer *w, struct rd_err *err)
     return conclude(w, !w->failed && finish(w), err);
 }
 
-const struct rdb_writer_loss *rdb_writer_loss(const struct rdb_writer *w)
+const struct rdb_omitted_counts *rdb_writer_loss(const struct rdb_writer *w)
 {
     return &w->loss;
 }

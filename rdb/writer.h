@@ -84,15 +84,6 @@ struct rdb_writer_opts {
 };
 #define RDB_WRITER_OPTS(...) RD_SIZED(rdb_writer_opts, __VA_ARGS__)
 
-/* Counts of the data left out with opts.lossy. Only the library allocates it. */
-struct rdb_writer_loss {
-    uint64_t keys;
-    uint64_t field_expires;
-    uint64_t functions;
-    uint64_t module_aux;
-    uint64_t other; /* events */
-};
-
 struct rdb_writer;
 
 /* The caller keeps the sink. Nothing is written before the first put. */
@@ -108,7 +99,7 @@ RD_API bool rdb_writer_copy_end(struct rdb_writer *w, struct rd_err *err);
 
 /* Writes the end mark and the checksum. The sink is not closed. */
 RD_API bool rdb_writer_end(struct rdb_writer *w, struct rd_err *err);
-RD_API const struct rdb_writer_loss *rdb_writer_loss(const struct rdb_writer *w);
+RD_API const struct rdb_omitted_counts *rdb_writer_loss(const struct rdb_writer *w);
 RD_API void rdb_writer_free(struct rdb_writer *w);
 
 #ifdef __cplusplus

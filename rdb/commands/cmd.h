@@ -51,7 +51,7 @@ struct cmd_ids_cursor {
 
 /* IDs of pending entries, ascending. Those before n_made belong to entries that are created to be
  * claimed and deleted again; IDs from `next` on are greater than any entry so far. */
-struct cmd_told {
+struct cmd_announced {
     struct rdb_stream_id *ids;
     size_t n, cap;
     size_t n_made, next;
@@ -64,7 +64,7 @@ struct cmd_stream {
     struct rdb_stream_id first_id;
     struct rdb_stream_id top_id; /* of the last entry so far */
     struct cmd_ids ids;
-    struct cmd_told told;
+    struct cmd_announced announced;
     struct rdb_stream_id last_id;
     uint64_t length;
     uint64_t entries_added;
@@ -91,7 +91,7 @@ enum cmd_state {
 struct rdb_commands {
     struct rd_sink *sink;
     struct rdb_commands_opts opts;
-    struct rdb_commands_loss loss;
+    struct rdb_omitted_counts loss;
     struct rd_err err;
     enum cmd_state state;
     bool failed;
@@ -231,7 +231,7 @@ bool rdb_cmd_collection_texts(struct rdb_commands *c, const struct rdb_text *tex
 bool rdb_cmd_collection_end(struct rdb_commands *c);
 
 /* stream.c */
-bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n);
+bool rdb_cmd_stream_announce(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n);
 void rdb_cmd_stream_begin(struct rdb_commands *c);
 bool rdb_cmd_stream_event(struct rdb_commands *c, const struct rdb_event *ev);
 bool rdb_cmd_stream_entry(struct rdb_commands *c, struct rdb_stream_id id,

@@ -84,23 +84,23 @@ bool rdb_commands_wants_pending(const struct rdb_commands *c)
     return c->state == CMD_KEY && c->type->kind == RDB_KIND_STREAM && rdb_cmd_has(c, SINCE_OFFSETS);
 }
 
-bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n)
+bool rdb_cmd_stream_announce(struct rdb_commands *c, const struct rdb_stream_id *ids, size_t n)
 {
-    struct cmd_told *told = &c->stream.told;
+    struct cmd_announced *announced = &c->stream.announced;
     if (!rdb_commands_wants_pending(c))
         return rdb_cmd_misuse(c, "pending entries follow the key of a stream");
-    if (n > told->cap) {
+    if (n > announced->cap) {
         struct rdb_stream_id *more =
             n > SIZE_MAX / sizeof *more ? NULL : rd_alloc(n * sizeof *more);
         if (more == NULL)
             return false;
-        rd_free(told->ids);
-        told->ids = more;
-        told->cap = n;
+        rd_free(announced->ids);
+        announced->ids = more;
+        announced->cap = n;
     }
     if (n > 0)
-        memcpy(told->ids, ids, n * sizeof *ids);
-    told->n = n;
+        memcpy(announced->ids, ids, n * sizeof *ids);
+    announced->n = n;
     return true;
 }
 
@@ -108,13 +108,14 @@ bool rdb_cmd_stream_tell(struct rdb_commands *c, const struct rdb_stream_id *ids
 static bool make_gone(struct rdb_commands *c, struct rdb_stream_id below)
 {
     struct cmd_stream *st = &c->stream;
-    struct cmd_told *told = &st->told;
-    while (told->next < told->n && rdb_stream_id_cmp(told->ids[told->next], below) < 0) {
-        struct rdb_stream_id id = told->ids[told->next++];
+    struct cmd_announced *announced = &st->announced;
+    while (announced->next < announced->n &&
+           rdb_stream_id_cmp(announced->ids[announced->next], below) < 0) {
+        struct rdb_stream_id id = announced->ids[announced->next++];
         if (rdb_stream_id_cmp(id, st->top_id) <= 0)
             continue;
         st->top_id = id;
-        told->ids[told->n_made++] = id;
+        announced->ids[announced->n_made++] = id;
         if (!rdb_cmd_flush(c, CMD_FLUSH) || !add_id(&st->ids, id) ||
             !rdb_cmd_head_key(c, 5, CMD_VERB4("XADD")) || !rdb_cmd_bulk_id(&c->out, id) ||
             !rdb_cmd_bulk_str(&c->out, "x") || !rdb_cmd_bulk_str(&c->out, "y"))
@@ -125,14 +126,14 @@ static bool make_gone(struct rdb_commands *c, struct rdb_stream_id below)
 
 static bool delete_made(struct rdb_commands *c)
 {
-    const struct cmd_told *told = &c->stream.told;
+    const struct cmd_announced *announced = &c->stream.announced;
     size_t most = c->opts.max_elems;
-    for (size_t i = 0; i < told->n_made; i++) {
-        size_t left = told->n_made - i;
+    for (size_t i = 0; i < announced->n_made; i++) {
+        size_t left = announced->n_made - i;
         if (i % most == 0 &&
             !rdb_cmd_head_key(c, 2 + (left < most ? left : most), CMD_VERB4("XDEL")))
             return false;
-        if (!rdb_cmd_bulk_id(&c->out, told->ids[i]))
+        if (!rdb_cmd_bulk_id(&c->out, announced->ids[i]))
             return false;
     }
     return true;
@@ -143,7 +144,7 @@ static bool delete_made(struct rdb_commands *c)
 void rdb_cmd_stream_begin(struct rdb_commands *c)
 {
     struct cmd_stream *st = &c->stream;
-    st->told.n_made = st->told.next = 0;
+    st->announced.n_made = st->announced.next = 0;
     st->n_entries = st->strings_left = 0;
     st->first_id = st->top_id = (struct rdb_stream_id){0};
     st->skips = false;
@@ -183,7 +184,7 @@ static bool begin_entry(struct rdb_commands *c, struct rdb_stream_id id, uint64_
                         bool *ret_skips)
 {
     struct cmd_stream *st = &c->stream;
-    if (RD_UNLIKELY(st->told.next < st->told.n) && !make_gone(c, id))
+    if (RD_UNLIKELY(st->announced.next < st->announced.n) && !make_gone(c, id))
         return false;
     bool ascends = rdb_stream_id_cmp(id, st->top_id) > 0;
     *ret_skips = n_fields == 0 || n_fields > SIZE_MAX / 4 || !ascends;
@@ -285,16 +286,16 @@ static bool put_stream(struct rdb_commands *c, const struct rdb_event *ev)
 {
     struct cmd_stream *st = &c->stream;
     keep_about(st, ev);
-    if (!make_last_gone(c) || (st->n_entries == 0 && st->told.n_made == 0 && !make_empty(c)))
+    if (!make_last_gone(c) || (st->n_entries == 0 && st->announced.n_made == 0 && !make_empty(c)))
         return false;
-    return st->told.n_made > 0 || set_id(c);
+    return st->announced.n_made > 0 || set_id(c);
 }
 
 /* "No greatest deleted ID" cannot be set: the lowest ID is used in its place. */
 static bool unmake(struct rdb_commands *c)
 {
     struct cmd_stream *st = &c->stream;
-    if (st->told.n_made == 0)
+    if (st->announced.n_made == 0)
         return true;
     if (rdb_stream_id_cmp(st->max_deleted_id, lowest_id) < 0)
         st->max_deleted_id = lowest_id;
@@ -488,5 +489,5 @@ void rdb_cmd_stream_done(struct rdb_commands *c)
     rd_buf_done(&st->group);
     rd_buf_done(&st->consumer);
     rd_free(st->pending);
-    rd_free(st->told.ids);
+    rd_free(st->announced.ids);
 }

@@ -32,7 +32,7 @@ static inline void enter(struct lzf *z, const uint8_t *p)
 }
 
 /* Enters position p and returns how far back the one before it with the same hash was, as far as 16
- * bits tell: whether the bytes are the same is to be seen. */
+ * bits show: whether the bytes are the same is to be seen. */
 static inline size_t swap_in(struct lzf *z, const uint8_t *p)
 {
     uint16_t *slot = &z->seen[hash(z, p)], at = (uint16_t)(p - z->in);

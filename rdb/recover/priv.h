@@ -300,9 +300,9 @@ struct plan {
     struct span *spans;
     size_t n, cap;
     enum rdb_dialect dialect;
-    int version; /* the version as which the file is read */
-    int needed;  /* the first version that supports all runs with an anchor */
-    int told;    /* the version that the release in the aux fields writes, or 0 */
+    int version;    /* the version as which the file is read */
+    int needed;     /* the first version that supports all runs with an anchor */
+    int by_release; /* the version that the release in the aux fields writes, or 0 */
     bool guessed;
     bool sealed;
     bool found_end;

@@ -164,19 +164,19 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
         rd_err_adopt(err, &s->err);
         return false;
     }
-    int told = probe_release(s, &release);
+    int by_release = probe_release(s, &release);
     rd_err_reset(&s->err);
-    bool differ = told != 0 && known && (told != version || release != dialect);
+    bool differ = by_release != 0 && known && (by_release != version || release != dialect);
     bool settled = false;
     if (differ) {
         const struct choice header = {dialect, version, false};
-        const struct choice other = {release, told, true};
+        const struct choice other = {release, by_release, true};
         if (!settle(s, src, opts, &header, &other, ret, &settled, err))
             return false;
     }
     if (!settled) {
-        if (told != 0 && (!known || differ))
-            plan_reset(ret, release, told, true);
+        if (by_release != 0 && (!known || differ))
+            plan_reset(ret, release, by_release, true);
         else if (known)
             plan_reset(ret, dialect, version, false);
         else
@@ -184,7 +184,7 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
         if (!attempt(s, src, opts, ret, err))
             return false;
     }
-    if (ret->unsupported || (ret->guessed && told == 0)) {
+    if (ret->unsupported || (ret->guessed && by_release == 0)) {
         if (!try_other(s, src, opts, RDB_REDIS, RDB_RECOVER_VERSION_ALL, ret, err) ||
             !try_other(s, src, opts, RDB_VALKEY, RDB_VERSION_VALKEY_MIN, ret, err))
             return false;
@@ -192,7 +192,7 @@ bool rdb_recover_plan(struct scan *s, struct rd_src *src, bool sealed,
     rdb_recover_scan_done(s);
     if (!rdb_recover_scan_init(s, src, opts, err))
         return false;
-    ret->told = told;
+    ret->by_release = by_release;
     if (rdb_recover_scan_version(s, ret->dialect, ret->version))
         return true;
     rd_err_adopt(err, &s->err);

@@ -176,7 +176,7 @@ struct rdb_stream_writer {
 struct rdb_writer {
     struct rd_sink *out; /* the caller's */
     struct rdb_writer_opts opts;
-    struct rdb_writer_loss loss;
+    struct rdb_omitted_counts loss;
     struct rd_err err;
     enum rdb_write_state state;
     enum rdb_event_kind open_kind; /* whose pieces or items are arriving */

@@ -146,7 +146,7 @@ static bool feed_close(void *impl, bool commit, struct rd_err *err)
  * only if they are announced before (rdb_commands_pending()). Anything else that is lost is a
  * failure.
  */
-static bool lost_nothing(const struct rdb_commands_loss *loss, struct rd_err *err)
+static bool lost_nothing(const struct rdb_omitted_counts *loss, struct rd_err *err)
 {
     if (loss->keys + loss->field_expires + loss->functions + loss->module_aux + loss->other == 0)
         return true;

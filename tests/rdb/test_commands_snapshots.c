@@ -18,7 +18,7 @@ struct how {
 
 struct made {
     struct rd_buf bytes;
-    struct rdb_commands_loss loss;
+    struct rdb_omitted_counts loss;
     struct rd_err err;
 };
 
@@ -167,7 +167,7 @@ static void add_table(struct rd_buf *file, uint8_t type, unsigned strings)
 
 Test(commands_snapshots, tables_of_short_and_long_strings_make_the_same_either_way)
 {
-    /* The last but one does not ascend: texts stop there, and the reader tells. */
+    /* The last but one does not ascend: texts stop there, and the reader reports it. */
     static const char intset[] = "\x0b\1i\x10\2\0\0\0\4\0\0\0\1\0\5\0\2\0\7\0";
     struct snapshot s = {.path = "tables"};
     struct rd_buf file = {0};

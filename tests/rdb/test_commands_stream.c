@@ -155,7 +155,7 @@ Test(commands_stream, what_a_group_has_read_is_estimated_as_servers_do)
     }
 }
 
-Test(commands_stream, pending_entries_are_found_in_any_order_and_those_that_are_gone_are_told)
+Test(commands_stream, pending_entries_are_found_in_any_order_and_those_that_are_gone_are_reported)
 {
     struct commands_bench out;
     cr_assert(begin(&out, &lossy) && put_entry(&out, 5, 1) && put_entry(&out, 9, 1) &&
@@ -357,7 +357,7 @@ Test(commands_stream, what_no_command_knows_of_is_refused_or_counted)
         commands_end(&out);
         cr_assert(begin(&out, &lossy) && put_stream(&out, 0, 9) && put_group(&out, 9));
         cr_assert(commands_put(&out, &ev) && commands_put_end(&out));
-        const struct rdb_commands_loss *loss = rdb_commands_loss(out.commands);
+        const struct rdb_omitted_counts *loss = rdb_commands_loss(out.commands);
         cr_expect_eq(loss->pending + loss->other, 1);
         cr_expect_eq(loss->pending, kinds[i] == RDB_NACKED);
         commands_end(&out);

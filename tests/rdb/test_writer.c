@@ -217,7 +217,7 @@ Test(writer, a_set_with_a_number_twice_or_a_score_that_is_none_is_not_packed)
     close_bench(&b);
 }
 
-/* The same 2000 elements, their count told or not. */
+/* The same 2000 elements, their count reported or not. */
 static void big(struct bench *b, enum rdb_type_id type, bool known)
 {
     char text[16];
@@ -367,7 +367,7 @@ Test(writer, with_lossy_it_is_left_out_whole_and_counted)
               "0d016b1717000000130000000400000166030176030167030177"
               "ff",
               "hash");
-    const struct rdb_writer_loss *loss = rdb_writer_loss(b.w);
+    const struct rdb_omitted_counts *loss = rdb_writer_loss(b.w);
     cr_expect_eq(loss->keys, 2);
     cr_expect_eq(loss->field_expires, 1);
     cr_expect_eq(loss->functions, 1);
@@ -408,7 +408,7 @@ Test(writer, packed_blobs_are_copied_where_the_target_has_their_type_and_else_ta
     close_bench(&b);
 }
 
-/* An element that stands alone in its node, and one in a ziplist after it. */
+/* An element that is alone in its node, and one in a ziplist after it. */
 static void two_nodes(struct bench *b, int version, enum rdb_type_id type)
 {
     static const uint8_t ziplist[] = {14, 0, 0, 0, 10, 0, 0, 0, 1, 0, 0, 1, 'b', 0xff};
