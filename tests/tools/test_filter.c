@@ -1,4 +1,5 @@
 #include "tools/cli/filter.h"
+#include "tools/cli/regex.h"
 
 #include <criterion/criterion.h>
 
@@ -75,7 +76,7 @@ static bool wants(const struct filter *filter, struct rdb_event ev)
 Test(filter, without_conditions_every_key_is_wanted)
 {
     struct filter filter;
-    filter_init(&filter, 0);
+    filter_init(&filter, NULL, 0);
     cr_assert_not(filter_active(&filter));
     cr_assert(wants(&filter, key("", RDB_TYPE_STRING, 0)));
     filter_done(&filter);
@@ -84,7 +85,7 @@ Test(filter, without_conditions_every_key_is_wanted)
 Test(filter, one_option_several_times_is_any_and_different_options_are_all)
 {
     struct filter filter;
-    filter_init(&filter, 0);
+    filter_init(&filter, NULL, 0);
     cr_assert(filter_add_db(&filter, "1", NULL));
     cr_assert(filter_add_db(&filter, "2", NULL));
     cr_assert(filter_add_type(&filter, "hash", NULL));
@@ -100,7 +101,7 @@ Test(filter, not_turns_the_condition_that_follows)
 {
     struct filter filter;
     struct rd_err err = {0};
-    filter_init(&filter, 0);
+    filter_init(&filter, NULL, 0);
     cr_assert(filter_add_not(&filter, NULL, NULL));
     cr_assert_not(filter_check(&filter, NULL));
     cr_assert_not(filter_add_not(&filter, NULL, &err));
@@ -117,7 +118,7 @@ Test(filter, not_turns_the_condition_that_follows)
 Test(filter, an_expression_sees_bytes_after_a_nul)
 {
     struct filter filter;
-    filter_init(&filter, 0);
+    filter_init(&filter, NULL, 0);
     cr_assert(filter_add_match_regex(&filter, "^a[^d]*(b|c)$", NULL));
     cr_assert(wants(&filter, key("axb", RDB_TYPE_SET, 0)));
     cr_assert_not(wants(&filter, key("axd", RDB_TYPE_SET, 0)));
@@ -128,10 +129,40 @@ Test(filter, an_expression_sees_bytes_after_a_nul)
     filter_done(&filter);
 }
 
+Test(filter, an_expression_that_needs_a_copy_of_the_name_matches_all_of_it)
+{
+    static const struct {
+        const char *pattern, *name;
+        size_t len;
+        bool want;
+    } cases[] = {
+        {"b$", "a\0b", 3, true},      {"^a$", "a\0b", 3, false}, {"^a[^d]b", "a\0b", 3, true},
+        {"a[\1]b", "a\0b", 3, false}, {"^$", "", 0, true},       {"x$", "\0\0x", 3, true},
+    };
+    char *text = malloc(5000);
+    memset(text, 'a', 5000);
+    text[4000] = '\0';
+    text[4999] = 'z';
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cli_regex regex;
+        cr_assert(cli_regex_compile(&regex, NULL, cases[i].pattern));
+        cr_expect_eq(cli_regex_match_copy(&regex, rd_slice(cases[i].name, cases[i].len)),
+                     cases[i].want, "%s", cases[i].pattern);
+        cr_expect_eq(cli_regex_match_copy(&regex, rd_slice(text, 5000)), false, "%s",
+                     cases[i].pattern);
+        cli_regex_done(&regex);
+    }
+    struct cli_regex regex;
+    cr_assert(cli_regex_compile(&regex, NULL, "^a.*z$"));
+    cr_expect(cli_regex_match_copy(&regex, rd_slice(text, 5000)));
+    cli_regex_done(&regex);
+    free(text);
+}
+
 Test(filter, slots_and_expiries)
 {
     struct filter filter;
-    filter_init(&filter, 1000);
+    filter_init(&filter, NULL, 1000);
     cr_assert(filter_add_slot(&filter, "12182", NULL)); /* of "foo" */
     cr_assert(filter_add_slot(&filter, "0-10", NULL));
     cr_assert(filter_add_expired(&filter, NULL, NULL));
@@ -146,7 +177,7 @@ Test(filter, slots_and_expiries)
     cr_assert_not(filter_wants(&filter, &ev));
     filter_done(&filter);
 
-    filter_init(&filter, 1000);
+    filter_init(&filter, NULL, 1000);
     cr_assert(filter_add_no_expired(&filter, NULL, NULL));
     cr_assert_not(filter_wants(&filter, &ev));
     ev.key.expire_ms = RDB_NO_EXPIRE;
@@ -157,7 +188,7 @@ Test(filter, slots_and_expiries)
 Test(filter, what_makes_no_sense_is_refused)
 {
     struct filter filter;
-    filter_init(&filter, 0);
+    filter_init(&filter, NULL, 0);
     cr_assert_not(filter_add_db(&filter, "x", NULL));
     cr_assert_not(filter_add_db(&filter, "-1", NULL));
     cr_assert_not(filter_add_type(&filter, "table", NULL));
@@ -173,7 +204,7 @@ Test(filter, sizes_are_asked_after_the_value)
 {
     struct filter f;
     struct rdb_event ev = key("k", RDB_TYPE_STRING, 0);
-    filter_init(&f, 0);
+    filter_init(&f, NULL, 0);
     cr_assert_not(filter_needs_size(&f));
     cr_assert(filter_wants_size(&f, 0));
     cr_assert(filter_add_min_size(&f, "1kb", NULL));

@@ -71,7 +71,7 @@ class Heartbeat(BackupCase):
             self.web.answer = lambda *_, status=status: (status, b"no")
             done = self.beats(*[""] * requests)
             self.assertEqual(done.returncode, 0)
-            self.assertIn(f"the heartbeat failed: the answer has status {status}",
+            self.assertIn(f"the heartbeat failed: the server answered with status {status}",
                           done.stderr.decode())
         self.url = f"http://127.0.0.1:1/{SECRET}"
         self.assertEqual(self.beats().returncode, 0)

@@ -1,4 +1,4 @@
-/* after.c - what a backup does besides: hooks, and figures for monitoring. */
+/* after.c - hooks, and figures for monitoring. */
 #include "tools/backup/priv.h"
 
 #include <inttypes.h>
@@ -85,15 +85,15 @@ static bool write_figures(struct rd_sink *out, const char *target, const struct 
     for (size_t i = 0; i < newest->m.n_files; i++)
         stored += newest->m.files[i].stored.bytes;
     const struct figure figures[] = {
-        {"last_run_timestamp_seconds", "When a backup ran last.", (uint64_t)cli_now_ms(), true},
-        {"last_run_success", "Whether it succeeded.", good, false},
-        {"last_success_timestamp_seconds", "When the newest good set was finished.",
+        {"last_run_timestamp_seconds", "Time of the last backup.", (uint64_t)cli_now_ms(), true},
+        {"last_run_success", "Whether the last backup succeeded.", good, false},
+        {"last_success_timestamp_seconds", "Time at which the newest good set was finished.",
          (uint64_t)newest->m.end_ms, true},
         {"last_success_duration_seconds", "Duration of that backup.",
          (uint64_t)(newest->m.end_ms - newest->m.begin_ms), true},
         {"last_success_bytes", "Size of that set in the repository.", stored, false},
         {"last_success_keys", "Keys in that set.", newest->m.keys, false},
-        {"oldest_restore_point_timestamp_seconds", "When the oldest good set was begun.",
+        {"oldest_restore_point_timestamp_seconds", "Time at which the oldest good set was begun.",
          (uint64_t)oldest->m.begin_ms, true},
         {"sets", "Good sets in the repository.", sum->n, false},
         {"bytes", "Size of the good sets.", sum->bytes, false},

@@ -8,7 +8,7 @@ struct run {
     struct cli *cli;
     struct vault vault;
     size_t n_good, n_bad;
-    bool partial; /* a repository has failed where another has not */
+    bool partial; /* one repository failed, but not all */
     int status;   /* of the first failure */
 };
 
@@ -105,7 +105,7 @@ static void report_failure(struct run *run, const struct vault_target *target,
     cli_json_end(json);
 }
 
-/* Repositories that did not take the set, where another did. */
+/* Repositories that failed although another one has the set. */
 static void report_repositories(struct run *run, const struct vault_open *open)
 {
     for (size_t i = 0; i < open->n; i++) {
@@ -116,7 +116,7 @@ static void report_repositories(struct run *run, const struct vault_open *open)
     }
 }
 
-/* What goes wrong after the set is there does not undo it. */
+/* Failures after the set is complete do not undo it. */
 static void after(struct run *run, const struct vault_target *target, struct set_writer *set,
                   const struct rd_err *failed)
 {
@@ -134,8 +134,8 @@ static void after(struct run *run, const struct vault_target *target, struct set
     }
 }
 
-/* A set that one of the repositories did not take is a failure. A heartbeat that does not arrive is
- * none: the service notices. */
+/* If one repository does not have the set, that is a failure. A heartbeat that does not arrive is
+ * not: the service notices it. */
 static void beat(struct run *run, const struct vault_target *target, const struct vault_open *open,
                  bool ok)
 {

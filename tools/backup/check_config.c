@@ -1,4 +1,4 @@
-/* check_config.c - `redoubt check-config`: whether a backup would find its way. */
+/* check_config.c - `redoubt check-config`: checks whether a backup would work. */
 #include "base/buf.h"
 #include "tools/backup/priv.h"
 #include "client/peer.h"
@@ -44,7 +44,7 @@ static void say(struct run *run, const struct vault_target *target, const char *
 
 /* ---- the repository ---- */
 
-/* A small object there, back and away again. */
+/* Writes a small object, reads it and removes it. */
 static bool round_trip(struct archive_repo *repo, struct rd_err *err)
 {
     char name[ARCHIVE_NAME_MAX];

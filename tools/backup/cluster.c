@@ -2,9 +2,9 @@
  *
  * Each master is captured (tools/capture/priv.h) into the spool: one after another they send a
  * snapshot, so that no two fork at once, and each one's stream is kept. When the last snapshot is
- * complete, all masters are asked for their offsets in one round. Each of them answers at some
- * moment between the first question and the last answer, and its data at that moment are those of
- * its offset. So the moment is known without the clocks of the masters, to the length of the round.
+ * complete, all masters are asked for their offsets in one round. Each of them answers between the
+ * first request and the last reply, and its offset identifies its data at that time. So the moment
+ * is known up to the duration of the round, without the clocks of the masters.
  */
 #include "client/topology.h"
 #include "tools/backup/priv.h"
@@ -27,7 +27,7 @@ enum { PATIENCE_TRIES = 7 };
 enum state { SNAPSHOTS, STREAMS };
 
 struct member {
-    struct client_target target; /* for questions; the link has its own */
+    struct client_target target; /* for requests; the link has its own */
     struct client_peer *peer;
     uint64_t cut;    /* the offset at the moment */
     uint64_t n_full; /* of the link, at the moment */
@@ -45,7 +45,7 @@ struct cluster {
 
 /* ---- the spool ---- */
 
-/* A folder of folders of files. */
+/* Removes a folder that contains folders of files. */
 static void remove_tree(const char *path, unsigned depth)
 {
     DIR *dir = opendir(path);
@@ -63,7 +63,7 @@ static void remove_tree(const char *path, unsigned depth)
     rmdir(path);
 }
 
-/* What a run that was killed has left. The lock of the target excludes others. */
+/* Removes the remains of a killed run. The lock of the target excludes other runs. */
 static void remove_leftovers(const char *spool)
 {
     DIR *dir = opendir(spool);
@@ -194,7 +194,7 @@ static bool ask_moment(struct cluster *c, struct rd_err *err)
     return true;
 }
 
-/* The first round makes the connections warm, so that the second one is short. */
+/* The first round establishes the connections, so that the second one is short. */
 static bool find_moment(struct cluster *c, struct rd_err *err)
 {
     return ask_moment(c, err) && ask_moment(c, err);
@@ -224,7 +224,7 @@ static bool finish_streams(struct cluster *c, struct rd_err *err)
         const struct member *m = &c->members[i];
         if (link->n_full != m->n_full) {
             rd_err_set(err, RD_ERR_PROTOCOL, RD_NO_OFFSET,
-                       "the master began another stream: take another backup");
+                       "the replication history of the master changed: take another backup");
             rd_err_origin(err, link->target.name);
             return false;
         }
@@ -377,7 +377,7 @@ static bool capture_all(struct cluster *c, const char *url, struct rd_err *err)
     return ok && check_topology(c, err) && close_segments(c, err);
 }
 
-/* The handlers of all tools again. A signal that came meanwhile ends the tool now. */
+/* Restores the common signal handlers. A signal that came meanwhile ends the tool now. */
 static void end_signals(struct capture *capture)
 {
     if (!capture->catching)

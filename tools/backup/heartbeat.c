@@ -23,7 +23,7 @@ static bool failed_url(const struct vault_target *target, const char *url, char 
            rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "the URL is too long");
 }
 
-/* Repeats what may pass quickly. */
+/* Repeats the request after a short failure. */
 static bool send_beat(const struct archive_http *ask, struct rd_err *err)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
@@ -35,7 +35,8 @@ static bool send_beat(const struct archive_http *ask, struct rd_err *err)
         if (ok && status >= 200 && status < 300)
             return true;
         if (ok)
-            rd_err_set(&failed, RD_ERR_PROTOCOL, RD_NO_OFFSET, "the answer has status %ld", status);
+            rd_err_set(&failed, RD_ERR_PROTOCOL, RD_NO_OFFSET,
+                       "the server answered with status %ld", status);
         bool passes = ok ? status >= 500 || status == 429 : failed.code == RD_ERR_PROTOCOL;
         if (i == TRIES || !passes || time(NULL) - begin >= TIMEOUT_S - 1) {
             rd_err_adopt(err, &failed);

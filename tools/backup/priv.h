@@ -1,4 +1,4 @@
-/* priv.h - what the parts of `redoubt backup` share; private to tools/backup/.
+/* priv.h - shared by the parts of `redoubt backup`; private to tools/backup/.
  */
 #ifndef TOOLS_BACKUP_PRIV_H
 #define TOOLS_BACKUP_PRIV_H
@@ -7,13 +7,13 @@
 #include "tools/cli/peer_options.h"
 #include "tools/vault/vault.h"
 
-/* ---- set.c: a set under way, in all repositories that take it ---- */
+/* ---- set.c: a set that is being written to all repositories ---- */
 
 /* Where a set comes from, instead of the source of its target. */
 struct backup_from {
     const struct client_target *server; /* NULL: */
     const char *snapshot;               /* this file, with the position below */
-    const char *source;                 /* what the manifest says about the file */
+    const char *source;                 /* the description of the source in the manifest */
     const char *replid;
     uint64_t offset;
 };
@@ -21,7 +21,7 @@ struct backup_from {
 struct set_writer {
     struct vault_open *open;
     const struct backup_from *from; /* NULL: the source of the target */
-    const atomic_bool *cancel;      /* true: give up; may be NULL */
+    const atomic_bool *cancel;      /* true: stop; may be NULL */
     const struct rd_seal_key *key;  /* NULL: not sealed */
     enum archive_compression compression;
     int level;
@@ -32,17 +32,16 @@ struct set_writer {
     struct rd_sink *sink;
 };
 
-/* Draws an id; the caller fills in the rest of set->m. */
+/* Chooses an id; the caller fills in the rest of set->m. */
 bool set_begin(struct set_writer *set, int64_t now_ms, struct rd_err *err);
 /* A new file, whose bytes go to set->sink. */
 bool set_file_begin(struct set_writer *set, const char *name, enum archive_role role,
                     struct rd_err *err);
-/* good: its bytes are what they should be. Without, or where no repository takes it, nothing is
- * left of it. */
+/* Ends the file. Without `good`, or if all repositories fail, it is removed. */
 bool set_file_end(struct set_writer *set, bool good, struct rd_err *err);
 /* Writes the manifests. A repository that fails has open->errs. */
 bool set_commit(struct set_writer *set, struct rd_err *err);
-/* Removes what was written of a set that is given up, as far as that is possible. */
+/* Removes the objects of an abandoned set, as far as possible. */
 void set_abandon(struct set_writer *set);
 void set_done(struct set_writer *set);
 
@@ -54,17 +53,17 @@ bool set_tap(struct rd_src **ret, struct rd_src *inner, struct set_writer *set, 
 
 /* ---- take.c: a whole set ---- */
 
-/* Sets what the target says about compression. RD_ERR_USAGE. */
+/* Applies the target's settings for compression. RD_ERR_USAGE. */
 bool backup_settings(const struct vault_target *target, struct set_writer *set, struct rd_err *err);
-/* Locks the repositories, removes what interrupted backups have left, and writes a set. On failure
- * nothing is left of it. */
+/* Locks the repositories, removes the remains of interrupted backups, and writes a set. After a
+ * failure nothing of it is left. */
 bool backup_take(struct cli *cli, struct set_writer *set, struct rd_err *err);
-/* Where the target says so, removes the sets that no rule keeps. */
+/* If the target says so, removes the sets that no rule keeps. */
 bool backup_prune(const struct vault_target *target, struct vault_open *open, struct rd_err *err);
 
 /* ---- source.c, log.c: where data come from ---- */
 
-/* How the target logs in at its server. */
+/* The login of the target at its server. */
 void backup_peer_options(struct peer_opts *opts, const struct vault_target *target);
 
 /* Reads the source of the target into the set: a server, a snapshot or a log. */
@@ -72,11 +71,12 @@ bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *
 bool backup_read_log(struct cli *cli, struct set_writer *set, const char *folder,
                      struct rd_err *err);
 
-/* Reads a snapshot to its end: to the check, and to the set. The counts of the manifest grow. */
+/* Reads a snapshot to its end, checks it and adds it to the set. Updates the counts of the
+ * manifest. */
 bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char *name,
                           struct rd_err *err);
 
-/* scan.c: key by key; the manifest is marked as not of one moment. */
+/* scan.c: key by key; the manifest records that the keys are of different moments. */
 bool backup_read_scan(struct cli *cli, struct set_writer *set, const struct client_target *target,
                       struct rd_err *err);
 

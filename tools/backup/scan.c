@@ -1,4 +1,4 @@
-/* scan.c - a server that refuses replicas: its keys one by one, with SCAN and DUMP.
+/* scan.c - reads a server that refuses replicas key by key, with SCAN and DUMP.
  *
  * The keys are of different moments, and the manifest says so. SCAN may return a key twice; servers
  * refuse a snapshot with two records of a key, so the later ones are dropped.
@@ -163,7 +163,7 @@ static void read_version(struct set_writer *set, const struct client_target *tar
     client_peer_close(peer);
 }
 
-/* A key that cannot be read would be missing without a word. */
+/* A key that cannot be read would otherwise be missing silently. */
 static bool check_result(struct cli *cli, const struct client_live_result *res, struct rd_err *err)
 {
     if (res->unknown > 0)
@@ -186,7 +186,7 @@ bool backup_read_scan(struct cli *cli, struct set_writer *set, const struct clie
     struct spool spool = {0};
     struct client_live_result res = {0};
     struct rd_src *src;
-    filter_init(&all, cli_now_ms());
+    filter_init(&all, cli, cli_now_ms());
     const struct live_in_opts opts = {.target = target, .filter = &all, .functions = true};
     bool ok = live_in_read(cli, &opts, &spool, &res, err) && check_result(cli, &res, err) &&
               spool_source(&spool, target->name, &src, err);

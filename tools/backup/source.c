@@ -1,4 +1,4 @@
-/* source.c - a snapshot on its way into a set: from a running server, or from a file. */
+/* source.c - reads a snapshot into a set, from a running server or from a file. */
 #include "tools/backup/priv.h"
 #include "tools/snapshot/download.h"
 #include "tools/snapshot/sound.h"
@@ -9,7 +9,7 @@
 
 enum { AUX_MAX = 64 };
 
-/* ---- what the snapshot says about itself ---- */
+/* ---- the metadata of the snapshot ---- */
 
 struct facts {
     struct archive_manifest *m;
@@ -70,7 +70,7 @@ bool backup_take_snapshot(struct set_writer *set, struct rd_src *src, const char
         ok = rd_err_nomem(err, sizeof(struct archive_db));
     if (!set_file_end(set, ok, err))
         return false;
-    /* The sum of all bytes of a snapshot that ends with their sum is 0. */
+    /* The checksum of a snapshot including its own checksum is 0. */
     set->m.files[set->m.n_files - 1].plain.crc64 = sound.res.stored;
     set->m.rdb_version = (uint64_t)sound.res.version;
     set->m.keys += sound.res.keys;
@@ -168,8 +168,8 @@ static bool read_folder(struct cli *cli, struct set_writer *set, const char *fol
     return read_file(cli, set, inner, err);
 }
 
-/* What `archive` says: another address of the same server, or the snapshot with which its capture
- * began. */
+/* A source given by `archive`: another address of the same server, or the snapshot with which its
+ * capture began. */
 static bool read_from(struct cli *cli, struct set_writer *set, struct rd_err *err)
 {
     const struct backup_from *from = set->from;
@@ -199,7 +199,7 @@ bool backup_read_source(struct cli *cli, struct set_writer *set, struct rd_err *
         return false;
     if (cluster && scan)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "cluster and scan exclude each other: a target for each master");
+                          "cluster and scan cannot be combined: use a target for each master");
     if (client_target_is_url(source))
         return cluster ? backup_read_cluster(cli, set, source, err)
                        : read_server(cli, set, source, scan, err);

@@ -20,7 +20,8 @@ bool backup_settings(const struct vault_target *target, struct set_writer *set, 
         set->compression = (enum archive_compression)i;
     }
     if (level != NULL && (!rd_num_get_u64(rd_slice_str(level), &number) || number > 12))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "compress-level is not a small number");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
+                          "compress-level must be a number up to 12");
     set->level = (int)number;
     return true;
 }

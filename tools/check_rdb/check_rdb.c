@@ -777,7 +777,7 @@ int tool_check_rdb(struct cli *cli, int argc, char **argv)
     int status;
     if (cli->compat)
         return check_rdb_compat(cli, argc, argv);
-    filter_init(&run.filter, cli_now_ms());
+    filter_init(&run.filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status))
         status = check_all(&run);
     filter_done(&run.filter);

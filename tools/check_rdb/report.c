@@ -515,19 +515,20 @@ void check_report_event(FILE *out, const struct rdb_event *ev)
         break;
     case RDB_DB_SIZE:
         begin_event(out, ev, "db-size");
-        fprintf(out, "%" PRIu64 " keys, %" PRIu64 " with an expiry\n", ev->db_size.keys,
-                ev->db_size.expires);
+        fprintf(out, "%" PRIu64 " key%s, %" PRIu64 " with an expiry\n", ev->db_size.keys,
+                cli_plural(ev->db_size.keys), ev->db_size.expires);
         break;
     case RDB_SLOT:
         begin_event(out, ev, "slot");
-        fprintf(out, "%" PRIu64 ": %" PRIu64 " keys, %" PRIu64 " with an expiry\n", ev->slot.slot,
-                ev->slot.keys, ev->slot.expires);
+        fprintf(out, "%" PRIu64 ": %" PRIu64 " key%s, %" PRIu64 " with an expiry\n", ev->slot.slot,
+                ev->slot.keys, cli_plural(ev->slot.keys), ev->slot.expires);
         break;
     case RDB_FUNCTION:
         if (!ev->function.code.is_int && !ev->function.code.first)
             break;
         begin_event(out, ev, "function");
-        fprintf(out, "library of %" PRIu64 " bytes\n", ev->function.code.total);
+        fprintf(out, "library of %" PRIu64 " byte%s\n", ev->function.code.total,
+                cli_plural(ev->function.code.total));
         break;
     case RDB_MODULE_AUX:
         rdb_module_name(ev->module.id, name);

@@ -2,8 +2,7 @@
 
 #include "base/crc16.h"
 #include "base/mem.h"
-
-#include <regex.h>
+#include "tools/cli/regex.h"
 
 enum rule_kind {
     RULE_DB,
@@ -22,19 +21,19 @@ struct filter_rule {
     bool negate;
     struct rd_slice text; /* pattern or prefix */
     uint64_t from, to;    /* db, kind of value, slots, size */
-    regex_t regex;
+    struct cli_regex regex;
 };
 
-void filter_init(struct filter *filter, int64_t now_ms)
+void filter_init(struct filter *filter, struct cli *cli, int64_t now_ms)
 {
-    *filter = (struct filter){.now_ms = now_ms};
+    *filter = (struct filter){.cli = cli, .now_ms = now_ms};
 }
 
 void filter_done(struct filter *filter)
 {
     for (size_t i = 0; i < filter->n_rules; i++)
         if (filter->rules[i].kind == RULE_REGEX)
-            regfree(&filter->rules[i].regex);
+            cli_regex_done(&filter->rules[i].regex);
     rd_free(filter->rules);
     *filter = (struct filter){0};
 }
@@ -104,12 +103,13 @@ bool filter_add_match(void *ctx, const char *value, struct rd_err *err)
 
 bool filter_add_match_regex(void *ctx, const char *value, struct rd_err *err)
 {
+    const struct filter *filter = ctx;
     struct filter_rule rule = {.kind = RULE_REGEX};
-    if (regcomp(&rule.regex, value, REG_EXTENDED | REG_NOSUB) != 0)
+    if (!cli_regex_compile(&rule.regex, filter->cli, value))
         return refuse(err, value, "an extended regular expression");
     if (add(ctx, rule, err))
         return true;
-    regfree(&rule.regex);
+    cli_regex_done(&rule.regex);
     return false;
 }
 
@@ -184,7 +184,7 @@ static uint8_t class_byte(struct glob *g)
     return *g->p++;
 }
 
-/* A class after its '['. A class without end extends to the end of the pattern. */
+/* A class after its '['. An unterminated class extends to the end of the pattern. */
 static bool match_class(struct glob *g, uint8_t byte)
 {
     bool negate = g->p < g->end && *g->p == '^', found = false;
@@ -240,29 +240,6 @@ bool filter_glob(struct rd_slice pattern, struct rd_slice text)
     return true;
 }
 
-#ifdef REG_STARTEND
-static bool match_regex(const regex_t *regex, struct rd_slice name)
-{
-    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)name.len};
-    const char *text = name.len == 0 ? "" : (const char *)name.ptr;
-    return name.len <= INT32_MAX && regexec(regex, text, 0, &whole, REG_STARTEND) == 0;
-}
-#else
-/* C libraries without REG_STARTEND match text up to its first zero byte only. */
-static bool match_regex(const regex_t *regex, struct rd_slice name)
-{
-    char *text = rd_alloc(name.len + 1);
-    if (text == NULL)
-        return false;
-    if (name.len > 0)
-        memcpy(text, name.ptr, name.len);
-    text[name.len] = '\0';
-    bool yes = regexec(regex, text, 0, NULL, 0) == 0;
-    rd_free(text);
-    return yes;
-}
-#endif
-
 /* ---- keys ---- */
 
 static bool holds(const struct filter *filter, const struct filter_rule *rule,
@@ -275,7 +252,7 @@ static bool holds(const struct filter *filter, const struct filter_rule *rule,
     case RULE_GLOB:
         return filter_glob(rule->text, name);
     case RULE_REGEX:
-        return match_regex(&rule->regex, name);
+        return cli_regex_match(&rule->regex, name);
     case RULE_TYPE:
         return (uint64_t)ev->key.type->kind == rule->from;
     case RULE_PREFIX:

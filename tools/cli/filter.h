@@ -2,7 +2,7 @@
  * --expired, --no-expired, --min-size, and --not before any.
  *
  *     struct filter filter;
- *     filter_init(&filter, cli_now_ms());
+ *     filter_init(&filter, cli, cli_now_ms());
  *     const struct cli_opt opts[] = {
  *         FILTER_OPTIONS(&filter),
  *         {0},
@@ -12,7 +12,7 @@
  *         rdb_reader_skip_value(reader);
  *     filter_done(&filter);
  *
- * A regular expression is POSIX extended, on bytes; its dot does not match a NUL byte.
+ * A regular expression is POSIX extended, on bytes; see regex.h for NUL bytes.
  *
  * If the same option is given several times, one of them must match; different options must all
  * match. --not negates the next option. Without options every key matches.
@@ -33,11 +33,12 @@ struct filter_rule;
 struct filter {
     struct filter_rule *rules;
     size_t n_rules;
+    struct cli *cli;
     int64_t now_ms; /* what --expired compares with */
     bool negate;    /* --not precedes the next option */
 };
 
-void filter_init(struct filter *filter, int64_t now_ms);
+void filter_init(struct filter *filter, struct cli *cli, int64_t now_ms);
 void filter_done(struct filter *filter);
 
 /* Whether the command line has any filter option. */

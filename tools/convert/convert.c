@@ -482,7 +482,7 @@ int tool_convert(struct cli *cli, int argc, char **argv)
         .example = "redoubt convert --to ndjson dump.rdb | jq -c 'select(.type == \"hash\")'",
     };
     int status;
-    filter_init(&job.filter, cli_now_ms());
+    filter_init(&job.filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&job);
         if (status == CLI_OK)

@@ -89,7 +89,7 @@ bool convert_put_line(struct job *job, const struct rdb_type *type, uint64_t off
 
 /* ---- pending entries of a stream ---- */
 
-static bool tell_pending(struct job *job, const struct staged *staged, struct rd_err *err)
+static bool announce_pending(struct job *job, const struct staged *staged, struct rd_err *err)
 {
     struct rdb_pending_ids pending = {0};
     struct rd_slice s;
@@ -130,7 +130,7 @@ static bool put_set_aside(struct job *job, const struct rdb_event *key, struct r
         return false;
     /* In the file the type is elsewhere, before the key. */
     uint64_t offset = rd_src_offset(job->src) - stage_size(&job->payload);
-    if (!tell_pending(job, &staged, err) || !put_staged(job, &staged, offset, &found, err))
+    if (!announce_pending(job, &staged, err) || !put_staged(job, &staged, offset, &found, err))
         return false;
     if (found.code == RD_ERR_OK)
         return true;
@@ -146,5 +146,5 @@ bool convert_put_stream(struct job *job, const struct rdb_event *key, struct rd_
     if (job->value == NULL)
         return put_set_aside(job, key, err);
     struct staged staged = of_line(job, key->key.type);
-    return tell_pending(job, &staged, err);
+    return announce_pending(job, &staged, err);
 }

@@ -215,7 +215,7 @@ bool replay_snapshot(struct replay *replay, const struct repl_capture_segment *s
         replay->least_shift_ms = shift_ms;
     if (!rebuild_stream_open_snapshot(&replay->in, segment, &src, err))
         return false;
-    filter_init(&filter, now_ms);
+    filter_init(&filter, replay->cli, now_ms);
     bool ok = (!replay->no_expired || filter_add_no_expired(&filter, NULL, err)) &&
               replay_source(replay, src, &filter, shift_ms, err);
     rd_src_close(src);

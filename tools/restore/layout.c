@@ -1,4 +1,4 @@
-/* layout.c - a set or a moment as files that a server loads. */
+/* layout.c - writes a set or a moment as files that a server loads. */
 #include "tools/convert/priv.h"
 #include "tools/restore/priv.h"
 
@@ -106,7 +106,7 @@ static bool write_text(struct restore *run, const char *path, const char *text, 
     return rd_sink_close(sink, err);
 }
 
-/* ---- where to ---- */
+/* ---- the destination ---- */
 
 static bool is_folder(const char *path)
 {
@@ -114,7 +114,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether a folder has files; one that is not there has none. */
+/* Whether a folder has files; a folder that does not exist has none. */
 static bool has_files(const char *path)
 {
     DIR *dir = opendir(path);
@@ -167,7 +167,7 @@ static bool restore_log(struct restore *run, const char *folder, struct rd_err *
     if (!join(log, folder, LOG_FOLDER, err) || !refuse_log(run, folder, err) ||
         !make_folder(folder, err) || !make_folder(log, err))
         return false;
-    /* The manifest comes last, in the set as well: without it there is no log. */
+    /* The manifest is last, also in the set: without it the log does not exist. */
     for (size_t i = 0; i < m->n_files; i++)
         if (!join(path, log, m->files[i].name, err) || !restore_file(run, &m->files[i], path, err))
             return false;
@@ -200,8 +200,8 @@ static bool restore_snapshot(struct restore *run, const struct archive_file *fil
 
 /* ---- a cluster ---- */
 
-/* What a server with cluster-enabled reads at its start: its id and its slots. The masters know
- * each other after CLUSTER MEET. */
+/* The file that a server with cluster-enabled reads at its start: its id and its slots. The masters
+ * learn of each other by CLUSTER MEET. */
 static bool write_nodes(struct restore *run, const struct archive_file *file, const char *folder,
                         struct rd_err *err)
 {
@@ -253,6 +253,6 @@ bool restore_lay_out(struct restore *run, struct rd_err *err)
     if (snapshot && run->layout != RESTORE_LAYOUT_AOF)
         return restore_snapshot(run, file, run->to, err);
     if (strcmp(run->to, "-") == 0 || (access(run->to, F_OK) == 0 && !is_folder(run->to)))
-        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a log is restored into a folder");
+        return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET, "a log must be restored into a folder");
     return snapshot ? restore_as_log(run, file, run->to, err) : restore_log(run, run->to, err);
 }

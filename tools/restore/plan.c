@@ -9,9 +9,9 @@ void restore_plan_done(struct restore_plan *plan)
     *plan = (struct restore_plan){0};
 }
 
-/* ---- the segment in which the moment is ---- */
+/* ---- the segment that contains the moment ---- */
 
-/* The first one of a chain that ends after the moment: only what came later proves a time. */
+/* The first one of a chain that ends after the moment: only later commands prove a time. */
 static size_t find_last(const struct restore *run, const struct archive_stream *stream,
                         size_t begin, size_t end)
 {
@@ -33,7 +33,7 @@ static size_t find_last(const struct restore *run, const struct archive_stream *
 static bool clock_went_back(const struct restore *run, uint64_t from, uint64_t to,
                             struct rd_err *err)
 {
-    cli_hint(run->cli, "--target-offset names a moment by its place in the stream");
+    cli_hint(run->cli, "use --target-offset to select a position in the stream");
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "the clock of the host that archives went back: %s is both before offset "
                       "%" PRIu64 " and after offset %" PRIu64,
@@ -101,8 +101,8 @@ static bool take_event(const struct restore *run, const struct repl_capture_even
     }
 }
 
-/* A moment before the first command of a chain is that of its snapshot, from when that was whole.
- */
+/* A moment before the first command of a chain is that of its snapshot, if that was complete by
+ * then. */
 static bool is_too_early(const struct restore *run, const struct segment_in *in,
                          const struct cut *cut)
 {
@@ -161,7 +161,7 @@ static bool find_base(struct restore *run, struct archive_sets *sets, uint64_t o
     return plan->base != NULL;
 }
 
-/* Whether the chain has the moment; false with err where something is damaged. */
+/* Whether the chain contains the moment; false with err if something is damaged. */
 static bool try_chain(struct restore *run, struct archive_sets *sets, bool *ret_has,
                       struct rd_err *err)
 {
@@ -186,7 +186,7 @@ static bool try_chain(struct restore *run, struct archive_sets *sets, bool *ret_
     return true;
 }
 
-/* A set may be the moment without any stream. */
+/* A set may be the moment itself, without any stream. */
 static bool try_sets(struct restore *run, struct archive_sets *sets)
 {
     for (size_t k = sets->n; run->goal == RESTORE_OFFSET && k-- > 0;) {
@@ -206,7 +206,7 @@ static bool try_sets(struct restore *run, struct archive_sets *sets)
     return false;
 }
 
-/* ---- what can be proved ---- */
+/* ---- the moments that can be proved ---- */
 
 static bool refuse(struct restore *run, const struct archive_sets *sets, struct rd_err *err)
 {
@@ -228,13 +228,14 @@ static bool refuse(struct restore *run, const struct archive_sets *sets, struct 
     }
     if (n == 0)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                          "%s has no stream that reaches there from a set", run->repo->target);
+                          "%s has no set from which the stream reaches this moment",
+                          run->repo->target);
     if (run->goal == RESTORE_TIME)
         return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                           "the data as of %s is not known; times that can be restored: %s",
                           cli_time(run->target_ms).s, ranges);
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
-                      "the data at offset %" PRIu64 " are not archived; these offsets are: %s",
+                      "the data at offset %" PRIu64 " is not archived; archived offsets: %s",
                       run->target, ranges);
 }
 
@@ -243,12 +244,12 @@ static bool ambiguous(const struct restore *run, const struct restore_plan *othe
 {
     if (run->goal == RESTORE_TIME || strcmp(other->base->m.replid, run->plan.base->m.replid) == 0)
         return true;
-    cli_hint(run->cli, "--set %s or --set %s says which", other->base->id, run->plan.base->id);
+    cli_hint(run->cli, "choose with --set %s or --set %s", other->base->id, run->plan.base->id);
     return rd_err_set(err, RD_ERR_USAGE, RD_NO_OFFSET,
                       "offset %" PRIu64 " is in more than one history", run->target);
 }
 
-/* Of several captures of the same history the newest one counts. */
+/* Of several captures of the same history the newest one is used. */
 bool restore_plan_make(struct restore *run, struct archive_sets *sets, struct rd_err *err)
 {
     struct restore_plan *plan = &run->plan, best = {0};

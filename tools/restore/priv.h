@@ -23,17 +23,17 @@ enum restore_layout { RESTORE_LAYOUT_AUTO, RESTORE_LAYOUT_RDB, RESTORE_LAYOUT_AO
 
 enum restore_goal { RESTORE_SET, RESTORE_TIME, RESTORE_OFFSET, RESTORE_BEFORE };
 
-/* What a moment is made of. */
+/* The parts that make up a moment. */
 struct restore_plan {
     struct archive_stream stream;
     const struct archive_set *base;
     size_t begin, end;  /* the chain */
     size_t first, last; /* segments to read; first > last: the base is the moment itself */
-    uint64_t offset;    /* of the moment: the end of the last command that counts */
+    uint64_t offset;    /* of the moment: the end of the last command */
     const struct archive_file *file; /* the snapshot of the base */
     uint64_t base_offset;            /* its offset */
     uint64_t node;                   /* of a cluster's set, whose files are the segments; else 0 */
-    int64_t last_us; /* the time of that command, where one was read; 0: not known */
+    int64_t last_us;                 /* the time of that command, if one was read; 0: unknown */
 };
 
 struct restore {
@@ -66,13 +66,13 @@ struct restore {
 /* Whether the set is a single snapshot; whether it is a cluster. */
 bool restore_of_snapshot(const struct archive_set *set);
 bool restore_of_cluster(const struct archive_set *set);
-/* Whether the snapshot is not passed on as it is. */
+/* Whether the snapshot must be changed. */
 bool restore_converts(const struct restore *run);
 
 /* ---- plan.c ---- */
 
-/* Finds the set and the segments for the moment, in run->repo. RD_ERR_USAGE where it cannot be
- * proved, with what can. */
+/* Finds the set and the segments for the moment, in run->repo. RD_ERR_USAGE if it cannot be proved;
+ * the error lists the moments that can be. */
 bool restore_plan_make(struct restore *run, struct archive_sets *sets, struct rd_err *err);
 void restore_plan_done(struct restore_plan *plan);
 
@@ -81,7 +81,7 @@ void restore_plan_done(struct restore_plan *plan);
 /* Opens segment i of the plan and compares it with its name and with the one before it. */
 bool restore_open_segment(struct restore *run, size_t i, struct segment_in *ret,
                           struct rd_err *err);
-/* Makes the plan for a master of the set of a cluster, whose snapshot is `file`. */
+/* Makes the plan for a master in the set of a cluster; `file` is its snapshot. */
 void restore_plan_node(struct restore *run, const struct archive_file *file);
 /* Writes the snapshot of the moment. */
 bool restore_replay(struct restore *run, struct rd_sink *out, struct rd_err *err);

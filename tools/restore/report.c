@@ -101,7 +101,8 @@ void restore_report(struct restore *run)
         printf("  %s, %s\n", name, cli_bytes(bytes).s);
     }
     if (run->set->m.scan)
-        cli_note(run->cli, "the keys of this set are of different moments: see --scan of backup");
+        cli_note(run->cli,
+                 "the keys of this set were read at different times: see --scan of backup");
     if (run->set->m.key_id[0] == '\0' && vault_keys_given(&run->open.keys))
         cli_note(run->cli,
                  "this set is not sealed, although the target has a key: it may have been "

@@ -52,12 +52,12 @@ static bool fits_set(const struct restore *run, struct rd_err *err)
     bool server = client_target_is_url(run->to);
     if (restore_of_cluster(run->set) && (server || strcmp(run->to, "-") == 0))
         return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                          "the set is a cluster: it is restored into a folder");
+                          "the set is a cluster: restore it into a folder");
     if (restore_of_snapshot(run->set) || restore_of_cluster(run->set) ||
         (!server && !restore_converts(run)))
         return true;
     return rd_err_set(err, RD_ERR_UNSUPPORTED, RD_NO_OFFSET,
-                      "the set is a log: it is restored into a folder, unchanged");
+                      "the set is a log: restore it into a folder");
 }
 
 static bool restore_from(struct restore *run, struct archive_sets *sets, struct rd_err *err)
@@ -72,7 +72,7 @@ static bool restore_from(struct restore *run, struct archive_sets *sets, struct 
     return true;
 }
 
-/* From the first repository that has what is asked for. */
+/* Uses the first repository that has the requested data. */
 static bool restore_target(struct restore *run, struct rd_err *err)
 {
     bool ok = false;
@@ -119,7 +119,7 @@ static const char *set_goal(struct restore *run)
     if (run->to == NULL)
         return "missing option: --to DIR, FILE or URL";
     if (n > 1)
-        return "--target-time, --target-offset and --before-command exclude each other";
+        return "only one of --target-time, --target-offset and --before-command can be used";
     if (run->target_ms != INT64_MIN)
         run->goal = RESTORE_TIME;
     if (run->offset_text != NULL)
@@ -135,7 +135,7 @@ static const char *set_goal(struct restore *run)
     return NULL;
 }
 
-/* A server is shown as HOST:PORT: its URL may hold a password. */
+/* A server is shown as HOST:PORT: its URL may contain a password. */
 static bool find_server(struct restore *run, struct peer_opts *opts, struct rd_err *err)
 {
     run->shown = run->to;
@@ -186,7 +186,7 @@ static bool add_key(void *ctx, const char *value, struct rd_err *err)
     return filter_add_match(&run->filter, pattern, err);
 }
 
-/* A URL may hold a password: it is taken off the command line, which other users can see. */
+/* A URL may contain a password: it is removed from the command line, which other users can see. */
 static bool set_to(void *ctx, const char *value, struct rd_err *err)
 {
     struct restore *run = ctx;
@@ -231,7 +231,7 @@ static int parse_and_restore(struct restore *run, const struct cli_opt *opts, in
         .example = "redoubt restore nightly --target-time 2026-11-20T14:03:06Z --to out.rdb",
     };
     int status;
-    filter_init(&run->filter, cli_now_ms());
+    filter_init(&run->filter, run->cli, cli_now_ms());
     if (cli_parse(run->cli, &usage, argc, argv, &status))
         status = restore(run);
     filter_done(&run->filter);

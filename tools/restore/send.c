@@ -1,4 +1,4 @@
-/* send.c - a set or a moment into a server that runs. */
+/* send.c - sends a set or a moment to a running server. */
 #include "tools/replay/priv.h"
 #include "tools/restore/priv.h"
 
@@ -22,7 +22,7 @@ static bool send_to(struct restore *run, struct replay *replay, struct rd_src *s
     return ok;
 }
 
-/* The snapshot is whole before the first key is sent. */
+/* The snapshot is complete before the first key is sent. */
 bool restore_send(struct restore *run, struct rd_err *err)
 {
     struct replay replay = {.cli = run->cli,

@@ -1,4 +1,4 @@
-/* stream.c - a set and the stream after it, replayed on an engine up to a command. */
+/* stream.c - replays a set and the stream after it on an engine, up to a command. */
 #include "rebuild/data.h"
 #include "tools/input/snapshot_in.h"
 #include "tools/restore/priv.h"
@@ -60,7 +60,7 @@ void restore_plan_node(struct restore *run, const struct archive_file *file)
 
 /* ---- the set ---- */
 
-/* The digests of the set hold when its source has come to the end. */
+/* The digests of the set are verified at the end of its source. */
 static bool check_end(struct rd_src *src, struct rd_err *err)
 {
     struct rd_slice s;

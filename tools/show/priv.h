@@ -70,7 +70,7 @@ struct show_pick {
     uint64_t db; /* of the command whose keys are examined */
 };
 
-void show_pick_init(struct show_pick *pick);
+void show_pick_init(struct show_pick *pick, struct cli *cli);
 void show_pick_done(struct show_pick *pick);
 
 /* Checks the options and parses positions. */

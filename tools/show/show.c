@@ -68,7 +68,7 @@ static int check_options(struct show *show)
 int tool_show(struct cli *cli, int argc, char **argv)
 {
     struct show show = {.cli = cli, .job = {.cli = cli}, .top = 10};
-    show_pick_init(&show.pick);
+    show_pick_init(&show.pick, cli);
     aof_manifest_init(&show.manifest);
     const struct cli_opt opts[] = {
         PICK_OPTIONS(&show.pick),

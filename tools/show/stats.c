@@ -57,7 +57,7 @@ bool show_stats_init(struct show_stats *stats, struct rd_err *err)
 {
     *stats = (struct show_stats){.width_s = 1};
     if (getrandom(stats->key, sizeof stats->key, 0) < 0)
-        return rd_err_sys(err, errno, "cannot draw random bytes");
+        return rd_err_sys(err, errno, "cannot get random bytes");
     stats->spans = rd_calloc(SHOW_SPANS, sizeof *stats->spans);
     stats->sketch = rd_calloc(SHOW_SKETCH, 1);
     return table_init(&stats->commands, err) && table_init(&stats->prefixes, err) &&

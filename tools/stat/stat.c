@@ -178,7 +178,7 @@ int tool_stat(struct cli *cli, int argc, char **argv)
         .example = "redoubt stat --html report.html dump.rdb",
     };
     int status;
-    filter_init(&job.filter, cli_now_ms());
+    filter_init(&job.filter, cli, cli_now_ms());
     if (cli_parse(cli, &usage, argc, argv, &status)) {
         status = check_options(&job);
         if (status == CLI_OK)
