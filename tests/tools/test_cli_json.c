@@ -31,7 +31,7 @@ static void expect_string(struct rd_slice bytes, const char *want)
     expect(want);
 }
 
-Test(cli_json, commas_stand_between_elements_only)
+Test(cli_json, commas_are_between_elements_only)
 {
     setup();
     cli_json_obj(&json);
@@ -81,7 +81,7 @@ Test(cli_json, special_characters_are_escaped)
     expect_string(rd_slice("\xc2\x9b", 2), "\"\\u009b\"");
 }
 
-Test(cli_json, utf8_stays_as_it_is)
+Test(cli_json, utf8_is_unchanged)
 {
     const char *text = "\xc2\xa0 \xe2\x82\xac \xf0\x9f\x8f\xb0 \xf4\x8f\xbf\xbf";
     char want[64];
@@ -102,6 +102,31 @@ Test(cli_json, bytes_that_are_not_utf8_become_lone_surrogates)
     expect_string(rd_slice("\xe0\x80\xaf", 3), "\"\\udce0\\udc80\\udcaf\"");
     expect_string(rd_slice("\xed\xa0\x80", 3), "\"\\udced\\udca0\\udc80\"");
     expect_string(rd_slice("\xf4\x90\x80\x80", 4), "\"\\udcf4\\udc90\\udc80\\udc80\"");
+}
+
+Test(cli_json, long_strings_are_escaped_like_short_ones)
+{
+    char text[3 * 1000 + 1], want[9 * 1000 + 3];
+    for (size_t before = 0; before < 3; before++) {
+        size_t len = 0, n = 0;
+        want[n++] = '"';
+        for (; len < before; len++)
+            text[len] = want[n++] = 'x';
+        for (size_t i = 0; i < 900; i++) {
+            memcpy(text + len, "\xe2\x82\xac", 3);
+            memcpy(want + n, "\xe2\x82\xac", 3);
+            len += 3;
+            n += 3;
+            if (i % 100 == 99) {
+                text[len++] = '\x7f';
+                memcpy(want + n, "\\u007f", 6);
+                n += 6;
+            }
+        }
+        want[n++] = '"';
+        want[n] = '\0';
+        expect_string(rd_slice(text, len), want);
+    }
 }
 
 Test(cli_json, an_offset_that_is_not_known_is_null)

@@ -64,86 +64,26 @@ void cli_json_end(struct cli_json *json)
     json->depth--;
 }
 
-/* Length of the UTF-8 sequence of a code point at the start of bytes, or 0: not one that UTF-8
- * allows (too long, a surrogate, beyond U+10FFFF, cut off). */
-static size_t utf8_len(const uint8_t *p, size_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (n < 2)
-        return n;
-    if (n > left || p[0] > 0xf4)
-        return 0;
-    uint32_t point = p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (p[i] & 0x3fu);
-    }
-    bool surrogate = point >= 0xd800 && point <= 0xdfff;
-    return point < least[n] || point > 0x10ffff || surrogate ? 0 : n;
-}
-
-static void escape(struct cli_json *json, unsigned unit)
-{
-    char text[8];
-    snprintf(text, sizeof text, "\\u%04x", unit & 0xffffu);
-    raw(json, text);
-}
-
-/* ASCII that must be escaped for JSON or a terminal. */
-static void put_special(struct cli_json *json, uint8_t c)
-{
-    static const char from[] = "\"\\\n\r\t\b\f";
-    static const char to[] = "\"\\nrtbf";
-    const char *at = c != 0 ? strchr(from, c) : NULL;
-    if (at == NULL) {
-        escape(json, c);
-        return;
-    }
-    rd_sink_byte(json->out, '\\');
-    rd_sink_byte(json->out, (uint8_t)to[at - from]);
-}
-
-static bool is_plain(uint8_t c)
-{
-    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
-
-/* Writes one character that is not plain ASCII; returns how many bytes it took. */
-static size_t put_other(struct cli_json *json, const uint8_t *p, size_t left)
-{
-    size_t n = utf8_len(p, left);
-    uint32_t point = p[0] & (0x7fU >> n);
-    for (size_t i = 1; i < n; i++)
-        point = point << 6 | (p[i] & 0x3fU);
-    if (n == 0)
-        escape(json, 0xdc00u + p[0]);
-    else if (n == 1)
-        put_special(json, p[0]);
-    else if (json_text_is_control(point) && point >= 0x10000) {
-        escape(json, 0xd800 + ((point - 0x10000) >> 10));
-        escape(json, 0xdc00 + ((point - 0x10000) & 0x3ff));
-    } else if (json_text_is_control(point))
-        escape(json, point);
-    else
-        rd_sink_write(json->out, p, n);
-    return n == 0 ? 1 : n;
-}
-
+/* The same escapes as in JSON lines, and DEL, which a terminal may interpret. */
 static void put_string(struct cli_json *json, struct rd_slice bytes)
 {
+    enum { PIECE = 256, DEL = 0x7f };
+    struct json_text text = {.form = JSON_UTF8};
+    uint8_t escaped[6 * (PIECE + 3) + 16]; /* json_text_room(PIECE) */
     rd_sink_byte(json->out, '"');
-    size_t i = 0;
-    while (i < bytes.len) {
-        size_t run = i;
-        while (run < bytes.len && is_plain(bytes.ptr[run]))
-            run++;
-        if (run > i)
-            rd_sink_write(json->out, bytes.ptr + i, run - i);
-        i = run;
-        if (i < bytes.len)
-            i += put_other(json, bytes.ptr + i, bytes.len - i);
+    while (bytes.len > 0) {
+        size_t n = bytes.len < PIECE ? bytes.len : PIECE;
+        const uint8_t *del = memchr(bytes.ptr, DEL, n);
+        if (del == bytes.ptr) {
+            raw(json, "\\u007f");
+            n = 1;
+        } else {
+            n = del != NULL ? (size_t)(del - bytes.ptr) : n;
+            bool more = del == NULL && n < bytes.len;
+            uint8_t *end = json_text_put(&text, escaped, rd_slice(bytes.ptr, n), more);
+            rd_sink_write(json->out, escaped, (size_t)(end - escaped));
+        }
+        bytes = rd_slice(bytes.ptr + n, bytes.len - n);
     }
     rd_sink_byte(json->out, '"');
 }
