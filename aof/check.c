@@ -140,7 +140,7 @@ static void broke(struct check *c, enum rd_err_code code, uint64_t offset, uint6
 
 /* ---- names ---- */
 
-static void tell_strangers(struct check *c)
+static void report_unknown_names(struct check *c)
 {
     char quoted[AOF_UNKNOWN_NAME_MAX * 2];
     for (size_t i = 0; i < c->names.n_unknown; i++) {
@@ -153,8 +153,8 @@ static void tell_strangers(struct check *c)
         c->file = NULL;
     }
     if (c->names.n_more > 0) {
-        snprintf(c->text, sizeof c->text, "%" PRIu64 " commands with other unknown names",
-                 c->names.n_more);
+        snprintf(c->text, sizeof c->text, "%" PRIu64 " command%s with other unknown names",
+                 c->names.n_more, c->names.n_more == 1 ? "" : "s");
         report_file(c, AOF_FINDING_UNKNOWN_COMMAND, NULL, c->text);
     }
 }
@@ -267,8 +267,8 @@ static void annotation(struct check *c, const struct aof_log_entry *e)
     if (f->first_time == AOF_NO_TIME)
         f->first_time = s;
     if (before != AOF_NO_TIME && s < before) {
-        snprintf(c->text, sizeof c->text, "%" PRId64 " after %" PRId64 ": the clock went back", s,
-                 before);
+        snprintf(c->text, sizeof c->text, "%" PRId64 " after %" PRId64 ": the clock was set back",
+                 s, before);
         report(c, AOF_FINDING_TIME_BACK, e->offset, aof_log_entry_line(c->log), 0, c->text);
     }
     f->last_time = s;
@@ -326,9 +326,9 @@ static void report_break(struct check *c, const struct rd_err *err, uint64_t lin
     snprintf(c->text, sizeof c->text, "%s", err->text);
     if (f->text_mode != AOF_TEXT_NONE) {
         id = AOF_FINDING_TEXT_MODE;
-        snprintf(c->text, sizeof c->text, "%s: a transfer in text mode or an editor does this",
-                 f->text_mode == AOF_TEXT_LF ? "every CR LF has become LF"
-                                             : "every LF has become CR LF");
+        snprintf(c->text, sizeof c->text, "%s: caused by a transfer in text mode or by an editor",
+                 f->text_mode == AOF_TEXT_LF ? "every CR LF was changed to LF"
+                                             : "every LF was changed to CR LF");
     } else if (is_not_log(c, err)) {
         id = AOF_FINDING_NOT_LOG;
         not_a_log(c);
@@ -339,8 +339,7 @@ static void report_break(struct check *c, const struct rd_err *err, uint64_t lin
     } else if (f->zeros > 0 && err->code == RD_ERR_CORRUPT && err->offset >= f->size - f->zeros) {
         id = AOF_FINDING_ZERO_TAIL;
         snprintf(c->text, sizeof c->text,
-                 "%" PRIu64
-                 " zero byte%s up to the end of the file, as a power failure leaves them",
+                 "%" PRIu64 " zero byte%s up to the end of the file, as after a power failure",
                  f->zeros, f->zeros == 1 ? "" : "s");
     }
     bool about_file = id == AOF_FINDING_NOT_LOG || id == AOF_FINDING_TEXT_MODE;
@@ -524,7 +523,7 @@ static bool check_content(struct check *c, struct rd_src *src)
     c->known = 0;
     if (f->content == AOF_EMPTY) {
         f->size = 0;
-        report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it holds nothing");
+        report(c, AOF_FINDING_EMPTY_FILE, RD_NO_OFFSET, 0, 0, "it is empty");
         return true;
     }
     if (f->content == AOF_SNAPSHOT && !snapshot(c, src))
@@ -621,7 +620,7 @@ static bool open_and_check(struct check *c)
         c->file->verdict = AOF_VERDICT_MISSING;
         c->file->size = 0;
         report(c, AOF_FINDING_MISSING, RD_NO_OFFSET, 0, 0,
-               "the manifest names this file, and it is missing");
+               "the file is in the manifest, but is missing");
         return true;
     }
     bool ok = check_file(c, src);
@@ -675,7 +674,7 @@ static bool check_one(struct check *c, struct rd_src *src, const char *name)
     init_file(c->file, name, true);
     bool ok = check_file(c, src);
     c->file = NULL;
-    tell_strangers(c);
+    report_unknown_names(c);
     verdict_of_log(&c->res, false);
     return ok;
 }
@@ -769,7 +768,7 @@ static bool check_folder(struct check *c, struct rd_src *manifest)
     if (!aof_manifest_read(&c->res.manifest, manifest, on_problem, &m, c->err) ||
         !alloc_files(c, aof_manifest_count(&c->res.manifest)) || !check_files(c))
         return false;
-    tell_strangers(c);
+    report_unknown_names(c);
     if (!look_around(c))
         return false;
     verdict_of_log(&c->res, m.bad);

@@ -100,14 +100,13 @@ static enum rd_src_status check_end(struct summer *s, struct rd_err *err)
 {
     if (s->now.bytes < s->want.bytes)
         rd_err_set(err, RD_ERR_TRUNCATED, s->now.bytes,
-                   "%" PRIu64 " bytes, and the manifest says %" PRIu64, s->now.bytes,
-                   s->want.bytes);
+                   "%" PRIu64 " byte%s, but the manifest says %" PRIu64, s->now.bytes,
+                   s->now.bytes == 1 ? "" : "s", s->want.bytes);
     else if (!s->ended && !rd_digest_end(s->digest, s->now.sha256, err))
         return RD_SRC_FAIL;
     else if (s->now.bytes > s->want.bytes ||
              memcmp(s->now.sha256, s->want.sha256, ARCHIVE_SHA256) != 0)
-        rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET,
-                   "the bytes are not those whose digest is in the manifest");
+        rd_err_set(err, RD_ERR_CHECKSUM, RD_NO_OFFSET, "the digest in the manifest does not match");
     else {
         s->ended = true;
         return RD_SRC_END;
@@ -161,7 +160,7 @@ bool archive_sums_open_src(struct rd_src **ret, struct rd_src *inner,
     return true;
 }
 
-/* ---- the whole way ---- */
+/* ---- all stages ---- */
 
 static bool add_compressor(struct rd_sink **sink, const struct archive_pipe *pipe,
                            const struct archive_file *file, struct rd_err *err)
@@ -256,7 +255,7 @@ static void drop(struct archive_tee *tee, size_t i)
     tee->sinks[i] = NULL;
 }
 
-/* Whether any is left; else the first error of all is that of the tee. */
+/* Whether any sink is left; otherwise the error of the tee is the first error of all. */
 static bool any_left(const struct archive_tee *tee, struct rd_err *err)
 {
     for (size_t i = 0; i < tee->n; i++)

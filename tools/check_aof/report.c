@@ -191,7 +191,8 @@ static void print_file(struct cli *cli, FILE *out, const struct aof_check_file *
     if (f->ok_up_to_line > 0)
         fprintf(out, ", line %" PRIu64, f->ok_up_to_line);
     if (f->size != RD_NO_OFFSET && f->size > f->ok_up_to)
-        fprintf(out, "; %s bytes follow", cli_count(f->size - f->ok_up_to).s);
+        fprintf(out, "; %s byte%s", cli_count(f->size - f->ok_up_to).s,
+                f->size - f->ok_up_to == 1 ? " follows" : "s follow");
     if (f->after != RD_NO_OFFSET)
         fprintf(out, ", intact commands from byte %s", cli_place(f->after).s);
     fputc('\n', out);
@@ -317,12 +318,13 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
     for (size_t i = 0; i < aof_repair_count(plan); i++) {
         const struct aof_repair_step *step = aof_repair_step(plan, i);
         if (step->kind == AOF_REPAIR_CUT)
-            fprintf(out, "will cut %s from %s to %s bytes: %s bytes removed\n",
+            fprintf(out, "will cut %s from %s to %s byte%s: %s byte%s removed\n",
                     plain_str(step->name).s, cli_count(step->size).s, cli_count(step->to).s,
-                    cli_count(step->size - step->to).s);
+                    cli_plural(step->to), cli_count(step->size - step->to).s,
+                    cli_plural(step->size - step->to));
         else
-            fprintf(out, "will remove %s, %s bytes, from the manifest and rename it\n",
-                    plain_str(step->name).s, cli_count(step->size).s);
+            fprintf(out, "will remove %s, %s byte%s, from the manifest and rename it\n",
+                    plain_str(step->name).s, cli_count(step->size).s, cli_plural(step->size));
     }
     if (aof_repair_count(plan) > 0 && aof_repair_time(plan) != AOF_NO_TIME)
         fprintf(out, "the first second to be cut is %s\n", aof_job_time(aof_repair_time(plan)).s);
@@ -331,7 +333,8 @@ void aof_job_report_plan(FILE *out, const struct aof_repair *plan)
 void aof_job_report_done(FILE *out, const struct aof_repair_step *step, const char *saved_as)
 {
     if (step->kind == AOF_REPAIR_CUT)
-        fprintf(out, "cut %s to %s bytes", plain_str(step->name).s, cli_count(step->to).s);
+        fprintf(out, "cut %s to %s byte%s", plain_str(step->name).s, cli_count(step->to).s,
+                cli_plural(step->to));
     else
         fprintf(out, "removed %s from the log", plain_str(step->name).s);
     if (saved_as != NULL)
